@@ -1,0 +1,23 @@
+// A clock that stands still until a test moves it.
+
+import type { Clock } from '../../src/clock.ts'
+
+export type ManualClock = Clock & {
+  /** Jump to an instant, given as ISO 8601 or in milliseconds. */
+  set(instant: string | number): void
+  /** Move on by some milliseconds. */
+  advance(ms: number): void
+}
+
+export const manualClock = (start: string | number = '2026-11-21T06:00:00Z'): ManualClock => {
+  let now = new Date(start).getTime()
+  return {
+    now: () => now,
+    set: instant => {
+      now = new Date(instant).getTime()
+    },
+    advance: ms => {
+      now += ms
+    },
+  }
+}
