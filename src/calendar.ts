@@ -1,0 +1,90 @@
+// The calendar of one time zone: which local day, hour and minute an instant falls in, and when the day turns.
+// The only place that does calendar arithmetic. Offsets come from the IANA database of the runtime, never from a
+// constant, so zones with summer time and half-hour offsets work too.
+
+import { LRUCache } from 'lru-cache'
+
+export const minuteMs = 60_000
+export const quarterHourMs = 15 * minuteMs
+export const hourMs = 60 * minuteMs
+const utcDayMs = 24 * hourMs
+
+/** A local date, `YYYY-MM-DD`. */
+export type LocalDay = string
+
+/** Instants are milliseconds since 1970-01-01T00:00Z. */
+export type Calendar = {
+  /** The IANA name of the zone. */
+  readonly zone: string
+  /** Seconds that local time is ahead of UTC at an instant. */
+  offsetSecondsAt(instant: number): number
+  /** The local day an instant belongs to. */
+  dayOf(instant: number): LocalDay
+  /** Local time as `YYYY-MM-DDTHH:MM`. */
+  localMinute(instant: number): string
+  /** The instant at which the local day after the one of `instant` begins. */
+  nextMidnight(instant: number): number
+}
+
+/** @throws RangeError when the runtime does not know the zone. */
+export const createCalendar = (zone: string): Calendar => {
+  const format = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' })
+  // Offsets change on quarter-hours at the earliest, so one look-up per quarter-hour is enough.
+  const offsets = new LRUCache<number, number>({ max: 2048 })
+
+  const offsetSecondsAt = (instant: number): number => {
+    const quarter = Math.floor(instant / quarterHourMs)
+    let offset = offsets.get(quarter)
+    if (offset === undefined) {
+      const name = format.formatToParts(quarter * quarterHourMs).find(part => part.type === 'timeZoneName')
+      offset = secondsIn(name?.value ?? 'GMT')
+      offsets.set(quarter, offset)
+    }
+    return offset
+  }
+
+  const localIso = (instant: number): string =>
+    new Date(instant + offsetSecondsAt(instant) * 1000).toISOString()
+  const dayOf = (instant: number): LocalDay => localIso(instant).slice(0, 10)
+
+  const nextMidnight = (instant: number): number => {
+    const today = dayOf(instant)
+    // Some zones skip or repeat midnight, so the turn is searched for and not computed: the first quarter-hour of
+    // another day lies within a day and a few hours.
+    let before = Math.floor(instant / quarterHourMs)
+    let after = before + 30 * 4
+    while (after - before > 1) {
+      const middle = Math.floor((before + after) / 2)
+      if (dayOf(middle * quarterHourMs) === today) before = middle
+      else after = middle
+    }
+    return after * quarterHourMs
+  }
+
+  return {
+    zone,
+    offsetSecondsAt,
+    dayOf,
+    localMinute: instant => localIso(instant).slice(0, 16),
+    nextMidnight,
+  }
+}
+
+/** Days since 1970-01-01 of a date `YYYY-MM-DD`; NaN when it is no date. */
+export const dayNumber = (day: LocalDay): number => Date.parse(`${day}T00:00Z`) / utcDayMs
+
+/** The date `YYYY-MM-DD` of a day number. */
+export const dayOfNumber = (number: number): LocalDay =>
+  new Date(number * utcDayMs).toISOString().slice(0, 10)
+
+/** The last `count` local days up to and including `last`, newest first. */
+export const daysUpTo = (last: LocalDay, count: number): LocalDay[] =>
+  Array.from({ length: count }, (_, back) => dayOfNumber(dayNumber(last) - back))
+
+// "GMT", "GMT+06:00", "GMT-03:30"
+const secondsIn = (name: string): number => {
+  const match = /^GMT([+-])(\d{2}):(\d{2})(?::(\d{2}))?$/.exec(name)
+  if (!match) return 0
+  const [, sign, hours, minutes, seconds = '0'] = match
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds))
+}

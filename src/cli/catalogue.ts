@@ -1,0 +1,88 @@
+// `abohawa catalogue …`: the snapshot of places, from a table of facts to what is published.
+
+import type { Command } from 'commander'
+import { buildSnapshot } from '../catalogue/build.ts'
+import { type Fault, faultLine } from '../catalogue/check.ts'
+import { checkFile } from '../catalogue/file-check.ts'
+import type { Counts } from '../catalogue/location.ts'
+import { setPublished } from '../catalogue/publication.ts'
+import type { AddCommand, Terminal } from './terminal.ts'
+
+export const addCatalogueCommands = (program: Command, add: AddCommand): void => {
+  const catalogue = program
+    .command('catalogue')
+    .summary('build, check and publish the places that are served')
+    .description('The catalogue of places.')
+
+  add<{ from: string; out: string }>(catalogue, 'build', {
+    summary: 'turn a table of facts (CSV) into the snapshot that the gateway loads',
+    example: 'catalogue build --from places.csv --out locations.json',
+    setUp: command =>
+      command
+        .requiredOption('--from <csv>', 'the table of facts')
+        .requiredOption('--out <json>', 'the snapshot to write; untouched when the table has a fault'),
+    run: async (terminal, { from, out }) => {
+      const { bounds, sources, title } = terminal.config().catalogue
+      const builtOn = new Date(terminal.clock.now()).toISOString().slice(0, 10)
+      const { counts, faults, keptUnpublished } = await buildSnapshot({
+        csvPath: from,
+        outPath: out,
+        bounds,
+        sources,
+        title,
+        builtOn,
+      })
+      if (faults.length > 0) return showFaults(terminal, from, counts, faults)
+      const kept = keptUnpublished.length > 0 ? `; ${keptUnpublished.length} stay unpublished` : ''
+      terminal.show({ out, counts, keptUnpublished }, `${out}: ${countsText(counts)}${kept}.`)
+      return 0
+    },
+  })
+
+  add(catalogue, 'check', {
+    summary: 'report every fault of a snapshot (JSON) or a table (CSV), with its row',
+    example: 'catalogue check locations.json',
+    setUp: command => command.argument('[file]', 'the file to check; the configured snapshot if not given'),
+    run: async (terminal, _options, file) => {
+      const { path, bounds } = terminal.config().catalogue
+      const checked = file ?? path
+      const { counts, faults } = await checkFile(checked, bounds)
+      if (faults.length > 0) return showFaults(terminal, checked, counts, faults)
+      terminal.show({ file: checked, counts, faults }, `${checked}: ${countsText(counts)}, no fault.`)
+      return 0
+    },
+  })
+
+  const publication = (name: string, summary: string, published: boolean) =>
+    add(catalogue, name, {
+      summary,
+      example: `catalogue ${name} 302602`,
+      setUp: command => command.argument('<id>', 'id of the place'),
+      run: async (terminal, _options, id = '') => {
+        const { path, bounds } = terminal.config().catalogue
+        const { changed, location } = await setPublished(path, id, published, { bounds })
+        const state = published ? 'published' : 'unpublished'
+        terminal.show(
+          { id, type: location.type, published, changed },
+          `${location.name_en} (${location.type} ${id}) ${changed ? 'is now' : 'was already'} ${state}.`,
+        )
+        return 0
+      },
+    })
+  publication('publish', 'make a place visible', true)
+  publication('unpublish', 'hide a place, as if it did not exist', false)
+}
+
+const showFaults = (terminal: Terminal, file: string, counts: Counts, faults: readonly Fault[]): number => {
+  const lines = faults.map(faultLine)
+  terminal.show(
+    { file, counts, faults },
+    [...lines, `${file}: ${faults.length} fault${faults.length === 1 ? '' : 's'}.`].join('\n'),
+  )
+  return 1
+}
+
+const countsText = ({ total, ...byType }: Counts): string =>
+  `${total} places (${Object.entries(byType)
+    .map(([type, count]) => `${count} ${type}${count === 1 ? '' : 's'}`)
+    .join(', ')})`

@@ -1,0 +1,42 @@
+// `abohawa config …`: what the configuration says, whether it is right, and its schema for editors.
+
+import type { Command } from 'commander'
+import { parse } from 'yaml'
+import { configJsonSchemaText, describeConfig } from '../config/load.ts'
+import type { AddCommand } from './terminal.ts'
+
+export const addConfigCommands = (program: Command, add: AddCommand): void => {
+  const config = program
+    .command('config')
+    .summary('check and print the configuration')
+    .description('The configuration.')
+
+  add(config, 'check', {
+    summary: 'say whether the configuration is right, or everything that is wrong with it',
+    example: 'config check --config config/production.yaml',
+    run: async terminal => {
+      terminal.config()
+      terminal.show({ ok: true }, 'The configuration is right.')
+      return 0
+    },
+  })
+
+  add(config, 'print', {
+    summary: 'print the configuration in force: defaults, files and environment together, secrets hidden',
+    example: 'config print --config config/production.yaml',
+    run: async terminal => {
+      const text = describeConfig(terminal.config())
+      terminal.show(parse(text), text.trimEnd())
+      return 0
+    },
+  })
+
+  add(config, 'schema', {
+    summary: 'print the JSON Schema of a configuration file',
+    example: 'config schema > config/schema.json',
+    run: async () => {
+      process.stdout.write(configJsonSchemaText())
+      return 0
+    },
+  })
+}

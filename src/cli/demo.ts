@@ -1,0 +1,118 @@
+// `abohawa demo`: everything at once on this machine, to try it out: a provider, the gateway before it with an
+// embedded store that is forgotten afterwards, a key of each tier, and a line to paste for each endpoint.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Command } from 'commander'
+import { startGateway } from '../gateway.ts'
+import type { IssuedKey } from '../metering/administration.ts'
+import { openLog } from '../ops/log.ts'
+import { startSimulator } from '../simulator/simulator.ts'
+import { interruption } from './interruption.ts'
+import { administerWith } from './keys.ts'
+import { type AddCommand, Misuse, tableOf } from './terminal.ts'
+
+export const addDemoCommand = (program: Command, add: AddCommand): void =>
+  add<{ upstream?: string }>(program, 'demo', {
+    summary: 'try everything on this machine: a provider, the gateway, keys and lines to paste',
+    example: 'demo --upstream https://api.open-meteo.com',
+    setUp: command =>
+      command.option(
+        '--upstream <url>',
+        'ask this provider instead of one on this machine, such as https://api.open-meteo.com',
+      ),
+    run: async (terminal, { upstream }) => {
+      if (upstream !== undefined && !URL.canParse(upstream))
+        throw new Misuse(`--upstream is ${upstream}; allowed: a URL such as https://api.open-meteo.com`)
+      const stopped = interruption()
+      const folder = await mkdtemp(join(tmpdir(), 'abohawa-demo-'))
+      const simulator = upstream === undefined ? await startSimulator({ clock: terminal.clock }) : undefined
+      try {
+        const { server, ops } = terminal.config()
+        const config = terminal.config({
+          ABOHAWA_PROVIDER__BASE_URL: upstream ?? simulator?.url,
+          ABOHAWA_REDIS__URL: '',
+          ABOHAWA_STORE__PATH: join(folder, 'demo.db'),
+          ABOHAWA_SERVER__HOST: '127.0.0.1',
+          ABOHAWA_SERVER__PORT: String(await freePort(server.port)),
+          ABOHAWA_SERVER__DRAIN_FOR: '0s',
+          ABOHAWA_OPS__PORT: String(await freePort(ops.port)),
+          ABOHAWA_LOG__LEVEL: 'warn',
+        })
+        const { log, flush } = openLog(config.log.level)
+        const gateway = await startGateway(config, { clock: terminal.clock, log })
+        const keys: IssuedKey[] = []
+        await administerWith(config, terminal.clock, async administration => {
+          for (const tier of Object.keys(config.quota.tiers))
+            keys.push(await administration.createKey('Demo', tier))
+        })
+        const lines = curlLines(gateway.apiUrl, keys.at(-1)?.key ?? '')
+        terminal.show(
+          {
+            apiUrl: gateway.apiUrl,
+            opsUrl: gateway.opsUrl,
+            provider: config.provider.baseUrl,
+            keys,
+            curl: lines.map(([, line]) => line),
+          },
+          welcome(gateway.apiUrl, gateway.opsUrl, config.provider.baseUrl, keys, lines),
+        )
+        await stopped
+        terminal.remark('Stopping.')
+        await gateway.close()
+        flush()
+        return 0
+      } finally {
+        await simulator?.close()
+        await rm(folder, { recursive: true, force: true })
+      }
+    },
+  })
+
+// Dhaka, whose ids stand in the catalogue that comes with the product.
+const curlLines = (apiUrl: string, key: string): [string, string][] => {
+  const curl = (path: string) => `curl -s -H 'x-api-key: ${key}' '${apiUrl}/api/v1${path}'`
+  return [
+    ['Weather of a place', curl('/weather/district/3026?lang=en')],
+    ['Weather at a point', curl('/weather/coords/23.81/90.41')],
+    ['Daily forecast', curl('/forecast/district/3026?days=3')],
+    ['List and search', curl('/locations?type=upazila&q=savar')],
+    ['One place', curl('/locations/district/3026')],
+  ]
+}
+
+const welcome = (
+  apiUrl: string,
+  opsUrl: string,
+  provider: string,
+  keys: readonly IssuedKey[],
+  lines: readonly (readonly [string, string])[],
+): string =>
+  [
+    'Abohawa is ready.',
+    '',
+    `  API       ${apiUrl}/api/v1`,
+    `  Ops       ${opsUrl}/readyz and /metrics`,
+    `  Provider  ${provider}`,
+    '',
+    'A key of each tier:',
+    tableOf(
+      ['tier', 'a day', 'key'],
+      keys.map(({ tier, limit, key }) => [tier, String(limit), key]),
+    ).replaceAll(/^/gm, '  '),
+    '',
+    'Paste any of these:',
+    ...lines.flatMap(([title, line]) => [`  # ${title}`, `  ${line}`]),
+    '',
+    'Ctrl-C stops it.',
+  ].join('\n')
+
+/** The port wanted, or 0 when somebody has it already. */
+const freePort = (port: number): Promise<number> =>
+  new Promise(resolve => {
+    const probe = createServer()
+    probe.once('error', () => resolve(0))
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(port)))
+  })

@@ -1,0 +1,56 @@
+// The table of commands, and what becomes of the one that was called: 0 done, 1 failed, 2 misused. Every error is one
+// plain sentence on standard error; a stack is shown only for what nobody foresaw.
+
+import { Command, CommanderError } from 'commander'
+import { AbohawaError, messageOf } from '../errors.ts'
+import { addCatalogueCommands } from './catalogue.ts'
+import { addConfigCommands } from './config.ts'
+import { addDemoCommand } from './demo.ts'
+import { addKeyCommands } from './keys.ts'
+import { addProviderCommand } from './provider.ts'
+import { addServeCommand } from './serve.ts'
+import { addSubscriberCommands } from './subscribers.ts'
+import { createAddCommand, Misuse, type Surroundings } from './terminal.ts'
+
+/** Runs one command line. Resolves to the exit code and never rejects. */
+export const run = async (argv: readonly string[], surroundings: Surroundings): Promise<number> => {
+  let exitCode = 0
+  const program = new Command('abohawa')
+    .description('A weather gateway: places, grid cells, cached timelines, metered keys.')
+    .addHelpText('after', '\nExample:\n  npm run -s abohawa -- serve --config config/production.yaml')
+    .exitOverride()
+    .configureOutput({ outputError: () => {} })
+    .helpCommand(false)
+  const add = createAddCommand(surroundings, code => {
+    exitCode = code
+  })
+  addServeCommand(program, add)
+  addDemoCommand(program, add)
+  addProviderCommand(program, add)
+  addKeyCommands(program, add)
+  addSubscriberCommands(program, add)
+  addCatalogueCommands(program, add)
+  addConfigCommands(program, add)
+
+  try {
+    await program.parseAsync(argv, { from: 'user' })
+    return exitCode
+  } catch (error) {
+    return outcomeOf(error)
+  }
+}
+
+const outcomeOf = (error: unknown): number => {
+  const tell = (text: string) => process.stderr.write(`abohawa: ${text}\n`)
+  if (error instanceof CommanderError) {
+    if (error.exitCode === 0) return 0
+    // A group of commands called without one has printed its help already.
+    if (error.code !== 'commander.help') {
+      tell(`${error.message.replace(/^error: /, '').replaceAll('\n', ' ')}; \`--help\` shows what is allowed`)
+    }
+    return 2
+  }
+  if (error instanceof AbohawaError) tell(error.message)
+  else tell(error instanceof Error ? (error.stack ?? error.message) : messageOf(error))
+  return error instanceof Misuse ? 2 : 1
+}

@@ -1,0 +1,74 @@
+// `abohawa provider`: a weather provider on this machine that speaks the real one's protocol, until a signal ends it.
+
+import { type Command, InvalidArgumentError } from 'commander'
+import { parseDuration } from '../config/units.ts'
+import { messageOf } from '../errors.ts'
+import { startSimulator } from '../simulator/simulator.ts'
+import { interruption } from './interruption.ts'
+import { type AddCommand, Misuse } from './terminal.ts'
+
+type Given = {
+  host: string
+  port: number
+  seed: number
+  latency: number
+  limits: string
+  runs: string
+  requireKey?: string
+}
+
+export const addProviderCommand = (program: Command, add: AddCommand): void =>
+  add<Given>(program, 'provider', {
+    summary: 'run a weather provider with seeded weather, for trying out, tests and load',
+    example: 'provider --port 8090 --latency 80ms',
+    setUp: command =>
+      command
+        .option('--host <address>', 'address to listen on', '127.0.0.1')
+        .option('--port <number>', 'port to listen on, 0 for a free one', wholeNumber, 8090)
+        .option('--seed <number>', 'equal seeds give equal weather', wholeNumber, 1)
+        .option('--latency <duration>', 'time before each answer, such as 80ms', duration, 0)
+        .option('--limits <kind>', 'free: the limits of the free host; none: no limits', 'none')
+        .option(
+          '--runs <kind>',
+          'ecmwf: a model run every 6 h changes the weather; none: it never changes',
+          'ecmwf',
+        )
+        .option('--require-key <key>', 'answer only requests that carry this key'),
+    run: async ({ json, clock, remark }, { host, port, seed, latency, limits, runs, requireKey }) => {
+      if (limits !== 'free' && limits !== 'none')
+        throw new Misuse(`--limits is ${limits}; allowed: free, none`)
+      if (runs !== 'ecmwf' && runs !== 'none') throw new Misuse(`--runs is ${runs}; allowed: ecmwf, none`)
+      const stopped = interruption()
+      const provider = await startSimulator({
+        host,
+        port,
+        seed,
+        clock,
+        latencyMs: latency,
+        limits,
+        runs,
+        ...(requireKey === undefined ? {} : { apiKey: requireKey }),
+      })
+      // The line other programs wait for is the same with and without --json; people get a hint besides.
+      process.stdout.write(
+        `${JSON.stringify({ msg: 'listening', listener: 'provider', url: provider.url })}\n`,
+      )
+      if (!json) remark(`Moods, latency and its clock: curl ${provider.url}/control. Ctrl-C stops it.`)
+      await stopped
+      await provider.close()
+      return 0
+    },
+  })
+
+const wholeNumber = (given: string): number => {
+  if (!/^\d{1,9}$/.test(given)) throw new InvalidArgumentError('Allowed: a whole number.')
+  return Number(given)
+}
+
+const duration = (given: string): number => {
+  try {
+    return parseDuration(given)
+  } catch (error) {
+    throw new InvalidArgumentError(messageOf(error))
+  }
+}

@@ -1,0 +1,35 @@
+// `abohawa serve`: the gateway until a signal ends it. Everything it says is a line of JSON on standard output.
+
+import type { Command } from 'commander'
+import { messageOf } from '../errors.ts'
+import { startGateway } from '../gateway.ts'
+import { openLog } from '../ops/log.ts'
+import { interruption } from './interruption.ts'
+import type { AddCommand } from './terminal.ts'
+
+export const addServeCommand = (program: Command, add: AddCommand): void =>
+  add(program, 'serve', {
+    summary: 'run the gateway: the API listener and the ops listener',
+    example: 'serve --config config/production.yaml',
+    run: async ({ config: read, clock }) => {
+      const config = read()
+      const { log, flush } = openLog(config.log.level)
+      try {
+        const stopped = interruption()
+        const gateway = await startGateway(config, { clock, log })
+        process.on('SIGHUP', () => {
+          gateway.reloadCatalogue().then(
+            () => log.info('catalogue read again'),
+            error => log.error({ reason: messageOf(error) }, 'catalogue not read again'),
+          )
+        })
+        const signal = await stopped
+        log.info({ signal }, 'stopping')
+        await gateway.close()
+        log.info('stopped')
+        return 0
+      } finally {
+        flush()
+      }
+    },
+  })

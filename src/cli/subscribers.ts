@@ -1,0 +1,57 @@
+// `abohawa subscribers …`: those whom keys were given to. Named by id or by name.
+
+import type { Command } from 'commander'
+import type { Administration, ListedSubscriber } from '../metering/administration.ts'
+import { administer } from './keys.ts'
+import { type AddCommand, tableOf } from './terminal.ts'
+
+export const addSubscriberCommands = (program: Command, add: AddCommand): void => {
+  const subscribers = program
+    .command('subscribers')
+    .summary('list, revoke and reinstate subscribers')
+    .description('Subscribers: revoking one refuses all of its keys.')
+
+  add(subscribers, 'list', {
+    summary: 'list all subscribers',
+    example: 'subscribers list',
+    run: terminal =>
+      administer(terminal, async administration => {
+        const all = await administration.listSubscribers()
+        terminal.show(all, all.length === 0 ? 'There is no subscriber yet.' : subscriberTable(all))
+      }),
+  })
+
+  const oneSubscriber = (
+    name: string,
+    summary: string,
+    act: (administration: Administration, idOrName: string) => Promise<ListedSubscriber>,
+  ) =>
+    add(subscribers, name, {
+      summary,
+      example: `subscribers ${name} "Dhaka Tribune"`,
+      setUp: command => command.argument('<id or name>', 'id or name of the subscriber'),
+      run: (terminal, _options, idOrName = '') =>
+        administer(terminal, async administration => {
+          const subscriber = await act(administration, idOrName)
+          terminal.show(subscriber, subscriberTable([subscriber]))
+        }),
+    })
+  oneSubscriber('revoke', 'refuse all keys of a subscriber from now on', (administration, idOrName) =>
+    administration.revokeSubscriber(idOrName),
+  )
+  oneSubscriber('reinstate', 'accept the keys of a revoked subscriber again', (administration, idOrName) =>
+    administration.reinstateSubscriber(idOrName),
+  )
+}
+
+const subscriberTable = (subscribers: readonly ListedSubscriber[]): string =>
+  tableOf(
+    ['id', 'name', 'keys', 'status', 'created'],
+    subscribers.map(({ id, name, keys, status, createdAt }) => [
+      id,
+      name,
+      String(keys),
+      status,
+      createdAt.slice(0, 16),
+    ]),
+  )

@@ -1,0 +1,96 @@
+// How every command is made: a help with an example, the options all of them share, and the terminal it is handed,
+// which knows whether people or programs read the output.
+
+import type { Command } from 'commander'
+import type { Clock } from '../clock.ts'
+import { type Config, loadConfig } from '../config/load.ts'
+import { InputError } from '../errors.ts'
+
+/** What a command has in hand. */
+export type Terminal = {
+  /** Whether one JSON value is wanted instead of text for people. */
+  readonly json: boolean
+  readonly clock: Clock
+  /** The configuration files of `--config`, then the environment, then `overrides` in the environment's own form. */
+  config(overrides?: NodeJS.ProcessEnv): Config
+  /** Prints the outcome: `text`, or with --json the value it stands for. */
+  show(value: unknown, text: string): void
+  /** Prints a remark or a sign of progress on standard error. */
+  remark(text: string): void
+}
+
+/** A command line that can't be meant: exit code 2. */
+export class Misuse extends InputError {
+  override name = 'Misuse'
+}
+
+/** The surroundings that `main` hands over. */
+export type Surroundings = { readonly env: NodeJS.ProcessEnv; readonly clock: Clock }
+
+type Options = Record<string, unknown>
+
+export type CommandSpec<Given extends Options> = {
+  readonly summary: string
+  /** One line that works when pasted behind `npm run -s abohawa --`. */
+  readonly example: string
+  /** Adds the command's own arguments and options. */
+  readonly setUp?: (command: Command) => void
+  /** The arguments in order; resolves to the exit code, 0 when it says nothing. */
+  readonly run: (terminal: Terminal, options: Given, ...args: string[]) => Promise<number | undefined>
+}
+
+export type AddCommand = <Given extends Options>(
+  parent: Command,
+  name: string,
+  spec: CommandSpec<Given>,
+) => void
+
+/** @param onExit told the exit code of the command that ran */
+export const createAddCommand =
+  ({ env, clock }: Surroundings, onExit: (code: number) => void): AddCommand =>
+  (parent, name, { summary, example, setUp, run }) => {
+    const command = parent.command(name).summary(summary).description(summary)
+    setUp?.(command)
+    command
+      .option(
+        '-c, --config <file>',
+        'a configuration file; may be given again, the later one wins',
+        collect,
+        [],
+      )
+      .option('--json', 'print JSON, for programs')
+      .addHelpText('after', `\nExample:\n  npm run -s abohawa -- ${example}`)
+      .action(async () => {
+        const options = command.opts()
+        const terminal: Terminal = {
+          json: options.json === true,
+          clock,
+          config: overrides =>
+            loadConfig({ files: options.config as string[], env: { ...env, ...overrides } }),
+          show: (value, text) => {
+            process.stdout.write(`${options.json ? JSON.stringify(value) : text}\n`)
+          },
+          remark: text => {
+            process.stderr.write(`${text}\n`)
+          },
+        }
+        onExit((await run(terminal, options as never, ...command.args)) ?? 0)
+      })
+  }
+
+const collect = (file: string, before: string[]): string[] => [...before, file]
+
+/** Rows under their headings, in columns as wide as they need. */
+export const tableOf = (headings: readonly string[], rows: readonly (readonly string[])[]): string => {
+  const widths = headings.map((heading, i) =>
+    Math.max(heading.length, ...rows.map(row => row[i]?.length ?? 0)),
+  )
+  return [headings, ...rows]
+    .map(row =>
+      row
+        .map((text, i) => text.padEnd(widths[i] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}

@@ -1,0 +1,167 @@
+// The API listener: the contract and nothing else. Puts admission before every path, known or not, and turns whatever
+// goes wrong into one JSON body; what the routes answer is theirs.
+
+import { readFileSync } from 'node:fs'
+import { METHODS } from 'node:http'
+import type { Socket } from 'node:net'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { InputError, messageOf } from '../errors.ts'
+import { type AdmissionParts, createAdmit, QuotaExhausted } from './admission.ts'
+import { registerLocationRoutes } from './location-routes.ts'
+import { badRequest, notFound, type Problem, problemOf, quoted } from './problem.ts'
+import { jsonType } from './representation.ts'
+import { requestIdOf } from './request-id.ts'
+import { refuseConnect, refuseUnparsable } from './unparsable.ts'
+import { registerWeatherRoutes, type WeatherRoutesParts } from './weather-routes.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The name of the route in logs and metrics. */
+    endpoint?: string
+  }
+}
+
+/** One answered request, as logs and metrics see it. */
+export type Access = {
+  readonly requestId: string
+  readonly method: string
+  readonly url: string
+  /** Low in number: the route's name, or `other`. */
+  readonly endpoint: string
+  readonly status: number
+  readonly ms: number
+  readonly keyId: string | undefined
+  /** `hit`, `stale` or `miss`, and the tier, for answers with weather. */
+  readonly cache: string | undefined
+}
+
+export type ApiObserver = {
+  answered(access: Access): void
+  /** A request that ended in 500, with what caused it. */
+  failed(error: unknown, requestId: string): void
+}
+
+export type ApiParts = Omit<AdmissionParts, 'behindProxies' | 'observer'> &
+  WeatherRoutesParts & {
+    readonly observer: ApiObserver & AdmissionParts['observer']
+    /** Whether the process is on its way out: consumers are then asked to open their next connection elsewhere. */
+    readonly isDraining: () => boolean
+  }
+
+export type ApiOptions = {
+  /** Files in PEM form; null where TLS ends elsewhere. */
+  readonly tls: { readonly cert: string | null; readonly key: string | null }
+  readonly trustedProxies: readonly string[]
+  /** How long a request may take to arrive. */
+  readonly requestTimeoutMs: number
+}
+
+export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance => {
+  const { clock, quota, observer } = parts
+  const behindProxies = options.trustedProxies.length > 0
+  const admit = createAdmit({ ...parts, behindProxies })
+  const resetsAt = () => quota.resetAfter(clock.now())
+
+  const app = Fastify({
+    ...serverOptions(options),
+    trustProxy: behindProxies ? [...options.trustedProxies] : false,
+    requestTimeout: options.requestTimeoutMs,
+    // Requests that arrive while the listener closes are served too: nobody who got a connection is turned away.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    genReqId: request => requestIdOf(request.headers['x-request-id']),
+    // The query is read by the routes that have one, strictly.
+    routerOptions: { querystringParser: () => ({}), maxParamLength: 16_384 },
+    clientErrorHandler: (error, socket) => refuseUnparsable(error, socket, resetsAt()),
+    frameworkErrors: async (error, request, reply) => {
+      // A path that can't be decoded reaches no hook, so it passes admission here.
+      begin(request, reply)
+      try {
+        await admit(request, reply)
+        sendProblem(reply, badRequest(`the path can't be read: ${messageOf(error)}`))
+      } catch (refused) {
+        fail(refused, request, reply)
+      }
+    },
+  })
+  serveEveryMethod(app)
+  app.server.on('connect', (_request, socket: Socket) => refuseConnect(socket, resetsAt()))
+  // An expectation we do not know is no reason for the empty 417 that Node would send.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
+
+  const begin = (request: FastifyRequest, reply: FastifyReply): void => {
+    const started = performance.now()
+    reply.header('x-request-id', request.id)
+    reply.raw.once('close', () =>
+      observer.answered({
+        requestId: request.id,
+        method: request.method,
+        url: request.raw.url ?? '',
+        endpoint: request.routeOptions?.config?.endpoint ?? 'other',
+        status: reply.raw.statusCode,
+        ms: performance.now() - started,
+        keyId: request.client?.keyId,
+        cache: request.provenance ? `${request.provenance.outcome}-${request.provenance.source}` : undefined,
+      }),
+    )
+  }
+
+  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
+    const problem = problemOf(error, clock.now())
+    if (problem.status >= 500) observer.failed(error, request.id)
+    sendProblem(reply, problem)
+  }
+
+  app.decorateRequest('client', null)
+  app.addHook('onRequest', async (request, reply) => {
+    begin(request, reply)
+    await admit(request, reply)
+  })
+  app.addHook('onSend', async (_request, reply) => {
+    if (parts.isDraining()) reply.header('connection', 'close')
+  })
+  app.setErrorHandler((error, request, reply) => fail(error, request, reply))
+  app.setNotFoundHandler(request => {
+    throw notFound(
+      `there is nothing at ${quoted((request.raw.url ?? '').split('?')[0] ?? '')}; the API begins with /api/v1`,
+    )
+  })
+
+  registerLocationRoutes(app, parts.catalogue)
+  registerWeatherRoutes(app, parts)
+  return app
+}
+
+const sendProblem = (reply: FastifyReply, problem: Problem): void => {
+  const fields = problem instanceof QuotaExhausted ? problem.fields : {}
+  reply
+    .code(problem.status)
+    .headers({ 'cache-control': 'no-store', ...problem.headers })
+    .type(jsonType)
+    .send(JSON.stringify({ error: problem.message, ...fields }))
+}
+
+// Node knows methods that Fastify does not route; unrouted they would pass by admission.
+const serveEveryMethod = (app: FastifyInstance): void => {
+  const routed = new Set(app.supportedMethods)
+  for (const method of METHODS) if (!routed.has(method)) app.addHttpMethod(method)
+}
+
+const serverOptions = ({ tls: { cert, key } }: ApiOptions) => {
+  // A missing host header is answered by us, in JSON, instead of by Node with an empty body.
+  const http = { requireHostHeader: false }
+  if (cert === null || key === null) return { http }
+  return {
+    https: { ...http, cert: pemOf('server.tls.cert', cert), key: pemOf('server.tls.key', key) },
+  } as unknown as {
+    http: typeof http
+  }
+}
+
+const pemOf = (name: string, path: string): Buffer => {
+  try {
+    return readFileSync(path)
+  } catch (cause) {
+    throw new InputError(`${name} is ${path}, which can't be read: ${messageOf(cause)}`, { cause })
+  }
+}

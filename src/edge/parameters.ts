@@ -1,0 +1,91 @@
+// The parameters of a request, read strictly: what is malformed is a 400 that names the parameter, what was received
+// and what is allowed. Pure; knows the shapes of parameters and not what they select.
+
+import { type LocationType, locationTypes } from '../catalogue/location.ts'
+import { badRequest, quoted } from './problem.ts'
+
+export type Language = 'bn' | 'en'
+
+export type Query<Name extends string> = Partial<Record<Name, string>>
+
+/** The named parameters of a URL's query. Others are ignored; one of these given twice is refused. */
+export const queryOf = <Name extends string>(url: string, names: readonly Name[]): Query<Name> => {
+  const start = url.indexOf('?')
+  const found: Query<Name> = {}
+  if (start === -1) return found
+  for (const pair of url.slice(start + 1).split('&')) {
+    const equals = pair.indexOf('=')
+    const name = decoded(equals === -1 ? pair : pair.slice(0, equals))
+    const value = decoded(equals === -1 ? '' : pair.slice(equals + 1))
+    if (!isOneOf(names, name)) continue
+    if (found[name] !== undefined) throw badRequest(`${name} is given more than once; allowed: at most once`)
+    found[name] = value
+  }
+  return found
+}
+
+const decoded = (part: string): string => {
+  try {
+    return decodeURIComponent(part.replaceAll('+', ' '))
+  } catch {
+    throw badRequest(`the query holds ${quoted(part)}, which is not percent-encoded UTF-8`)
+  }
+}
+
+const isOneOf = <Name extends string>(names: readonly Name[], given: string): given is Name =>
+  (names as readonly string[]).includes(given)
+
+export const locationTypeOf = (given: string | undefined): LocationType => {
+  const allowed = `allowed: ${locationTypes.join(', ')}`
+  if (given === undefined) throw badRequest(`type is missing; ${allowed}`)
+  if (!isOneOf(locationTypes, given)) throw badRequest(`type is ${quoted(given)}; ${allowed}`)
+  return given
+}
+
+export const languageOf = (given: string | undefined): Language => {
+  if (given === undefined) return 'bn'
+  if (given !== 'bn' && given !== 'en') throw badRequest(`lang is ${quoted(given)}; allowed: bn, en`)
+  return given
+}
+
+/** A whole number in decimal digits within min..max, or `fallback` when absent. */
+export const wholeNumberOf = (
+  name: string,
+  given: string | undefined,
+  { min, max, fallback }: { min: number; max?: number; fallback: number },
+): number => {
+  if (given === undefined) return fallback
+  const value = /^\d+$/.test(given) ? Number(given) : Number.NaN
+  if (value >= min && value <= (max ?? Number.POSITIVE_INFINITY)) return value
+  const range = max === undefined ? `from ${min} on` : `from ${min} to ${max}`
+  throw badRequest(`${name} is ${quoted(given)}; allowed: a whole number ${range}`)
+}
+
+/** A plain decimal number of degrees inside a range that includes both ends. */
+export const degreesOf = (
+  name: 'lat' | 'lng',
+  given: string,
+  { min, max, area }: { min: number; max: number; area: string },
+): number => {
+  const value = /^[+-]?\d+(\.\d+)?$/.test(given) ? Number(given) : Number.NaN
+  if (Number.isNaN(value))
+    throw badRequest(
+      `${name} is ${quoted(given)}; allowed: decimal degrees such as 23.81, from ${min} to ${max}`,
+    )
+  if (value < min || value > max)
+    throw badRequest(`${name} is ${quoted(given)}, outside the bounds of ${area}; allowed: ${min} to ${max}`)
+  // Number('-0') would otherwise be sent back as it came.
+  return value + 0
+}
+
+const longestSearch = 100
+
+export const searchTextOf = (given: string | undefined): string => {
+  const text = (given ?? '').trim()
+  const length = [...text].length
+  if (length > longestSearch)
+    throw badRequest(
+      `q is ${quoted(text)}, ${length} characters; allowed: at most ${longestSearch} characters`,
+    )
+  return text
+}

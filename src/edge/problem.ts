@@ -1,0 +1,53 @@
+// What a consumer is told when a request can't be answered: a status, one sentence, and the headers that go with it.
+// The table from failure codes to sentences stands here and nowhere else; no sentence quotes the provider.
+
+import { AbohawaError } from '../errors.ts'
+
+/** A refusal of one request; thrown by whoever finds the reason, sent by the listener. */
+export class Problem extends Error {
+  override name = 'Problem'
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(status: number, sentence: string, headers: Readonly<Record<string, string>> = {}) {
+    super(sentence)
+    this.status = status
+    this.headers = headers
+  }
+}
+
+export const badRequest = (sentence: string) => new Problem(400, sentence)
+export const notFound = (sentence: string) => new Problem(404, sentence)
+
+/** A value as it was received, quoted and cut to a length that is safe to send back. */
+export const quoted = (value: string): string => {
+  const characters = [...value]
+  return JSON.stringify(characters.length > 60 ? `${characters.slice(0, 60).join('')}…` : value)
+}
+
+const noWeather = 'no weather can be given for this place right now'
+const sentences: Readonly<Record<string, string>> = {
+  provider_unreachable: `${noWeather}: the weather provider can't be reached`,
+  provider_timeout: `${noWeather}: the weather provider did not answer in time`,
+  provider_failing: `${noWeather}: the weather provider is failing`,
+  provider_overloaded: `${noWeather}: the weather provider is overloaded`,
+  provider_refused: `${noWeather}: the weather provider has none for this grid cell`,
+  provider_too_much: `${noWeather}: the weather provider refused the size of our request`,
+  provider_denied: `${noWeather}: the weather provider does not accept this gateway`,
+  provider_limited: `${noWeather}: the gateway's share of the weather provider is used up`,
+  provider_busy: `${noWeather}: the weather provider is busy`,
+  provider_cut_off: `${noWeather}: the weather provider's answer was cut off`,
+  provider_garbled: `${noWeather}: the weather provider's answer was not usable`,
+  timeline_exhausted: `${noWeather}: what is cached ended and could not be renewed`,
+  store_unavailable: 'the key or its quota could not be checked: the store of the gateway is not available',
+}
+const shortPauseSeconds = 10
+
+/** The problem that a failure is for a consumer: always 500, always with the time to wait. */
+export const problemOf = (error: unknown, now: number): Problem => {
+  if (error instanceof Problem) return error
+  const sentence = error instanceof AbohawaError ? sentences[error.code] : undefined
+  const retryAt = error instanceof Error && 'retryAt' in error ? Number(error.retryAt) : Number.NaN
+  const seconds = Number.isNaN(retryAt) ? shortPauseSeconds : Math.max(1, Math.ceil((retryAt - now) / 1000))
+  return new Problem(500, sentence ?? 'the gateway failed unexpectedly', { 'retry-after': String(seconds) })
+}

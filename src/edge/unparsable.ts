@@ -1,0 +1,55 @@
+// Requests that never become one: garbage on the socket, heads that are too large, CONNECT. They are answered in JSON
+// like every other failure, written straight to the socket because there is no response object yet.
+
+import type { Socket } from 'node:net'
+import { jsonType } from './representation.ts'
+import { requestIdOf } from './request-id.ts'
+import { rateLimitHeaders } from './response-headers.ts'
+
+/** @param resetsAt the next local midnight, ms since the epoch, for the rate-limit headers */
+export const refuseUnparsable = (error: NodeJS.ErrnoException, socket: Socket, resetsAt: number): void => {
+  if (error.code === 'ECONNRESET' || !socket.writable || responseBegun(socket)) {
+    socket.destroy()
+    return
+  }
+  writeRefusal(socket, 400, 'Bad Request', sentenceFor(error.code), resetsAt)
+}
+
+export const refuseConnect = (socket: Socket, resetsAt: number): void =>
+  writeRefusal(socket, 405, 'Method Not Allowed', 'the method is CONNECT; allowed: GET, HEAD', resetsAt, {
+    allow: 'GET, HEAD',
+  })
+
+const sentenceFor = (code: string | undefined): string => {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'the URL and headers are too large; allowed: 16 KiB together'
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'the request did not arrive completely in time'
+  return 'the request is not valid HTTP'
+}
+
+const writeRefusal = (
+  socket: Socket,
+  status: number,
+  reason: string,
+  error: string,
+  resetsAt: number,
+  more: Record<string, string> = {},
+): void => {
+  const body = JSON.stringify({ error })
+  const headers = {
+    'content-type': jsonType,
+    'content-length': String(Buffer.byteLength(body)),
+    'cache-control': 'no-store',
+    'x-request-id': requestIdOf(undefined),
+    ...rateLimitHeaders({ limit: 0, remaining: 0, resetsAt }),
+    ...more,
+    connection: 'close',
+  }
+  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} ${reason}\r\n${head.join('')}\r\n${body}`)
+}
+
+// Bytes of another response may be on the wire already; a second head would corrupt it.
+const responseBegun = (socket: Socket): boolean => {
+  const { _httpMessage: message } = socket as Socket & { _httpMessage?: { headersSent: boolean } }
+  return message?.headersSent ?? false
+}

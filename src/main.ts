@@ -1,0 +1,7 @@
+#!/usr/bin/env node
+// The process: hands the command line, the environment and the clock to the commands, and ends with their exit code.
+
+import { run } from './cli/program.ts'
+import { systemClock } from './clock.ts'
+
+process.exitCode = await run(process.argv.slice(2), { env: process.env, clock: systemClock })

@@ -1,0 +1,42 @@
+// The value of the key header → the client it stands for, or the reason why not. A key is looked up by its hash; one
+// whose form or checksum is wrong is refused without a look-up. Knows no HTTP beyond the value of the header.
+
+import type { KeyStore } from '../stores/store.ts'
+import { hashOf, keyPrefix, parseKey } from './key-form.ts'
+import { limitOf, type Tiers } from './tiers.ts'
+
+/** Who asks, and the daily limit that goes with the key's tier. */
+export type Client = {
+  readonly keyId: string
+  readonly subscriberId: string
+  readonly tier: string
+  readonly limit: number
+}
+
+export type Refusal =
+  | 'missing'
+  | 'wrong-prefix'
+  | 'malformed'
+  | 'unknown'
+  | 'key-revoked'
+  | 'subscriber-revoked'
+
+export type Authentication = { client: Client } | { refusal: Refusal }
+
+export type Authenticate = (presented: string | undefined) => Promise<Authentication>
+
+/** The returned function throws StoreError when the look-up fails: that is not a refusal. */
+export const createAuthenticate =
+  (keys: Pick<KeyStore, 'findByHash'>, tiers: Tiers): Authenticate =>
+  async presented => {
+    if (presented === undefined || presented === '') return { refusal: 'missing' }
+    if (!presented.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
+    const key = parseKey(presented)
+    if (!key) return { refusal: 'malformed' }
+    const found = await keys.findByHash(hashOf(key))
+    if (!found) return { refusal: 'unknown' }
+    if (found.key.revokedAt !== null) return { refusal: 'key-revoked' }
+    if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked' }
+    const { id: keyId, subscriberId, tier } = found.key
+    return { client: { keyId, subscriberId, tier, limit: limitOf(tiers, tier) } }
+  }

@@ -1,0 +1,14 @@
+// The plans a key can be on: a name and the requests it may make in a local day.
+
+import { InputError } from '../errors.ts'
+
+/** Tier name → requests per local day. */
+export type Tiers = Readonly<Record<string, number>>
+
+/** @throws InputError for a name that is not among the tiers */
+export const limitOf = (tiers: Tiers, name: string): number => {
+  const limit = Object.hasOwn(tiers, name) ? tiers[name] : undefined
+  if (limit === undefined)
+    throw new InputError(`tier is "${name}"; allowed: ${Object.keys(tiers).join(', ')}`)
+  return limit
+}

@@ -1,0 +1,31 @@
+// Whether this process should be sent traffic. A store that is away is told as a detail and does not take the process
+// out: what is cached can still be served, and all instances would go at once.
+
+export type Phase = 'starting' | 'ready' | 'draining'
+
+/** The answer of /readyz. */
+export type ReadinessReport = { readonly status: Phase; readonly detail: Readonly<Record<string, string>> }
+
+export type Readiness = {
+  phase: Phase
+  report(): Promise<ReadinessReport>
+}
+
+/** @param details named checks; each gives a word or throws */
+export const createReadiness = (details: Readonly<Record<string, () => Promise<string>>>): Readiness => {
+  const readiness: Readiness = {
+    phase: 'starting',
+    report: async () => ({
+      status: readiness.phase,
+      detail: Object.fromEntries(
+        await Promise.all(
+          Object.entries(details).map(async ([name, check]) => [
+            name,
+            await check().catch(() => 'not available'),
+          ]),
+        ),
+      ),
+    }),
+  }
+  return readiness
+}

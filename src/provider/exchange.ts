@@ -1,0 +1,87 @@
+// One HTTP exchange with the provider: sends the path, reads the body to its end, gives the text of a 200 or throws the
+// ProviderError the answer stands for. Owns the connection pool and its timeouts; decides nothing about retries.
+
+import { errors, interceptors, Pool } from 'undici'
+import type { Clock } from '../clock.ts'
+import { messageOf } from '../errors.ts'
+import { ProviderError } from './errors.ts'
+import { refusalOf } from './refusal.ts'
+
+export type ExchangeOptions = {
+  /** Origin and path prefix, without a trailing slash. */
+  readonly baseUrl: string
+  readonly apiKey: string | null
+  readonly connectTimeoutMs: number
+  /** Until the head of the answer. */
+  readonly timeoutMs: number
+  /** Between two parts of the body. */
+  readonly bodyTimeoutMs: number
+  readonly maxConcurrent: number
+}
+
+export type Exchange = { get(path: string): Promise<string>; close(): Promise<void> }
+
+const maxBodyBytes = 64 * 1024 * 1024
+
+export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange => {
+  const { origin, pathname } = new URL(options.baseUrl)
+  const prefix = pathname === '/' ? '' : pathname
+  const pool = new Pool(origin, {
+    connections: options.maxConcurrent,
+    pipelining: 1,
+    connect: { timeout: options.connectTimeoutMs },
+    headersTimeout: options.timeoutMs,
+    bodyTimeout: options.bodyTimeoutMs,
+    maxResponseSize: maxBodyBytes,
+  })
+  const dispatcher = pool.compose(interceptors.decompress())
+  const headers = {
+    accept: 'application/json',
+    'accept-encoding': 'gzip, deflate',
+    // In a header and not in the query, so that it never stands in a URL, a log line or an error.
+    ...(options.apiKey ? { 'x-api-key': options.apiKey } : {}),
+  }
+
+  return {
+    get: async path => {
+      try {
+        const { statusCode, body } = await dispatcher.request({ method: 'GET', path: prefix + path, headers })
+        const text = await body.text()
+        if (statusCode === 200) return text
+        throw refusalOf(statusCode, text, clock.now())
+      } catch (cause) {
+        throw cause instanceof ProviderError ? cause : brokenOff(cause, options)
+      }
+    },
+    close: () => pool.close(),
+  }
+}
+
+const brokenOff = (
+  cause: unknown,
+  { connectTimeoutMs, timeoutMs, bodyTimeoutMs }: ExchangeOptions,
+): ProviderError => {
+  if (cause instanceof errors.ConnectTimeoutError)
+    return new ProviderError(
+      'provider_unreachable',
+      `no connection to the provider within ${connectTimeoutMs} ms`,
+      { cause },
+    )
+  if (cause instanceof errors.HeadersTimeoutError)
+    return new ProviderError('provider_timeout', `no answer from the provider within ${timeoutMs} ms`, {
+      cause,
+    })
+  if (cause instanceof errors.BodyTimeoutError)
+    return new ProviderError('provider_timeout', `the provider's body stood still for ${bodyTimeoutMs} ms`, {
+      cause,
+    })
+  if (cause instanceof errors.ResponseExceededMaxSizeError)
+    return new ProviderError('provider_garbled', `the provider's body is longer than ${maxBodyBytes} bytes`, {
+      cause,
+    })
+  return new ProviderError(
+    'provider_unreachable',
+    `the connection to the provider broke: ${messageOf(cause)}`,
+    { cause },
+  )
+}

@@ -1,0 +1,35 @@
+// What is asked of the provider for a list of cells: one path with one fixed set of variables, so that a cell has one
+// timeline and one cache entry. Pure; sends nothing.
+
+import type { Cell } from '../weather/cell.ts'
+import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../weather/variables.ts'
+
+/** How much of the future a timeline holds. */
+export type Horizon = {
+  /** Quarter-hours after the running one. */
+  readonly quarterHours: number
+  /** Local days, today included. */
+  readonly days: number
+}
+
+// One hour of quarter-hours before now, so that a clock which lags behind the provider's still finds its slice.
+export const pastQuarterHours = 4
+
+/** The horizon that keeps every answer whole for `usableForMs` after the fetch. */
+export const horizonFor = (usableForMs: number, hourlyHours: number): Horizon => {
+  const hours = Math.ceil(usableForMs / 3_600_000)
+  return {
+    quarterHours: hours * 4 + 2,
+    days: Math.max(9, forecastDays + Math.ceil(hours / 24), Math.ceil((hours + hourlyHours) / 24) + 1),
+  }
+}
+
+/** Path and query for cells in this order; the provider answers them in the same order. */
+export const pathFor = (cells: readonly Cell[], horizon: Horizon, zone: string): string =>
+  `/v1/forecast?latitude=${cells.map(cell => cell.latitude).join(',')}` +
+  `&longitude=${cells.map(cell => cell.longitude).join(',')}` +
+  `&minutely_15=${Object.keys(currentUnits).join(',')}` +
+  `&past_minutely_15=${pastQuarterHours}&forecast_minutely_15=${horizon.quarterHours}` +
+  `&hourly=${Object.keys(hourlyUnits).join(',')}` +
+  `&daily=${Object.keys(dailyUnits).join(',')}` +
+  `&forecast_days=${horizon.days}&timezone=${encodeURIComponent(zone)}`

@@ -1,0 +1,85 @@
+// The contract of the state that outlives a request: keys and their subscribers, what they used, and the bytes of the
+// shared cache tier. Two stores keep it, Redis for a fleet and an embedded one for a single process; one test suite
+// holds both to it. A store that can't answer throws StoreError; it never answers with a guess.
+
+import { AbohawaError } from '../errors.ts'
+
+/** Who was given keys. Instants are ms since the epoch; `revokedAt` is null while active. */
+export type Subscriber = {
+  readonly id: string
+  readonly name: string
+  readonly createdAt: number
+  readonly revokedAt: number | null
+}
+
+/** A key as it is stored: its hash, never the key. */
+export type KeyRecord = {
+  readonly id: string
+  /** SHA-256 of the key, hexadecimal; unique. */
+  readonly hash: string
+  readonly subscriberId: string
+  readonly tier: string
+  readonly createdAt: number
+  readonly revokedAt: number | null
+}
+
+export interface KeyStore {
+  /** Keeps a new key. The subscriber must exist. */
+  addKey(record: KeyRecord): Promise<void>
+  findKey(id: string): Promise<KeyRecord | undefined>
+  /** The key with this hash and its subscriber, as they are now: a revocation elsewhere is seen by the next call. */
+  findByHash(hash: string): Promise<{ key: KeyRecord; subscriber: Subscriber } | undefined>
+  /** All keys, oldest first. */
+  listKeys(): Promise<KeyRecord[]>
+  /** Revokes (an instant) or reinstates (null); false when there is no such key. */
+  setKeyRevoked(id: string, at: number | null): Promise<boolean>
+  /** The subscriber of this name; kept as given when the name is new. One per name, also when two ask at once. */
+  ensureSubscriber(subscriber: Subscriber): Promise<Subscriber>
+  /** By id, or by name. */
+  findSubscriber(idOrName: string): Promise<Subscriber | undefined>
+  /** All subscribers, oldest first. */
+  listSubscribers(): Promise<Subscriber[]>
+  setSubscriberRevoked(id: string, at: number | null): Promise<boolean>
+}
+
+export type Take = {
+  readonly keyId: string
+  /** The local day the units belong to, `YYYY-MM-DD`. */
+  readonly day: string
+  readonly units: number
+  readonly limit: number
+  /** When the day's count may be forgotten, ms since the epoch. */
+  readonly keepUntil: number
+}
+
+export interface UsageStore {
+  /**
+   * Takes up to `units` of what is left of the day's limit, in one atomic step over everyone who shares the store.
+   * `used` is the day's count after the step. What was taken is not lost when this process dies right after.
+   */
+  take(request: Take): Promise<{ taken: number; used: number }>
+  /** What a key used on each of the days, in their order; 0 where nothing is known. */
+  usedOn(keyId: string, days: readonly string[]): Promise<number[]>
+}
+
+export interface ByteStore {
+  /** Undefined when absent or past its expiry. */
+  readBytes(key: string): Promise<Buffer | undefined>
+  /** Kept until `expiresAt` (ms since the epoch), then forgotten by the store itself. */
+  writeBytes(key: string, bytes: Buffer, expiresAt: number): Promise<void>
+}
+
+export interface Store extends KeyStore, UsageStore, ByteStore {
+  readonly kind: 'redis' | 'embedded'
+  /** Resolves when the store answers. @throws StoreError */
+  ping(): Promise<void>
+  close(): Promise<void>
+}
+
+export class StoreError extends AbohawaError {
+  override name = 'StoreError'
+
+  constructor(message: string, options?: ErrorOptions) {
+    super('store_unavailable', message, options)
+  }
+}

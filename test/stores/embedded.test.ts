@@ -1,0 +1,43 @@
+import { join } from 'node:path'
+import t from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { storeContract } from '../support/store-contract.ts'
+
+storeContract(t, 'embedded', async t => openEmbeddedStore(join(t.testdir(), 'store.db'), systemClock))
+
+t.test('two openings of one file see each other and never count a unit twice', async t => {
+  const path = join(t.testdir(), 'store.db')
+  const stores = [openEmbeddedStore(path, systemClock), openEmbeddedStore(path, systemClock)]
+  const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 30, keepUntil: Date.now() + 1e9 }
+  const takes = await Promise.all(Array.from({ length: 50 }, (_, i) => stores[i % 2]?.take(take)))
+  t.equal(takes.filter(result => result?.taken === 1).length, 30)
+  for (const store of stores) await store.close()
+})
+
+t.test('what has expired is swept from the file', async t => {
+  const path = join(t.testdir(), 'store.db')
+  const clock = manualClock('2026-11-21T00:00Z')
+  const store = openEmbeddedStore(path, clock)
+  await store.writeBytes('cell', Buffer.from('x'), clock.now() + 1_000)
+  await store.take({ keyId: 'k', day: '2026-11-21', units: 1, limit: 9, keepUntil: clock.now() + 1_000 })
+  await store.close()
+  clock.advance(2_000)
+  const again = openEmbeddedStore(path, clock)
+  t.strictSame(await again.usedOn('k', ['2026-11-21']), [0])
+  clock.set('2026-11-21T00:00Z')
+  t.equal(await again.readBytes('cell'), undefined, 'gone, and not only hidden by its expiry')
+  await again.close()
+})
+
+t.test('a file that is no SQLite file stops the start with a sentence', t => {
+  const folder = t.testdir({
+    'store.db': 'this is not a database, and long enough to be looked at as one'.repeat(20),
+  })
+  t.throws(() => openEmbeddedStore(join(folder, 'store.db'), systemClock), {
+    name: 'InputError',
+    message: /^store\.path is .*store\.db, which can't be opened as an SQLite file: /,
+  })
+  t.end()
+})

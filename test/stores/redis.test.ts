@@ -1,0 +1,60 @@
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { openRedisStore } from '../../src/stores/redis.ts'
+import { freePort, startRedis, testRedis } from '../support/redis-server.ts'
+import { storeContract } from '../support/store-contract.ts'
+
+const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
+const observer = { redisFailed: () => {} }
+const server = await testRedis(t)
+let opened = 0
+const nextPrefix = () => `${server.prefix}${opened++}:`
+
+storeContract(t, 'redis', async () =>
+  openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer),
+)
+
+t.test('every count and every cached byte carries an expiry and the prefix', async t => {
+  const prefix = nextPrefix()
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
+  const raw = new Redis(server.url)
+  const inAnHour = Date.now() + 3_600_000
+  await store.take({ keyId: 'key_1', day: '2026-11-21', units: 1, limit: 9, keepUntil: inAnHour })
+  await store.take({ keyId: 'key_1', day: '2026-11-21', units: 1, limit: 9, keepUntil: inAnHour })
+  await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour)
+  const keys = await raw.keys(`${prefix}*`)
+  t.equal(keys.length, 2)
+  for (const key of keys) {
+    const left = await raw.pttl(key)
+    t.ok(left > 3_500_000 && left <= 3_600_000, `${key} expires in ${left} ms`)
+  }
+  await raw.quit()
+  await store.close()
+})
+
+t.test('a refused take leaves no counter behind', async t => {
+  const prefix = nextPrefix()
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
+  const raw = new Redis(server.url)
+  await store.take({ keyId: 'key_1', day: '2026-11-21', units: 1, limit: 0, keepUntil: Date.now() + 1_000 })
+  t.strictSame(await raw.keys(`${prefix}*`), [])
+  await raw.quit()
+  await store.close()
+})
+
+t.test('a Redis that is not there stops the start with a sentence', async t => {
+  const port = await freePort()
+  await t.rejects(openRedisStore({ ...timeouts, url: `redis://127.0.0.1:${port}`, prefix: 'x:' }, observer), {
+    name: 'InputError',
+    message: new RegExp(`^redis\\.url names 127\\.0\\.0\\.1:${port}, where no Redis answers: `),
+  })
+})
+
+t.test('a Redis that went away makes commands fail at once and not wait', async t => {
+  const own = await startRedis()
+  const store = await openRedisStore({ ...timeouts, url: own.url, prefix: 'x:' }, observer)
+  await store.ping()
+  await own.stop()
+  await t.rejects(store.ping(), { name: 'StoreError', code: 'store_unavailable' })
+  await store.close()
+})

@@ -1,0 +1,58 @@
+// A real Redis for a test: the one that ABOHAWA_TEST_REDIS_URL names, or a process of its own on a free port. Every
+// caller gets a prefix of its own, so tests that share a server do not meet.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { type AddressInfo, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+
+export type TestRedis = { url: string; prefix: string }
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+export const testRedis = async (t: Teardown): Promise<TestRedis> => {
+  const prefix = `test-${process.pid}-${Math.random().toString(36).slice(2)}:`
+  const given = process.env.ABOHAWA_TEST_REDIS_URL
+  if (given) return { url: given, prefix }
+  const { url, stop } = await startRedis()
+  t.teardown(stop)
+  return { url, prefix }
+}
+
+/** A Redis process that keeps nothing on disk. */
+export const startRedis = async (): Promise<{ url: string; stop(): Promise<void> }> => {
+  const port = await freePort()
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-redis-'))
+  const child = spawn(
+    'redis-server',
+    ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  )
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line.includes('Ready to accept connections')) break
+  }
+  child.stdout.resume()
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    stop: async () => {
+      const exited = child.exitCode === null && once(child, 'exit')
+      child.kill('SIGTERM')
+      await exited
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,157 @@
+// What every store must do, whatever it is made of. Each store's test file is one call of this and what is its own.
+
+import type { Test } from 'tap'
+import { type KeyRecord, type Store, StoreError, type Subscriber } from '../../src/stores/store.ts'
+
+const subscriber = (id: string, name: string, createdAt = 1_000): Subscriber => ({
+  id,
+  name,
+  createdAt,
+  revokedAt: null,
+})
+const keyRecord = (id: string, subscriberId: string, createdAt = 1_000): KeyRecord => ({
+  id,
+  hash: `hash-of-${id}`,
+  subscriberId,
+  tier: 'free',
+  createdAt,
+  revokedAt: null,
+})
+
+/** @param open a new, empty store; called once per test, closed by the contract */
+export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<Store>): void => {
+  const test = (title: string, body: (t: Test, store: Store) => Promise<void>) =>
+    t.test(`${name}: ${title}`, async t => {
+      const store = await open(t)
+      t.teardown(() => store.close())
+      await body(t, store)
+    })
+
+  test('a key is found by its hash, with its subscriber, and by its id', async (t, store) => {
+    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
+    const key = keyRecord('key_1', 'sub_a')
+    await store.addKey(key)
+    t.strictSame(await store.findByHash('hash-of-key_1'), { key, subscriber: subscriber('sub_a', 'Padma') })
+    t.strictSame(await store.findKey('key_1'), key)
+    t.equal(await store.findByHash('another'), undefined)
+    t.equal(await store.findKey('another'), undefined)
+  })
+
+  test('lists are in the order of creation', async (t, store) => {
+    await store.ensureSubscriber(subscriber('sub_b', 'Meghna', 2_000))
+    await store.ensureSubscriber(subscriber('sub_a', 'Padma', 1_000))
+    await store.addKey(keyRecord('key_2', 'sub_a', 2_000))
+    await store.addKey(keyRecord('key_1', 'sub_b', 1_000))
+    t.strictSame(
+      (await store.listSubscribers()).map(({ id }) => id),
+      ['sub_a', 'sub_b'],
+    )
+    t.strictSame(
+      (await store.listKeys()).map(({ id }) => id),
+      ['key_1', 'key_2'],
+    )
+  })
+
+  test('a key is revoked and reinstated, and the next look-up says so', async (t, store) => {
+    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
+    await store.addKey(keyRecord('key_1', 'sub_a'))
+    t.equal(await store.setKeyRevoked('key_1', 5_000), true)
+    t.equal((await store.findByHash('hash-of-key_1'))?.key.revokedAt, 5_000)
+    t.equal(await store.setKeyRevoked('key_1', null), true)
+    t.equal((await store.findByHash('hash-of-key_1'))?.key.revokedAt, null)
+    t.equal(await store.setKeyRevoked('key_9', 5_000), false)
+    t.equal(await store.findKey('key_9'), undefined, 'revoking an unknown key makes none')
+  })
+
+  test('a subscriber is revoked and reinstated, which its keys show', async (t, store) => {
+    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
+    await store.addKey(keyRecord('key_1', 'sub_a'))
+    t.equal(await store.setSubscriberRevoked('sub_a', 5_000), true)
+    t.equal((await store.findByHash('hash-of-key_1'))?.subscriber.revokedAt, 5_000)
+    t.equal(await store.setSubscriberRevoked('sub_a', null), true)
+    t.equal((await store.findByHash('hash-of-key_1'))?.subscriber.revokedAt, null)
+    t.equal(await store.setSubscriberRevoked('sub_9', 5_000), false)
+  })
+
+  test('a name belongs to one subscriber, also when many ask for it at once', async (t, store) => {
+    const asked = Array.from({ length: 20 }, (_, i) => store.ensureSubscriber(subscriber(`sub_${i}`, 'যমুনা')))
+    const ids = new Set((await Promise.all(asked)).map(({ id }) => id))
+    t.equal(ids.size, 1)
+    t.equal((await store.listSubscribers()).length, 1)
+    const [id = ''] = ids
+    t.equal((await store.findSubscriber('যমুনা'))?.id, id)
+    t.equal((await store.findSubscriber(id))?.name, 'যমুনা')
+    t.equal(await store.findSubscriber('Surma'), undefined)
+  })
+
+  const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 3, keepUntil: Date.now() + 86_400_000 }
+
+  test('units are taken up to the limit and not beyond, and a refusal counts nothing', async (t, store) => {
+    const taken = []
+    for (let i = 0; i < 5; i++) taken.push(await store.take(take))
+    t.strictSame(taken, [
+      { taken: 1, used: 1 },
+      { taken: 1, used: 2 },
+      { taken: 1, used: 3 },
+      { taken: 0, used: 3 },
+      { taken: 0, used: 3 },
+    ])
+    t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [3])
+  })
+
+  test('several units at once are cut to what is left', async (t, store) => {
+    t.strictSame(await store.take({ ...take, units: 2 }), { taken: 2, used: 2 })
+    t.strictSame(await store.take({ ...take, units: 2 }), { taken: 1, used: 3 })
+    t.strictSame(await store.take({ ...take, units: 2 }), { taken: 0, used: 3 })
+    t.strictSame(await store.take({ ...take, units: 5, keyId: 'key_2' }), { taken: 3, used: 3 })
+  })
+
+  test('a limit that was lowered below the count takes nothing and changes nothing', async (t, store) => {
+    await store.take({ ...take, units: 3 })
+    t.strictSame(await store.take({ ...take, limit: 2 }), { taken: 0, used: 3 })
+  })
+
+  test('keys and days are counted apart', async (t, store) => {
+    await store.take(take)
+    await store.take({ ...take, day: '2026-11-22' })
+    await store.take({ ...take, day: '2026-11-22' })
+    await store.take({ ...take, keyId: 'key_2' })
+    t.strictSame(await store.usedOn('key_1', ['2026-11-22', '2026-11-21', '2026-11-20']), [2, 1, 0])
+    t.strictSame(await store.usedOn('key_2', ['2026-11-21']), [1])
+    t.strictSame(await store.usedOn('key_1', []), [])
+  })
+
+  test('under concurrent takes exactly the limit is taken', async (t, store) => {
+    const takes = await Promise.all(Array.from({ length: 200 }, () => store.take({ ...take, limit: 120 })))
+    t.equal(takes.filter(({ taken }) => taken === 1).length, 120)
+    const counts = takes.filter(({ taken }) => taken === 1).map(({ used }) => used)
+    t.strictSame(
+      counts.sort((a, b) => a - b),
+      Array.from({ length: 120 }, (_, i) => i + 1),
+    )
+  })
+
+  test('bytes come back as they were, are replaced, and are absent under another key', async (t, store) => {
+    const bytes = Buffer.from([0, 255, 10, 13, 0, 128])
+    const later = Date.now() + 60_000
+    t.equal(await store.readBytes('cell'), undefined)
+    await store.writeBytes('cell', bytes, later)
+    t.strictSame(await store.readBytes('cell'), bytes)
+    await store.writeBytes('cell', Buffer.from('newer'), later)
+    t.strictSame(await store.readBytes('cell'), Buffer.from('newer'))
+    t.equal(await store.readBytes('cell2'), undefined)
+  })
+
+  test('bytes past their expiry are absent', async (t, store) => {
+    await store.writeBytes('cell', Buffer.from('old'), Date.now() - 1_000)
+    t.equal(await store.readBytes('cell'), undefined)
+  })
+
+  test('it answers a ping, and a closed store throws StoreError', async (t, store) => {
+    await store.ping()
+    await store.close()
+    await t.rejects(store.ping(), StoreError)
+    await t.rejects(store.findByHash('x'), StoreError)
+    await t.rejects(store.take(take), StoreError)
+  })
+}
