@@ -1,0 +1,89 @@
+// What each cell of a place may hold, looked at alone. A rule answers with the sentence of its fault, or with nothing;
+// every rule of a cell is asked, so that one fault does not hide another. What rows owe each other is in check.ts.
+
+import { type Bounds, type Field, isLocationType, locationTypes } from './location.ts'
+
+type Rule = (value: unknown) => string | undefined
+
+const longest = 60
+
+/** A value as it is shown in a sentence: quoted when it is text, and cut to a length fit to read. */
+export const show = (value: unknown): string => {
+  const text = value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value))
+  return text.length > longest ? `${text.slice(0, longest)}…` : text
+}
+
+/** The sentence of a fault: what was given, what is wrong with it where that needs saying, what is allowed. */
+export const refusal = (value: unknown, allowed: string, because = ''): string =>
+  `given ${show(value)}${because === '' ? '' : `, ${because}`}; allowed is ${allowed}`
+
+const must =
+  (allowed: string, holds: (value: unknown) => boolean): Rule =>
+  value =>
+    holds(value) ? undefined : refusal(value, allowed)
+
+const text = (allowed: string, holds: (value: string) => boolean): Rule =>
+  must(allowed, value => typeof value === 'string' && holds(value))
+
+const numberWithin = (low: number, high: number): Rule =>
+  must(`a number from ${low} to ${high}`, value => typeof value === 'number' && value >= low && value <= high)
+
+const codePoints = (text: string): string =>
+  [...text].map(sign => `U+${sign.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`).join(' ')
+
+// A base letter with its marks is the least that normalisation changes; the two forms look alike, so they are spelt out.
+const inNfc: Rule = value => {
+  if (typeof value !== 'string' || value === value.normalize('NFC')) return undefined
+  const cluster = value.match(/[^\p{M}]?\p{M}*/gu)?.find(part => part !== part.normalize('NFC'))
+  const because = cluster === undefined ? '' : `with ${codePoints(cluster)} in it`
+  const allowed =
+    cluster === undefined ? 'its NFC form' : `its Unicode NFC form, ${codePoints(cluster.normalize('NFC'))}`
+  return refusal(value, allowed, because)
+}
+
+// Invisible signs that turn a line's direction or break it; joiners are left alone, Bengali spelling needs them.
+const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/u
+
+const nameRules: readonly Rule[] = [
+  text('a name of at least one letter', name => name.trim() !== ''),
+  must('text without control characters', value => typeof value !== 'string' || !unprintable.test(value)),
+  must(
+    'text without blanks at either end',
+    value => typeof value !== 'string' || value.trim() === '' || value === value.trim(),
+  ),
+  inNfc,
+]
+
+const isWebsite = (value: string): boolean => /^https?:\/\/\S+$/u.test(value) && URL.canParse(value)
+
+const digits = /^[1-9][0-9]{0,14}$/u
+const idRule = text('decimal digits without a leading zero, 15 at most', id => digits.test(id))
+const parentRule = must(
+  'the id of a place (decimal digits) or none',
+  value => value === null || (typeof value === 'string' && digits.test(value)),
+)
+const basisRule = text('a word of a-z, 0-9 and -', basis => /^[a-z0-9-]+$/u.test(basis))
+
+/** The rules of every field, for places within the given box. */
+export const rulesWithin = (bounds: Bounds): Readonly<Record<Field, readonly Rule[]>> => ({
+  id: [idRule],
+  type: [must(`one of ${locationTypes.join(', ')}`, isLocationType)],
+  parentId: [parentRule],
+  name_en: nameRules,
+  name_bn: nameRules,
+  slug_en: [text('at least one of a-z, 0-9 and -', slug => /^[a-z0-9-]+$/u.test(slug)), inNfc],
+  latitude: [numberWithin(bounds.south, bounds.north)],
+  longitude: [numberWithin(bounds.west, bounds.east)],
+  area_sq_km: [must('a number, 0 or more', value => typeof value === 'number' && value >= 0)],
+  population: [must('a whole number, 0 or more', value => Number.isSafeInteger(value) && Number(value) >= 0)],
+  population_basis: [basisRule],
+  coordinates_basis: [basisRule],
+  name_bn_basis: [basisRule],
+  website: [
+    must(
+      'an http or https address or none',
+      value => value === null || (typeof value === 'string' && isWebsite(value)),
+    ),
+  ],
+  published: [must('true, false or nothing', value => value === undefined || typeof value === 'boolean')],
+})

@@ -1,0 +1,92 @@
+// Every fault in a set of places, in the order of the rows. Pure: where the rows came from (a table, a snapshot) and
+// what becomes of the faults is for others. A set without faults can be served.
+
+import { refusal, rulesWithin, show } from './cell-rules.ts'
+import {
+  type Bounds,
+  cellOf,
+  type Field,
+  fields,
+  isLocationType,
+  parentTypeOf,
+  type Row,
+} from './location.ts'
+
+/** One thing that is wrong: where, in which column, and what was given against what is allowed. */
+export type Fault = Readonly<{ row: string; column: string; message: string }>
+
+/** A fault as one line of text. */
+export const faultLine = ({ row, column, message }: Fault): string => `${row}, ${column}: ${message}`
+
+type Sayer = (field: Field, message: string) => void
+
+const checkParent = (row: Row, byId: ReadonlyMap<unknown, Row>, say: Sayer): void => {
+  const [id, type, parentId] = [cellOf(row, 'id'), cellOf(row, 'type'), cellOf(row, 'parentId')]
+  const wanted = isLocationType(type) ? parentTypeOf(type) : undefined
+  if (parentId === null) {
+    if (wanted) say('parentId', refusal(parentId, `the id of its ${wanted}, for every ${type} has a parent`))
+    return
+  }
+  // Without a column of ids no parent could be found, and the header's fault says enough.
+  if (typeof parentId !== 'string' || row.naming.id === undefined) return
+  if (wanted === null) {
+    say('parentId', refusal(parentId, `none, for a ${type} has no parent`))
+    return
+  }
+  const allowed = `the id of ${wanted ? `its ${wanted}` : 'a place'}, in the same set`
+  const parent = byId.get(parentId)
+  if (parent === undefined) {
+    say('parentId', refusal(parentId, allowed, 'which no row has as its id'))
+    return
+  }
+  const parentType = cellOf(parent, 'type')
+  if (wanted && isLocationType(parentType) && parentType !== wanted)
+    say('parentId', refusal(parentId, allowed, `which is of level ${parentType}`))
+  if (typeof id === 'string' && !id.startsWith(parentId))
+    say('id', refusal(id, `an id that begins with ${show(parentId)}, that of its parent`))
+}
+
+const checkRow = (row: Row, rules: ReturnType<typeof rulesWithin>, say: Sayer): void => {
+  for (const field of fields) {
+    const column = row.naming[field]
+    if (column === undefined) continue
+    if (!Object.hasOwn(row.cells, column)) {
+      if (field !== 'published') say(field, refusal(undefined, `a row with a value for ${column}`))
+      continue
+    }
+    for (const rule of rules[field]) {
+      const message = rule(row.cells[column])
+      if (message !== undefined) say(field, message)
+    }
+  }
+}
+
+const firstById = (rows: readonly Row[]): Map<unknown, Row> => {
+  const byId = new Map<unknown, Row>()
+  for (const row of rows) {
+    const id = cellOf(row, 'id')
+    if (!byId.has(id)) byId.set(id, row)
+  }
+  return byId
+}
+
+/** Every fault of the rows against the rules of a catalogue whose places lie within `bounds`. */
+export const check = (rows: readonly Row[], bounds: Bounds): Fault[] => {
+  const faults: Fault[] = []
+  const rules = rulesWithin(bounds)
+  const byId = firstById(rows)
+  for (const row of rows) {
+    const known = new Set<string>(Object.values(row.naming))
+    for (const [column, value] of Object.entries(row.cells))
+      if (!known.has(column)) faults.push({ row: row.row, column, message: refusal(value, 'no such column') })
+    const say: Sayer = (field, message) =>
+      faults.push({ row: row.row, column: row.naming[field] ?? field, message })
+    checkRow(row, rules, say)
+    const id = cellOf(row, 'id')
+    const first = byId.get(id)
+    if (typeof id === 'string' && first && first !== row)
+      say('id', refusal(id, 'an id no other row has', `which is that of ${first.row}`))
+    checkParent(row, byId, say)
+  }
+  return faults
+}

@@ -1,0 +1,22 @@
+// All that is wrong with a file of places, whichever of the two forms it has: a table (its name ends in .csv) or a
+// snapshot. For people who mend files; those who serve them use snapshot-reader.ts.
+
+import { check, type Fault } from './check.ts'
+import { type Bounds, type Counts, cellOf, countByType } from './location.ts'
+import { inspectSnapshot } from './snapshot-reader.ts'
+import { parseTable } from './table.ts'
+import { readText } from './text-file.ts'
+
+/** Every fault of a file and how many places of each level it has; InputError when it cannot be read. */
+export const checkFile = async (
+  path: string,
+  bounds: Bounds,
+): Promise<{ counts: Counts; faults: readonly Fault[] }> => {
+  const text = await readText(path)
+  if (!path.toLowerCase().endsWith('.csv')) return inspectSnapshot(text, bounds)
+  const { rows, faults } = parseTable(text)
+  return {
+    counts: countByType(rows.map(row => cellOf(row, 'type'))),
+    faults: [...faults, ...check(rows, bounds)],
+  }
+}

@@ -1,0 +1,119 @@
+// What a place is: its level, its names, its point, and how sure each fact is. Field names are those of the API where
+// the API has one. Also how a table and a snapshot call the same fields; whether values are right is for check.ts.
+
+import type { Branded } from '../brand.ts'
+
+/** The levels of administration, from the widest to the narrowest; a place's parent is one level up. */
+export const locationTypes = ['division', 'district', 'upazila', 'union'] as const
+
+export type LocationType = (typeof locationTypes)[number]
+
+/** A place's code in decimal digits, unique over all levels; it begins with the code of its parent. */
+export type LocationId = Branded<'LocationId'>
+
+/** A place; frozen wherever it is handed out. Area in square kilometres, points in decimal degrees (WGS 84). */
+export type Location = Readonly<{
+  id: LocationId
+  type: LocationType
+  parentId: LocationId | null
+  name_en: string
+  name_bn: string
+  slug_en: string
+  latitude: number
+  longitude: number
+  area_sq_km: number
+  population: number
+  population_basis: string
+  coordinates_basis: string
+  name_bn_basis: string
+  website: string | null
+  bbs_code: number
+  published: boolean
+}>
+
+/** A box in decimal degrees; its edges are inside. */
+export type Bounds = Readonly<{ south: number; north: number; west: number; east: number }>
+
+/** How many places there are of each level, published or not. */
+export type Counts = Readonly<Record<LocationType | 'total', number>>
+
+/** What a source states about a place; `bbs_code` is not stated but follows from `id`. */
+export type Field = Exclude<keyof Location, 'bbs_code'>
+
+/** What a source calls each field; a field left out is one that the source does not have. */
+export type Naming = Readonly<Partial<Record<Field, string>>>
+
+/** One place as it was found, unchecked: where it stands, what its columns are called, what is in them. */
+export type Row = Readonly<{ row: string; naming: Naming; cells: Readonly<Record<string, unknown>> }>
+
+/** The keys of a location in a snapshot, in the order in which they are written. */
+export const snapshotNaming = {
+  id: 'id',
+  type: 'type',
+  parentId: 'parent_id',
+  name_en: 'name_en',
+  name_bn: 'name_bn',
+  slug_en: 'slug_en',
+  latitude: 'latitude',
+  longitude: 'longitude',
+  area_sq_km: 'area_sq_km',
+  population: 'population',
+  population_basis: 'population_basis',
+  coordinates_basis: 'coordinates_basis',
+  name_bn_basis: 'name_bn_basis',
+  website: 'website',
+  published: 'published',
+} as const satisfies Record<Field, string>
+
+/** The columns of a table; `published` alone may be left out. */
+export const tableNaming = {
+  ...snapshotNaming,
+  id: 'bbs_code',
+  type: 'level',
+  parentId: 'parent_bbs_code',
+} as const satisfies Record<Field, string>
+
+export const fields = Object.keys(snapshotNaming) as Field[]
+
+export const isLocationType = (value: unknown): value is LocationType =>
+  locationTypes.includes(value as LocationType)
+
+/** The level above, or null for the widest. */
+export const parentTypeOf = (type: LocationType): LocationType | null =>
+  locationTypes[locationTypes.indexOf(type) - 1] ?? null
+
+/** What a row has for a field; undefined when it has nothing. */
+export const cellOf = (row: Row, field: Field): unknown => {
+  const column = row.naming[field]
+  return column !== undefined && Object.hasOwn(row.cells, column) ? row.cells[column] : undefined
+}
+
+/** The place a row tells of; only for rows in which `check` found no fault. */
+export const locationOf = (row: Row): Location => {
+  const read = <Name extends Field>(field: Name) => cellOf(row, field) as Location[Name]
+  return Object.freeze({
+    id: read('id'),
+    type: read('type'),
+    parentId: read('parentId'),
+    name_en: read('name_en'),
+    name_bn: read('name_bn'),
+    slug_en: read('slug_en'),
+    latitude: read('latitude'),
+    longitude: read('longitude'),
+    area_sq_km: read('area_sq_km'),
+    population: read('population'),
+    population_basis: read('population_basis'),
+    coordinates_basis: read('coordinates_basis'),
+    name_bn_basis: read('name_bn_basis'),
+    website: read('website'),
+    bbs_code: Number(read('id')),
+    published: cellOf(row, 'published') !== false,
+  })
+}
+
+/** How many there are of each level; what is of no known level counts in the total alone. */
+export const countByType = (types: readonly unknown[]): Counts => {
+  const counts = { division: 0, district: 0, upazila: 0, union: 0, total: types.length }
+  for (const type of types) if (isLocationType(type)) counts[type] += 1
+  return counts
+}

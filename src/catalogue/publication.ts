@@ -1,0 +1,39 @@
+// Putting one place into public view or out of it. The snapshot is read and verified, changed in one line and written
+// whole, with its checksum; a running gateway notices by itself.
+
+import { InputError } from '../errors.ts'
+import { editExclusively } from './exclusive-edit.ts'
+import type { Bounds, Location } from './location.ts'
+import { composeSnapshot, formatSnapshot } from './snapshot.ts'
+import { readSnapshot } from './snapshot-reader.ts'
+
+/** The place as it is now, and whether this call changed it. */
+export type Publication = Readonly<{ changed: boolean; location: Location }>
+
+/** Sets whether a place is published; InputError for an unknown id, a faulty snapshot or an edit under way. */
+export const setPublished = async (
+  path: string,
+  id: string,
+  published: boolean,
+  { bounds }: { bounds: Bounds },
+): Promise<Publication> => {
+  let location: Location | undefined
+  const changed = await editExclusively(path, async () => {
+    const { provenance, locations } = await readSnapshot(path, bounds)
+    const found = locations.find(candidate => candidate.id === id)
+    if (found === undefined)
+      throw new InputError(
+        `no place has the id ${JSON.stringify(id)}: it must be one of the ${locations.length} in ${path}`,
+      )
+    location = Object.freeze({ ...found, published })
+    if (found.published === published) return undefined
+    const changed = location
+    return formatSnapshot(
+      composeSnapshot(
+        provenance,
+        locations.map(candidate => (candidate === found ? changed : candidate)),
+      ),
+    )
+  })
+  return { changed, location: location as Location }
+}

@@ -1,0 +1,54 @@
+// The form a file of places has, before anybody asks what its places hold: which keys, of which kind, which version.
+
+import { z } from 'zod'
+import { show } from './cell-rules.ts'
+import type { Fault } from './check.ts'
+import { schemaVersion } from './snapshot.ts'
+
+const count = z.int().min(0)
+const sourceSchema = z.strictObject({
+  name: z.string().min(1),
+  url: z.url({ protocol: /^https?$/u }),
+  licence: z.string().min(1),
+  date: z.iso.date(),
+})
+const fileSchema = z.strictObject({
+  provenance: z.strictObject({
+    schema: z.literal(schemaVersion),
+    title: z.string().min(1),
+    sources: z.array(sourceSchema).min(1),
+    built: z.iso.date(),
+    counts: z.strictObject({
+      division: count,
+      district: count,
+      upazila: count,
+      union: count,
+      total: count,
+    }),
+    sha256: z.string().regex(/^[0-9a-f]{64}$/u),
+  }),
+  locations: z.array(z.record(z.string(), z.unknown())).min(1),
+})
+
+export const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const pathText = (path: readonly PropertyKey[]): string =>
+  path
+    .map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at > 0 ? '.' : ''}${String(step)}`))
+    .join('')
+
+/** Every way in which a parsed file is not of the form of a snapshot; what its places hold is not looked at. */
+export const formFaults = (file: unknown): Fault[] => {
+  const { error } = fileSchema.safeParse(file, { reportInput: true })
+  return (error?.issues ?? []).map(({ path, message, input }) => {
+    const within = path.length > 1 ? 1 : 0
+    const row = within === 0 ? 'file' : pathText(path.slice(0, 1))
+    const given = isObject(input) || Array.isArray(input) ? '' : `given ${show(input)}; `
+    return {
+      row,
+      column: pathText(path.slice(within)) || 'the whole',
+      message: `${given}${message.charAt(0).toLowerCase()}${message.slice(1)}`,
+    }
+  })
+}

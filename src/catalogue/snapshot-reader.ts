@@ -1,0 +1,90 @@
+// A file of places back into a snapshot, or every fault in it. A file is served only when its form, its counts, its
+// checksum and every rule of check.ts hold; nothing here mends or guesses.
+
+import { InputError, messageOf } from '../errors.ts'
+import { refusal } from './cell-rules.ts'
+import { check, type Fault, faultLine } from './check.ts'
+import {
+  type Bounds,
+  type Counts,
+  cellOf,
+  countByType,
+  locationOf,
+  type Row,
+  snapshotNaming,
+} from './location.ts'
+import { composeSnapshot, type Provenance, type Snapshot } from './snapshot.ts'
+import { formFaults, isObject } from './snapshot-form.ts'
+import { readText } from './text-file.ts'
+
+/** What reading a snapshot gave: how many places it has, the snapshot when it has no fault, else every fault. */
+export type Inspection = Readonly<{ counts: Counts; snapshot?: Snapshot; faults: readonly Fault[] }>
+
+const rowsOf = ({ locations }: Record<string, unknown>): Row[] =>
+  (Array.isArray(locations) ? locations : []).flatMap((cells: unknown, at): Row[] => {
+    if (!isObject(cells)) return []
+    const id = typeof cells.id === 'string' ? ` (id ${cells.id})` : ''
+    return [{ row: `locations[${at}]${id}`, naming: snapshotNaming, cells }]
+  })
+
+const headFault = (column: string, given: unknown, allowed: string): Fault => ({
+  row: 'provenance',
+  column,
+  message: refusal(given, allowed),
+})
+
+const countFaults = (stated: Counts, counts: Counts): Fault[] => {
+  const levels = Object.keys(counts) as (keyof Counts)[]
+  return levels
+    .filter(level => stated[level] !== counts[level])
+    .map(level => headFault(`counts.${level}`, stated[level], `${counts[level]}, as many as the file has`))
+}
+
+const parseJson = (text: string): { file: unknown; faults: Fault[] } => {
+  try {
+    return { file: JSON.parse(text), faults: [] }
+  } catch (thrown) {
+    const message = `not JSON: ${messageOf(thrown)}`
+    return { file: undefined, faults: [{ row: 'file', column: 'the whole', message }] }
+  }
+}
+
+/** The snapshot that a text holds, or every fault in it. */
+export const inspectSnapshot = (text: string, bounds: Bounds): Inspection => {
+  const { file, faults: broken } = parseJson(text)
+  const rows = isObject(file) ? rowsOf(file) : []
+  const counts = countByType(rows.map(row => cellOf(row, 'type')))
+  if (broken.length > 0) return { counts, faults: broken }
+
+  const wrong = check(rows, bounds)
+  const malformed = formFaults(file)
+  if (malformed.length > 0) return { counts, faults: [...malformed, ...wrong] }
+
+  const { provenance } = file as { provenance: Provenance }
+  const faults = [...countFaults(provenance.counts, counts), ...wrong]
+  if (faults.length > 0) return { counts, faults }
+
+  const snapshot = composeSnapshot(provenance, rows.map(locationOf))
+  const { sha256 } = snapshot.provenance
+  if (provenance.sha256 === sha256) return { counts, snapshot, faults: [] }
+  const allowed = `${sha256}, that of the places in the file, which were changed by hand`
+  return { counts, faults: [headFault('sha256', provenance.sha256, allowed)] }
+}
+
+const sentence = (path: string, faults: readonly Fault[]): string => {
+  const [first] = faults
+  const others = faults.length - 1
+  const more = others === 0 ? '' : ` (and ${others} more ${others === 1 ? 'fault' : 'faults'})`
+  return (
+    `${path}: ${first ? faultLine(first) : ''}${more}; "abohawa catalogue check ${path}" shows every fault, ` +
+    '"abohawa catalogue build" writes the file anew from a table, and "abohawa catalogue publish" and ' +
+    '"unpublish" change it and keep its checksum right'
+  )
+}
+
+/** The snapshot in a file whose places lie within `bounds`; InputError names the file and the first fault. */
+export const readSnapshot = async (path: string, bounds: Bounds): Promise<Snapshot> => {
+  const { snapshot, faults } = inspectSnapshot(await readText(path), bounds)
+  if (snapshot === undefined) throw new InputError(sentence(path, faults))
+  return snapshot
+}

@@ -1,0 +1,63 @@
+// The file of places, as a value and as text: where it came from, what is in it, then one place per line, by id, so
+// that a change of one place is a change of one line (and of the checksum). Reading is for snapshot-reader.ts.
+
+import { createHash } from 'node:crypto'
+import { type Counts, countByType, fields, type Location, snapshotNaming } from './location.ts'
+
+/** Where a part of the facts came from; `date` is YYYY-MM-DD, `licence` a name such as MIT. */
+export type Source = Readonly<{ name: string; url: string; licence: string; date: string }>
+
+/** What a snapshot says of itself; `built` is YYYY-MM-DD, `sha256` the checksum of its places. */
+export type Provenance = Readonly<{
+  schema: typeof schemaVersion
+  title: string
+  sources: readonly Source[]
+  built: string
+  counts: Counts
+  sha256: string
+}>
+
+/** A whole file of places, sorted by id. */
+export type Snapshot = Readonly<{ provenance: Provenance; locations: readonly Location[] }>
+
+export const schemaVersion = 1
+
+const lineOf = (location: Location): string => {
+  const line: Record<string, unknown> = {}
+  for (const field of fields)
+    if (field !== 'published' || !location.published) line[snapshotNaming[field]] = location[field]
+  return `    ${JSON.stringify(line)}`
+}
+
+const linesOf = (locations: readonly Location[]): string => locations.map(lineOf).join(',\n')
+
+// Plain order of characters on a code that begins with its parent's: children follow their parent.
+const byId = (a: Location, b: Location): number => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
+
+/** The SHA-256 of the places as a snapshot writes them, in hexadecimal; `locations` are sorted by id. */
+const checksumOf = (locations: readonly Location[]): string =>
+  createHash('sha256').update(linesOf(locations)).digest('hex')
+
+/** A snapshot of these places: sorted, counted and with its checksum. */
+export const composeSnapshot = (
+  { title, sources, built }: Pick<Provenance, 'title' | 'sources' | 'built'>,
+  places: readonly Location[],
+): Snapshot => {
+  const locations = Object.freeze(places.toSorted(byId))
+  const counts = countByType(locations.map(({ type }) => type))
+  const sha256 = checksumOf(locations)
+  return Object.freeze({
+    provenance: Object.freeze({ schema: schemaVersion, title, sources, built, counts, sha256 }),
+    locations,
+  })
+}
+
+/** The text of a snapshot; the same snapshot gives the same bytes. */
+export const formatSnapshot = ({ provenance, locations }: Snapshot): string => {
+  const { schema, title, sources, built, counts, sha256 } = provenance
+  const head = JSON.stringify({ schema, title, sources, built, counts, sha256 }, null, 2).replaceAll(
+    '\n',
+    '\n  ',
+  )
+  return `{\n  "provenance": ${head},\n  "locations": [\n${linesOf(locations)}\n  ]\n}\n`
+}

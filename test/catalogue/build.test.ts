@@ -1,0 +1,176 @@
+// From a table to a snapshot: what is written, what is left alone, what is remembered.
+
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmod, lstat, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import t from 'tap'
+import { buildSnapshot } from '../../src/catalogue/build.ts'
+import { faultLine } from '../../src/catalogue/check.ts'
+import { setPublished } from '../../src/catalogue/publication.ts'
+import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
+import { bounds, buildSample, sampleRows, sources } from './sample-places.ts'
+
+const unpublishedIn = async (path: string) =>
+  (await readSnapshot(path, bounds)).locations.filter(({ published }) => !published).map(({ id }) => id)
+
+t.test('a build reports its counts and leaves nothing but the snapshot behind', async t => {
+  const folder = t.testdir()
+  const { path, ...report } = await buildSample(folder)
+  t.strictSame(report, {
+    counts: { division: 2, district: 1, upazila: 1, union: 3, total: 7 },
+    faults: [],
+    keptUnpublished: [],
+  })
+  t.strictSame(readdirSync(folder).toSorted(), ['locations.json', 'table.csv'])
+  t.equal((await readSnapshot(path, bounds)).locations.length, 7)
+})
+
+t.test('the same table gives the same bytes, in whatever order its rows stand', async t => {
+  const folder = t.testdir({ other: {} })
+  const { path } = await buildSample(folder)
+  const bytes = readFileSync(path)
+  const other = await buildSample(join(folder, 'other'), sampleRows().toReversed())
+  t.ok(readFileSync(other.path).equals(bytes), 'from reversed rows')
+  await buildSample(folder)
+  t.ok(readFileSync(path).equals(bytes), 'over itself')
+})
+
+t.test('a table with faults changes nothing and tells them all', async t => {
+  const folder = t.testdir()
+  const { path } = await buildSample(folder)
+  const former = readFileSync(path)
+  const written = await stat(path)
+  const rows = sampleRows()
+  Object.assign(rows[0] ?? {}, { latitude: '0' })
+  Object.assign(rows[6] ?? {}, { population: 'many' })
+  const { faults, keptUnpublished } = await buildSample(folder, rows)
+  t.strictSame(
+    faults.map(({ row, column }) => `${row} ${column}`),
+    ['row 2 latitude', 'row 8 population'],
+  )
+  t.strictSame(keptUnpublished, [])
+  t.ok(readFileSync(path).equals(former))
+  t.equal((await stat(path)).ino, written.ino)
+  t.notOk(existsSync(`${path}.new`))
+})
+
+t.test('faults keep a first snapshot from being written at all', async t => {
+  const { path, faults } = await buildSample(t.testdir(), [{ ...sampleRows()[0], level: 'region' }])
+  t.equal(faults.length, 1)
+  t.notOk(existsSync(path))
+})
+
+t.test('a rebuild keeps unpublished what was', async t => {
+  const folder = t.testdir()
+  const { path } = await buildSample(folder)
+  await setPublished(path, '10040915', false, { bounds })
+  await setPublished(path, '100409', false, { bounds })
+  const { keptUnpublished } = await buildSample(folder)
+  t.strictSame(keptUnpublished, ['100409', '10040915'])
+  t.strictSame(await unpublishedIn(path), ['100409', '10040915'])
+})
+
+t.test('a place that has left the table is not kept', async t => {
+  const folder = t.testdir()
+  const { path } = await buildSample(folder)
+  await setPublished(path, '20', false, { bounds })
+  const { keptUnpublished } = await buildSample(folder, sampleRows().slice(1))
+  t.strictSame(keptUnpublished, [])
+  t.equal((await readSnapshot(path, bounds)).locations.length, 6)
+})
+
+t.test('a table with a column of its own for it decides, and leaves open what it leaves empty', async t => {
+  const folder = t.testdir()
+  const { path } = await buildSample(folder)
+  for (const id of ['20', '10040913', '10040915']) await setPublished(path, id, false, { bounds })
+  const published: Record<string, string> = { 20: 'true', 1004: 'false', 10040915: '' }
+  const rows = sampleRows().map(row => ({ ...row, published: published[row.bbs_code ?? ''] ?? '' }))
+  const { keptUnpublished } = await buildSample(folder, rows)
+  t.strictSame(keptUnpublished, ['10040913', '10040915'])
+  t.strictSame(await unpublishedIn(path), ['1004', '10040913', '10040915'])
+})
+
+t.test('a rebuild mends a snapshot with faults, and still keeps unpublished what it says is', async t => {
+  const folder = t.testdir()
+  const { path } = await buildSample(folder)
+  await setPublished(path, '20', false, { bounds })
+  writeFileSync(path, readFileSync(path, 'utf8').replace('"population":892781', '"population":-1'))
+  await t.rejects(readSnapshot(path, bounds))
+  t.strictSame((await buildSample(folder)).keptUnpublished, ['20'])
+  t.strictSame(await unpublishedIn(path), ['20'])
+})
+
+t.test('what is no snapshot is not written over', async t => {
+  const folder = t.testdir()
+  const { path } = await buildSample(folder)
+  for (const other of ['{"name":"a package"}', '{"locations": [', '[]']) {
+    writeFileSync(path, other)
+    await t.rejects(buildSample(folder), { code: 'bad_input', message: /is there but no snapshot of places/ })
+    t.equal(readFileSync(path, 'utf8'), other)
+  }
+  t.notOk(existsSync(`${path}.new`))
+})
+
+t.test('a title, a source or a date that could not be read back is a fault', async t => {
+  const folder = t.testdir()
+  const { path } = await buildSample(folder)
+  const former = readFileSync(path)
+  const options = {
+    csvPath: join(folder, 'table.csv'),
+    outPath: path,
+    bounds,
+    sources,
+    title: 'Sample',
+    builtOn: '2026-11-21',
+  }
+  for (const [changed, fault] of [
+    [{ builtOn: '21.11.2026' }, /^provenance, built: given "21.11.2026"/],
+    [{ title: '' }, /^provenance, title: given ""/],
+    [{ sources: [] }, /^provenance, sources: /],
+  ] as const) {
+    const { faults } = await buildSnapshot({ ...options, ...changed })
+    t.match(faults.map(faultLine), [fault])
+    t.ok(readFileSync(path).equals(former))
+  }
+})
+
+t.test('a link is followed and the mode of the file stays', async t => {
+  const folder = t.testdir({ real: {} })
+  const { path } = await buildSample(join(folder, 'real'))
+  await chmod(path, 0o640)
+  const link = join(folder, 'locations.json')
+  symlinkSync(path, link)
+  const options = {
+    csvPath: join(folder, 'real/table.csv'),
+    outPath: link,
+    bounds,
+    sources,
+    title: 'Other',
+    builtOn: '2026-11-21',
+  }
+  t.match(await buildSnapshot(options), { faults: [] })
+  t.ok((await lstat(link)).isSymbolicLink())
+  t.equal((await stat(path)).mode & 0o777, 0o640)
+  t.equal((await readSnapshot(path, bounds)).provenance.title, 'Other')
+})
+
+t.test('a table that is not there and a folder that is not there are named', async t => {
+  const folder = t.testdir()
+  await buildSample(folder)
+  const options = {
+    csvPath: join(folder, 'table.csv'),
+    outPath: join(folder, 'a.json'),
+    bounds,
+    sources,
+    title: 'Sample',
+    builtOn: '2026-11-21',
+  }
+  await t.rejects(buildSnapshot({ ...options, csvPath: join(folder, 'no.csv') }), {
+    code: 'bad_input',
+    message: /no\.csv cannot be read: ENOENT/,
+  })
+  await t.rejects(buildSnapshot({ ...options, outPath: join(folder, 'no/a.json') }), {
+    code: 'bad_input',
+    message: /no\/a\.json cannot be written: ENOENT/,
+  })
+})

@@ -1,0 +1,154 @@
+// A catalogue that follows its file, with real files: swaps, faults, renames, links, and an end.
+
+import { execFile } from 'node:child_process'
+import { mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import { type CatalogueChange, openCatalogue } from '../../src/catalogue/live-catalogue.ts'
+import { setPublished } from '../../src/catalogue/publication.ts'
+import type { InputError } from '../../src/errors.ts'
+import { bounds, buildSample } from './sample-places.ts'
+
+const never = 3_600_000
+
+/** Collects what is told, and lets a test wait for the next one. */
+const listening = <T>() => {
+  const told: T[] = []
+  let waiting = Promise.withResolvers<T>()
+  const hear = (news: T) => {
+    told.push(news)
+    waiting.resolve(news)
+    waiting = Promise.withResolvers()
+  }
+  return { told, hear, next: () => waiting.promise }
+}
+
+const startSample = async (test: Test, { pollMs = 5, at = (path: string) => path } = {}) => {
+  const { path } = await buildSample(test.testdir())
+  const [changes, faults] = [listening<CatalogueChange>(), listening<InputError>()]
+  const live = await openCatalogue({
+    path: at(path),
+    bounds,
+    pollMs,
+    onChange: changes.hear,
+    onFault: faults.hear,
+  })
+  // Following a file keeps no process alive, so something else must while a test waits to be told.
+  const waiting = setInterval(() => {}, never)
+  test.teardown(() => {
+    live.close()
+    clearInterval(waiting)
+  })
+  return { path, live, changes, faults }
+}
+
+t.test('a file with a fault is not opened', async t => {
+  const { path } = await buildSample(t.testdir())
+  writeFileSync(path, '{')
+  await t.rejects(openCatalogue({ path, bounds, pollMs: never }), { code: 'bad_input', message: /not JSON/ })
+  rmSync(path)
+  await t.rejects(openCatalogue({ path, bounds, pollMs: never }), { code: 'bad_input', message: /ENOENT/ })
+})
+
+t.test('a place unpublished in the file goes out of sight, and what was in hand stays whole', async t => {
+  const { path, live, changes } = await startSample(t)
+  const former = live.current()
+  const told = changes.next()
+  await setPublished(path, '1004', false, { bounds })
+  const change = await told
+  t.equal(live.current().find('district', '1004'), undefined)
+  t.strictSame(change, { size: 6, checksum: live.current().checksum, formerChecksum: former.checksum })
+  t.equal(former.find('district', '1004')?.name_en, 'Barguna')
+})
+
+t.test('one swap after another is seen', async t => {
+  const { path, live, changes } = await startSample(t)
+  for (const published of [false, true, false]) {
+    const told = changes.next()
+    await setPublished(path, '20', published, { bounds })
+    await told
+    t.equal(live.current().find('division', '20') !== undefined, published)
+  }
+  t.equal(changes.told.length, 3)
+})
+
+t.test('a faulty file never takes the place of a good one, and is told once', async t => {
+  const { path, live, changes, faults } = await startSample(t)
+  const good = readFileSync(path, 'utf8')
+  const [former, toldFault] = [live.current(), faults.next()]
+  writeFileSync(`${path}.bad`, good.replace('"population":892781', '"population":-1'))
+  renameSync(`${path}.bad`, path)
+  t.match((await toldFault).message, /locations\[1\] \(id 1004\), population: given -1/)
+  t.equal(live.current(), former)
+  t.match(live.fault()?.message, /population/)
+
+  // Two more looks at the same faulty file, on request, and further ones by the timer meanwhile.
+  await t.rejects(live.reload(), { code: 'bad_input' })
+  await t.rejects(live.reload(), { code: 'bad_input' })
+  t.equal(faults.told.length, 1)
+
+  const toldOther = faults.next()
+  rmSync(path)
+  t.match((await toldOther).message, /ENOENT/)
+  t.equal(live.current(), former)
+
+  writeFileSync(`${path}.good`, good)
+  renameSync(`${path}.good`, path)
+  await live.reload()
+  t.equal(live.fault(), undefined)
+  t.equal(live.current().checksum, former.checksum)
+  t.strictSame([faults.told.length, changes.told.length], [2, 0], 'the same places again are no change')
+})
+
+t.test('a reload need not wait for the next look', async t => {
+  const { path, live, changes } = await startSample(t, { pollMs: never })
+  await setPublished(path, '20', false, { bounds })
+  t.ok(live.current().find('division', '20'))
+  await live.reload()
+  t.equal(live.current().find('division', '20'), undefined)
+  t.equal(changes.told.length, 1)
+})
+
+t.test('a folder swapped behind a link is followed, as mounted configuration does it', async t => {
+  const linked = (path: string) => {
+    const folder = dirname(path)
+    for (const name of ['one', 'two']) mkdirSync(join(folder, name))
+    for (const name of ['one', 'two']) writeFileSync(join(folder, name, 'locations.json'), readFileSync(path))
+    symlinkSync('one', join(folder, 'data'))
+    return join(folder, 'data', 'locations.json')
+  }
+  const { path, live, changes } = await startSample(t, { at: linked })
+  const folder = dirname(path)
+  await setPublished(join(folder, 'two', 'locations.json'), '20', false, { bounds })
+  t.equal(changes.told.length, 0)
+  const told = changes.next()
+  symlinkSync('two', join(folder, 'data.next'))
+  renameSync(join(folder, 'data.next'), join(folder, 'data'))
+  t.match(await told, { size: 6 })
+  t.equal(live.current().find('division', '20'), undefined)
+})
+
+t.test('after closing nothing is swapped or told', async t => {
+  const { path, live, changes, faults } = await startSample(t, { pollMs: never })
+  live.close()
+  await setPublished(path, '20', false, { bounds })
+  await live.reload()
+  writeFileSync(path, '{')
+  await live.reload()
+  t.ok(live.current().find('division', '20'))
+  t.strictSame([changes.told.length, faults.told.length], [0, 0])
+})
+
+t.test('following a file does not keep a process alive', async t => {
+  const { path } = await buildSample(t.testdir())
+  const program = `
+    const { openCatalogue } = await import(${JSON.stringify(new URL('../../src/catalogue/live-catalogue.ts', import.meta.url).href)})
+    const live = await openCatalogue({ path: ${JSON.stringify(path)}, bounds: ${JSON.stringify(bounds)}, pollMs: 20 })
+    console.log(live.current().size)
+  `
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
+    timeout: 30_000,
+  })
+  t.equal(stdout.trim(), '7')
+})

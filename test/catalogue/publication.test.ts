@@ -1,0 +1,134 @@
+// Publishing and unpublishing one place in a real file, also while others read it or edit it.
+
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import t from 'tap'
+import { setPublished } from '../../src/catalogue/publication.ts'
+import { inspectSnapshot, readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
+import { InputError } from '../../src/errors.ts'
+import { bounds, buildSample } from './sample-places.ts'
+
+t.test(
+  'unpublishing marks one line, keeps the file sound, and publishing gives the old bytes back',
+  async t => {
+    const { path } = await buildSample(t.testdir())
+    const former = readFileSync(path, 'utf8')
+    t.match(await setPublished(path, '1004', false, { bounds }), {
+      changed: true,
+      location: { id: '1004', name_en: 'Barguna', published: false },
+    })
+    const now = readFileSync(path, 'utf8')
+    const lines = former.split('\n')
+    const changed = now.split('\n').filter((line, at) => line !== lines[at])
+    t.match(changed, [/"sha256"/, /"id":"1004",.*"published":false\},$/])
+    t.equal(changed.length, 2)
+    t.equal((await readSnapshot(path, bounds)).locations[1]?.published, false)
+
+    t.match(await setPublished(path, '1004', true, { bounds }), {
+      changed: true,
+      location: { published: true },
+    })
+    t.equal(readFileSync(path, 'utf8'), former)
+  },
+)
+
+t.test('what is so already is not written again', async t => {
+  const { path } = await buildSample(t.testdir())
+  const former = readFileSync(path)
+  t.match(await setPublished(path, '1004', true, { bounds }), {
+    changed: false,
+    location: { id: '1004', published: true },
+  })
+  t.ok(readFileSync(path).equals(former))
+  t.notOk(existsSync(`${path}.new`))
+})
+
+t.test('an unknown id is named and changes nothing', async t => {
+  const { path } = await buildSample(t.testdir())
+  const former = readFileSync(path)
+  await t.rejects(setPublished(path, '99', false, { bounds }), {
+    code: 'bad_input',
+    message: `no place has the id "99": it must be one of the 7 in ${path}`,
+  })
+  t.ok(readFileSync(path).equals(former))
+  t.notOk(existsSync(`${path}.new`))
+})
+
+t.test('a faulty snapshot is not edited', async t => {
+  const { path } = await buildSample(t.testdir())
+  const broken = readFileSync(path, 'utf8').replace('"population":892781', '"population":1')
+  writeFileSync(path, broken)
+  await t.rejects(setPublished(path, '1004', false, { bounds }), { code: 'bad_input', message: /sha256/ })
+  t.equal(readFileSync(path, 'utf8'), broken)
+})
+
+t.test(
+  'a second edit is refused while one is under way, and a lock that was left says how to go on',
+  async t => {
+    const { path } = await buildSample(t.testdir())
+    const former = readFileSync(path)
+    writeFileSync(`${path}.new`, 'half a fi')
+    await t.rejects(setPublished(path, '1004', false, { bounds }), {
+      code: 'bad_input',
+      message: `${path} is being edited by another process, for ${path}.new exists; try again when that is done`,
+    })
+    await t.rejects(buildSample(path.replace('/locations.json', '')), { code: 'bad_input' })
+    t.ok(readFileSync(path).equals(former))
+    t.equal(readFileSync(`${path}.new`, 'utf8'), 'half a fi', 'the lock of the other is left alone')
+  },
+)
+
+t.test('of edits at the same time none is lost in silence', async t => {
+  const { path } = await buildSample(t.testdir())
+  const ids = ['10', '1004', '100409', '10040913', '10040915', '20']
+  const outcomes = await Promise.allSettled(ids.map(id => setPublished(path, id, false, { bounds })))
+  const done = ids.filter((_, at) => outcomes[at]?.status === 'fulfilled')
+  const unpublished = (await readSnapshot(path, bounds)).locations.filter(({ published }) => !published)
+  t.ok(done.length > 0)
+  t.strictSame(
+    unpublished.map(({ id }) => id),
+    done,
+  )
+  for (const outcome of outcomes)
+    if (outcome.status === 'rejected')
+      t.match(outcome.reason, { code: 'bad_input', message: /is being edited/ })
+})
+
+t.test('edits that try again until they get their turn all come through', async t => {
+  const { path } = await buildSample(t.testdir())
+  const edit = async (id: string, published: boolean): Promise<void> => {
+    try {
+      await setPublished(path, id, published, { bounds })
+    } catch (thrown) {
+      if (!(thrown instanceof InputError && thrown.message.includes('is being edited'))) throw thrown
+      await new Promise(setImmediate)
+      await edit(id, published)
+    }
+  }
+  const ids = ['10', '1004', '100409', '10040913', '10040915', '10040923', '20']
+  for (const published of [false, true, false]) {
+    await Promise.all(ids.map(id => edit(id, published)))
+    const { locations } = await readSnapshot(path, bounds)
+    t.ok(locations.every(location => location.published === published))
+  }
+})
+
+t.test('whoever reads during edits reads a whole and sound file', async t => {
+  const { path } = await buildSample(t.testdir())
+  let editing = true
+  const edits = (async () => {
+    for (let turn = 0; turn < 40; turn += 1) await setPublished(path, '1004', turn % 2 === 1, { bounds })
+    editing = false
+  })()
+  let reads = 0
+  const checksums = new Set<string>()
+  while (editing) {
+    await new Promise(setImmediate)
+    const { snapshot, faults } = inspectSnapshot(readFileSync(path, 'utf8'), bounds)
+    t.strictSame(faults, [])
+    if (snapshot) checksums.add(snapshot.provenance.sha256)
+    reads += 1
+  }
+  await edits
+  t.ok(reads > 10, `${reads} reads`)
+  t.equal(checksums.size, 2)
+})

@@ -1,0 +1,69 @@
+// A small country: two divisions, a district, an upazila and three unions, as a table that has no fault.
+
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type BuildReport, buildSnapshot } from '../../src/catalogue/build.ts'
+import type { Bounds } from '../../src/catalogue/location.ts'
+import type { Source } from '../../src/catalogue/snapshot.ts'
+
+export const bounds: Bounds = { south: 20, north: 27, west: 87.5, east: 93 }
+
+export const sources: readonly Source[] = [
+  { name: 'a list of places', url: 'https://places.example/list', licence: 'MIT', date: '2026-01-31' },
+]
+
+export type TableRow = Record<string, string>
+
+const samplePlace = (
+  level: string,
+  code: string,
+  parent: string,
+  name: string,
+  population: number,
+): TableRow => ({
+  level,
+  bbs_code: code,
+  parent_bbs_code: parent,
+  name_en: name,
+  name_bn: 'আমতলী',
+  slug_en: name.toLowerCase().replaceAll(' ', '-'),
+  latitude: '22.0614',
+  longitude: '90.1523',
+  area_sq_km: '41.23',
+  population: String(population),
+  population_basis: 'census-2011',
+  website: 'https://places.example/one',
+  coordinates_basis: 'seat',
+  name_bn_basis: 'list',
+})
+
+/** Fresh rows, to be spoilt as a test needs; line numbers are index + 2. */
+export const sampleRows = (): TableRow[] => [
+  samplePlace('division', '20', '', 'Chattogram', 28_423_019),
+  samplePlace('division', '10', '', 'Barishal', 8_325_666),
+  samplePlace('district', '1004', '10', 'Barguna', 892_781),
+  samplePlace('upazila', '100409', '1004', 'Amtali Sadar', 270_802),
+  samplePlace('union', '10040915', '100409', 'Arpangashia', 500),
+  samplePlace('union', '10040913', '100409', 'Amtali', 500),
+  samplePlace('union', '10040923', '100409', 'Atharagashia', 700),
+]
+
+const quoted = (cell: string): string => (/[",\n]/u.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
+
+/** The rows as CSV, under the columns of the first. */
+export const tableText = (rows: readonly TableRow[]): string => {
+  const columns = Object.keys(rows[0] ?? {})
+  const lines = rows.map(row => columns.map(column => quoted(row[column] ?? '')).join(','))
+  return `${[columns.join(','), ...lines].join('\n')}\n`
+}
+
+/** Builds `locations.json` in a folder from these rows. */
+export const buildSample = (
+  folder: string,
+  rows: readonly TableRow[] = sampleRows(),
+): Promise<BuildReport & { path: string }> => {
+  const [csvPath, path] = [join(folder, 'table.csv'), join(folder, 'locations.json')]
+  writeFileSync(csvPath, tableText(rows))
+  const options = { csvPath, outPath: path, bounds, sources, title: 'Sample', builtOn: '2026-11-21' }
+  return buildSnapshot(options).then(report => ({ ...report, path }))
+}

@@ -1,0 +1,197 @@
+// What a snapshot looks like as text, and every way in which a file is not one.
+
+import { execFileSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { faultLine } from '../../src/catalogue/check.ts'
+import { checkFile } from '../../src/catalogue/file-check.ts'
+import { formatSnapshot } from '../../src/catalogue/snapshot.ts'
+import { inspectSnapshot, readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
+import { InputError } from '../../src/errors.ts'
+import { bounds, buildSample, sampleRows } from './sample-places.ts'
+
+const sample = async (test: Test) => {
+  const { path } = await buildSample(test.testdir())
+  return { path, text: readFileSync(path, 'utf8') }
+}
+
+type Json = { provenance: Record<string, unknown>; locations: Record<string, unknown>[] }
+
+/** The faults of the sample after a change of its JSON, as lines. */
+const faultsAfter = (text: string, change: (file: Json) => void): string[] => {
+  const file = JSON.parse(text) as Json
+  change(file)
+  return inspectSnapshot(JSON.stringify(file), bounds).faults.map(faultLine)
+}
+
+t.test('places stand one a line, by id, children after their parent', async t => {
+  const { text } = await sample(t)
+  const ids = text.split('\n').flatMap(line => line.match(/^ {4}\{"id":"(\d+)",.*\},?$/)?.[1] ?? [])
+  t.strictSame(ids, ['10', '1004', '100409', '10040913', '10040915', '10040923', '20'])
+  t.equal(JSON.parse(text).locations.length, ids.length)
+})
+
+t.test('the text of a snapshot that was read is the text it was read from', async t => {
+  const { path, text } = await sample(t)
+  t.equal(formatSnapshot(await readSnapshot(path, bounds)), text)
+})
+
+t.test('a snapshot says where it came from and how much is in it', async t => {
+  const { path } = await sample(t)
+  const { provenance } = await readSnapshot(path, bounds)
+  t.match(provenance, {
+    schema: 1,
+    title: 'Sample',
+    built: '2026-11-21',
+    sources: [
+      { name: 'a list of places', url: 'https://places.example/list', licence: 'MIT', date: '2026-01-31' },
+    ],
+    counts: { division: 2, district: 1, upazila: 1, union: 3, total: 7 },
+    sha256: /^[0-9a-f]{64}$/,
+  })
+})
+
+t.test('a place that was read is frozen, published, and has its code as a number', async t => {
+  const { path } = await sample(t)
+  const { locations } = await readSnapshot(path, bounds)
+  t.match(locations[1], { id: '1004', parentId: '10', bbs_code: 1004, published: true, website: /^https:/ })
+  t.ok(Object.isFrozen(locations) && locations.every(Object.isFrozen))
+})
+
+t.test(
+  'a change of one place by hand is told by the checksum, with the right one and what to run',
+  async t => {
+    const { path, text } = await sample(t)
+    writeFileSync(path, text.replace('"population":892781', '"population":892782'))
+    const { message } = (await t.rejects(readSnapshot(path, bounds), InputError)) as unknown as Error
+    t.match(message, `${path}: provenance, sha256: given "`)
+    t.match(message, 'which were changed by hand')
+    t.match(message, `"abohawa catalogue check ${path}" shows every fault`)
+    t.match(message, '"abohawa catalogue publish" and "unpublish" change it and keep its checksum right')
+
+    const right = message.match(/allowed is ([0-9a-f]{64})/)?.[1] ?? ''
+    writeFileSync(
+      path,
+      readFileSync(path, 'utf8').replace(/"sha256": "[0-9a-f]{64}"/, `"sha256": "${right}"`),
+    )
+    t.equal((await readSnapshot(path, bounds)).locations[1]?.population, 892_782)
+  },
+)
+
+t.test('the layout of the text is no part of the checksum', async t => {
+  const { text } = await sample(t)
+  t.strictSame(
+    faultsAfter(text, ({ locations }) => void locations.reverse()),
+    [],
+  )
+})
+
+t.test('a file cut short is no JSON', async t => {
+  const { path, text } = await sample(t)
+  writeFileSync(path, text.slice(0, text.length / 2))
+  await t.rejects(readSnapshot(path, bounds), { message: /: file, the whole: not JSON: / })
+  await t.rejects(readSnapshot(path, bounds), InputError)
+})
+
+t.test('the first fault is named with its row, the others are counted', async t => {
+  const { path, text } = await sample(t)
+  const file = JSON.parse(text)
+  file.locations[3].latitude = 50
+  file.locations[4].latitude = 51
+  file.locations[4].population = '500'
+  writeFileSync(path, JSON.stringify(file))
+  await t.rejects(readSnapshot(path, bounds), {
+    message: `${path}: locations[3] (id 10040913), latitude: given 50; allowed is a number from 20 to 27 (and 2 more faults); `,
+  })
+  const { counts, faults } = await checkFile(path, bounds)
+  t.equal(faults.length, 3)
+  t.equal(counts.union, 3)
+})
+
+t.test('a missing parent is a fault of its children, and the counts tell of it too', async t => {
+  const { text } = await sample(t)
+  const faults = faultsAfter(text, ({ locations }) => void locations.splice(2, 1))
+  t.match(faults[0], 'provenance, counts.upazila: given 1; allowed is 0')
+  t.match(faults[1], 'provenance, counts.total: given 7; allowed is 6')
+  t.match(faults[2], 'locations[2] (id 10040913), parent_id: given "100409", which no row has as its id')
+  t.equal(faults.length, 2 + 3)
+})
+
+t.test('the head must be whole, of the version we read, and sound', async t => {
+  const { text } = await sample(t)
+  const after = (head: Record<string, unknown>) =>
+    faultsAfter(text, ({ provenance }) => void Object.assign(provenance, head))
+  t.match(after({ schema: 2 }), [/^provenance, schema: given 2; invalid input: expected 1/])
+  t.match(after({ built: 'today' }), [/^provenance, built: given "today"; invalid ISO date/])
+  t.match(after({ sources: [] }), [/^provenance, sources: /])
+  t.match(after({ title: undefined }), [/^provenance, title: given nothing; /])
+  t.match(after({ sha256: 'none' }), [/^provenance, sha256: given "none"; /])
+  t.match(after({ mood: 'fine' }), [/^file, provenance: unrecognized key: "mood"/])
+  t.match(after({ counts: { division: -1 } }).length, 5)
+})
+
+t.test('what is no object, or has no places, is refused', async t => {
+  const { text } = await sample(t)
+  for (const other of ['null', '[]', '"text"', '{}', '{"provenance":{},"locations":[null]}'])
+    t.ok(inspectSnapshot(other, bounds).faults.length > 0, other)
+  t.match(
+    faultsAfter(text, file => void Object.assign(file, { locations: [] })),
+    [/^file, locations: /],
+  )
+  t.match(
+    faultsAfter(text, ({ locations }) => void locations.push([] as never)),
+    [/^locations, \[7\]: /],
+  )
+})
+
+t.test('places outside the box of the configuration are refused', async t => {
+  const { path } = await sample(t)
+  await t.rejects(
+    readSnapshot(path, { ...bounds, south: 22.5 }),
+    /allowed is a number from 22.5 to 27 \(and 6 more faults\)/,
+  )
+})
+
+t.test('a file that is missing, a folder or not UTF-8 is named', async t => {
+  const folder = t.testdir({ sub: {} })
+  await t.rejects(readSnapshot(join(folder, 'none.json'), bounds), {
+    code: 'bad_input',
+    message: /none\.json cannot be read: ENOENT/,
+  })
+  await t.rejects(readSnapshot(join(folder, 'sub'), bounds), {
+    code: 'bad_input',
+    message: /sub cannot be read: EISDIR/,
+  })
+  writeFileSync(join(folder, 'odd.json'), Buffer.from([0x7b, 0xff, 0x7d]))
+  await t.rejects(readSnapshot(join(folder, 'odd.json'), bounds), {
+    code: 'bad_input',
+    message: /odd\.json is not text in UTF-8/,
+  })
+})
+
+t.test('a file is checked as a table when its name says so', async t => {
+  const { path } = await sample(t)
+  const table = path.replace('locations.json', 'table.csv')
+  t.match(await checkFile(table, bounds), { counts: { total: 7 }, faults: [] })
+  writeFileSync(table, readFileSync(table, 'utf8').replace('division,20', 'region,20'))
+  t.match(await checkFile(table, bounds), { faults: [{ row: 'row 2', column: 'level' }] })
+})
+
+t.test('a change of one place is a change of one line and of the checksum', async t => {
+  const { path, text } = await sample(t)
+  const former = `${path}.former`
+  writeFileSync(former, text)
+  const rows = sampleRows()
+  Object.assign(rows[5] ?? {}, { population: '501' })
+  await buildSample(path.replace('/locations.json', ''), rows)
+  let diff = ''
+  try {
+    execFileSync('diff', [former, path])
+  } catch (thrown) {
+    diff = String((thrown as { stdout: Buffer }).stdout)
+  }
+  const added = diff.split('\n').filter(line => line.startsWith('> '))
+  t.match(added, [/"sha256"/, /"id":"10040913".*"population":501/])
+  t.equal(added.length, 2)
+})

@@ -1,0 +1,90 @@
+// The form of a table: its header, its line numbers, its cells.
+
+import t from 'tap'
+import { check, faultLine } from '../../src/catalogue/check.ts'
+import { parseTable } from '../../src/catalogue/table.ts'
+import { bounds, sampleRows, tableText } from './sample-places.ts'
+
+const text = tableText(sampleRows())
+const faultsOf = (table: string): string[] => parseTable(table).faults.map(faultLine)
+const withHeader = (change: (header: string) => string): string => text.replace(/^.*/u, change)
+
+t.test('a sound table has a row for every line after the header, with its number', async t => {
+  const { rows, faults } = parseTable(text)
+  t.strictSame(faults, [])
+  t.strictSame(
+    rows.map(({ row }) => row),
+    ['row 2', 'row 3', 'row 4', 'row 5', 'row 6', 'row 7', 'row 8'],
+  )
+})
+
+t.test('empty lines and line breaks in quoted cells do not shift the numbers', async t => {
+  const [header, first, second, third] = text.split('\n')
+  for (const end of ['\n', '\r\n']) {
+    const broken = first?.replace('Chattogram', `"Chatto${end}gram"`)
+    const { rows } = parseTable([header, '', broken, second, '', third].join(end))
+    t.strictSame(
+      rows.map(({ row }) => row),
+      ['row 3', 'row 5', 'row 7'],
+      JSON.stringify(end),
+    )
+  }
+})
+
+t.test(
+  'a misspelt column is named with the nearest one, and the one it was meant for as missing',
+  async t => {
+    const faults = faultsOf(withHeader(header => header.replace('name_bn,', 'Name_BN,')))
+    t.equal(faults.length, 2)
+    t.match(
+      faults[0],
+      /^row 1, Name_BN: given "Name_BN"; allowed is one of bbs_code, .*\(did you mean name_bn\?\)$/,
+    )
+    t.equal(faults[1], 'row 1, name_bn: given nothing; allowed is a header with the column name_bn')
+  },
+)
+
+t.test('without a column of ids, the header alone is at fault and not every row', async t => {
+  const { rows, faults } = parseTable(text.replace(',bbs_code', ',bbs_cod'))
+  t.equal(faults.length, 2)
+  t.strictSame(check(rows, bounds), [])
+})
+
+t.test('a column like no other is named without a guess', async t => {
+  const faults = faultsOf(withHeader(header => `${header},remarks of the editor`))
+  t.match(faults, [/^row 1, remarks of the editor: given "remarks of the editor"; allowed is one of/])
+  t.notMatch(faults[0], /did you mean/)
+})
+
+t.test('a column named twice is a fault', async t => {
+  t.match(faultsOf(withHeader(header => `${header},level`)), [
+    'row 1, level: given "level"; allowed is each column once',
+  ])
+})
+
+t.test('a row with too many cells is a fault', async t => {
+  t.match(faultsOf(`${text.trimEnd()},more\n`), [/^row 8, the row: given 15; allowed is 14 cells/])
+})
+
+t.test('a quote that never ends is a fault with its line', async t => {
+  t.match(faultsOf(text.replace('Barguna', '"Barguna')), [/^row 4, the row: not CSV: a quotation mark/])
+})
+
+t.test('a table without rows, and an empty file, are faults', async t => {
+  t.match(faultsOf(`${text.split('\n')[0]}\n`), [
+    'row 2, the row: given nothing; allowed is at least one place',
+  ])
+  t.equal(faultsOf('').length, 14 + 1)
+})
+
+t.test('cells become numbers, texts, flags or nothing', async t => {
+  const [row] = sampleRows()
+  const read = (published: string) =>
+    parseTable(tableText([{ ...row, website: '', latitude: '22.50', longitude: '9O', published }])).rows[0]
+      ?.cells
+  t.match(read(''), { latitude: 22.5, longitude: '9O', website: null, parent_bbs_code: null, bbs_code: '20' })
+  t.strictSame(
+    ['', 'true', 'false', 'TRUE', 'constructor'].map(cell => read(cell)?.published),
+    [undefined, true, false, 'TRUE', 'constructor'],
+  )
+})
