@@ -1,0 +1,38 @@
+// Where the defaults stand, and what is written there about each setting: its value and the comment above it.
+// The comments are the one description of a setting; the schema for editors is made of them.
+
+import { readFileSync } from 'node:fs'
+import { isMap, isNode, isScalar, parseDocument } from 'yaml'
+
+/** The file that holds every default, wherever the process was started. */
+export const DEFAULT_FILE = new URL('../../config/default.yaml', import.meta.url)
+
+/** What the file of defaults is called in a sentence. */
+export const DEFAULT_NAME = 'config/default.yaml'
+
+/** A setting or section in the file of defaults; `below` holds the parts of a section. */
+export type Entry = { value: unknown; comment?: string; below: Map<string, Entry> }
+
+// The last paragraph alone: what stands further up is about the file or about a group of settings.
+const lastParagraph = (comment: string): string =>
+  (comment.split(/\n\s*\n/).at(-1) ?? '').replace(/\s+/g, ' ').trim()
+
+const entriesOf = (map: unknown): Map<string, Entry> => {
+  const entries = new Map<string, Entry>()
+  if (!isMap(map)) return entries
+  for (const [index, { key, value }] of map.items.entries()) {
+    if (!isScalar(key)) continue
+    // YAML gives the comment above the first key of a map to the map.
+    const comment = key.commentBefore ?? (index === 0 ? map.commentBefore : undefined)
+    entries.set(String(key.value), {
+      value: isNode(value) ? value.toJSON() : value,
+      below: entriesOf(value),
+      ...(comment && { comment: lastParagraph(comment) }),
+    })
+  }
+  return entries
+}
+
+/** What the file of defaults says, by the names of its sections. */
+export const readDefaults = (): Map<string, Entry> =>
+  entriesOf(parseDocument(readFileSync(DEFAULT_FILE, 'utf8')).contents)

@@ -1,0 +1,40 @@
+// The JSON Schema of a config file, for editors that complete and check while somebody writes. Nothing is required
+// in a file, as default.yaml fills in; values and descriptions are taken from there.
+
+import * as z from 'zod'
+import { DEFAULT_NAME, type Entry, readDefaults } from './defaults.ts'
+import { configSchema } from './schema.ts'
+
+type JsonSchema = z.core.JSONSchema.JSONSchema
+
+const isSchema = (schema: z.core.JSONSchema._JSONSchema | undefined): schema is JsonSchema =>
+  typeof schema === 'object'
+
+const described = (schema: JsonSchema, entry: Entry): JsonSchema => ({
+  ...(entry.comment && { description: entry.comment }),
+  ...(schema.properties ? sectionOf(schema, entry.below) : { ...schema, default: entry.value as never }),
+})
+
+const sectionOf = ({ required: _, ...schema }: JsonSchema, entries: Map<string, Entry>): JsonSchema => {
+  const properties = Object.entries(schema.properties ?? {}).map(([key, part]) => {
+    const entry = entries.get(key)
+    return [key, isSchema(part) && entry ? described(part, entry) : part]
+  })
+  // A section whose settings are all commented out is null to YAML.
+  return { ...schema, type: ['object', 'null'] as never, properties: Object.fromEntries(properties) }
+}
+
+/** JSON Schema (draft 2020-12) of a config file: every setting optional, no other allowed. */
+export const configJsonSchema = (): object => {
+  const { $schema, ...schema } = z.toJSONSchema(configSchema, { target: 'draft-2020-12', io: 'input' })
+  return {
+    $schema,
+    title: 'Abohawa configuration',
+    description: `Settings of the weather gateway; what a file leaves out is as in ${DEFAULT_NAME}.`,
+    ...sectionOf(schema, readDefaults()),
+  }
+}
+
+/** The same as text, laid out as the project's formatter keeps it: what config/schema.json holds. */
+export const configJsonSchemaText = (): string =>
+  `${JSON.stringify(configJsonSchema(), null, 2).replace(/\[\n\s+[^[\]{}]*?\n\s+\]/g, list => list.replace(/\n\s+/g, ' ').replace('[ ', '[').replace(' ]', ']'))}\n`

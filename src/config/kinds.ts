@@ -1,0 +1,98 @@
+// The kinds of value a setting can have. Each carries the words for what it allows, which end the sentence
+// "x is 7, but must be …"; a kind with a unit converts it and says what its name in the program ends with.
+
+import * as z from 'zod'
+import {
+  DURATION_PATTERN,
+  parseDuration,
+  parseSize,
+  printDuration,
+  printSize,
+  SIZE_PATTERN,
+} from './units.ts'
+
+/** Settings that must not be shown as they are, each with the way to show them. */
+export const secrets = z.registry<{ redact(value: string): string }>()
+
+/** Text that fits a pattern and, where a pattern is not enough, a test. */
+export const text = (allowed: string, pattern = /\S/, accepts: (value: string) => boolean = () => true) =>
+  z
+    .string(allowed)
+    .regex(pattern, { error: allowed, abort: true })
+    .refine(accepts, { error: allowed, abort: true })
+
+/** true or false, and no other word for them. */
+export const flag = () => z.boolean('true or false')
+
+/** One of the given words. */
+export const oneOf = <const Words extends readonly string[]>(words: Words) =>
+  z.enum(words, `one of ${words.join(', ')}`)
+
+/** A whole number within bounds; a note adds what a bound means. */
+export const whole = (min: number, max: number, note = '') => {
+  const allowed = `a whole number from ${min} to ${max}${note}`
+  return z.int(allowed).min(min, allowed).max(max, allowed)
+}
+
+/** A number within bounds, with decimals if need be. */
+export const decimal = (min: number, max: number) => {
+  const allowed = `a number from ${min} to ${max}`
+  return z.number(allowed).min(min, allowed).max(max, allowed)
+}
+
+type Measure = {
+  noun: string
+  examples: string
+  units: readonly [string, string]
+  parse(text: string): number
+  print(value: number): string
+}
+
+const quantity = (measure: Measure, pattern: RegExp, min: string, max: string) => {
+  const range = `a ${measure.noun} from ${min} to ${max}`
+  const allowed = (given: unknown): string =>
+    /^[0-9.]+$/.test(String(given))
+      ? `${range}: add the unit, as in ${given}${measure.units[0]} or ${given}${measure.units[1]}`
+      : `${range}, such as ${measure.examples}`
+  const error = ({ input }: { input?: unknown }) => allowed(input)
+  const parsed = (input: string): number => {
+    try {
+      return measure.parse(input)
+    } catch {
+      return Number.NaN
+    }
+  }
+  return z.codec(z.string({ error }).regex(pattern, { error, abort: true }), z.number(), {
+    decode: (input, context) => {
+      const value = parsed(input)
+      if (value >= measure.parse(min) && value <= measure.parse(max)) return value
+      context.issues.push({ code: 'custom', input, message: allowed(input) })
+      return z.NEVER
+    },
+    encode: measure.print,
+  })
+}
+
+const duration: Measure = {
+  noun: 'duration',
+  examples: '500ms, 30s, 10m, 1h or 400d',
+  units: ['s', 'm'],
+  parse: parseDuration,
+  print: printDuration,
+}
+
+const size: Measure = {
+  noun: 'size',
+  examples: '512KiB, 64MiB, 1GiB or 10MB',
+  units: ['KiB', 'MiB'],
+  parse: parseSize,
+  print: printSize,
+}
+
+/** A duration within bounds, as milliseconds under a name that ends in Ms. */
+export const lasting = (min: string, max: string) =>
+  Object.assign(quantity(duration, DURATION_PATTERN, min, max), { unit: 'Ms' as const })
+
+/** A size within bounds, as bytes under a name that ends in Bytes. */
+export const sized = (min: string, max: string) =>
+  Object.assign(quantity(size, SIZE_PATTERN, min, max), { unit: 'Bytes' as const })

@@ -1,0 +1,80 @@
+// The configuration: defaults, then config files, then variables, each over the one before, made into one frozen
+// and complete object or into a list of sentences. Never looks at the process; its environment is an argument.
+
+import { InputError } from '../errors.ts'
+import { DEFAULT_FILE, DEFAULT_NAME } from './defaults.ts'
+import { readEnvironment } from './environment.ts'
+import { type Assignment, type Fault, faultsOf, isFault } from './faults.ts'
+import { rules } from './rules.ts'
+import { type Config, configSchema } from './schema.ts'
+import { printPath } from './tree.ts'
+import { readYamlFile } from './yaml-file.ts'
+
+export { describeConfig } from './describe.ts'
+export { configJsonSchema, configJsonSchemaText } from './json-schema.ts'
+export type { Config } from './schema.ts'
+
+type Settings = { [key: string]: unknown }
+
+const merged = (assignments: Iterable<Assignment>): Settings => {
+  const all: Settings = {}
+  for (const { path, value } of assignments) {
+    let section = all
+    for (const key of path.slice(0, -1)) {
+      const below = (section[key] ?? {}) as Settings
+      section[key] = below
+      section = below
+    }
+    section[path.at(-1) ?? ''] = value
+  }
+  return all
+}
+
+const frozen = <Value>(value: Value): Value => {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
+  return value
+}
+
+// Given anew, a setting moves to the end, so that the order tells which of several was given last.
+const lastOfEach = (given: readonly Assignment[]): Map<string, Assignment> => {
+  const last = new Map<string, Assignment>()
+  for (const assignment of given) {
+    last.delete(printPath(assignment.path))
+    last.set(printPath(assignment.path), assignment)
+  }
+  return last
+}
+
+const disagreements = (config: Config, last: Map<string, Assignment>, unusable: Set<string>): Fault[] =>
+  rules.flatMap(({ reads, fault }) => {
+    const sentence = !reads.some(path => unusable.has(path)) && fault(config)
+    const culprit = [...last].findLast(([path]) => reads.includes(path))?.[1]
+    return sentence && culprit ? [{ sentence: `${culprit.at([])}: ${sentence}` }] : []
+  })
+
+/**
+ * The configuration of default.yaml, the given files and the given variables, later ones winning; maps are merged,
+ * lists replaced. Throws one InputError with a line for each fault.
+ */
+export const loadConfig = ({ files, env }: { files: readonly string[]; env: NodeJS.ProcessEnv }): Config => {
+  const readings = [
+    readYamlFile(DEFAULT_FILE, DEFAULT_NAME),
+    ...files.map(file => readYamlFile(file)),
+    readEnvironment(env),
+  ]
+  const usable: Assignment[] = []
+  const faults: Fault[] = []
+  for (const part of readings.flat()) {
+    const found = isFault(part) ? [part] : faultsOf(part)
+    faults.push(...found)
+    if (found.length === 0 && !isFault(part)) usable.push(part)
+  }
+  const last = lastOfEach(usable)
+  const whole = merged(last.values())
+  const { data: config } = configSchema.safeParse(whole)
+  const unusable = new Set(faults.flatMap(({ path }) => (path ? [printPath(path)] : [])))
+  if (config) faults.push(...disagreements(config, last, unusable))
+  else if (faults.length === 0) faults.push(...faultsOf({ path: [], value: whole, at: () => DEFAULT_NAME }))
+  if (!config || faults.length > 0) throw new InputError(faults.map(({ sentence }) => sentence).join('\n'))
+  return frozen(config)
+}

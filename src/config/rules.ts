@@ -1,0 +1,72 @@
+// What must hold between settings that are each right by themselves. Every rule names the settings it reads, so
+// that a fault can be traced to where one of them was given.
+
+import { BlockList, isIP } from 'node:net'
+import type { Config } from './schema.ts'
+import { printDuration } from './units.ts'
+
+/** A rule between settings: the end of a sentence that starts with the place of a setting, or nothing. */
+export type Rule = { reads: readonly string[]; fault(config: Config): string | false }
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+const isLoopback = (host: string): boolean =>
+  isIP(host) ? loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4') : host.toLowerCase() === 'localhost'
+
+const addressOf = (host: string): string => (host.toLowerCase() === 'localhost' ? '127.0.0.1' : host)
+
+const overlap = (one: string, other: string): boolean =>
+  addressOf(one) === addressOf(other) ||
+  [one, other].includes('::') ||
+  ([one, other].includes('0.0.0.0') && isIP(addressOf(one)) === isIP(addressOf(other)))
+
+const LONGEST_SERVED = 48 * 3_600_000
+
+export const rules: readonly Rule[] = [
+  {
+    reads: ['server.tls.cert', 'server.tls.key'],
+    fault: ({ server: { tls } }) =>
+      (tls.cert === null) !== (tls.key === null) &&
+      `server.tls.${tls.cert === null ? 'key' : 'cert'} is set, but server.tls.${tls.cert === null ? 'cert' : 'key'} ` +
+        'is not: set both of them or neither',
+  },
+  {
+    reads: ['server.host', 'server.tls.cert', 'server.tls.key', 'server.trustedProxies'],
+    fault: ({ server: { host, tls, trustedProxies } }) =>
+      tls.cert === null &&
+      tls.key === null &&
+      trustedProxies.length === 0 &&
+      !isLoopback(host) &&
+      `server.host is "${host}", where plain HTTP is not allowed: set server.tls.cert and server.tls.key, ` +
+        'or server.trustedProxies, or a loopback host such as 127.0.0.1',
+  },
+  {
+    reads: ['server.host', 'server.port', 'ops.host', 'ops.port'],
+    fault: ({ server, ops }) =>
+      server.port === ops.port &&
+      ops.port !== 0 &&
+      overlap(server.host, ops.host) &&
+      `ops.port is ${ops.port}, but must differ from server.port on the same host (0 picks a free port)`,
+  },
+  {
+    reads: ['catalogue.bounds.south', 'catalogue.bounds.north'],
+    fault: ({ catalogue: { bounds } }) =>
+      bounds.south >= bounds.north &&
+      `catalogue.bounds.south is ${bounds.south}, but must be less than catalogue.bounds.north, which is ${bounds.north}`,
+  },
+  {
+    reads: ['catalogue.bounds.west', 'catalogue.bounds.east'],
+    fault: ({ catalogue: { bounds } }) =>
+      bounds.west >= bounds.east &&
+      `catalogue.bounds.west is ${bounds.west}, but must be less than catalogue.bounds.east, which is ${bounds.east}`,
+  },
+  {
+    reads: ['cache.freshFor', 'cache.staleFor'],
+    fault: ({ cache: { freshForMs, staleForMs } }) =>
+      freshForMs + staleForMs > LONGEST_SERVED &&
+      `cache.freshFor and cache.staleFor are ${printDuration(freshForMs)} and ${printDuration(staleForMs)}, ` +
+        'but together must be at most 48h',
+  },
+]

@@ -1,0 +1,132 @@
+// Every setting there is, section by section: what a config file may say and what the program gets to see.
+// All of them are required and none has a default here; the defaults and their meaning stand in default.yaml.
+
+import * as z from 'zod'
+import { decimal, flag, lasting, oneOf, sized, text, whole } from './kinds.ts'
+import { section } from './section.ts'
+import {
+  addressRange,
+  filePath,
+  host,
+  isoDate,
+  providerUrl,
+  redisUrl,
+  secretText,
+  timeZone,
+  webUrl,
+} from './texts.ts'
+
+const server = section({
+  host: host(),
+  port: whole(0, 65535, ' (0 picks a free port)'),
+  tls: section({
+    cert: filePath('a file path, or null').nullable(),
+    key: filePath('a file path, or null').nullable(),
+  }),
+  trustedProxies: z.array(addressRange(), 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8]'),
+  requestTimeout: lasting('100ms', '10m'),
+  drainFor: lasting('0s', '10m'),
+})
+
+const ops = section({
+  host: host(),
+  port: whole(0, 65535, ' (0 picks a free port)'),
+})
+
+const redis = section({
+  url: redisUrl().nullable(),
+  prefix: text('1 to 64 letters, digits and the signs : . _ -', /^[A-Za-z0-9:._-]{1,64}$/),
+  connectTimeout: lasting('10ms', '1m'),
+  commandTimeout: lasting('10ms', '1m'),
+})
+
+const store = section({ path: filePath() })
+
+const provider = section({
+  baseUrl: providerUrl(),
+  apiKey: secretText('text without blanks (in quotes if it is all digits), or null').nullable(),
+  connectTimeout: lasting('10ms', '2m'),
+  timeout: lasting('10ms', '2m'),
+  bodyTimeout: lasting('10ms', '2m'),
+  maxConcurrent: whole(1, 256),
+  maxPointsPerRequest: whole(1, 1000),
+  retries: whole(0, 10),
+  retryDelay: lasting('0s', '1m'),
+})
+
+const source = z.strictObject(
+  {
+    name: text('text that is not blank'),
+    url: webUrl(),
+    licence: text('text that is not blank'),
+    date: isoDate(),
+  },
+  'a map of name, url, licence and date',
+)
+
+const catalogue = section({
+  path: filePath(),
+  title: text('text of 1 to 200 characters that is not blank', /^(?=.*\S).{1,200}$/u),
+  bounds: section({
+    south: decimal(-90, 90),
+    north: decimal(-90, 90),
+    west: decimal(-180, 180),
+    east: decimal(-180, 180),
+  }),
+  pollEvery: lasting('10ms', '1h'),
+  sources: z.array(source, 'a list of sources, each with name, url, licence and date'),
+})
+
+const CELL = '1/n degrees for a whole n from 1 to 100, such as 1, 0.5, 0.25, 0.2, 0.1, 0.05 or 0.01'
+
+const cache = section({
+  cellDegrees: z
+    .number(CELL)
+    .min(0.01, { error: CELL, abort: true })
+    .max(1, { error: CELL, abort: true })
+    .refine(degrees => Math.abs(Math.round(1 / degrees) * degrees - 1) < 1e-9, CELL)
+    .overwrite(degrees => 1 / Math.round(1 / degrees)),
+  freshFor: lasting('100ms', '48h'),
+  staleFor: lasting('0s', '48h'),
+  retryAfter: lasting('10ms', '1h'),
+  memory: sized('64KiB', '64GiB'),
+})
+
+const weather = section({ hourlyHours: whole(1, 168) })
+
+const TIERS = 'a map of tier names to units per day, such as { free: 100 }'
+const TIER_NAME = 'a tier name: lower-case letters, digits and hyphens, with a letter first'
+
+const quota = section({
+  timeZone: timeZone(),
+  tiers: z.record(
+    text(TIER_NAME, /^[a-z][a-z0-9-]*$/),
+    z.int('a whole number of at least 1').min(1, 'a whole number of at least 1'),
+    TIERS,
+  ),
+  keepUsageFor: lasting('2d', '4000d'),
+})
+
+const log = section({
+  level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
+  access: flag(),
+})
+
+/** Decodes the settings of all files and variables together into what the program uses, and encodes it back. */
+export const configSchema = section({
+  server,
+  ops,
+  redis,
+  store,
+  provider,
+  catalogue,
+  cache,
+  weather,
+  quota,
+  log,
+})
+
+type Frozen<Value> = Value extends object ? { readonly [Key in keyof Value]: Frozen<Value[Key]> } : Value
+
+/** The complete configuration; durations are in milliseconds (`…Ms`), sizes in bytes (`…Bytes`). */
+export type Config = Frozen<z.output<typeof configSchema>>

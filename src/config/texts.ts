@@ -1,0 +1,82 @@
+// The kinds of text that mean something outside this program: hosts, addresses, URLs, zones, dates, files.
+// They are judged by what Node itself makes of them; nothing is looked up, opened or connected to.
+
+import { isIP } from 'node:net'
+import { secrets, text } from './kinds.ts'
+
+const parsedUrl = (value: string): URL | undefined => URL.parse(value) ?? undefined
+
+/** Where to listen: an IP address or a host name. */
+export const host = () =>
+  text('an IP address or a host name, such as 127.0.0.1 or localhost', /^[A-Za-z0-9._:-]+$/, value =>
+    Boolean(isIP(value) || (/^[A-Za-z_][^:]*$/.test(value) && !/^[.-]|\.\.|[.-]$/.test(value))),
+  )
+
+const isAddressRange = (value: string): boolean => {
+  const [address = '', bits, ...rest] = value.split('/')
+  const family = isIP(address)
+  if (family === 0 || rest.length > 0) return false
+  return bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
+}
+
+/** One IP address, or a range of them in CIDR notation. */
+export const addressRange = () =>
+  text('an IP address or a CIDR range, such as 10.0.0.0/8', /^[0-9A-Fa-f.:/]+$/, isAddressRange)
+
+/** A file, relative to the directory the process starts in or absolute. */
+export const filePath = (allowed = 'a file path') => text(allowed)
+
+const withoutQuery = (value: string): string =>
+  value.replace(/\?.*$/s, '?***').replace(/^([^/]*\/\/)?[^/?]*@/, '$1***@')
+
+/** The provider's base URL, without a slash at its end; a query would not survive the paths put after it. */
+export const providerUrl = () =>
+  text('an http or https URL without user, query or fragment', /^https?:\/\/[^\s/?#@][^\s?#@]*$/, value =>
+    URL.canParse(value),
+  )
+    .overwrite(value => value.replace(/\/+$/, ''))
+    .register(secrets, { redact: withoutQuery })
+
+const withoutPassword = (value: string): string => {
+  const url = parsedUrl(value)
+  if (!url?.hostname) return value.replace(/^.*@/s, '***@').replace(/\?.*$/s, '?***')
+  const hidden = [...url.searchParams.keys()].filter(name => /pass|secret|token/i.test(name))
+  if (!url.password && hidden.length === 0) return value
+  if (url.password) url.password = '***'
+  for (const name of hidden) url.searchParams.set(name, '***')
+  return url.href
+}
+
+/** Where Redis is, with its password if it has one. */
+export const redisUrl = () =>
+  text('a redis:// or rediss:// URL, or null for the embedded store', /^rediss?:\/\/\S+$/, value =>
+    Boolean(parsedUrl(value)?.hostname),
+  ).register(secrets, { redact: withoutPassword })
+
+/** A key that is shown to nobody. */
+export const secretText = (allowed: string) =>
+  text(allowed, /^\S+$/).register(secrets, { redact: () => '***' })
+
+/** A page on the web. */
+export const webUrl = () => text('an http or https URL', /^https?:\/\/\S+$/, value => URL.canParse(value))
+
+const isZone = (name: string): boolean => {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** A zone that this runtime's IANA database knows; a fixed offset such as +06:00 is not one. */
+export const timeZone = () =>
+  text('a time zone of the IANA database, such as Asia/Dhaka', /^[A-Za-z]/, isZone)
+
+const isDate = (value: string): boolean => {
+  const date = new Date(`${value}T00:00:00Z`)
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(value)
+}
+
+/** A calendar day, YYYY-MM-DD. */
+export const isoDate = () => text('a date as YYYY-MM-DD', /^[0-9]{4}-[0-9]{2}-[0-9]{2}$/, isDate)

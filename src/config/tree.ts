@@ -1,0 +1,94 @@
+// How to find one's way in the schema: which settings there are, what lies below a path, and what somebody who
+// wrote a name that is not there may have meant. Knows the shape of settings and nothing about their values.
+
+import leven from 'leven'
+import * as z from 'zod'
+import { configSchema } from './schema.ts'
+
+export type Path = readonly PropertyKey[]
+
+/** One value that a file or a variable can set; a `named` one holds values under names of the operator's choice. */
+export type Setting = { path: readonly string[]; schema: z.core.$ZodType; named?: z.ZodRecord }
+
+/** What a value has to be, once units, sections and null are set aside. */
+export const coreOf = (schema: z.core.$ZodType): z.core.$ZodType => {
+  if (schema instanceof z.ZodPipe) return coreOf(schema.in)
+  if (schema instanceof z.ZodNullable) return coreOf(schema.unwrap())
+  return schema
+}
+
+/** Whether null is a value of its own for this setting. */
+export const allowsNull = (schema: z.core.$ZodType): boolean => schema instanceof z.ZodNullable
+
+/** The parts that a map must have: the settings of a section, the fields of a list's item. */
+export const partsOf = (schema: z.core.$ZodType): Record<string, z.core.$ZodType> | undefined => {
+  const core = coreOf(schema)
+  return core instanceof z.ZodObject ? core.shape : undefined
+}
+
+/** The map of names to values that a setting is, if it is one. */
+export const namedIn = (schema: z.core.$ZodType): z.ZodRecord | undefined => {
+  const core = coreOf(schema)
+  return core instanceof z.ZodRecord ? core : undefined
+}
+
+/** What a value at this path has to be; undefined where nothing is known by that path. */
+export const schemaAt = (path: Path, from: z.core.$ZodType = configSchema): z.core.$ZodType | undefined => {
+  const [key, ...rest] = path
+  if (key === undefined) return from
+  const core = coreOf(from)
+  const parts = partsOf(core)
+  const below =
+    core instanceof z.ZodArray
+      ? core.element
+      : core instanceof z.ZodRecord
+        ? core.valueType
+        : parts && Object.hasOwn(parts, key)
+          ? parts[String(key)]
+          : undefined
+  return below && schemaAt(rest, below)
+}
+
+const settingsIn = (schema: z.core.$ZodType, path: readonly string[]): Setting[] => {
+  const parts = partsOf(schema)
+  if (parts) return Object.entries(parts).flatMap(([key, part]) => settingsIn(part, [...path, key]))
+  const named = namedIn(schema)
+  return [named ? { path, schema, named } : { path, schema }]
+}
+
+/** Every setting, in the order of the sections. */
+export const settings: readonly Setting[] = settingsIn(configSchema, [])
+
+// Names come from files as well: whatever stands in one, a path stays one short line.
+const printKey = (key: string): string =>
+  /^[\w-]{1,60}$/.test(key) ? key : JSON.stringify(key.length > 60 ? `${key.slice(0, 60)}…` : key)
+
+/** A path as people write it: `catalogue.sources[0].url`. */
+export const printPath = (path: Path): string =>
+  path
+    .map(key => (typeof key === 'number' ? `[${key}]` : `.${printKey(String(key))}`))
+    .join('')
+    .replace(/^\./, '') || 'the whole file'
+
+const pathsIn = (schema: z.core.$ZodType, path: Path): Path[] =>
+  Object.entries(partsOf(schema) ?? {}).flatMap(([key, part]) => [
+    [...path, key],
+    ...pathsIn(part, [...path, key]),
+  ])
+
+const distance = (one: string, other: string): number => leven(one.toLowerCase(), other.toLowerCase())
+
+/** The item nearest to what was written. */
+export const nearestOf = <Item>(written: string, items: readonly Item[], nameOf: (item: Item) => string) =>
+  items.toSorted((a, b) => distance(written, nameOf(a)) - distance(written, nameOf(b)))[0]
+
+/** The path that somebody who wrote an unknown one most likely meant: a near name here, or the same one elsewhere. */
+export const nearestPath = (written: Path): Path | undefined => {
+  const parent = written.slice(0, -1)
+  const name = String(written.at(-1))
+  const inList = written.some(key => typeof key === 'number')
+  const here = inList ? pathsIn(schemaAt(parent) ?? configSchema, parent) : pathsIn(configSchema, [])
+  const elsewhere = (path: Path) => (printPath(path.slice(0, -1)) === printPath(parent) ? 0 : 1)
+  const far = (path: Path) => distance(name, String(path.at(-1))) + elsewhere(path)
+  return here.toSorted((a, b) => far(a) - far(b))[0]
+}

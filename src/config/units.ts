@@ -1,0 +1,85 @@
+// Durations and sizes as people write them (`10m`, `64MiB`) and as the program counts them (milliseconds, bytes).
+// A number without its unit is refused, so that nobody has to remember which unit a setting meant.
+
+import { InputError } from '../errors.ts'
+
+type Units = {
+  noun: string
+  example: string
+  base: string
+  factors: ReadonlyArray<readonly [name: string, factor: number]>
+}
+
+// Each list ascends, and of two names for one factor the one to print comes last.
+const durations: Units = {
+  noun: 'duration',
+  example: '30s',
+  base: 'ms',
+  factors: [
+    ['ms', 1],
+    ['s', 1_000],
+    ['m', 60_000],
+    ['h', 3_600_000],
+    ['d', 86_400_000],
+  ],
+}
+
+const sizes: Units = {
+  noun: 'size',
+  example: '64MiB',
+  base: 'B',
+  factors: [
+    ['B', 1],
+    ['KB', 1_000],
+    ['kB', 1_000],
+    ['KiB', 1_024],
+    ['MB', 1_000_000],
+    ['MiB', 1_048_576],
+    ['GB', 1_000_000_000],
+    ['GiB', 1_073_741_824],
+  ],
+}
+
+const namesOf = ({ factors }: Units): string[] => factors.map(([name]) => name)
+
+const patternOf = (units: Units): RegExp => new RegExp(`^[0-9]+(\\.[0-9]+)?(${namesOf(units).join('|')})$`)
+
+const parse = (text: string, units: Units): number => {
+  const [, digits, name] = /^([0-9]+(?:\.[0-9]+)?)([A-Za-z]*)$/.exec(text) ?? []
+  const names = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(namesOf(units))
+  if (digits === undefined || name === undefined)
+    throw new InputError(
+      `"${text}" is not a ${units.noun}: write a number and its unit (${names}), such as ${units.example}`,
+    )
+  if (name === '') throw new InputError(`"${text}" has no unit: add ${names}, as in ${units.example}`)
+  const factor = new Map(units.factors).get(name)
+  if (factor === undefined)
+    throw new InputError(`"${text}" has a unit that is not known: a ${units.noun} ends in ${names}`)
+  const value = Math.round(Number(digits) * factor)
+  if (!Number.isSafeInteger(value)) throw new InputError(`"${text}" is too large for a ${units.noun}`)
+  return value
+}
+
+const print = (value: number, { base, factors }: Units): string => {
+  const largest = value === 0 ? undefined : factors.findLast(([, unit]) => value % unit === 0)
+  const [name, factor] = largest ?? [base, 1]
+  return `${value / factor}${name}`
+}
+
+/** What a written duration looks like: a number, with decimals if need be, and one of ms, s, m, h, d. */
+export const DURATION_PATTERN = patternOf(durations)
+
+/** What a written size looks like: a number, with decimals if need be, and B or a decimal or binary multiple. */
+export const SIZE_PATTERN = patternOf(sizes)
+
+/** `1.5h` in whole milliseconds; throws InputError for anything that is not a duration with its unit. */
+export const parseDuration = (text: string): number => parse(text, durations)
+
+/** `64MiB` in whole bytes; throws InputError for anything that is not a size with its unit. */
+export const parseSize = (text: string): number => parse(text, sizes)
+
+/** Milliseconds in the largest unit that divides them: 5400000 is `90m`. */
+export const printDuration = (ms: number): string => print(ms, durations)
+
+/** Bytes in the largest unit that divides them: 67108864 is `64MiB`. */
+export const printSize = (bytes: number): string => print(bytes, sizes)

@@ -1,0 +1,48 @@
+// The configuration in effect, as an operator is shown it.
+
+import t from 'tap'
+import { describeConfig, loadConfig } from '../../src/config/load.ts'
+import { loadTexts } from './load-text.ts'
+
+t.test('what is shown can be loaded again and means the same', async t => {
+  const given = [
+    '',
+    'server: { host: 0.0.0.0, port: 0, trustedProxies: [10.0.0.0/8, "::1"], drainFor: 0s, requestTimeout: 1.5s }',
+    'cache: { cellDegrees: 0.3333333333333333, freshFor: 90m, memory: 10MB, staleFor: 1h }',
+    'quota: { tiers: { pro-plus: 7, "no": 8 }, keepUsageFor: 48h }\nlog: { access: false, level: silent }',
+    'redis: { url: "rediss://host:6380/2?family=6", prefix: "a:" }\nstore: { path: "007" }',
+    'catalogue: { title: "বাংলাদেশ: # yes", sources: [], bounds: { west: -0.5 } }',
+  ]
+  for (const text of given)
+    await t.test(text || 'the defaults', async t => {
+      const config = loadTexts(t, { files: [text] })
+      const shown = describeConfig(config)
+      await t.test('again', async t => t.strictSame(loadTexts(t, { files: [shown] }), config))
+    })
+})
+
+t.test('the words are those of a config file', async t => {
+  const shown = describeConfig(loadConfig({ files: [], env: {} }))
+  t.match(shown, /^cache:\n {2}cellDegrees: 0\.1\n {2}freshFor: 1h\n {2}staleFor: 12h\n/m)
+  t.match(shown, /^ {2}memory: 64MiB$/m)
+  t.match(shown, /^ {2}keepUsageFor: 400d$/m)
+  t.notMatch(shown, /(Ms|Bytes):/)
+})
+
+t.test('keys and passwords are hidden, and what is shown is still a configuration', async t => {
+  const env = {
+    ABOHAWA_PROVIDER__API_KEY: 'hunter2',
+    ABOHAWA_REDIS__URL: 'rediss://me:hunter2@redis.example:6380/1?password=hunter2',
+  }
+  const shown = describeConfig(loadConfig({ files: [], env }))
+  t.notMatch(shown, /hunter2/)
+  t.match(shown, /apiKey: "\*\*\*"/)
+  t.match(shown, /url: rediss:\/\/me:\*\*\*@redis\.example:6380\/1\?password=\*\*\*/)
+  t.equal(loadTexts(t, { files: [shown] }).provider.apiKey, '***')
+})
+
+t.test('showing a configuration does not change it', async t => {
+  const config = loadConfig({ files: [], env: { ABOHAWA_PROVIDER__API_KEY: 'hunter2' } })
+  describeConfig(config)
+  t.equal(config.provider.apiKey, 'hunter2')
+})

@@ -1,0 +1,136 @@
+// What variables set, and how they are refused.
+
+import t from 'tap'
+import * as z from 'zod'
+import { type Entry, readDefaults } from '../../src/config/defaults.ts'
+import { variableOf } from '../../src/config/environment.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { coreOf, printPath, settings } from '../../src/config/tree.ts'
+import { faultsOfTexts, loadTexts } from './load-text.ts'
+
+const load = (env: NodeJS.ProcessEnv) => loadConfig({ files: [], env })
+
+const defaultAt = (path: readonly string[]): unknown => {
+  let below: Map<string, Entry> = readDefaults()
+  let value: unknown
+  for (const key of path) {
+    value = below.get(key)?.value
+    below = below.get(key)?.below ?? new Map()
+  }
+  return value
+}
+
+const textOf = (value: unknown): string =>
+  value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value)
+
+// A named setting is reached through one of its names.
+const reachable = settings.map(({ path, schema, named }) =>
+  named ? { path: [...path, 'free'], schema: named.valueType } : { path, schema },
+)
+
+for (const { path, schema } of reachable) {
+  const variable = variableOf(path)
+  t.test(`${variable} sets ${printPath(path)}`, async t => {
+    t.strictSame(
+      load({ [variable]: textOf(defaultAt(path)) }),
+      load({}),
+      'its default as text is its default',
+    )
+    // A blank fits nothing but a list, and a bracket that is not closed fits no list.
+    const wrong = coreOf(schema) instanceof z.ZodArray ? '[' : ' '
+    const [fault = '', ...others] = faultsOfTexts(t, { env: { [variable]: wrong } })
+    t.ok(fault.startsWith(`${variable}: ${printPath(path)} is `), fault)
+    t.match(fault, / but must be /)
+    t.strictSame(others, [])
+  })
+}
+
+t.test('each variable is named after its path in upper snake case', async t => {
+  const names = settings.map(({ path }) => variableOf(path))
+  t.equal(new Set(names).size, names.length)
+  for (const name of names) t.match(name, /^ABOHAWA_[A-Z]+(__[A-Z]+(_[A-Z]+)*)+$/)
+  t.equal(variableOf(['provider', 'baseUrl']), 'ABOHAWA_PROVIDER__BASE_URL')
+  t.equal(variableOf(['provider', 'maxPointsPerRequest']), 'ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST')
+  t.equal(variableOf(['server', 'tls', 'cert']), 'ABOHAWA_SERVER__TLS__CERT')
+})
+
+t.test('text, numbers, flags, durations and sizes are read from text', async t => {
+  const config = load({
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_LOG__ACCESS: 'false',
+    ABOHAWA_LOG__LEVEL: 'silent',
+    ABOHAWA_CACHE__CELL_DEGREES: '0.25',
+    ABOHAWA_CACHE__MEMORY: '1.5MiB',
+    ABOHAWA_CACHE__FRESH_FOR: '90m',
+    ABOHAWA_CATALOGUE__BOUNDS__WEST: '-5.5',
+    ABOHAWA_QUOTA__TIERS__FREE: '3',
+    ABOHAWA_QUOTA__TIERS__EXTRA_LARGE: '4',
+  })
+  t.match(config, {
+    server: { port: 0 },
+    log: { access: false, level: 'silent' },
+    cache: { cellDegrees: 0.25, memoryBytes: 1_572_864, freshForMs: 5_400_000 },
+    catalogue: { bounds: { west: -5.5 } },
+    quota: { tiers: { free: 3, 'extra-large': 4, starter: 1000 } },
+  })
+})
+
+t.test('text that looks like something else stays text', async t => {
+  for (const apiKey of ['12345', '0123', 'true', 'null', '1e3', '[a]', '~'])
+    t.equal(load({ ABOHAWA_PROVIDER__API_KEY: apiKey }).provider.apiKey, apiKey)
+  t.equal(load({ ABOHAWA_STORE__PATH: '007' }).store.path, '007')
+})
+
+t.test('an empty variable is null where null is allowed, and refused elsewhere', async t => {
+  const given = { files: ['redis: { url: redis://one }\nprovider: { apiKey: abc }'] }
+  const config = loadTexts(t, { ...given, env: { ABOHAWA_REDIS__URL: '', ABOHAWA_PROVIDER__API_KEY: '' } })
+  t.equal(config.redis.url, null)
+  t.equal(config.provider.apiKey, null)
+})
+
+t.test('an empty variable is refused where null is not allowed', async t => {
+  t.strictSame(faultsOfTexts(t, { env: { ABOHAWA_STORE__PATH: '', ABOHAWA_LOG__ACCESS: '' } }), [
+    'ABOHAWA_STORE__PATH: store.path is "", but must be a file path',
+    'ABOHAWA_LOG__ACCESS: log.access is "", but must be true or false',
+  ])
+})
+
+t.test('a list is given with commas or as YAML', async t => {
+  const proxies = (text: string) => load({ ABOHAWA_SERVER__TRUSTED_PROXIES: text }).server.trustedProxies
+  t.strictSame(proxies('10.0.0.1'), ['10.0.0.1'])
+  t.strictSame(proxies('10.0.0.1, fd00::/8,'), ['10.0.0.1', 'fd00::/8'])
+  t.strictSame(proxies('[10.0.0.0/8, "::1"]'), ['10.0.0.0/8', '::1'])
+  t.strictSame(proxies(''), [])
+  t.strictSame(proxies('[]'), [])
+  const sources = '[{ name: a, url: https://a.example, licence: MIT, date: 2024-02-29 }]'
+  t.strictSame(load({ ABOHAWA_CATALOGUE__SOURCES: sources }).catalogue.sources, [
+    { name: 'a', url: 'https://a.example', licence: 'MIT', date: '2024-02-29' },
+  ])
+})
+
+t.test('a variable that is not known is refused with the nearest one that is', async t => {
+  const env = {
+    ABOHAWA_PROVIDER__BASEURL: 'x',
+    ABOHAWA_SERVER_PORT: '1',
+    ABOHAWA_QUOTA__TIERS: '{}',
+    ABOHAWA_QUOTA__TIERS__9: '1',
+  }
+  t.strictSame(faultsOfTexts(t, { env }), [
+    'ABOHAWA_PROVIDER__BASEURL: this variable is not known; did you mean ABOHAWA_PROVIDER__BASE_URL?',
+    'ABOHAWA_SERVER_PORT: this variable is not known; did you mean ABOHAWA_SERVER__PORT?',
+    'ABOHAWA_QUOTA__TIERS: this variable is not known; did you mean ABOHAWA_QUOTA__TIERS__<NAME>?',
+    'ABOHAWA_QUOTA__TIERS__9: quota.tiers.9 must end in a tier name: lower-case letters, digits and hyphens, ' +
+      'with a letter first',
+  ])
+})
+
+t.test('variables of other programs and of tests are left alone', async t => {
+  const env = { PATH: '/bin', PORT: '1', ABOHAWA_TEST_REDIS: 'x', abohawa_server__port: '2' }
+  t.strictSame(load(env), load({}))
+})
+
+t.test('the environment of the process is not looked at', async t => {
+  process.env.ABOHAWA_SERVER__PORT = '4321'
+  t.teardown(() => delete process.env.ABOHAWA_SERVER__PORT)
+  t.equal(load({}).server.port, 8080)
+})

@@ -1,0 +1,277 @@
+// What files and variables are put together into.
+
+import t from 'tap'
+import { type Config, loadConfig } from '../../src/config/load.ts'
+import { faultsOfTexts, loadTexts } from './load-text.ts'
+
+t.test('without files or variables the configuration is that of default.yaml', async t => {
+  const config: Config = loadConfig({ files: [], env: {} })
+  t.strictSame(config, {
+    server: {
+      host: '127.0.0.1',
+      port: 8080,
+      tls: { cert: null, key: null },
+      trustedProxies: [],
+      requestTimeoutMs: 30_000,
+      drainForMs: 2_000,
+    },
+    ops: { host: '127.0.0.1', port: 9090 },
+    redis: { url: null, prefix: 'abohawa:', connectTimeoutMs: 2_000, commandTimeoutMs: 1_000 },
+    store: { path: 'data/abohawa.db' },
+    provider: {
+      baseUrl: 'https://api.open-meteo.com',
+      apiKey: null,
+      connectTimeoutMs: 2_000,
+      timeoutMs: 10_000,
+      bodyTimeoutMs: 10_000,
+      maxConcurrent: 1,
+      maxPointsPerRequest: 100,
+      retries: 2,
+      retryDelayMs: 300,
+    },
+    catalogue: {
+      path: 'locations.json',
+      title: 'Bangladesh',
+      bounds: { south: 20, north: 27, west: 87.5, east: 93 },
+      pollEveryMs: 1_000,
+      sources: [
+        {
+          name: 'bangladesh-geocode (Nuhil Mehdy)',
+          url: 'https://github.com/nuhil/bangladesh-geocode',
+          licence: 'MIT',
+          date: '2023-03-17',
+        },
+        {
+          name: 'bangladesh, CRAN package 1.0.0',
+          url: 'https://cran.r-project.org/package=bangladesh',
+          licence: 'MIT',
+          date: '2022-10-28',
+        },
+      ],
+    },
+    cache: {
+      cellDegrees: 0.1,
+      freshForMs: 3_600_000,
+      staleForMs: 43_200_000,
+      retryAfterMs: 10_000,
+      memoryBytes: 67_108_864,
+    },
+    weather: { hourlyHours: 48 },
+    quota: {
+      timeZone: 'Asia/Dhaka',
+      tiers: { free: 100, starter: 1_000, business: 10_000, enterprise: 100_000 },
+      keepUsageForMs: 34_560_000_000,
+    },
+    log: { level: 'info', access: true },
+  })
+})
+
+t.test('the defaults are found from any directory', async t => {
+  const before = process.cwd()
+  t.teardown(() => process.chdir(before))
+  process.chdir(t.testdir())
+  t.equal(loadConfig({ files: [], env: {} }).server.port, 8080)
+})
+
+t.test('later files win over earlier ones, and variables over files', async t => {
+  const files = [
+    'server: { port: 1001, requestTimeout: 1s }\ncache: { freshFor: 2h }',
+    'server: { port: 1002 }',
+  ]
+  const config = loadTexts(t, { files, env: { ABOHAWA_CACHE__FRESH_FOR: '3h' } })
+  t.match(config, { server: { port: 1002, requestTimeoutMs: 1000 }, cache: { freshForMs: 10_800_000 } })
+})
+
+t.test('maps are merged and lists replaced', async t => {
+  const files = [
+    'quota: { tiers: { gold: 7 } }\nserver: { trustedProxies: [10.0.0.1, 10.0.0.2] }',
+    'quota: { tiers: { free: 5 } }\nserver: { trustedProxies: [fd00::/8] }',
+  ]
+  const { quota, server } = loadTexts(t, { files })
+  t.strictSame(quota.tiers, { free: 5, starter: 1000, business: 10_000, enterprise: 100_000, gold: 7 })
+  t.strictSame(server.trustedProxies, ['fd00::/8'])
+})
+
+t.test('null takes back what an earlier file set', async t => {
+  const { redis } = loadTexts(t, { files: ['redis: { url: redis://one }', 'redis: { url: null }'] })
+  t.equal(redis.url, null)
+})
+
+t.test('a file may be empty, hold comments alone, or name a section without a setting', async t => {
+  const files = ['', '# nothing\n---\n', 'server:\n  # port: 1\nquota:\n  tiers:\n']
+  t.strictSame(loadTexts(t, { files }), loadConfig({ files: [], env: {} }))
+})
+
+t.test('anchors and Windows line ends are read as YAML has them', async t => {
+  const { provider } = loadTexts(t, {
+    files: ['provider:\r\n  timeout: &long 20s\r\n  bodyTimeout: *long\r\n'],
+  })
+  t.equal(provider.timeoutMs, 20_000)
+  t.equal(provider.bodyTimeoutMs, 20_000)
+})
+
+t.test('the slash at the end of the provider URL is trimmed, and a path is kept', async t => {
+  const baseUrl = 'https://weather.example/open-meteo//'
+  const { provider } = loadTexts(t, { env: { ABOHAWA_PROVIDER__BASE_URL: baseUrl } })
+  t.equal(provider.baseUrl, 'https://weather.example/open-meteo')
+})
+
+t.test('a cell may have any side of 1/n degrees for a whole n up to 100', async t => {
+  for (let n = 1; n <= 100; n++) {
+    const config = loadConfig({ files: [], env: { ABOHAWA_CACHE__CELL_DEGREES: String(1 / n) } })
+    t.equal(config.cache.cellDegrees, 1 / n)
+  }
+})
+
+t.test('nothing in the configuration can be changed', async t => {
+  const loose = (value: unknown, path: string): string[] =>
+    typeof value !== 'object' || value === null
+      ? []
+      : [
+          ...(Object.isFrozen(value) ? [] : [path]),
+          ...Object.entries(value).flatMap(([key, part]) => loose(part, `${path}.${key}`)),
+        ]
+  t.strictSame(loose(loadTexts(t, { files: ['server: { trustedProxies: [10.0.0.1] }'] }), 'config'), [])
+})
+
+t.test('the type of the configuration has the names and the limits of the object', async t => {
+  const config = loadConfig({ files: [], env: {} })
+  const fresh: number = config.cache.freshForMs
+  const level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent' = config.log.level
+  const key: string | null = config.provider.apiKey
+  const free: number | undefined = config.quota.tiers.free
+  t.strictSame([fresh, level, key, free], [3_600_000, 'info', null, 100])
+  // @ts-expect-error a duration has its unit in its name
+  t.equal(config.cache.freshFor, undefined)
+  t.throws(() => {
+    // @ts-expect-error a setting cannot be assigned
+    config.server.tls.cert = 'a'
+  }, TypeError)
+  t.throws(() => {
+    // @ts-expect-error a list cannot be added to
+    config.server.trustedProxies.push('10.0.0.1')
+  }, TypeError)
+})
+
+t.test('a file that is not one map of settings is refused in one sentence', async t => {
+  const table: Array<[text: string, sentence: string]> = [
+    [
+      '- 1\n- 2',
+      'one.yaml:1:1: the whole file is a list, but must be a map of server, ops, redis, store, provider, ' +
+        'catalogue, cache, weather, quota, log',
+    ],
+    ['# words\nwords', 'one.yaml:2:1: the whole file is "words", but must be a map of server, ops,'],
+    ['server:\n\tport: 1', 'one.yaml:2:1: this is not a YAML config file: '],
+    ['server: [1\nops: 2', 'one.yaml:2:1: this is not a YAML config file: '],
+    ['log: { level: "info', 'one.yaml:1:20: this is not a YAML config file: '],
+    ['log: !level info', 'one.yaml:1:6: this is not a YAML config file: '],
+    [
+      'log: {}\n---\nlog: {}',
+      'one.yaml:2:1: this is not a YAML config file: it holds more than one document',
+    ],
+    ['store: { path: *where }', 'one.yaml:1:16: store.path refers to an anchor that is not there'],
+    ['server: { trustedProxies: [*who] }', 'one.yaml:1:27: server.trustedProxies cannot be used: '],
+    ['&a [*a]', 'one.yaml:1:4: the whole file is a list, but must be a map of '],
+    [
+      'server:\n  port: 1\n  drainFor: 1s\n  port: 2',
+      'one.yaml:4:3: server.port is given twice in this file, first at one.yaml:2:3;',
+    ],
+    [
+      'log: {}\nlog: {}',
+      'one.yaml:2:1: log is given twice in this file, first at one.yaml:1:1; keep one of the two',
+    ],
+    [
+      'catalogue:\n  sources:\n    - { name: a, url: http://a, licence: b, date: "2020-01-01", name: c }',
+      'one.yaml:3:65: catalogue.sources[0].name is given twice in this file, first at one.yaml:3:9;',
+    ],
+    ['server: 5', 'one.yaml:1:9: server is 5, but must be a map of host, port, tls,'],
+    ['quota: { tiers: [1] }', 'one.yaml:1:17: quota.tiers is a list, but must be a map of tier names to '],
+  ]
+  for (const [text, sentence] of table)
+    await t.test(JSON.stringify(text), async t => {
+      const faults = faultsOfTexts(t, { files: [text] })
+      t.equal(faults.length, 1, faults.join('\n'))
+      t.equal(faults[0]?.slice(0, sentence.length), sentence)
+    })
+})
+
+t.test('a file that cannot be read is refused in one sentence', async t => {
+  const folder = t.testdir()
+  const load = (file: string) => () => loadConfig({ files: [file], env: {} })
+  const missing = `${folder}/none.yaml`
+  t.throws(load(missing), { message: `${missing}: the config file cannot be read: there is no such file` })
+  t.throws(load(folder), { message: `${folder}: the config file cannot be read: it is a directory` })
+  t.throws(load('a\0b'), { code: 'bad_input' })
+})
+
+t.test('several faults are listed one per line, in the order of files and lines, variables last', async t => {
+  const files = [
+    'server:\n  port: -1\n  hosts: 1\n  drainFor: 5',
+    'cache: { staleFor: 48h }\nlog: { access: 1 }',
+  ]
+  const faults = faultsOfTexts(t, { files, env: { ABOHAWA_OPS__PORT: 'high', ABOHAWA_OPS__PROT: '1' } })
+  t.strictSame(
+    faults.map(fault => fault.split(' ').slice(0, 2).join(' ')),
+    [
+      'one.yaml:2:9: server.port',
+      'one.yaml:3:3: server.hosts',
+      'one.yaml:4:13: server.drainFor',
+      'two.yaml:2:16: log.access',
+      'ABOHAWA_OPS__PORT: ops.port',
+      'ABOHAWA_OPS__PROT: this',
+      'two.yaml:1:20: cache.freshFor',
+    ],
+  )
+})
+
+t.test('a wrong value is refused even where a later file would have replaced it', async t => {
+  t.strictSame(faultsOfTexts(t, { files: ['server: { port: x }', 'server: { port: 1 }'] }), [
+    'one.yaml:1:17: server.port is "x", but must be a whole number from 0 to 65535 (0 picks a free port)',
+  ])
+})
+
+t.test('a name that is not known is refused with the nearest one that is, at every depth', async t => {
+  const table: Array<[text: string, sentence: string]> = [
+    ['cahce: {}', 'one.yaml:1:1: cahce is not a known setting; did you mean cache?'],
+    [
+      'cache:\n  freshfor: 1h',
+      'one.yaml:2:3: cache.freshfor is not a known setting; did you mean cache.freshFor?',
+    ],
+    [
+      'cache: { fresh_for: 1h }',
+      'one.yaml:1:10: cache.fresh_for is not a known setting; did you mean cache.freshFor?',
+    ],
+    [
+      'cache: { freshForMs: 1 }',
+      'one.yaml:1:10: cache.freshForMs is not a known setting; did you mean cache.freshFor?',
+    ],
+    [
+      'server: { tls: { crt: a } }',
+      'one.yaml:1:18: server.tls.crt is not a known setting; did you mean server.tls.cert?',
+    ],
+    [
+      'catalogue: { bounds: { nord: 1 } }',
+      'one.yaml:1:24: catalogue.bounds.nord is not a known setting; did you mean catalogue.bounds.north?',
+    ],
+    ['baseUrl: http://a', 'one.yaml:1:1: baseUrl is not a known setting; did you mean provider.baseUrl?'],
+    [
+      'server: { toString: 1 }',
+      'one.yaml:1:11: server.toString is not a known setting; did you mean server.host?',
+    ],
+    [
+      'server: { __proto__: { port: 1 } }',
+      'one.yaml:1:11: server.__proto__ is not a known setting; did you mean server.port?',
+    ],
+    [
+      'catalogue:\n  sources: [{ name: a, url: http://a, licence: b, date: "2020-01-01", licens: b }]',
+      'one.yaml:2:79: catalogue.sources[0].licens is not a known setting; did you mean catalogue.sources[0].licence?',
+    ],
+    ['"one\\ntwo": 1', 'one.yaml:1:1: "one\\ntwo" is not a known setting; did you mean server?'],
+    [
+      'quota: { tiers: { Gold: 5 } }',
+      'one.yaml:1:19: quota.tiers.Gold must end in a tier name: lower-case letters, digits and hyphens, with a letter first',
+    ],
+  ]
+  for (const [text, sentence] of table)
+    await t.test(text, async t => t.strictSame(faultsOfTexts(t, { files: [text] }), [sentence]))
+})

@@ -1,0 +1,83 @@
+// What must hold between settings.
+
+import t from 'tap'
+import { rules } from '../../src/config/rules.ts'
+import { printPath, settings } from '../../src/config/tree.ts'
+import { faultsOfTexts } from './load-text.ts'
+
+const PLAIN =
+  'where plain HTTP is not allowed: set server.tls.cert and server.tls.key, or server.trustedProxies, or a ' +
+  'loopback host such as 127.0.0.1'
+const SAME_PORT = 'but must differ from server.port on the same host (0 picks a free port)'
+
+const refused: Array<[yaml: string, sentence: string]> = [
+  ['server: { host: 0.0.0.0 }', `one.yaml:1:17: server.host is "0.0.0.0", ${PLAIN}`],
+  ['server: { host: "::" }', `one.yaml:1:17: server.host is "::", ${PLAIN}`],
+  ['server: { host: 10.1.2.3 }', `one.yaml:1:17: server.host is "10.1.2.3", ${PLAIN}`],
+  ['server: { host: gateway.example }', `one.yaml:1:17: server.host is "gateway.example", ${PLAIN}`],
+  [
+    'server: { tls: { cert: a.pem } }',
+    'one.yaml:1:24: server.tls.cert is set, but server.tls.key is not: set both of them or neither',
+  ],
+  [
+    'server: { tls: { key: a.pem } }',
+    'one.yaml:1:23: server.tls.key is set, but server.tls.cert is not: set both of them or neither',
+  ],
+  ['server: { port: 9090 }', `one.yaml:1:17: ops.port is 9090, ${SAME_PORT}`],
+  ['ops: { port: 8080 }', `one.yaml:1:14: ops.port is 8080, ${SAME_PORT}`],
+  ['ops: { port: 8080, host: localhost }', `one.yaml:1:26: ops.port is 8080, ${SAME_PORT}`],
+  ['ops: { host: 0.0.0.0, port: 8080 }', `one.yaml:1:29: ops.port is 8080, ${SAME_PORT}`],
+  ['ops: { host: "::", port: 8080 }', `one.yaml:1:26: ops.port is 8080, ${SAME_PORT}`],
+  [
+    'catalogue: { bounds: { south: 28 } }',
+    'one.yaml:1:31: catalogue.bounds.south is 28, but must be less than catalogue.bounds.north, which is 27',
+  ],
+  [
+    'catalogue: { bounds: { west: 93 } }',
+    'one.yaml:1:30: catalogue.bounds.west is 93, but must be less than catalogue.bounds.east, which is 93',
+  ],
+  [
+    'cache:\n  freshFor: 24h\n  staleFor: 25h',
+    'one.yaml:3:13: cache.freshFor and cache.staleFor are 1d and 25h, but together must be at most 48h',
+  ],
+]
+
+for (const [yaml, sentence] of refused)
+  t.test(`refused: ${yaml}`, async t => t.strictSame(faultsOfTexts(t, { files: [yaml] }), [sentence]))
+
+const allowed = [
+  'server: { host: 127.8.9.10 }',
+  'server: { host: "::1" }',
+  'server: { host: 0:0:0:0:0:0:0:1 }',
+  'server: { host: localhost }',
+  'server: { host: 0.0.0.0, tls: { cert: c.pem, key: k.pem } }',
+  'server: { host: 0.0.0.0, trustedProxies: [10.0.0.0/8] }',
+  'server: { port: 0 }\nops: { port: 0 }',
+  'ops: { host: 127.0.0.2, port: 8080 }',
+  'ops: { host: "::1", port: 8080 }',
+  'cache: { freshFor: 24h, staleFor: 24h }',
+]
+
+for (const yaml of allowed)
+  t.test(`allowed: ${yaml}`, async t => t.strictSame(faultsOfTexts(t, { files: [yaml] }), []))
+
+t.test('a disagreement is traced to the setting that was given last', async t => {
+  const files = ['server: { host: 0.0.0.0, trustedProxies: [10.0.0.1] }']
+  t.strictSame(faultsOfTexts(t, { files, env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '' } }), [
+    `ABOHAWA_SERVER__TRUSTED_PROXIES: server.host is "0.0.0.0", ${PLAIN}`,
+  ])
+})
+
+t.test('a setting that is wrong by itself is not blamed for disagreeing as well', async t => {
+  const files = ['server: { host: 0.0.0.0, trustedProxies: [proxy] }\ncache: { freshFor: 47h }']
+  const faults = faultsOfTexts(t, { files })
+  t.strictSame(
+    faults.map(fault => fault.split(' ')[1]),
+    ['server.trustedProxies[0]', 'cache.freshFor'],
+  )
+})
+
+t.test('the settings that rules read exist', async t => {
+  const known = new Set(settings.map(({ path }) => printPath(path)))
+  for (const { reads } of rules) for (const path of reads) t.ok(known.has(path), path)
+})

@@ -1,0 +1,78 @@
+// Durations and sizes as written and as counted.
+
+import t from 'tap'
+import { parseDuration, parseSize, printDuration, printSize } from '../../src/config/units.ts'
+import { InputError } from '../../src/errors.ts'
+
+t.test('a duration is counted in milliseconds', async t => {
+  const table: Array<[string, number]> = [
+    ['0s', 0],
+    ['500ms', 500],
+    ['30s', 30_000],
+    ['10m', 600_000],
+    ['1h', 3_600_000],
+    ['1.5h', 5_400_000],
+    ['0.1s', 100],
+    ['1.005s', 1005],
+    ['400d', 34_560_000_000],
+  ]
+  for (const [text, ms] of table) t.equal(parseDuration(text), ms, text)
+})
+
+t.test('a size is counted in bytes, binary and decimal multiples apart', async t => {
+  const table: Array<[string, number]> = [
+    ['0B', 0],
+    ['512KiB', 524_288],
+    ['64MiB', 67_108_864],
+    ['1GiB', 1_073_741_824],
+    ['1.5GiB', 1_610_612_736],
+    ['10MB', 10_000_000],
+    ['10kB', 10_000],
+    ['10KB', 10_000],
+    ['2GB', 2_000_000_000],
+  ]
+  for (const [text, bytes] of table) t.equal(parseSize(text), bytes, text)
+})
+
+t.test('what is not a quantity with its unit is refused, and the sentence says what is missing', async t => {
+  const table: Array<[(text: string) => number, string, RegExp]> = [
+    [parseDuration, '10', /^"10" has no unit: add ms, s, m, h or d, as in 30s$/],
+    [parseDuration, '1.5', /"1\.5" has no unit/],
+    [parseDuration, '10min', /"10min" has a unit that is not known: a duration ends in ms, s, m, h or d/],
+    [parseDuration, '10S', /not known/],
+    [parseDuration, '5constructor', /not known/],
+    [parseDuration, '', /"" is not a duration/],
+    [parseDuration, '-1s', /"-1s" is not a duration/],
+    [parseDuration, '1 s', /is not a duration/],
+    [parseDuration, '1e3s', /is not a duration/],
+    [parseDuration, '.5h', /is not a duration/],
+    [parseDuration, '999999999999d', /"999999999999d" is too large for a duration/],
+    [parseSize, '64', /"64" has no unit: add B, KB, kB, KiB, MB, MiB, GB or GiB, as in 64MiB/],
+    [parseSize, '64mib', /not known: a size ends in/],
+    [parseSize, 'much', /"much" is not a size/],
+  ]
+  for (const [parse, text, sentence] of table)
+    t.throws(() => parse(text), { constructor: InputError, message: sentence }, text)
+})
+
+t.test('a quantity is printed in the largest unit that divides it', async t => {
+  t.equal(printDuration(0), '0ms')
+  t.equal(printDuration(1500), '1500ms')
+  t.equal(printDuration(90_000), '90s')
+  t.equal(printDuration(5_400_000), '90m')
+  t.equal(printDuration(43_200_000), '12h')
+  t.equal(printDuration(34_560_000_000), '400d')
+  t.equal(printSize(0), '0B')
+  t.equal(printSize(1000), '1kB')
+  t.equal(printSize(1025), '1025B')
+  t.equal(printSize(67_108_864), '64MiB')
+  t.equal(printSize(10_000_000), '10MB')
+  t.equal(printSize(1_073_741_824), '1GiB')
+})
+
+t.test('what is printed is read as the same quantity', async t => {
+  for (const value of [0, 1, 999, 1000, 1024, 61_000, 3_600_000, 1_572_864, 86_400_001, 5_000_000_000]) {
+    t.equal(parseDuration(printDuration(value)), value)
+    t.equal(parseSize(printSize(value)), value)
+  }
+})

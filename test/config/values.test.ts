@@ -1,0 +1,324 @@
+// What each setting refuses, and the sentence it is refused with.
+
+import t from 'tap'
+import { printPath, settings } from '../../src/config/tree.ts'
+import { faultsOfTexts, loadTexts } from './load-text.ts'
+
+const PORT = 'a whole number from 0 to 65535 (0 picks a free port)'
+const HOST = 'an IP address or a host name, such as 127.0.0.1 or localhost'
+const RANGE = 'an IP address or a CIDR range, such as 10.0.0.0/8'
+const CELL = '1/n degrees for a whole n from 1 to 100, such as 1, 0.5, 0.25, 0.2, 0.1, 0.05 or 0.01'
+const BASE_URL = 'an http or https URL without user, query or fragment'
+const REDIS_URL = 'a redis:// or rediss:// URL, or null for the embedded store'
+const ZONE = 'a time zone of the IANA database, such as Asia/Dhaka'
+const API_KEY = 'text without blanks (in quotes if it is all digits), or null'
+const DURATIONS = 'such as 500ms, 30s, 10m, 1h or 400d'
+
+type Wrong = [yaml: string, shown: string, allowed?: string]
+type Row = { allowed: string; wrong: Wrong[]; path?: string }
+
+const duration = (min: string, max: string, ...wrong: string[]): Row => ({
+  allowed: `a duration from ${min} to ${max}, ${DURATIONS}`,
+  wrong: [
+    ...wrong.map(value => [value, `"${value}"`] as Wrong),
+    ['soon', '"soon"'],
+    ['10', '10', `a duration from ${min} to ${max}: add the unit, as in 10s or 10m`],
+    ['"10"', '"10"', `a duration from ${min} to ${max}: add the unit, as in 10s or 10m`],
+    ['-1s', '"-1s"'],
+    ['null', 'null'],
+  ],
+})
+
+const whole = (min: number, max: number): Row => ({
+  allowed: `a whole number from ${min} to ${max}`,
+  wrong: [
+    [`${min - 1}`, `${min - 1}`],
+    [`${max + 1}`, `${max + 1}`],
+    ['1.5', '1.5'],
+    ['-0.5', '-0.5'],
+    ['"2"', '"2"'],
+    ['.nan', 'NaN'],
+    ['null', 'null'],
+  ],
+})
+
+const degrees = (limit: number): Row => ({
+  allowed: `a number from -${limit} to ${limit}`,
+  wrong: [
+    [`${limit + 0.5}`, `${limit + 0.5}`],
+    [`-${limit + 0.5}`, `-${limit + 0.5}`],
+    ['east', '"east"'],
+    ['.inf', 'Infinity'],
+  ],
+})
+
+const table: Record<string, Row> = {
+  'server.host': {
+    allowed: HOST,
+    wrong: [
+      ['""', '""'],
+      ['5', '5'],
+      ['a b', '"a b"'],
+      ['1.2.3.400', '"1.2.3.400"'],
+      ['"[::1]"', '"[::1]"'],
+      ['a..b', '"a..b"'],
+    ],
+  },
+  'server.port': { ...whole(0, 65535), allowed: PORT },
+  'server.tls.cert': {
+    allowed: 'a file path, or null',
+    wrong: [
+      ['5', '5'],
+      ['""', '""'],
+      ['true', 'true'],
+    ],
+  },
+  'server.tls.key': {
+    allowed: 'a file path, or null',
+    wrong: [
+      ['5', '5'],
+      ['" "', '" "'],
+      ['[a]', 'a list'],
+    ],
+  },
+  'server.trustedProxies': {
+    allowed: 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8]',
+    wrong: [
+      ['10.0.0.1', '"10.0.0.1"'],
+      ['null', 'null'],
+      ['{}', 'a map'],
+    ],
+  },
+  'server.requestTimeout': duration('100ms', '10m', '99ms', '11m'),
+  'server.drainFor': duration('0s', '10m', '601s'),
+  'ops.host': {
+    allowed: HOST,
+    wrong: [
+      ['""', '""'],
+      ['http://a', '"http://a"'],
+    ],
+  },
+  'ops.port': { ...whole(0, 65535), allowed: PORT },
+  'redis.url': {
+    allowed: REDIS_URL,
+    wrong: [
+      ['http://a', '"http://a"'],
+      ['redis://', '"redis://"'],
+      ['localhost:6379', '"localhost:6379"'],
+      ['redis://a:99999', '"redis://a:99999"'],
+      ['6379', '6379'],
+    ],
+  },
+  'redis.prefix': {
+    allowed: '1 to 64 letters, digits and the signs : . _ -',
+    wrong: [
+      ['""', '""'],
+      ['a b', '"a b"'],
+      ['"{a}"', '"{a}"'],
+      ['null', 'null'],
+    ],
+  },
+  'redis.connectTimeout': duration('10ms', '1m', '9ms', '61s'),
+  'redis.commandTimeout': duration('10ms', '1m', '9ms', '61s'),
+  'store.path': {
+    allowed: 'a file path',
+    wrong: [
+      ['""', '""'],
+      ['null', 'null'],
+      ['1', '1'],
+    ],
+  },
+  'provider.baseUrl': {
+    allowed: BASE_URL,
+    wrong: [
+      ['ftp://a', '"ftp://a"'],
+      ['api.open-meteo.com', '"api.open-meteo.com"'],
+      ['https://', '"https://"'],
+      ['https:///', '"https:///"'],
+      ['https://a/?b=c', '"https://a/?***"'],
+      ['"https://a/#b"', '"https://a/#b"'],
+      ['https://a b', '"https://a b"'],
+      ['null', 'null'],
+    ],
+  },
+  'provider.apiKey': {
+    allowed: API_KEY,
+    wrong: [
+      ['12345', '***'],
+      ['a b', '"***"'],
+      ['""', '"***"'],
+    ],
+  },
+  'provider.connectTimeout': duration('10ms', '2m', '9ms', '121s'),
+  'provider.timeout': duration('10ms', '2m', '9ms', '121s'),
+  'provider.bodyTimeout': duration('10ms', '2m', '9ms', '121s'),
+  'provider.maxConcurrent': whole(1, 256),
+  'provider.maxPointsPerRequest': whole(1, 1000),
+  'provider.retries': whole(0, 10),
+  'provider.retryDelay': duration('0s', '1m', '61s'),
+  'catalogue.path': {
+    allowed: 'a file path',
+    wrong: [
+      ['""', '""'],
+      ['[]', 'a list'],
+    ],
+  },
+  'catalogue.title': {
+    allowed: 'text of 1 to 200 characters that is not blank',
+    wrong: [
+      ['""', '""'],
+      ['5', '5'],
+      ['x'.repeat(201), `"${'x'.repeat(80)}…"`],
+    ],
+  },
+  'catalogue.bounds.south': degrees(90),
+  'catalogue.bounds.north': degrees(90),
+  'catalogue.bounds.west': degrees(180),
+  'catalogue.bounds.east': degrees(180),
+  'catalogue.pollEvery': duration('10ms', '1h', '9ms', '61m'),
+  'catalogue.sources': {
+    allowed: 'a list of sources, each with name, url, licence and date',
+    wrong: [
+      ['{}', 'a map'],
+      ['null', 'null'],
+      ['MIT', '"MIT"'],
+    ],
+  },
+  'cache.cellDegrees': {
+    allowed: CELL,
+    wrong: [
+      ['0', '0'],
+      ['-1', '-1'],
+      ['0.3', '0.3'],
+      ['2', '2'],
+      ['0.009', '0.009'],
+      ['"0.1"', '"0.1"'],
+      ['.nan', 'NaN'],
+    ],
+  },
+  'cache.freshFor': duration('100ms', '48h', '99ms', '49h'),
+  'cache.staleFor': duration('0s', '48h', '49h'),
+  'cache.retryAfter': duration('10ms', '1h', '9ms', '61m'),
+  'cache.memory': {
+    allowed: 'a size from 64KiB to 64GiB, such as 512KiB, 64MiB, 1GiB or 10MB',
+    wrong: [
+      ['1KiB', '"1KiB"'],
+      ['65GiB', '"65GiB"'],
+      ['64mb', '"64mb"'],
+      ['64', '64', 'a size from 64KiB to 64GiB: add the unit, as in 64KiB or 64MiB'],
+      ['99999999999999999999GiB', '"99999999999999999999GiB"'],
+    ],
+  },
+  'weather.hourlyHours': whole(1, 168),
+  'quota.timeZone': {
+    allowed: ZONE,
+    wrong: [
+      ['Asia/Nowhere', '"Asia/Nowhere"'],
+      ['"+06:00"', '"+06:00"'],
+      ['6', '6'],
+      ['null', 'null'],
+    ],
+  },
+  'quota.tiers': {
+    path: 'quota.tiers.gold',
+    allowed: 'a whole number of at least 1',
+    wrong: [
+      ['0', '0'],
+      ['1.5', '1.5'],
+      ['many', '"many"'],
+      ['null', 'null'],
+    ],
+  },
+  'quota.keepUsageFor': duration('2d', '4000d', '47h', '4001d'),
+  'log.level': {
+    allowed: 'one of trace, debug, info, warn, error, fatal, silent',
+    wrong: [
+      ['loud', '"loud"'],
+      ['INFO', '"INFO"'],
+      ['5', '5'],
+      ['null', 'null'],
+    ],
+  },
+  'log.access': {
+    allowed: 'true or false',
+    wrong: [
+      ['"yes"', '"yes"'],
+      ['no', '"no"'],
+      ['1', '1'],
+      ['null', 'null'],
+    ],
+  },
+}
+
+t.test('every setting has its rows here', async t => {
+  t.strictSame(
+    Object.keys(table),
+    settings.map(({ path }) => printPath(path)),
+  )
+})
+
+for (const [setting, { path = setting, allowed, wrong }] of Object.entries(table))
+  for (const [yaml, shown, instead = allowed] of wrong)
+    t.test(
+      `${path}: ${yaml.slice(0, 40)} is refused with its place, the value and what is allowed`,
+      async t => {
+        const keys = path.split('.')
+        const lines = keys.map((key, depth) => `${'  '.repeat(depth)}${key}:`)
+        const faults = faultsOfTexts(t, { files: [`# first line\n${lines.join('\n')} ${yaml}\n`] })
+        const column = (lines.at(-1)?.length ?? 0) + 2
+        t.strictSame(faults, [
+          `one.yaml:${keys.length + 1}:${column}: ${path} is ${shown}, but must be ${instead}`,
+        ])
+      },
+    )
+
+t.test('a wrong item of a list is named by its number', async t => {
+  const files = [
+    'server:\n  trustedProxies:\n    - 10.0.0.1\n    - 10.0.0.0/33\n    - fd00::/129\n    - 1.2.3.4/8/8\n    - proxy\n    - fe80::1%eth0',
+  ]
+  t.strictSame(faultsOfTexts(t, { files }), [
+    `one.yaml:4:7: server.trustedProxies[1] is "10.0.0.0/33", but must be ${RANGE}`,
+    `one.yaml:5:7: server.trustedProxies[2] is "fd00::/129", but must be ${RANGE}`,
+    `one.yaml:6:7: server.trustedProxies[3] is "1.2.3.4/8/8", but must be ${RANGE}`,
+    `one.yaml:7:7: server.trustedProxies[4] is "proxy", but must be ${RANGE}`,
+    `one.yaml:8:7: server.trustedProxies[5] is "fe80::1%eth0", but must be ${RANGE}`,
+  ])
+})
+
+t.test('a source that lacks a field or has a wrong one is refused field by field', async t => {
+  const files = ['catalogue:\n  sources:\n    - { name: "", url: a, date: 2023-02-30 }\n    - MIT']
+  t.strictSame(faultsOfTexts(t, { files }), [
+    'one.yaml:3:15: catalogue.sources[0].name is "", but must be text that is not blank',
+    'one.yaml:3:24: catalogue.sources[0].url is "a", but must be an http or https URL',
+    'one.yaml:3:7: catalogue.sources[0].licence is missing, but must be text that is not blank',
+    'one.yaml:3:33: catalogue.sources[0].date is "2023-02-30", but must be a date as YYYY-MM-DD',
+    'one.yaml:4:7: catalogue.sources[1] is "MIT", but must be a map of name, url, licence and date',
+  ])
+})
+
+t.test('the bounds of a range are allowed', async t => {
+  const config = loadTexts(t, {
+    files: [
+      'server: { port: 65535, requestTimeout: 100ms, drainFor: 10m }\nops: { port: 0 }\n' +
+        'provider: { retries: 0, maxPointsPerRequest: 1000, retryDelay: 0s }\nweather: { hourlyHours: 168 }\n' +
+        'cache: { freshFor: 48h, staleFor: 0s, memory: 64KiB }\nquota: { keepUsageFor: 2d, tiers: { one: 1 } }\n' +
+        'catalogue: { bounds: { south: -90, north: 90, west: -180, east: 180 }, sources: [] }',
+    ],
+  })
+  t.match(config, {
+    server: { port: 65535, requestTimeoutMs: 100, drainForMs: 600_000 },
+    cache: { freshForMs: 172_800_000, staleForMs: 0, memoryBytes: 65_536 },
+    catalogue: { bounds: { south: -90, east: 180 }, sources: [] },
+  })
+})
+
+t.test('a password is not repeated in the sentence about it', async t => {
+  const files = [
+    'redis: { url: "reddis://me:hunter2@host/0" }',
+    'redis: { url: "redis://:hunter2@host:99999" }',
+    'provider: { baseUrl: "https://me:hunter2@host/?apikey=hunter2", apiKey: "hunter 2" }',
+  ]
+  const faults = faultsOfTexts(t, { files })
+  t.equal(faults.length, 4)
+  for (const fault of faults) t.notMatch(fault, /hunter/)
+})
