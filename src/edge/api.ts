@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { METHODS } from 'node:http'
 import type { Socket } from 'node:net'
+import { createSecureContext } from 'node:tls'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { InputError, messageOf } from '../errors.ts'
 import { type AdmissionParts, createAdmit, QuotaExhausted } from './admission.ts'
@@ -151,11 +152,17 @@ const serverOptions = ({ tls: { cert, key } }: ApiOptions) => {
   // A missing host header is answered by us, in JSON, instead of by Node with an empty body.
   const http = { requireHostHeader: false }
   if (cert === null || key === null) return { http }
-  return {
-    https: { ...http, cert: pemOf('server.tls.cert', cert), key: pemOf('server.tls.key', key) },
-  } as unknown as {
-    http: typeof http
+  const pair = { cert: pemOf('server.tls.cert', cert), key: pemOf('server.tls.key', key) }
+  try {
+    createSecureContext(pair)
+  } catch (cause) {
+    throw new InputError(
+      `server.tls.cert and server.tls.key can't be used: ${cert} and ${key} are no certificate and key in PEM form that belong together (${messageOf(cause)})`,
+      { cause },
+    )
   }
+  // Fastify types one server for both schemes; what is built from here on does not depend on which.
+  return { https: { ...http, ...pair } } as unknown as { http: typeof http }
 }
 
 const pemOf = (name: string, path: string): Buffer => {

@@ -9,7 +9,10 @@ export type ManualClock = Clock & {
   advance(ms: number): void
 }
 
-export const manualClock = (start: string | number = '2026-11-21T06:00:00Z'): ManualClock => {
+/** Noon in Dhaka: when a test begins that does not care when it is. */
+export const noon = '2026-11-21T06:00:00Z'
+
+export const manualClock = (start: string | number = noon): ManualClock => {
   let now = new Date(start).getTime()
   return {
     now: () => now,

@@ -22,9 +22,11 @@ export const testRedis = async (t: Teardown): Promise<TestRedis> => {
   return { url, prefix }
 }
 
-/** A Redis process that keeps nothing on disk. */
-export const startRedis = async (): Promise<{ url: string; stop(): Promise<void> }> => {
-  const port = await freePort()
+/** A Redis process that keeps nothing on disk; on a port of its own unless one is given. */
+export const startRedis = async (
+  port?: number,
+): Promise<{ url: string; port: number; stop(): Promise<void> }> => {
+  port ??= await freePort()
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-redis-'))
   const child = spawn(
     'redis-server',
@@ -39,6 +41,7 @@ export const startRedis = async (): Promise<{ url: string; stop(): Promise<void>
   child.stdout.resume()
   return {
     url: `redis://127.0.0.1:${port}`,
+    port,
     stop: async () => {
       const exited = child.exitCode === null && once(child, 'exit')
       child.kill('SIGTERM')

@@ -1,0 +1,94 @@
+// The house keeps its arrows: every import points to a lower rank or stays in its folder, and no file reaches itself
+// again through its imports. Type imports count.
+
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '..', 'src')
+
+// A file in src itself is a room of its own. Rooms of one rank do not import each other.
+const ranks: Record<string, number> = {
+  'brand.ts': 0,
+  'calendar.ts': 0,
+  'clock.ts': 0,
+  'errors.ts': 0,
+  catalogue: 1,
+  simulator: 1,
+  stores: 1,
+  weather: 1,
+  cache: 2,
+  metering: 2,
+  provider: 2,
+  'answer.ts': 3,
+  edge: 4,
+  ops: 4,
+  config: 5,
+  'gateway.ts': 6,
+  cli: 7,
+  'main.ts': 8,
+}
+// The foundations may lean on one another.
+const mayImportNeighbours = new Set([0])
+
+const files = globSync('**/*.ts', { cwd: root })
+const roomOf = (file: string): string => file.split('/')[0] ?? file
+const importsOf = (file: string): string[] =>
+  [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(
+    ([, path]) => relative(root, join(root, dirname(file), path ?? '')),
+  )
+
+t.test('every room has a rank, and every rank a room', t => {
+  const rooms = new Set(files.map(roomOf))
+  t.strictSame([...rooms].sort(), Object.keys(ranks).sort())
+  t.end()
+})
+
+t.test('imports point to a lower rank or stay in the room', t => {
+  let arrows = 0
+  for (const file of files)
+    for (const imported of importsOf(file)) {
+      arrows += 1
+      const [from, to] = [roomOf(file), roomOf(imported)]
+      const [rank = -1, target = 99] = [ranks[from], ranks[to]]
+      const allowed = from === to || target < rank || (target === rank && mayImportNeighbours.has(rank))
+      if (!allowed) t.fail(`src/${file} (rank ${rank}) must not import src/${imported} (rank ${target})`)
+    }
+  t.ok(arrows > 100, `${arrows} imports were looked at`)
+  t.end()
+})
+
+t.test('no file reaches itself through its imports', t => {
+  const done = new Set<string>()
+  const visit = (file: string, path: readonly string[]): void => {
+    if (path.includes(file)) {
+      t.fail(`a loop: ${[...path.slice(path.indexOf(file)), file].join(' → ')}`)
+      return
+    }
+    if (done.has(file)) return
+    for (const imported of importsOf(file)) visit(imported, [...path, file])
+    done.add(file)
+  }
+  for (const file of files) visit(file, [])
+  t.equal(done.size, files.length)
+  t.end()
+})
+
+t.test('every file begins with what it answers', t => {
+  for (const file of files) {
+    const [first = '', second = ''] = readFileSync(join(root, file), 'utf8').split('\n')
+    const header = first.startsWith('#!') ? second : first
+    t.ok(header.startsWith('// '), `src/${file} has a header`)
+  }
+  t.end()
+})
+
+t.test('the machine’s clock and environment are read in one place each', t => {
+  const allowed: Record<string, RegExp> = { 'clock.ts': /Date\.now\(\)/, 'main.ts': /process\.env/ }
+  for (const file of files) {
+    const text = readFileSync(join(root, file), 'utf8')
+    if (!allowed[file]?.source.includes('Date')) t.notMatch(text, /Date\.now\(\)|new Date\(\)/, `src/${file}`)
+    if (!allowed[file]?.source.includes('env')) t.notMatch(text, /process\.env/, `src/${file}`)
+  }
+  t.end()
+})

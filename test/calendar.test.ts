@@ -1,0 +1,51 @@
+import t from 'tap'
+import { createCalendar, dayNumber, dayOfNumber, daysUpTo } from '../src/calendar.ts'
+
+const at = (iso: string) => Date.parse(iso)
+const iso = (instant: number) => new Date(instant).toISOString()
+
+// zone, instant, local minute, next midnight
+const table = [
+  ['Asia/Dhaka', '2026-11-21T17:59:59.999Z', '2026-11-21T23:59', '2026-11-21T18:00:00.000Z'],
+  ['Asia/Dhaka', '2026-11-21T18:00:00.000Z', '2026-11-22T00:00', '2026-11-22T18:00:00.000Z'],
+  ['Asia/Dhaka', '2028-02-28T18:00:00.000Z', '2028-02-29T00:00', '2028-02-29T18:00:00.000Z'],
+  ['Asia/Dhaka', '2026-12-31T18:00:00.000Z', '2027-01-01T00:00', '2027-01-01T18:00:00.000Z'],
+  ['UTC', '2026-11-21T23:59:00.000Z', '2026-11-21T23:59', '2026-11-22T00:00:00.000Z'],
+  ['Asia/Kolkata', '2026-11-21T18:29:00.000Z', '2026-11-21T23:59', '2026-11-21T18:30:00.000Z'],
+  ['Asia/Kathmandu', '2026-11-21T18:14:00.000Z', '2026-11-21T23:59', '2026-11-21T18:15:00.000Z'],
+  ['America/New_York', '2026-11-01T04:00:00.000Z', '2026-11-01T00:00', '2026-11-02T05:00:00.000Z'],
+  ['America/New_York', '2026-03-08T05:00:00.000Z', '2026-03-08T00:00', '2026-03-09T04:00:00.000Z'],
+  // Midnight of 2026-04-24 does not exist in Cairo: the day begins at 01:00.
+  ['Africa/Cairo', '2026-04-23T12:00:00.000Z', '2026-04-23T14:00', '2026-04-23T22:00:00.000Z'],
+] as const
+
+for (const [zone, instant, local, midnight] of table)
+  t.test(`${instant} in ${zone} is ${local}, and its day ends at ${midnight}`, t => {
+    const calendar = createCalendar(zone)
+    t.equal(calendar.localMinute(at(instant)), local)
+    t.equal(calendar.dayOf(at(instant)), local.slice(0, 10))
+    t.equal(iso(calendar.nextMidnight(at(instant))), midnight)
+    t.end()
+  })
+
+t.test('offsets follow the summer time of the zone', t => {
+  const calendar = createCalendar('Europe/Berlin')
+  t.equal(calendar.offsetSecondsAt(at('2026-03-29T00:59:00Z')), 3_600)
+  t.equal(calendar.offsetSecondsAt(at('2026-03-29T01:00:00Z')), 7_200)
+  t.equal(createCalendar('America/St_Johns').offsetSecondsAt(at('2026-01-01T00:00Z')), -12_600)
+  t.equal(createCalendar('UTC').offsetSecondsAt(0), 0)
+  t.end()
+})
+
+t.test('days are counted through leap days and the turn of the year', t => {
+  t.equal(dayOfNumber(dayNumber('2028-02-28') + 1), '2028-02-29')
+  t.equal(dayOfNumber(dayNumber('2026-02-28') + 1), '2026-03-01')
+  t.strictSame(daysUpTo('2027-01-01', 3), ['2027-01-01', '2026-12-31', '2026-12-30'])
+  t.ok(Number.isNaN(dayNumber('2026-13-01')))
+  t.end()
+})
+
+t.test('a zone that nobody knows is refused', t => {
+  t.throws(() => createCalendar('Asia/Atlantis'), RangeError)
+  t.end()
+})

@@ -1,0 +1,207 @@
+// The command line as its users meet it: help with an example, JSON, exit codes, one sentence for every error.
+
+import { copyFileSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { runCommand } from '../support/process.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const leaves = [
+  ['serve'],
+  ['demo'],
+  ['provider'],
+  ...['create', 'list', 'show', 'revoke', 'reinstate', 'usage'].map(name => ['keys', name]),
+  ...['list', 'revoke', 'reinstate'].map(name => ['subscribers', name]),
+  ...['build', 'check', 'publish', 'unpublish'].map(name => ['catalogue', name]),
+  ...['check', 'print', 'schema'].map(name => ['config', name]),
+]
+
+for (const command of leaves)
+  t.test(`${command.join(' ')} --help shows an example and the common options`, async t => {
+    const { code, stdout, stderr } = await runCommand([...command, '--help'])
+    t.equal(code, 0)
+    t.equal(stderr, '')
+    t.match(stdout, `Example:\n  npm run -s abohawa -- ${command.join(' ')}`)
+    t.match(stdout, '--config <file>')
+    t.match(stdout, '--json')
+  })
+
+const misuses: [string[], RegExp][] = [
+  [['fly'], /unknown command 'fly'/],
+  [['serve', '--fast'], /unknown option '--fast'/],
+  [['keys', 'create'], /required option '--subscriber <name>' not specified/],
+  [
+    ['keys', 'create', '--subscriber', 'A', '--tier', 'gold'],
+    /--tier is "gold"; allowed: free, starter, business, enterprise/,
+  ],
+  [['keys', 'show'], /missing required argument 'id'/],
+  [['keys', 'usage', 'key_1', '--days', '0'], /--days is 0; allowed: a whole number from 1 to 400/],
+  [['provider', '--port', 'x'], /'x' is invalid/],
+  [['provider', '--latency', '5'], /'5' is invalid/],
+  [['provider', '--limits', 'some'], /--limits is some; allowed: free, none/],
+  [['demo', '--upstream', 'nowhere'], /--upstream is nowhere; allowed: a URL/],
+]
+for (const [args, sentence] of misuses)
+  t.test(`misused: abohawa ${args.join(' ')}`, async t => {
+    const { code, stdout, stderr } = await runCommand(args)
+    t.equal(code, 2)
+    t.equal(stdout, '')
+    t.match(stderr, sentence)
+    t.match(stderr, /^abohawa: .*\n$/, 'one line')
+    t.notMatch(stderr, / at .*\.ts/, 'no stack')
+  })
+
+t.test('a group of commands without one shows what there is', async t => {
+  for (const args of [[], ['keys'], ['catalogue']]) {
+    const { code, stderr } = await runCommand(args)
+    t.equal(code, 2)
+    t.match(stderr, /Usage: abohawa/)
+  }
+})
+
+t.test('the life of a key', async t => {
+  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  const json = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCommand([...args, '--json'], env)
+    t.equal(code, 0, stderr)
+    return JSON.parse(stdout)
+  }
+  const issued = await json('keys', 'create', '--subscriber', 'Dhaka Tribune', '--tier', 'business')
+  t.strictSame(Object.keys(issued), ['id', 'key', 'subscriber', 'tier', 'limit'])
+  t.match(issued, {
+    key: /^svc_live_[0-9A-Za-z]{38}$/,
+    subscriber: 'Dhaka Tribune',
+    tier: 'business',
+    limit: 10_000,
+  })
+
+  t.match(await json('keys', 'show', issued.id), {
+    id: issued.id,
+    status: 'active',
+    tier: 'business',
+    limit: 10_000,
+  })
+  t.match(await json('keys', 'revoke', issued.id), { status: 'revoked', revokedAt: /Z$/ })
+  t.match(await json('keys', 'revoke', issued.id), { status: 'revoked' })
+  t.match(await json('keys', 'reinstate', issued.id), { status: 'active', revokedAt: null })
+  t.match(await json('subscribers', 'revoke', 'Dhaka Tribune'), { status: 'revoked', keys: 1 })
+  t.match(await json('keys', 'list'), [{ id: issued.id, status: 'subscriber revoked' }])
+  const refused = await runCommand(['keys', 'create', '--subscriber', 'Dhaka Tribune', '--tier', 'free'], env)
+  t.equal(refused.code, 1)
+  t.match(refused.stderr, /^abohawa: subscriber "Dhaka Tribune" is revoked; .*\n$/)
+  const [subscriber] = await json('subscribers', 'list')
+  t.match(await json('subscribers', 'reinstate', subscriber.id), { status: 'active' })
+  t.match(await json('keys', 'usage', issued.id, '--days', '2'), {
+    limit: 10_000,
+    days: [{ used: 0 }, { used: 0 }],
+  })
+
+  const people = await runCommand(['keys', 'list'], env)
+  t.match(people.stdout, /^id +subscriber +tier +limit +status +created\n/)
+  const shownOnce = [
+    people.stdout,
+    JSON.stringify(await json('keys', 'show', issued.id)),
+    readFileSync(env.ABOHAWA_STORE__PATH, 'latin1'),
+  ]
+  for (const text of shownOnce) t.notOk(text.includes(issued.key), 'the key itself is kept nowhere')
+})
+
+t.test('what does not exist is one sentence and exit code 1', async t => {
+  const folder = t.testdir()
+  const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
+  const failures: [string[], RegExp][] = [
+    [['keys', 'show', 'key_9'], /there is no key "key_9"/],
+    [['keys', 'revoke', 'key_9'], /there is no key "key_9"/],
+    [['keys', 'usage', 'key_9'], /there is no key "key_9"/],
+    [['subscribers', 'revoke', 'Nobody'], /there is no subscriber "Nobody"/],
+    [
+      ['keys', 'create', '--subscriber', ' ', '--tier', 'free'],
+      /the subscriber's name is " "; allowed: 1 to 100 characters/,
+    ],
+    [['keys', 'list', '--config', '/nowhere.yaml'], /\/nowhere\.yaml/],
+    [['catalogue', 'check', '/nowhere.json'], /\/nowhere\.json/],
+    [['catalogue', 'build', '--from', '/nowhere.csv', '--out', join(folder, 'x.json')], /\/nowhere\.csv/],
+  ]
+  for (const [args, sentence] of failures) {
+    const { code, stdout, stderr } = await runCommand(args, env)
+    t.equal(code, 1, args.join(' '))
+    t.equal(stdout, '')
+    t.match(stderr, sentence)
+    t.match(stderr, /^abohawa: .*\n$/)
+  }
+})
+
+t.test('the configuration is checked and printed, later files and the environment win', async t => {
+  const folder = t.testdir({
+    'a.yaml': 'server: { port: 1111 }\ncache: { freshFor: 2h }\n',
+    'b.yaml': 'server: { port: 2222 }\n',
+    'bad.yaml': 'server:\n  prot: 1\n',
+  })
+  const files = ['--config', join(folder, 'a.yaml'), '--config', join(folder, 'b.yaml')]
+  const printed = JSON.parse(
+    (await runCommand(['config', 'print', ...files, '--json'], { ABOHAWA_LOG__LEVEL: 'debug' })).stdout,
+  )
+  t.match(printed, { server: { port: 2222 }, cache: { freshFor: '2h' }, log: { level: 'debug' } })
+  t.match(await runCommand(['config', 'check', ...files]), {
+    code: 0,
+    stdout: 'The configuration is right.\n',
+  })
+  const bad = await runCommand(['config', 'check', '--config', join(folder, 'bad.yaml')])
+  t.equal(bad.code, 1)
+  t.match(bad.stderr, /bad\.yaml:2:3: server\.prot is not a known setting; did you mean server\.port\?/)
+  t.equal(
+    (await runCommand(['config', 'schema'])).stdout,
+    readFileSync(join(root, 'config/schema.json'), 'utf8'),
+  )
+})
+
+t.test('a catalogue is built, checked, hidden and shown', async t => {
+  const csv =
+    'level,bbs_code,parent_bbs_code,name_en,name_bn,slug_en,latitude,longitude,area_sq_km,population,population_basis,website,coordinates_basis,name_bn_basis\n' +
+    'division,30,,Dhaka,ঢাকা,dhaka,23.7115,90.4111,20382.03,36433505,census-2011,,seat,list\n' +
+    'district,3026,30,Dhaka,ঢাকা,dhaka,23.7115,90.4111,1463.6,12043977,census-2011,https://dhaka.gov.bd,seat,list\n'
+  const folder = t.testdir({
+    'places.csv': csv,
+    'bad.csv': csv.replace('23.7115', '53.7115').replace(',3026,30,', ',3026,31,'),
+  })
+  const out = join(folder, 'locations.json')
+  const env = { ABOHAWA_CATALOGUE__PATH: out }
+  const built = await runCommand(
+    ['catalogue', 'build', '--from', join(folder, 'places.csv'), '--out', out],
+    env,
+  )
+  t.match(built, { code: 0, stdout: /2 places \(1 division, 1 district, 0 upazilas, 0 unions\)/ })
+  const before = readFileSync(out)
+  const refused = await runCommand(
+    ['catalogue', 'build', '--from', join(folder, 'bad.csv'), '--out', out],
+    env,
+  )
+  t.equal(refused.code, 1)
+  t.match(refused.stdout, /row 2, latitude: /)
+  t.match(refused.stdout, /row 3, parent_bbs_code: /)
+  t.strictSame(readFileSync(out), before, 'nothing was written')
+  t.match(await runCommand(['catalogue', 'check'], env), { code: 0, stdout: /no fault/ })
+  t.match(await runCommand(['catalogue', 'unpublish', '3026'], env), {
+    code: 0,
+    stdout: 'Dhaka (district 3026) is now unpublished.\n',
+  })
+  t.match(JSON.parse((await runCommand(['catalogue', 'publish', '3026', '--json'], env)).stdout), {
+    id: '3026',
+    published: true,
+    changed: true,
+  })
+  t.match(await runCommand(['catalogue', 'publish', '3026'], env), {
+    code: 0,
+    stdout: /was already published/,
+  })
+  t.equal((await runCommand(['catalogue', 'publish', '9999'], env)).code, 1)
+})
+
+t.test('the catalogue of the product has no fault', async t => {
+  const path = join(t.testdir(), 'locations.json')
+  copyFileSync(join(root, 'locations.json'), path)
+  t.match(JSON.parse((await runCommand(['catalogue', 'check', path, '--json'])).stdout), {
+    counts: { total: 5092 },
+    faults: [],
+  })
+})

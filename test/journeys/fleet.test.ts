@@ -1,0 +1,175 @@
+// More than one process, and processes that die: two gateways on one Redis, a kill in the middle of counting, a stop
+// under load.
+
+import { join } from 'node:path'
+import t from 'tap'
+import { Agent } from 'undici'
+import { runCommand, startCommand } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { freePort, testRedis } from '../support/redis-server.ts'
+import { askAt } from '../support/start-gateway.ts'
+
+// The gateways are processes with the machine's clock, and so is the provider.
+const provider = await startProvider(t, undefined, null)
+const weather = '/api/v1/weather/district/3026'
+const list = '/api/v1/locations?type=division'
+
+const createKey = async (env: Record<string, string>, tier = 'starter') => {
+  const { stdout, stderr } = await runCommand(
+    ['keys', 'create', '--subscriber', 'Load', '--tier', tier, '--json'],
+    env,
+  )
+  return JSON.parse(stdout || `{"error":${JSON.stringify(stderr)}}`) as {
+    id: string
+    key: string
+    limit: number
+  }
+}
+const usedToday = async (env: Record<string, string>, id: string): Promise<number> =>
+  JSON.parse((await runCommand(['keys', 'usage', id, '--days', '1', '--json'], env)).stdout).days[0].used
+
+const baseEnv = {
+  ABOHAWA_SERVER__PORT: '0',
+  ABOHAWA_OPS__PORT: '0',
+  ABOHAWA_SERVER__DRAIN_FOR: '300ms',
+  ABOHAWA_PROVIDER__BASE_URL: provider.url,
+  ABOHAWA_LOG__ACCESS: 'false',
+}
+
+t.test('two gateways on one Redis admit exactly the quota of a key under concurrent load', async t => {
+  const redis = await testRedis(t)
+  const env = { ...baseEnv, ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
+  const gateways = await Promise.all([1, 2].map(() => startCommand(t, ['serve'], ['api'], env)))
+  const { key, id } = await createKey(env)
+  const answers = await Promise.all(
+    Array.from({ length: 1_400 }, (_, i) => askAt(`${gateways[i % 2]?.urls.api}${list}`, { key })),
+  )
+  const statuses = Map.groupBy(answers, ({ status }) => status)
+  t.equal(statuses.get(200)?.length, 1_000)
+  t.equal(statuses.get(429)?.length, 400)
+  const remaining = (statuses.get(200) ?? []).map(({ headers }) => Number(headers['x-ratelimit-remaining']))
+  t.strictSame(
+    remaining.sort((a, b) => a - b),
+    Array.from({ length: 1_000 }, (_, i) => i),
+    'each count from 999 down to 0 was given once',
+  )
+  t.equal(await usedToday(env, id), 1_000)
+})
+
+t.test('what one gateway fetched the other serves from the shared tier', async t => {
+  const redis = await testRedis(t)
+  const env = { ...baseEnv, ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
+  const [first, second] = await Promise.all([1, 2].map(() => startCommand(t, ['serve'], ['api'], env)))
+  const { key } = await createKey(env)
+  const { calls } = await provider.state()
+  const a = await askAt(`${first?.urls.api}${weather}`, { key })
+  const b = await askAt(`${second?.urls.api}${weather}`, { key })
+  t.match(a.headers['cache-status'], /fwd=miss/)
+  t.match(b.headers['cache-status'], /hit; ttl=\d+; detail=shared/)
+  t.strictSame(b.body.daily, a.body.daily)
+  t.equal((await provider.state()).calls - calls, 1)
+})
+
+t.test('usage survives kill -9 and restart of the embedded store: counted is at least answered', async t => {
+  const env = { ...baseEnv, ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  const { key, id } = await createKey(env)
+  const gateway = await startCommand(t, ['serve'], ['api'], env)
+  let answered = 0
+  const asking = Array.from({ length: 20 }, async () => {
+    for (;;) {
+      const answer = await askAt(`${gateway.urls.api}${list}`, { key }).catch(() => undefined)
+      if (answer?.status !== 200) return
+      answered += 1
+      if (answered === 300) gateway.child.kill('SIGKILL')
+    }
+  })
+  await Promise.all(asking)
+  await gateway.exited
+  t.ok(answered >= 300)
+  const counted = await usedToday(env, id)
+  t.ok(counted >= answered && counted <= answered + 20, `${answered} answered, ${counted} counted`)
+  const again = await startCommand(t, ['serve'], ['api'], env)
+  const { headers } = await askAt(`${again.urls.api}${list}`, { key })
+  t.equal(headers['x-ratelimit-remaining'], String(1_000 - counted - 1))
+})
+
+t.test('a restarted gateway finds the weather of its earlier life in the embedded store', async t => {
+  const env = { ...baseEnv, ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  const { key } = await createKey(env)
+  const first = await startCommand(t, ['serve'], ['api'], env)
+  await askAt(`${first.urls.api}${weather}`, { key })
+  first.child.kill('SIGKILL')
+  await first.exited
+  const { calls } = await provider.state()
+  const second = await startCommand(t, ['serve'], ['api'], env)
+  t.match((await askAt(`${second.urls.api}${weather}`, { key })).headers['cache-status'], /detail=shared/)
+  t.equal((await provider.state()).calls, calls)
+})
+
+t.test(
+  'SIGTERM under load: readiness goes red, what was accepted is answered, the process ends by itself',
+  async t => {
+    const env = { ...baseEnv, ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+    const { key } = await createKey(env, 'enterprise')
+    const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
+    const { api = '', ops = '' } = gateway.urls
+    t.equal((await askAt(`${ops}/readyz`)).status, 200)
+
+    // Connections are kept alive, as those of a busy consumer are.
+    const dispatcher = new Agent({ connections: 20, keepAliveTimeout: 60_000 })
+    t.teardown(() => dispatcher.close())
+    const outcomes: string[] = []
+    let stopping = false
+    const asking = Array.from({ length: 20 }, async () => {
+      for (;;) {
+        try {
+          const { request } = await import('undici')
+          const { statusCode, body } = await request(`${api}${list}`, {
+            dispatcher,
+            headers: { 'x-api-key': key },
+          })
+          await body.text()
+          outcomes.push(String(statusCode))
+        } catch (error) {
+          const { code } = error as NodeJS.ErrnoException
+          // A listener that is closed takes no new connection: that request was never accepted.
+          if (code === 'ECONNREFUSED' && stopping) return
+          outcomes.push(String(code))
+          return
+        }
+        if (outcomes.length === 400) {
+          stopping = true
+          gateway.child.kill('SIGTERM')
+        }
+      }
+    })
+    // In flight while the listener closes: a cold cell that the provider keeps waiting.
+    await provider.steer({ hold: true })
+    const slow = askAt(`${api}/api/v1/weather/coords/26/89`, { key })
+    while ((await provider.state()).inFlight === 0);
+
+    let readiness = 0
+    while (readiness !== 503) readiness = (await askAt(`${ops}/readyz`)).status
+    await Promise.all(asking)
+    await provider.steer({ hold: false })
+    t.equal((await slow).status, 200, 'the request in flight was finished')
+    t.strictSame(new Set(outcomes), new Set(['200']), `${outcomes.length} requests`)
+    t.equal(await gateway.exited, 0)
+    t.match(gateway.lines.join('\n'), /"msg":"stopped"/)
+  },
+)
+
+t.test('a port that is taken stops the start with one sentence', async t => {
+  const port = String(await freePort())
+  const folder = t.testdir()
+  const env = { ...baseEnv, ABOHAWA_STORE__PATH: join(folder, 'a.db'), ABOHAWA_SERVER__PORT: port }
+  await startCommand(t, ['serve'], ['api'], env)
+  const { code, stderr } = await runCommand(['serve'], { ...env, ABOHAWA_STORE__PATH: join(folder, 'b.db') })
+  t.equal(code, 1)
+  t.match(
+    stderr,
+    new RegExp(
+      `^abohawa: server.host and server.port are 127.0.0.1:${port}, which can't be listened on: .*\\n$`,
+    ),
+  )
+})

@@ -1,0 +1,167 @@
+// Keys and quotas as a consumer meets them: 401 in all its ways, the count, 429, what counts and what does not.
+
+import t from 'tap'
+import { createKey } from '../../src/metering/key-form.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { type Answer, startGateway, type TestGateway } from '../support/start-gateway.ts'
+
+const clock = manualClock('2026-11-21T06:00:00.250Z')
+// 2026-11-22T00:00 in Dhaka.
+const reset = Date.parse('2026-11-21T18:00Z') / 1000
+const provider = await startProvider(t)
+let gateway: TestGateway
+t.before(async () => {
+  gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock,
+    env: { ABOHAWA_QUOTA__TIERS__TINY: '3' },
+  })
+})
+
+const quotaOf = ({ headers }: Answer) => [
+  Number(headers['x-ratelimit-limit']),
+  Number(headers['x-ratelimit-remaining']),
+  Number(headers['x-ratelimit-reset']),
+]
+
+t.test('a request without a good key is 401, says why, promises nothing and costs nothing', async t => {
+  const good = gateway.keys.free ?? ''
+  const lastChanged = good.slice(0, -1) + (good.endsWith('a') ? 'b' : 'a')
+  const ways: [string, string | null, string][] = [
+    ['no key', null, 'the API key is missing: send it in the header x-api-key'],
+    ['an empty key', '', 'the API key is missing: send it in the header x-api-key'],
+    ['another prefix', 'sk_live_abc', 'the API key is invalid: a key begins with svc_live_'],
+    ['the prefix alone', 'svc_live_', 'the API key is invalid: it is mistyped or cut off'],
+    ['a typing error', lastChanged, 'the API key is invalid: it is mistyped or cut off'],
+    ['a well-formed key that nobody issued', createKey(), 'the API key is invalid: it is not known'],
+  ]
+  for (const [way, key, error] of ways)
+    for (const path of [
+      '/locations?type=division',
+      '/weather/district/3026',
+      '/nothing',
+      '/locations?limit=x',
+    ]) {
+      const answer = await gateway.get(path, { key })
+      t.equal(answer.status, 401, `${way} at ${path}`)
+      t.strictSame(answer.body, { error })
+      t.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
+      t.strictSame(quotaOf(answer), [0, 0, reset])
+      t.match(answer.headers['x-request-id'], /./)
+    }
+  t.equal((await gateway.administration.usage(gateway.keyIds.free ?? '', 1)).days[0]?.used, 0)
+})
+
+t.test(
+  'a revoked key and a key of a revoked subscriber are 401 at once, and work again when reinstated',
+  async t => {
+    const { administration, get } = gateway
+    const { id, key } = await administration.createKey('Jamuna', 'free')
+    const status = async () => (await get('/locations?type=division', { key })).status
+    t.equal(await status(), 200)
+    await administration.revokeKey(id)
+    const refused = await get('/locations?type=division', { key })
+    t.equal(refused.status, 401)
+    t.equal(refused.body.error, 'the API key is invalid: it was revoked')
+    await administration.reinstateKey(id)
+    t.equal(await status(), 200)
+    await administration.revokeSubscriber('Jamuna')
+    t.equal(
+      (await get('/locations?type=division', { key })).body.error,
+      'the API key is invalid: its subscriber was revoked',
+    )
+    await administration.reinstateSubscriber('Jamuna')
+    t.equal(await status(), 200)
+    t.equal((await administration.usage(id, 1)).days[0]?.used, 3, 'the refused ones cost nothing')
+  },
+)
+
+t.test('every answer that is not 401 or 429 takes one unit and says what is left', async t => {
+  const key = gateway.keys.starter ?? ''
+  let left = 1000
+  const expectations: [string, number, Record<string, string>?, string?][] = [
+    ['/locations?type=division', 200],
+    ['/locations?type=division', 200, {}, 'HEAD'],
+    ['/weather/district/3026', 200],
+    ['/weather/district/9999', 404],
+    ['/nothing', 404],
+    ['/weather/planet/3026', 400],
+    ['/locations?type=division&limit=0', 400],
+    ['/weather/%', 400],
+    ['/locations?type=division', 405, {}, 'POST'],
+  ]
+  for (const [path, status, headers = {}, method = 'GET'] of expectations) {
+    const answer = await gateway.get(path, { key, headers, method })
+    left -= 1
+    t.equal(answer.status, status, path)
+    t.strictSame(quotaOf(answer), [1000, left, reset], path)
+  }
+  const { headers } = await gateway.get('/locations?type=division', { key })
+  const unchanged = await gateway.get('/locations?type=division', {
+    key,
+    headers: { 'if-none-match': headers.etag ?? '' },
+  })
+  t.equal(unchanged.status, 304)
+  t.strictSame(quotaOf(unchanged), [1000, left - 2, reset])
+
+  await provider.steer({ mood: 'fault' })
+  const failed = await gateway.get('/weather/coords/21/89', { key })
+  await provider.steer({ mood: 'ok' })
+  t.equal(failed.status, 500)
+  t.strictSame(quotaOf(failed), [1000, left - 3, reset], 'a 500 counts as well')
+})
+
+t.test(
+  'an exhausted quota is 429 with its body and its headers, whatever is asked, and counts no further',
+  async t => {
+    const { key, id } = await gateway.administration.createKey('Surma', 'tiny')
+    for (const remaining of [2, 1, 0])
+      t.strictSame(quotaOf(await gateway.get('/locations?type=division', { key })), [3, remaining, reset])
+    for (const path of [
+      '/locations?type=division',
+      '/weather/district/3026',
+      '/nothing',
+      '/locations?type=x',
+    ]) {
+      const answer = await gateway.get(path, { key })
+      t.equal(answer.status, 429, path)
+      t.strictSame(answer.body, {
+        error: 'the daily quota of 3 requests of this key is exhausted',
+        limit: 3,
+        reset_at: '2026-11-21T18:00:00.000Z',
+      })
+      t.strictSame(quotaOf(answer), [3, 0, reset])
+      t.equal(answer.headers['retry-after'], String(12 * 3600))
+    }
+    t.equal((await gateway.administration.usage(id, 1)).days[0]?.used, 3)
+
+    t.teardown(() => clock.set('2026-11-21T06:00:00.250Z'))
+    clock.set('2026-11-21T17:59:59.999Z')
+    t.equal((await gateway.get('/locations?type=division', { key })).headers['retry-after'], '1')
+    clock.set('2026-11-21T18:00:00.000Z')
+    const nextDay = await gateway.get('/locations?type=division', { key })
+    t.equal(nextDay.status, 200)
+    t.strictSame(quotaOf(nextDay), [3, 2, reset + 86_400])
+  },
+)
+
+t.test('keys are counted each for itself', async t => {
+  const [a, b] = [
+    await gateway.administration.createKey('Surma', 'tiny'),
+    await gateway.administration.createKey('Surma', 'tiny'),
+  ]
+  await gateway.get('/locations?type=division', { key: a.key })
+  t.equal(quotaOf(await gateway.get('/locations?type=division', { key: b.key }))[1], 2)
+})
+
+t.test('the log and the metrics never hold a key', async t => {
+  const key = gateway.keys.free ?? ''
+  await gateway.get('/locations?type=division', { key })
+  const log = JSON.stringify(gateway.logged)
+  t.notMatch(log, key.slice(0, 20))
+  t.match(log, gateway.keyIds.free ?? '?')
+  const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
+  t.notMatch(metrics, /svc_live_|key_/)
+  t.match(metrics, /abohawa_admissions_total\{decision="exhausted"\} \d/)
+})

@@ -1,0 +1,174 @@
+// What those who run the gateway see: health, readiness, metrics, the provider itself, a swap of the catalogue.
+
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { setPublished } from '../../src/catalogue/publication.ts'
+import { systemClock } from '../../src/clock.ts'
+import { startCommand } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { startRedis } from '../support/redis-server.ts'
+import { askAt, startGateway } from '../support/start-gateway.ts'
+
+const provider = await startProvider(t)
+const bounds = { south: 20, north: 27, west: 87.5, east: 93 }
+const catalogueFile = join(import.meta.dirname, '..', '..', 'locations.json')
+
+t.test('health, readiness and metrics', async t => {
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const ops = (path: string) => askAt(`${gateway.opsUrl}${path}`)
+  t.match(await ops('/livez'), { status: 200, body: { status: 'live' } })
+  t.match(await ops('/readyz'), {
+    status: 200,
+    body: { status: 'ready', detail: { store: 'embedded', catalogue: '5092 places' } },
+  })
+  t.equal((await ops('/nothing')).status, 404)
+
+  await gateway.get('/weather/district/3026')
+  await gateway.get('/weather/district/3026')
+  await gateway.get('/weather/district/9')
+  await gateway.get('/nothing', { key: null })
+  const { text, headers } = await ops('/metrics')
+  t.match(headers['content-type'], /^text\/plain/)
+  for (const line of [
+    /^http_server_request_duration_seconds_count\{endpoint="weather",status="200"\} 2$/m,
+    /^http_server_request_duration_seconds_count\{endpoint="weather",status="404"\} 1$/m,
+    /^http_server_request_duration_seconds_count\{endpoint="other",status="401"\} 1$/m,
+    /^abohawa_cache_reads_total\{outcome="miss",source="provider"\} 1$/m,
+    /^abohawa_cache_reads_total\{outcome="hit",source="memory"\} 1$/m,
+    /^abohawa_admissions_total\{decision="allowed"\} 3$/m,
+    /^abohawa_admissions_total\{decision="missing"\} 1$/m,
+    /^abohawa_provider_request_duration_seconds_count\{outcome="ok"\} 1$/m,
+    /^abohawa_provider_points_total 1$/m,
+    /^abohawa_cache_memory_entries 1$/m,
+    /^abohawa_catalogue_places 5092$/m,
+    /^process_resident_memory_bytes \d+$/m,
+  ])
+    t.match(text, line)
+})
+
+t.test('the consumers’ listener has none of it, and the ops listener none of the API', async t => {
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  for (const path of ['/livez', '/readyz', '/metrics', '/provider/v1/forecast'])
+    t.equal(
+      (await askAt(`${gateway.apiUrl}${path}`, { key: gateway.keys.enterprise ?? '' })).status,
+      404,
+      path,
+    )
+  t.equal((await askAt(`${gateway.opsUrl}/api/v1/locations?type=division`)).status, 404)
+})
+
+t.test('the provider can be asked as it is, with our key and without the caller’s headers', async t => {
+  const keyed = await startProvider(t, ['--require-key', 'provider-secret-1'])
+  const gateway = await startGateway(t, {
+    providerUrl: keyed.url,
+    env: { ABOHAWA_PROVIDER__API_KEY: 'provider-secret-1' },
+  })
+  const question = '/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m&timezone=Asia%2FDhaka'
+  const answer = await askAt(`${gateway.opsUrl}/provider${question}`, {
+    headers: { 'x-api-key': 'wrong', cookie: 'a=b' },
+  })
+  t.equal(answer.status, 200)
+  t.type(answer.body.current.temperature_2m, 'number')
+  await keyed.steer({ mood: 'fault', times: 1 })
+  t.match(
+    await askAt(`${gateway.opsUrl}/provider${question}`),
+    { status: 500, body: { error: true } },
+    'its errors too',
+  )
+  t.match(await askAt(`${gateway.opsUrl}/provider/data/ecmwf_ifs/static/meta.json`), { status: 200 })
+
+  const lost = await startGateway(t, { providerUrl: 'http://127.0.0.1:9' })
+  const failed = await askAt(`${lost.opsUrl}/provider${question}`)
+  t.equal(failed.status, 502)
+  t.match(failed.body.error, /^the provider did not answer: /)
+})
+
+t.test(
+  'an unpublished place is gone everywhere, without a restart and without a dropped request',
+  async t => {
+    const path = join(t.testdir(), 'locations.json')
+    copyFileSync(catalogueFile, path)
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      env: { ABOHAWA_CATALOGUE__PATH: path, ABOHAWA_CATALOGUE__POLL_EVERY: '10ms' },
+    })
+    const status = async (endpoint: string) => (await gateway.get(`/${endpoint}/upazila/302672`)).status
+    const total = async (query: string) => (await gateway.get(`/locations?${query}`)).body.total
+    const child = (await gateway.get('/locations?type=union&upazila_id=302672&limit=1')).body.results[0]
+    const before = await total('type=upazila')
+
+    await setPublished(path, '302672', false, { bounds })
+    let asked = 0
+    while ((await status('locations')) === 200) asked += 1
+    t.ok(asked >= 0)
+    for (const endpoint of ['locations', 'weather', 'forecast'])
+      t.equal(await status(endpoint), 404, endpoint)
+    t.equal(await total('type=upazila'), before - 1)
+    t.equal(await total('type=union&upazila_id=302672'), 0, 'absent from filters as well')
+    const orphan = (await gateway.get(`/locations/union/${child.id}`)).body.location
+    t.equal(orphan.parent_en, child.parent_en, 'its children keep their own flag and still name it')
+
+    await setPublished(path, '302672', true, { bounds })
+    await gateway.reloadCatalogue()
+    t.equal(await status('weather'), 200)
+  },
+)
+
+t.test('a faulty catalogue never replaces a good one, and readiness tells of it', async t => {
+  const { writeFileSync } = await import('node:fs')
+  const path = join(t.testdir(), 'locations.json')
+  copyFileSync(catalogueFile, path)
+  const gateway = await startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_CATALOGUE__PATH: path } })
+  writeFileSync(path, '{"provenance":')
+  await t.rejects(gateway.reloadCatalogue(), { name: 'InputError' })
+  t.equal((await gateway.get('/locations/upazila/302672')).status, 200)
+  t.match((await askAt(`${gateway.opsUrl}/readyz`)).body, {
+    status: 'ready',
+    detail: { catalogue: /newer file refused/ },
+  })
+})
+
+t.test('SIGHUP reads the catalogue again while requests go on', async t => {
+  const path = join(t.testdir(), 'locations.json')
+  copyFileSync(catalogueFile, path)
+  const env = {
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_OPS__PORT: '0',
+    ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+    ABOHAWA_CATALOGUE__PATH: path,
+    ABOHAWA_CATALOGUE__POLL_EVERY: '1h',
+    ABOHAWA_PROVIDER__BASE_URL: provider.url,
+  }
+  const gateway = await startCommand(t, ['serve'], ['ops'], env)
+  const places = async () => (await askAt(`${gateway.urls.ops}/readyz`)).body.detail.catalogue
+  t.equal(await places(), '5092 places')
+  await setPublished(path, '302672', false, { bounds })
+  gateway.child.kill('SIGHUP')
+  while ((await places()) === '5092 places');
+  t.equal(await places(), '5091 places')
+  gateway.child.kill('SIGTERM')
+  t.equal(await gateway.exited, 0)
+})
+
+t.test('without Redis a request is 500 and readiness says so; with it back, all is well again', async t => {
+  const redis = await startRedis()
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock: systemClock,
+    env: { ABOHAWA_REDIS__URL: redis.url },
+  })
+  t.equal((await gateway.get('/locations?type=division')).status, 200)
+  await redis.stop()
+  const answer = await gateway.get('/locations?type=division')
+  t.equal(answer.status, 500)
+  t.match(answer.body.error, /^the key or its quota could not be checked/)
+  t.match(answer.headers['retry-after'], /^\d+$/)
+  t.match((await askAt(`${gateway.opsUrl}/readyz`)).body, { detail: { store: 'not available' } })
+  const again = await startRedis(redis.port)
+  t.teardown(again.stop)
+  // A Redis that lost everything knows no key: 401 says that the gateway is talking to it again.
+  while ((await gateway.get('/locations?type=division')).status === 500);
+  t.equal((await gateway.get('/locations?type=division')).status, 401)
+  t.match((await askAt(`${gateway.opsUrl}/readyz`)).body, { detail: { store: 'redis' } })
+})

@@ -1,0 +1,156 @@
+// The provider in every mood it has: what a consumer with nothing cached gets, whether the gateway tries again, what
+// is never stored, and what a consumer with something cached never notices.
+
+import t from 'tap'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+
+const clock = manualClock('2026-11-21T06:05:30Z')
+const provider = await startProvider(t)
+let gateway: TestGateway
+t.before(async () => {
+  await provider.steer({ now: '2026-11-21T06:05:30Z' })
+  gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock,
+    env: {
+      ABOHAWA_PROVIDER__RETRIES: '2',
+      ABOHAWA_PROVIDER__TIMEOUT: '300ms',
+      ABOHAWA_PROVIDER__BODY_TIMEOUT: '300ms',
+      ABOHAWA_CACHE__RETRY_AFTER: '10ms',
+    },
+  })
+})
+
+const busy = 'no weather can be given for this place right now: '
+const once = 1
+const withRetries = 3
+// mood, calls for one request, the end of the sentence, seconds to wait
+const moods: [string, number, string, number?][] = [
+  ['bad-request', once, 'the weather provider has none for this grid cell'],
+  ['too-much-data', once, 'the weather provider refused the size of our request'],
+  ['unauthorized', once, 'the weather provider does not accept this gateway'],
+  ['unknown-key', once, 'the weather provider does not accept this gateway'],
+  ['forbidden', once, 'the weather provider does not accept this gateway'],
+  ['not-found', once, 'the weather provider does not accept this gateway'],
+  // 06:05:30 UTC: the minute ends in 30 s, the hour in 54.5 min, the UTC day in almost 18 h; and the margin.
+  ['minutely-limit', once, "the gateway's share of the weather provider is used up", 32],
+  ['hourly-limit', once, "the gateway's share of the weather provider is used up", 3_272],
+  ['daily-limit', once, "the gateway's share of the weather provider is used up", 64_472],
+  ['concurrent-limit', withRetries, 'the weather provider is busy'],
+  ['fault', withRetries, 'the weather provider is failing'],
+  ['bad-gateway', withRetries, 'the weather provider is failing'],
+  ['gateway-timeout', withRetries, 'the weather provider is failing'],
+  ['overloaded', once, 'the weather provider is overloaded'],
+  ['empty', once, 'the weather provider has none for this grid cell'],
+  ['cut-off', withRetries, "the weather provider's answer was cut off"],
+  ['streaming-error', withRetries, "the weather provider's answer was cut off"],
+  ['header-only', once, "the weather provider's answer was not usable"],
+  ['reset', withRetries, "the weather provider can't be reached"],
+  ['hang', once, 'the weather provider did not answer in time'],
+  ['stall', once, 'the weather provider did not answer in time'],
+  ['wrong-count', once, "the weather provider's answer was not usable"],
+  ['wrong-offset', once, "the weather provider's answer was not usable"],
+  ['missing-section', once, "the weather provider's answer was not usable"],
+  ['missing-variable', once, "the weather provider's answer was not usable"],
+  ['short-array', once, "the weather provider's answer was not usable"],
+  ['irregular-times', once, "the weather provider's answer was not usable"],
+]
+
+moods.forEach(([mood, calls, sentence, retryAfter = 10], i) => {
+  const cold = `/weather/coords/${21 + Math.floor(i / 10)}.${i % 10}/90`
+  t.test(
+    `${mood}: a cold cell is 500 after ${calls} call(s), a warm one is served, and nothing bad is stored`,
+    async t => {
+      const warm = '/weather/coords/25/89'
+      const before = await gateway.get(warm)
+      t.equal(before.status, 200)
+      const { calls: callsBefore } = await provider.steer({ mood })
+      const answer = await gateway.get(cold)
+      t.equal(answer.status, 500)
+      t.strictSame(answer.body, { error: busy + sentence })
+      t.equal(answer.headers['retry-after'], String(retryAfter))
+      t.notMatch(answer.text, /open-meteo|127\.0\.0\.1|nginx|reason|html/i, 'nothing of the provider’s own')
+      t.equal((await provider.state()).calls - callsBefore, calls)
+
+      // Stale, so that a refresh runs into the mood; the old weather stays.
+      clock.advance(2 * 3_600_000)
+      const stale = await gateway.get(warm)
+      t.equal(stale.status, 200)
+      t.match(stale.headers['cache-status'], /detail=stale-memory/)
+      clock.advance(-2 * 3_600_000)
+      while ((await provider.state()).calls - callsBefore < 2 * calls);
+      await provider.steer({ mood: 'ok' })
+      t.strictSame((await gateway.get(warm)).body, before.body, 'the good timeline was not overwritten')
+      t.equal((await gateway.get(cold)).status, 200, 'and the cold cell recovers with the provider')
+    },
+  )
+})
+
+t.test('slow but whole is good: a body in small pieces', async t => {
+  await provider.steer({ mood: 'trickle', times: 1 })
+  t.equal((await gateway.get('/weather/coords/26.1/89')).status, 200)
+})
+
+t.test(
+  'a variable that the models do not have is null in every section, with the contract’s unit',
+  async t => {
+    await provider.steer({ mood: 'all-null', times: 1 })
+    const { status, body } = await gateway.get('/weather/coords/26.3/89')
+    t.equal(status, 200)
+    t.equal(body.current.temperature_2m, null)
+    t.equal(body.current_units.temperature_2m, '°C')
+    t.strictSame(body.daily.weather_code, Array(7).fill(null))
+  },
+)
+
+t.test('a batch is refused for one point: the others are served, the bad one alone fails', async t => {
+  await provider.steer({ mood: 'poison' })
+  const points = ['22.2/91.1', '22.3/91.1', '22.4/91.1', '22.5/91.1', '22.6/91.1', '22.7/91.1']
+  const answers = await Promise.all(points.map(point => gateway.get(`/weather/coords/${point}`)))
+  t.strictSame(
+    answers.map(({ status }) => status),
+    [500, 200, 200, 200, 200, 200],
+  )
+  await provider.steer({ mood: 'ok' })
+})
+
+t.test('a retry that helps is not noticed by the consumer', async t => {
+  for (const mood of ['fault', 'reset', 'cut-off', 'bad-gateway']) {
+    await provider.steer({ mood, times: 1 })
+    t.equal(
+      (await gateway.get(`/weather/coords/26.5/${88 + moods.findIndex(([name]) => name === mood) / 10}`))
+        .status,
+      200,
+      mood,
+    )
+  }
+})
+
+t.test('a provider that is not there at all is 500 with a sentence', async t => {
+  const alone = await startGateway(t, { providerUrl: 'http://127.0.0.1:9', clock })
+  const answer = await alone.get('/weather/district/3026')
+  t.equal(answer.status, 500)
+  t.strictSame(answer.body, { error: `${busy}the weather provider can't be reached` })
+})
+
+t.test('our key goes to the provider in a header and shows nowhere', async t => {
+  const keyed = await startProvider(t, ['--runs', 'none', '--require-key', 'provider-secret-1'])
+  await keyed.steer({ now: '2026-11-21T06:05:30Z' })
+  const withKey = await startGateway(t, {
+    providerUrl: keyed.url,
+    clock,
+    env: { ABOHAWA_PROVIDER__API_KEY: 'provider-secret-1' },
+  })
+  t.equal((await withKey.get('/weather/district/3026')).status, 200)
+  t.notMatch(JSON.stringify(await keyed.state()), /provider-secret/)
+  const wrong = await startGateway(t, {
+    providerUrl: keyed.url,
+    clock,
+    env: { ABOHAWA_PROVIDER__API_KEY: 'provider-secret-2' },
+  })
+  const refused = await wrong.get('/weather/district/3026')
+  t.equal(refused.status, 500)
+  t.notMatch(refused.text + JSON.stringify(wrong.logged), /provider-secret/)
+})

@@ -1,0 +1,93 @@
+// Many callers, one cell, nothing cached: the provider is asked once and everybody gets the right answer.
+
+import t from 'tap'
+import { startProvider } from '../support/provider-process.ts'
+import { askAt, startGateway } from '../support/start-gateway.ts'
+
+const provider = await startProvider(t)
+
+// Places whose centres share the cell 23.8,90.4.
+const callersOfOneCell = async (
+  get: (
+    path: string,
+  ) => Promise<{ body: { results: { id: string; latitude: number; longitude: number }[] } }>,
+) => {
+  const ids: string[] = []
+  for (let offset = 0; offset < 4500; offset += 100) {
+    const { body } = await get(`/locations?type=union&limit=100&offset=${offset}`)
+    for (const { id, latitude, longitude } of body.results)
+      if (Math.abs(latitude - 23.8) < 0.049 && Math.abs(longitude - 90.4) < 0.049) ids.push(`union/${id}`)
+  }
+  return [...ids, 'coords/23.81/90.41', 'coords/23.79/90.38', 'coords/23.8/90.4']
+}
+
+t.test(
+  '200 simultaneous cold requests for places in one cell are one provider call and 200 right answers',
+  async t => {
+    const gateway = await startGateway(t, { providerUrl: provider.url })
+    const callers = await callersOfOneCell(gateway.get)
+    t.ok(callers.length > 3, `${callers.length} different paths`)
+    const { calls } = await provider.steer({ hold: true })
+    const asked = Array.from({ length: 200 }, (_, i) =>
+      gateway.get(`/weather/${callers[i % callers.length]}?lang=en`),
+    )
+    while ((await provider.state()).inFlight === 0);
+    await provider.steer({ hold: false })
+    const answers = await Promise.all(asked)
+    t.equal((await provider.state()).calls - calls, 1)
+    t.strictSame(new Set(answers.map(({ status }) => status)), new Set([200]))
+    t.equal(new Set(answers.map(({ body }) => JSON.stringify(body.current))).size, 1)
+    t.equal(
+      new Set(answers.map(({ headers }) => headers['x-ratelimit-remaining'])).size,
+      200,
+      'each was counted',
+    )
+    answers.forEach(({ body }, i) => {
+      const [type, id] = (callers[i % callers.length] ?? '').split('/')
+      t.equal(body.location.type, type)
+      if (type !== 'coords') t.equal(body.location.id, id, 'each got its own place')
+    })
+    t.equal(answers.filter(({ headers }) => /collapsed/.test(headers['cache-status'] ?? '')).length, 199)
+  },
+)
+
+t.test('cells that miss together travel in one request, and each gets its own weather', async t => {
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const { calls, points } = await provider.state()
+  const ids = (await gateway.get('/locations?type=district&limit=100')).body.results.map(
+    ({ id }: { id: string }) => id,
+  )
+  const answers = await Promise.all(ids.map((id: string) => gateway.get(`/weather/district/${id}?lang=en`)))
+  const state = await provider.state()
+  const cells = new Set(
+    answers.map(({ headers }) => /key="([^"]+)"/.exec(headers['cache-status'] ?? '')?.[1]),
+  )
+  t.equal(state.points - points, cells.size, 'each cell once')
+  t.ok(state.calls - calls <= 8, `${state.calls - calls} calls for ${cells.size} cells`)
+  t.ok(state.maxInFlight <= 1, 'never more at once than the provider runs')
+  for (const { body, headers } of answers.slice(0, 10)) {
+    const [lat, lng] = (/key="([^"]+)"/.exec(headers['cache-status'] ?? '')?.[1] ?? '').split(',')
+    const alone = await askAt(
+      `${provider.url}/v1/forecast?latitude=${lat}&longitude=${lng}&timezone=Asia%2FDhaka&daily=temperature_2m_max`,
+    )
+    const day = alone.body.daily.time.indexOf(body.daily.time[3])
+    t.equal(body.daily.temperature_2m_max[3], alone.body.daily.temperature_2m_max[day], `cell ${lat},${lng}`)
+  }
+})
+
+t.test('a failed load is forgotten: the next caller tries again and is served', async t => {
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_PROVIDER__RETRIES: '0' },
+  })
+  const { calls } = await provider.steer({ mood: 'fault' })
+  const failed = await Promise.all([1, 2, 3].map(() => gateway.get('/weather/coords/24.4/88.6')))
+  t.strictSame(
+    failed.map(({ status }) => status),
+    [500, 500, 500],
+  )
+  t.equal((await provider.state()).calls - calls, 1, 'they failed together')
+  await provider.steer({ mood: 'ok' })
+  t.equal((await gateway.get('/weather/coords/24.4/88.6')).status, 200)
+  t.equal((await provider.state()).calls - calls, 2)
+})

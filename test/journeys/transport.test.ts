@@ -1,0 +1,110 @@
+// HTTPS is required of consumers: ended here, or at a proxy that is trusted to say so.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Agent, request } from 'undici'
+import { runCommand } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { askAt, startGateway } from '../support/start-gateway.ts'
+
+const fixtures = join(import.meta.dirname, '..', 'fixtures')
+const provider = await startProvider(t)
+const list = '/api/v1/locations?type=division'
+
+t.test('with a certificate it speaks HTTPS itself', async t => {
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: {
+      ABOHAWA_SERVER__TLS__CERT: join(fixtures, 'localhost.crt'),
+      ABOHAWA_SERVER__TLS__KEY: join(fixtures, 'localhost.key'),
+    },
+  })
+  t.match(gateway.apiUrl, /^https:\/\/127\.0\.0\.1:\d+$/)
+  const dispatcher = new Agent({ connect: { ca: readFileSync(join(fixtures, 'localhost.crt')) } })
+  t.teardown(() => dispatcher.close())
+  const ask = (headers: Record<string, string>) =>
+    request(`${gateway.apiUrl}${list}`, { dispatcher, headers })
+  const answer = await ask({ 'x-api-key': gateway.keys.free ?? '' })
+  t.equal(answer.statusCode, 200)
+  t.match(await answer.body.json(), { total: 8 })
+  const refused = await ask({})
+  t.equal(refused.statusCode, 401)
+  await refused.body.dump()
+})
+
+t.test('behind a trusted proxy only what came over HTTPS passes, and 400 comes before 401', async t => {
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.0/8' },
+  })
+  const key = gateway.keys.free ?? ''
+  const ask = (headers: Record<string, string>, presented: string | null = key) =>
+    askAt(`${gateway.apiUrl}${list}`, { key: presented, headers })
+  t.equal((await ask({ 'x-forwarded-proto': 'https' })).status, 200)
+  for (const headers of [
+    {},
+    { 'x-forwarded-proto': 'http' },
+    { 'x-forwarded-proto': 'https, http' },
+    { 'x-forwarded-proto': '' },
+  ]) {
+    const refused = await ask(headers as Record<string, string>)
+    t.equal(refused.status, 400, JSON.stringify(headers))
+    t.match(refused.body.error, /HTTPS is required$/)
+    t.equal(refused.headers['x-ratelimit-limit'], '0')
+  }
+  t.equal((await ask({}, null)).status, 400)
+  t.equal(
+    (await gateway.administration.usage(gateway.keyIds.free ?? '', 1)).days[0]?.used,
+    1,
+    'a 400 of the transport costs nothing',
+  )
+})
+
+t.test('an address that is not trusted can’t claim HTTPS', async t => {
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '10.0.0.0/8' },
+  })
+  const headers = { 'x-forwarded-proto': 'https' }
+  t.equal((await askAt(`${gateway.apiUrl}${list}`, { key: gateway.keys.free ?? '', headers })).status, 400)
+})
+
+t.test(
+  'on loopback, with neither configured, plain HTTP is allowed, and a header changes nothing',
+  async t => {
+    const gateway = await startGateway(t, { providerUrl: provider.url })
+    t.equal(
+      (await gateway.get('/locations?type=division', { headers: { 'x-forwarded-proto': 'http' } })).status,
+      200,
+    )
+  },
+)
+
+t.test('on any other address the start fails and says what to configure', async t => {
+  const env = { ABOHAWA_SERVER__HOST: '0.0.0.0', ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  const { code, stderr } = await runCommand(['serve'], env)
+  t.equal(code, 1)
+  t.match(stderr, /server\.host.*0\.0\.0\.0/)
+  t.match(stderr, /server\.tls\.cert/)
+  t.match(stderr, /server\.trustedProxies/)
+})
+
+t.test('a certificate that can’t be read or is none stops the start with one sentence', async t => {
+  const folder = t.testdir({ 'not.pem': 'hello' })
+  for (const [cert, message] of [
+    ['/nowhere.pem', /^abohawa: server\.tls\.cert is \/nowhere\.pem, which can't be read/],
+    [join(folder, 'not.pem'), /^abohawa: server\.tls\.cert and server\.tls\.key can't be used/],
+  ] as const) {
+    const { code, stderr } = await runCommand(['serve'], {
+      ABOHAWA_STORE__PATH: join(folder, 'store.db'),
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_OPS__PORT: '0',
+      ABOHAWA_SERVER__TLS__CERT: cert,
+      ABOHAWA_SERVER__TLS__KEY: join(fixtures, 'localhost.key'),
+    })
+    t.equal(code, 1)
+    t.match(stderr, message)
+    t.equal(stderr.trim().split('\n').length, 1)
+  }
+})

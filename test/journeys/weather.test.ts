@@ -1,0 +1,220 @@
+// What a consumer gets for weather: bodies field by field, and the same numbers that the provider itself would give at
+// that instant.
+
+import t from 'tap'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+
+const noon = '2026-11-21T06:05:10Z'
+const clock = manualClock(noon)
+const provider = await startProvider(t)
+await provider.steer({ now: noon })
+let gateway: TestGateway
+t.before(async () => {
+  gateway = await startGateway(t, { providerUrl: provider.url, clock })
+})
+
+const currentFields = {
+  time: 'iso8601',
+  interval: 'seconds',
+  temperature_2m: '°C',
+  relative_humidity_2m: '%',
+  apparent_temperature: '°C',
+  is_day: '',
+  precipitation: 'mm',
+  rain: 'mm',
+  showers: 'mm',
+  snowfall: 'cm',
+  weather_code: 'wmo code',
+  cloud_cover: '%',
+  pressure_msl: 'hPa',
+  surface_pressure: 'hPa',
+  wind_speed_10m: 'km/h',
+  wind_direction_10m: '°',
+  wind_gusts_10m: 'km/h',
+}
+const integers = [
+  'interval',
+  'relative_humidity_2m',
+  'is_day',
+  'weather_code',
+  'cloud_cover',
+  'wind_direction_10m',
+]
+const hourlyFields = [
+  'time',
+  'temperature_2m',
+  'relative_humidity_2m',
+  'apparent_temperature',
+  'precipitation_probability',
+  'precipitation',
+  'weather_code',
+  'cloud_cover',
+  'wind_speed_10m',
+  'wind_direction_10m',
+  'wind_gusts_10m',
+  'is_day',
+]
+const dailyFields = [
+  'time',
+  'weather_code',
+  'temperature_2m_max',
+  'temperature_2m_min',
+  'precipitation_probability_max',
+]
+
+t.test('weather of a place has every block and every field of the contract', async t => {
+  const { status, body, headers } = await gateway.get('/weather/upazila/302672?lang=en')
+  t.equal(status, 200)
+  t.equal(headers['content-type'], 'application/json; charset=utf-8')
+  t.strictSame(Object.keys(body), [
+    'location',
+    'current',
+    'current_units',
+    'hourly',
+    'hourly_units',
+    'daily',
+    'daily_units',
+    'timezone',
+  ])
+  t.equal(body.timezone, 'Asia/Dhaka')
+  t.match(body.location, {
+    type: 'upazila',
+    id: '302672',
+    latitude: Number,
+    longitude: Number,
+    parent_en: 'Dhaka',
+  })
+
+  t.strictSame(body.current_units, currentFields)
+  t.strictSame(Object.keys(body.current), Object.keys(currentFields))
+  t.match(body.current, { time: '2026-11-21T12:00', interval: 900, is_day: 1 })
+  for (const [name, value] of Object.entries(body.current)) {
+    if (name === 'time') continue
+    t.type(value, 'number', name)
+    if (integers.includes(name)) t.ok(Number.isInteger(value), `${name} is an integer`)
+  }
+
+  t.strictSame(Object.keys(body.hourly), hourlyFields)
+  t.strictSame(Object.keys(body.hourly_units), hourlyFields)
+  for (const name of hourlyFields) t.equal(body.hourly[name].length, 48, name)
+  t.equal(body.hourly.time[0], '2026-11-21T12:00')
+  t.equal(body.hourly.time[47], '2026-11-23T11:00')
+
+  t.strictSame(Object.keys(body.daily), dailyFields)
+  t.strictSame(Object.keys(body.daily_units), dailyFields)
+  for (const name of dailyFields) t.equal(body.daily[name].length, 7, name)
+  t.equal(body.daily.time[0], '2026-11-21')
+  t.equal(body.daily.time[6], '2026-11-27')
+})
+
+t.test('lang adds names and changes nothing else', async t => {
+  const bengali = await gateway.get('/weather/upazila/302672')
+  const english = await gateway.get('/weather/upazila/302672?lang=en')
+  t.equal(bengali.headers['content-language'], 'bn')
+  t.equal(english.headers['content-language'], 'en')
+  t.match(bengali.body.location, { name: bengali.body.location.name_bn, parent: 'ঢাকা' })
+  t.match(english.body.location, { name: english.body.location.name_en, parent: 'Dhaka' })
+  const { name: _b, parent: _p, ...placeInBengali } = bengali.body.location
+  const { name: _e, parent: _q, ...placeInEnglish } = english.body.location
+  t.strictSame(placeInBengali, placeInEnglish)
+  t.strictSame(bengali.body.current, english.body.current)
+  t.match((await gateway.get('/weather/upazila/302672?lang=bn')).text, bengali.text)
+})
+
+t.test('a division names no parent in either language', async t => {
+  const { body } = await gateway.get('/weather/division/30?lang=en')
+  t.match(body.location, { parent_en: null, parent_bn: null, name: 'Dhaka' })
+  t.notOk('parent' in body.location)
+})
+
+t.test('weather at a point has a location of its own kind and the same blocks', async t => {
+  const { status, body, headers } = await gateway.get('/weather/coords/23.81/+90.41256?lang=en')
+  t.equal(status, 200)
+  t.strictSame(body.location, {
+    type: 'coords',
+    latitude: 23.81,
+    longitude: 90.41256,
+    name_en: '23.810, 90.413',
+    name_bn: null,
+    name: '23.810, 90.413',
+  })
+  t.strictSame(Object.keys(body.current_units), Object.keys(currentFields))
+  t.equal(body.daily.time.length, 7)
+  t.match(headers['cache-status'], /key="23\.8,90\.4"/)
+})
+
+t.test('the edges of the box are inside, just outside is 400', async t => {
+  for (const point of ['20/87.5', '20.0/93.0', '27/87.5', '27.0/93'])
+    t.equal((await gateway.get(`/weather/coords/${point}`)).status, 200, point)
+  for (const point of [
+    '19.9999/90',
+    '27.0001/90',
+    '23/87.4999',
+    '23/93.0001',
+    '-23/90',
+    '90/180',
+    '91/90',
+    '23/181',
+  ])
+    t.equal((await gateway.get(`/weather/coords/${point}`)).status, 400, point)
+})
+
+t.test('the forecast has the daily block alone, with as many days as asked for', async t => {
+  const { status, body, headers } = await gateway.get('/forecast/upazila/302672?days=3&lang=xx')
+  t.equal(status, 200, 'lang has no meaning here')
+  t.equal(headers['content-language'], undefined)
+  t.strictSame(Object.keys(body), ['location', 'daily', 'daily_units', 'timezone'])
+  t.notOk('name' in body.location)
+  for (const name of dailyFields) t.equal(body.daily[name].length, 3, name)
+  const whole = (await gateway.get('/forecast/upazila/302672')).body
+  for (const name of dailyFields) {
+    t.equal(whole.daily[name].length, 7)
+    t.strictSame(body.daily[name], whole.daily[name].slice(0, 3))
+  }
+})
+
+t.test('weather and forecast of a place agree, and so does a point in the same cell', async t => {
+  const place = (await gateway.get('/weather/district/3026')).body
+  const { latitude, longitude } = place.location
+  t.strictSame((await gateway.get('/forecast/district/3026')).body.daily, place.daily)
+  const point = (await gateway.get(`/weather/coords/${latitude}/${longitude}`)).body
+  t.strictSame(point.current, place.current)
+  t.strictSame(point.hourly, place.hourly)
+})
+
+t.test('at every instant the answer is what the provider itself would say then', async t => {
+  t.teardown(() => clock.set(noon))
+  const { calls } = await provider.state()
+  const variables = Object.keys(currentFields).slice(2).join(',')
+  // Quarter-hours, hours and a midnight on the way, all from the one timeline of the first question.
+  await gateway.get('/weather/coords/22.3/91.8')
+  const fetched = clock.now()
+  for (const minutes of [0, 5, 15, 30, 54, 59]) {
+    clock.set(fetched + minutes * 60_000)
+    await provider.steer({ now: new Date(clock.now()).toISOString() })
+    const { body, headers } = await gateway.get('/weather/coords/22.3/91.8')
+    t.match(headers['cache-status'], /^abohawa; hit/)
+    const direct = await askAt(
+      `${provider.url}/v1/forecast?latitude=22.3&longitude=91.8&timezone=Asia%2FDhaka&current=${variables}` +
+        `&hourly=${hourlyFields.slice(1).join(',')}&daily=${dailyFields.slice(1).join(',')}&forecast_days=9`,
+    )
+    t.strictSame(body.current, direct.body.current, `current after ${minutes} min`)
+    const from = direct.body.hourly.time.indexOf(body.hourly.time[0])
+    for (const name of hourlyFields)
+      t.strictSame(body.hourly[name], direct.body.hourly[name].slice(from, from + 48), `hourly ${name}`)
+    for (const name of dailyFields)
+      t.strictSame(body.daily[name], direct.body.daily[name].slice(0, 7), `daily ${name}`)
+  }
+  t.equal((await provider.state()).calls, calls + 1 + 6, 'one call by the gateway, six by this test')
+  await provider.steer({ now: noon })
+})
+
+t.test('what the provider does not have is null, and not 0 and not left out', async t => {
+  await provider.steer({ mood: 'gaps', times: 1 })
+  const { status, body } = await gateway.get('/weather/coords/25.1/88.2')
+  t.equal(status, 200)
+  t.strictSame(Object.keys(body.current), Object.keys(currentFields))
+  t.match(JSON.stringify(body), /null/)
+})

@@ -1,0 +1,72 @@
+// The product's commands as processes of their own, for tests in which the process is what matters. Every process is
+// ended with the test that started it.
+
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+const main = new URL('../../src/main.ts', import.meta.url).pathname
+
+/** The environment without settings of this machine, so that a test sees what it sets. */
+const cleanEnv = (more: Record<string, string> = {}): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith('ABOHAWA_') && name !== 'NODE_OPTIONS'),
+  ),
+  ...more,
+})
+
+export type Running = {
+  child: ChildProcess
+  /** Base addresses by listener: `api`, `ops`, `provider`. */
+  urls: Record<string, string>
+  /** All lines of standard output so far. */
+  lines: string[]
+  /** Resolves with the exit code, or null after a signal. */
+  exited: Promise<number | null>
+}
+
+/** Starts a long-running command and waits until the listeners named have told their addresses. */
+export const startCommand = async (
+  t: Teardown,
+  args: readonly string[],
+  listeners: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Running> => {
+  const child = spawn(process.execPath, [main, ...args], {
+    env: cleanEnv(env),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const exited = once(child, 'exit').then(([code]) => code as number | null)
+  t.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGKILL')
+    await exited
+  })
+  const urls: Record<string, string> = {}
+  const lines: string[] = []
+  let errors = ''
+  child.stderr.setEncoding('utf8').on('data', text => {
+    errors += text
+  })
+  await new Promise<void>((resolve, reject) => {
+    createInterface({ input: child.stdout }).on('line', line => {
+      lines.push(line)
+      const told = line.startsWith('{') ? JSON.parse(line) : {}
+      if (told.msg === 'listening') urls[told.listener] = told.url
+      if (listeners.every(listener => urls[listener])) resolve()
+    })
+    void exited.then(code => reject(new Error(`${args.join(' ')} ended with ${code}: ${errors}`)))
+  })
+  return { child, urls, lines, exited }
+}
+
+export type Ended = { code: number; stdout: string; stderr: string }
+
+/** Runs a command to its end. */
+export const runCommand = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
+  new Promise(resolve => {
+    execFile(process.execPath, [main, ...args], { env: cleanEnv(env) }, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr })
+    })
+  })

@@ -1,0 +1,58 @@
+// A real provider process for a test, and the handle that steers it: its clock, its moods, what it was asked.
+
+import { noon } from './manual-clock.ts'
+import { startCommand } from './process.ts'
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+export type ProviderState = {
+  calls: number
+  points: number
+  weight: number
+  refused: number
+  inFlight: number
+  maxInFlight: number
+  requests: { method: string; latitudes: number; query: Record<string, string>; status: number }[]
+}
+
+export type Steering = {
+  mood?: string
+  times?: number
+  latencyMs?: number
+  now?: string | null
+  hold?: boolean
+  reset?: boolean
+}
+
+export type ProviderProcess = {
+  url: string
+  state(): Promise<ProviderState>
+  steer(steering: Steering): Promise<ProviderState>
+}
+
+/**
+ * Its weather never changes with a model run unless asked, so that equal instants mean equal weather. Its clock stands
+ * still at `now`, where manual clocks begin too; with null it is the machine's.
+ */
+export const startProvider = async (
+  t: Teardown,
+  args: readonly string[] = ['--runs', 'none'],
+  now: string | null = noon,
+): Promise<ProviderProcess> => {
+  const { urls } = await startCommand(t, ['provider', '--port', '0', '--json', ...args], ['provider'])
+  const url = urls.provider ?? ''
+  const control = async (init?: RequestInit) => {
+    const response = await fetch(`${url}/control`, init)
+    const body = (await response.json()) as ProviderState & { error?: string }
+    if (!response.ok) throw new Error(`control: ${JSON.stringify(body)}`)
+    return body
+  }
+  const steer = (steering: Steering) =>
+    control({
+      method: 'POST',
+      body: JSON.stringify(steering),
+      headers: { 'content-type': 'application/json' },
+    })
+  await steer({ now })
+  return { url, state: () => control(), steer }
+}

@@ -1,0 +1,116 @@
+// A running gateway for a test: real listeners on free ports, an embedded store in the test's folder unless told
+// otherwise, a clock that the test moves, a key of each tier, and a way to ask.
+
+import { join } from 'node:path'
+import { pino } from 'pino'
+import type { Test } from 'tap'
+import { request } from 'undici'
+import { createCalendar } from '../../src/calendar.ts'
+import type { Clock } from '../../src/clock.ts'
+import { type Config, loadConfig } from '../../src/config/load.ts'
+import { type Gateway, openStore, startGateway as start } from '../../src/gateway.ts'
+import { createAdministration } from '../../src/metering/administration.ts'
+import { manualClock } from './manual-clock.ts'
+
+export type Answer = {
+  status: number
+  headers: Record<string, string>
+  text: string
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+  body: any
+}
+
+export type Ask = { key?: string | null; method?: string; headers?: Record<string, string> }
+
+export type TestGateway = Gateway & {
+  config: Config
+  keys: Record<string, string>
+  keyIds: Record<string, string>
+  administration: ReturnType<typeof createAdministration>
+  logged: Record<string, unknown>[]
+  /** Asks the API below its prefix, with an enterprise key unless told otherwise. */
+  get(path: string, ask?: Ask): Promise<Answer>
+}
+
+export type GatewaySetting = { providerUrl: string; clock?: Clock; env?: Record<string, string> }
+
+export const startGateway = async (
+  t: Test,
+  { providerUrl, clock = manualClock(), env = {} }: GatewaySetting,
+): Promise<TestGateway> => {
+  const config = loadConfig({
+    files: [],
+    env: {
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_SERVER__DRAIN_FOR: '0s',
+      ABOHAWA_OPS__PORT: '0',
+      ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+      ABOHAWA_PROVIDER__BASE_URL: providerUrl,
+      ABOHAWA_PROVIDER__RETRY_DELAY: '1ms',
+      ABOHAWA_PROVIDER__TIMEOUT: '5s',
+      ABOHAWA_PROVIDER__BODY_TIMEOUT: '5s',
+      ...env,
+    },
+  })
+  const logged: Record<string, unknown>[] = []
+  const log = pino({ level: 'info', base: null }, { write: (line: string) => logged.push(JSON.parse(line)) })
+  const gateway = await start(config, { clock, log })
+
+  const store = await openStore(config, clock, log)
+  let closed: Promise<void> | undefined
+  const close = () => {
+    closed ??= gateway.close()
+    return closed
+  }
+  t.teardown(async () => {
+    await close()
+    await store.close()
+  })
+  const administration = createAdministration({
+    store,
+    tiers: config.quota.tiers,
+    calendar: createCalendar(config.quota.timeZone),
+    clock,
+  })
+  const keys: Record<string, string> = {}
+  const keyIds: Record<string, string> = {}
+  for (const tier of Object.keys(config.quota.tiers)) {
+    const issued = await administration.createKey('Test', tier)
+    keys[tier] = issued.key
+    keyIds[tier] = issued.id
+  }
+
+  return {
+    ...gateway,
+    close,
+    config,
+    keys,
+    keyIds,
+    administration,
+    logged,
+    get: (path, ask = {}) => askAt(`${gateway.apiUrl}/api/v1${path}`, { key: keys.enterprise ?? '', ...ask }),
+  }
+}
+
+/** Asks an address as it is, with a real connection. */
+export const askAt = async (
+  url: string,
+  { key, method = 'GET', headers = {} }: Ask = {},
+): Promise<Answer> => {
+  const {
+    statusCode,
+    headers: received,
+    body,
+  } = await request(url, {
+    method: method as 'GET',
+    headers: { ...(key ? { 'x-api-key': key } : {}), ...headers },
+  })
+  const text = await body.text()
+  const isJson = String(received['content-type']).startsWith('application/json')
+  return {
+    status: statusCode,
+    headers: Object.fromEntries(Object.entries(received).map(([name, value]) => [name, String(value)])),
+    text,
+    body: isJson && text !== '' && !received['content-encoding'] ? JSON.parse(text) : undefined,
+  }
+}

@@ -1,0 +1,93 @@
+import t from 'tap'
+import { createCalendar } from '../../src/calendar.ts'
+import { bytesOf, currentAt, daysFrom, hoursFrom } from '../../src/weather/timeline.ts'
+import { decodeTimeline, encodeTimeline } from '../../src/weather/timeline-bytes.ts'
+import { sampleTimeline } from './sample-timeline.ts'
+
+const calendar = createCalendar('Asia/Dhaka')
+const timeline = sampleTimeline()
+const at = (iso: string) => Date.parse(iso)
+
+t.test('current is the running quarter-hour, from its first to its last millisecond', t => {
+  t.match(currentAt(timeline, at('2026-11-21T06:00:00Z'), calendar), {
+    time: '2026-11-21T12:00',
+    interval: 900,
+    temperature_2m: 100,
+  })
+  t.match(currentAt(timeline, at('2026-11-21T06:14:59.999Z'), calendar), { time: '2026-11-21T12:00' })
+  t.match(currentAt(timeline, at('2026-11-21T06:15:00Z'), calendar), {
+    time: '2026-11-21T12:15',
+    temperature_2m: 100.01,
+  })
+  t.match(currentAt(timeline, at('2026-11-21T18:00:00Z'), calendar), {
+    time: '2026-11-22T00:00',
+    temperature_2m: 100.48,
+  })
+  t.end()
+})
+
+t.test('hours begin with the running local hour and cross midnight', t => {
+  const hours = hoursFrom(timeline, at('2026-11-21T17:59:59Z'), calendar, 3)
+  t.strictSame(hours?.time, ['2026-11-21T23:00', '2026-11-22T00:00', '2026-11-22T01:00'])
+  t.strictSame(hours?.temperature_2m, [200.23, 200.24, 200.25])
+  t.strictSame(hours?.is_day, [210.23, 210.24, 210.25])
+  t.end()
+})
+
+t.test('days begin with the local day of the question, also when the timeline began a day earlier', t => {
+  t.strictSame(daysFrom(timeline, at('2026-11-21T17:59:59Z'), calendar, 2)?.time, [
+    '2026-11-21',
+    '2026-11-22',
+  ])
+  const later = daysFrom(timeline, at('2026-11-21T18:00:00Z'), calendar, 7)
+  t.equal(later?.time[0], '2026-11-22')
+  t.equal(later?.time.length, 7)
+  t.equal(later?.weather_code[0], 300.01)
+  t.end()
+})
+
+t.test('what lies outside of the timeline is undefined, never a shorter or another slice', t => {
+  t.equal(currentAt(timeline, at('2026-11-21T05:59:59Z'), calendar), undefined)
+  t.ok(currentAt(timeline, at('2026-11-21T20:59:59Z'), calendar))
+  t.equal(currentAt(timeline, at('2026-11-21T21:00:00Z'), calendar), undefined)
+  t.ok(daysFrom(timeline, at('2026-11-23T12:00Z'), calendar, 7))
+  t.equal(daysFrom(timeline, at('2026-11-23T18:00Z'), calendar, 7), undefined)
+  t.equal(hoursFrom(timeline, at('2026-11-28T18:00Z'), calendar, 48), undefined)
+  t.equal(hoursFrom(timeline, at('2026-11-20T17:59Z'), calendar, 1), undefined)
+  t.end()
+})
+
+t.test('a missing value is null, and decimals come back as the provider wrote them', t => {
+  const column = timeline.quarterHours.columns[0] as Float32Array
+  const written = [24.6, 1013.2, 0.05, -12.34, 0, -0]
+  for (const value of written) {
+    column[1] = value
+    const current = currentAt(timeline, at('2026-11-21T06:15Z'), calendar)
+    t.equal(JSON.stringify(current?.temperature_2m), JSON.stringify(value))
+  }
+  column[1] = Number.NaN
+  t.equal(currentAt(timeline, at('2026-11-21T06:15Z'), calendar)?.temperature_2m, null)
+  column[1] = 100.01
+  t.end()
+})
+
+t.test('the bytes of a timeline give the same timeline, in less room', t => {
+  const bytes = encodeTimeline(timeline)
+  t.strictSame(decodeTimeline(bytes), timeline)
+  t.ok(bytes.length < bytesOf(timeline), `${bytes.length} of ${bytesOf(timeline)} bytes`)
+  t.end()
+})
+
+t.test('bytes of another version, damaged or cut off count as absent', t => {
+  const bytes = encodeTimeline(timeline)
+  const otherVersion = Buffer.from(bytes)
+  otherVersion[0] = 99
+  t.equal(decodeTimeline(otherVersion), undefined)
+  for (const length of [0, 1, 20, 45, bytes.length - 1])
+    t.equal(decodeTimeline(bytes.subarray(0, length)), undefined)
+  const damaged = Buffer.from(bytes)
+  damaged[bytes.length - 100] = (damaged[bytes.length - 100] ?? 0) ^ 0xff
+  t.equal(decodeTimeline(damaged), undefined)
+  t.equal(decodeTimeline(Buffer.from('{"not":"ours"}'.repeat(20))), undefined)
+  t.end()
+})
