@@ -23,9 +23,7 @@ import { buildOps } from './ops/ops.ts'
 import { createReadiness } from './ops/readiness.ts'
 import { createProvider } from './provider/client.ts'
 import { horizonFor, pathFor } from './provider/query.ts'
-import { openEmbeddedStore } from './stores/embedded.ts'
-import { openRedisStore } from './stores/redis.ts'
-import type { Store } from './stores/store.ts'
+import { openStore } from './stores/open-store.ts'
 import { type Cell, createGrid } from './weather/cell.ts'
 import { bytesOf, type Timeline } from './weather/timeline.ts'
 import { decodeTimeline, encodeTimeline } from './weather/timeline-bytes.ts'
@@ -38,17 +36,6 @@ export type Gateway = {
   reloadCatalogue(): Promise<void>
   /** Turns readiness red, waits for traffic to go elsewhere, finishes what is in flight, lets go of everything. */
   close(): Promise<void>
-}
-
-/** The store that the configuration names. @throws InputError when it can't be opened */
-export const openStore = ({ redis, store }: Config, clock: Clock, log: Log): Promise<Store> | Store => {
-  const { url } = redis
-  return url === null
-    ? openEmbeddedStore(store.path, clock)
-    : openRedisStore(
-        { ...redis, url },
-        { redisFailed: error => log.warn({ reason: messageOf(error) }, 'redis failed') },
-      )
 }
 
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
@@ -78,7 +65,9 @@ const start = async (
 ): Promise<Gateway> => {
   const metrics = createMetrics()
   const calendar = createCalendar(config.quota.timeZone)
-  const store = await openStore(config, clock, log)
+  const store = await openStore(config, clock, {
+    redisFailed: error => log.warn({ reason: messageOf(error) }, 'redis failed'),
+  })
   opened.push(() => store.close())
 
   const { bounds } = config.catalogue
@@ -207,7 +196,10 @@ const start = async (
     close: async () => {
       readiness.phase = 'draining'
       await pause(config.server.drainForMs)
+      // Requests in flight end by themselves; a connection that never sends one must not keep the process.
+      const patience = setTimeout(() => api.server.closeAllConnections(), config.server.requestTimeoutMs)
       await api.close()
+      clearTimeout(patience)
       await closeAll()
     },
   }

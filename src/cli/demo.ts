@@ -6,10 +6,7 @@ import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
-import { startGateway } from '../gateway.ts'
 import type { IssuedKey } from '../metering/administration.ts'
-import { openLog } from '../ops/log.ts'
-import { startSimulator } from '../simulator/simulator.ts'
 import { interruption } from './interruption.ts'
 import { administerWith } from './keys.ts'
 import { type AddCommand, Misuse, tableOf } from './terminal.ts'
@@ -26,6 +23,9 @@ export const addDemoCommand = (program: Command, add: AddCommand): void =>
     run: async (terminal, { upstream }) => {
       if (upstream !== undefined && !URL.canParse(upstream))
         throw new Misuse(`--upstream is ${upstream}; allowed: a URL such as https://api.open-meteo.com`)
+      const { startGateway } = await import('../gateway.ts')
+      const { openLog } = await import('../ops/log.ts')
+      const { startSimulator } = await import('../simulator/simulator.ts')
       const stopped = interruption()
       const folder = await mkdtemp(join(tmpdir(), 'abohawa-demo-'))
       const simulator = upstream === undefined ? await startSimulator({ clock: terminal.clock }) : undefined

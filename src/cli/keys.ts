@@ -4,9 +4,8 @@ import type { Command } from 'commander'
 import { createCalendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/load.ts'
-import { openStore } from '../gateway.ts'
 import { type Administration, createAdministration, type ListedKey } from '../metering/administration.ts'
-import { openLog } from '../ops/log.ts'
+import { openStore } from '../stores/open-store.ts'
 import { type AddCommand, Misuse, type Terminal, tableOf } from './terminal.ts'
 
 export const addKeyCommands = (program: Command, add: AddCommand): void => {
@@ -103,7 +102,7 @@ export const administerWith = async (
   act: (administration: Administration) => Promise<void>,
 ): Promise<void> => {
   // The outcome of the command tells what a connection's log lines would.
-  const store = await openStore(config, clock, openLog('silent').log)
+  const store = await openStore(config, clock, { redisFailed: () => {} })
   try {
     const { timeZone, tiers } = config.quota
     await act(createAdministration({ store, tiers, calendar: createCalendar(timeZone), clock }))

@@ -3,7 +3,6 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { parseDuration } from '../config/units.ts'
 import { messageOf } from '../errors.ts'
-import { startSimulator } from '../simulator/simulator.ts'
 import { interruption } from './interruption.ts'
 import { type AddCommand, Misuse } from './terminal.ts'
 
@@ -38,6 +37,7 @@ export const addProviderCommand = (program: Command, add: AddCommand): void =>
       if (limits !== 'free' && limits !== 'none')
         throw new Misuse(`--limits is ${limits}; allowed: free, none`)
       if (runs !== 'ecmwf' && runs !== 'none') throw new Misuse(`--runs is ${runs}; allowed: ecmwf, none`)
+      const { startSimulator } = await import('../simulator/simulator.ts')
       const stopped = interruption()
       const provider = await startSimulator({
         host,

@@ -2,8 +2,6 @@
 
 import type { Command } from 'commander'
 import { messageOf } from '../errors.ts'
-import { startGateway } from '../gateway.ts'
-import { openLog } from '../ops/log.ts'
 import { interruption } from './interruption.ts'
 import type { AddCommand } from './terminal.ts'
 
@@ -13,6 +11,9 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
     example: 'serve --config config/production.yaml',
     run: async ({ config: read, clock }) => {
       const config = read()
+      // Loaded here, so that the other commands start without the whole gateway.
+      const { openLog } = await import('../ops/log.ts')
+      const { startGateway } = await import('../gateway.ts')
       const { log, flush } = openLog(config.log.level)
       try {
         const stopped = interruption()

@@ -100,7 +100,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance 
         url: request.raw.url ?? '',
         endpoint: request.routeOptions?.config?.endpoint ?? 'other',
         status: reply.raw.statusCode,
-        ms: performance.now() - started,
+        ms: Math.round((performance.now() - started) * 1000) / 1000,
         keyId: request.client?.keyId,
         cache: request.provenance ? `${request.provenance.outcome}-${request.provenance.source}` : undefined,
       }),

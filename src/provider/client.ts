@@ -1,6 +1,7 @@
-// Timelines from the provider, one cell asked for at a time, as few requests as possible: cells that miss together
-// travel together in one list request, as many requests at once as the provider runs for us. Keeps nothing.
+// Timelines from the provider, one cell asked for at a time, in as few requests as possible: cells that miss together
+// travel together in one list request, with as many requests out as the provider runs for us. Keeps nothing.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DelegateBackoff, handleWhen, retry } from 'cockatiel'
 import pLimit from 'p-limit'
 import type { Calendar } from '../calendar.ts'
@@ -39,7 +40,7 @@ export const createProvider = (
   const exchange = createExchange(options, clock)
   const limit = pLimit(options.maxConcurrent)
   const again = retryPolicy(options)
-  let waiting: Waiting[] = []
+  const waiting: Waiting[] = []
 
   const ask = async (cells: readonly Cell[]): Promise<Timeline[]> => {
     const started = performance.now()
@@ -63,31 +64,32 @@ export const createProvider = (
   // A batch is refused as a whole; halving it finds the point that spoils it, so that one bad point costs nobody else.
   const serve = async (batch: readonly Waiting[]): Promise<void> => {
     try {
-      const timelines = await limit(() => again.execute(() => ask(batch.map(({ cell }) => cell))))
+      const timelines = await again.execute(() => ask(batch.map(({ cell }) => cell)))
       batch.forEach(({ resolve }, i) => {
         resolve(timelines[i] as Timeline)
       })
     } catch (error) {
       if (batch.length > 1 && error instanceof ProviderError && splittable.has(error.code)) {
         const half = Math.ceil(batch.length / 2)
-        await Promise.all([serve(batch.slice(0, half)), serve(batch.slice(half))])
+        await serve(batch.slice(0, half))
+        await serve(batch.slice(half))
       } else for (const { reject } of batch) reject(error)
     }
   }
 
-  const send = (): void => {
-    const all = waiting
-    waiting = []
-    for (let i = 0; i < all.length; i += options.maxPointsPerRequest)
-      void serve(all.slice(i, i + options.maxPointsPerRequest))
+  // Runs when the provider has room for one more request of ours, and takes along all who wait by then: those of the
+  // same turn of the event loop, and those who came while earlier requests were out.
+  const sendWaiting = async (): Promise<void> => {
+    await nextTurn()
+    const batch = waiting.splice(0, options.maxPointsPerRequest)
+    if (batch.length > 0) await serve(batch)
   }
 
   return {
     load: cell => {
-      // The batch leaves once the event loop has handed over everything that arrived in the same turn.
-      if (waiting.length === 0) setImmediate(send)
       const entry = { ...Promise.withResolvers<Timeline>(), cell }
       waiting.push(entry)
+      void limit(sendWaiting)
       return entry.promise
     },
     close: () => exchange.close(),

@@ -130,12 +130,13 @@ t.test('a faulty catalogue never replaces a good one, and readiness tells of it'
 })
 
 t.test('SIGHUP reads the catalogue again while requests go on', async t => {
-  const path = join(t.testdir(), 'locations.json')
+  const folder = t.testdir()
+  const path = join(folder, 'locations.json')
   copyFileSync(catalogueFile, path)
   const env = {
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_OPS__PORT: '0',
-    ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+    ABOHAWA_STORE__PATH: join(folder, 'store.db'),
     ABOHAWA_CATALOGUE__PATH: path,
     ABOHAWA_CATALOGUE__POLL_EVERY: '1h',
     ABOHAWA_PROVIDER__BASE_URL: provider.url,

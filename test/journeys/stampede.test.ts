@@ -1,37 +1,39 @@
 // Many callers, one cell, nothing cached: the provider is asked once and everybody gets the right answer.
 
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { createGrid } from '../../src/weather/cell.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { askAt, startGateway } from '../support/start-gateway.ts'
 
+const catalogueFile = join(import.meta.dirname, '..', '..', 'locations.json')
 const provider = await startProvider(t)
 
-// Places whose centres share the cell 23.8,90.4.
-const callersOfOneCell = async (
-  get: (
-    path: string,
-  ) => Promise<{ body: { results: { id: string; latitude: number; longitude: number }[] } }>,
-) => {
-  const ids: string[] = []
-  for (let offset = 0; offset < 4500; offset += 100) {
-    const { body } = await get(`/locations?type=union&limit=100&offset=${offset}`)
-    for (const { id, latitude, longitude } of body.results)
-      if (Math.abs(latitude - 23.8) < 0.049 && Math.abs(longitude - 90.4) < 0.049) ids.push(`union/${id}`)
-  }
-  return [...ids, 'coords/23.81/90.41', 'coords/23.79/90.38', 'coords/23.8/90.4']
+// The paths of all places in the cell that has the most of them, and of a point in it.
+const callersOfOneCell = (): string[] => {
+  const grid = createGrid(0.1)
+  const { locations } = JSON.parse(readFileSync(catalogueFile, 'utf8')) as { locations: Place[] }
+  const cells = Map.groupBy(locations, ({ latitude, longitude }) => grid.cellOf(latitude, longitude).id)
+  const [id, places] = [...cells].sort(([, a], [, b]) => b.length - a.length)[0] ?? ['', []]
+  return [...places.map(place => `${place.type}/${place.id}`), `coords/${id.replace(',', '/')}`]
 }
+type Place = { type: string; id: string; latitude: number; longitude: number }
 
 t.test(
   '200 simultaneous cold requests for places in one cell are one provider call and 200 right answers',
   async t => {
     const gateway = await startGateway(t, { providerUrl: provider.url })
-    const callers = await callersOfOneCell(gateway.get)
-    t.ok(callers.length > 3, `${callers.length} different paths`)
+    const callers = callersOfOneCell()
+    t.ok(callers.length > 8, `${callers.length} different paths`)
     const { calls } = await provider.steer({ hold: true })
     const asked = Array.from({ length: 200 }, (_, i) =>
       gateway.get(`/weather/${callers[i % callers.length]}?lang=en`),
     )
-    while ((await provider.state()).inFlight === 0);
+    // Each is counted before it reads, so once all are counted all of them wait for the one load.
+    const counted = async () =>
+      (await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)).days[0]?.used
+    while ((await provider.state()).inFlight === 0 || (await counted()) !== 200);
     await provider.steer({ hold: false })
     const answers = await Promise.all(asked)
     t.equal((await provider.state()).calls - calls, 1)

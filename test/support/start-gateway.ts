@@ -1,6 +1,8 @@
 // A running gateway for a test: real listeners on free ports, an embedded store in the test's folder unless told
 // otherwise, a clock that the test moves, a key of each tier, and a way to ask.
 
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
 import type { Test } from 'tap'
@@ -8,8 +10,9 @@ import { request } from 'undici'
 import { createCalendar } from '../../src/calendar.ts'
 import type { Clock } from '../../src/clock.ts'
 import { type Config, loadConfig } from '../../src/config/load.ts'
-import { type Gateway, openStore, startGateway as start } from '../../src/gateway.ts'
+import { type Gateway, startGateway as start } from '../../src/gateway.ts'
 import { createAdministration } from '../../src/metering/administration.ts'
+import { openStore } from '../../src/stores/open-store.ts'
 import { manualClock } from './manual-clock.ts'
 
 export type Answer = {
@@ -38,13 +41,15 @@ export const startGateway = async (
   t: Test,
   { providerUrl, clock = manualClock(), env = {} }: GatewaySetting,
 ): Promise<TestGateway> => {
+  // Not the test's own folder, which the test may fill with files of its own.
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-test-'))
   const config = loadConfig({
     files: [],
     env: {
       ABOHAWA_SERVER__PORT: '0',
       ABOHAWA_SERVER__DRAIN_FOR: '0s',
       ABOHAWA_OPS__PORT: '0',
-      ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+      ABOHAWA_STORE__PATH: join(folder, 'store.db'),
       ABOHAWA_PROVIDER__BASE_URL: providerUrl,
       ABOHAWA_PROVIDER__RETRY_DELAY: '1ms',
       ABOHAWA_PROVIDER__TIMEOUT: '5s',
@@ -56,7 +61,7 @@ export const startGateway = async (
   const log = pino({ level: 'info', base: null }, { write: (line: string) => logged.push(JSON.parse(line)) })
   const gateway = await start(config, { clock, log })
 
-  const store = await openStore(config, clock, log)
+  const store = await openStore(config, clock, { redisFailed: () => {} })
   let closed: Promise<void> | undefined
   const close = () => {
     closed ??= gateway.close()
@@ -65,6 +70,7 @@ export const startGateway = async (
   t.teardown(async () => {
     await close()
     await store.close()
+    await rm(folder, { recursive: true })
   })
   const administration = createAdministration({
     store,

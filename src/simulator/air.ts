@@ -1,0 +1,94 @@
+// The air at an instant, whatever fell before it: cloud, temperature, humidity, pressure. Height comes in here: the
+// provider corrects the temperature of a point only where the point lies far above or below its model cell.
+
+import type { Season } from './climate.ts'
+import type { Place } from './place.ts'
+import { solarHour } from './sun.ts'
+import { seaInfluence } from './terrain.ts'
+import type { Texture } from './texture.ts'
+
+/** °C, %, hPa; cloud in whole per cent. */
+export type AirState = {
+  temperature: number
+  humidity: number
+  apparent: number
+  cloud: number
+  seaPressure: number
+  surfacePressure: number
+}
+
+/** Where the weather is asked for: the middle of a model cell, its mean height and the height to answer for, in m. */
+export type Site = { readonly cell: Place; readonly cellHeight: number; readonly height: number }
+
+export type Air = {
+  /** @param surplus lift beyond what rain needs; above 0 it rains. @param wind km/h */
+  at(instant: number, season: Season, surplus: number, wind: number): AirState
+}
+
+const heightTolerance = 100
+
+export const createAir = (texture: Texture, { cell, cellHeight, height }: Site): Air => {
+  const spell = texture.truth('warm spell', 3, 60)
+  const patch = texture.truth('warm patch', 0.7, 8)
+  const moisture = texture.truth('moisture', 2.5, 36)
+  const highCloud = texture.truth('high cloud', 2, 16)
+  const lowCloud = texture.truth('low cloud', 0.5, 4)
+  const pressure = texture.truth('pressure', 5, 80)
+  const errorOfWarmth = texture.error('warmth error', 2.5, 20)
+  const errorOfCloud = texture.error('cloud error', 1.5, 12)
+  const sea = seaInfluence(cell)
+  const airHeight = Math.abs(height - cellHeight) > heightTolerance ? height : cellHeight
+
+  // Further north the winters are colder and the summers about as hot; the sea evens out the seasons.
+  const shiftOf = ({ temperature }: Season): number => {
+    const north = Math.abs(cell.latitude) - 23.8
+    return -north * (0.1 + 0.05 * (29 - temperature)) + sea * 0.28 * (27 - temperature)
+  }
+
+  const cloudAt = (instant: number, season: Season, surplus: number): number => {
+    const chance = 0.4 * highCloud(instant) + 0.2 * lowCloud(instant) + 0.35 * errorOfCloud(instant)
+    const share = season.cloud + chance + 0.5 * Math.max(-0.25, surplus)
+    return Math.round(100 * Math.min(1, Math.max(surplus > 0 ? 0.6 : 0, share)))
+  }
+
+  const temperatureAt = (instant: number, season: Season, cloud: number, surplus: number): number => {
+    const turn = ((solarHour(instant, cell.longitude) - 14.5) * Math.PI) / 12
+    // Steeper after sunrise than after sunset: highest at 14:30, lowest shortly before six.
+    const course = Math.cos(turn - 0.52 * (1 - Math.cos(turn)))
+    const swing = season.swing * (1 - 0.4 * sea) * (1.1 - 0.0025 * cloud)
+    const cooling = Math.min(3.2, Math.max(0, surplus) * 9)
+    const anomaly = 3.2 * spell(instant) + 0.9 * patch(instant) + 2.6 * errorOfWarmth(instant)
+    return season.temperature + shiftOf(season) + swing * course + anomaly - cooling - 0.0065 * airHeight
+  }
+
+  const dewPointAt = (instant: number, season: Season, temperature: number, surplus: number): number => {
+    const anomaly = 2 * moisture(instant) + 1.2 * spell(instant) - 0.005 * airHeight
+    const dewPoint = season.dewPoint + 0.7 * shiftOf(season) + 1.5 * sea + anomaly
+    return Math.min(temperature, surplus > 0 ? Math.max(dewPoint, temperature - 2.5) : dewPoint)
+  }
+
+  return {
+    at: (instant, season, surplus, wind) => {
+      const cloud = cloudAt(instant, season, surplus)
+      const temperature = temperatureAt(instant, season, cloud, surplus)
+      const vapour = Math.max(
+        0.08 * saturation(temperature),
+        saturation(dewPointAt(instant, season, temperature, surplus)),
+      )
+      const tide = 1.3 * Math.cos(((solarHour(instant, cell.longitude) - 10) * Math.PI) / 6)
+      const seaPressure = season.pressure + 3.5 * pressure(instant) + tide - 3 * Math.max(0, surplus)
+      const lapse = 0.0065 * height
+      return {
+        temperature,
+        humidity: (100 * vapour) / saturation(temperature),
+        apparent: temperature + 0.33 * vapour - (0.7 * wind) / 3.6 - 4,
+        cloud,
+        seaPressure,
+        surfacePressure: seaPressure * (1 - lapse / (temperature + 273.15 + lapse)) ** 5.257,
+      }
+    },
+  }
+}
+
+// Pressure of the water vapour in saturated air, hPa.
+const saturation = (celsius: number): number => 6.112 * Math.exp((17.62 * celsius) / (243.12 + celsius))

@@ -1,0 +1,124 @@
+// One call to /v1/forecast from arrival to answer: key, limits, mood, parameters, weather, delivery. The instant and
+// the mood are those of the moment its turn comes; latency and a closed gate only delay the sending.
+
+import type { IncomingMessage } from 'node:http'
+import { type Answer, deliver, type Exchange, goneFor, waitFor } from './delivery.ts'
+import { writeDocument } from './document.ts'
+import { forecast } from './forecast.ts'
+import { type ForecastRequest, readForecastRequest } from './forecast-request.ts'
+import type { Limits } from './limits.ts'
+import { type Delivery, limitMoods, type Mood, moodOf } from './moods.ts'
+import { Parameters } from './parameters.ts'
+import { errorBody, Refusal } from './refusal.ts'
+import { readBody } from './request-body.ts'
+import type { Moment } from './sections.ts'
+import type { CallRecord, Steering } from './steering.ts'
+
+export type ForecastParts = {
+  readonly steering: Steering
+  readonly limits: Limits
+  readonly apiKey: string | undefined
+  /** What decides the weather right now. */
+  moment(): Moment
+}
+
+type Outcome = { readonly answer: Answer; readonly weight: number; readonly delivery: Delivery }
+
+/** Answers one call. Never throws: what goes wrong is an answer too. */
+export const answerForecast = async (parts: ForecastParts, exchange: Exchange): Promise<void> => {
+  const { steering, limits, apiKey } = parts
+  const { request } = exchange
+  const call = steering.arrive(request.method ?? '')
+  exchange.response.once('close', () => steering.leave())
+  const address = request.socket.remoteAddress ?? ''
+  // Refusals of the host itself come at once, whatever the mood and the latency.
+  const refuse = async (answer: Answer, weight: number): Promise<void> => {
+    limits.add(address, weight)
+    steering.answered(call, answer.status, weight)
+    await deliver(exchange, answer, 'whole')
+  }
+  try {
+    const given = await readParameters(request)
+    steering.describe(call, given.list('latitude')?.length ?? 0, withoutKey(given))
+    const refusal = checkKey(apiKey, request, given) ?? limits.check(address)
+    if (refusal) return await refuse(refusal, 0)
+    const full = await limits.inTurn(address, () => serve(parts, exchange, given, call, address))
+    if (full) await refuse(full, 0)
+  } catch (error) {
+    await refuse(failureOf(error), 1)
+  }
+}
+
+const serve = async (
+  { steering, limits, moment }: ForecastParts,
+  exchange: Exchange,
+  given: Parameters,
+  call: CallRecord,
+  address: string,
+): Promise<void> => {
+  const { answer, weight, delivery } = await outcomeOf(given, moodOf(steering.takeMood()), limits, moment())
+  await waitFor(steering.latencyMs, exchange.gone)
+  await Promise.race([steering.opened, goneFor(exchange.gone)])
+  limits.add(address, weight)
+  const silent = delivery === 'reset' || delivery === 'hang'
+  steering.answered(call, silent ? null : answer.status, weight)
+  await deliver(exchange, answer, delivery)
+  // A call whose body is still being sent keeps its place in the queue.
+  if (!exchange.response.writableFinished) await goneFor(exchange.gone)
+}
+
+const outcomeOf = async (given: Parameters, mood: Mood, limits: Limits, moment: Moment): Promise<Outcome> => {
+  const delivery = mood.delivery ?? 'whole'
+  try {
+    const request = mood.answer ? undefined : readForecastRequest(given)
+    const answer = mood.answer ?? (request ? limits.checkWeight(request.weight) : emptyAnswer)
+    if (answer || !request) return { answer: answer ?? emptyAnswer, weight: failureWeight(answer), delivery }
+    return { answer: await weatherAnswer(request, mood, moment), weight: request.weight, delivery }
+  } catch (error) {
+    return { answer: failureOf(error), weight: 1, delivery }
+  }
+}
+
+const weatherAnswer = async (asked: ForecastRequest, mood: Mood, moment: Moment): Promise<Answer> => {
+  const request = mood.request?.(asked) ?? asked
+  const document = await forecast(request, moment)
+  const text = writeDocument(mood.document?.(document) ?? document)
+  return { status: 200, type: 'json', body: mood.text?.(text) ?? text }
+}
+
+// A call without coordinates: the real host sends its 200 before it notices.
+const emptyAnswer: Answer = { status: 200, type: 'json', body: '' }
+
+const failureWeight = (answer: Answer | undefined): number => (answer?.status === 429 ? 0 : 1)
+
+const failureOf = (error: unknown): Answer => {
+  const [status, reason] =
+    error instanceof Refusal ? [error.status, error.message] : [500, 'Something went wrong.']
+  return { status, type: 'json', body: errorBody(reason) }
+}
+
+const readParameters = async (request: IncomingMessage): Promise<Parameters> => {
+  if (request.method !== 'POST') return Parameters.fromForm(request.url?.split('?', 2)[1] ?? '')
+  const text = await readBody(request)
+  const type = request.headers['content-type'] ?? ''
+  if (/^application\/json\b/i.test(type)) return Parameters.fromJson(text)
+  if (/^application\/x-www-form-urlencoded\b/i.test(type)) return Parameters.fromForm(text)
+  throw new Refusal(415, 'Unsupported Media Type')
+}
+
+const checkKey = (
+  apiKey: string | undefined,
+  request: IncomingMessage,
+  given: Parameters,
+): Answer | undefined => {
+  if (apiKey === undefined) return undefined
+  const key = request.headers['x-api-key'] ?? given.text('apikey')
+  if (key === undefined) return limitMoods.keyMissing.answer
+  return key === apiKey ? undefined : limitMoods.keyUnknown.answer
+}
+
+// The list of calls is open to whoever reaches the port; a key is not for them.
+const withoutKey = (given: Parameters): Record<string, string> => {
+  const query = given.toObject()
+  return query.apikey === undefined ? query : { ...query, apikey: '***' }
+}

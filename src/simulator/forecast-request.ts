@@ -1,0 +1,75 @@
+// The parameters of a call → a checked forecast request, or the provider's refusal. Everything a call can get wrong
+// about its values is found on the way; limits and keys are not looked at.
+
+import { readChoice, readCount, readNames, refuseUnsimulated } from './parameter-values.ts'
+import type { Parameters } from './parameters.ts'
+import { type Point, readPoints } from './points.ts'
+import type { StepCounts, Stretch, TimeFormat } from './time-axis.ts'
+import { type UnitChoice, unitChoices } from './units.ts'
+import { dailyVariables, instantVariables } from './variables.ts'
+
+export type SectionName = 'current' | 'minutely_15' | 'hourly' | 'daily'
+
+export type ForecastRequest = Stretch & {
+  readonly points: readonly Point[]
+  readonly variables: Readonly<Record<SectionName, readonly string[]>>
+  readonly hours: StepCounts
+  readonly quarterHours: StepCounts
+  readonly timeformat: TimeFormat
+  readonly units: UnitChoice
+  /** What the call counts against the limits. */
+  readonly weight: number
+  /** Speaks of times with this offset, whatever the zone says. */
+  readonly offsetSeconds?: number
+}
+
+/** The request, or undefined when it names no coordinates at all. @throws Refusal */
+export const readForecastRequest = (given: Parameters): ForecastRequest | undefined => {
+  if (!given.list('latitude') && !given.list('longitude')) return undefined
+  refuseUnsimulated(given)
+  const points = readPoints(given)
+  const named = {
+    current: readNames(given, 'current', instantVariables),
+    minutely_15: readNames(given, 'minutely_15', instantVariables),
+    hourly: readNames(given, 'hourly', instantVariables),
+    daily: readNames(given, 'daily', dailyVariables),
+  }
+  const pastDays = readCount(given, 'past_days', 92) ?? 0
+  const forecastDays = readCount(given, 'forecast_days', 16) ?? 7
+  const variableCount = Object.values(named).reduce((sum, names) => sum + names.length, 0)
+  return {
+    points,
+    variables: {
+      current: [...new Set(named.current)],
+      minutely_15: [...new Set(named.minutely_15)],
+      hourly: [...new Set(named.hourly)],
+      daily: [...new Set(named.daily)],
+    },
+    pastDays,
+    forecastDays,
+    hours: {
+      past: readCount(given, 'past_hours', 92 * 24),
+      forecast: readCount(given, 'forecast_hours', 16 * 24),
+    },
+    quarterHours: {
+      past: readCount(given, 'past_minutely_15', 92 * 96),
+      forecast: readCount(given, 'forecast_minutely_15', 16 * 96),
+    },
+    timeformat: readChoice(given, 'timeformat', { iso8601: true, unixtime: true }),
+    units: readUnits(given),
+    weight: points.length * weightPerPoint(variableCount, pastDays + forecastDays),
+  }
+}
+
+const weightPerPoint = (variables: number, days: number): number =>
+  Math.max(1, (variables / 10) * Math.max(1, days / 14))
+
+const readUnits = (given: Parameters): UnitChoice => {
+  // The old spelling wins.
+  const speed = given.text('windspeed_unit') === undefined ? 'wind_speed_unit' : 'windspeed_unit'
+  return {
+    temperature_unit: readChoice(given, 'temperature_unit', unitChoices.temperature_unit),
+    wind_speed_unit: readChoice(given, speed, unitChoices.wind_speed_unit),
+    precipitation_unit: readChoice(given, 'precipitation_unit', unitChoices.precipitation_unit),
+  }
+}

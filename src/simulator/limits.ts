@@ -1,0 +1,86 @@
+// The limits of the free host, per client address: 600 weight a minute, 5,000 an hour, 10,000 a UTC day in windows fixed
+// on the clock, and one call running with four more waiting. Checked before a call, added after, so that the call which
+// crosses a limit still succeeds.
+
+import pLimit, { type LimitFunction } from 'p-limit'
+import type { Clock } from '../clock.ts'
+import { limitMoods, type Mood } from './moods.ts'
+import { dayMs, hourMs } from './time-axis.ts'
+
+export type Limits = {
+  /** The answer to give instead of serving the address, or undefined when it has room. */
+  check(address: string): Mood['answer']
+  add(address: string, weight: number): void
+  /** The answer to a call that weighs too much to be served at all. */
+  checkWeight(weight: number): Mood['answer']
+  /** Runs the call when its turn comes, or gives the answer that refuses it at once. */
+  inTurn(address: string, call: () => Promise<void>): Promise<Mood['answer']>
+  /** Empties all windows, as a restart of the provider does. */
+  clear(): void
+}
+
+const maxCallWeight = 5_000
+const running = 1
+const waiting = 4
+
+/** Limits that let everything pass. */
+export const unlimited: Limits = {
+  check: () => undefined,
+  add: () => {},
+  checkWeight: () => undefined,
+  inTurn: async (_address, call) => {
+    await call()
+    return undefined
+  },
+  clear: () => {},
+}
+
+export const createFreeLimits = (clock: Clock): Limits => {
+  // The longest wait is told first.
+  const windows = [
+    createWindow(clock, dayMs, 10_000, limitMoods.day),
+    createWindow(clock, hourMs, 5_000, limitMoods.hour),
+    createWindow(clock, 60_000, 600, limitMoods.minute),
+  ]
+  const queues = new Map<string, LimitFunction>()
+
+  return {
+    check: address => windows.find(window => window.used(address))?.answer,
+    add: (address, weight) => {
+      for (const window of windows) window.add(address, weight)
+    },
+    checkWeight: weight => (weight > maxCallWeight ? limitMoods.tooMuchData.answer : undefined),
+    inTurn: async (address, call) => {
+      const queue = queues.get(address) ?? pLimit(running)
+      if (queue.activeCount + queue.pendingCount >= running + waiting) return limitMoods.concurrent.answer
+      queues.set(address, queue)
+      await queue(call)
+      return undefined
+    },
+    clear: () => {
+      for (const window of windows) window.clear()
+    },
+  }
+}
+
+const createWindow = (clock: Clock, lengthMs: number, limit: number, { answer }: Mood) => {
+  const weights = new Map<string, number>()
+  let current = Number.NaN
+  const sweep = (): void => {
+    const turn = Math.floor(clock.now() / lengthMs)
+    if (turn !== current) weights.clear()
+    current = turn
+  }
+  return {
+    answer,
+    used: (address: string): boolean => {
+      sweep()
+      return (weights.get(address) ?? 0) >= limit
+    },
+    add: (address: string, weight: number): void => {
+      sweep()
+      weights.set(address, (weights.get(address) ?? 0) + weight)
+    },
+    clear: () => weights.clear(),
+  }
+}

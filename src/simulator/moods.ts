@@ -1,0 +1,178 @@
+// Everything that can be made to go wrong, one entry per mood: answers of its own, requests misread, documents spoiled
+// in one place, text that breaks off, bodies that arrive badly. Add a mood here and nowhere else.
+
+import type { ForecastDocument, Section } from './document.ts'
+import type { ForecastRequest } from './forecast-request.ts'
+import { errorBody, Refusal } from './refusal.ts'
+
+/** How an answer travels: `reset` and `hang` send nothing, `stall` stops half way, `trickle` is slow but whole. */
+export type Delivery = 'whole' | 'reset' | 'hang' | 'stall' | 'trickle'
+
+/** What a mood does, at each point of a call where it does something. */
+export type Mood = {
+  /** Answers in place of the weather. */
+  readonly answer?: { readonly status: number; readonly type: 'json' | 'html'; readonly body: string }
+  /** @throws Refusal */
+  readonly request?: (request: ForecastRequest) => ForecastRequest
+  readonly document?: (document: ForecastDocument) => ForecastDocument
+  readonly text?: (text: string) => string
+  readonly delivery?: Delivery
+}
+
+/** The point that spoils a batch in the mood `poison`. */
+export const poisoned = { latitude: 22.2, longitude: 91.1 }
+
+const refuse = (status: number, reason: string): Mood => ({
+  answer: { status, type: 'json', body: errorBody(reason) },
+})
+
+const page = (status: number, title: string): Mood => ({
+  answer: {
+    status,
+    type: 'html',
+    body: `<html>\r\n<head><title>${status} ${title}</title></head>\r\n<body>\r\n<h1>${status} ${title}</h1>\r\n</body>\r\n</html>\r\n`,
+  },
+})
+
+const limit = (window: string, until: string): Mood =>
+  refuse(429, `${window} API request limit exceeded. Please try again ${until}.`)
+
+/** The reasons of the limits, which the limits themselves give too. */
+export const limitMoods = {
+  minute: limit('Minutely', 'in one minute'),
+  hour: limit('Hourly', 'in the next hour'),
+  day: limit('Daily', 'tomorrow'),
+  concurrent: refuse(429, 'Too many concurrent requests'),
+  tooMuchData: refuse(
+    400,
+    'Your API call requests too much data. Ask for fewer locations, variables or days at once.',
+  ),
+  keyMissing: refuse(401, 'An API key is required. Please supply the parameter apikey.'),
+  keyUnknown: refuse(400, 'The supplied API key is invalid.'),
+} as const satisfies Record<string, Mood>
+
+type Spoil = NonNullable<Mood['document']>
+
+// A document with one of its sections changed: the first that passes.
+const inFirst =
+  (passes: (section: Section) => boolean, change: (section: Section) => readonly Section[]): Spoil =>
+  document => ({
+    ...document,
+    elements: document.elements.map(({ fields, sections }) => {
+      const first = sections.find(passes)
+      return {
+        fields,
+        sections: sections.flatMap(section => (section === first ? change(section) : section)),
+      }
+    }),
+  })
+
+const inEvery =
+  (change: (section: Section) => Section): Spoil =>
+  document => ({
+    ...document,
+    elements: document.elements.map(({ fields, sections }) => ({ fields, sections: sections.map(change) })),
+  })
+
+const any = (): boolean => true
+const hasArrays = ({ interval, times }: Section): boolean => interval === undefined && times.length > 1
+
+const moods = {
+  ok: {},
+  'bad-request': refuse(400, "Data corrupted at path ''. Cannot read the request."),
+  'too-much-data': limitMoods.tooMuchData,
+  unauthorized: limitMoods.keyMissing,
+  'unknown-key': limitMoods.keyUnknown,
+  forbidden: refuse(403, 'This API key does not include access to this API. Please upgrade the plan.'),
+  'not-found': refuse(404, 'Not Found'),
+  'minutely-limit': limitMoods.minute,
+  'hourly-limit': limitMoods.hour,
+  'daily-limit': limitMoods.day,
+  'concurrent-limit': limitMoods.concurrent,
+  fault: refuse(500, 'Something went wrong.'),
+  'bad-gateway': page(502, 'Bad Gateway'),
+  'gateway-timeout': page(504, 'Gateway Time-out'),
+  overloaded: refuse(503, 'The service is overloaded'),
+  empty: { answer: { status: 200, type: 'json', body: '' } },
+  'cut-off': { text: text => text.slice(0, Math.floor(text.length / 2)) },
+  'streaming-error': {
+    text: text =>
+      `${text.slice(0, Math.floor(text.length / 3))}Unexpected error while streaming data: timeout`,
+  },
+  'header-only': {
+    document: document => ({
+      ...document,
+      elements: document.elements.map(({ fields }) => ({ fields, sections: [] })),
+    }),
+  },
+  reset: { delivery: 'reset' },
+  hang: { delivery: 'hang' },
+  stall: { delivery: 'stall' },
+  'wrong-count': {
+    document: ({ elements, list }) => ({
+      list: true,
+      elements: list ? elements.slice(0, -1) : [...elements, ...elements],
+    }),
+  },
+  'wrong-offset': { request: request => ({ ...request, offsetSeconds: 0 }) },
+  'missing-section': { document: inFirst(any, () => []) },
+  'missing-variable': {
+    document: inFirst(any, section => [{ ...section, columns: section.columns.slice(0, -1) }]),
+  },
+  'short-array': {
+    document: inFirst(hasArrays, section => [
+      {
+        ...section,
+        columns: section.columns.map((column, i) =>
+          i === section.columns.length - 1 ? { ...column, values: column.values.slice(0, -1) } : column,
+        ),
+      },
+    ]),
+  },
+  'irregular-times': {
+    document: inFirst(hasArrays, section => {
+      const middle = Math.floor(section.times.length / 2)
+      const times = section.times.map((time, i) => (i === middle ? (section.times[i - 1] ?? time) : time))
+      return [{ ...section, times }]
+    }),
+  },
+  'all-null': {
+    document: inEvery(section => ({
+      ...section,
+      columns: section.columns.map(column => ({
+        ...column,
+        unit: 'undefined',
+        values: column.values.map(() => 'null'),
+      })),
+    })),
+  },
+  // Every fifth step of every column, the first step among them.
+  gaps: {
+    document: inEvery(section => ({
+      ...section,
+      columns: section.columns.map(column => ({
+        ...column,
+        values: column.values.map((value, i) => (i % 5 === 0 ? 'null' : value)),
+      })),
+    })),
+  },
+  trickle: { delivery: 'trickle' },
+  poison: {
+    request: request => {
+      const hit = request.points.some(
+        point =>
+          Math.abs(point.latitude - poisoned.latitude) < 1e-5 &&
+          Math.abs(point.longitude - poisoned.longitude) < 1e-5,
+      )
+      if (hit) throw new Refusal(400, 'No data is available for this location.')
+      return request
+    },
+  },
+} as const satisfies Record<string, Mood>
+
+export type MoodName = keyof typeof moods
+
+/** The names that steering accepts. */
+export const moodNames: readonly MoodName[] = Object.keys(moods) as MoodName[]
+
+export const moodOf = (name: MoodName): Mood => moods[name]

@@ -1,0 +1,89 @@
+// Single parameters read as what they must be: numbers, counts, one of some words, known names. A value that is not is
+// refused in the provider's manner, which is sometimes odd.
+
+import type { Parameters } from './parameters.ts'
+import { Refusal } from './refusal.ts'
+
+/** Decimal numbers from -limit to limit. @throws Refusal */
+export const readNumbers = (given: Parameters, name: string, limit: number): number[] | undefined =>
+  given.list(name)?.map(text => readNumber(name, text, limit))
+
+/** As readNumbers, where `nan` is a number too. @throws Refusal */
+export const readNumbersOrNan = (given: Parameters, name: string, limit: number): number[] | undefined =>
+  given.list(name)?.map(text => (/^nan$/i.test(text) ? Number.NaN : readNumber(name, text, limit)))
+
+const readNumber = (name: string, text: string, limit: number): number => {
+  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) throw corrupted(name, 'a number', text)
+  if (Math.abs(Number(text)) > limit)
+    throw refused(`Parameter '${name}' must be in range of -${limit} to ${limit}. Given: ${cut(text)}.`)
+  return Number(text)
+}
+
+/** A whole number from 0 to limit. @throws Refusal */
+export const readCount = (given: Parameters, name: string, limit: number): number | undefined => {
+  const text = given.text(name)
+  if (text === undefined) return undefined
+  if (!/^-?\d{1,9}$/.test(text)) throw corrupted(name, 'a whole number', text)
+  // The provider names the limit as what was given, and so must who pretends to be it.
+  if (Number(text) < 0 || Number(text) > limit)
+    throw refused(`Parameter '${name}' is invalid. Allowed range 0 to ${limit}. Given ${limit}.`)
+  return Number(text)
+}
+
+/** A key of `choices`, by default its first. @throws Refusal */
+export const readChoice = <Choices extends object>(
+  given: Parameters,
+  name: string,
+  choices: Choices,
+): keyof Choices => {
+  const allowed = Object.keys(choices)
+  const text = given.text(name) ?? (allowed[0] as string)
+  if (!allowed.includes(text)) throw corrupted(name, `one of ${allowed.join(', ')}`, text)
+  return text as keyof Choices
+}
+
+/** Keys of `known`, in the order given. @throws Refusal */
+export const readNames = (given: Parameters, name: string, known: object): string[] =>
+  (given.list(name) ?? []).map(text => {
+    if (!Object.hasOwn(known, text)) throw corrupted(name, 'a variable', text)
+    return text
+  })
+
+/** One value for each point, when there are any. @throws Refusal */
+export const perPoint = <Value>(name: string, values: readonly Value[] | undefined, points: number) => {
+  if (values && values.length !== points)
+    throw refused(
+      `Parameter '${name}' must have the same number of elements as coordinates. Given ${values.length} for ${points}.`,
+    )
+  return values
+}
+
+/** What the real provider understands and this one does not: better refused than silently ignored. @throws Refusal */
+export const refuseUnsimulated = (given: Parameters): void => {
+  for (const [name, allowed] of Object.entries(unsimulated)) {
+    const text = given.text(name)
+    if (text !== undefined && !allowed.includes(text))
+      throw refused(`Parameter '${name}' with value '${cut(text)}' is not simulated.`)
+  }
+}
+
+// By parameter, the values that mean what happens anyway.
+const unsimulated: Readonly<Record<string, readonly string[]>> = {
+  models: ['best_match'],
+  format: ['json'],
+  current_weather: ['false', '0'],
+  temporal_resolution: ['native'],
+  start_date: [],
+  end_date: [],
+  start_hour: [],
+  end_hour: [],
+  start_minutely_15: [],
+  end_minutely_15: [],
+}
+
+const refused = (reason: string): Refusal => new Refusal(400, reason)
+
+const corrupted = (name: string, wanted: string, text: string): Refusal =>
+  refused(`Data corrupted at path '${name}'. Cannot read ${wanted} from '${cut(text)}'.`)
+
+const cut = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text)

@@ -1,0 +1,19 @@
+// The body of a POST as text, up to the 128 kB the provider takes.
+
+import type { IncomingMessage } from 'node:http'
+import { Refusal } from './refusal.ts'
+
+const maxBytes = 128 * 1024
+
+/** @throws Refusal when the body is too long */
+export const readBody = async (request: IncomingMessage): Promise<string> => {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    // Read on to the end, so that the refusal reaches a caller who is still sending.
+    if (bytes <= maxBytes) chunks.push(chunk)
+  }
+  if (bytes > maxBytes) throw new Refusal(413, 'Payload Too Large')
+  return Buffer.concat(chunks).toString()
+}

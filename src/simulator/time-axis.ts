@@ -1,0 +1,79 @@
+// Which instants a section covers, and how they are printed: local time without a zone, or Unix seconds. The offset of
+// now counts for all days. Pure; instants are ms since the epoch.
+
+export const quarterMs = 900_000
+export const hourMs = 3_600_000
+export const dayMs = 86_400_000
+
+/** Equal steps from `start` on. */
+export type Axis = { readonly start: number; readonly step: number; readonly count: number }
+
+/** What a request says about its stretch of time. */
+export type Stretch = { readonly pastDays: number; readonly forecastDays: number }
+
+/** Steps before and after the running one, where a request counts in steps instead of days. */
+export type StepCounts = { readonly past: number | undefined; readonly forecast: number | undefined }
+
+/** Local days, from the first past day on. */
+export const dayAxis = ({ pastDays, forecastDays }: Stretch, now: number, offsetMs: number): Axis => ({
+  start: floorTo(now, dayMs, offsetMs) - pastDays * dayMs,
+  step: dayMs,
+  count: pastDays + forecastDays,
+})
+
+/** From the running step on when steps are counted, else all steps of the local days. */
+export const stepAxis = (
+  step: number,
+  stretch: Stretch,
+  counts: StepCounts,
+  now: number,
+  offsetMs: number,
+): Axis => {
+  if (counts.past === undefined && counts.forecast === undefined) {
+    const days = dayAxis(stretch, now, offsetMs)
+    return { start: days.start, step, count: (days.count * dayMs) / step }
+  }
+  const past = counts.past ?? 0
+  const forecast = counts.forecast ?? (stretch.forecastDays * dayMs) / step
+  return { start: floorTo(now, step, offsetMs) - past * step, step, count: past + forecast }
+}
+
+export const instantsOf = ({ start, step, count }: Axis): number[] =>
+  Array.from({ length: count }, (_, i) => start + i * step)
+
+export type TimeFormat = 'iso8601' | 'unixtime'
+
+/** An instant as JSON: `"2026-11-20T19:15"` or seconds. */
+export const printInstant = (instant: number, format: TimeFormat, offsetMs: number): string =>
+  format === 'unixtime' ? String(Math.round(instant / 1000)) : `"${localIso(instant, offsetMs).slice(0, 16)}"`
+
+/** A local day by its midnight, as JSON: `"2026-11-20"` or seconds. */
+export const printDay = (midnight: number, format: TimeFormat, offsetMs: number): string =>
+  format === 'unixtime' ? String(midnight / 1000) : `"${localIso(midnight, offsetMs).slice(0, 10)}"`
+
+const localIso = (instant: number, offsetMs: number): string => new Date(instant + offsetMs).toISOString()
+
+const floorTo = (instant: number, step: number, offsetMs: number): number =>
+  Math.floor((instant + offsetMs) / step) * step - offsetMs
+
+/** Prints the times of sections; points of one zone share the work. */
+export type TimePrinter = {
+  instants(times: readonly number[], offsetMs: number): readonly string[]
+  days(midnights: readonly number[], offsetMs: number): readonly string[]
+}
+
+export const createTimePrinter = (format: TimeFormat): TimePrinter => ({
+  instants: shared((time, offsetMs) => printInstant(time, format, offsetMs)),
+  days: shared((midnight, offsetMs) => printDay(midnight, format, offsetMs)),
+})
+
+const shared = (print: (time: number, offsetMs: number) => string) => {
+  const printed = new Map<string, readonly string[]>()
+  return (times: readonly number[], offsetMs: number): readonly string[] => {
+    // Times are evenly spaced, so the first two and their number tell all of them.
+    const key = `${times[0]} ${times[1]} ${times.length} ${offsetMs}`
+    const known = printed.get(key) ?? times.map(time => print(time, offsetMs))
+    printed.set(key, known)
+    return known
+  }
+}

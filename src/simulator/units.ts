@@ -1,0 +1,57 @@
+// Quantities and the units a request can choose for them: conversion from the weather's own units, decimals in print,
+// and the provider's name for the unit. Pure.
+
+/** A unit: its name in the answer, digits after the point, and how to get there from °C, km/h, mm and cm. */
+export type Unit = {
+  readonly name: string
+  readonly decimals: number
+  readonly from: (value: number) => number
+}
+
+export type Quantity = keyof ReturnType<typeof unitsFor>
+
+const unit = (name: string, decimals: number, from: Unit['from'] = value => value): Unit => ({
+  name,
+  decimals,
+  from,
+})
+
+/** What a request may ask for, by parameter; the first of each is the default. */
+export const unitChoices = {
+  temperature_unit: {
+    celsius: unit('°C', 1),
+    fahrenheit: unit('°F', 1, celsius => celsius * 1.8 + 32),
+  },
+  wind_speed_unit: {
+    kmh: unit('km/h', 1),
+    ms: unit('m/s', 2, kmh => kmh / 3.6),
+    mph: unit('mp/h', 1, kmh => kmh / 1.609344),
+    kn: unit('kn', 1, kmh => kmh / 1.852),
+  },
+  precipitation_unit: {
+    mm: { rain: unit('mm', 2), snow: unit('cm', 2) },
+    inch: { rain: unit('inch', 3, mm => mm / 25.4), snow: unit('inch', 3, cm => cm / 2.54) },
+  },
+} as const
+
+export type UnitChoice = {
+  readonly temperature_unit: keyof typeof unitChoices.temperature_unit
+  readonly wind_speed_unit: keyof typeof unitChoices.wind_speed_unit
+  readonly precipitation_unit: keyof typeof unitChoices.precipitation_unit
+}
+
+/** The unit of every quantity for one request. Instants are printed as the request's time format asks. */
+export const unitsFor = (choice: UnitChoice, timeformat: string) => ({
+  temperature: unitChoices.temperature_unit[choice.temperature_unit] as Unit,
+  speed: unitChoices.wind_speed_unit[choice.wind_speed_unit] as Unit,
+  rain: unitChoices.precipitation_unit[choice.precipitation_unit].rain as Unit,
+  snow: unitChoices.precipitation_unit[choice.precipitation_unit].snow as Unit,
+  percent: unit('%', 0),
+  // 360 is north again.
+  direction: unit('°', 0, degrees => Math.round(degrees) % 360),
+  pressure: unit('hPa', 1),
+  code: unit('wmo code', 0),
+  flag: unit('', 0),
+  instant: unit(timeformat, 0),
+  missing: unit('undefined', 0),
+})

@@ -1,0 +1,70 @@
+// Time zones as the provider names them: the zone's offset and abbreviation at an instant, and which zone `auto` means
+// at a point. Offsets come from the runtime's IANA database.
+
+import type { Place } from './place.ts'
+
+/** A zone at one instant. */
+export type Zone = { readonly name: string; readonly abbreviation: string; readonly offsetSeconds: number }
+
+type Formats = { name: string; offset: Intl.DateTimeFormat; short: Intl.DateTimeFormat }
+const formats = new Map<string, Formats>()
+
+/** The runtime's spelling of a zone's name, or undefined when it knows no such zone. */
+export const zoneName = (asked: string): string | undefined => {
+  if (/^(gmt|utc)$/i.test(asked)) return 'GMT'
+  if (!/^[a-z]/i.test(asked)) return undefined
+  try {
+    return formatsOf(new Intl.DateTimeFormat('en-US', { timeZone: asked }).resolvedOptions().timeZone).name
+  } catch {
+    return undefined
+  }
+}
+
+/** @param name as zoneName gives it */
+export const zoneAt = (name: string, instant: number): Zone => {
+  if (name === 'GMT') return { name, abbreviation: 'GMT', offsetSeconds: 0 }
+  const { offset, short } = formatsOf(name)
+  return { name, abbreviation: zonePart(short, instant), offsetSeconds: secondsIn(zonePart(offset, instant)) }
+}
+
+// West to east and roughly: a point near a border gets a neighbour's zone, as with the real provider.
+const boxes: readonly (readonly [name: string, south: number, north: number, west: number, east: number])[] =
+  [
+    ['Asia/Dhaka', 20.5, 26.65, 88.02, 92.68],
+    ['Asia/Kathmandu', 26.65, 30.45, 80.1, 88.02],
+    ['Asia/Kolkata', 6, 36, 68, 93.4],
+    ['Asia/Kolkata', 23.8, 29.5, 93.4, 97.4],
+    ['Asia/Yangon', 9.5, 28.5, 92.3, 101.2],
+  ]
+
+/** The zone of a point; outside South Asia a zone of whole hours by longitude. */
+export const autoZone = ({ latitude, longitude }: Place): string => {
+  const box = boxes.find(
+    ([, south, north, west, east]) =>
+      latitude >= south && latitude <= north && longitude >= west && longitude <= east,
+  )
+  if (box) return box[0]
+  const hours = Math.round(longitude / 15)
+  // In names of this family the sign is turned round: Etc/GMT-6 is six hours ahead.
+  return hours === 0 ? 'GMT' : `Etc/GMT${hours > 0 ? '-' : '+'}${Math.abs(hours)}`
+}
+
+const formatsOf = (name: string): Formats => {
+  const known = formats.get(name)
+  if (known) return known
+  const format = (timeZoneName: 'longOffset' | 'short') =>
+    new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName })
+  const made = { name, offset: format('longOffset'), short: format('short') }
+  formats.set(name, made)
+  return made
+}
+
+const zonePart = (format: Intl.DateTimeFormat, instant: number): string =>
+  format.formatToParts(instant).find(({ type }) => type === 'timeZoneName')?.value ?? 'GMT'
+
+// "GMT", "GMT+06:00", "GMT-03:30"
+const secondsIn = (offset: string): number => {
+  const [, sign, hours, minutes] = /^GMT([+-])(\d{2}):(\d{2})/.exec(offset) ?? []
+  if (!sign) return 0
+  return (sign === '-' ? -1 : 1) * (Number(hours) * 3600 + Number(minutes) * 60)
+}

@@ -1,0 +1,23 @@
+// Which store is meant: Redis where a URL names one, else the embedded store. The client for Redis is loaded only then.
+
+import type { Clock } from '../clock.ts'
+import { openEmbeddedStore } from './embedded.ts'
+import type { RedisObserver, RedisOptions } from './redis.ts'
+import type { Store } from './store.ts'
+
+export type StoreOptions = {
+  readonly redis: Omit<RedisOptions, 'url'> & { readonly url: string | null }
+  readonly store: { readonly path: string }
+}
+
+/** @throws InputError when the store can't be opened */
+export const openStore = async (
+  { redis, store }: StoreOptions,
+  clock: Clock,
+  observer: RedisObserver,
+): Promise<Store> => {
+  const { url } = redis
+  if (url === null) return openEmbeddedStore(store.path, clock)
+  const { openRedisStore } = await import('./redis.ts')
+  return openRedisStore({ ...redis, url }, observer)
+}
