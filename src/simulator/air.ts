@@ -52,9 +52,7 @@ export const createAir = (texture: Texture, { cell, cellHeight, height }: Site):
   }
 
   const temperatureAt = (instant: number, season: Season, cloud: number, surplus: number): number => {
-    const turn = ((solarHour(instant, cell.longitude) - 14.5) * Math.PI) / 12
-    // Steeper after sunrise than after sunset: highest at 14:30, lowest shortly before six.
-    const course = Math.cos(turn - 0.52 * (1 - Math.cos(turn)))
+    const course = 2 * warmthOfDay(solarHour(instant, cell.longitude)) - 1
     const swing = season.swing * (1 - 0.4 * sea) * (1.1 - 0.0025 * cloud)
     const cooling = Math.min(3.2, Math.max(0, surplus) * 9)
     const anomaly = 3.2 * spell(instant) + 0.9 * patch(instant) + 2.6 * errorOfWarmth(instant)
@@ -80,7 +78,7 @@ export const createAir = (texture: Texture, { cell, cellHeight, height }: Site):
       const lapse = 0.0065 * height
       return {
         temperature,
-        humidity: (100 * vapour) / saturation(temperature),
+        humidity: Math.min(100, (100 * vapour) / saturation(temperature)),
         apparent: temperature + 0.33 * vapour - (0.7 * wind) / 3.6 - 4,
         cloud,
         seaPressure,
@@ -88,6 +86,20 @@ export const createAir = (texture: Texture, { cell, cellHeight, height }: Site):
       }
     },
   }
+}
+
+const warmestHour = 14.5
+const coolingHours = 15.3
+const slowness = 6
+const left = 1 / (1 + (coolingHours / slowness) ** 2)
+
+// From 0 in the coldest hour, shortly before six, to 1 in the warmest: quick from sunrise to early afternoon, quick again
+// around sunset, slow through the night.
+const warmthOfDay = (hour: number): number => {
+  const since = (hour - warmestHour + 24) % 24
+  if (since >= coolingHours)
+    return 0.5 - 0.5 * Math.cos((Math.PI * (since - coolingHours)) / (24 - coolingHours))
+  return (1 / (1 + (since / slowness) ** 2) - left) / (1 - left)
 }
 
 // Pressure of the water vapour in saturated air, hPa.

@@ -26,22 +26,21 @@ export const isDay = (instant: number, { latitude, longitude }: Place): boolean 
 
 /** Sunrise and sunset in ms since the epoch, of the day that begins at `midnight`. A sun that does not set is up all day. */
 export const sunTimes = (midnight: number, place: Place): { rise: number; set: number } => {
-  const { advance } = sunAt(midnight + dayMs / 2)
-  const toNoon = (36 - solarHour(midnight, place.longitude) - advance / 15) % 24
+  const toNoon = (36 - solarHour(midnight, place.longitude)) % 24
   const noon = midnight + toNoon * 3_600_000
   return { rise: crossing(noon, -1, place), set: crossing(noon, 1, place) }
 }
 
-// When the sun stands on the horizon before (-1) or after (1) noon.
+// When the sun stands on the horizon before (-1) or after (1) the noon of the mean sun.
 const crossing = (noon: number, side: -1 | 1, { latitude }: Place): number => {
   let instant = noon
   for (let round = 0; round < 3; round++) {
-    const { declination } = sunAt(instant)
+    const { declination, advance } = sunAt(instant)
     const cosine =
       (horizon - Math.sin(latitude * radians) * Math.sin(declination)) /
       (Math.cos(latitude * radians) * Math.cos(declination))
     const angle = Math.acos(Math.min(1, Math.max(-1, cosine))) / radians
-    instant = noon + (side * angle * dayMs) / 360
+    instant = noon + ((side * angle - advance) * dayMs) / 360
   }
   return instant
 }

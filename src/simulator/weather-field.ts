@@ -66,7 +66,7 @@ export const createSiteWeather = (seed: number, run: ModelRun | undefined, site:
         showers: (step.showers * step.perHour) / 100,
         convection: season.convection,
         cloud: state.cloud,
-        foggy: state.humidity > 96 && speed < 9 && season.temperature < 25,
+        foggy: state.humidity > 97 && speed < 9 && season.temperature < 25,
       }),
       wind: speed,
       direction,

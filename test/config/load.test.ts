@@ -36,13 +36,13 @@ t.test('without files or variables the configuration is that of default.yaml', a
       pollEveryMs: 1_000,
       sources: [
         {
-          name: 'bangladesh-geocode (Nuhil Mehdy)',
-          url: 'https://github.com/nuhil/bangladesh-geocode',
+          name: 'nuhil/bangladesh-geocode at 5622f68',
+          url: 'https://github.com/nuhil/bangladesh-geocode/tree/5622f68',
           licence: 'MIT',
           date: '2023-03-17',
         },
         {
-          name: 'bangladesh, CRAN package 1.0.0',
+          name: 'CRAN package bangladesh 1.0.0',
           url: 'https://cran.r-project.org/package=bangladesh',
           licence: 'MIT',
           date: '2022-10-28',
