@@ -1,32 +1,27 @@
 // The composition root: makes every part from the configuration, introduces the parts to one another, opens the two
 // listeners and closes everything in order. Nothing is decided here that a part could decide.
 
-import { hash } from 'node:crypto'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { createAnswers } from './answer.ts'
-import { createMemoryTier } from './cache/memory-tier.ts'
-import { createReadThrough } from './cache/read-through.ts'
-import { createSharedTier } from './cache/shared-tier.ts'
 import { createCalendar } from './calendar.ts'
-import { openCatalogue } from './catalogue/live-catalogue.ts'
+import { type CatalogueChange, openCatalogue } from './catalogue/live-catalogue.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config/load.ts'
-import { buildApi } from './edge/api.ts'
+import { type ApiParts, buildApi } from './edge/api.ts'
 import { InputError, messageOf } from './errors.ts'
 import { createAuthenticate } from './metering/authentication.ts'
 import { createQuota } from './metering/quota.ts'
 import type { Log } from './ops/log.ts'
-import { createMetrics } from './ops/metrics.ts'
+import { createMetrics, type Metrics } from './ops/metrics.ts'
 import { buildOps } from './ops/ops.ts'
 import { createReadiness } from './ops/readiness.ts'
 import { createProvider } from './provider/client.ts'
 import { horizonFor, pathFor } from './provider/query.ts'
 import { openStore } from './stores/open-store.ts'
-import { type Cell, createGrid } from './weather/cell.ts'
-import { bytesOf, type Timeline } from './weather/timeline.ts'
-import { decodeTimeline, encodeTimeline } from './weather/timeline-bytes.ts'
+import { createTimelines, type TimelinesParts } from './timelines.ts'
+import { createGrid } from './weather/cell.ts'
 
 export type Gateway = {
   /** Base addresses of the listeners, such as `http://127.0.0.1:8080`. */
@@ -43,101 +38,39 @@ export const startGateway = async (
   config: Config,
   { clock, log }: { clock: Clock; log: Log },
 ): Promise<Gateway> => {
-  // What is open so far, so that a failing start lets go of it again; closed last first.
-  const opened: (() => unknown)[] = []
-  const closeAll = async () => {
-    for (const close of opened.splice(0).reverse()) await close()
-  }
-  try {
-    return await start(config, clock, log, opened, closeAll)
-  } catch (error) {
-    await closeAll()
-    throw error
-  }
-}
-
-const start = async (
-  config: Config,
-  clock: Clock,
-  log: Log,
-  opened: (() => unknown)[],
-  closeAll: () => Promise<void>,
-): Promise<Gateway> => {
+  // What is open so far, so that a failing start lets go of it again; let go of last first.
+  await using opening = new AsyncDisposableStack()
   const metrics = createMetrics()
   const calendar = createCalendar(config.quota.timeZone)
   const store = await openStore(config, clock, {
     redisFailed: error => log.warn({ reason: messageOf(error) }, 'redis failed'),
   })
-  opened.push(() => store.close())
+  opening.defer(() => store.close())
 
-  const { bounds } = config.catalogue
+  const { path, bounds, pollEveryMs } = config.catalogue
   const catalogue = await openCatalogue({
-    path: config.catalogue.path,
+    path,
     bounds,
-    pollMs: config.catalogue.pollEveryMs,
-    onChange: change => {
-      metrics.catalogueLoaded('taken')
-      log.info(change, 'catalogue swapped')
-    },
-    onFault: fault => {
-      metrics.catalogueLoaded('refused')
-      log.error({ reason: fault.message }, 'catalogue refused, the former one stays in force')
-    },
+    pollMs: pollEveryMs,
+    ...observeCatalogue(metrics, log),
   })
-  opened.push(() => catalogue.close())
+  opening.defer(catalogue.close)
 
-  const policy = config.cache
-  const horizon = horizonFor(policy.freshForMs + policy.staleForMs, config.weather.hourlyHours)
+  const horizon = horizonFor(config.cache.freshForMs + config.cache.staleForMs, config.weather.hourlyHours)
   const provider = createProvider(
     { ...config.provider, horizon },
     { clock, calendar, observer: { request: metrics.providerRequest } },
   )
-  opened.push(() => provider.close())
+  opening.defer(() => provider.close())
 
-  const memory = createMemoryTier<Timeline>(policy.memoryBytes)
-  const entryOf = (value: Timeline) => ({ value, fetchedAt: value.fetchedAt, bytes: bytesOf(value) })
-  const shared = createSharedTier<Timeline>(
-    store,
-    {
-      encode: ({ value }) => encodeTimeline(value),
-      decode: bytes => {
-        const timeline = decodeTimeline(bytes)
-        return timeline && entryOf(timeline)
-      },
-    },
-    policy,
-    {
-      sharedTierFailed: (step, error) => {
-        metrics.sharedTierFailed(step)
-        log.warn(
-          { step, reason: error === undefined ? undefined : messageOf(error) },
-          'shared cache tier failed',
-        )
-      },
-    },
+  const timelines = createTimelines(
+    { ...config.cache, question: config.provider.baseUrl + pathFor([], horizon, calendar.zone) },
+    { provider, store, clock, observer: observeCache(metrics, log) },
   )
-  // Instances that ask another provider, or ask it otherwise, must not read each other's timelines.
-  const question = hash('sha256', config.provider.baseUrl + pathFor([], horizon, calendar.zone)).slice(0, 12)
-  const timelines = createReadThrough<Cell, Timeline>({
-    keyOf: cell => `${question}:${cell.id}`,
-    load: async cell => entryOf(await provider.load(cell)),
-    memory,
-    shared,
-    policy,
-    retryAfterMs: policy.retryAfterMs,
-    clock,
-    observer: {
-      read: metrics.read,
-      refreshFailed: error => {
-        metrics.refreshFailed()
-        log.warn({ reason: messageOf(error) }, 'refresh failed, the stale timeline stays')
-      },
-    },
-  })
 
   metrics.watch({
-    memoryEntries: () => memory.size,
-    memoryBytes: () => memory.bytes,
+    memoryEntries: () => timelines.held().entries,
+    memoryBytes: () => timelines.held().bytes,
     places: () => catalogue.current().size,
   })
   const readiness = createReadiness({
@@ -168,27 +101,20 @@ const start = async (
       timezone: calendar.zone,
       clock,
       isDraining: () => readiness.phase === 'draining',
-      observer: {
-        admission: metrics.admission,
-        answered: access => {
-          metrics.requestAnswered(access.endpoint, access.status, access.ms)
-          if (config.log.access) log.info(access, 'answered')
-        },
-        failed: (error, requestId) =>
-          log.error({ requestId, reason: messageOf(error), code: codeOf(error) }, 'failed'),
-      },
+      observer: observeApi(metrics, log, config.log.access),
     },
     config.server,
   )
   const ops = buildOps({ metrics, readiness, provider: config.provider })
 
   // Opened first and closed last, so that readiness can be asked while the API starts and drains.
-  opened.push(() => ops.close())
+  opening.defer(() => ops.close())
   const opsUrl = await listen(ops, 'ops', config.ops, log)
-  opened.push(() => api.close())
+  opening.defer(() => api.close())
   const apiUrl = await listen(api, 'api', config.server, log)
   readiness.phase = 'ready'
 
+  const opened = opening.move()
   return {
     apiUrl,
     opsUrl,
@@ -200,10 +126,45 @@ const start = async (
       const patience = setTimeout(() => api.server.closeAllConnections(), config.server.requestTimeoutMs)
       await api.close()
       clearTimeout(patience)
-      await closeAll()
+      await opened.disposeAsync()
     },
   }
 }
+
+// What the parts tell, in counts and in lines of the log.
+
+const observeCatalogue = (metrics: Metrics, log: Log) => ({
+  onChange: (change: CatalogueChange) => {
+    metrics.catalogueLoaded('taken')
+    log.info(change, 'catalogue swapped')
+  },
+  onFault: (fault: Error) => {
+    metrics.catalogueLoaded('refused')
+    log.error({ reason: fault.message }, 'catalogue refused, the former one stays in force')
+  },
+})
+
+const observeCache = (metrics: Metrics, log: Log): TimelinesParts['observer'] => ({
+  read: metrics.read,
+  refreshFailed: error => {
+    metrics.refreshFailed()
+    log.warn({ reason: messageOf(error) }, 'refresh failed, the stale timeline stays')
+  },
+  sharedTierFailed: (step, error) => {
+    metrics.sharedTierFailed(step)
+    log.warn({ step, reason: error === undefined ? undefined : messageOf(error) }, 'shared cache tier failed')
+  },
+})
+
+const observeApi = (metrics: Metrics, log: Log, logAccess: boolean): ApiParts['observer'] => ({
+  admission: metrics.admission,
+  answered: access => {
+    metrics.requestAnswered(access.endpoint, access.status, access.ms)
+    if (logAccess) log.info(access, 'answered')
+  },
+  failed: (error, requestId) =>
+    log.error({ requestId, reason: messageOf(error), code: codeOf(error) }, 'failed'),
+})
 
 const listen = async (
   app: FastifyInstance,

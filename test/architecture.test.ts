@@ -21,6 +21,7 @@ const ranks: Record<string, number> = {
   metering: 2,
   provider: 2,
   'answer.ts': 3,
+  'timelines.ts': 3,
   edge: 4,
   ops: 4,
   config: 5,

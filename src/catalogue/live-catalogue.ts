@@ -3,7 +3,7 @@
 
 import type { BigIntStats } from 'node:fs'
 import { stat } from 'node:fs/promises'
-import { InputError } from '../errors.ts'
+import { InputError, messageOf } from '../errors.ts'
 import { type Catalogue, createCatalogue } from './catalogue.ts'
 import type { Bounds } from './location.ts'
 import { readSnapshot } from './snapshot-reader.ts'
@@ -66,10 +66,9 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
       const next = createCatalogue(await readSnapshot(path, bounds))
       if (!closed) swap(next)
     } catch (thrown) {
-      if (!(thrown instanceof InputError)) throw thrown
-      fault = thrown
-      if (isNews && !closed) onFault?.(thrown)
-      if (force) throw thrown
+      fault = thrown instanceof InputError ? thrown : new InputError(messageOf(thrown), { cause: thrown })
+      if (isNews && !closed) onFault?.(fault)
+      if (force) throw fault
     }
   }
 

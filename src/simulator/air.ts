@@ -20,6 +20,7 @@ export type AirState = {
 /** Where the weather is asked for: the middle of a model cell, its mean height and the height to answer for, in m. */
 export type Site = { readonly cell: Place; readonly cellHeight: number; readonly height: number }
 
+/** The air of one site over time. */
 export type Air = {
   /** @param surplus lift beyond what rain needs; above 0 it rains. @param wind km/h */
   at(instant: number, season: Season, surplus: number, wind: number): AirState
@@ -27,6 +28,7 @@ export type Air = {
 
 const heightTolerance = 100
 
+/** The air over a site, drawn from the randomness of its place. */
 export const createAir = (texture: Texture, { cell, cellHeight, height }: Site): Air => {
   const spell = texture.truth('warm spell', 3, 60)
   const patch = texture.truth('warm patch', 0.7, 8)

@@ -41,6 +41,7 @@ const monthMs = (365.2425 / 12) * 86_400_000
 // Half a month into January 2020, where the first of the monthly means belongs.
 const midJanuary = Date.UTC(2020, 0, 1) + monthMs / 2
 
+/** What is usual on the plains at an instant, in ms since the epoch. */
 export const seasonAt = (instant: number): Season => {
   const months = (instant - midJanuary) / monthMs
   const floor = Math.floor(months)

@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
 import type { Delivery, Mood } from './moods.ts'
 
+/** What is to be sent: status, type and text. */
 export type Answer = NonNullable<Mood['answer']>
 
 const compress = promisify(gzip)
@@ -21,6 +22,7 @@ export type Exchange = {
   readonly gone: AbortSignal
 }
 
+/** Sends an answer; never rejects because the caller has gone. */
 export const deliver = async (exchange: Exchange, answer: Answer, delivery: Delivery): Promise<void> => {
   const { request, response, gone } = exchange
   if (gone.aborted) return

@@ -4,6 +4,7 @@
 /** Pairs of a name and a value that is JSON already. */
 type Printed = readonly (readonly [name: string, json: string])[]
 
+/** One of `current`, `minutely_15`, `hourly`, `daily`. */
 export type Section = {
   readonly name: string
   /** `values` holds one printed value for each time. */
@@ -14,10 +15,13 @@ export type Section = {
   readonly interval?: number
 }
 
+/** What is answered for one point. */
 export type Element = { readonly fields: Printed; readonly sections: readonly Section[] }
 
+/** A whole answer; `list` makes an array of it. */
 export type ForecastDocument = { readonly elements: readonly Element[]; readonly list: boolean }
 
+/** The text of an answer. */
 export const writeDocument = ({ elements, list }: ForecastDocument): string => {
   const texts = elements.map(writeElement)
   return list ? `[${texts.join(',')}]` : (texts[0] ?? '')

@@ -14,6 +14,7 @@ import { readBody } from './request-body.ts'
 import type { Moment } from './sections.ts'
 import type { CallRecord, Steering } from './steering.ts'
 
+/** What a call is answered with. */
 export type ForecastParts = {
   readonly steering: Steering
   readonly limits: Limits

@@ -8,8 +8,10 @@ import type { StepCounts, Stretch, TimeFormat } from './time-axis.ts'
 import { type UnitChoice, unitChoices } from './units.ts'
 import { dailyVariables, instantVariables } from './variables.ts'
 
+/** The sections a call can ask for, in the order of the answer. */
 export type SectionName = 'current' | 'minutely_15' | 'hourly' | 'daily'
 
+/** A call that is sound: every value checked, defaults filled in. */
 export type ForecastRequest = Stretch & {
   readonly points: readonly Point[]
   readonly variables: Readonly<Record<SectionName, readonly string[]>>

@@ -1,4 +1,5 @@
-// A forecast request → its document: for each point, in the order asked, the header fields and the sections.
+// A forecast request → its document: for each point, in the order asked, the header fields and the sections. Made in
+// pieces, so that a long list does not hold up other calls.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Element, ForecastDocument } from './document.ts'
@@ -13,7 +14,7 @@ import { zoneAt } from './zones.ts'
 
 const pointsPerTurn = 25
 
-/** The answer to a request, made in pieces so that a long list does not hold up other calls. */
+/** The answer to a request at a moment. */
 export const forecast = async (request: ForecastRequest, moment: Moment): Promise<ForecastDocument> => {
   const printer = createTimePrinter(request.timeformat)
   const elements: Element[] = []

@@ -7,6 +7,7 @@ import type { Clock } from '../clock.ts'
 import { limitMoods, type Mood } from './moods.ts'
 import { dayMs, hourMs } from './time-axis.ts'
 
+/** What stands between a client address and an answer. */
 export type Limits = {
   /** The answer to give instead of serving the address, or undefined when it has room. */
   check(address: string): Mood['answer']
@@ -35,6 +36,7 @@ export const unlimited: Limits = {
   clear: () => {},
 }
 
+/** The limits of the free host, on the given clock. */
 export const createFreeLimits = (clock: Clock): Limits => {
   // The longest wait is told first.
   const windows = [

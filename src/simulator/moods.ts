@@ -170,9 +170,11 @@ const moods = {
   },
 } as const satisfies Record<string, Mood>
 
+/** The name of a mood, as steering spells it. */
 export type MoodName = keyof typeof moods
 
 /** The names that steering accepts. */
 export const moodNames: readonly MoodName[] = Object.keys(moods) as MoodName[]
 
+/** What a mood does. */
 export const moodOf = (name: MoodName): Mood => moods[name]

@@ -3,6 +3,7 @@
 
 import { Refusal } from './refusal.ts'
 
+/** Names and texts, as the caller sent them. */
 export class Parameters {
   readonly #values: ReadonlyMap<string, string>
 

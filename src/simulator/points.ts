@@ -1,4 +1,5 @@
-// The points a call asks for: coordinates, and what may be given for each of them besides.
+// The points a call asks for: coordinates, and what may be given for each of them besides. Lists must be as long as
+// the list of coordinates, or hold one time zone for all.
 
 import { perPoint, readNumbers, readNumbersOrNan } from './parameter-values.ts'
 import type { Parameters } from './parameters.ts'
@@ -6,6 +7,7 @@ import type { Place } from './place.ts'
 import { Refusal } from './refusal.ts'
 import { autoZone, zoneName } from './zones.ts'
 
+/** A point asked for, 32-bit exact. */
 export type Point = Place & {
   /** Metres; NaN asks for the height of the model cell. */
   readonly elevation: number | undefined

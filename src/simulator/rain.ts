@@ -8,6 +8,7 @@ import { solarHour } from './sun.ts'
 import { orographicLift } from './terrain.ts'
 import type { Texture } from './texture.ts'
 
+/** The rain at one place over time. */
 export type Rain = {
   /** By how much the lift passes what the season needs for rain: above 0 it rains. */
   surplus(instant: number, season: Season): number
@@ -19,6 +20,7 @@ export type Rain = {
   chance(instant: number, season: Season): number
 }
 
+/** The rain at a place, drawn from the randomness there. */
 export const createRain = (texture: Texture, place: Place): Rain => {
   const system = texture.truth('rain system', 2.5, 40)
   const cluster = texture.truth('rain cluster', 0.55, 5)

@@ -1,5 +1,7 @@
-// What the provider says no with: a status and a reason, as JSON. Thrown where a request turns out to be wrong.
+// What the provider says no with: a status and a reason, as JSON. Thrown where a request turns out to be wrong, sent
+// by whoever answers it.
 
+/** An answer that says no. */
 export class Refusal extends Error {
   override name = 'Refusal'
   readonly status: number

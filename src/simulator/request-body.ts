@@ -1,4 +1,5 @@
-// The body of a POST as text, up to the 128 kB the provider takes.
+// The body of a POST as text, up to the 128 kB the provider takes. What the text means is read elsewhere.
+// Belongs to forecasts and steering alike.
 
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from './refusal.ts'

@@ -26,6 +26,7 @@ export type Moment = { readonly seed: number; readonly run: ModelRun | undefined
 
 type At = (instant: number) => Weather
 
+/** The sections asked for, at a site whose local time is `offsetMs` ahead of UTC. */
 export const sectionsFor = (
   request: ForecastRequest,
   { seed, run, now }: Moment,

@@ -14,6 +14,7 @@ import { errorBody, Refusal } from './refusal.ts'
 import { readBody } from './request-body.ts'
 import { Steering } from './steering.ts'
 
+/** How a simulated provider is set up; all of it may be left out. */
 export type SimulatorOptions = {
   /** Default 127.0.0.1. */
   readonly host?: string
@@ -32,6 +33,7 @@ export type SimulatorOptions = {
   readonly runs?: 'ecmwf' | 'none'
 }
 
+/** A running provider. */
 export type Simulator = {
   /** Origin, without a trailing slash. */
   readonly url: string

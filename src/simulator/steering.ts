@@ -16,6 +16,7 @@ export type CallRecord = {
 
 const keptCalls = 100
 
+/** The state behind /control. */
 export class Steering {
   /** The simulator's clock: the one given, or the instant it was told to stand still at. */
   readonly clock: Clock

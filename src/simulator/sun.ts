@@ -15,6 +15,7 @@ export const solarHour = (instant: number, longitude: number): number => {
   return hours < 0 ? hours + 24 : hours
 }
 
+/** Whether any of the sun is above the horizon. */
 export const isDay = (instant: number, { latitude, longitude }: Place): boolean => {
   const { declination, advance } = sunAt(instant)
   const angle = (solarHour(instant, longitude) * 15 - 180 + advance) * radians

@@ -8,6 +8,7 @@ import type { Place } from './place.ts'
 /** A model run: when its forecast starts, in ms since the epoch. */
 export type ModelRun = { readonly initialisedAt: number }
 
+/** The randomness at one place. */
 export type Texture = {
   /** What happens: -1..1, in bumps so many degrees wide and hours long. */
   truth(name: string, degrees: number, hours: number): Ripple
@@ -18,6 +19,7 @@ export type Texture = {
 const hourMs = 3_600_000
 const growthHours = 96
 
+/** The randomness of a seed and a run at a place. */
 export const createTexture = (seed: number, run: ModelRun | undefined, place: Place): Texture => {
   const growth = run ? growthSince(run.initialisedAt) : undefined
   return {

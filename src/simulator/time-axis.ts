@@ -38,9 +38,11 @@ export const stepAxis = (
   return { start: floorTo(now, step, offsetMs) - past * step, step, count: past + forecast }
 }
 
+/** The instants of the steps. */
 export const instantsOf = ({ start, step, count }: Axis): number[] =>
   Array.from({ length: count }, (_, i) => start + i * step)
 
+/** How times are printed. */
 export type TimeFormat = 'iso8601' | 'unixtime'
 
 /** An instant as JSON: `"2026-11-20T19:15"` or seconds. */
@@ -62,6 +64,7 @@ export type TimePrinter = {
   days(midnights: readonly number[], offsetMs: number): readonly string[]
 }
 
+/** A printer for one answer. */
 export const createTimePrinter = (format: TimeFormat): TimePrinter => ({
   instants: shared((time, offsetMs) => printInstant(time, format, offsetMs)),
   days: shared((midnight, offsetMs) => printDay(midnight, format, offsetMs)),

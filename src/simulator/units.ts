@@ -8,6 +8,7 @@ export type Unit = {
   readonly from: (value: number) => number
 }
 
+/** What is measured, apart from the unit. */
 export type Quantity = keyof ReturnType<typeof unitsFor>
 
 const unit = (name: string, decimals: number, from: Unit['from'] = value => value): Unit => ({
@@ -34,6 +35,7 @@ export const unitChoices = {
   },
 } as const
 
+/** The units a request chose, by parameter. */
 export type UnitChoice = {
   readonly temperature_unit: keyof typeof unitChoices.temperature_unit
   readonly wind_speed_unit: keyof typeof unitChoices.wind_speed_unit

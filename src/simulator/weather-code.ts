@@ -1,5 +1,7 @@
-// Which WMO weather code stands for rain, cloud and fog. Rain codes if and only if there is rain. Pure.
+// Which WMO weather code stands for rain, cloud and fog. Rain codes if and only if there is rain. Pure; where rain and
+// cloud come from is not its business.
 
+/** What a code is made of. */
 export type Signs = {
   /** mm in an hour at this pace, and the part of it that are showers. */
   readonly rate: number
@@ -11,6 +13,7 @@ export type Signs = {
   readonly foggy: boolean
 }
 
+/** One of the codes the provider uses, 0 to 99. */
 export const weatherCode = ({ rate, showers, convection, cloud, foggy }: Signs): number => {
   if (rate > 0) {
     const violence = showers * convection

@@ -25,6 +25,7 @@ export type Weather = AirState & {
   readonly chance: number
 }
 
+/** The weather of one site over time. */
 export type SiteWeather = {
   /** With the rain and gusts of the quarter-hour before. */
   quarterHour(instant: number): Weather
@@ -37,6 +38,7 @@ type Step = { perHour: number; rain: number; showers: number; gusts: number }
 
 const quarterMs = 900_000
 
+/** The weather of a site by a seed and a model run; without a run, as it truly is. */
 export const createSiteWeather = (seed: number, run: ModelRun | undefined, site: Site): SiteWeather => {
   const place = site.cell
   const texture = createTexture(seed, run, place)

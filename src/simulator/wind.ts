@@ -7,12 +7,14 @@ import { solarHour } from './sun.ts'
 import { seaInfluence } from './terrain.ts'
 import type { Texture } from './texture.ts'
 
+/** The wind at one place over time. */
 export type Wind = {
   at(instant: number, season: Season): { speed: number; direction: number }
   /** The strongest gust of the 15 minutes up to the instant, with rain in hundredths of a mm in that time. */
   gust(instant: number, season: Season, rain: number): number
 }
 
+/** The wind at a place, drawn from the randomness there. */
 export const createWind = (texture: Texture, place: Place): Wind => {
   const east = texture.truth('wind east', 2.2, 22)
   const north = texture.truth('wind north', 2.2, 22)

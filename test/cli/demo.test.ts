@@ -1,0 +1,49 @@
+// `abohawa demo` as a newcomer meets it: ready, lines that work when pasted, another port when its own is taken, gone
+// without a trace on Ctrl-C.
+
+import { execFile } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { startCommand } from '../support/process.ts'
+
+const shell = (line: string) => promisify(execFile)('bash', ['-c', line])
+
+type Told = { apiUrl: string; opsUrl: string; keys: { tier: string; key: string }[]; curl: string[] }
+
+/** Runs the demo until it has said all it says. */
+const startDemo = async (args: readonly string[], temporary: string) => {
+  const demo = await startCommand(t, ['demo', ...args], [], { TMPDIR: temporary })
+  const isWhole = () => demo.lines.some(line => line.startsWith('{') || line.startsWith('Ctrl-C'))
+  while (!isWhole()) await new Promise(resolve => demo.child.stdout?.once('data', resolve))
+  return demo
+}
+
+t.test('it prints a line for each endpoint, and each works when pasted', async t => {
+  const temporary = t.testdir()
+  const demo = await startDemo([], temporary)
+  const text = demo.lines.join('\n')
+  t.match(text, /^Abohawa is ready\./)
+  for (const tier of ['free', 'starter', 'business', 'enterprise'])
+    t.match(text, new RegExp(`${tier} +\\d+ +svc_live_`))
+  const lines = text.match(/curl .*/g) ?? []
+  t.equal(lines.length, 5)
+  const fields = [['current', 'hourly', 'daily'], ['current'], ['daily'], ['results', 'total'], ['location']]
+  for (const [i, line] of lines.entries()) {
+    const body = JSON.parse((await shell(line)).stdout)
+    for (const field of fields[i] ?? []) t.ok(field in body, `${field} in ${line}`)
+  }
+
+  const second = await startDemo(['--json'], temporary)
+  const told = JSON.parse(second.lines[0] ?? '') as Told
+  t.notOk(text.includes(told.apiUrl), 'a second one takes other ports')
+  t.equal(told.keys.length, 4)
+  t.equal(JSON.parse((await shell(told.curl[4] ?? '')).stdout).location.id, '3026')
+
+  for (const { child, exited } of [demo, second]) {
+    child.kill('SIGINT')
+    t.equal(await exited, 0)
+  }
+  await t.rejects(fetch(told.apiUrl), 'its port is free again')
+  t.strictSame(readdirSync(temporary), [], 'nothing is left')
+})

@@ -1,0 +1,127 @@
+// The same body on the wire in its forms: tags and 304, br and gzip, HEAD; and when a tag changes.
+
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { request } from 'undici'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+
+const start = '2026-11-21T06:05:00Z'
+const clock = manualClock(start)
+const provider = await startProvider(t)
+let gateway: TestGateway
+t.before(async () => {
+  await provider.steer({ now: start })
+  gateway = await startGateway(t, { providerUrl: provider.url, clock })
+})
+
+const weather = '/weather/district/3026'
+const raw = async (path: string, headers: Record<string, string> = {}, method: 'GET' | 'HEAD' = 'GET') => {
+  const answer = await request(`${gateway.apiUrl}/api/v1${path}`, {
+    method,
+    headers: { 'x-api-key': gateway.keys.enterprise ?? '', ...headers },
+  })
+  return { ...answer, bytes: Buffer.from(await answer.body.arrayBuffer()) }
+}
+
+// accept-encoding → the form that is sent
+const preferences: [string | undefined, string | undefined][] = [
+  [undefined, undefined],
+  ['', undefined],
+  ['identity', undefined],
+  ['br', 'br'],
+  ['gzip', 'gzip'],
+  ['gzip, deflate, br, zstd', 'br'],
+  ['gzip;q=1, br;q=0.5', 'gzip'],
+  ['br;q=0, gzip', 'gzip'],
+  ['*', 'br'],
+  ['br;q=0, *', 'gzip'],
+  ['BR', 'br'],
+  ['deflate', undefined],
+  ['gzip;q=0', undefined],
+  ['nonsense;;;q=x', undefined],
+]
+t.test('a body comes in the form that the consumer prefers, and is the same body', async t => {
+  const plain = await raw(weather)
+  for (const [accepted, encoding] of preferences) {
+    const answer = await raw(weather, accepted === undefined ? {} : { 'accept-encoding': accepted })
+    t.equal(answer.headers['content-encoding'], encoding, `accept-encoding: ${accepted}`)
+    t.equal(answer.headers.vary, 'accept-encoding')
+    t.equal(answer.headers['content-length'], String(answer.bytes.length))
+    t.equal(answer.headers.etag, plain.headers.etag)
+    const body =
+      encoding === 'br'
+        ? brotliDecompressSync(answer.bytes)
+        : encoding === 'gzip'
+          ? gunzipSync(answer.bytes)
+          : answer.bytes
+    t.strictSame(body, plain.bytes)
+    if (encoding) t.ok(answer.bytes.length < plain.bytes.length / 3)
+  }
+})
+
+t.test('HEAD tells the headers of the same form', async t => {
+  for (const accepted of ['br', 'identity']) {
+    const got = await raw(weather, { 'accept-encoding': accepted })
+    const head = await raw(weather, { 'accept-encoding': accepted }, 'HEAD')
+    t.equal(head.bytes.length, 0)
+    for (const name of ['content-encoding', 'content-length', 'etag', 'content-type', 'cache-status'])
+      t.equal(head.headers[name], got.headers[name], `${name} for ${accepted}`)
+  }
+})
+
+t.test('a body too small to gain from it is sent as it is', async t => {
+  const answer = await raw('/locations/district/3026', { 'accept-encoding': 'br' })
+  t.equal(answer.headers['content-encoding'], undefined)
+  t.equal(answer.headers.vary, 'accept-encoding')
+})
+
+t.test('who has the body already gets a 304 with the headers that are news', async t => {
+  const { headers } = await raw(weather)
+  const tag = String(headers.etag)
+  for (const given of [tag, tag.replace('W/', ''), `"other", ${tag}`, '*']) {
+    const answer = await raw(weather, { 'if-none-match': given, 'accept-encoding': 'br' })
+    t.equal(answer.statusCode, 304, given)
+    t.equal(answer.bytes.length, 0)
+    for (const name of [
+      'etag',
+      'cache-control',
+      'age',
+      'last-modified',
+      'cache-status',
+      'content-language',
+      'x-request-id',
+      'x-ratelimit-remaining',
+    ])
+      t.match(answer.headers[name], /./, name)
+    t.equal(answer.headers['content-type'], undefined)
+    t.equal(answer.headers['content-encoding'], undefined)
+  }
+  for (const given of ['"other"', tag.slice(0, -2), 'W/', ''])
+    t.equal((await raw(weather, { 'if-none-match': given })).statusCode, 200, given)
+  t.equal((await raw(weather, { 'if-modified-since': 'Sat, 21 Nov 2099 00:00:00 GMT' })).statusCode, 200)
+})
+
+t.test('a tag names the body: another language, place or quarter-hour has another', async t => {
+  t.teardown(() => clock.set(start))
+  const tagOf = async (path: string) => (await raw(path)).headers.etag
+  const tag = await tagOf(weather)
+  t.not(await tagOf(`${weather}?lang=en`), tag)
+  t.not(await tagOf('/weather/division/30'), tag)
+  clock.set('2026-11-21T06:14:59Z')
+  t.equal(await tagOf(weather), tag)
+  clock.set('2026-11-21T06:15:00Z')
+  t.not(await tagOf(weather), tag)
+})
+
+t.test('no body or header tells one key from another', async t => {
+  const one = await gateway.get(weather)
+  const other = await gateway.get(weather, { key: gateway.keys.business ?? '' })
+  t.equal(one.text, other.text)
+  const shared = ({ headers }: typeof one) =>
+    Object.fromEntries(
+      Object.entries(headers).filter(([name]) => !/^x-ratelimit|^x-request-id|^date/.test(name)),
+    )
+  t.strictSame(shared(one), shared(other))
+})
