@@ -6,6 +6,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { request } from 'undici'
+import { openCatalogue } from '../src/catalogue/live-catalogue.ts'
 import { runCommand, startCommand } from '../test/support/process.ts'
 
 const teardowns: (() => unknown)[] = []
@@ -54,6 +55,16 @@ try {
     process.stderr.write(`start ${round + 1} of ${rounds}\r`)
   }
 
+  const bounds = { south: 20, north: 27, west: 87.5, east: 93 }
+  const catalogueFile = new URL('../locations.json', import.meta.url).pathname
+  const loads: number[] = []
+  for (let round = 0; round < rounds; round++) {
+    const started = performance.now()
+    const catalogue = await openCatalogue({ path: catalogueFile, bounds, pollMs: 3_600_000 })
+    loads.push(performance.now() - started)
+    catalogue.close()
+  }
+
   const gateway = await startCommand(scope, ['serve'], ['api', 'ops'], env)
   const resident = async (): Promise<number> => {
     const status = await readFile(`/proc/${gateway.child.pid}/status`, 'utf8')
@@ -87,6 +98,7 @@ try {
   const figures = {
     node: process.version,
     startToFirstAnswerMs: { best: Math.min(...starts), median: median(starts), rounds },
+    catalogueLoadMs: { first: loads[0], median: median(loads), rounds },
     coldMs: { median: median(cold), p95: at(cold, 0.95), requests: cold.length },
     warmMs: { median: median(warm), p99: at(warm, 0.99), requests: warm.length },
     allPlacesMs: fillMs,
@@ -101,6 +113,7 @@ try {
       `${[
         `Node ${figures.node}, one caller, provider without latency`,
         `start to first answer   ${ms(Math.min(...starts))} best, ${ms(median(starts))} median of ${rounds}`,
+        `catalogue loaded in     ${ms(loads[0] ?? 0)} the first time, ${ms(median(loads))} median of ${rounds}`,
         `cold answer             ${ms(median(cold))} median, ${ms(at(cold, 0.95))} p95 of ${cold.length} cells`,
         `warm answer             ${ms(median(warm))} median, ${ms(at(warm, 0.99))} p99 of ${warm.length}`,
         `all ${places.length} places         ${ms(fillMs)} at 64 a time; ${figures.cells} cells, ${calls} provider calls in all`,
