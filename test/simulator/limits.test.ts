@@ -105,7 +105,11 @@ t.test('one call runs and four wait; the next is refused at once', async t => {
   await steer({ hold: true })
   const asked = Array.from({ length: 5 }, () => ask(dhaka('hourly=rain')))
   while ((await state()).inFlight < 5);
-  t.match(await ask(dhaka('hourly=rain')), { status: 429, body: { reason: /^Too many concurrent requests/ } })
+  const atOnce = { signal: AbortSignal.timeout(5_000) }
+  t.match(await ask(dhaka('hourly=rain'), atOnce), {
+    status: 429,
+    body: { reason: /^Too many concurrent requests/ },
+  })
   await steer({ hold: false })
   t.strictSame(
     (await Promise.all(asked)).map(({ status }) => status),

@@ -122,6 +122,16 @@ mood('trickle', 'slow, but whole', (t, { single, good }) => {
   t.equal(lasting(single.text), lasting(good.single.text))
 })
 
+t.test('trickle: the body comes in many small pieces', async t => {
+  const { text } = await ask(three('hourly=rain'))
+  await steer({ mood: 'trickle', times: 1 })
+  const { body } = await fetch(provider.url + three('hourly=rain'))
+  const pieces: number[] = []
+  for await (const piece of body as ReadableStream<Uint8Array>) pieces.push(piece.length)
+  t.ok(pieces.length > 5, `${pieces.length} pieces`)
+  t.ok(Math.max(...pieces) < text.length / 2)
+})
+
 t.test('reset: the connection is reset before an answer', async t => {
   await steer({ mood: 'reset', times: 1 })
   const failed = await ask(dhaka(query)).catch(error => error)
