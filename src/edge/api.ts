@@ -1,17 +1,16 @@
 // The API listener: the contract and nothing else. Puts admission before every path, known or not, and turns whatever
 // goes wrong into one JSON body; what the routes answer is theirs.
 
-import { readFileSync } from 'node:fs'
 import { METHODS } from 'node:http'
 import type { Socket } from 'node:net'
-import { createSecureContext } from 'node:tls'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { InputError, messageOf } from '../errors.ts'
+import { messageOf } from '../errors.ts'
 import { type AdmissionParts, createAdmit, QuotaExhausted } from './admission.ts'
 import { registerLocationRoutes } from './location-routes.ts'
 import { badRequest, notFound, type Problem, problemOf, quoted } from './problem.ts'
 import { jsonType } from './representation.ts'
 import { requestIdOf } from './request-id.ts'
+import { serverOptions, type TlsFiles } from './tls.ts'
 import { refuseConnect, refuseUnparsable } from './unparsable.ts'
 import { registerWeatherRoutes, type WeatherRoutesParts } from './weather-routes.ts'
 
@@ -50,8 +49,7 @@ export type ApiParts = Omit<AdmissionParts, 'behindProxies' | 'observer'> &
   }
 
 export type ApiOptions = {
-  /** Files in PEM form; null where TLS ends elsewhere. */
-  readonly tls: { readonly cert: string | null; readonly key: string | null }
+  readonly tls: TlsFiles
   readonly trustedProxies: readonly string[]
   /** How long a request may take to arrive. */
   readonly requestTimeoutMs: number
@@ -64,7 +62,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance 
   const resetsAt = () => quota.resetAfter(clock.now())
 
   const app = Fastify({
-    ...serverOptions(options),
+    ...serverOptions(options.tls),
     trustProxy: behindProxies ? [...options.trustedProxies] : false,
     requestTimeout: options.requestTimeoutMs,
     // Requests that arrive while the listener closes are served too: nobody who got a connection is turned away.
@@ -146,29 +144,4 @@ const sendProblem = (reply: FastifyReply, problem: Problem): void => {
 const serveEveryMethod = (app: FastifyInstance): void => {
   const routed = new Set(app.supportedMethods)
   for (const method of METHODS) if (!routed.has(method)) app.addHttpMethod(method)
-}
-
-const serverOptions = ({ tls: { cert, key } }: ApiOptions) => {
-  // A missing host header is answered by us, in JSON, instead of by Node with an empty body.
-  const http = { requireHostHeader: false }
-  if (cert === null || key === null) return { http }
-  const pair = { cert: pemOf('server.tls.cert', cert), key: pemOf('server.tls.key', key) }
-  try {
-    createSecureContext(pair)
-  } catch (cause) {
-    throw new InputError(
-      `server.tls.cert and server.tls.key can't be used: ${cert} and ${key} are no certificate and key in PEM form that belong together (${messageOf(cause)})`,
-      { cause },
-    )
-  }
-  // Fastify types one server for both schemes; what is built from here on does not depend on which.
-  return { https: { ...http, ...pair } } as unknown as { http: typeof http }
-}
-
-const pemOf = (name: string, path: string): Buffer => {
-  try {
-    return readFileSync(path)
-  } catch (cause) {
-    throw new InputError(`${name} is ${path}, which can't be read: ${messageOf(cause)}`, { cause })
-  }
 }
