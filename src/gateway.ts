@@ -109,9 +109,9 @@ export const startGateway = async (
 
   // Opened first and closed last, so that readiness can be asked while the API starts and drains.
   opening.defer(() => ops.close())
-  const opsUrl = await listen(ops, 'ops', config.ops, log)
+  const opsUrl = await listen(ops, 'ops', config.ops)
   opening.defer(() => api.close())
-  const apiUrl = await listen(api, 'api', config.server, log)
+  const apiUrl = await listen(api, 'server', config.server)
   readiness.phase = 'ready'
 
   const opened = opening.move()
@@ -168,26 +168,20 @@ const observeApi = (metrics: Metrics, log: Log, logAccess: boolean): ApiParts['o
 
 const listen = async (
   app: FastifyInstance,
-  listener: 'api' | 'ops',
+  section: 'server' | 'ops',
   { host, port }: { readonly host: string; readonly port: number },
-  log: Log,
 ): Promise<string> => {
   try {
     await app.listen({ host, port })
   } catch (cause) {
-    const name = listener === 'api' ? 'server' : 'ops'
     throw new InputError(
-      `${name}.host and ${name}.port are ${host}:${port}, which can't be listened on: ${messageOf(cause)}`,
-      {
-        cause,
-      },
+      `${section}.host and ${section}.port are ${host}:${port}, which can't be listened on: ${messageOf(cause)}`,
+      { cause },
     )
   }
   const { address, family, port: bound } = app.server.address() as AddressInfo
   const scheme = 'setSecureContext' in app.server ? 'https' : 'http'
-  const url = `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${bound}`
-  log.info({ listener, url }, 'listening')
-  return url
+  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${bound}`
 }
 
 const codeOf = (error: unknown): string | undefined =>

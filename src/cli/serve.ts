@@ -18,6 +18,10 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
       try {
         const stopped = interruption()
         const gateway = await startGateway(config, { clock, log })
+        // Whoever started it on a free port has to learn the address, however little else is logged.
+        const always = log.child({}, { level: 'info' })
+        always.info({ listener: 'ops', url: gateway.opsUrl }, 'listening')
+        always.info({ listener: 'api', url: gateway.apiUrl }, 'listening')
         process.on('SIGHUP', () => {
           gateway.reloadCatalogue().then(
             () => log.info('catalogue read again'),

@@ -167,6 +167,12 @@ t.test('a connection that never says anything does not keep a stopping process',
   t.equal(await gateway.exited, 0)
 })
 
+t.test('the addresses are logged even when nothing else is', async t => {
+  const env = { ...baseEnv, ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'), ABOHAWA_LOG__LEVEL: 'silent' }
+  const { urls } = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  t.equal((await askAt(`${urls.ops}/livez`)).status, 200)
+})
+
 t.test('a port that is taken stops the start with one sentence', async t => {
   const port = String(await freePort())
   const folder = t.testdir()
