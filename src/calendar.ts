@@ -7,7 +7,8 @@ import { LRUCache } from 'lru-cache'
 export const minuteMs = 60_000
 export const quarterHourMs = 15 * minuteMs
 export const hourMs = 60 * minuteMs
-const utcDayMs = 24 * hourMs
+/** A day of 24 hours; local days may be longer or shorter. */
+export const utcDayMs = 24 * hourMs
 
 /** A local date, `YYYY-MM-DD`. */
 export type LocalDay = string

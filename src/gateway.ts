@@ -8,9 +8,10 @@ import { createAnswers } from './answer.ts'
 import { createCalendar } from './calendar.ts'
 import { type CatalogueChange, openCatalogue } from './catalogue/live-catalogue.ts'
 import type { Clock } from './clock.ts'
-import type { Config } from './config/load.ts'
+import type { Config } from './config/schema.ts'
 import { type ApiParts, buildApi } from './edge/api.ts'
-import { InputError, messageOf } from './errors.ts'
+import { trackConnections } from './edge/silent-connections.ts'
+import { AbohawaError, InputError, messageOf } from './errors.ts'
 import { createAuthenticate } from './metering/authentication.ts'
 import { createQuota } from './metering/quota.ts'
 import type { Log } from './ops/log.ts'
@@ -105,6 +106,7 @@ export const startGateway = async (
     },
     config.server,
   )
+  const silent = trackConnections(api.server)
   const ops = buildOps({ metrics, readiness, provider: config.provider })
 
   // Opened first and closed last, so that readiness can be asked while the API starts and drains.
@@ -122,8 +124,8 @@ export const startGateway = async (
     close: async () => {
       readiness.phase = 'draining'
       await pause(config.server.drainForMs)
-      // Requests in flight end by themselves; a connection that never sends one must not keep the process.
-      const patience = setTimeout(() => api.server.closeAllConnections(), config.server.requestTimeoutMs)
+      // Requests in flight end by themselves; a connection that never sends a whole one must not keep the process.
+      const patience = setTimeout(silent.close, config.server.requestTimeoutMs)
       await api.close()
       clearTimeout(patience)
       await opened.disposeAsync()
@@ -163,7 +165,9 @@ const observeApi = (metrics: Metrics, log: Log, logAccess: boolean): ApiParts['o
     if (logAccess) log.info(access, 'answered')
   },
   failed: (error, requestId) =>
-    log.error({ requestId, reason: messageOf(error), code: codeOf(error) }, 'failed'),
+    error instanceof AbohawaError
+      ? log.error({ requestId, code: error.code, reason: error.message }, 'failed')
+      : log.error({ requestId, err: error }, 'failed'),
 })
 
 const listen = async (
@@ -183,6 +187,3 @@ const listen = async (
   const scheme = 'setSecureContext' in app.server ? 'https' : 'http'
   return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${bound}`
 }
-
-const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && 'code' in error ? String(error.code) : undefined

@@ -4,4 +4,10 @@
 import { run } from './cli/program.ts'
 import { systemClock } from './clock.ts'
 
+// A reader that has seen enough, such as `head`, is no failure of ours.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit(0)
+})
+
 process.exitCode = await run(process.argv.slice(2), { env: process.env, clock: systemClock })

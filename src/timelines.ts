@@ -15,6 +15,8 @@ import { decodeTimeline, encodeTimeline } from './weather/timeline-bytes.ts'
 export type TimelinesOptions = FreshnessPolicy & {
   /** How long a failed refresh rests. */
   readonly retryAfterMs: number
+  /** How long a read waits for a load. */
+  readonly waitForMs: number
   /** What the first tier may hold. */
   readonly memoryBytes: number
   /** What is asked of whom, whatever the cell: entries of another question are never read. */
@@ -52,6 +54,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     shared: createSharedTier(store, codec, options, observer),
     policy: options,
     retryAfterMs: options.retryAfterMs,
+    waitForMs: options.waitForMs,
     clock,
     observer,
   })

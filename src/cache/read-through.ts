@@ -3,6 +3,7 @@
 
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
+import { AbohawaError } from '../errors.ts'
 import { type Entry, type FreshnessPolicy, freshnessOf, freshUntil } from './entry.ts'
 import type { MemoryTier } from './memory-tier.ts'
 import type { SharedTier } from './shared-tier.ts'
@@ -29,7 +30,7 @@ export type CacheObserver = {
 }
 
 export type ReadThrough<Subject, Value> = {
-  /** @throws whatever the loader threw, when no tier has anything usable */
+  /** @throws WaitedTooLong, or whatever the loader threw, when no tier has anything usable */
   read(subject: Subject): Promise<Reading<Value>>
 }
 
@@ -41,8 +42,18 @@ export type ReadThroughParts<Subject, Value> = {
   readonly policy: FreshnessPolicy
   /** How long a failed refresh of an entry rests before the next is tried. */
   readonly retryAfterMs: number
+  /** How long a read waits when there is nothing to serve. The load goes on for whoever asks next. */
+  readonly waitForMs: number
   readonly clock: Clock
   readonly observer: CacheObserver
+}
+
+export class WaitedTooLong extends AbohawaError {
+  override name = 'WaitedTooLong'
+
+  constructor(waitedMs: number) {
+    super('waited_too_long', `nothing was loaded within ${waitedMs} ms`)
+  }
 }
 
 type Found<Value> = { entry: Entry<Value>; source: Source }
@@ -50,7 +61,7 @@ type Found<Value> = { entry: Entry<Value>; source: Source }
 export const createReadThrough = <Subject, Value>(
   parts: ReadThroughParts<Subject, Value>,
 ): ReadThrough<Subject, Value> => {
-  const { keyOf, load, memory, shared, policy, retryAfterMs, clock, observer } = parts
+  const { keyOf, load, memory, shared, policy, retryAfterMs, waitForMs, clock, observer } = parts
   const finding = createFlight<string, Found<Value>>()
   const refreshing = createFlight<string, void>()
   // A refresh and a first read of the same key may overlap (its entry expired or was evicted meanwhile): one load.
@@ -101,7 +112,7 @@ export const createReadThrough = <Subject, Value>(
       if (kept && freshness(kept) !== 'expired') found = { entry: kept, source: 'memory' }
       else {
         const { result, joined } = finding.run(key, () => find(subject, key))
-        found = await result
+        found = await within(waitForMs, result)
         collapsed = joined
       }
 
@@ -120,4 +131,12 @@ export const createReadThrough = <Subject, Value>(
       }
     },
   }
+}
+
+// Rejects when the wait is over first; the result that then comes late is nobody's, and neither is its failure.
+const within = <Result>(ms: number, result: Promise<Result>): Promise<Result> => {
+  const { promise, resolve, reject } = Promise.withResolvers<Result>()
+  const timer = setTimeout(() => reject(new WaitedTooLong(ms)), ms)
+  result.then(resolve, reject).finally(() => clearTimeout(timer))
+  return promise
 }

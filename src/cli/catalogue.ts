@@ -74,11 +74,8 @@ export const addCatalogueCommands = (program: Command, add: AddCommand): void =>
 }
 
 const showFaults = (terminal: Terminal, file: string, counts: Counts, faults: readonly Fault[]): number => {
-  const lines = faults.map(faultLine)
-  terminal.show(
-    { file, counts, faults },
-    [...lines, `${file}: ${faults.length} fault${faults.length === 1 ? '' : 's'}.`].join('\n'),
-  )
+  terminal.show({ file, counts, faults }, faults.map(faultLine).join('\n'))
+  terminal.remark(`abohawa: ${file} has ${faults.length} fault${faults.length === 1 ? '' : 's'}`)
   return 1
 }
 

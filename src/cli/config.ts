@@ -2,7 +2,8 @@
 
 import type { Command } from 'commander'
 import { parse } from 'yaml'
-import { configJsonSchemaText, describeConfig } from '../config/load.ts'
+import { describeConfig } from '../config/describe.ts'
+import { configJsonSchemaText } from '../config/json-schema.ts'
 import type { AddCommand } from './terminal.ts'
 
 export const addConfigCommands = (program: Command, add: AddCommand): void => {

@@ -26,48 +26,47 @@ export const addDemoCommand = (program: Command, add: AddCommand): void =>
       const { startGateway } = await import('../gateway.ts')
       const { openLog } = await import('../ops/log.ts')
       const { startSimulator } = await import('../simulator/simulator.ts')
-      const stopped = interruption()
+      // A closed terminal says SIGHUP; the folder must go then too.
+      const stopped = interruption('SIGHUP')
+      await using opened = new AsyncDisposableStack()
       const folder = await mkdtemp(join(tmpdir(), 'abohawa-demo-'))
+      opened.defer(() => rm(folder, { recursive: true, force: true }))
       const simulator = upstream === undefined ? await startSimulator({ clock: terminal.clock }) : undefined
-      try {
-        const { server, ops } = terminal.config()
-        const config = terminal.config({
-          ABOHAWA_PROVIDER__BASE_URL: upstream ?? simulator?.url,
-          ABOHAWA_REDIS__URL: '',
-          ABOHAWA_STORE__PATH: join(folder, 'demo.db'),
-          ABOHAWA_SERVER__HOST: '127.0.0.1',
-          ABOHAWA_SERVER__PORT: String(await freePort(server.port)),
-          ABOHAWA_SERVER__DRAIN_FOR: '0s',
-          ABOHAWA_OPS__PORT: String(await freePort(ops.port)),
-          ABOHAWA_LOG__LEVEL: 'warn',
-        })
-        const { log, flush } = openLog(config.log.level)
-        const gateway = await startGateway(config, { clock: terminal.clock, log })
-        const keys: IssuedKey[] = []
-        await administerWith(config, terminal.clock, async administration => {
-          for (const tier of Object.keys(config.quota.tiers))
-            keys.push(await administration.createKey('Demo', tier))
-        })
-        const lines = curlLines(gateway.apiUrl, keys.at(-1)?.key ?? '')
-        terminal.show(
-          {
-            apiUrl: gateway.apiUrl,
-            opsUrl: gateway.opsUrl,
-            provider: config.provider.baseUrl,
-            keys,
-            curl: lines.map(([, line]) => line),
-          },
-          welcome(gateway.apiUrl, gateway.opsUrl, config.provider.baseUrl, keys, lines),
-        )
-        await stopped
-        terminal.remark('Stopping.')
-        await gateway.close()
-        flush()
-        return 0
-      } finally {
-        await simulator?.close()
-        await rm(folder, { recursive: true, force: true })
-      }
+      opened.defer(() => simulator?.close())
+      const { server, ops } = terminal.config()
+      const config = terminal.config({
+        ABOHAWA_PROVIDER__BASE_URL: upstream ?? simulator?.url,
+        ABOHAWA_REDIS__URL: '',
+        ABOHAWA_STORE__PATH: join(folder, 'demo.db'),
+        ABOHAWA_SERVER__HOST: '127.0.0.1',
+        ABOHAWA_SERVER__PORT: String(await freePort(server.port)),
+        ABOHAWA_SERVER__DRAIN_FOR: '0s',
+        ABOHAWA_OPS__PORT: String(await freePort(ops.port)),
+        ABOHAWA_LOG__LEVEL: 'warn',
+      })
+      const { log, flush } = openLog(config.log.level)
+      opened.defer(flush)
+      const gateway = await startGateway(config, { clock: terminal.clock, log })
+      opened.defer(gateway.close)
+      const keys: IssuedKey[] = []
+      await administerWith(config, terminal.clock, async administration => {
+        for (const tier of Object.keys(config.quota.tiers))
+          keys.push(await administration.createKey('Demo', tier))
+      })
+      const lines = curlLines(gateway.apiUrl, keys.at(-1)?.key ?? '')
+      terminal.show(
+        {
+          apiUrl: gateway.apiUrl,
+          opsUrl: gateway.opsUrl,
+          provider: config.provider.baseUrl,
+          keys,
+          curl: lines.map(([, line]) => line),
+        },
+        welcome(gateway.apiUrl, gateway.opsUrl, config.provider.baseUrl, keys, lines),
+      )
+      await stopped
+      terminal.remark('Stopping.')
+      return 0
     },
   })
 

@@ -1,13 +1,14 @@
-// Waiting for the signal to stop. The first SIGINT or SIGTERM asks for an orderly end; a second one ends at once, for
-// whoever cannot wait.
+// Waiting for the signal to stop. The first SIGINT, SIGTERM or, where asked for, SIGHUP means an orderly end; a second
+// one, of whichever kind, ends at once, for whoever cannot wait.
 
 /** Resolves with the signal that asks the process to stop. */
-export const interruption = (): Promise<NodeJS.Signals> =>
+export const interruption = (...more: NodeJS.Signals[]): Promise<NodeJS.Signals> =>
   new Promise(resolve => {
+    let asked = false
     const stop = (signal: NodeJS.Signals) => {
+      if (asked) process.exit(1)
+      asked = true
       resolve(signal)
-      process.once(signal, () => process.exit(1))
     }
-    process.once('SIGINT', stop)
-    process.once('SIGTERM', stop)
+    for (const signal of ['SIGINT', 'SIGTERM', ...more] as const) process.on(signal, stop)
   })

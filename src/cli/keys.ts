@@ -3,7 +3,7 @@
 import type { Command } from 'commander'
 import { createCalendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
-import type { Config } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
 import { type Administration, createAdministration, type ListedKey } from '../metering/administration.ts'
 import { openStore } from '../stores/open-store.ts'
 import { type AddCommand, Misuse, type Terminal, tableOf } from './terminal.ts'

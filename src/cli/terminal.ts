@@ -3,7 +3,8 @@
 
 import type { Command } from 'commander'
 import type { Clock } from '../clock.ts'
-import { type Config, loadConfig } from '../config/load.ts'
+import { loadConfig } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
 import { InputError } from '../errors.ts'
 
 /** What a command has in hand. */

@@ -10,10 +10,6 @@ import { type Config, configSchema } from './schema.ts'
 import { printPath } from './tree.ts'
 import { readYamlFile } from './yaml-file.ts'
 
-export { describeConfig } from './describe.ts'
-export { configJsonSchema, configJsonSchemaText } from './json-schema.ts'
-export type { Config } from './schema.ts'
-
 type Settings = { [key: string]: unknown }
 
 const merged = (assignments: Iterable<Assignment>): Settings => {

@@ -2,6 +2,7 @@
 // that a fault can be traced to where one of them was given.
 
 import { BlockList, isIP } from 'node:net'
+import { hourMs } from '../calendar.ts'
 import type { Config } from './schema.ts'
 import { printDuration } from './units.ts'
 
@@ -22,7 +23,7 @@ const overlap = (one: string, other: string): boolean =>
   [one, other].includes('::') ||
   ([one, other].includes('0.0.0.0') && isIP(addressOf(one)) === isIP(addressOf(other)))
 
-const LONGEST_SERVED = 48 * 3_600_000
+const LONGEST_SERVED = 48 * hourMs
 
 export const rules: readonly Rule[] = [
   {

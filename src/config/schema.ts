@@ -48,6 +48,7 @@ const provider = section({
   connectTimeout: lasting('10ms', '2m'),
   timeout: lasting('10ms', '2m'),
   bodyTimeout: lasting('10ms', '2m'),
+  totalTimeout: lasting('10ms', '10m'),
   maxConcurrent: whole(1, 256),
   maxPointsPerRequest: whole(1, 1000),
   retries: whole(0, 10),
@@ -89,6 +90,7 @@ const cache = section({
   freshFor: lasting('100ms', '48h'),
   staleFor: lasting('0s', '48h'),
   retryAfter: lasting('10ms', '1h'),
+  waitFor: lasting('10ms', '10m'),
   memory: sized('64KiB', '64GiB'),
 })
 

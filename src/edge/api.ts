@@ -4,7 +4,6 @@
 import { METHODS } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
-import { messageOf } from '../errors.ts'
 import { type AdmissionParts, createAdmit, QuotaExhausted } from './admission.ts'
 import { registerLocationRoutes } from './location-routes.ts'
 import { badRequest, notFound, type Problem, problemOf, quoted } from './problem.ts'
@@ -62,7 +61,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance 
   const resetsAt = () => quota.resetAfter(clock.now())
 
   const app = Fastify({
-    ...serverOptions(options.tls),
+    ...serverOptions(options.tls, options.requestTimeoutMs),
     trustProxy: behindProxies ? [...options.trustedProxies] : false,
     requestTimeout: options.requestTimeoutMs,
     // Requests that arrive while the listener closes are served too: nobody who got a connection is turned away.
@@ -72,12 +71,13 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance 
     // The query is read by the routes that have one, strictly.
     routerOptions: { querystringParser: () => ({}), maxParamLength: 16_384 },
     clientErrorHandler: (error, socket) => refuseUnparsable(error, socket, resetsAt()),
-    frameworkErrors: async (error, request, reply) => {
+    frameworkErrors: async (_error, request, reply) => {
       // A path that can't be decoded reaches no hook, so it passes admission here.
       begin(request, reply)
       try {
         await admit(request, reply)
-        sendProblem(reply, badRequest(`the path can't be read: ${messageOf(error)}`))
+        const path = quoted(request.raw.url ?? '')
+        sendProblem(reply, badRequest(`the path is ${path}; allowed: percent-encoded UTF-8`))
       } catch (refused) {
         fail(refused, request, reply)
       }
@@ -95,7 +95,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance 
       observer.answered({
         requestId: request.id,
         method: request.method,
-        url: request.raw.url ?? '',
+        url: withoutKeys(request.raw.url ?? ''),
         endpoint: request.routeOptions?.config?.endpoint ?? 'other',
         status: reply.raw.statusCode,
         ms: Math.round((performance.now() - started) * 1000) / 1000,
@@ -130,6 +130,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance 
   registerWeatherRoutes(app, parts)
   return app
 }
+
+// Some put their key into the URL by mistake; it must not stand in the log.
+const withoutKeys = (url: string): string => url.replaceAll(/svc_live_\w+/g, 'svc_live_…')
 
 const sendProblem = (reply: FastifyReply, problem: Problem): void => {
   const fields = problem instanceof QuotaExhausted ? problem.fields : {}

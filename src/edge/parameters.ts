@@ -16,19 +16,22 @@ export const queryOf = <Name extends string>(url: string, names: readonly Name[]
   for (const pair of url.slice(start + 1).split('&')) {
     const equals = pair.indexOf('=')
     const name = decoded(equals === -1 ? pair : pair.slice(0, equals))
-    const value = decoded(equals === -1 ? '' : pair.slice(equals + 1))
-    if (!isOneOf(names, name)) continue
+    if (name === undefined || !isOneOf(names, name)) continue
+    const given = equals === -1 ? '' : pair.slice(equals + 1)
+    const value = decoded(given)
+    if (value === undefined) throw badRequest(`${name} is ${quoted(given)}; allowed: percent-encoded UTF-8`)
     if (found[name] !== undefined) throw badRequest(`${name} is given more than once; allowed: at most once`)
     found[name] = value
   }
   return found
 }
 
-const decoded = (part: string): string => {
+// Undefined for what is not percent-encoded UTF-8.
+const decoded = (part: string): string | undefined => {
   try {
     return decodeURIComponent(part.replaceAll('+', ' '))
   } catch {
-    throw badRequest(`the query holds ${quoted(part)}, which is not percent-encoded UTF-8`)
+    return undefined
   }
 }
 
@@ -52,13 +55,12 @@ export const languageOf = (given: string | undefined): Language => {
 export const wholeNumberOf = (
   name: string,
   given: string | undefined,
-  { min, max, fallback }: { min: number; max?: number; fallback: number },
+  { min, max, fallback }: { min: number; max: number; fallback: number },
 ): number => {
   if (given === undefined) return fallback
   const value = /^\d+$/.test(given) ? Number(given) : Number.NaN
-  if (value >= min && value <= (max ?? Number.POSITIVE_INFINITY)) return value
-  const range = max === undefined ? `from ${min} on` : `from ${min} to ${max}`
-  throw badRequest(`${name} is ${quoted(given)}; allowed: a whole number ${range}`)
+  if (value >= min && value <= max) return value
+  throw badRequest(`${name} is ${quoted(given)}; allowed: a whole number from ${min} to ${max}`)
 }
 
 /** A plain decimal number of degrees inside a range that includes both ends. */

@@ -38,6 +38,7 @@ const sentences: Readonly<Record<string, string>> = {
   provider_busy: `${noWeather}: the weather provider is busy`,
   provider_cut_off: `${noWeather}: the weather provider's answer was cut off`,
   provider_garbled: `${noWeather}: the weather provider's answer was not usable`,
+  waited_too_long: `${noWeather}: the weather provider did not answer in time`,
   timeline_exhausted: `${noWeather}: what is cached ended and could not be renewed`,
   store_unavailable: 'the key or its quota could not be checked: the store of the gateway is not available',
 }

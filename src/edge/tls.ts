@@ -9,9 +9,13 @@ import { InputError, messageOf } from '../errors.ts'
 export type TlsFiles = { readonly cert: string | null; readonly key: string | null }
 
 /** Options for Fastify's server. @throws InputError when a file can't be read or is no PEM */
-export const serverOptions = ({ cert, key }: TlsFiles) => {
-  // A missing host header is answered by us, in JSON, instead of by Node with an empty body.
-  const http = { requireHostHeader: false }
+export const serverOptions = ({ cert, key }: TlsFiles, requestTimeoutMs: number) => {
+  const http = {
+    // A missing host header is answered by us, in JSON, instead of by Node with an empty body.
+    requireHostHeader: false,
+    // Node looks for requests that take too long only this often, every 30 s unless told otherwise.
+    connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
+  }
   if (cert === null || key === null) return { http }
   const pair = { cert: pemOf('server.tls.cert', cert), key: pemOf('server.tls.key', key) }
   try {

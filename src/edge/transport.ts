@@ -8,10 +8,14 @@ import { badRequest, type Problem } from './problem.ts'
 export const transportProblem = (request: FastifyRequest, behindProxies: boolean): Problem | undefined => {
   if (request.raw.httpVersion === '1.1' && !request.raw.headers.host)
     return badRequest('the host header is missing; HTTP/1.1 requires it')
-  // Fastify reads x-forwarded-proto from the trusted addresses alone.
-  if (behindProxies && request.protocol !== 'https')
-    return badRequest(
-      `the request came over ${request.protocol === 'http' ? 'plain HTTP' : 'no HTTPS'}; HTTPS is required`,
-    )
+  if (behindProxies && !cameOverHttps(request))
+    return badRequest('the request came over plain HTTP; HTTPS is required')
   return undefined
+}
+
+// Fastify believes x-forwarded-proto from the trusted addresses alone and looks at its last entry; a request that was
+// plain on any part of its way was plain.
+const cameOverHttps = (request: FastifyRequest): boolean => {
+  const ways = String(request.headers['x-forwarded-proto'] ?? '').split(',')
+  return request.protocol.toLowerCase() === 'https' && ways.every(way => way.trim().toLowerCase() === 'https')
 }

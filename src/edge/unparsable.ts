@@ -1,6 +1,7 @@
 // Requests that never become one: garbage on the socket, heads that are too large, CONNECT. They are answered in JSON
 // like every other failure, written straight to the socket because there is no response object yet.
 
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { jsonType } from './representation.ts'
 import { requestIdOf } from './request-id.ts'
@@ -8,17 +9,21 @@ import { rateLimitHeaders } from './response-headers.ts'
 
 /** @param resetsAt the next local midnight, ms since the epoch, for the rate-limit headers */
 export const refuseUnparsable = (error: NodeJS.ErrnoException, socket: Socket, resetsAt: number): void => {
-  if (error.code === 'ECONNRESET' || !socket.writable || responseBegun(socket)) {
-    socket.destroy()
-    return
-  }
-  writeRefusal(socket, 400, 'Bad Request', sentenceFor(error.code), resetsAt)
+  const pending = pendingResponse(socket)
+  if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
+  // The answer to an earlier request on the same connection is still owed; what came behind it gets none.
+  else if (pending) pending.once('finish', () => socket.destroySoon())
+  else writeRefusal(socket, 400, 'Bad Request', sentenceFor(error.code), resetsAt)
 }
 
-export const refuseConnect = (socket: Socket, resetsAt: number): void =>
+/** CONNECT names no path of ours, so it is refused before any key is asked for. */
+export const refuseConnect = (socket: Socket, resetsAt: number): void => {
+  // Node hands the socket over bare: without a listener, a reset would end the process.
+  socket.on('error', () => socket.destroy())
   writeRefusal(socket, 405, 'Method Not Allowed', 'the method is CONNECT; allowed: GET, HEAD', resetsAt, {
     allow: 'GET, HEAD',
   })
+}
 
 const sentenceFor = (code: string | undefined): string => {
   if (code === 'HPE_HEADER_OVERFLOW') return 'the URL and headers are too large; allowed: 16 KiB together'
@@ -45,11 +50,13 @@ const writeRefusal = (
     connection: 'close',
   }
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.end(`HTTP/1.1 ${status} ${reason}\r\n${head.join('')}\r\n${body}`)
+  socket.write(`HTTP/1.1 ${status} ${reason}\r\n${head.join('')}\r\n${body}`)
+  // Closes once that is out, whether or not the other side closes too.
+  socket.destroySoon()
 }
 
-// Bytes of another response may be on the wire already; a second head would corrupt it.
-const responseBegun = (socket: Socket): boolean => {
-  const { _httpMessage: message } = socket as Socket & { _httpMessage?: { headersSent: boolean } }
-  return message?.headersSent ?? false
+// The response that Node is to write next on this connection, if any.
+const pendingResponse = (socket: Socket): ServerResponse | undefined => {
+  const { _httpMessage: message } = socket as Socket & { _httpMessage?: ServerResponse | null }
+  return message ?? undefined
 }

@@ -5,8 +5,8 @@ import type { Answers, Provenance } from '../answer.ts'
 import type { Bounds } from '../catalogue/location.ts'
 import { forecastDays } from '../weather/variables.ts'
 import { forecastOf, namedSummaryOf, pointOf, summaryOf, weatherOf } from './bodies.ts'
-import { type CurrentCatalogue, findLocation } from './location-routes.ts'
 import { degreesOf, languageOf, queryOf, wholeNumberOf } from './parameters.ts'
+import { type CurrentCatalogue, findPlace } from './place.ts'
 import { sendJson } from './representation.ts'
 import { freshnessHeaders } from './response-headers.ts'
 
@@ -40,7 +40,7 @@ export const registerWeatherRoutes = (app: FastifyInstance, parts: WeatherRoutes
     async (request, reply) => {
       const places = catalogue()
       const lang = langOf(request)
-      const location = findLocation(places, request.params.type, request.params.id)
+      const location = findPlace(places, request.params.type, request.params.id)
       const weather = await answers.weather(location)
       request.provenance = weather
       const body = weatherOf(namedSummaryOf(location, places, lang), weather, timezone)
@@ -69,7 +69,7 @@ export const registerWeatherRoutes = (app: FastifyInstance, parts: WeatherRoutes
       const places = catalogue()
       const query = queryOf(request.raw.url ?? '', ['days'])
       const days = wholeNumberOf('days', query.days, { min: 1, max: forecastDays, fallback: forecastDays })
-      const location = findLocation(places, request.params.type, request.params.id)
+      const location = findPlace(places, request.params.type, request.params.id)
       const forecast = await answers.forecast(location, days)
       request.provenance = forecast
       const body = forecastOf(summaryOf(location, places), forecast, timezone)

@@ -7,6 +7,7 @@ import type { FastifyInstance } from 'fastify'
 export type PassthroughOptions = {
   readonly baseUrl: string
   readonly apiKey: string | null
+  readonly connectTimeoutMs: number
   readonly timeoutMs: number
   readonly bodyTimeoutMs: number
 }
@@ -16,7 +17,11 @@ export const registerPassthrough = (app: FastifyInstance, options: PassthroughOp
   const prefix = pathname === '/' ? '' : pathname
   app.register(replyFrom, {
     base: origin,
-    undici: { headersTimeout: options.timeoutMs, bodyTimeout: options.bodyTimeoutMs },
+    undici: {
+      connect: { timeout: options.connectTimeoutMs },
+      headersTimeout: options.timeoutMs,
+      bodyTimeout: options.bodyTimeoutMs,
+    },
     disableRequestLogging: true,
   })
   app.get<{ Params: { '*': string } }>('/provider/*', (request, reply) =>

@@ -42,17 +42,22 @@ export const createProvider = (
   const again = retryPolicy(options)
   const waiting: Waiting[] = []
 
-  const ask = async (cells: readonly Cell[]): Promise<Timeline[]> => {
+  const ask = async (cells: readonly Cell[]): Promise<(Timeline | ProviderError)[]> => {
     const started = performance.now()
+    const askedAt = clock.now()
     let outcome = 'ok'
     try {
       const body = await exchange.get(pathFor(cells, options.horizon, calendar.zone))
-      return decodeTimelines(body, {
+      const { horizon } = options
+      const results = decodeTimelines(body, {
         cells: cells.length,
-        horizon: options.horizon,
+        horizon,
         calendar,
-        fetchedAt: clock.now(),
+        askedAt,
+        answeredAt: clock.now(),
       })
+      outcome = results.find(result => result instanceof ProviderError)?.code ?? 'ok'
+      return results
     } catch (error) {
       outcome = error instanceof ProviderError ? error.code : 'internal'
       throw error
@@ -64,9 +69,11 @@ export const createProvider = (
   // A batch is refused as a whole; halving it finds the point that spoils it, so that one bad point costs nobody else.
   const serve = async (batch: readonly Waiting[]): Promise<void> => {
     try {
-      const timelines = await again.execute(() => ask(batch.map(({ cell }) => cell)))
-      batch.forEach(({ resolve }, i) => {
-        resolve(timelines[i] as Timeline)
+      const results = await again.execute(() => ask(batch.map(({ cell }) => cell)))
+      batch.forEach(({ resolve, reject }, i) => {
+        const result = results[i]
+        if (result === undefined || result instanceof ProviderError) reject(result)
+        else resolve(result)
       })
     } catch (error) {
       if (batch.length > 1 && error instanceof ProviderError && splittable.has(error.code)) {

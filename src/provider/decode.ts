@@ -4,7 +4,7 @@
 
 import * as z from 'zod'
 import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../calendar.ts'
-import type { Series, Timeline } from '../weather/timeline.ts'
+import { currentAt, daysFrom, type Series, type Timeline } from '../weather/timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../weather/variables.ts'
 import { ProviderError } from './errors.ts'
 import { type Horizon, pastQuarterHours } from './query.ts'
@@ -22,14 +22,31 @@ const element = z.object({
   daily: section,
 })
 
-export type Expected = { cells: number; horizon: Horizon; calendar: Calendar; fetchedAt: number }
+export type Expected = {
+  readonly cells: number
+  readonly horizon: Horizon
+  readonly calendar: Calendar
+  /** When the request was sent and when the answer was whole, ms since the epoch. */
+  readonly askedAt: number
+  readonly answeredAt: number
+}
 
-/** One timeline per cell, in the order of the request. @throws ProviderError */
-export const decodeTimelines = (body: string, expected: Expected): Timeline[] => {
+/**
+ * For each cell in the order of the request its timeline, or what is wrong with its element: one bad element costs
+ * the others nothing. @throws ProviderError when the body as a whole can't be used
+ */
+export const decodeTimelines = (body: string, expected: Expected): (Timeline | ProviderError)[] => {
   const elements = elementsOf(body)
   if (elements.length !== expected.cells)
     throw garbled(`${elements.length} elements for ${expected.cells} points`)
-  return elements.map(raw => decodeTimeline(raw, expected))
+  return elements.map(raw => {
+    try {
+      return decodeTimeline(raw, expected)
+    } catch (error) {
+      if (error instanceof ProviderError) return error
+      throw error
+    }
+  })
 }
 
 const elementsOf = (body: string): unknown[] => {
@@ -49,19 +66,20 @@ const elementsOf = (body: string): unknown[] => {
   }
 }
 
-const decodeTimeline = (raw: unknown, { calendar, horizon, fetchedAt }: Expected): Timeline => {
+const decodeTimeline = (raw: unknown, { calendar, horizon, askedAt, answeredAt }: Expected): Timeline => {
   const parsed = element.safeParse(raw)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
     throw garbled(`${issue?.path.join('.') || 'an element'}: ${issue?.message}`)
   }
   const { utc_offset_seconds: offset, minutely_15, hourly, daily, ...unitTables } = parsed.data
-  if (offset !== calendar.offsetSecondsAt(fetchedAt))
-    throw garbled(`utc_offset_seconds is ${offset}, expected ${calendar.offsetSecondsAt(fetchedAt)}`)
+  if (offset !== calendar.offsetSecondsAt(answeredAt))
+    throw garbled(`utc_offset_seconds is ${offset}, expected ${calendar.offsetSecondsAt(answeredAt)}`)
 
   const instant = (local: string) => Date.parse(`${local}Z`) - offset * 1000
   const timeline: Timeline = {
-    fetchedAt,
+    // The earlier of the two instants: weather is never told to be younger than it may be.
+    fetchedAt: askedAt,
     quarterHours: series(
       'minutely_15',
       minutely_15,
@@ -76,6 +94,10 @@ const decodeTimeline = (raw: unknown, { calendar, horizon, fetchedAt }: Expected
   expectLength('minutely_15', timeline.quarterHours, pastQuarterHours + horizon.quarterHours)
   expectLength('hourly', timeline.hours, horizon.days * 24)
   expectLength('daily', timeline.days, horizon.days)
+  // A provider whose clock is off would fill the cache with weather for another time.
+  for (const instant of [askedAt, answeredAt])
+    if (!currentAt(timeline, instant, calendar) || !daysFrom(timeline, instant, calendar, horizon.days - 1))
+      throw garbled(`its times, from ${minutely_15.time[0]} and ${daily.time[0]} on, do not cover now`)
   return timeline
 }
 

@@ -18,6 +18,8 @@ export type ExchangeOptions = {
   readonly timeoutMs: number
   /** Between two parts of the body. */
   readonly bodyTimeoutMs: number
+  /** For the whole exchange: a body that trickles must not keep one of the few places for ever. */
+  readonly totalTimeoutMs: number
   readonly maxConcurrent: number
 }
 
@@ -50,7 +52,12 @@ export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange
           statusCode,
           headers: given,
           body,
-        } = await pool.request({ method: 'GET', path: prefix + path, headers })
+        } = await pool.request({
+          method: 'GET',
+          path: prefix + path,
+          headers,
+          signal: AbortSignal.timeout(options.totalTimeoutMs),
+        })
         const text = await textOf(Buffer.from(await body.arrayBuffer()), given['content-encoding'])
         if (statusCode === 200) return text
         throw refusalOf(statusCode, text, clock.now())
@@ -76,8 +83,14 @@ const textOf = async (bytes: Buffer, encoding: string | string[] | undefined): P
 
 const brokenOff = (
   cause: unknown,
-  { connectTimeoutMs, timeoutMs, bodyTimeoutMs }: ExchangeOptions,
+  { connectTimeoutMs, timeoutMs, bodyTimeoutMs, totalTimeoutMs }: ExchangeOptions,
 ): ProviderError => {
+  if (cause instanceof Error && cause.name === 'TimeoutError')
+    return new ProviderError(
+      'provider_timeout',
+      `the provider's answer was not whole within ${totalTimeoutMs} ms`,
+      { cause },
+    )
   if (cause instanceof errors.ConnectTimeoutError)
     return new ProviderError(
       'provider_unreachable',

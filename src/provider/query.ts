@@ -1,6 +1,7 @@
 // What is asked of the provider for a list of cells: one path with one fixed set of variables, so that a cell has one
 // timeline and one cache entry. Pure; sends nothing.
 
+import { hourMs } from '../calendar.ts'
 import type { Cell } from '../weather/cell.ts'
 import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../weather/variables.ts'
 
@@ -17,10 +18,11 @@ export const pastQuarterHours = 4
 
 /** The horizon that keeps every answer whole for `usableForMs` after the fetch. */
 export const horizonFor = (usableForMs: number, hourlyHours: number): Horizon => {
-  const hours = Math.ceil(usableForMs / 3_600_000)
+  const hours = Math.ceil(usableForMs / hourMs)
   return {
     quarterHours: hours * 4 + 2,
-    days: Math.max(9, forecastDays + Math.ceil(hours / 24), Math.ceil((hours + hourlyHours) / 24) + 1),
+    // One day more than the last question needs, for a provider that thought it was still yesterday.
+    days: Math.max(9, forecastDays + 1 + Math.ceil(hours / 24), Math.ceil((hours + hourlyHours) / 24) + 2),
   }
 }
 

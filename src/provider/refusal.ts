@@ -1,11 +1,9 @@
 // A status other than 200 from the provider → the ProviderError it stands for. Classified by status, and only a 429
 // or 400 by the leading words of its reason, because the texts change between releases of the provider. Pure.
 
+import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
 import { ProviderError } from './errors.ts'
 
-const minuteMs = 60_000
-const hourMs = 60 * minuteMs
-const dayMs = 24 * hourMs
 // The provider sweeps its windows on its own clock; a little later than the turn is on the safe side.
 const marginMs = 2_000
 
@@ -17,7 +15,7 @@ export const refusalOf = (status: number, body: string, now: number): ProviderEr
 
   if (status === 429) {
     if (/^too many concurrent/i.test(reason)) return new ProviderError('provider_busy', told)
-    const windowMs = /^daily/i.test(reason) ? dayMs : /^hourly/i.test(reason) ? hourMs : minuteMs
+    const windowMs = /^daily/i.test(reason) ? utcDayMs : /^hourly/i.test(reason) ? hourMs : minuteMs
     return new ProviderError('provider_limited', told, { retryAt: nextTurn(windowMs) })
   }
   if (status === 401 || status === 403 || status === 404) return new ProviderError('provider_denied', told)

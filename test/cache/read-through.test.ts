@@ -34,6 +34,7 @@ const setUp = (given: Partial<ReadThroughParts<string, string>> = {}) => {
     shared,
     policy,
     retryAfterMs: 500,
+    waitForMs: 60_000,
     clock,
     observer: { read: () => {}, refreshFailed: error => failures.push(error) },
     ...given,
@@ -146,6 +147,27 @@ t.test('a refresh takes what another process has refreshed already', async t => 
   await settled()
   t.match(await cache.read('a'), { value: 'a 2', outcome: 'hit' })
   t.equal(loads.length, 2, 'no load of its own')
+})
+
+t.test('a reader waits only so long, and the load goes on for the next', async t => {
+  const { cache, loads, loader } = setUp({ waitForMs: 5 })
+  const gate = Promise.withResolvers()
+  loader.gate = gate.promise
+  await t.rejects(cache.read('a'), { code: 'waited_too_long' })
+  await t.rejects(cache.read('a'), { code: 'waited_too_long' })
+  gate.resolve(undefined)
+  await settled()
+  t.match(await cache.read('a'), { value: 'a 1', outcome: 'hit' })
+  t.equal(loads.length, 1)
+})
+
+t.test('an entry lies in the shared tier until its last use as a stale one', async t => {
+  const { cache, clock, store } = setUp()
+  await cache.read('a')
+  clock.advance(10_999)
+  t.ok(await store.readBytes('a'))
+  clock.advance(1)
+  t.equal(await store.readBytes('a'), undefined)
 })
 
 t.test('a store that fails costs speed and nothing else', async t => {

@@ -1,7 +1,8 @@
 // The configuration in effect, as an operator is shown it.
 
 import t from 'tap'
-import { describeConfig, loadConfig } from '../../src/config/load.ts'
+import { describeConfig } from '../../src/config/describe.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { loadTexts } from './load-text.ts'
 
 t.test('what is shown can be loaded again and means the same', async t => {

@@ -3,7 +3,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { readDefaults } from '../../src/config/defaults.ts'
-import { configJsonSchema, configJsonSchemaText, loadConfig } from '../../src/config/load.ts'
+import { configJsonSchema, configJsonSchemaText } from '../../src/config/json-schema.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { settings } from '../../src/config/tree.ts'
 
 const folder = new URL('../../config/', import.meta.url)

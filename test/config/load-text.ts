@@ -1,7 +1,8 @@
 // Config files out of a test's own text: what they load as, or the sentences they are refused with.
 
 import type { Test } from 'tap'
-import { type Config, loadConfig } from '../../src/config/load.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import type { Config } from '../../src/config/schema.ts'
 import { InputError } from '../../src/errors.ts'
 
 type Given = { files?: readonly string[]; env?: NodeJS.ProcessEnv }

@@ -1,7 +1,8 @@
 // What files and variables are put together into.
 
 import t from 'tap'
-import { type Config, loadConfig } from '../../src/config/load.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import type { Config } from '../../src/config/schema.ts'
 import { faultsOfTexts, loadTexts } from './load-text.ts'
 
 t.test('without files or variables the configuration is that of default.yaml', async t => {
@@ -24,6 +25,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       connectTimeoutMs: 2_000,
       timeoutMs: 10_000,
       bodyTimeoutMs: 10_000,
+      totalTimeoutMs: 30_000,
       maxConcurrent: 1,
       maxPointsPerRequest: 100,
       retries: 2,
@@ -54,6 +56,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       freshForMs: 3_600_000,
       staleForMs: 43_200_000,
       retryAfterMs: 10_000,
+      waitForMs: 15_000,
       memoryBytes: 67_108_864,
     },
     weather: { hourlyHours: 48 },

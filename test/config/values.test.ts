@@ -152,6 +152,7 @@ const table: Record<string, Row> = {
   'provider.connectTimeout': duration('10ms', '2m', '9ms', '121s'),
   'provider.timeout': duration('10ms', '2m', '9ms', '121s'),
   'provider.bodyTimeout': duration('10ms', '2m', '9ms', '121s'),
+  'provider.totalTimeout': duration('10ms', '10m', '9ms', '11m'),
   'provider.maxConcurrent': whole(1, 256),
   'provider.maxPointsPerRequest': whole(1, 1000),
   'provider.retries': whole(0, 10),
@@ -199,6 +200,7 @@ const table: Record<string, Row> = {
   'cache.freshFor': duration('100ms', '48h', '99ms', '49h'),
   'cache.staleFor': duration('0s', '48h', '49h'),
   'cache.retryAfter': duration('10ms', '1h', '9ms', '61m'),
+  'cache.waitFor': duration('10ms', '10m', '9ms', '11m'),
   'cache.memory': {
     allowed: 'a size from 64KiB to 64GiB, such as 512KiB, 64MiB, 1GiB or 10MB',
     wrong: [

@@ -9,19 +9,10 @@ import { startGateway } from '../support/start-gateway.ts'
 // Long enough for the timelines of this page never to turn stale.
 const env = { ABOHAWA_CACHE__FRESH_FOR: '20h' }
 
-const walk = (
-  title: string,
-  start: string,
-  steps: {
-    at: string
-    current: string
-    hour: string
-    day: string
-    lastDay: string
-    reset: string
-    maxAge: number
-  }[],
-) =>
+// The instant; the local quarter-hour, the last of seven days, the end of the quota day, seconds the body stays right.
+type Step = [at: string, current: string, lastDay: string, reset: string, maxAge: number]
+
+const walk = (title: string, start: string, steps: Step[]) =>
   t.test(title, async t => {
     const clock = manualClock(start)
     const provider = await startProvider(t)
@@ -29,12 +20,13 @@ const walk = (
     const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
     let lastReset = ''
     let remaining = 0
-    for (const { at, current, hour, day, lastDay, reset, maxAge } of steps) {
+    for (const [at, current, lastDay, reset, maxAge] of steps) {
+      const day = current.slice(0, 10)
       clock.set(at)
       const { body, headers, status } = await gateway.get('/weather/district/3026')
       t.equal(status, 200, at)
       t.equal(body.current.time, current)
-      t.equal(body.hourly.time[0], hour)
+      t.equal(body.hourly.time[0], `${current.slice(0, 14)}00`)
       t.equal(body.hourly.time.length, 48)
       t.equal(body.daily.time[0], day)
       t.equal(body.daily.time[6], lastDay)
@@ -51,94 +43,42 @@ const walk = (
   })
 
 walk('over a quarter-hour and an hour', '2026-11-21T06:44:00Z', [
-  {
-    at: '2026-11-21T06:44:59.999Z',
-    current: '2026-11-21T12:30',
-    hour: '2026-11-21T12:00',
-    day: '2026-11-21',
-    lastDay: '2026-11-27',
-    reset: '2026-11-21T18:00Z',
-    maxAge: 0,
-  },
-  {
-    at: '2026-11-21T06:45:00.000Z',
-    current: '2026-11-21T12:45',
-    hour: '2026-11-21T12:00',
-    day: '2026-11-21',
-    lastDay: '2026-11-27',
-    reset: '2026-11-21T18:00Z',
-    maxAge: 900,
-  },
-  {
-    at: '2026-11-21T06:59:59.000Z',
-    current: '2026-11-21T12:45',
-    hour: '2026-11-21T12:00',
-    day: '2026-11-21',
-    lastDay: '2026-11-27',
-    reset: '2026-11-21T18:00Z',
-    maxAge: 1,
-  },
-  {
-    at: '2026-11-21T07:00:00.000Z',
-    current: '2026-11-21T13:00',
-    hour: '2026-11-21T13:00',
-    day: '2026-11-21',
-    lastDay: '2026-11-27',
-    reset: '2026-11-21T18:00Z',
-    maxAge: 900,
-  },
+  ['2026-11-21T06:44:59.999Z', '2026-11-21T12:30', '2026-11-27', '2026-11-21T18:00Z', 0],
+  ['2026-11-21T06:45:00.000Z', '2026-11-21T12:45', '2026-11-27', '2026-11-21T18:00Z', 900],
+  ['2026-11-21T06:59:59.000Z', '2026-11-21T12:45', '2026-11-27', '2026-11-21T18:00Z', 1],
+  ['2026-11-21T07:00:00.000Z', '2026-11-21T13:00', '2026-11-27', '2026-11-21T18:00Z', 900],
 ])
 
-walk('over local midnight, which is 18:00 UTC', '2026-12-31T10:00:00Z', [
-  {
-    at: '2026-12-31T17:59:59.999Z',
-    current: '2026-12-31T23:45',
-    hour: '2026-12-31T23:00',
-    day: '2026-12-31',
-    lastDay: '2027-01-06',
-    reset: '2026-12-31T18:00Z',
-    maxAge: 0,
-  },
-  {
-    at: '2026-12-31T18:00:00.000Z',
-    current: '2027-01-01T00:00',
-    hour: '2027-01-01T00:00',
-    day: '2027-01-01',
-    lastDay: '2027-01-07',
-    reset: '2027-01-01T18:00Z',
-    maxAge: 900,
-  },
-  {
-    at: '2027-01-01T00:00:00.000Z',
-    current: '2027-01-01T06:00',
-    hour: '2027-01-01T06:00',
-    day: '2027-01-01',
-    lastDay: '2027-01-07',
-    reset: '2027-01-01T18:00Z',
-    maxAge: 900,
-  },
+walk('over local midnight, which is 18:00 UTC, and the turn of the year', '2026-12-31T10:00:00Z', [
+  ['2026-12-31T17:59:59.999Z', '2026-12-31T23:45', '2027-01-06', '2026-12-31T18:00Z', 0],
+  ['2026-12-31T18:00:00.000Z', '2027-01-01T00:00', '2027-01-07', '2027-01-01T18:00Z', 900],
+  ['2027-01-01T00:00:00.000Z', '2027-01-01T06:00', '2027-01-07', '2027-01-01T18:00Z', 900],
 ])
 
-walk('into and out of a leap day', '2028-02-28T17:00:00Z', [
-  {
-    at: '2028-02-28T17:59:00.000Z',
-    current: '2028-02-28T23:45',
-    hour: '2028-02-28T23:00',
-    day: '2028-02-28',
-    lastDay: '2028-03-05',
-    reset: '2028-02-28T18:00Z',
-    maxAge: 60,
-  },
-  {
-    at: '2028-02-28T18:00:00.000Z',
-    current: '2028-02-29T00:00',
-    hour: '2028-02-29T00:00',
-    day: '2028-02-29',
-    lastDay: '2028-03-06',
-    reset: '2028-02-29T18:00Z',
-    maxAge: 900,
-  },
+walk('into a leap day', '2028-02-28T17:00:00Z', [
+  ['2028-02-28T17:59:00.000Z', '2028-02-28T23:45', '2028-03-05', '2028-02-28T18:00Z', 60],
+  ['2028-02-28T18:00:00.000Z', '2028-02-29T00:00', '2028-03-06', '2028-02-29T18:00Z', 900],
 ])
+
+walk('out of a leap day', '2028-02-29T17:00:00Z', [
+  ['2028-02-29T17:59:59.000Z', '2028-02-29T23:45', '2028-03-06', '2028-02-29T18:00Z', 1],
+  ['2028-02-29T18:00:00.000Z', '2028-03-01T00:00', '2028-03-07', '2028-03-01T18:00Z', 900],
+])
+
+t.test('a forecast stays right until local midnight, not only for a quarter-hour', async t => {
+  const clock = manualClock('2026-11-21T17:30:00Z')
+  const provider = await startProvider(t)
+  await provider.steer({ now: '2026-11-21T17:30:00Z' })
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
+  const maxAge = async () => (await gateway.get('/forecast/district/3026')).headers['cache-control']
+  t.equal(await maxAge(), 'private, max-age=1800')
+  clock.set('2026-11-21T18:00:00Z')
+  t.equal(
+    await maxAge(),
+    `private, max-age=${19.5 * 3600}`,
+    'until the timeline turns stale, before the next midnight',
+  )
+})
 
 t.test(
   'freshness: a body is right until its slice or its timeline ends, and says how old the weather is',

@@ -23,8 +23,9 @@ const table: [string, number, string | RegExp][] = [
   ['/locations?type=division&limit=ten', 400, 'limit is "ten"; allowed: a whole number from 1 to 100'],
   ['/locations?type=division&limit=5.0', 400, 'limit is "5.0"; allowed: a whole number from 1 to 100'],
   ['/locations?type=division&limit=', 400, 'limit is ""; allowed: a whole number from 1 to 100'],
-  ['/locations?type=division&offset=-1', 400, 'offset is "-1"; allowed: a whole number from 0 on'],
-  ['/locations?type=division&q=%FF', 400, 'the query holds "%FF", which is not percent-encoded UTF-8'],
+  ['/locations?type=division&offset=-1', 400, 'offset is "-1"; allowed: a whole number from 0 to 1000000000'],
+  [`/locations?type=division&offset=${'9'.repeat(400)}`, 400, /^offset is "9{60}…"; allowed: a whole number/],
+  ['/locations?type=division&q=%FF', 400, 'q is "%FF"; allowed: percent-encoded UTF-8'],
   [
     `/locations?type=division&q=${'x'.repeat(101)}`,
     400,
@@ -49,8 +50,16 @@ const table: [string, number, string | RegExp][] = [
   ['/forecast/district/3026?days=0', 400, 'days is "0"; allowed: a whole number from 1 to 7'],
   ['/forecast/district/3026?days=8', 400, 'days is "8"; allowed: a whole number from 1 to 7'],
   ['/forecast/district/3026?days=1&days=2', 400, 'days is given more than once; allowed: at most once'],
-  ['/weather/district/%E0%A6', 400, /^the path can't be read: /],
-  ['/weather/%2', 400, /^the path can't be read: /],
+  [
+    '/weather/district/%E0%A6',
+    400,
+    'the path is "/api/v1/weather/district/%E0%A6"; allowed: percent-encoded UTF-8',
+  ],
+  [
+    `/weather/%2${'x'.repeat(5_000)}`,
+    400,
+    /^the path is "\/api\/v1\/weather\/%2x+…"; allowed: percent-encoded UTF-8$/,
+  ],
   ['/weather', 404, 'there is nothing at "/api/v1/weather"; the API begins with /api/v1'],
   ['/weather/district/3026/', 404, /^there is nothing at/],
   ['/Weather/district/3026', 404, /^there is nothing at/],
@@ -72,6 +81,53 @@ for (const [path, status, sentence] of table)
 
 t.test('unknown parameters are ignored, also when given twice', async t => {
   t.equal((await gateway.get('/locations?type=division&foo=1&foo=2&lang=xx')).status, 200)
+})
+
+t.test('what comes behind a request on its connection never takes the place of its answer', async t => {
+  for (const behind of ['hello there\r\n\r\n', 'CONNECT example.org:443 HTTP/1.1\r\nhost: x\r\n\r\n']) {
+    const answer = await exchange(
+      `GET /api/v1/locations/district/3026 HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.enterprise}\r\n\r\n${behind}`,
+      '',
+    )
+    t.equal(answer.status, 200, behind.trim())
+  }
+})
+
+t.test('a reset in the middle of anything leaves the gateway standing', async t => {
+  const { hostname, port } = new URL(gateway.apiUrl)
+  for (const bytes of [
+    'CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n',
+    'garbage\r\n\r\n',
+    'GET / HTTP/1.1\r\n',
+  ]) {
+    for (let i = 0; i < 5; i++) {
+      const socket = connect(Number(port), hostname)
+      socket.on('error', () => {})
+      await once(socket, 'connect')
+      socket.write(bytes)
+      socket.resetAndDestroy()
+    }
+  }
+  t.equal((await gateway.get('/locations?type=division')).status, 200)
+})
+
+t.test('a request that does not arrive in time is told so', async t => {
+  const impatient = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_SERVER__REQUEST_TIMEOUT: '200ms' },
+  })
+  const { hostname, port } = new URL(impatient.apiUrl)
+  const socket = connect(Number(port), hostname)
+  socket.write('GET /api/v1/locations HTTP/1.1\r\nhost: x\r\n')
+  const [head] = await once(socket, 'data')
+  t.match(String(head), /^HTTP\/1\.1 400 Bad Request\r\n/)
+  t.match(String(head), '{"error":"the request did not arrive completely in time"}')
+  socket.destroy()
+})
+
+t.test('a key that was put into the URL does not stand in the log', async t => {
+  await gateway.get(`/locations?type=division&x-api-key=${gateway.keys.starter}`)
+  t.notMatch(JSON.stringify(gateway.logged), (gateway.keys.starter ?? '').slice(9, 30))
 })
 
 t.test('every other method is 405 and names the allowed ones', async t => {

@@ -7,7 +7,7 @@ import { setPublished } from '../../src/catalogue/publication.ts'
 import { systemClock } from '../../src/clock.ts'
 import { startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { startRedis } from '../support/redis-server.ts'
+import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { askAt, startGateway } from '../support/start-gateway.ts'
 
 const provider = await startProvider(t)
@@ -99,9 +99,7 @@ t.test(
     const before = await total('type=upazila')
 
     await setPublished(path, '302672', false, { bounds })
-    let asked = 0
-    while ((await status('locations')) === 200) asked += 1
-    t.ok(asked >= 0)
+    while ((await status('locations')) === 200);
     for (const endpoint of ['locations', 'weather', 'forecast'])
       t.equal(await status(endpoint), 404, endpoint)
     t.equal(await total('type=upazila'), before - 1)
@@ -114,6 +112,29 @@ t.test(
     t.equal(await status('weather'), 200)
   },
 )
+
+t.test('the catalogue is swapped under load without a dropped request', async t => {
+  const path = join(t.testdir(), 'locations.json')
+  copyFileSync(catalogueFile, path)
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_CATALOGUE__PATH: path },
+  })
+  let swapping = true
+  const statuses: number[] = []
+  const asking = Array.from({ length: 10 }, async () => {
+    while (swapping) statuses.push((await gateway.get('/locations/district/3026')).status)
+  })
+  for (const published of [false, true, false, true]) {
+    await setPublished(path, '302672', published, { bounds })
+    await gateway.reloadCatalogue()
+    t.equal((await gateway.get('/locations/upazila/302672')).status, published ? 200 : 404)
+  }
+  swapping = false
+  await Promise.all(asking)
+  t.ok(statuses.length > 50, `${statuses.length} requests`)
+  t.strictSame(new Set(statuses), new Set([200]))
+})
 
 t.test('a faulty catalogue never replaces a good one, and readiness tells of it', async t => {
   const { writeFileSync } = await import('node:fs')
@@ -129,7 +150,7 @@ t.test('a faulty catalogue never replaces a good one, and readiness tells of it'
   })
 })
 
-t.test('SIGHUP reads the catalogue again while requests go on', async t => {
+t.test('SIGHUP reads the catalogue again', async t => {
   const folder = t.testdir()
   const path = join(folder, 'locations.json')
   copyFileSync(catalogueFile, path)
@@ -152,24 +173,28 @@ t.test('SIGHUP reads the catalogue again while requests go on', async t => {
   t.equal(await gateway.exited, 0)
 })
 
-t.test('without Redis a request is 500 and readiness says so; with it back, all is well again', async t => {
-  const redis = await startRedis()
-  const gateway = await startGateway(t, {
-    providerUrl: provider.url,
-    clock: systemClock,
-    env: { ABOHAWA_REDIS__URL: redis.url },
-  })
-  t.equal((await gateway.get('/locations?type=division')).status, 200)
-  await redis.stop()
-  const answer = await gateway.get('/locations?type=division')
-  t.equal(answer.status, 500)
-  t.match(answer.body.error, /^the key or its quota could not be checked/)
-  t.match(answer.headers['retry-after'], /^\d+$/)
-  t.match((await askAt(`${gateway.opsUrl}/readyz`)).body, { detail: { store: 'not available' } })
-  const again = await startRedis(redis.port)
-  t.teardown(again.stop)
-  // A Redis that lost everything knows no key: 401 says that the gateway is talking to it again.
-  while ((await gateway.get('/locations?type=division')).status === 500);
-  t.equal((await gateway.get('/locations?type=division')).status, 401)
-  t.match((await askAt(`${gateway.opsUrl}/readyz`)).body, { detail: { store: 'redis' } })
-})
+t.test(
+  'without Redis a request is 500 and readiness says so; with it back, all is well again',
+  { skip: withoutOwnRedis },
+  async t => {
+    const redis = await startRedis()
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      clock: systemClock,
+      env: { ABOHAWA_REDIS__URL: redis.url },
+    })
+    t.equal((await gateway.get('/locations?type=division')).status, 200)
+    await redis.stop()
+    const answer = await gateway.get('/locations?type=division')
+    t.equal(answer.status, 500)
+    t.match(answer.body.error, /^the key or its quota could not be checked/)
+    t.match(answer.headers['retry-after'], /^\d+$/)
+    t.match((await askAt(`${gateway.opsUrl}/readyz`)).body, { detail: { store: 'not available' } })
+    const again = await startRedis(redis.port)
+    t.teardown(again.stop)
+    // A Redis that lost everything knows no key: 401 says that the gateway is talking to it again.
+    while ((await gateway.get('/locations?type=division')).status === 500);
+    t.equal((await gateway.get('/locations?type=division')).status, 401)
+    t.match((await askAt(`${gateway.opsUrl}/readyz`)).body, { detail: { store: 'redis' } })
+  },
+)

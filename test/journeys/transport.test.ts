@@ -42,10 +42,12 @@ t.test('behind a trusted proxy only what came over HTTPS passes, and 400 comes b
   const ask = (headers: Record<string, string>, presented: string | null = key) =>
     askAt(`${gateway.apiUrl}${list}`, { key: presented, headers })
   t.equal((await ask({ 'x-forwarded-proto': 'https' })).status, 200)
+  t.equal((await ask({ 'x-forwarded-proto': 'HTTPS, https' })).status, 200)
   for (const headers of [
     {},
     { 'x-forwarded-proto': 'http' },
     { 'x-forwarded-proto': 'https, http' },
+    { 'x-forwarded-proto': 'http, https' },
     { 'x-forwarded-proto': '' },
   ]) {
     const refused = await ask(headers as Record<string, string>)
@@ -56,7 +58,7 @@ t.test('behind a trusted proxy only what came over HTTPS passes, and 400 comes b
   t.equal((await ask({}, null)).status, 400)
   t.equal(
     (await gateway.administration.usage(gateway.keyIds.free ?? '', 1)).days[0]?.used,
-    1,
+    2,
     'a 400 of the transport costs nothing',
   )
 })

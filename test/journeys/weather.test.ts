@@ -184,37 +184,66 @@ t.test('weather and forecast of a place agree, and so does a point in the same c
   t.strictSame(point.hourly, place.hourly)
 })
 
-t.test('at every instant the answer is what the provider itself would say then', async t => {
-  t.teardown(() => clock.set(noon))
-  const { calls } = await provider.state()
-  const variables = Object.keys(currentFields).slice(2).join(',')
-  // Quarter-hours, hours and a midnight on the way, all from the one timeline of the first question.
-  await gateway.get('/weather/coords/22.3/91.8')
-  const fetched = clock.now()
-  for (const minutes of [0, 5, 15, 30, 54, 59]) {
-    clock.set(fetched + minutes * 60_000)
-    await provider.steer({ now: new Date(clock.now()).toISOString() })
-    const { body, headers } = await gateway.get('/weather/coords/22.3/91.8')
-    t.match(headers['cache-status'], /^abohawa; hit/)
-    const direct = await askAt(
-      `${provider.url}/v1/forecast?latitude=22.3&longitude=91.8&timezone=Asia%2FDhaka&current=${variables}` +
-        `&hourly=${hourlyFields.slice(1).join(',')}&daily=${dailyFields.slice(1).join(',')}&forecast_days=9`,
+t.test(
+  'at every instant the answer is what the provider itself would say then, over midnight too',
+  async t => {
+    t.teardown(() => clock.set(noon))
+    const patient = await startGateway(t, {
+      providerUrl: provider.url,
+      clock,
+      env: { ABOHAWA_CACHE__FRESH_FOR: '20h' },
+    })
+    const variables = Object.keys(currentFields).slice(2).join(',')
+    const { calls } = await provider.state()
+    // All from the one timeline of the first question: quarter-hours, an hour, midnight at 18:00 UTC.
+    const instants = [
+      '06:05:10',
+      '06:14:59',
+      '06:15:00',
+      '06:59:59',
+      '07:00:00',
+      '17:59:59',
+      '18:00:00',
+      '23:47:00',
+    ]
+    for (const time of instants) {
+      const now = `2026-11-21T${time}Z`
+      clock.set(now)
+      await provider.steer({ now })
+      const { body, headers } = await patient.get('/weather/coords/22.3/91.8')
+      t.match(headers['cache-status'], time === instants[0] ? /fwd=miss/ : /^abohawa; hit/)
+      const direct = await askAt(
+        `${provider.url}/v1/forecast?latitude=22.3&longitude=91.8&timezone=Asia%2FDhaka&current=${variables}` +
+          `&hourly=${hourlyFields.slice(1).join(',')}&daily=${dailyFields.slice(1).join(',')}&forecast_days=9`,
+      )
+      t.strictSame(body.current, direct.body.current, `current at ${time}`)
+      const from = direct.body.hourly.time.indexOf(body.hourly.time[0])
+      for (const name of hourlyFields)
+        t.strictSame(
+          body.hourly[name],
+          direct.body.hourly[name].slice(from, from + 48),
+          `hourly ${name} at ${time}`,
+        )
+      for (const name of dailyFields)
+        t.strictSame(body.daily[name], direct.body.daily[name].slice(0, 7), `daily ${name} at ${time}`)
+    }
+    t.equal(
+      (await provider.state()).calls,
+      calls + 1 + instants.length,
+      'one call by the gateway, the rest by this test',
     )
-    t.strictSame(body.current, direct.body.current, `current after ${minutes} min`)
-    const from = direct.body.hourly.time.indexOf(body.hourly.time[0])
-    for (const name of hourlyFields)
-      t.strictSame(body.hourly[name], direct.body.hourly[name].slice(from, from + 48), `hourly ${name}`)
-    for (const name of dailyFields)
-      t.strictSame(body.daily[name], direct.body.daily[name].slice(0, 7), `daily ${name}`)
-  }
-  t.equal((await provider.state()).calls, calls + 1 + 6, 'one call by the gateway, six by this test')
-  await provider.steer({ now: noon })
-})
+    await provider.steer({ now: noon })
+  },
+)
 
 t.test('what the provider does not have is null, and not 0 and not left out', async t => {
   await provider.steer({ mood: 'gaps', times: 1 })
   const { status, body } = await gateway.get('/weather/coords/25.1/88.2')
   t.equal(status, 200)
   t.strictSame(Object.keys(body.current), Object.keys(currentFields))
-  t.match(JSON.stringify(body), /null/)
+  // The provider left out every fifth step of every section, the first of each included.
+  t.equal(body.daily.temperature_2m_max[0], null)
+  t.equal(body.daily.temperature_2m_max[5], null)
+  t.type(body.daily.temperature_2m_max[1], 'number')
+  for (const name of hourlyFields.slice(1)) t.ok(body.hourly[name].includes(null), `hourly ${name}`)
 })

@@ -1,13 +1,20 @@
 // A real Redis for a test: the one that ABOHAWA_TEST_REDIS_URL names, or a process of its own on a free port. Every
 // caller gets a prefix of its own, so tests that share a server do not meet.
 
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+
+const found = spawnSync('redis-server', ['--version']).status === 0
+
+/** For tests that end and start a server of their own: false, or why they are skipped. */
+export const withoutOwnRedis: string | false = found
+  ? false
+  : 'needs redis-server on the path, to stop and start it'
 
 export type TestRedis = { url: string; prefix: string }
 

@@ -1,0 +1,92 @@
+// Nobody reaches the provider any more: until its last use a timeline answers with the right quarter-hour, hour and
+// day, whatever the settings and the time of the fetch; after that, 500.
+
+import t from 'tap'
+import { createCalendar, hourMs } from '../../src/calendar.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { startGateway } from '../support/start-gateway.ts'
+
+const provider = await startProvider(t)
+const calendar = createCalendar('Asia/Dhaka')
+
+// fresh and stale in hours, hours in an answer, when the weather was fetched
+const table: [number, number, string, string][] = [
+  [1, 12, '48', '2026-11-21T06:07:31Z'],
+  [1, 12, '48', '2026-11-21T17:59:59Z'],
+  [24, 24, '168', '2026-11-21T18:00:00Z'],
+  [24, 24, '168', '2026-11-21T17:59:59Z'],
+  [1, 0, '1', '2026-11-21T17:14:59Z'],
+]
+
+for (const [fresh, stale, hours, fetched] of table)
+  t.test(
+    `fetched at ${fetched}, fresh for ${fresh} h and stale for ${stale} h, ${hours} hours an answer`,
+    async t => {
+      const clock = manualClock(fetched)
+      await provider.steer({ now: fetched, mood: 'ok' })
+      const gateway = await startGateway(t, {
+        providerUrl: provider.url,
+        clock,
+        env: {
+          ABOHAWA_CACHE__FRESH_FOR: `${fresh}h`,
+          ABOHAWA_CACHE__STALE_FOR: `${stale}h`,
+          ABOHAWA_WEATHER__HOURLY_HOURS: hours,
+        },
+      })
+      t.equal((await gateway.get('/weather/district/3026')).status, 200)
+      await provider.steer({ mood: 'reset' })
+      const end = Date.parse(fetched) + (fresh + stale) * hourMs
+      for (const now of [Date.parse(fetched) + hourMs - 1, end - hourMs, end - 1]) {
+        clock.set(now)
+        const { status, body } = await gateway.get('/weather/district/3026')
+        t.equal(status, 200, new Date(now).toISOString())
+        t.equal(body.current.time, calendar.localMinute(Math.floor(now / 900_000) * 900_000))
+        t.equal(body.hourly.time[0], `${calendar.localMinute(now).slice(0, 13)}:00`)
+        t.equal(body.hourly.time.length, Number(hours))
+        t.equal(body.daily.time[0], calendar.dayOf(now))
+        t.equal(body.daily.time.length, 7)
+      }
+      clock.set(end)
+      t.equal((await gateway.get('/weather/district/3026')).status, 500)
+    },
+  )
+
+t.test(
+  'a consumer waits only so long for a provider that does not answer, and the next one is served',
+  async t => {
+    await provider.steer({ now: '2026-11-21T06:00:00Z', mood: 'ok', hold: true })
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      env: { ABOHAWA_CACHE__WAIT_FOR: '100ms' },
+    })
+    const points = ['22/89', '22/90', '22/91', '23/89', '23/90']
+    const answers = await Promise.all(points.map(point => gateway.get(`/weather/coords/${point}`)))
+    t.strictSame(new Set(answers.map(({ status }) => status)), new Set([500]))
+    t.match(answers[0]?.body.error, /the weather provider did not answer in time$/)
+    await provider.steer({ hold: false })
+    while ((await gateway.get('/weather/coords/22/89')).status === 500);
+    t.match((await gateway.get('/weather/coords/22/89')).headers['cache-status'], /hit/)
+  },
+)
+
+t.test(
+  'gateways that ask different providers share a store without reading each other’s weather',
+  async t => {
+    const other = await startProvider(t, ['--runs', 'none', '--seed', '7'])
+    await provider.steer({ now: '2026-11-21T06:00:00Z', mood: 'ok' })
+    const env = { ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db` }
+    const [a, b, c] = [
+      await startGateway(t, { providerUrl: provider.url, env }),
+      await startGateway(t, { providerUrl: other.url, env }),
+      await startGateway(t, { providerUrl: provider.url, env }),
+    ]
+    const look = (gateway: typeof a) => gateway.get('/weather/district/3026')
+    const [first, second, third] = [await look(a), await look(b), await look(c)]
+    t.match(first.headers['cache-status'], /fwd=miss/)
+    t.match(second.headers['cache-status'], /fwd=miss/)
+    t.not(second.text, first.text)
+    t.match(third.headers['cache-status'], /detail=shared/)
+    t.equal(third.text, first.text)
+  },
+)
