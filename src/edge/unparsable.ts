@@ -9,18 +9,15 @@ import { rateLimitHeaders } from './response-headers.ts'
 
 /** @param resetsAt the next local midnight, ms since the epoch, for the rate-limit headers */
 export const refuseUnparsable = (error: NodeJS.ErrnoException, socket: Socket, resetsAt: number): void => {
-  const pending = pendingResponse(socket)
   if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy()
-  // The answer to an earlier request on the same connection is still owed; what came behind it gets none.
-  else if (pending) pending.once('finish', () => socket.destroySoon())
-  else writeRefusal(socket, 400, 'Bad Request', sentenceFor(error.code), resetsAt)
+  else refuse(socket, 400, 'Bad Request', sentenceFor(error.code), resetsAt)
 }
 
 /** CONNECT names no path of ours, so it is refused before any key is asked for. */
 export const refuseConnect = (socket: Socket, resetsAt: number): void => {
   // Node hands the socket over bare: without a listener, a reset would end the process.
   socket.on('error', () => socket.destroy())
-  writeRefusal(socket, 405, 'Method Not Allowed', 'the method is CONNECT; allowed: GET, HEAD', resetsAt, {
+  refuse(socket, 405, 'Method Not Allowed', 'the method is CONNECT; allowed: GET, HEAD', resetsAt, {
     allow: 'GET, HEAD',
   })
 }
@@ -31,7 +28,7 @@ const sentenceFor = (code: string | undefined): string => {
   return 'the request is not valid HTTP'
 }
 
-const writeRefusal = (
+const refuse = (
   socket: Socket,
   status: number,
   reason: string,
@@ -39,6 +36,12 @@ const writeRefusal = (
   resetsAt: number,
   more: Record<string, string> = {},
 ): void => {
+  const pending = pendingResponse(socket)
+  if (pending) {
+    // The answer to an earlier request on the same connection is still owed; what came behind it gets none.
+    pending.once('finish', () => socket.destroySoon())
+    return
+  }
   const body = JSON.stringify({ error })
   const headers = {
     'content-type': jsonType,
