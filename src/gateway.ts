@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { createAnswers } from './answer.ts'
+import { longestUseMs } from './cache/entry.ts'
 import { createCalendar } from './calendar.ts'
 import { type CatalogueChange, openCatalogue } from './catalogue/live-catalogue.ts'
 import type { Clock } from './clock.ts'
@@ -57,7 +58,7 @@ export const startGateway = async (
   })
   opening.defer(catalogue.close)
 
-  const horizon = horizonFor(config.cache.freshForMs + config.cache.staleForMs, config.weather.hourlyHours)
+  const horizon = horizonFor(longestUseMs(config.cache), config.weather.hourlyHours)
   const provider = createProvider(
     { ...config.provider, horizon },
     { clock, calendar, observer: { request: metrics.providerRequest } },

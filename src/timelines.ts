@@ -2,7 +2,7 @@
 // what an entry weighs, how it lies in the shared tier and which key it has there; when to load is the cache's to know.
 
 import { hash } from 'node:crypto'
-import type { FreshnessPolicy } from './cache/entry.ts'
+import { type FreshnessPolicy, lotOf } from './cache/entry.ts'
 import { createMemoryTier } from './cache/memory-tier.ts'
 import { type CacheObserver, createReadThrough, type ReadThrough } from './cache/read-through.ts'
 import { type ByteStore, createSharedTier, type SharedTierObserver } from './cache/shared-tier.ts'
@@ -37,19 +37,25 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
 
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
   const { provider, store, clock, observer } = parts
-  const entryOf = (value: Timeline) => ({ value, fetchedAt: value.fetchedAt, bytes: bytesOf(value) })
+  const entryOf = (key: string, value: Timeline) => ({
+    value,
+    fetchedAt: value.fetchedAt,
+    bytes: bytesOf(value),
+    lot: lotOf(key, value.fetchedAt),
+  })
   const codec = {
     encode: ({ value }: { value: Timeline }) => encodeTimeline(value),
-    decode: (bytes: Buffer) => {
+    decode: (bytes: Buffer, key: string) => {
       const timeline = decodeTimeline(bytes)
-      return timeline && entryOf(timeline)
+      return timeline && entryOf(key, timeline)
     },
   }
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
   const question = hash('sha256', options.question).slice(0, 12)
+  const keyOf = (cell: Cell) => `${question}:${cell.id}`
   const cache = createReadThrough<Cell, Timeline>({
-    keyOf: cell => `${question}:${cell.id}`,
-    load: async cell => entryOf(await provider.load(cell)),
+    keyOf,
+    load: async cell => entryOf(keyOf(cell), await provider.load(cell)),
     memory,
     shared: createSharedTier(store, codec, options, observer),
     policy: options,

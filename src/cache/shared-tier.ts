@@ -12,7 +12,7 @@ export interface ByteStore {
 /** Turns entries into bytes and back; `decode` answers undefined for bytes it does not know. */
 export type Codec<Value> = {
   encode(entry: Entry<Value>): Buffer
-  decode(bytes: Buffer): Entry<Value> | undefined
+  decode(bytes: Buffer, key: string): Entry<Value> | undefined
 }
 
 export type SharedTierObserver = {
@@ -34,7 +34,7 @@ export const createSharedTier = <Value>(
     try {
       const bytes = await store.readBytes(key)
       if (!bytes) return undefined
-      const entry = codec.decode(bytes)
+      const entry = codec.decode(bytes, key)
       if (!entry) observer.sharedTierFailed('decode')
       return entry
     } catch (error) {

@@ -88,6 +88,7 @@ const cache = section({
     .refine(degrees => Math.abs(Math.round(1 / degrees) * degrees - 1) < 1e-9, CELL)
     .overwrite(degrees => 1 / Math.round(1 / degrees)),
   freshFor: lasting('100ms', '48h'),
+  freshSpread: decimal(0, 1),
   staleFor: lasting('0s', '48h'),
   retryAfter: lasting('10ms', '1h'),
   waitFor: lasting('10ms', '10m'),

@@ -6,7 +6,7 @@ import { createSharedTier } from '../../src/cache/shared-tier.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
-const policy = { freshForMs: 1_000, staleForMs: 10_000 }
+const policy = { freshForMs: 1_000, freshSpread: 0, staleForMs: 10_000 }
 
 /** A cache over a real store whose loader counts, and fails or waits when told to. */
 const setUp = (given: Partial<ReadThroughParts<string, string>> = {}) => {
@@ -28,7 +28,7 @@ const setUp = (given: Partial<ReadThroughParts<string, string>> = {}) => {
       const value = `${subject} ${loads.length}`
       await loader.gate
       if (loader.failure) throw loader.failure
-      return { value, fetchedAt: clock.now(), bytes: 100 }
+      return { value, fetchedAt: clock.now(), bytes: 100, lot: 0 }
     },
     memory: createMemoryTier(10_000),
     shared,

@@ -55,6 +55,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       cellDegrees: 0.1,
       freshForMs: 3_600_000,
       staleForMs: 43_200_000,
+      freshSpread: 0.2,
       retryAfterMs: 10_000,
       waitForMs: 15_000,
       memoryBytes: 67_108_864,

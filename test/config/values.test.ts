@@ -198,6 +198,14 @@ const table: Record<string, Row> = {
     ],
   },
   'cache.freshFor': duration('100ms', '48h', '99ms', '49h'),
+  'cache.freshSpread': {
+    allowed: 'a number from 0 to 1',
+    wrong: [
+      ['-0.1', '-0.1'],
+      ['1.1', '1.1'],
+      ['10%', '"10%"'],
+    ],
+  },
   'cache.staleFor': duration('0s', '48h', '49h'),
   'cache.retryAfter': duration('10ms', '1h', '9ms', '61m'),
   'cache.waitFor': duration('10ms', '10m', '9ms', '11m'),

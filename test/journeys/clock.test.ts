@@ -7,7 +7,7 @@ import { startProvider } from '../support/provider-process.ts'
 import { startGateway } from '../support/start-gateway.ts'
 
 // Long enough for the timelines of this page never to turn stale.
-const env = { ABOHAWA_CACHE__FRESH_FOR: '20h' }
+const env = { ABOHAWA_CACHE__FRESH_FOR: '20h', ABOHAWA_CACHE__FRESH_SPREAD: '0' }
 
 // The instant; the local quarter-hour, the last of seven days, the end of the quota day, seconds the body stays right.
 type Step = [at: string, current: string, lastDay: string, reset: string, maxAge: number]
@@ -86,7 +86,11 @@ t.test(
     const clock = manualClock('2026-11-21T06:05:00Z')
     const provider = await startProvider(t)
     await provider.steer({ now: '2026-11-21T06:05:00Z' })
-    const gateway = await startGateway(t, { providerUrl: provider.url, clock })
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      clock,
+      env: { ABOHAWA_CACHE__FRESH_SPREAD: '0' },
+    })
     const look = async () => (await gateway.get('/weather/district/3026')).headers
 
     t.match(await look(), {

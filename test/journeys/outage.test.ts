@@ -30,6 +30,7 @@ for (const [fresh, stale, hours, fetched] of table)
         clock,
         env: {
           ABOHAWA_CACHE__FRESH_FOR: `${fresh}h`,
+          ABOHAWA_CACHE__FRESH_SPREAD: '0',
           ABOHAWA_CACHE__STALE_FOR: `${stale}h`,
           ABOHAWA_WEATHER__HOURLY_HOURS: hours,
         },
