@@ -2,6 +2,7 @@
 // plain sentence on standard error; a stack is shown only for what nobody foresaw.
 
 import { Command, CommanderError } from 'commander'
+import packageFile from '../../package.json' with { type: 'json' }
 import { AbohawaError, messageOf } from '../errors.ts'
 import { addCatalogueCommands } from './catalogue.ts'
 import { addConfigCommands } from './config.ts'
@@ -12,12 +13,15 @@ import { addServeCommand } from './serve.ts'
 import { addSubscriberCommands } from './subscribers.ts'
 import { createAddCommand, Misuse, type Surroundings } from './terminal.ts'
 
+const { version } = packageFile
+
 /** Runs one command line. Resolves to the exit code and never rejects. */
 export const run = async (argv: readonly string[], surroundings: Surroundings): Promise<number> => {
   let exitCode = 0
   const program = new Command('abohawa')
     .description('A weather gateway: places, grid cells, cached timelines, metered keys.')
     .addHelpText('after', '\nExample:\n  npm run -s abohawa -- serve --config config/production.yaml')
+    .version(version, '-v, --version', 'print the version')
     .exitOverride()
     .configureOutput({ outputError: () => {} })
     .helpCommand(false)

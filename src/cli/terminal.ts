@@ -53,12 +53,7 @@ export const createAddCommand =
     const command = parent.command(name).summary(summary).description(summary)
     setUp?.(command)
     command
-      .option(
-        '-c, --config <file>',
-        'a configuration file; may be given again, the later one wins',
-        collect,
-        [],
-      )
+      .option('-c, --config <file>', 'a configuration file; may be given again, the later one wins', collect)
       .option('--json', 'print JSON, for programs')
       .addHelpText('after', `\nExample:\n  npm run -s abohawa -- ${example}`)
       .action(async () => {
@@ -67,7 +62,10 @@ export const createAddCommand =
           json: options.json === true,
           clock,
           config: overrides =>
-            loadConfig({ files: options.config as string[], env: { ...env, ...overrides } }),
+            loadConfig({
+              files: (options.config as string[] | undefined) ?? [],
+              env: { ...env, ...overrides },
+            }),
           show: (value, text) => {
             process.stdout.write(`${options.json ? JSON.stringify(value) : text}\n`)
           },
@@ -79,7 +77,7 @@ export const createAddCommand =
       })
   }
 
-const collect = (file: string, before: string[]): string[] => [...before, file]
+const collect = (file: string, before: string[] = []): string[] => [...before, file]
 
 /** Rows under their headings, in columns as wide as they need. */
 export const tableOf = (headings: readonly string[], rows: readonly (readonly string[])[]): string => {

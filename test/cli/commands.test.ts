@@ -51,6 +51,11 @@ for (const [args, sentence] of misuses)
     t.notMatch(stderr, / at .*\.ts/, 'no stack')
   })
 
+t.test('--version prints the version of package.json', async t => {
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  t.match(await runCommand(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' })
+})
+
 t.test('a group of commands without one shows what there is', async t => {
   for (const args of [[], ['keys'], ['catalogue']]) {
     const { code, stderr } = await runCommand(args)
