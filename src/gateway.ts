@@ -2,7 +2,8 @@
 // listeners and closes everything in order. Nothing is decided here that a part could decide.
 
 import type { AddressInfo } from 'node:net'
-import { setTimeout as pause } from 'node:timers/promises'
+import { resolve } from 'node:path'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import { createAnswers } from './answer.ts'
 import { longestUseMs } from './cache/entry.ts'
@@ -11,7 +12,7 @@ import { type CatalogueChange, openCatalogue } from './catalogue/live-catalogue.
 import type { Clock } from './clock.ts'
 import type { Config } from './config/schema.ts'
 import { type ApiParts, buildApi } from './edge/api.ts'
-import { trackConnections } from './edge/silent-connections.ts'
+import { trackConnections } from './edge/connections.ts'
 import { AbohawaError, InputError, messageOf } from './errors.ts'
 import { createAuthenticate } from './metering/authentication.ts'
 import { createQuota } from './metering/quota.ts'
@@ -45,13 +46,15 @@ export const startGateway = async (
   const metrics = createMetrics()
   const calendar = createCalendar(config.quota.timeZone)
   const store = await openStore(config, clock, {
-    redisFailed: error => log.warn({ reason: messageOf(error) }, 'redis failed'),
+    redisAway: reason => log.error({ reason }, 'redis is away'),
+    redisBack: () => log.info('redis is back'),
   })
   opening.defer(() => store.close())
 
-  const { path, bounds, pollEveryMs } = config.catalogue
+  const { bounds, pollEveryMs } = config.catalogue
   const catalogue = await openCatalogue({
-    path,
+    // Whole, so that an error says where a relative path was looked for.
+    path: resolve(config.catalogue.path),
     bounds,
     pollMs: pollEveryMs,
     ...observeCatalogue(metrics, log),
@@ -107,7 +110,7 @@ export const startGateway = async (
     },
     config.server,
   )
-  const silent = trackConnections(api.server)
+  const connections = trackConnections(api.server)
   const ops = buildOps({ metrics, readiness, provider: config.provider })
 
   // Opened first and closed last, so that readiness can be asked while the API starts and drains.
@@ -125,8 +128,11 @@ export const startGateway = async (
     close: async () => {
       readiness.phase = 'draining'
       await pause(config.server.drainForMs)
+      // Closed right after the event loop has taken in the connections that the kernel held for us.
+      await nextTurn()
+      api.server.close()
       // Requests in flight end by themselves; a connection that never sends a whole one must not keep the process.
-      const patience = setTimeout(silent.close, config.server.requestTimeoutMs)
+      const patience = setTimeout(connections.closeSilent, config.server.requestTimeoutMs)
       await api.close()
       clearTimeout(patience)
       await opened.disposeAsync()

@@ -35,7 +35,7 @@ const mayImportNeighbours = new Set([0])
 const files = globSync('**/*.ts', { cwd: root })
 const roomOf = (file: string): string => file.split('/')[0] ?? file
 const importsOf = (file: string): string[] =>
-  [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(
+  [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+\.ts)'/g)].map(
     ([, path]) => relative(root, join(root, dirname(file), path ?? '')),
   )
 

@@ -4,6 +4,7 @@ import type { Command } from 'commander'
 import { parse } from 'yaml'
 import { describeConfig } from '../config/describe.ts'
 import { configJsonSchemaText } from '../config/json-schema.ts'
+import { messageOf } from '../errors.ts'
 import type { AddCommand } from './terminal.ts'
 
 export const addConfigCommands = (program: Command, add: AddCommand): void => {
@@ -16,8 +17,14 @@ export const addConfigCommands = (program: Command, add: AddCommand): void => {
     summary: 'say whether the configuration is right, or everything that is wrong with it',
     example: 'config check --config config/production.yaml',
     run: async terminal => {
-      terminal.config()
-      terminal.show({ ok: true }, 'The configuration is right.')
+      try {
+        terminal.config()
+      } catch (error) {
+        // Programs read what is wrong from standard output too; the sentences on standard error are the same.
+        if (terminal.json) terminal.show({ ok: false, faults: messageOf(error).split('\n') }, '')
+        throw error
+      }
+      terminal.show({ ok: true, faults: [] }, 'The configuration is right.')
       return 0
     },
   })

@@ -1,5 +1,6 @@
 // `abohawa keys …`: what an operator does with API keys. Keys are named by id; the key itself is shown once.
 
+import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { createCalendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
@@ -43,7 +44,10 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
     run: terminal =>
       administer(terminal, async administration => {
         const all = await administration.listKeys()
-        terminal.show(all, all.length === 0 ? 'There is no key yet.' : keyTable(all))
+        terminal.show(
+          all,
+          all.length === 0 ? `There is no key yet in ${storeName(terminal)}.` : keyTable(all),
+        )
       }),
   })
 
@@ -86,6 +90,12 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
   })
 }
 
+/** Where keys and subscribers are looked for, to be told when there are none. */
+export const storeName = (terminal: Terminal): string => {
+  const { redis, store } = terminal.config()
+  return redis.url === null ? resolve(store.path) : new URL(redis.url).host
+}
+
 /** Runs one act on the store of the terminal's configuration. */
 export const administer = async (
   terminal: Terminal,
@@ -102,7 +112,7 @@ export const administerWith = async (
   act: (administration: Administration) => Promise<void>,
 ): Promise<void> => {
   // The outcome of the command tells what a connection's log lines would.
-  const store = await openStore(config, clock, { redisFailed: () => {} })
+  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
     const { timeZone, tiers } = config.quota
     await act(createAdministration({ store, tiers, calendar: createCalendar(timeZone), clock }))
@@ -113,7 +123,7 @@ export const administerWith = async (
 
 const keyTable = (keys: readonly ListedKey[]): string =>
   tableOf(
-    ['id', 'subscriber', 'tier', 'limit', 'status', 'created'],
+    ['id', 'subscriber', 'tier', 'limit', 'status', 'created (UTC)'],
     keys.map(key => [
       key.id,
       key.subscriber,

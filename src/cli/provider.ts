@@ -23,7 +23,7 @@ export const addProviderCommand = (program: Command, add: AddCommand): void =>
     setUp: command =>
       command
         .option('--host <address>', 'address to listen on', '127.0.0.1')
-        .option('--port <number>', 'port to listen on, 0 for a free one', wholeNumber, 8090)
+        .option('--port <number>', 'port to listen on, 0 for a free one', portNumber, 8090)
         .option('--seed <number>', 'equal seeds give equal weather', wholeNumber, 1)
         .option('--latency <duration>', 'time before each answer, such as 80ms', duration, 0)
         .option('--limits <kind>', 'free: the limits of the free host; none: no limits', 'none')
@@ -63,6 +63,12 @@ export const addProviderCommand = (program: Command, add: AddCommand): void =>
 const wholeNumber = (given: string): number => {
   if (!/^\d{1,9}$/.test(given)) throw new InvalidArgumentError('Allowed: a whole number.')
   return Number(given)
+}
+
+const portNumber = (given: string): number => {
+  const port = wholeNumber(given)
+  if (port > 65_535) throw new InvalidArgumentError('Allowed: a port from 0 to 65535.')
+  return port
 }
 
 const duration = (given: string): number => {

@@ -2,7 +2,7 @@
 
 import type { Command } from 'commander'
 import type { Administration, ListedSubscriber } from '../metering/administration.ts'
-import { administer } from './keys.ts'
+import { administer, storeName } from './keys.ts'
 import { type AddCommand, tableOf } from './terminal.ts'
 
 export const addSubscriberCommands = (program: Command, add: AddCommand): void => {
@@ -17,7 +17,10 @@ export const addSubscriberCommands = (program: Command, add: AddCommand): void =
     run: terminal =>
       administer(terminal, async administration => {
         const all = await administration.listSubscribers()
-        terminal.show(all, all.length === 0 ? 'There is no subscriber yet.' : subscriberTable(all))
+        terminal.show(
+          all,
+          all.length === 0 ? `There is no subscriber yet in ${storeName(terminal)}.` : subscriberTable(all),
+        )
       }),
   })
 
@@ -46,7 +49,7 @@ export const addSubscriberCommands = (program: Command, add: AddCommand): void =
 
 const subscriberTable = (subscribers: readonly ListedSubscriber[]): string =>
   tableOf(
-    ['id', 'name', 'keys', 'status', 'created'],
+    ['id', 'name', 'keys', 'status', 'created (UTC)'],
     subscribers.map(({ id, name, keys, status, createdAt }) => [
       id,
       name,

@@ -49,8 +49,10 @@ const withoutPassword = (value: string): string => {
 
 /** Where Redis is, with its password if it has one. */
 export const redisUrl = () =>
-  text('a redis:// or rediss:// URL, or null for the embedded store', /^rediss?:\/\/\S+$/, value =>
-    Boolean(parsedUrl(value)?.hostname),
+  text(
+    'a redis:// or rediss:// URL, its path empty or the number of a database, or null for the embedded store',
+    /^rediss?:\/\/\S+$/,
+    value => /^\/?\d*$/.test(parsedUrl(value)?.pathname ?? 'none') && Boolean(parsedUrl(value)?.hostname),
   ).register(secrets, { redact: withoutPassword })
 
 /** A key that is shown to nobody. */

@@ -25,19 +25,22 @@ export type AdmissionParts = {
   readonly observer: AdmissionObserver
 }
 
-/** `allowed`, `exhausted`, or the reason why a key was refused. */
-export type AdmissionObserver = { admission(decision: 'allowed' | 'exhausted' | Refusal): void }
+/** `allowed`, `exhausted`, the reason why a key was refused, or `unavailable` when the store could not tell. */
+export type AdmissionObserver = {
+  admission(decision: 'allowed' | 'exhausted' | 'unavailable' | Refusal): void
+}
 
 /** Lets a request pass, or throws the Problem that refuses it. */
 export type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
-export const createAdmit = ({
-  authenticate,
-  quota,
-  clock,
-  behindProxies,
-  observer,
-}: AdmissionParts): Admit => {
+export const createAdmit = (parts: AdmissionParts): Admit => {
+  const { authenticate, quota, clock, behindProxies, observer } = parts
+  const told = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
+    answer.catch(error => {
+      observer.admission('unavailable')
+      throw error
+    })
+
   return async (request, reply) => {
     const arrivedAt = clock.now()
     const resetsAt = quota.resetAfter(arrivedAt)
@@ -47,7 +50,7 @@ export const createAdmit = ({
     const wayProblem = transportProblem(request, behindProxies)
     if (wayProblem) throw wayProblem
 
-    const authentication = await authenticate(headerOf(request, 'x-api-key'))
+    const authentication = await told(authenticate(headerOf(request, 'x-api-key')))
     if ('refusal' in authentication) {
       observer.admission(authentication.refusal)
       throw new Problem(401, refusals[authentication.refusal])
@@ -56,7 +59,7 @@ export const createAdmit = ({
     request.client = client
     reply.headers(rateLimitHeaders({ limit: client.limit, remaining: 0, resetsAt }))
 
-    const allowance = await quota.consume(client, arrivedAt)
+    const allowance = await told(quota.consume(client, arrivedAt))
     reply.headers(rateLimitHeaders(allowance))
     if (!allowance.allowed) {
       observer.admission('exhausted')

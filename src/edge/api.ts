@@ -67,6 +67,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance 
     // Requests that arrive while the listener closes are served too: nobody who got a connection is turned away.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
+    // Routes take HEAD themselves: Fastify's own HEAD routes give a 304 a length of 0.
+    exposeHeadRoutes: false,
     genReqId: request => requestIdOf(request.headers['x-request-id']),
     // The query is read by the routes that have one, strictly.
     routerOptions: { querystringParser: () => ({}), maxParamLength: 16_384 },
@@ -121,15 +123,16 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance 
   })
   app.setErrorHandler((error, request, reply) => fail(error, request, reply))
   app.setNotFoundHandler(request => {
-    throw notFound(
-      `there is nothing at ${quoted((request.raw.url ?? '').split('?')[0] ?? '')}; the API begins with /api/v1`,
-    )
+    throw notFound(`there is nothing at ${quoted((request.raw.url ?? '').split('?')[0] ?? '')}; ${endpoints}`)
   })
 
   registerLocationRoutes(app, parts.catalogue)
   registerWeatherRoutes(app, parts)
   return app
 }
+
+const endpoints =
+  'the endpoints are /api/v1/weather/{type}/{id}, /weather/coords/{lat}/{lng}, /forecast/{type}/{id}, /locations and /locations/{type}/{id}'
 
 // Some put their key into the URL by mistake; it must not stand in the log.
 const withoutKeys = (url: string): string => url.replaceAll(/svc_live_\w+/g, 'svc_live_…')

@@ -20,30 +20,36 @@ const listParameters = ['type', 'division_id', 'district_id', 'upazila_id', 'q',
 type ListParameter = (typeof listParameters)[number]
 
 export const registerLocationRoutes = (app: FastifyInstance, catalogue: CurrentCatalogue): void => {
-  app.get('/api/v1/locations', { config: { endpoint: 'locations' } }, async (request, reply) => {
-    const query = queryOf(request.raw.url ?? '', listParameters)
-    const type = locationTypeOf(query.type)
-    const parent = parentParameters[type]
-    const limit = wholeNumberOf('limit', query.limit, { min: 1, max: 100, fallback: 50 })
-    const offset = wholeNumberOf('offset', query.offset, { min: 0, max: 1_000_000_000, fallback: 0 })
-    const q = searchTextOf(query.q)
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: '/api/v1/locations',
+    config: { endpoint: 'locations' },
+    handler: async (request, reply) => {
+      const query = queryOf(request.raw.url ?? '', listParameters)
+      const type = locationTypeOf(query.type)
+      const parent = parentParameters[type]
+      const limit = wholeNumberOf('limit', query.limit, { min: 1, max: 100, fallback: 50 })
+      const offset = wholeNumberOf('offset', query.offset, { min: 0, max: 1_000_000_000, fallback: 0 })
+      const q = searchTextOf(query.q)
 
-    const places = catalogue()
-    const page = places.list({ type, parentId: parent && query[parent], q, limit, offset })
-    const body = { results: page.results.map(place => listItemOf(place, places)), total: page.total, type }
-    const link = linksOf(query, page, limit, offset)
-    return sendJson(request, reply, body, { ...metadataHeaders, ...(link ? { link } : {}) })
+      const places = catalogue()
+      const page = places.list({ type, parentId: parent && query[parent], q, limit, offset })
+      const body = { results: page.results.map(place => listItemOf(place, places)), total: page.total, type }
+      const link = linksOf(query, page, limit, offset)
+      return sendJson(request, reply, body, { ...metadataHeaders, ...(link ? { link } : {}) })
+    },
   })
 
-  app.get<{ Params: { type: string; id: string } }>(
-    '/api/v1/locations/:type/:id',
-    { config: { endpoint: 'location' } },
-    async (request, reply) => {
+  app.route<{ Params: { type: string; id: string } }>({
+    method: ['GET', 'HEAD'],
+    url: '/api/v1/locations/:type/:id',
+    config: { endpoint: 'location' },
+    handler: async (request, reply) => {
       const places = catalogue()
       const location = findPlace(places, request.params.type, request.params.id)
       return sendJson(request, reply, { location: detailOf(location, places) }, metadataHeaders)
     },
-  )
+  })
 }
 
 const linksOf = (query: Query<ListParameter>, { total }: ListPage, limit: number, offset: number): string => {

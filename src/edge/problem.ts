@@ -40,6 +40,8 @@ const sentences: Readonly<Record<string, string>> = {
   provider_garbled: `${noWeather}: the weather provider's answer was not usable`,
   waited_too_long: `${noWeather}: the weather provider did not answer in time`,
   timeline_exhausted: `${noWeather}: what is cached ended and could not be renewed`,
+  tier_not_configured:
+    'the plan of this key is not configured on this gateway; only its operator can mend that',
   store_unavailable: 'the key or its quota could not be checked: the store of the gateway is not available',
 }
 const shortPauseSeconds = 10

@@ -24,6 +24,8 @@ export const refuseConnect = (socket: Socket, resetsAt: number): void => {
 
 const sentenceFor = (code: string | undefined): string => {
   if (code === 'HPE_HEADER_OVERFLOW') return 'the URL and headers are too large; allowed: 16 KiB together'
+  if (code === 'HPE_INVALID_URL')
+    return 'the URL holds characters that must be percent-encoded, such as %E0%A6%A2 for ঢ'
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'the request did not arrive completely in time'
   return 'the request is not valid HTTP'
 }

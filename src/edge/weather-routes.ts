@@ -7,6 +7,7 @@ import { forecastDays } from '../weather/variables.ts'
 import { forecastOf, namedSummaryOf, pointOf, summaryOf, weatherOf } from './bodies.ts'
 import { degreesOf, languageOf, queryOf, wholeNumberOf } from './parameters.ts'
 import { type CurrentCatalogue, findPlace } from './place.ts'
+import { badRequest } from './problem.ts'
 import { sendJson } from './representation.ts'
 import { freshnessHeaders } from './response-headers.ts'
 
@@ -34,10 +35,13 @@ export const registerWeatherRoutes = (app: FastifyInstance, parts: WeatherRoutes
   const { catalogue, answers, bounds, area, timezone } = parts
   app.decorateRequest('provenance', null)
 
-  app.get<PlacePath>(
-    '/api/v1/weather/:type/:id',
-    { config: { endpoint: 'weather' } },
-    async (request, reply) => {
+  app.route<PlacePath>({
+    method: ['GET', 'HEAD'],
+    url: '/api/v1/weather/:type/:id',
+    config: { endpoint: 'weather' },
+    handler: async (request, reply) => {
+      if (request.params.type === 'coords')
+        throw badRequest('lng is missing; a point is asked for as /api/v1/weather/coords/{lat}/{lng}')
       const places = catalogue()
       const lang = langOf(request)
       const location = findPlace(places, request.params.type, request.params.id)
@@ -46,12 +50,13 @@ export const registerWeatherRoutes = (app: FastifyInstance, parts: WeatherRoutes
       const body = weatherOf(namedSummaryOf(location, places, lang), weather, timezone)
       return sendJson(request, reply, body, { ...freshnessHeaders(weather), 'content-language': lang })
     },
-  )
+  })
 
-  app.get<PointPath>(
-    '/api/v1/weather/coords/:lat/:lng',
-    { config: { endpoint: 'coords' } },
-    async (request, reply) => {
+  app.route<PointPath>({
+    method: ['GET', 'HEAD'],
+    url: '/api/v1/weather/coords/:lat/:lng',
+    config: { endpoint: 'coords' },
+    handler: async (request, reply) => {
       const lang = langOf(request)
       const latitude = degreesOf('lat', request.params.lat, { min: bounds.south, max: bounds.north, area })
       const longitude = degreesOf('lng', request.params.lng, { min: bounds.west, max: bounds.east, area })
@@ -60,12 +65,13 @@ export const registerWeatherRoutes = (app: FastifyInstance, parts: WeatherRoutes
       const body = weatherOf(pointOf(latitude, longitude), weather, timezone)
       return sendJson(request, reply, body, { ...freshnessHeaders(weather), 'content-language': lang })
     },
-  )
+  })
 
-  app.get<PlacePath>(
-    '/api/v1/forecast/:type/:id',
-    { config: { endpoint: 'forecast' } },
-    async (request, reply) => {
+  app.route<PlacePath>({
+    method: ['GET', 'HEAD'],
+    url: '/api/v1/forecast/:type/:id',
+    config: { endpoint: 'forecast' },
+    handler: async (request, reply) => {
       const places = catalogue()
       const query = queryOf(request.raw.url ?? '', ['days'])
       const days = wholeNumberOf('days', query.days, { min: 1, max: forecastDays, fallback: forecastDays })
@@ -75,7 +81,7 @@ export const registerWeatherRoutes = (app: FastifyInstance, parts: WeatherRoutes
       const body = forecastOf(summaryOf(location, places), forecast, timezone)
       return sendJson(request, reply, body, freshnessHeaders(forecast))
     },
-  )
+  })
 }
 
 const langOf = (request: FastifyRequest) => languageOf(queryOf(request.raw.url ?? '', ['lang']).lang)

@@ -5,8 +5,8 @@ import { type Calendar, daysUpTo, type LocalDay } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { InputError } from '../errors.ts'
 import type { KeyRecord, Store, Subscriber } from '../stores/store.ts'
-import { createKey, hashOf, type PresentedKey, randomBase62 } from './key-form.ts'
-import { limitOf, type Tiers } from './tiers.ts'
+import { createKey, hashOf, keyPrefix, type PresentedKey, randomBase62 } from './key-form.ts'
+import { findLimit, limitOf, type Tiers } from './tiers.ts'
 
 /** A new key; `key` is shown this once and can't be recovered. */
 export type IssuedKey = { id: string; key: PresentedKey; subscriber: string; tier: string; limit: number }
@@ -41,6 +41,10 @@ export type Administration = ReturnType<typeof createAdministration>
 
 export const createAdministration = ({ store, tiers, calendar, clock }: AdministrationParts) => {
   const keyById = async (id: string): Promise<KeyRecord> => {
+    if (id.startsWith(keyPrefix))
+      throw new InputError(
+        'that is a key and not the id of one, which begins with key_; `abohawa keys list` shows the ids',
+      )
     const key = await store.findKey(id)
     if (!key) throw new InputError(`there is no key "${id}"; \`abohawa keys list\` shows them all`)
     return key
@@ -53,7 +57,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       )
     return subscriber
   }
-  const limitOrNull = (tier: string) => (Object.hasOwn(tiers, tier) ? limitOf(tiers, tier) : null)
+  const limitOrNull = (tier: string) => findLimit(tiers, tier) ?? null
 
   const listed = (key: KeyRecord, subscriber: Subscriber | undefined): ListedKey => ({
     id: key.id,

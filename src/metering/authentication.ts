@@ -1,9 +1,10 @@
 // The value of the key header → the client it stands for, or the reason why not. A key is looked up by its hash; one
 // whose form or checksum is wrong is refused without a look-up. Knows no HTTP beyond the value of the header.
 
+import { AbohawaError } from '../errors.ts'
 import type { KeyStore } from '../stores/store.ts'
 import { hashOf, keyPrefix, parseKey } from './key-form.ts'
-import { limitOf, type Tiers } from './tiers.ts'
+import { findLimit, type Tiers } from './tiers.ts'
 
 /** Who asks, and the daily limit that goes with the key's tier. */
 export type Client = {
@@ -25,7 +26,7 @@ export type Authentication = { client: Client } | { refusal: Refusal }
 
 export type Authenticate = (presented: string | undefined) => Promise<Authentication>
 
-/** The returned function throws StoreError when the look-up fails: that is not a refusal. */
+/** The returned function throws StoreError when the look-up fails and AbohawaError for a tier that is gone: no refusals. */
 export const createAuthenticate =
   (keys: Pick<KeyStore, 'findByHash'>, tiers: Tiers): Authenticate =>
   async presented => {
@@ -38,5 +39,11 @@ export const createAuthenticate =
     if (found.key.revokedAt !== null) return { refusal: 'key-revoked' }
     if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked' }
     const { id: keyId, subscriberId, tier } = found.key
-    return { client: { keyId, subscriberId, tier, limit: limitOf(tiers, tier) } }
+    const limit = findLimit(tiers, tier)
+    if (limit === undefined)
+      throw new AbohawaError(
+        'tier_not_configured',
+        `key ${keyId} is on tier "${tier}", which quota.tiers does not have`,
+      )
+    return { client: { keyId, subscriberId, tier, limit } }
   }

@@ -5,9 +5,13 @@ import { InputError } from '../errors.ts'
 /** Tier name → requests per local day. */
 export type Tiers = Readonly<Record<string, number>>
 
+/** The limit of a tier, if it is configured. */
+export const findLimit = (tiers: Tiers, name: string): number | undefined =>
+  Object.hasOwn(tiers, name) ? tiers[name] : undefined
+
 /** @throws InputError for a name that is not among the tiers */
 export const limitOf = (tiers: Tiers, name: string): number => {
-  const limit = Object.hasOwn(tiers, name) ? tiers[name] : undefined
+  const limit = findLimit(tiers, name)
   if (limit === undefined)
     throw new InputError(`tier is "${name}"; allowed: ${Object.keys(tiers).join(', ')}`)
   return limit

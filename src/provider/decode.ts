@@ -94,6 +94,12 @@ const decodeTimeline = (raw: unknown, { calendar, horizon, askedAt, answeredAt }
   expectLength('minutely_15', timeline.quarterHours, pastQuarterHours + horizon.quarterHours)
   expectLength('hourly', timeline.hours, horizon.days * 24)
   expectLength('daily', timeline.days, horizon.days)
+  for (const [name, { columns }] of Object.entries({
+    minutely_15: timeline.quarterHours,
+    hourly: timeline.hours,
+    daily: timeline.days,
+  }))
+    if (columns.every(column => column.every(Number.isNaN))) throw garbled(`${name} has no value at all`)
   // A provider whose clock is off would fill the cache with weather for another time.
   for (const instant of [askedAt, answeredAt])
     if (!currentAt(timeline, instant, calendar) || !daysFrom(timeline, instant, calendar, horizon.days - 1))

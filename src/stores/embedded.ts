@@ -2,7 +2,7 @@
 // hands before its promise resolves, so a killed process loses nothing that was answered for; commands run beside a
 // serving gateway see and change the same file.
 
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import type { Clock } from '../clock.ts'
@@ -12,6 +12,7 @@ import { type KeyRecord, type Store, StoreError, type Subscriber } from './store
 const schema = `
   PRAGMA journal_mode = WAL;
   PRAGMA synchronous = NORMAL;
+  PRAGMA journal_size_limit = 16777216;
   CREATE TABLE IF NOT EXISTS subscribers (
     id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, created_at INTEGER NOT NULL, revoked_at INTEGER
   ) STRICT;
@@ -33,7 +34,19 @@ const busyTimeoutMs = 5_000
 
 /** @param path of the file, made when absent; `:memory:` keeps nothing. @throws InputError when it can't be opened */
 export const openEmbeddedStore = (path: string, clock: Clock): Store => {
-  const db = open(path)
+  try {
+    if (path !== ':memory:' && !existsSync(dirname(path))) mkdirSync(dirname(path))
+    return storeOn(new DatabaseSync(path, { timeout: busyTimeoutMs }), path, clock)
+  } catch (cause) {
+    throw new InputError(
+      `store.path is ${path}, which can't be opened and written as an SQLite file: ${messageOf(cause)}`,
+      { cause },
+    )
+  }
+}
+
+const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
+  db.exec(schema)
   const statements = {
     addKey: db.prepare(`INSERT INTO keys VALUES (?, ?, ?, ?, ?, ?)`),
     findKey: db.prepare(`SELECT * FROM keys WHERE id = ?`),
@@ -119,7 +132,8 @@ export const openEmbeddedStore = (path: string, clock: Clock): Store => {
       attempt(() => statements.setSubscriberRevoked.run(at, id).changes === 1),
     take: ({ keyId, day, units, limit, keepUntil }) =>
       attempt(() => {
-        const row = statements.take.get({ key: keyId, day, units, limit, keep: keepUntil })
+        // All rows and not the first: only a statement that ran to its end lets SQLite put the log back into the file.
+        const [row] = statements.take.all({ key: keyId, day, units, limit, keep: keepUntil })
         return { taken: Number(row?.last_taken), used: Number(row?.used) }
       }),
     usedOn: (keyId, days) =>
@@ -142,20 +156,6 @@ export const openEmbeddedStore = (path: string, clock: Clock): Store => {
       attempt(() => {
         if (db.isOpen) db.close()
       }),
-  }
-}
-
-const open = (path: string): DatabaseSync => {
-  try {
-    if (path !== ':memory:') mkdirSync(dirname(path), { recursive: true })
-    const db = new DatabaseSync(path, { timeout: busyTimeoutMs })
-    db.exec(schema)
-    return db
-  } catch (cause) {
-    throw new InputError(
-      `store.path is ${path}, which can't be opened as an SQLite file: ${messageOf(cause)}`,
-      { cause },
-    )
   }
 }
 

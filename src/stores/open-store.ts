@@ -1,5 +1,6 @@
 // Which store is meant: Redis where a URL names one, else the embedded store. The client for Redis is loaded only then.
 
+import { resolve } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { openEmbeddedStore } from './embedded.ts'
 import type { RedisObserver, RedisOptions } from './redis.ts'
@@ -17,7 +18,8 @@ export const openStore = async (
   observer: RedisObserver,
 ): Promise<Store> => {
   const { url } = redis
-  if (url === null) return openEmbeddedStore(store.path, clock)
+  if (url === null)
+    return openEmbeddedStore(store.path === ':memory:' ? store.path : resolve(store.path), clock)
   const { openRedisStore } = await import('./redis.ts')
   return openRedisStore({ ...redis, url }, observer)
 }

@@ -14,8 +14,8 @@ export type RedisOptions = {
   readonly commandTimeoutMs: number
 }
 
-/** Hears of connection errors; without a listener they would only stand in the failing commands. */
-export type RedisObserver = { redisFailed(error: Error): void }
+/** Hears once when the connection is lost, with the reason, and once when it is there again. */
+export type RedisObserver = { redisAway(reason: string): void; redisBack(): void }
 
 // Takes what is left up to the units asked for, counts it and sets the expiry in one step, so that no counter is ever
 // without one. A refused request changes nothing.
@@ -167,17 +167,27 @@ const connect = async (options: RedisOptions, observer: RedisObserver): Promise<
   })
   redis.defineCommand('abohawaTake', { numberOfKeys: 1, lua: takeScript })
   let last: Error | undefined
+  let away = false
   redis.on('error', error => {
     last = error
-    observer.redisFailed(error)
+  })
+  redis.on('close', () => {
+    if (!away && redis.status !== 'end') observer.redisAway(messageOf(last ?? 'the connection was closed'))
+    away = true
+  })
+  redis.on('ready', () => {
+    if (away) observer.redisBack()
+    away = false
   })
   try {
     await redis.connect()
+    // On its own the client goes on in database 0 when the one it was told does not exist.
+    await redis.select(redis.options.db ?? 0)
     return redis
   } catch (cause) {
     redis.disconnect()
     const { host } = new URL(options.url)
-    throw new InputError(`redis.url names ${host}, where no Redis answers: ${messageOf(last ?? cause)}`, {
+    throw new InputError(`redis.url names ${host}, which can't be used: ${messageOf(last ?? cause)}`, {
       cause,
     })
   }

@@ -37,6 +37,7 @@ const misuses: [string[], RegExp][] = [
   [['keys', 'show'], /missing required argument 'id'/],
   [['keys', 'usage', 'key_1', '--days', '0'], /--days is 0; allowed: a whole number from 1 to 400/],
   [['provider', '--port', 'x'], /'x' is invalid/],
+  [['provider', '--port', '99999'], /'99999' is invalid/],
   [['provider', '--latency', '5'], /'5' is invalid/],
   [['provider', '--limits', 'some'], /--limits is some; allowed: free, none/],
   [['demo', '--upstream', 'nowhere'], /--upstream is nowhere; allowed: a URL/],
@@ -102,7 +103,7 @@ t.test('the life of a key', async t => {
   })
 
   const people = await runCommand(['keys', 'list'], env)
-  t.match(people.stdout, /^id +subscriber +tier +limit +status +created\n/)
+  t.match(people.stdout, /^id +subscriber +tier +limit +status +created \(UTC\)\n/)
   const shownOnce = [
     people.stdout,
     JSON.stringify(await json('keys', 'show', issued.id)),
@@ -117,6 +118,10 @@ t.test('what does not exist is one sentence and exit code 1', async t => {
   const failures: [string[], RegExp][] = [
     [['keys', 'show', 'key_9'], /there is no key "key_9"/],
     [['keys', 'revoke', 'key_9'], /there is no key "key_9"/],
+    [
+      ['keys', 'show', 'svc_live_secret'],
+      /^abohawa: that is a key and not the id of one, which begins with key_/,
+    ],
     [['keys', 'usage', 'key_9'], /there is no key "key_9"/],
     [['subscribers', 'revoke', 'Nobody'], /there is no subscriber "Nobody"/],
     [

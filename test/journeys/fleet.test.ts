@@ -163,6 +163,42 @@ t.test(
   },
 )
 
+t.test(
+  'a connection that was accepted is answered, even when its request comes after the port closed',
+  async t => {
+    const env = {
+      ...baseEnv,
+      ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+      ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    }
+    const { key } = await createKey(env, 'enterprise')
+    const gateway = await startCommand(t, ['serve'], ['api'], env)
+    const { hostname, port } = new URL(gateway.urls.api ?? '')
+    const sockets = Array.from({ length: 20 }, () => connect(Number(port), hostname))
+    t.teardown(() => sockets.forEach(socket => void socket.destroy()))
+    await Promise.all(sockets.map(socket => once(socket, 'connect')))
+    // Connections are accepted in their order, so once a later one is answered all of these are.
+    t.equal((await askAt(`${gateway.urls.api}${list}`, { key })).status, 200)
+    gateway.child.kill('SIGTERM')
+    const isOpen = () =>
+      askAt(`${gateway.urls.api}${list}`, { key }).then(
+        () => true,
+        () => false,
+      )
+    while (await isOpen());
+    const answers = await Promise.all(
+      sockets.map(async socket => {
+        socket.write(`GET ${list} HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n\r\n`)
+        const chunks: Buffer[] = []
+        for await (const chunk of socket) chunks.push(chunk)
+        return Buffer.concat(chunks).toString().split('\r\n')[0]
+      }),
+    )
+    t.strictSame(new Set(answers), new Set(['HTTP/1.1 200 OK']))
+    t.equal(await gateway.exited, 0)
+  },
+)
+
 t.test('a connection that never says anything does not keep a stopping process', async t => {
   const env = {
     ...baseEnv,

@@ -146,6 +146,25 @@ t.test(
   },
 )
 
+t.test(
+  'a key whose tier is not configured any more is 500 with a sentence, and the log names the key',
+  async t => {
+    const folder = t.testdir()
+    const env = { ABOHAWA_STORE__PATH: `${folder}/store.db` }
+    const before = await startGateway(t, {
+      providerUrl: provider.url,
+      clock,
+      env: { ...env, ABOHAWA_QUOTA__TIERS__GONE: '5' },
+    })
+    const { key, id } = await before.administration.createKey('Karnaphuli', 'gone')
+    const after = await startGateway(t, { providerUrl: provider.url, clock, env })
+    const answer = await after.get('/locations?type=division', { key })
+    t.equal(answer.status, 500)
+    t.match(answer.body.error, /^the plan of this key is not configured on this gateway/)
+    t.match(JSON.stringify(after.logged), `key ${id} is on tier`)
+  },
+)
+
 t.test('keys are counted each for itself', async t => {
   const [a, b] = [
     await gateway.administration.createKey('Surma', 'tiny'),

@@ -196,5 +196,11 @@ t.test(
     while ((await gateway.get('/locations?type=division')).status === 500);
     t.equal((await gateway.get('/locations?type=division')).status, 401)
     t.match((await askAt(`${gateway.opsUrl}/readyz`)).body, { detail: { store: 'redis' } })
+    t.match(
+      (await askAt(`${gateway.opsUrl}/metrics`)).text,
+      /abohawa_admissions_total\{decision="unavailable"\} \d/,
+    )
+    const told = gateway.logged.map(({ msg }) => msg).filter(msg => /^redis is/.test(String(msg)))
+    t.strictSame(told, ['redis is away', 'redis is back'])
   },
 )

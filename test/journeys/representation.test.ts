@@ -98,6 +98,9 @@ t.test('who has the body already gets a 304 with the headers that are news', asy
     t.equal(answer.headers['content-type'], undefined)
     t.equal(answer.headers['content-encoding'], undefined)
   }
+  const head = await raw(weather, { 'if-none-match': tag }, 'HEAD')
+  t.equal(head.statusCode, 304)
+  t.equal(head.headers['content-length'], undefined, 'a 304 has no length of its own')
   for (const given of ['"other"', tag.slice(0, -2), 'W/', ''])
     t.equal((await raw(weather, { 'if-none-match': given })).statusCode, 200, given)
   t.equal((await raw(weather, { 'if-modified-since': 'Sat, 21 Nov 2099 00:00:00 GMT' })).statusCode, 200)

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '../../src/clock.ts'
@@ -31,13 +32,36 @@ t.test('what has expired is swept from the file', async t => {
   await again.close()
 })
 
+t.test('the log beside the file does not grow with every count', async t => {
+  const path = join(t.testdir(), 'store.db')
+  const store = openEmbeddedStore(path, systemClock)
+  t.teardown(() => store.close())
+  const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 1e9, keepUntil: Date.now() + 1e9 }
+  for (let i = 0; i < 20_000; i++) await store.take(take)
+  const { size } = statSync(`${path}-wal`)
+  t.ok(size < 20e6, `${size} bytes after 20,000 counts`)
+})
+
+t.test(
+  'a folder that is not there is made; a longer way, or one that nobody may write, is a sentence',
+  async t => {
+    const folder = t.testdir()
+    await openEmbeddedStore(join(folder, 'data', 'store.db'), systemClock).close()
+    for (const path of [join(folder, 'a', 'b', 'store.db'), '/proc/nowhere/store.db', '/proc/store.db'])
+      t.throws(() => openEmbeddedStore(path, systemClock), {
+        name: 'InputError',
+        message: `store.path is ${path}, `,
+      })
+  },
+)
+
 t.test('a file that is no SQLite file stops the start with a sentence', t => {
   const folder = t.testdir({
     'store.db': 'this is not a database, and long enough to be looked at as one'.repeat(20),
   })
   t.throws(() => openEmbeddedStore(join(folder, 'store.db'), systemClock), {
     name: 'InputError',
-    message: /^store\.path is .*store\.db, which can't be opened as an SQLite file: /,
+    message: /^store\.path is .*store\.db, which can't be opened and written as an SQLite file: /,
   })
   t.end()
 })

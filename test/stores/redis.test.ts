@@ -5,7 +5,7 @@ import { freePort, startRedis, testRedis, withoutOwnRedis } from '../support/red
 import { storeContract } from '../support/store-contract.ts'
 
 const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
-const observer = { redisFailed: () => {} }
+const observer = { redisAway: () => {}, redisBack: () => {} }
 const server = await testRedis(t)
 let opened = 0
 const nextPrefix = () => `${server.prefix}${opened++}:`
@@ -46,7 +46,7 @@ t.test('a Redis that is not there stops the start with a sentence', async t => {
   const port = await freePort()
   await t.rejects(openRedisStore({ ...timeouts, url: `redis://127.0.0.1:${port}`, prefix: 'x:' }, observer), {
     name: 'InputError',
-    message: new RegExp(`^redis\\.url names 127\\.0\\.0\\.1:${port}, where no Redis answers: `),
+    message: new RegExp(`^redis\\.url names 127\\.0\\.0\\.1:${port}, which can't be used: `),
   })
 })
 

@@ -62,7 +62,7 @@ export const startGateway = async (
   const log = pino({ level: 'info', base: null }, { write: (line: string) => logged.push(JSON.parse(line)) })
   const gateway = await start(config, { clock, log })
 
-  const store = await openStore(config, clock, { redisFailed: () => {} })
+  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   let closed: Promise<void> | undefined
   const close = () => {
     closed ??= gateway.close()

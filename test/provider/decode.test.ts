@@ -1,0 +1,100 @@
+// Bodies of the real protocol, spoilt by hand in one place each.
+
+import t from 'tap'
+import { createCalendar } from '../../src/calendar.ts'
+import { decodeTimelines } from '../../src/provider/decode.ts'
+import { horizonFor, pathFor } from '../../src/provider/query.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { currentAt, daysFrom, type Timeline } from '../../src/weather/timeline.ts'
+import { noon } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+
+const provider = await startProvider(t)
+const calendar = createCalendar('Asia/Dhaka')
+const horizon = horizonFor(13 * 3_600_000, 48)
+const grid = createGrid(0.1)
+const cells = [grid.cellOf(23.8, 90.4), grid.cellOf(22.3, 91.8)]
+const text = await (await fetch(provider.url + pathFor(cells, horizon, calendar.zone))).text()
+const now = Date.parse(noon)
+const decode = (body: unknown) =>
+  decodeTimelines(typeof body === 'string' ? body : JSON.stringify(body), {
+    cells: 2,
+    horizon,
+    calendar,
+    askedAt: now,
+    answeredAt: now,
+  })
+
+t.test('a good body gives a timeline for each cell', async t => {
+  const [dhaka, chattogram] = decode(text) as Timeline[]
+  const body = JSON.parse(text)
+  t.equal(currentAt(dhaka as Timeline, now, calendar)?.temperature_2m, body[0].minutely_15.temperature_2m[4])
+  t.equal(
+    currentAt(chattogram as Timeline, now, calendar)?.temperature_2m,
+    body[1].minutely_15.temperature_2m[4],
+  )
+})
+
+t.test('a variable that the models do not have is null, and the others are there', async t => {
+  const body = JSON.parse(text)
+  body[0].minutely_15_units.snowfall = 'undefined'
+  body[0].minutely_15.snowfall.fill(null)
+  const current = currentAt(decode(body)[0] as Timeline, now, calendar)
+  t.equal(current?.snowfall, null)
+  t.type(current?.temperature_2m, 'number')
+})
+
+// biome-ignore lint/suspicious/noExplicitAny: bodies are spoilt in places of every shape
+const spoilings: [string, (element: any) => void, RegExp][] = [
+  [
+    'another unit',
+    e => (e.hourly_units.temperature_2m = '°F'),
+    /hourly\.temperature_2m is in "°F", expected "°C"/,
+  ],
+  ['a number as text', e => (e.daily.weather_code[2] = '3'), /daily\.weather_code\.2: /],
+  [
+    'a number that no weather has',
+    e => (e.hourly.cloud_cover[0] = 1e9),
+    /hourly\.cloud_cover holds 1000000000/,
+  ],
+  ['no units', e => delete e.daily_units, /daily_units: /],
+  ['a section without times', e => delete e.hourly.time, /hourly\.time: /],
+  [
+    'fewer days than asked',
+    e => {
+      for (const column of Object.values<unknown[]>(e.daily)) column.pop()
+    },
+    /daily has 8 steps, expected 9/,
+  ],
+  ['no offset', e => delete e.utc_offset_seconds, /utc_offset_seconds: /],
+  ['a time that is none', e => (e.daily.time[0] = 'today'), /daily\.time\[0\] is today, out of step/],
+  [
+    'no value at all',
+    e => {
+      for (const [name, column] of Object.entries<unknown[]>(e.daily)) if (name !== 'time') column.fill(null)
+    },
+    /daily has no value at all/,
+  ],
+]
+for (const [what, spoil, message] of spoilings)
+  t.test(`${what} spoils its own element and no other`, async t => {
+    const body = JSON.parse(text)
+    spoil(body[0])
+    const [spoilt, good] = decode(body)
+    t.match(spoilt, { code: 'provider_garbled', message, retryable: false })
+    t.ok(daysFrom(good as Timeline, now, calendar, 7))
+  })
+
+t.test(
+  'a body that is not JSON to its end is cut off, an empty one is a refusal, a wrong count is garbled',
+  async t => {
+    t.throws(() => decode(text.slice(0, -1)), { code: 'provider_cut_off', retryable: true })
+    t.throws(() => decode('<html>'), { code: 'provider_cut_off' })
+    t.throws(() => decode(' '), { code: 'provider_refused' })
+    t.throws(() => decode(JSON.parse(text).slice(1)), {
+      code: 'provider_garbled',
+      message: /1 elements for 2 points/,
+    })
+    t.throws(() => decode('null'), { code: 'provider_garbled' })
+  },
+)
