@@ -13,11 +13,14 @@ COPY config ./config
 COPY src ./src
 # The one folder the process writes to; keep it on a volume when the embedded store is used.
 RUN install -d -o node -g node /data
-ENV NODE_ENV=production ABOHAWA_STORE__PATH=/data/abohawa.db
+ENV NODE_ENV=production \
+    ABOHAWA_SERVER__HOST=0.0.0.0 \
+    ABOHAWA_OPS__PORT=9090 \
+    ABOHAWA_STORE__PATH=/data/abohawa.db
 VOLUME /data
 USER node
 EXPOSE 8080 9090
-# The ops port is read from the environment, as the gateway itself does.
-HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ABOHAWA_OPS__PORT ?? 9090}/livez`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+# A variable wins over a file, so the port here is the one the gateway has.
+HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ABOHAWA_OPS__PORT}/livez`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node", "src/main.ts"]
 CMD ["serve"]

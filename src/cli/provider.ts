@@ -53,7 +53,10 @@ export const addProviderCommand = (program: Command, add: AddCommand): void =>
       process.stdout.write(
         `${JSON.stringify({ msg: 'listening', listener: 'provider', url: provider.url })}\n`,
       )
-      if (!json) remark(`Moods, latency and its clock: curl ${provider.url}/control. Ctrl-C stops it.`)
+      if (!json)
+        remark(
+          `Its moods, latency and clock are steered at ${provider.url}/control (docs/provider.md). Ctrl-C stops it.`,
+        )
       await stopped
       await provider.close()
       return 0

@@ -29,6 +29,10 @@ const truth: Field = {
   read: value => (typeof value === 'boolean' ? value : undefined),
 }
 
+/** What a POST may hold: the field and what is allowed in it. */
+export const allowedChanges = (): Record<string, string> =>
+  Object.fromEntries(Object.entries(fields).map(([name, { allowed }]) => [name, allowed]))
+
 const fields: Readonly<Record<keyof Change, Field>> = {
   mood: {
     allowed: moodNames.join(', '),

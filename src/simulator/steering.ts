@@ -2,7 +2,7 @@
 // that holds answers back, and counters. Behind /control; knows no HTTP.
 
 import type { Clock } from '../clock.ts'
-import type { Change } from './change.ts'
+import { allowedChanges, type Change } from './change.ts'
 import type { MoodName } from './moods.ts'
 
 /** A forecast call, as /control lists it; `status` is null while and where no answer was sent. */
@@ -110,6 +110,7 @@ export class Steering {
       mood: this.#mood,
       latencyMs: this.#latencyMs,
       now: new Date(this.clock.now()).toISOString(),
+      allowed: allowedChanges(),
       requests: this.#calls,
     }
   }

@@ -159,6 +159,9 @@ t.test('the configuration is checked and printed, later files and the environmen
   const bad = await runCommand(['config', 'check', '--config', join(folder, 'bad.yaml')])
   t.equal(bad.code, 1)
   t.match(bad.stderr, /bad\.yaml:2:3: server\.prot is not a known setting; did you mean server\.port\?/)
+  const badJson = await runCommand(['config', 'check', '--json', '--config', join(folder, 'bad.yaml')])
+  t.equal(badJson.code, 1)
+  t.match(JSON.parse(badJson.stdout), { ok: false, faults: [/server\.prot is not a known setting/] })
   t.equal(
     (await runCommand(['config', 'schema'])).stdout,
     readFileSync(join(root, 'config/schema.json'), 'utf8'),

@@ -50,6 +50,13 @@ t.test('a Redis that is not there stops the start with a sentence', async t => {
   })
 })
 
+t.test('a database that does not exist stops the start, instead of another being used', async t => {
+  await t.rejects(openRedisStore({ ...timeouts, url: `${server.url}/9999`, prefix: 'x:' }, observer), {
+    name: 'InputError',
+    message: /which can't be used: .*DB index is out of range/,
+  })
+})
+
 t.test(
   'a Redis that went away makes commands fail at once and not wait',
   { skip: withoutOwnRedis },
