@@ -9,7 +9,8 @@ const HOST = 'an IP address or a host name, such as 127.0.0.1 or localhost'
 const RANGE = 'an IP address or a CIDR range, such as 10.0.0.0/8'
 const CELL = '1/n degrees for a whole n from 1 to 100, such as 1, 0.5, 0.25, 0.2, 0.1, 0.05 or 0.01'
 const BASE_URL = 'an http or https URL without user, query or fragment'
-const REDIS_URL = 'a redis:// or rediss:// URL, or null for the embedded store'
+const REDIS_URL =
+  'a redis:// or rediss:// URL, its path empty or the number of a database, or null for the embedded store'
 const ZONE = 'a time zone of the IANA database, such as Asia/Dhaka'
 const API_KEY = 'text without blanks (in quotes if it is all digits), or null'
 const DURATIONS = 'such as 500ms, 30s, 10m, 1h or 400d'
@@ -106,6 +107,7 @@ const table: Record<string, Row> = {
       ['redis://', '"redis://"'],
       ['localhost:6379', '"localhost:6379"'],
       ['redis://a:99999', '"redis://a:99999"'],
+      ['redis://a/abc', '"redis://a/abc"'],
       ['6379', '6379'],
     ],
   },
