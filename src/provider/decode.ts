@@ -7,7 +7,7 @@ import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../calendar.ts'
 import { currentAt, daysFrom, type Series, type Timeline } from '../weather/timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../weather/variables.ts'
 import { ProviderError } from './errors.ts'
-import { type Horizon, pastQuarterHours } from './query.ts'
+import { type Horizon, pastDays, pastQuarterHours } from './query.ts'
 
 const column = z.array(z.number().nullable())
 const section = z.object({ time: z.array(z.string()) }).catchall(column)
@@ -92,8 +92,8 @@ const decodeTimeline = (raw: unknown, { calendar, horizon, askedAt, answeredAt }
     days: series('daily', daily, unitTables.daily_units, dailyUnits, dayNumber, 1),
   }
   expectLength('minutely_15', timeline.quarterHours, pastQuarterHours + horizon.quarterHours)
-  expectLength('hourly', timeline.hours, horizon.days * 24)
-  expectLength('daily', timeline.days, horizon.days)
+  expectLength('hourly', timeline.hours, (pastDays + horizon.days) * 24)
+  expectLength('daily', timeline.days, pastDays + horizon.days)
   for (const [name, { columns }] of Object.entries({
     minutely_15: timeline.quarterHours,
     hourly: timeline.hours,

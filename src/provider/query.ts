@@ -13,8 +13,10 @@ export type Horizon = {
   readonly days: number
 }
 
-// One hour of quarter-hours before now, so that a clock which lags behind the provider's still finds its slice.
+// An hour of quarter-hours and a day before now, so that a clock which lags behind the provider's finds its slice too,
+// also when one of the two is past midnight already. Neither adds to the weight.
 export const pastQuarterHours = 4
+export const pastDays = 1
 
 /** The horizon that keeps every answer whole for `usableForMs` after the fetch. */
 export const horizonFor = (usableForMs: number, hourlyHours: number): Horizon => {
@@ -34,4 +36,4 @@ export const pathFor = (cells: readonly Cell[], horizon: Horizon, zone: string):
   `&past_minutely_15=${pastQuarterHours}&forecast_minutely_15=${horizon.quarterHours}` +
   `&hourly=${Object.keys(hourlyUnits).join(',')}` +
   `&daily=${Object.keys(dailyUnits).join(',')}` +
-  `&forecast_days=${horizon.days}&timezone=${encodeURIComponent(zone)}`
+  `&past_days=${pastDays}&forecast_days=${horizon.days}&timezone=${encodeURIComponent(zone)}`

@@ -6,6 +6,7 @@ import { createCalendar } from '../../src/calendar.ts'
 import { createProvider, type ProviderOptions } from '../../src/provider/client.ts'
 import { horizonFor } from '../../src/provider/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'
+import { currentAt, daysFrom, hoursFrom } from '../../src/weather/timeline.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 
@@ -128,6 +129,24 @@ t.test('a provider whose clock is off is not believed, and is asked again', asyn
   }
   await simulator.steer({ now: '2026-11-21T06:10:00Z' })
   await provider.load(grid.cellOf(22, 88))
+})
+
+t.test('clocks that differ by seconds are believed, on either side of midnight', async t => {
+  const { provider, clock } = setUp(t)
+  const turns = ['2026-11-21T18:00:00Z', '2026-11-21T06:15:00Z', '2026-11-21T07:00:00Z']
+  for (const turn of turns)
+    for (const [ours, theirs] of [
+      [-3_000, 3_000],
+      [3_000, -3_000],
+    ] as const) {
+      clock.set(Date.parse(turn) + ours)
+      await simulator.steer({ now: new Date(Date.parse(turn) + theirs).toISOString() })
+      const timeline = await provider.load(grid.cellOf(22, 88))
+      const calendar = createCalendar('Asia/Dhaka')
+      t.ok(currentAt(timeline, clock.now(), calendar), `quarter-hour at ${turn}`)
+      t.ok(hoursFrom(timeline, clock.now(), calendar, 48), `hours at ${turn}`)
+      t.ok(daysFrom(timeline, clock.now(), calendar, 7), `days at ${turn}`)
+    }
 })
 
 t.test('weather is told to be as old as the question, not as the answer', async t => {

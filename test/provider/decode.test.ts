@@ -64,7 +64,7 @@ const spoilings: [string, (element: any) => void, RegExp][] = [
     e => {
       for (const column of Object.values<unknown[]>(e.daily)) column.pop()
     },
-    /daily has 8 steps, expected 9/,
+    /daily has 9 steps, expected 10/,
   ],
   ['no offset', e => delete e.utc_offset_seconds, /utc_offset_seconds: /],
   ['a time that is none', e => (e.daily.time[0] = 'today'), /daily\.time\[0\] is today, out of step/],

@@ -24,6 +24,7 @@ t.test('one question for all cells, in their order, with the variables of every 
   t.equal(searchParams.get('latitude'), '23.8,20')
   t.equal(searchParams.get('longitude'), '90.4,93')
   t.equal(searchParams.get('timezone'), 'Asia/Dhaka')
+  t.equal(searchParams.get('past_days'), '1')
   t.equal(searchParams.get('forecast_days'), '9')
   t.equal(searchParams.get('forecast_minutely_15'), '54')
   const variables = ['minutely_15', 'hourly', 'daily'].map(
