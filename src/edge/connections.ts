@@ -12,20 +12,28 @@ export type Connections = {
 
 /** Follows the server's connections, and replaces what Node would drop when it closes by those that are really idle. */
 export const trackConnections = (server: Server): Connections => {
-  // Requests being answered by connection; undefined until the first one arrives.
-  const answering = new Map<Socket, number | undefined>()
+  // By address, because under TLS the socket that connects and the socket that asks are two objects of one connection.
+  const open = new Map<string, { socket: Socket; requests: number | undefined }>()
+  const addressOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
+
   server.on('connection', (socket: Socket) => {
-    answering.set(socket, undefined)
-    socket.once('close', () => answering.delete(socket))
+    const address = addressOf(socket)
+    const connection = { socket, requests: undefined }
+    open.set(address, connection)
+    socket.once('close', () => {
+      if (open.get(address) === connection) open.delete(address)
+    })
   })
   server.on('request', ({ socket }, response) => {
-    answering.set(socket, (answering.get(socket) ?? 0) + 1)
+    const connection = open.get(addressOf(socket))
+    if (!connection) return
+    connection.requests = (connection.requests ?? 0) + 1
     response.once('close', () => {
-      if (answering.has(socket)) answering.set(socket, (answering.get(socket) ?? 1) - 1)
+      connection.requests = (connection.requests ?? 1) - 1
     })
   })
   const closeThose = (mayGo: (requests: number | undefined) => boolean) => {
-    for (const [socket, requests] of answering) if (mayGo(requests)) socket.destroy()
+    for (const { socket, requests } of open.values()) if (mayGo(requests)) socket.destroy()
   }
   server.closeIdleConnections = () => closeThose(requests => requests === 0)
   return { closeSilent: () => closeThose(requests => !requests) }

@@ -1,6 +1,8 @@
 // HTTPS is required of consumers: ended here, or at a proxy that is trusted to say so.
 
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { Agent, request } from 'undici'
@@ -32,6 +34,41 @@ t.test('with a certificate it speaks HTTPS itself', async t => {
   t.equal(refused.statusCode, 401)
   await refused.body.dump()
 })
+
+t.test(
+  'a stopping gateway finishes what is in flight, with TLS and without, and drops what never asked',
+  async t => {
+    const tls = {
+      ABOHAWA_SERVER__TLS__CERT: join(fixtures, 'localhost.crt'),
+      ABOHAWA_SERVER__TLS__KEY: join(fixtures, 'localhost.key'),
+    }
+    for (const more of [{}, tls]) {
+      const gateway = await startGateway(t, {
+        providerUrl: provider.url,
+        env: { ...more, ABOHAWA_SERVER__REQUEST_TIMEOUT: '100ms' },
+      })
+      const dispatcher = new Agent({ connect: { ca: readFileSync(join(fixtures, 'localhost.crt')) } })
+      t.teardown(() => dispatcher.close())
+      const { hostname, port } = new URL(gateway.apiUrl)
+      const silent = connect(Number(port), hostname)
+      await once(silent, 'connect')
+      await provider.steer({ hold: true })
+      const slow = request(`${gateway.apiUrl}/api/v1/weather/district/3026`, {
+        dispatcher,
+        headers: { 'x-api-key': gateway.keys.free ?? '' },
+      })
+      while ((await provider.state()).inFlight === 0);
+      const closed = gateway.close()
+      // The one that never asked is dropped after the time a request may take; the other outlives that.
+      await once(silent, 'close')
+      await provider.steer({ hold: false })
+      const { statusCode, body } = await slow
+      t.equal(statusCode, 200)
+      t.ok((await body.text()).length > 1_000)
+      await closed
+    }
+  },
+)
 
 t.test('behind a trusted proxy only what came over HTTPS passes, and 400 comes before 401', async t => {
   const gateway = await startGateway(t, {
