@@ -5,7 +5,10 @@ import type { Entry } from './entry.ts'
 
 export type MemoryTier<Value> = {
   get(key: string): Entry<Value> | undefined
+  /** Looks without counting as a use. */
+  peek(key: string): Entry<Value> | undefined
   set(key: string, entry: Entry<Value>): void
+  deleteWhere(matches: (key: string, entry: Entry<Value>) => boolean): void
   readonly size: number
   readonly bytes: number
 }
@@ -17,8 +20,12 @@ export const createMemoryTier = <Value>(maxBytes: number): MemoryTier<Value> => 
   })
   return {
     get: key => entries.get(key),
+    peek: key => entries.peek(key),
     set: (key, entry) => {
       entries.set(key, entry)
+    },
+    deleteWhere: matches => {
+      for (const [key, entry] of [...entries.entries()]) if (matches(key, entry)) entries.delete(key)
     },
     get size() {
       return entries.size

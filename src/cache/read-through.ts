@@ -1,17 +1,25 @@
-// The story of a read: memory, then the shared tier, then the loader; both tiers are filled on the way back.
-// A stale entry is served at once while one refresh runs behind it. Knows entries and keys, not what they hold.
+// The story of a read: memory, then the shared tier, then the loader; both tiers are filled on the way back. A stale
+// entry is served at once while one load runs behind it. Knows entries and keys, not what they hold.
 
-import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
-import { type Entry, type FreshnessPolicy, freshnessOf, freshUntil } from './entry.ts'
+import type { Demand } from './demand.ts'
+import type { Entry } from './entry.ts'
+import { type Failure, type Failures, StillResting } from './failures.ts'
+import { type Freshness, type FreshnessPolicy, freshnessOf } from './freshness.ts'
+import type { JointFlight } from './joint-flight.ts'
 import type { MemoryTier } from './memory-tier.ts'
+import type { Purges } from './purges.ts'
 import type { SharedTier } from './shared-tier.ts'
 import { createFlight } from './single-flight.ts'
 
 /** `hit`: served fresh from a tier. `stale`: served from a tier past its freshness. `miss`: loaded for this read. */
 export type Outcome = 'hit' | 'stale' | 'miss'
-export type Source = 'memory' | 'shared' | 'provider'
+/** `memory`, the name of the shared tier, or `provider`. */
+export type Source = string
+
+/** Why something is loaded: nothing usable is there, a stale entry was served, or one in demand is about to turn stale. */
+export type Purpose = 'cold' | 'refresh' | 'ahead'
 
 export type Reading<Value> = {
   readonly value: Value
@@ -19,14 +27,36 @@ export type Reading<Value> = {
   readonly freshUntil: number
   readonly outcome: Outcome
   readonly source: Source
-  /** Whether this read waited for a load that another had begun. */
+  /** Whether a load was asked for because of this read: false for a stale answer while the last failure rests. */
+  readonly forwarded: boolean
+  /** Whether this read shares a load that another had begun, here or in another instance. */
   readonly collapsed: boolean
 }
 
 export type CacheObserver = {
-  read(outcome: Outcome, source: Source): void
-  /** A refresh behind a stale answer failed; the old entry stays. */
-  refreshFailed(error: unknown): void
+  read(reading: Omit<Reading<unknown>, 'value'>): void
+  /** A load behind a stale answer, or ahead of time, failed; the old entry stays. */
+  refreshFailed(error: unknown, purpose: Purpose): void
+}
+
+/** What is known about an entry in one tier. */
+export type EntryFacts = {
+  readonly fetchedAt: number
+  readonly run: number | null
+  readonly dueAt: number
+  readonly freshUntil: number
+  readonly usableUntil: number
+  readonly state: Freshness
+  readonly purged: 'soft' | 'hard' | null
+  readonly bytes: number
+}
+
+export type Explanation = {
+  readonly key: string
+  readonly memory: EntryFacts | null
+  readonly shared: EntryFacts | null
+  readonly lastFailure: Failure | null
+  readonly loading: boolean
 }
 
 export type ReadThrough<Subject, Value> = {
@@ -34,14 +64,26 @@ export type ReadThrough<Subject, Value> = {
   read(subject: Subject): Promise<Reading<Value>>
 }
 
-export type ReadThroughParts<Subject, Value> = {
+export type Cache<Subject, Value> = ReadThrough<Subject, Value> & {
+  /** Loads an entry anew unless another has done so meanwhile; what fails is told to the observer. */
+  refresh(subject: Subject, purpose: Purpose): Promise<void>
+  /** Takes what the shared tier holds into memory; answers whether it was of use. Never loads. */
+  warm(subject: Subject): Promise<boolean>
+  explain(subject: Subject): Promise<Explanation>
+}
+
+export type CacheParts<Subject, Value> = {
   readonly keyOf: (subject: Subject) => string
-  readonly load: (subject: Subject) => Promise<Entry<Value>>
+  readonly load: (subject: Subject, purpose: Purpose) => Promise<Entry<Value>>
+  /** Someone now waits for a load that was begun with less hurry. */
+  readonly hasten: (subject: Subject) => void
   readonly memory: MemoryTier<Value>
   readonly shared: SharedTier<Value>
+  readonly flights: JointFlight
   readonly policy: FreshnessPolicy
-  /** How long a failed refresh of an entry rests before the next is tried. */
-  readonly retryAfterMs: number
+  readonly purges: Purges<unknown>
+  readonly failures: Failures
+  readonly demand: Demand<Subject>
   /** How long a read waits when there is nothing to serve. The load goes on for whoever asks next. */
   readonly waitForMs: number
   readonly clock: Clock
@@ -56,78 +98,158 @@ export class WaitedTooLong extends AbohawaError {
   }
 }
 
-type Found<Value> = { entry: Entry<Value>; source: Source }
+type Found<Value> = { entry: Entry<Value>; source: Source; joined: boolean }
 
 export const createReadThrough = <Subject, Value>(
-  parts: ReadThroughParts<Subject, Value>,
-): ReadThrough<Subject, Value> => {
-  const { keyOf, load, memory, shared, policy, retryAfterMs, waitForMs, clock, observer } = parts
+  parts: CacheParts<Subject, Value>,
+): Cache<Subject, Value> => {
+  const { keyOf, load, hasten, memory, shared, flights, policy, purges, failures, demand, clock, observer } =
+    parts
   const finding = createFlight<string, Found<Value>>()
   const refreshing = createFlight<string, void>()
   // A refresh and a first read of the same key may overlap (its entry expired or was evicted meanwhile): one load.
   const loading = createFlight<string, Found<Value>>()
-  const restingUntil = new LRUCache<string, number>({ max: 10_000 })
 
-  const freshness = (entry: Entry<Value>) => freshnessOf(entry, policy, clock.now())
+  const stateOf = (key: string, entry: Entry<Value>): Freshness => {
+    const state = freshnessOf(entry, policy, clock.now())
+    const purged = state === 'expired' ? undefined : purges.of(key, entry)
+    if (purged === 'hard') return 'expired'
+    return purged === 'soft' ? 'stale' : state
+  }
 
-  const loadAndKeep = (subject: Subject, key: string): Promise<Found<Value>> =>
-    loading.run(key, async () => {
-      const entry = await load(subject)
-      memory.set(key, entry)
-      restingUntil.delete(key)
-      await shared.set(key, entry)
-      return { entry, source: 'provider' }
-    }).result
+  const loadAndKeep = async (subject: Subject, key: string, purpose: Purpose, token: number | undefined) => {
+    const entry = await load(subject, purpose)
+    memory.set(key, entry)
+    failures.clear(key)
+    await shared.set(key, entry, token)
+    return entry
+  }
+
+  /** @param enough whether an entry that another instance left makes the load needless */
+  const loadTogether = (
+    subject: Subject,
+    key: string,
+    purpose: Purpose,
+    enough: (entry: Entry<Value>) => boolean,
+  ): Promise<Found<Value>> => {
+    const { result, joined } = loading.run(key, async () => {
+      const { result: entry, joined: elsewhere } = await flights.run(key, {
+        load: token => loadAndKeep(subject, key, purpose, token),
+        arrived: async () => {
+          const found = await shared.get(key)
+          if (!found || !enough(found)) return undefined
+          memory.set(key, found)
+          failures.clear(key)
+          return found
+        },
+      })
+      return { entry, source: 'provider', joined: elsewhere }
+    })
+    if (joined && purpose === 'cold') hasten(subject)
+    return result
+  }
 
   // Past the first tier: what another instance or an earlier life of this one left, else a load.
   const find = async (subject: Subject, key: string): Promise<Found<Value>> => {
     const entry = await shared.get(key)
-    if (!entry || freshness(entry) === 'expired') return loadAndKeep(subject, key)
-    memory.set(key, entry)
-    return { entry, source: 'shared' }
-  }
-
-  const refresh = async (subject: Subject, key: string): Promise<void> => {
+    if (entry && stateOf(key, entry) !== 'expired') {
+      memory.set(key, entry)
+      return { entry, source: shared.name, joined: false }
+    }
+    const resting = failures.resting(key)
+    if (resting?.cold) throw new StillResting(resting)
     try {
-      // Another instance may have refreshed it already.
-      const entry = await shared.get(key)
-      if (entry && freshness(entry) === 'fresh') memory.set(key, entry)
-      else await loadAndKeep(subject, key)
+      return await loadTogether(subject, key, 'cold', found => stateOf(key, found) !== 'expired')
     } catch (error) {
-      restingUntil.set(key, clock.now() + retryAfterMs)
-      observer.refreshFailed(error)
+      throw new StillResting(failures.note(key, error, true))
     }
   }
 
-  const refreshSoon = (subject: Subject, key: string): void => {
-    if (clock.now() >= (restingUntil.get(key) ?? 0)) void refreshing.run(key, () => refresh(subject, key))
+  const refresh = async (subject: Subject, key: string, purpose: Purpose): Promise<void> => {
+    try {
+      await loadTogether(
+        subject,
+        key,
+        purpose,
+        found => stateOf(key, found) === 'fresh' && clock.now() < policy.dueAt(found, clock.now()),
+      )
+    } catch (error) {
+      failures.note(key, error, false)
+      observer.refreshFailed(error, purpose)
+    }
+  }
+
+  const factsOf = (key: string, entry: Entry<Value> | undefined): EntryFacts | null => {
+    if (!entry) return null
+    const now = clock.now()
+    return {
+      fetchedAt: entry.fetchedAt,
+      run: entry.run,
+      dueAt: Math.floor(policy.dueAt(entry, now)),
+      freshUntil: policy.freshUntil(entry, now),
+      usableUntil: Math.floor(policy.usableUntil(entry, now)),
+      state: stateOf(key, entry),
+      purged: purges.of(key, entry) ?? null,
+      bytes: entry.bytes,
+    }
   }
 
   return {
     read: async subject => {
       const key = keyOf(subject)
+      demand.ask(key, subject)
       const kept = memory.get(key)
+      const keptState = kept ? stateOf(key, kept) : 'expired'
       let found: Found<Value>
-      let collapsed = false
-      if (kept && freshness(kept) !== 'expired') found = { entry: kept, source: 'memory' }
+      if (kept && keptState !== 'expired') found = { entry: kept, source: 'memory', joined: false }
       else {
         const { result, joined } = finding.run(key, () => find(subject, key))
-        found = await within(waitForMs, result)
-        collapsed = joined
+        found = await within(parts.waitForMs, result)
+        if (joined) found = { ...found, joined }
       }
 
-      const isFresh = freshness(found.entry) === 'fresh'
-      const outcome = found.source === 'provider' ? 'miss' : isFresh ? 'hit' : 'stale'
-      if (outcome === 'stale') refreshSoon(subject, key)
-      observer.read(outcome, found.source)
-      const { value, fetchedAt } = found.entry
-      return {
-        value,
-        fetchedAt,
-        freshUntil: freshUntil(found.entry, policy),
+      const { entry, source } = found
+      const state = source === 'memory' ? keptState : stateOf(key, entry)
+      const outcome = source === 'provider' ? 'miss' : state === 'fresh' ? 'hit' : 'stale'
+      let forwarded = outcome === 'miss'
+      let collapsed = outcome === 'miss' && found.joined
+      if (outcome === 'stale' && !failures.resting(key)) {
+        forwarded = true
+        collapsed = refreshing.run(key, () => refresh(subject, key, 'refresh')).joined
+      }
+      const now = clock.now()
+      const freshUntil = policy.freshUntil(entry, now)
+      const reading = {
+        fetchedAt: entry.fetchedAt,
+        // Purged entries are stale whatever their age.
+        freshUntil: outcome === 'stale' ? Math.min(freshUntil, now) : freshUntil,
         outcome,
-        source: found.source,
+        source,
+        forwarded,
         collapsed,
+      } as const
+      observer.read(reading)
+      return { ...reading, value: entry.value }
+    },
+    refresh: (subject, purpose) => {
+      const key = keyOf(subject)
+      return refreshing.run(key, () => refresh(subject, key, purpose)).result
+    },
+    warm: async subject => {
+      const key = keyOf(subject)
+      const entry = await shared.get(key)
+      if (!entry || stateOf(key, entry) === 'expired') return false
+      memory.set(key, entry)
+      return true
+    },
+    explain: async subject => {
+      const key = keyOf(subject)
+      return {
+        key,
+        memory: factsOf(key, memory.peek(key)),
+        shared: factsOf(key, await shared.get(key)),
+        lastFailure: failures.last(key) ?? null,
+        loading: loading.has(key),
       }
     },
   }

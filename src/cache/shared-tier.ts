@@ -1,12 +1,13 @@
 // The second tier: entries as bytes in a store that outlives the process and that instances share. It can only make
-// things faster: a store that fails and bytes that do not decode are reported to the observer and count as absent.
+// things faster: a store that fails and bytes that do not decode are told to the observer and count as absent.
 
-import { type Entry, type FreshnessPolicy, usableUntil } from './entry.ts'
+import type { Entry } from './entry.ts'
 
 /** Where bytes are kept; the store lets an entry go after `expiresAt` (ms since the epoch) by itself. */
 export interface ByteStore {
   readBytes(key: string): Promise<Buffer | undefined>
-  writeBytes(key: string, bytes: Buffer, expiresAt: number): Promise<void>
+  /** False when a later flight of the key has written. */
+  writeBytes(key: string, bytes: Buffer, expiresAt: number, token?: number): Promise<boolean>
 }
 
 /** Turns entries into bytes and back; `decode` answers undefined for bytes it does not know. */
@@ -16,20 +17,24 @@ export type Codec<Value> = {
 }
 
 export type SharedTierObserver = {
-  sharedTierFailed(step: 'read' | 'write' | 'decode', error?: unknown): void
+  sharedTierFailed(step: 'read' | 'write' | 'decode' | 'flight', error?: unknown): void
 }
 
 export type SharedTier<Value> = {
+  /** What it is made of, in the word that answers and metrics use. */
+  readonly name: string
   get(key: string): Promise<Entry<Value> | undefined>
-  set(key: string, entry: Entry<Value>): Promise<void>
+  /** @param token of the flight that loaded the entry, if one was given */
+  set(key: string, entry: Entry<Value>, token?: number): Promise<void>
 }
 
+/** @param longestUseMs the time after its fetch until which an entry may be served at all */
 export const createSharedTier = <Value>(
-  store: ByteStore,
+  { name, store, longestUseMs }: { name: string; store: ByteStore; longestUseMs: number },
   codec: Codec<Value>,
-  policy: FreshnessPolicy,
   observer: SharedTierObserver,
 ): SharedTier<Value> => ({
+  name,
   get: async key => {
     try {
       const bytes = await store.readBytes(key)
@@ -42,9 +47,9 @@ export const createSharedTier = <Value>(
       return undefined
     }
   },
-  set: async (key, entry) => {
+  set: async (key, entry, token) => {
     try {
-      await store.writeBytes(key, codec.encode(entry), usableUntil(entry, policy))
+      await store.writeBytes(key, codec.encode(entry), Math.ceil(entry.fetchedAt + longestUseMs), token)
     } catch (error) {
       observer.sharedTierFailed('write', error)
     }

@@ -4,6 +4,7 @@
 export type Flight<Key, Result> = {
   /** Runs `work` unless a flight for the key is under way; `joined` says that this caller came second. */
   run(key: Key, work: () => Promise<Result>): { result: Promise<Result>; joined: boolean }
+  has(key: Key): boolean
 }
 
 export const createFlight = <Key, Result>(): Flight<Key, Result> => {
@@ -16,5 +17,6 @@ export const createFlight = <Key, Result>(): Flight<Key, Result> => {
       underWay.set(key, result)
       return { result, joined: false }
     },
+    has: key => underWay.has(key),
   }
 }

@@ -5,8 +5,11 @@
 import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
 import { InputError, messageOf } from '../errors.ts'
+import { fleetIn } from './embedded-fleet.ts'
+import { createLocalFlights } from './local-flights.ts'
 import { type KeyRecord, type Store, StoreError, type Subscriber } from './store.ts'
 
 const schema = `
@@ -73,9 +76,13 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
       `INSERT INTO bytes VALUES (?, ?, ?)
        ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,
     ),
+    deleteBytes: db.prepare(`DELETE FROM bytes WHERE key = ?`),
     sweepBytes: db.prepare(`DELETE FROM bytes WHERE expires_at <= ?`),
     sweepUsage: db.prepare(`DELETE FROM usage WHERE keep_until <= ?`),
   }
+  const flights = createLocalFlights()
+  const fleet = fleetIn(db)
+  const lastWritten = new LRUCache<string, number>({ max: 10_000 })
   let writes = 0
   const sweep = () => {
     statements.sweepBytes.run(clock.now())
@@ -145,12 +152,24 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
           ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
           : undefined
       }),
-    writeBytes: (key, bytes, expiresAt) =>
+    writeBytes: (key, bytes, expiresAt, token) =>
       attempt(() => {
+        if (token !== undefined && (lastWritten.get(key) ?? 0) > token) return false
+        if (token !== undefined) lastWritten.set(key, token)
         statements.writeBytes.run(key, bytes, expiresAt)
         writes += 1
         if (writes % sweepEveryWrites === 0) sweep()
+        return true
       }),
+    deleteBytes: keys =>
+      attempt(() => {
+        for (const key of keys) statements.deleteBytes.run(key)
+      }),
+    ...flights,
+    pulse: pulse => attempt(() => fleet.pulse(pulse)),
+    wanted: (topic, since) => attempt(() => fleet.wanted(topic, since)),
+    appendNotice: (topic, text, keepUntil) => attempt(() => fleet.appendNotice(topic, text, keepUntil)),
+    noticesAfter: (topic, number) => attempt(() => fleet.noticesAfter(topic, number)),
     ping: () => attempt(() => void db.prepare('SELECT 1').get()),
     close: () =>
       attempt(() => {

@@ -4,6 +4,8 @@
 
 import { Redis, type Result } from 'ioredis'
 import { InputError, messageOf } from '../errors.ts'
+import { fleetOn } from './redis-fleet.ts'
+import { flightsOn } from './redis-flights.ts'
 import { type KeyRecord, type Store, StoreError, type Subscriber } from './store.ts'
 
 export type RedisOptions = {
@@ -43,6 +45,14 @@ declare module 'ioredis' {
 export const openRedisStore = async (options: RedisOptions, observer: RedisObserver): Promise<Store> => {
   const redis = await connect(options, observer)
   const key = (...parts: string[]) => options.prefix + parts.join(':')
+  // Bytes and the flight that loads them are written in one step, so on a cluster they lie in one slot.
+  const bytesKey = (name: string) => key('bytes', `{${name}}`)
+  const flights = flightsOn(redis, {
+    flightKey: name => key('flight', `{${name}}`),
+    bytesKey,
+    channel: key('flights'),
+  })
+  const fleet = fleetOn(redis, key)
 
   const attempt = async <Value>(step: () => Promise<Value>): Promise<Value> => {
     try {
@@ -139,16 +149,31 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
         const counts = await redis.mget(days.map(day => key('usage', `{${keyId}}`, day)))
         return counts.map(count => Number(count ?? 0))
       }),
-    readBytes: name => attempt(async () => (await redis.getBuffer(key('bytes', name))) ?? undefined),
-    writeBytes: (name, bytes, expiresAt) =>
+    readBytes: name => attempt(async () => (await redis.getBuffer(bytesKey(name))) ?? undefined),
+    writeBytes: (name, bytes, expiresAt, token) =>
       attempt(async () => {
-        await redis.set(key('bytes', name), bytes, 'PXAT', expiresAt)
+        if (token !== undefined) return flights.writeFenced(name, bytes, expiresAt, token)
+        await redis.set(bytesKey(name), bytes, 'PXAT', expiresAt)
+        return true
       }),
+    deleteBytes: names =>
+      attempt(async () => {
+        await Promise.all(names.map(name => redis.unlink(bytesKey(name))))
+      }),
+    beginFlight: (name, holdMs) => attempt(() => flights.beginFlight(name, holdMs)),
+    holdFlight: (name, token, holdMs) => attempt(() => flights.holdFlight(name, token, holdMs)),
+    endFlight: (name, token, news) => attempt(() => flights.endFlight(name, token, news)),
+    onFlightEnd: flights.onFlightEnd,
+    pulse: pulse => attempt(() => fleet.pulse(pulse)),
+    wanted: (topic, since) => attempt(() => fleet.wanted(topic, since)),
+    appendNotice: (topic, text, keepUntil) => attempt(() => fleet.appendNotice(topic, text, keepUntil)),
+    noticesAfter: (topic, number) => attempt(() => fleet.noticesAfter(topic, number)),
     ping: () =>
       attempt(async () => {
         await redis.ping()
       }),
     close: async () => {
+      flights.close()
       // Waits for replies that are under way; a connection that is down is simply dropped.
       await redis.quit().catch(() => redis.disconnect())
     },

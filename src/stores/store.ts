@@ -1,5 +1,5 @@
-// The contract of the state that outlives a request: keys and their subscribers, what they used, and the bytes of the
-// shared cache tier. Two stores keep it, Redis for a fleet and an embedded one for a single process; one test suite
+// The contract of the state that outlives a request: keys and their subscribers, what they used, the bytes of the
+// shared cache tier, and what instances tell one another. Two stores keep it, Redis for a fleet and an embedded one for a single process; one test suite
 // holds both to it. A store that can't answer throws StoreError; it never answers with a guess.
 
 import { AbohawaError } from '../errors.ts'
@@ -65,11 +65,58 @@ export interface UsageStore {
 export interface ByteStore {
   /** Undefined when absent or past its expiry. */
   readBytes(key: string): Promise<Buffer | undefined>
-  /** Kept until `expiresAt` (ms since the epoch), then forgotten by the store itself. */
-  writeBytes(key: string, bytes: Buffer, expiresAt: number): Promise<void>
+  /**
+   * Kept until `expiresAt` (ms since the epoch), then forgotten by the store itself. With the token of a flight the
+   * bytes are refused, and the answer is false, when a later flight of the key has written.
+   */
+  writeBytes(key: string, bytes: Buffer, expiresAt: number, token?: number): Promise<boolean>
+  /** Those that are there are gone when it resolves. */
+  deleteBytes(keys: readonly string[]): Promise<void>
 }
 
-export interface Store extends KeyStore, UsageStore, ByteStore {
+export interface FlightStore {
+  /**
+   * Begins the load of a key unless another has begun it and still holds it: its token, greater than any before it, or
+   * how long the other's hold lasts if it is not prolonged. A hold ends by itself, so a dead holder blocks nobody long.
+   */
+  beginFlight(
+    key: string,
+    holdMs: number,
+  ): Promise<{ token: number; heldForMs: 0 } | { token: null; heldForMs: number }>
+  /** Prolongs a hold; false when another has begun meanwhile. */
+  holdFlight(key: string, token: number, holdMs: number): Promise<boolean>
+  /** Lets go of the key and tells everyone who listens how it went. */
+  endFlight(key: string, token: number, news: string): Promise<void>
+  /**
+   * Hears of every end, over all who share the store. A key of null says that news may have been missed. The answer
+   * ends the listening.
+   */
+  onFlightEnd(listener: (key: string | null, news: string) => void): () => void
+}
+
+export type Pulse = {
+  /** Who says it is alive, and how long that holds. */
+  readonly instance: string
+  readonly aliveForMs: number
+  /** What it was asked for since its last pulse, under a topic, and how long that counts as wanted. */
+  readonly topic: string
+  readonly asked: readonly string[]
+  readonly wantedForMs: number
+  readonly now: number
+}
+
+export interface FleetStore {
+  /** Says that an instance is alive and what is wanted; answers how many instances and wanted names there are. */
+  pulse(pulse: Pulse): Promise<{ instances: number; wanted: number }>
+  /** What anyone was asked for since an instant, latest first. */
+  wanted(topic: string, since: number): Promise<string[]>
+  /** Keeps a notice for all instances until `keepUntil` at least; its number is greater than that of any before it. */
+  appendNotice(topic: string, text: string, keepUntil: number): Promise<number>
+  /** The notices with a greater number, in their order. */
+  noticesAfter(topic: string, number: number): Promise<{ number: number; text: string }[]>
+}
+
+export interface Store extends KeyStore, UsageStore, ByteStore, FlightStore, FleetStore {
   readonly kind: 'redis' | 'embedded'
   /** Resolves when the store answers. @throws StoreError */
   ping(): Promise<void>

@@ -1,0 +1,81 @@
+// Which entries are loaded anew before they turn stale: those that were asked for since their last load, most wanted
+// first, in full batches where time allows, and those that always count as wanted. Decides; the cache loads.
+
+import type { Clock } from '../clock.ts'
+import type { Demand } from './demand.ts'
+import type { FreshnessPolicy } from './freshness.ts'
+import type { MemoryTier } from './memory-tier.ts'
+
+export type AheadParts<Subject> = {
+  readonly keyOf: (subject: Subject) => string
+  readonly demand: Demand<Subject>
+  /** What counts as wanted although nobody asks, most wanted first. */
+  readonly standing: () => readonly Subject[]
+  readonly memory: Pick<MemoryTier<unknown>, 'peek'>
+  readonly policy: FreshnessPolicy
+  readonly isResting: (key: string) => boolean
+  readonly refresh: (subject: Subject) => Promise<void>
+  /** How many entries make a full batch. */
+  readonly batch: number
+  /** How long after it was asked for a key counts as wanted. */
+  readonly demandForMs: number
+  readonly clock: Clock
+}
+
+/** A look at what is due; called at short intervals. Answers how many loads it began. */
+export type LookAhead = () => number
+
+type Due<Subject> = { subject: Subject; score: number; key: string }
+
+// Loads that wait for their turn stay few, so that demand which changes meanwhile still changes the order.
+const batchesUnderWay = 3
+
+export const createLookAhead = <Subject>(parts: AheadParts<Subject>): LookAhead => {
+  const { keyOf, demand, standing, memory, policy, isResting, refresh, batch, demandForMs, clock } = parts
+  const underWay = new Set<string>()
+  // Standing subjects that memory has no room for are not loaded over and over.
+  const lastLoaded = new Map<string, number>()
+
+  return () => {
+    const now = clock.now()
+    const due = new Map<string, Due<Subject>>()
+    let urgent = false
+    const consider = (key: string, subject: Subject, score: number, askedAt: number): void => {
+      if (underWay.has(key) || isResting(key)) return
+      const entry = memory.peek(key)
+      if (!entry || askedAt < entry.fetchedAt) return
+      const dueAt = policy.dueAt(entry, now)
+      if (now < dueAt) return
+      due.set(key, { key, subject, score })
+      urgent ||= now >= (dueAt + policy.freshUntil(entry, now)) / 2
+    }
+
+    for (const [key, { subject, score, lastAskedAt }] of demand.since(now - demandForMs))
+      consider(key, subject, score, lastAskedAt)
+    standing().forEach((subject, rank) => {
+      const key = keyOf(subject)
+      // Below everything that consumers ask for, in the order given.
+      const score = -rank
+      if (memory.peek(key)) {
+        if (!due.has(key)) consider(key, subject, score, Number.POSITIVE_INFINITY)
+      } else if (
+        !underWay.has(key) &&
+        !isResting(key) &&
+        now - (lastLoaded.get(key) ?? 0) >= policy.periodMs()
+      ) {
+        due.set(key, { key, subject, score })
+        urgent = true
+      }
+    })
+
+    if (due.size < batch && !urgent) return 0
+    const room = Math.max(0, batch * batchesUnderWay - underWay.size)
+    const chosen = [...due.values()].sort((a, b) => b.score - a.score).slice(0, room)
+    for (const { key, subject } of chosen) {
+      underWay.add(key)
+      lastLoaded.set(key, now)
+      void refresh(subject).finally(() => underWay.delete(key))
+    }
+    return chosen.length
+  }
+}

@@ -1,0 +1,50 @@
+// What is asked for: how lately and how often, each ask counting half after half an hour. Bounded; forgets what was not
+// asked for longest.
+
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../clock.ts'
+
+const halfLifeMs = 30 * 60_000
+const mostKeys = 50_000
+
+export type Asked<Subject> = {
+  readonly subject: Subject
+  readonly lastAskedAt: number
+  /** How much it is in demand. */
+  readonly score: number
+}
+
+export type Demand<Subject> = {
+  ask(key: string, subject: Subject): void
+  of(key: string): Asked<Subject> | undefined
+  /** Everything asked for at or after an instant. */
+  since(instant: number): [key: string, asked: Asked<Subject>][]
+}
+
+export const createDemand = <Subject>(clock: Clock): Demand<Subject> => {
+  type Record = { -readonly [Name in keyof Asked<Subject>]: Asked<Subject>[Name] }
+  const records = new LRUCache<string, Record>({ max: mostKeys })
+  return {
+    ask: (key, subject) => {
+      const now = clock.now()
+      const record = records.get(key)
+      if (!record) {
+        records.set(key, { subject, lastAskedAt: now, score: 1 })
+        return
+      }
+      if (now > record.lastAskedAt) record.score *= 2 ** ((record.lastAskedAt - now) / halfLifeMs)
+      record.score += 1
+      record.lastAskedAt = now
+    },
+    of: key => records.peek(key),
+    since: instant => {
+      const found: [string, Record][] = []
+      // From the latest on: the first that is too old ends it.
+      for (const [key, record] of records.entries()) {
+        if (record.lastAskedAt < instant) break
+        found.push([key, record])
+      }
+      return found
+    },
+  }
+}

@@ -1,0 +1,77 @@
+// What went wrong with a key lately, so that it is not tried again on every hit: an error that tells when asking makes
+// sense again is taken at its word, any other rests for a time that doubles with each failure. Never replaces an entry.
+
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../clock.ts'
+import { AbohawaError, messageOf } from '../errors.ts'
+
+export type Failure = {
+  readonly error: unknown
+  readonly failedAt: number
+  /** How often in a row. */
+  readonly attempts: number
+  /** Whether nothing usable was there. What was refused to a refresh may still be granted to a cold read. */
+  readonly cold: boolean
+  /** Before this instant the key is not loaded again. */
+  readonly restsUntil: number
+}
+
+export type Failures = {
+  note(key: string, error: unknown, cold: boolean): Failure
+  /** The failure that a key still rests from. */
+  resting(key: string): Failure | undefined
+  /** The last failure of a key that has not been loaded since. */
+  last(key: string): Failure | undefined
+  clear(key: string): void
+}
+
+export type RestOptions = {
+  /** The rest after the first failure, and the longest. */
+  readonly retryAfterMs: number
+  readonly retryAfterAtMostMs: number
+}
+
+const mostKeys = 20_000
+
+export const createFailures = (options: RestOptions, clock: Clock, random = Math.random): Failures => {
+  const failures = new LRUCache<string, Failure>({ max: mostKeys })
+  return {
+    note: (key, error, cold) => {
+      const failedAt = clock.now()
+      const told = retryAtOf(error)
+      // A pause that was announced says nothing about this key: it does not lengthen the next rest.
+      const attempts = (failures.get(key)?.attempts ?? 0) + (told === undefined ? 1 : 0)
+      const rest = Math.min(options.retryAfterMs * 2 ** (attempts - 1), options.retryAfterAtMostMs)
+      // Half of the rest is by chance, so that what failed together is not tried again together.
+      const restsUntil = told ?? failedAt + rest * (0.5 + random() / 2)
+      const failure = { error, failedAt, attempts, cold, restsUntil }
+      failures.set(key, failure)
+      return failure
+    },
+    resting: key => {
+      const failure = failures.get(key)
+      return failure && clock.now() < failure.restsUntil ? failure : undefined
+    },
+    last: key => failures.peek(key),
+    clear: key => {
+      failures.delete(key)
+    },
+  }
+}
+
+/** When an error says that asking again makes sense, ms since the epoch. */
+export const retryAtOf = (error: unknown): number | undefined =>
+  error instanceof Error && 'retryAt' in error && typeof error.retryAt === 'number'
+    ? error.retryAt
+    : undefined
+
+/** An earlier failure, told again to someone who asks while it rests. */
+export class StillResting extends AbohawaError {
+  override name = 'StillResting'
+  readonly retryAt: number
+
+  constructor({ error, restsUntil }: Pick<Failure, 'error' | 'restsUntil'>) {
+    super(error instanceof AbohawaError ? error.code : 'internal', messageOf(error), { cause: error })
+    this.retryAt = restsUntil
+  }
+}

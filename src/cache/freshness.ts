@@ -1,0 +1,105 @@
+// How long an entry is good: by its age, or until a newer run of the source. Both stretch when the source's budget
+// runs short, and neither serves an entry longer than what was fetched reaches. Pure; all instants are ms since the epoch.
+
+import type { Entry } from './entry.ts'
+
+/** `fresh`: serve it. `stale`: serve it and load it anew. `expired`: load it before anything is served. */
+export type Freshness = 'fresh' | 'stale' | 'expired'
+
+export type FreshnessPolicy = {
+  /** From when on it may be loaded anew ahead of time; never earlier than the freshness that was asked for. */
+  dueAt(entry: Entry<unknown>, now: number): number
+  /** Until when it is fresh: a little later than it is due. */
+  freshUntil(entry: Entry<unknown>, now: number): number
+  usableUntil(entry: Entry<unknown>, now: number): number
+  /** The time between two loads of an entry in steady demand, as the policy has it without any stretch. */
+  periodMs(): number
+  /** The longest time after its fetch that any entry is served. */
+  readonly longestUseMs: number
+}
+
+export type FreshnessOptions = {
+  /** The least time an entry is fresh, by age. */
+  readonly freshForMs: number
+  /** The share of that by which freshness is drawn out, entry by entry, so that what came together goes apart. */
+  readonly freshSpread: number
+  /** The most that freshness is stretched to, and the longest an entry is fresh without a newer run. */
+  readonly freshForAtMostMs: number
+  /** How long before it turns stale an entry that is in demand is loaded anew. */
+  readonly aheadForMs: number
+  /** How long after it turned stale an entry may still be served. */
+  readonly staleForMs: number
+}
+
+export type RunOptions = {
+  /** How long after a run became available the source may still be mixed. */
+  readonly settleForMs: number
+  /** Over how long the loads after a run are spread. */
+  readonly spreadOverMs: number
+}
+
+/** A run of the source: when it became available, and how long runs are apart. */
+export type Run = { readonly availableAt: number; readonly intervalMs: number }
+
+export const freshnessOf = (entry: Entry<unknown>, policy: FreshnessPolicy, now: number): Freshness => {
+  if (now < policy.freshUntil(entry, now)) return 'fresh'
+  return now < policy.usableUntil(entry, now) ? 'stale' : 'expired'
+}
+
+/** The longest time after its fetch that any entry is served under these options. */
+export const longestUseMs = (options: FreshnessOptions): number =>
+  options.freshForAtMostMs * (1 + options.freshSpread) + leadOf(options) + options.staleForMs
+
+/** @param stretch how many times longer than asked for things are fresh now, at least 1 */
+export const freshByAge = (options: FreshnessOptions, stretch: () => number): FreshnessPolicy =>
+  policyOf(options, {
+    periodMs: () => options.freshForMs,
+    dueAt: entry =>
+      entry.fetchedAt +
+      Math.min(options.freshForMs * stretch(), options.freshForAtMostMs) *
+        (1 + options.freshSpread * entry.lot),
+  })
+
+/** @param newest the newest run that is available; while none is known, freshness goes by age */
+export const freshByRun = (
+  options: FreshnessOptions & RunOptions,
+  newest: () => Run | undefined,
+  stretch: () => number,
+): FreshnessPolicy => {
+  const byAge = freshByAge(options, stretch)
+  return policyOf(options, {
+    periodMs: () => newest()?.intervalMs ?? options.freshForMs,
+    dueAt: (entry, now) => {
+      const run = newest()
+      if (!run) return byAge.dueAt(entry, now)
+      const settledAt = run.availableAt + options.settleForMs
+      const ofRun = entry.fetchedAt < settledAt ? settledAt : settledAt + run.intervalMs
+      // A run that is late is waited for: what it would replace stays good.
+      const expected = ofRun === settledAt ? ofRun : Math.max(ofRun, now)
+      const due = expected + options.spreadOverMs * entry.lot
+      const stretched = stretch() > 1 ? entry.fetchedAt + run.intervalMs * stretch() : due
+      const last = entry.fetchedAt + options.freshForAtMostMs * (1 + options.freshSpread * entry.lot)
+      return Math.min(Math.max(due, stretched), last)
+    },
+  })
+}
+
+// Short freshness gets a short lead, so that an entry is not due for most of its life.
+const leadOf = ({ aheadForMs, freshForMs }: FreshnessOptions): number => Math.min(aheadForMs, freshForMs / 10)
+
+const policyOf = (
+  options: FreshnessOptions,
+  { dueAt, periodMs }: Pick<FreshnessPolicy, 'dueAt' | 'periodMs'>,
+): FreshnessPolicy => {
+  const lead = leadOf(options)
+  const longest = longestUseMs(options)
+  const freshUntil = (entry: Entry<unknown>, now: number) => Math.floor(dueAt(entry, now) + lead)
+  return {
+    dueAt,
+    freshUntil,
+    usableUntil: (entry, now) =>
+      Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest),
+    periodMs,
+    longestUseMs: longest,
+  }
+}

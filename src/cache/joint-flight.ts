@@ -1,0 +1,143 @@
+// One load per key over the whole fleet: whoever begins it holds the key by short, prolonged holds; the others wait to
+// hear how it went. A holder that dies lets go by itself. Without the store that carries this everyone goes alone:
+// that costs a load per instance, and never an answer.
+
+import { AbohawaError, messageOf } from '../errors.ts'
+import { retryAtOf } from './failures.ts'
+
+/** Who loads what, over all instances; see the stores for the whole contract. */
+export interface FlightStore {
+  beginFlight(
+    key: string,
+    holdMs: number,
+  ): Promise<{ token: number; heldForMs: 0 } | { token: null; heldForMs: number }>
+  holdFlight(key: string, token: number, holdMs: number): Promise<boolean>
+  endFlight(key: string, token: number, news: string): Promise<void>
+  onFlightEnd(listener: (key: string | null, news: string) => void): () => void
+}
+
+export type JointFlight = {
+  /**
+   * The result of `load`, or what another instance's load left for `arrived` to find; `joined` says which.
+   * @throws FailedElsewhere when the load that was waited for failed
+   */
+  run<Result>(
+    key: string,
+    steps: {
+      /** @param token of the flight, to write with; none when this instance goes alone */
+      load(token: number | undefined): Promise<Result>
+      arrived(): Promise<Result | undefined>
+    },
+  ): Promise<{ result: Result; joined: boolean }>
+  close(): void
+}
+
+/** The load of another instance failed, with its code and its pause. */
+export class FailedElsewhere extends AbohawaError {
+  override name = 'FailedElsewhere'
+  readonly retryAt: number | undefined
+
+  constructor({ code, message, retryAt }: FailureNews) {
+    super(code, message)
+    this.retryAt = retryAt
+  }
+}
+
+type FailureNews = { code: string; message: string; retryAt?: number }
+
+// An end that is told to all in a word: bytes were written.
+const landed = ''
+// How much longer than a hold one waits for the news of its end.
+const graceMs = 20
+
+export const createJointFlight = (
+  { store, holdForMs }: { store: FlightStore; holdForMs: number },
+  failed: (error: unknown) => void,
+): JointFlight => {
+  const waiting = new Map<string, Set<(news: string | undefined) => void>>()
+  const stopListening = store.onFlightEnd((key, news) => {
+    // When news may have been missed, everyone looks for themselves.
+    const told = key === null ? [...waiting.values()] : [waiting.get(key) ?? new Set()]
+    for (const waiters of told) for (const wake of [...waiters]) wake(key === null ? undefined : news)
+  })
+
+  // Listens from before the flight is asked for, so that an end in between is not missed.
+  const listenFor = (key: string) => {
+    const { promise, resolve } = Promise.withResolvers<string | undefined>()
+    const waiters = waiting.get(key) ?? new Set()
+    waiting.set(key, waiters.add(resolve))
+    return {
+      within: (ms: number): Promise<string | undefined> => {
+        const timer = setTimeout(resolve, ms, undefined)
+        return promise.finally(() => clearTimeout(timer))
+      },
+      stop: () => {
+        waiters.delete(resolve)
+        if (waiters.size === 0 && waiting.get(key) === waiters) waiting.delete(key)
+      },
+    }
+  }
+
+  const held = new Map<string, number>()
+  const prolong = setInterval(() => {
+    for (const [key, token] of held) store.holdFlight(key, token, holdForMs).catch(failed)
+  }, holdForMs / 3).unref()
+
+  const lead = async <Result>(key: string, token: number, load: () => Promise<Result>): Promise<Result> => {
+    held.set(key, token)
+    let news = landed
+    try {
+      return await load()
+    } catch (error) {
+      news = newsOf(error)
+      throw error
+    } finally {
+      if (held.get(key) === token) held.delete(key)
+      store.endFlight(key, token, news).catch(failed)
+    }
+  }
+
+  return {
+    run: async (key, { load, arrived }) => {
+      for (;;) {
+        const listening = listenFor(key)
+        try {
+          const begun = await store.beginFlight(key, holdForMs).catch(failed)
+          if (!begun) return { result: await load(undefined), joined: false }
+          const { token } = begun
+          if (token !== null) {
+            let joined = true
+            const result = await lead(key, token, async () => {
+              // Another may have ended its flight after we looked and before we began.
+              const found = await arrived()
+              if (found !== undefined) return found
+              joined = false
+              return load(token)
+            })
+            return { result, joined }
+          }
+          const news = await listening.within(begun.heldForMs + graceMs)
+          if (news) throw new FailedElsewhere(JSON.parse(news) as FailureNews)
+          const found = await arrived()
+          if (found !== undefined) return { result: found, joined: true }
+        } finally {
+          listening.stop()
+        }
+      }
+    },
+    close: () => {
+      clearInterval(prolong)
+      stopListening()
+    },
+  }
+}
+
+const newsOf = (error: unknown): string => {
+  const retryAt = retryAtOf(error)
+  const news: FailureNews = {
+    code: error instanceof AbohawaError ? error.code : 'internal',
+    message: messageOf(error),
+    ...(retryAt === undefined ? {} : { retryAt }),
+  }
+  return JSON.stringify(news)
+}

@@ -1,0 +1,54 @@
+// What the instances of a fleet tell one another through Redis: that they are alive, what they were asked for, and
+// notices in the order they were given.
+
+import type { Redis, Result } from 'ioredis'
+import type { FleetStore } from './store.ts'
+
+// The number of a notice is its score. The last one always stays, so that numbers go on from it while the key lives.
+const appendScript = `
+local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
+local number = (tonumber(last[2] or '0') or 0) + 1
+redis.call('ZADD', KEYS[1], number, number .. ' ' .. ARGV[1])
+redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - tonumber(ARGV[3]))
+redis.call('PEXPIREAT', KEYS[1], ARGV[2])
+return number`
+
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    abohawaAppend(key: string, text: string, keepUntil: number, most: number): Result<number, Context>
+  }
+}
+
+const mostNotices = 1_000
+const namesPerCommand = 1_000
+
+export const fleetOn = (redis: Redis, key: (...parts: string[]) => string): FleetStore => {
+  redis.defineCommand('abohawaAppend', { numberOfKeys: 1, lua: appendScript })
+  return {
+    pulse: async ({ instance, aliveForMs, topic, asked, wantedForMs, now }) => {
+      const instances = key('instances')
+      const wanted = key('wanted', topic)
+      const steps: Promise<unknown>[] = [
+        redis.zadd(instances, now, instance),
+        redis.zremrangebyscore(instances, '-inf', now - aliveForMs),
+        redis.pexpire(instances, aliveForMs * 2),
+        redis.zremrangebyscore(wanted, '-inf', now - wantedForMs),
+      ]
+      for (let i = 0; i < asked.length; i += namesPerCommand)
+        steps.push(redis.zadd(wanted, ...asked.slice(i, i + namesPerCommand).flatMap(name => [now, name])))
+      steps.push(redis.pexpire(wanted, wantedForMs * 2))
+      const [alive, wantedNow] = await Promise.all([redis.zcard(instances), redis.zcard(wanted), ...steps])
+      return { instances: Math.max(1, alive), wanted: wantedNow }
+    },
+    wanted: (topic, since) => redis.zrevrangebyscore(key('wanted', topic), '+inf', since),
+    appendNotice: (topic, text, keepUntil) =>
+      redis.abohawaAppend(key('notices', topic), text, keepUntil, mostNotices),
+    noticesAfter: async (topic, number) => {
+      const found = await redis.zrangebyscore(key('notices', topic), `(${number}`, '+inf', 'WITHSCORES')
+      return Array.from({ length: found.length / 2 }, (_, i) => ({
+        number: Number(found[2 * i + 1]),
+        text: (found[2 * i] ?? '').replace(/^\d+ /, ''),
+      }))
+    },
+  }
+}
