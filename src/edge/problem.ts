@@ -28,6 +28,8 @@ export const quoted = (value: string): string => {
 const noWeather = 'no weather can be given for this place right now'
 const sentences: Readonly<Record<string, string>> = {
   provider_unreachable: `${noWeather}: the weather provider can't be reached`,
+  provider_broke_off: `${noWeather}: the connection to the weather provider broke`,
+  provider_resting: `${noWeather}: the weather provider has been failing and is given a rest`,
   provider_timeout: `${noWeather}: the weather provider did not answer in time`,
   provider_failing: `${noWeather}: the weather provider is failing`,
   provider_overloaded: `${noWeather}: the weather provider is overloaded`,

@@ -33,6 +33,7 @@ export type Breaker = {
 
 const unwell: ReadonlySet<ProviderErrorCode> = new Set([
   'provider_unreachable',
+  'provider_broke_off',
   'provider_timeout',
   'provider_failing',
   'provider_overloaded',

@@ -1,5 +1,6 @@
-// Timelines from the provider, one cell asked for at a time, in as few requests as possible: cells that miss together
-// travel together in one list request, with as many requests out as the provider runs for us. Keeps nothing.
+// Timelines from the provider, one cell asked for at a time, in as few requests as possible: cells that wait travel
+// together in the next list request, the most urgent first, as many as the budget has room for and no more requests at
+// once than the provider runs for us. Keeps nothing.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { DelegateBackoff, handleWhen, retry } from 'cockatiel'
@@ -8,47 +9,65 @@ import type { Calendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
+import type { Breaker } from './breaker.ts'
+import type { Budget, Lease } from './budget.ts'
 import { decodeTimelines } from './decode.ts'
 import { ProviderError } from './errors.ts'
-import { createExchange, type ExchangeOptions } from './exchange.ts'
+import type { Exchange } from './exchange.ts'
 import { type Horizon, pathFor } from './query.ts'
+import { createQueue, type Urgency, type Waiting } from './queue.ts'
+import { outcomeOf } from './request-cost.ts'
 
-export type ProviderOptions = ExchangeOptions & {
+export type ProviderOptions = {
+  readonly maxConcurrent: number
   readonly maxPointsPerRequest: number
   /** How often a request is sent again when that can help, and the first pause before it; later pauses double. */
   readonly retries: number
   readonly retryDelayMs: number
+  /** How long a point that was refused is not asked for again. */
+  readonly refusedForMs: number
+  /** How long a cold cell waits for the budget's next window; refused at once when that is further away. */
+  readonly queueForMs: number
   readonly horizon: Horizon
 }
 
 /** Hears of every request to the provider: its outcome (`ok` or a ProviderErrorCode), points and duration. */
 export type ProviderObserver = { request(outcome: string, points: number, ms: number): void }
 
-export type Provider = {
-  /** The timeline of a cell. @throws ProviderError */
-  load(cell: Cell): Promise<Timeline>
-  close(): Promise<void>
+export type ProviderParts = {
+  readonly exchange: Exchange
+  readonly breaker: Breaker
+  readonly budget: Pick<Budget, 'take' | 'limited'>
+  readonly clock: Clock
+  readonly calendar: Calendar
+  readonly observer: ProviderObserver
 }
 
-type Waiting = PromiseWithResolvers<Timeline> & { cell: Cell }
+export type Provider = {
+  /** The timeline of a cell. @throws ProviderError */
+  load(cell: Cell, urgency?: Urgency): Promise<Timeline>
+  /** A consumer now waits for a cell that was asked for with less hurry. */
+  hasten(cell: Cell): void
+  /** How many cells wait for a request with room. */
+  waiting(): number
+  close(): void
+}
 
-export const createProvider = (
-  options: ProviderOptions,
-  parts: { clock: Clock; calendar: Calendar; observer: ProviderObserver },
-): Provider => {
-  const { clock, calendar, observer } = parts
-  const exchange = createExchange(options, clock)
+export const createProvider = (options: ProviderOptions, parts: ProviderParts): Provider => {
+  const { exchange, breaker, budget, clock, calendar, observer } = parts
+  const { horizon, maxPointsPerRequest, refusedForMs, queueForMs } = options
   const limit = pLimit(options.maxConcurrent)
   const again = retryPolicy(options)
-  const waiting: Waiting[] = []
+  const queue = createQueue()
+  let wake: NodeJS.Timeout | undefined
 
-  const ask = async (cells: readonly Cell[]): Promise<(Timeline | ProviderError)[]> => {
+  const ask = async (cells: readonly Cell[], lease: Lease): Promise<(Timeline | ProviderError)[]> => {
     const started = performance.now()
     const askedAt = clock.now()
     let outcome = 'ok'
     try {
-      const body = await exchange.get(pathFor(cells, options.horizon, calendar.zone))
-      const { horizon } = options
+      const body = await exchange.get(pathFor(cells, horizon, calendar.zone))
+      void lease.done('answered')
       const results = decodeTimelines(body, {
         cells: cells.length,
         horizon,
@@ -56,54 +75,149 @@ export const createProvider = (
         askedAt,
         answeredAt: clock.now(),
       })
-      outcome = results.find(result => result instanceof ProviderError)?.code ?? 'ok'
+      const faults = results.filter(result => result instanceof ProviderError)
+      outcome = faults[0]?.code ?? 'ok'
+      // Not one good element: that is the provider's fault and not a point's.
+      if (faults[0] && faults.length === results.length) throw faults[0]
       return results
     } catch (error) {
       outcome = error instanceof ProviderError ? error.code : 'internal'
+      void lease.done(outcomeOf(error))
       throw error
     } finally {
       observer.request(outcome, cells.length, performance.now() - started)
     }
   }
 
+  // Those the budget has no room for: who can wait for its next window does, the others hear when that is.
+  const refuse = (batch: readonly Waiting[], error: ProviderError): void => {
+    const leftMs = (error.retryAt ?? Number.POSITIVE_INFINITY) - clock.now()
+    const patient = batch.filter(({ urgency }) => urgency === 'cold' && leftMs <= queueForMs)
+    queue.putBack(patient)
+    for (const waiting of batch) if (!patient.includes(waiting)) waiting.reject(error)
+    // Looked at again every second at least, because the clock of the windows is not the timer's.
+    if (patient.length > 0) wake ??= setTimeout(send, Math.min(Math.max(leftMs, 20), 1_000))
+  }
+
+  /** Takes the means for a request out of the budget; those it does not suffice for are refused. */
+  const fund = async (batch: readonly Waiting[]): Promise<{ funded: Waiting[]; lease: Lease }> => {
+    const cold = batch.filter(({ urgency }) => urgency === 'cold')
+    const others = batch.filter(({ urgency }) => urgency !== 'cold')
+    const forCold = await budget.take(cold.length, 'cold')
+    const forOthers = await budget.take(forCold.points < cold.length ? 0 : others.length, 'refresh')
+    const unfunded = [...cold.slice(forCold.points), ...others.slice(forOthers.points)]
+    if (unfunded.length > 0) refuse(unfunded, outOfBudget(forCold.retryAt ?? forOthers.retryAt))
+    return {
+      funded: [...cold.slice(0, forCold.points), ...others.slice(0, forOthers.points)],
+      lease: {
+        points: forCold.points + forOthers.points,
+        retryAt: null,
+        done: async outcome => {
+          await Promise.all([forCold.done(outcome), forOthers.done(outcome)])
+        },
+      },
+    }
+  }
+
+  /** Means for all of a batch that is asked for once more, or the error that ends it. */
+  const fundAgain = async (batch: readonly Waiting[]): Promise<Lease> => {
+    const purpose = batch.some(({ urgency }) => urgency === 'cold') ? 'cold' : 'refresh'
+    const lease = await budget.take(batch.length, purpose)
+    if (lease.points === batch.length) return lease
+    await lease.done('unsent')
+    throw outOfBudget(lease.retryAt)
+  }
+
   // A batch is refused as a whole; halving it finds the point that spoils it, so that one bad point costs nobody else.
-  const serve = async (batch: readonly Waiting[]): Promise<void> => {
+  const serve = async (batch: readonly Waiting[], first?: Lease): Promise<void> => {
+    let paid = first
     try {
-      const results = await again.execute(() => ask(batch.map(({ cell }) => cell)))
+      const results = await again.execute(async () => {
+        const lease = paid ?? (await fundAgain(batch))
+        paid = undefined
+        try {
+          return await breaker.run(() =>
+            ask(
+              batch.map(({ cell }) => cell),
+              lease,
+            ),
+          )
+        } finally {
+          // Nothing was sent if the breaker stood in the way; otherwise this comes second and changes nothing.
+          void lease.done('unsent')
+        }
+      })
       batch.forEach(({ resolve, reject }, i) => {
         const result = results[i]
         if (result === undefined || result instanceof ProviderError) reject(result)
         else resolve(result)
       })
     } catch (error) {
-      if (batch.length > 1 && error instanceof ProviderError && splittable.has(error.code)) {
-        const half = Math.ceil(batch.length / 2)
-        await serve(batch.slice(0, half))
-        await serve(batch.slice(half))
-      } else for (const { reject } of batch) reject(error)
+      await fail(batch, error)
     }
   }
+
+  const fail = async (batch: readonly Waiting[], error: unknown): Promise<void> => {
+    const code = error instanceof ProviderError ? error.code : undefined
+    if (batch.length > 1 && (code === 'provider_refused' || code === 'provider_too_much')) {
+      const half = Math.ceil(batch.length / 2)
+      await serve(batch.slice(0, half))
+      await serve(batch.slice(half))
+    } else if (error instanceof ProviderError && code === 'provider_limited') {
+      await budget.limited(error.retryAt ?? clock.now())
+      refuse(batch, error)
+    } else {
+      const told = code === 'provider_refused' ? remembered(error as ProviderError) : error
+      for (const { reject } of batch) reject(told)
+    }
+  }
+
+  const remembered = (error: ProviderError): ProviderError =>
+    new ProviderError(error.code, error.message, { cause: error, retryAt: clock.now() + refusedForMs })
 
   // Runs when the provider has room for one more request of ours, and takes along all who wait by then: those of the
   // same turn of the event loop, and those who came while earlier requests were out.
   const sendWaiting = async (): Promise<void> => {
     await nextTurn()
-    const batch = waiting.splice(0, options.maxPointsPerRequest)
-    if (batch.length > 0) await serve(batch)
+    const resting = breaker.resting()
+    if (resting) {
+      for (const { reject } of queue.take(Number.POSITIVE_INFINITY)) reject(resting)
+      return
+    }
+    // A provider that may be unwell is tried with a single point, so that an outage does not eat the budget.
+    const most = breaker.state().state === 'closed' ? maxPointsPerRequest : 1
+    const { funded, lease } = await fund(queue.take(most))
+    if (funded.length > 0) await serve(funded, lease)
+  }
+
+  function send(): void {
+    clearTimeout(wake)
+    wake = undefined
+    // One that has not begun takes along everybody; more would find nobody left.
+    if (limit.pendingCount > 0) return
+    void limit(sendWaiting).finally(() => {
+      if (queue.size > 0 && !wake) send()
+    })
   }
 
   return {
-    load: cell => {
-      const entry = { ...Promise.withResolvers<Timeline>(), cell }
-      waiting.push(entry)
-      void limit(sendWaiting)
-      return entry.promise
+    load: (cell, urgency = 'cold') => {
+      const { promise } = queue.add(cell, urgency)
+      send()
+      return promise
     },
-    close: () => exchange.close(),
+    hasten: queue.hasten,
+    waiting: () => queue.size,
+    close: () => clearTimeout(wake),
   }
 }
 
-const splittable = new Set(['provider_refused', 'provider_too_much'])
+const outOfBudget = (retryAt: number | null): ProviderError =>
+  new ProviderError(
+    'provider_limited',
+    "the budget for the provider's limits has no room",
+    retryAt === null ? {} : { retryAt },
+  )
 
 // The provider says that a refused concurrent call has room again in about a second.
 const busyPauseMs = 1_000

@@ -4,8 +4,10 @@
 import { AbohawaError } from '../errors.ts'
 
 export type ProviderErrorCode =
-  /** It does not answer: no connection, a reset, or a timeout. */
+  /** No connection to it came about: nothing was asked. */
   | 'provider_unreachable'
+  /** The connection broke before the answer was whole, or the answer did not come in time. */
+  | 'provider_broke_off'
   | 'provider_timeout'
   /** It answers that it is broken or overloaded. */
   | 'provider_failing'
@@ -24,9 +26,12 @@ export type ProviderErrorCode =
   | 'provider_cut_off'
   /** It answered complete JSON that is not what was asked for. */
   | 'provider_garbled'
+  /** It has been failing, and nothing is asked of it for a while. */
+  | 'provider_resting'
 
 const helpedByRetry: ReadonlySet<ProviderErrorCode> = new Set([
   'provider_unreachable',
+  'provider_broke_off',
   'provider_failing',
   'provider_busy',
   'provider_cut_off',

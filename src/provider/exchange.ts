@@ -109,8 +109,11 @@ const brokenOff = (
     return new ProviderError('provider_garbled', `the provider's body is longer than ${maxBodyBytes} bytes`, {
       cause,
     })
+  const { code, syscall } = cause as NodeJS.ErrnoException
+  if (syscall === 'connect' || syscall === 'getaddrinfo')
+    return new ProviderError('provider_unreachable', `no connection to the provider: ${code}`, { cause })
   return new ProviderError(
-    'provider_unreachable',
+    'provider_broke_off',
     `the connection to the provider broke: ${messageOf(cause)}`,
     { cause },
   )

@@ -162,9 +162,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
         return true
       }),
     deleteBytes: keys =>
-      attempt(() => {
-        for (const key of keys) statements.deleteBytes.run(key)
-      }),
+      attempt(() => keys.reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0)),
     ...flights,
     pulse: pulse => attempt(() => fleet.pulse(pulse)),
     wanted: (topic, since) => attempt(() => fleet.wanted(topic, since)),

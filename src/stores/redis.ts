@@ -158,7 +158,9 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
       }),
     deleteBytes: names =>
       attempt(async () => {
-        await Promise.all(names.map(name => redis.unlink(bytesKey(name))))
+        // One by one, because on a cluster they lie in different slots; they travel together all the same.
+        const removed = await Promise.all(names.map(name => redis.unlink(bytesKey(name))))
+        return removed.reduce((sum, count) => sum + count, 0)
       }),
     beginFlight: (name, holdMs) => attempt(() => flights.beginFlight(name, holdMs)),
     holdFlight: (name, token, holdMs) => attempt(() => flights.holdFlight(name, token, holdMs)),

@@ -70,8 +70,8 @@ export interface ByteStore {
    * bytes are refused, and the answer is false, when a later flight of the key has written.
    */
   writeBytes(key: string, bytes: Buffer, expiresAt: number, token?: number): Promise<boolean>
-  /** Those that are there are gone when it resolves. */
-  deleteBytes(keys: readonly string[]): Promise<void>
+  /** How many of them were there; all are gone when it resolves. */
+  deleteBytes(keys: readonly string[]): Promise<number>
 }
 
 export interface FlightStore {

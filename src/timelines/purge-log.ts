@@ -1,0 +1,42 @@
+// Purges as the fleet hears of them: notices in the store that every instance reads at short intervals, so that none is
+// missed by one that was away. A hard purge also removes what the shared tier holds.
+
+import type { Purge } from '../cache/purges.ts'
+import type { Cell } from '../weather/cell.ts'
+import { type PurgeOrder, type PurgeScope, readOrder, writeOrder } from './purge-scope.ts'
+import { keyFor } from './question.ts'
+
+export interface NoticeStore {
+  appendNotice(topic: string, text: string, keepUntil: number): Promise<number>
+  noticesAfter(topic: string, number: number): Promise<{ number: number; text: string }[]>
+  deleteBytes(keys: readonly string[]): Promise<number>
+}
+
+export type PurgeOutcome = { readonly generation: number; readonly removed: number }
+
+const topic = 'purges'
+// Longer than any entry can be in use, whatever the configuration.
+const keepForMs = 30 * 86_400_000
+
+/**
+ * Declares what is in scope stale or gone, over the fleet.
+ * @param cells those that may lie in the shared tier, for a hard purge
+ */
+export const orderPurge = async (
+  store: NoticeStore,
+  { question, cells, now }: { question: string; cells: readonly Cell[]; now: number },
+  order: PurgeOrder,
+): Promise<PurgeOutcome> => {
+  // Announced first: what is loaded from the old bytes meanwhile is covered by it.
+  const generation = await store.appendNotice(topic, writeOrder(order), now + keepForMs)
+  const removed =
+    order.kind === 'hard' ? await store.deleteBytes(cells.map(({ id }) => keyFor(question, id))) : 0
+  return { generation, removed }
+}
+
+/** The purges after the given one, in their order; notices that are none are left out. */
+export const purgesAfter = async (store: NoticeStore, generation: number): Promise<Purge<PurgeScope>[]> =>
+  (await store.noticesAfter(topic, generation)).flatMap(({ number, text }) => {
+    const order = readOrder(text)
+    return order ? [{ generation: number, ...order }] : []
+  })

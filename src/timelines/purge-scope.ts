@@ -1,0 +1,48 @@
+// What a purge is about: one cell, a box, or everything. How it is written in a notice, and which cells lie in it. Pure.
+
+import * as z from 'zod'
+import type { PurgeKind } from '../cache/purges.ts'
+import type { CellId } from '../weather/cell.ts'
+
+/** Degrees, edges included: a cell lies in it when its centre does. */
+export type Box = {
+  readonly south: number
+  readonly west: number
+  readonly north: number
+  readonly east: number
+}
+
+export type PurgeScope =
+  | { readonly all: true }
+  | { readonly cell: CellId }
+  | { readonly box: Box }
+
+export type PurgeOrder = { readonly kind: PurgeKind; readonly scope: PurgeScope }
+
+const order = z.object({
+  kind: z.enum(['soft', 'hard']),
+  scope: z.union([
+    z.object({ all: z.literal(true) }),
+    z.object({ cell: z.string().transform(id => id as CellId) }),
+    z.object({ box: z.object({ south: z.number(), west: z.number(), north: z.number(), east: z.number() }) }),
+  ]),
+})
+
+export const writeOrder = (given: PurgeOrder): string => JSON.stringify(given)
+
+/** The order in a notice, or undefined when it is not one. */
+export const readOrder = (text: string): PurgeOrder | undefined => {
+  try {
+    return order.safeParse(JSON.parse(text)).data
+  } catch {
+    return undefined
+  }
+}
+
+export const covers = (scope: PurgeScope, id: CellId): boolean => {
+  if ('all' in scope) return true
+  if ('cell' in scope) return scope.cell === id
+  const [latitude = Number.NaN, longitude = Number.NaN] = id.split(',').map(Number)
+  const { south, west, north, east } = scope.box
+  return latitude >= south && latitude <= north && longitude >= west && longitude <= east
+}

@@ -1,0 +1,235 @@
+// Timelines by grid cell: the two cache tiers over the provider, put together once for the gateway. Keeps them up: says
+// what is wanted, hears of purges, loads ahead of time. When to load is the cache's to know, and how the provider's.
+
+import { randomUUID } from 'node:crypto'
+import { createLookAhead } from '../cache/ahead.ts'
+import { createDemand } from '../cache/demand.ts'
+import { createFailures, type RestOptions } from '../cache/failures.ts'
+import { type FreshnessOptions, freshByAge, freshByRun, type Run, type RunOptions } from '../cache/freshness.ts'
+import { createJointFlight, type FlightStore } from '../cache/joint-flight.ts'
+import { createMemoryTier } from '../cache/memory-tier.ts'
+import { createPurges } from '../cache/purges.ts'
+import {
+  type CacheObserver,
+  createReadThrough,
+  type Explanation,
+  type ReadThrough,
+} from '../cache/read-through.ts'
+import { type ByteStore, createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
+import { utcDayMs } from '../calendar.ts'
+import type { Clock } from '../clock.ts'
+import type { Provider } from '../provider/client.ts'
+import type { Cell, Grid } from '../weather/cell.ts'
+import type { Timeline } from '../weather/timeline.ts'
+import { entryOf, timelineCodec } from './entry-codec.ts'
+import { type NoticeStore, purgesAfter } from './purge-log.ts'
+import { covers, type PurgeScope } from './purge-scope.ts'
+import { cellIdOf, keyFor } from './question.ts'
+
+export type TimelinesOptions = FreshnessOptions &
+  RunOptions &
+  RestOptions & {
+    readonly freshness: 'age' | 'run'
+    /** How long a read waits for a load. */
+    readonly waitForMs: number
+    /** How long a hold on a cell lasts when its holder is gone. */
+    readonly holdForMs: number
+    /** What the first tier may hold. */
+    readonly memoryBytes: number
+    /** How long after it was asked for a cell counts as wanted. */
+    readonly demandForMs: number
+    /** How many cells make a full batch. */
+    readonly batch: number
+    /** The provider's weight of one load. */
+    readonly weightPerLoad: number
+    /** The name of what is asked, whatever the cell. */
+    readonly question: string
+  }
+
+/** What the fleet looked like at the last pulse. */
+export type Fleet = { readonly instances: number; readonly wanted: number }
+
+export interface FleetStore {
+  pulse(pulse: {
+    instance: string
+    aliveForMs: number
+    topic: string
+    asked: readonly string[]
+    wantedForMs: number
+    now: number
+  }): Promise<Fleet>
+  wanted(topic: string, since: number): Promise<string[]>
+}
+
+export type TimelinesObserver = CacheObserver &
+  SharedTierObserver & {
+    pulsed(fleet: Fleet): void
+    purged(kind: 'soft' | 'hard', scope: PurgeScope): void
+  }
+
+export type TimelinesParts = {
+  readonly provider: Pick<Provider, 'load' | 'hasten'>
+  readonly store: ByteStore & FlightStore & FleetStore & NoticeStore & { readonly kind: string }
+  readonly grid: Grid
+  /** Cells that count as wanted although nobody asks, most wanted first. */
+  readonly standing: () => readonly Cell[]
+  readonly newestRun: () => Run | undefined
+  /** How many times longer than asked for things are to be fresh, at a demand in weight per day. */
+  readonly stretch: (demandPerDay: number) => number
+  readonly clock: Clock
+  readonly observer: TimelinesObserver
+}
+
+export type CellExplanation = Explanation & {
+  readonly cell: Cell
+  readonly lastAskedAt: number | null
+  readonly sharedTier: string
+}
+
+export type Timelines = ReadThrough<Cell, Timeline> & {
+  /** Hears of purges and takes what is wanted from the shared tier into memory, for so long at most. */
+  start(warmForMs: number): Promise<{ warmed: number; wanted: number }>
+  /** What the first tier holds now. */
+  held(): { entries: number; bytes: number }
+  stretch(): number
+  explain(cell: Cell): Promise<CellExplanation>
+  close(): void
+}
+
+const beatEveryMs = 500
+const pulseEveryMs = 5_000
+const aliveForMs = 4 * pulseEveryMs
+const stretchEveryMs = 1_000
+// Each read of the shared tier is a round trip: many at once, and time to stop in between.
+const warmAtOnce = 256
+
+export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
+  const { provider, store, grid, newestRun, clock, observer } = parts
+  const { question, demandForMs } = options
+  const keyOf = ({ id }: Cell) => keyFor(question, id)
+
+  let fleet: Fleet = { instances: 1, wanted: 0 }
+  let stretched = 1
+  let stretchedAt = Number.NEGATIVE_INFINITY
+  const stretch = (): number => {
+    const now = clock.now()
+    if (Math.abs(now - stretchedAt) >= stretchEveryMs) {
+      stretchedAt = now
+      stretched = parts.stretch((fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs())
+    }
+    return stretched
+  }
+  const policy =
+    options.freshness === 'run' ? freshByRun(options, newestRun, stretch) : freshByAge(options, stretch)
+
+  const purges = createPurges<PurgeScope>((scope, key) => covers(scope, cellIdOf(key)))
+  const memory = createMemoryTier<Timeline>(options.memoryBytes)
+  const demand = createDemand<Cell>(clock)
+  const failures = createFailures(options, clock)
+  const flights = createJointFlight({ store, holdForMs: options.holdForMs }, error =>
+    observer.sharedTierFailed('flight', error),
+  )
+  const cache = createReadThrough<Cell, Timeline>({
+    keyOf,
+    load: async (cell, purpose) => {
+      // What is known before the load: a purge or a run that comes while it is out is not covered by it.
+      const marks = { generation: purges.generation, run: newestRun()?.availableAt ?? null }
+      return entryOf(keyOf(cell), await provider.load(cell, purpose), marks)
+    },
+    hasten: provider.hasten,
+    memory,
+    shared: createSharedTier(
+      { name: store.kind, store, longestUseMs: policy.longestUseMs },
+      timelineCodec,
+      observer,
+    ),
+    flights,
+    policy,
+    purges,
+    failures,
+    demand,
+    waitForMs: options.waitForMs,
+    clock,
+    observer,
+  })
+  const lookAhead = createLookAhead<Cell>({
+    keyOf,
+    demand,
+    standing: parts.standing,
+    memory,
+    policy,
+    isResting: key => failures.resting(key) !== undefined,
+    refresh: cell => cache.refresh(cell, 'ahead'),
+    batch: options.batch,
+    demandForMs,
+    clock,
+  })
+
+  const hearPurges = async (): Promise<void> => {
+    for (const purge of await purgesAfter(store, purges.generation)) {
+      purges.add(purge)
+      if (purge.kind === 'hard') memory.deleteWhere(key => covers(purge.scope, cellIdOf(key)))
+      observer.purged(purge.kind, purge.scope)
+    }
+  }
+
+  const instance = randomUUID()
+  let pulsedAt = Number.NEGATIVE_INFINITY
+  const pulse = async (): Promise<void> => {
+    const now = clock.now()
+    const asked = demand.since(pulsedAt).map(([, { subject }]) => subject.id)
+    const since = pulsedAt
+    pulsedAt = now
+    try {
+      fleet = await store.pulse({ instance, aliveForMs, topic: question, asked, wantedForMs: demandForMs, now })
+    } catch (error) {
+      // Told again with the next one.
+      pulsedAt = since
+      throw error
+    }
+    stretchedAt = Number.NEGATIVE_INFINITY
+    observer.pulsed(fleet)
+  }
+
+  // A store that is away is told of by its own observer; here it only means that nothing is new.
+  let beating: Promise<void> | undefined
+  const beat = async (): Promise<void> => {
+    await hearPurges().catch(() => {})
+    if (Math.abs(clock.now() - pulsedAt) >= pulseEveryMs) await pulse().catch(() => {})
+    lookAhead()
+  }
+  const timer = setInterval(() => {
+    beating ??= beat().finally(() => {
+      beating = undefined
+    })
+  }, beatEveryMs).unref()
+
+  return {
+    read: cache.read,
+    start: async warmForMs => {
+      const deadline = performance.now() + warmForMs
+      await hearPurges().catch(() => {})
+      await pulse().catch(() => {})
+      const names = await store.wanted(question, clock.now() - demandForMs).catch(() => [])
+      const cells = names.flatMap(name => grid.cellNamed(name) ?? [])
+      let warmed = 0
+      for (let i = 0; i < cells.length && performance.now() < deadline; i += warmAtOnce) {
+        const found = await Promise.all(cells.slice(i, i + warmAtOnce).map(cache.warm))
+        warmed += found.filter(Boolean).length
+      }
+      return { warmed, wanted: cells.length }
+    },
+    held: () => ({ entries: memory.size, bytes: memory.bytes }),
+    stretch,
+    explain: async cell => ({
+      ...(await cache.explain(cell)),
+      cell,
+      lastAskedAt: demand.of(keyOf(cell))?.lastAskedAt ?? null,
+      sharedTier: store.kind,
+    }),
+    close: () => {
+      clearInterval(timer)
+      flights.close()
+    },
+  }
+}
