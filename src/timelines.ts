@@ -44,9 +44,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     lot: lotOf(key, value.fetchedAt),
   })
   const codec = {
-    encode: ({ value }: { value: Timeline }) => encodeTimeline(value),
+    encode: ({ value }: { value: Timeline }) => encodeTimeline(value, { generation: 0, run: null }),
     decode: (bytes: Buffer, key: string) => {
-      const timeline = decodeTimeline(bytes)
+      const timeline = decodeTimeline(bytes)?.timeline
       return timeline && entryOf(key, timeline)
     },
   }
