@@ -17,8 +17,11 @@ export const packColumn = (column: Float32Array, bytes: Uint8Array, from: number
   const bySlope = isSmooth(column)
   let at = from
   bytes[at++] = decimals + (bySlope ? slopeBit : 0)
-  let [last, slope, begun] = [0, 0, false]
-  for (const value of column) {
+  let last = 0
+  let slope = 0
+  let begun = false
+  for (let i = 0; i < column.length; i++) {
+    const value = column[i] as number
     // 0 is left for a missing value.
     let code = 0
     if (!Number.isNaN(value)) {
@@ -43,7 +46,9 @@ export const unpackColumn = (bytes: Uint8Array, from: number, column: Float32Arr
   const form = bytes[at++] ?? 0
   const power = powers[form & 3] as number
   const bySlope = (form & slopeBit) !== 0
-  let [last, slope, begun] = [0, 0, false]
+  let last = 0
+  let slope = 0
+  let begun = false
   for (let i = 0; i < column.length; i++) {
     let byte = bytes[at++] ?? 0
     let code = byte & 127
@@ -68,8 +73,8 @@ export const unpackColumn = (bytes: Uint8Array, from: number, column: Float32Arr
 // As few decimals as give every value again, 3 at most.
 const decimalsOf = (column: Float32Array): number => {
   let decimals = 0
-  for (const value of column)
-    while (decimals < 3 && !isGivenBy(value, powers[decimals] as number)) decimals += 1
+  for (let i = 0; i < column.length; i++)
+    while (decimals < 3 && !isGivenBy(column[i] as number, powers[decimals] as number)) decimals += 1
   return decimals
 }
 
@@ -78,8 +83,12 @@ const isGivenBy = (value: number, power: number): boolean =>
 
 // Whether a column strays less from its slope than from its last value.
 const isSmooth = (column: Float32Array): boolean => {
-  let [last, slope, steps, bends] = [Number.NaN, 0, 0, 0]
-  for (const value of column) {
+  let last = Number.NaN
+  let slope = 0
+  let steps = 0
+  let bends = 0
+  for (let i = 0; i < column.length; i++) {
+    const value = column[i] as number
     const step = value - last
     last = value
     if (Number.isNaN(step)) continue

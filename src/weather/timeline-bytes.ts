@@ -1,8 +1,8 @@
 // A timeline as bytes for the shared cache tier: a versioned head with what the cache notes beside it, then the packed
-// columns, deflated, all under one checksum. Bytes of another version, damaged, cut off or with something behind them
+// columns, compressed, all under one checksum. Bytes of another version, damaged, cut off or with something behind them
 // count as absent: decoding answers undefined and never throws.
 
-import { crc32, deflateRawSync, inflateRawSync } from 'node:zlib'
+import { brotliCompressSync, brotliDecompressSync, constants, crc32 } from 'node:zlib'
 import { mostBytes, packColumn, unpackColumn } from './packed-column.ts'
 import { layOut, type Series, type Span, type Timeline } from './timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
@@ -23,12 +23,15 @@ const spansAt = marksAt + 16
 const spanBytes = 8 + 4
 const headBytes = spansAt + 3 * spanBytes
 
-/** The bytes of a timeline, of no further use for reading than through `decodeTimeline`. */
+// Beyond this quality time grows and bytes hardly shrink; the window needs to hold one timeline, not megabytes.
+const compression = { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 16 }
+
+/** The bytes of a timeline, to be read by `decodeTimeline` alone. */
 export const encodeTimeline = (timeline: Timeline, marks: Marks): Buffer => {
   const columns = columnsOf(timeline)
   const packed = new Uint8Array(columns.reduce((sum, { length }) => sum + mostBytes(length), 0))
   const end = columns.reduce((at, column) => packColumn(column, packed, at), 0)
-  const body = deflateRawSync(packed.subarray(0, end))
+  const body = brotliCompressSync(packed.subarray(0, end), { params: compression })
 
   // Not from Node's pool, which a buffer that is kept would keep whole.
   const bytes = Buffer.alloc(headBytes + body.length)
@@ -50,13 +53,8 @@ export const decodeTimeline = (bytes: Buffer): { timeline: Timeline; marks: Mark
   if (bytes.length <= headBytes || bytes.readUInt8(0) !== version) return undefined
   if (bytes.readUInt32LE(checksumAt) !== checksumOf(bytes)) return undefined
   try {
-    const packed = inflateRawSync(bytes.subarray(headBytes))
-    const [quarterHours, hours, days] = [0, 1, 2].map(i => spanAt(bytes, spansAt + i * spanBytes)) as [
-      Span,
-      Span,
-      Span,
-    ]
-    const timeline = layOut(bytes.readDoubleLE(1), quarterHours, hours, days)
+    const packed = brotliDecompressSync(bytes.subarray(headBytes))
+    const timeline = layOut(bytes.readDoubleLE(1), spanAt(bytes, 0), spanAt(bytes, 1), spanAt(bytes, 2))
     const end = columnsOf(timeline).reduce((at, column) => unpackColumn(packed, at, column), 0)
     if (end !== packed.length) return undefined
     const run = bytes.readDoubleLE(marksAt + 8)
@@ -67,9 +65,9 @@ export const decodeTimeline = (bytes: Buffer): { timeline: Timeline; marks: Mark
   }
 }
 
-const spanAt = (bytes: Buffer, at: number): Span => ({
-  start: bytes.readDoubleLE(at),
-  length: bytes.readUInt32LE(at + 8),
+const spanAt = (bytes: Buffer, i: number): Span => ({
+  start: bytes.readDoubleLE(spansAt + i * spanBytes),
+  length: bytes.readUInt32LE(spansAt + i * spanBytes + 8),
 })
 
 // Of everything but itself.
