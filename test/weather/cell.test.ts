@@ -86,6 +86,7 @@ t.test('a hair on either side of any edge lies in the two cells that share it', 
 t.test(
   'an edge written in decimals belongs to the cell north and east of it, on every grid that has one',
   t => {
+    const wrong: string[] = []
     for (const perDegree of decimalEdges) {
       const grid = createGrid(1 / perDegree)
       for (let index = -180 * perDegree; index < 180 * perDegree; index++) {
