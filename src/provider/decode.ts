@@ -4,7 +4,7 @@
 
 import * as z from 'zod'
 import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../calendar.ts'
-import { currentAt, daysFrom, type Series, type Timeline } from '../weather/timeline.ts'
+import { currentAt, daysFrom, layOut, type Span, type Timeline } from '../weather/timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../weather/variables.ts'
 import { ProviderError } from './errors.ts'
 import { type Horizon, pastDays, pastQuarterHours } from './query.ts'
@@ -76,30 +76,21 @@ const decodeTimeline = (raw: unknown, { calendar, horizon, askedAt, answeredAt }
   if (offset !== calendar.offsetSecondsAt(answeredAt))
     throw garbled(`utc_offset_seconds is ${offset}, expected ${calendar.offsetSecondsAt(answeredAt)}`)
 
+  expectLength('minutely_15', minutely_15, pastQuarterHours + horizon.quarterHours)
+  expectLength('hourly', hourly, (pastDays + horizon.days) * 24)
+  expectLength('daily', daily, pastDays + horizon.days)
   const instant = (local: string) => Date.parse(`${local}Z`) - offset * 1000
-  const timeline: Timeline = {
+  const timeline = layOut(
     // The earlier of the two instants: weather is never told to be younger than it may be.
-    fetchedAt: askedAt,
-    quarterHours: series(
-      'minutely_15',
-      minutely_15,
-      unitTables.minutely_15_units,
-      currentUnits,
-      instant,
-      quarterHourMs,
-    ),
-    hours: series('hourly', hourly, unitTables.hourly_units, hourlyUnits, instant, hourMs),
-    days: series('daily', daily, unitTables.daily_units, dailyUnits, dayNumber, 1),
-  }
-  expectLength('minutely_15', timeline.quarterHours, pastQuarterHours + horizon.quarterHours)
-  expectLength('hourly', timeline.hours, (pastDays + horizon.days) * 24)
-  expectLength('daily', timeline.days, pastDays + horizon.days)
-  for (const [name, { columns }] of Object.entries({
-    minutely_15: timeline.quarterHours,
-    hourly: timeline.hours,
-    daily: timeline.days,
-  }))
-    if (columns.every(column => column.every(Number.isNaN))) throw garbled(`${name} has no value at all`)
+    askedAt,
+    spanOf('minutely_15', minutely_15, instant, quarterHourMs),
+    spanOf('hourly', hourly, instant, hourMs),
+    spanOf('daily', daily, dayNumber, 1),
+  )
+  const { values, quarterHours, hours, days } = timeline
+  fill(values, quarterHours.offset, 'minutely_15', minutely_15, unitTables.minutely_15_units, currentUnits)
+  fill(values, hours.offset, 'hourly', hourly, unitTables.hourly_units, hourlyUnits)
+  fill(values, days.offset, 'daily', daily, unitTables.daily_units, dailyUnits)
   // A provider whose clock is off would fill the cache with weather for another time.
   for (const instant of [askedAt, answeredAt])
     if (!currentAt(timeline, instant, calendar) || !daysFrom(timeline, instant, calendar, horizon.days - 1))
@@ -107,38 +98,48 @@ const decodeTimeline = (raw: unknown, { calendar, horizon, askedAt, answeredAt }
   return timeline
 }
 
-const expectLength = (name: string, { length }: Series, expected: number): void => {
-  if (length !== expected) throw garbled(`${name} has ${length} steps, expected ${expected}`)
+type Given = z.infer<typeof section>
+
+const expectLength = (name: string, { time }: Given, expected: number): void => {
+  if (time.length !== expected) throw garbled(`${name} has ${time.length} steps, expected ${expected}`)
 }
 
-const series = (
+const spanOf = (name: string, { time }: Given, positionOf: (time: string) => number, step: number): Span => {
+  const start = positionOf(time[0] ?? '')
+  time.forEach((text, i) => {
+    if (positionOf(text) !== start + i * step) throw garbled(`${name}.time[${i}] is ${text}, out of step`)
+  })
+  return { start, length: time.length }
+}
+
+// Writes a section's columns into the timeline's values, from its offset on.
+const fill = (
+  values: Float32Array,
+  offset: number,
   name: string,
-  given: z.infer<typeof section>,
+  given: Given,
   givenUnits: Record<string, string>,
   wanted: Record<string, string>,
-  positionOf: (time: string) => number,
-  step: number,
-): Series => {
-  const start = positionOf(given.time[0] ?? '')
-  given.time.forEach((time, i) => {
-    if (positionOf(time) !== start + i * step) throw garbled(`${name}.time[${i}] is ${time}, out of step`)
-  })
-  const columns = Object.entries(wanted).map(([variable, unit]) => {
-    const values = given[variable] as (number | null)[] | undefined
+): void => {
+  let at = offset
+  let present = false
+  for (const [variable, unit] of Object.entries(wanted)) {
+    const column = given[variable] as (number | null)[] | undefined
     const givenUnit = givenUnits[variable]
-    if (!values || givenUnit === undefined) throw garbled(`${name}.${variable} is missing`)
-    if (values.length !== given.time.length)
-      throw garbled(`${name}.${variable} has ${values.length} values for ${given.time.length} times`)
+    if (!column || givenUnit === undefined) throw garbled(`${name}.${variable} is missing`)
+    if (column.length !== given.time.length)
+      throw garbled(`${name}.${variable} has ${column.length} values for ${given.time.length} times`)
     // "undefined" is how the provider marks a variable that its models do not have; all its values are null then.
     if (givenUnit !== unit && givenUnit !== 'undefined')
       throw garbled(`${name}.${variable} is in "${givenUnit}", expected "${unit}"`)
-    return Float32Array.from(values, value => {
-      if (value === null) return Number.NaN
-      if (Math.abs(value) >= 8192) throw garbled(`${name}.${variable} holds ${value}`)
-      return value
-    })
-  })
-  return { start, length: given.time.length, columns }
+    for (const value of column) {
+      if (value !== null && Math.abs(value) >= 8192) throw garbled(`${name}.${variable} holds ${value}`)
+      // "+ 0" turns the provider's -0 into 0.
+      values[at++] = value === null ? Number.NaN : value + 0
+      present ||= value !== null
+    }
+  }
+  if (!present) throw garbled(`${name} has no value at all`)
 }
 
 const garbled = (what: string) =>

@@ -1,49 +1,86 @@
-// A timeline as bytes for the shared cache tier: a versioned head, the columns as they lie in memory, deflated.
-// Bytes of another version, damaged or cut off count as absent: decoding answers undefined and never throws.
+// A timeline as bytes for the shared cache tier: a versioned head with what the cache notes beside it, then the packed
+// columns, compressed, all under one checksum. Bytes of another version, damaged, cut off or with something behind them
+// count as absent: decoding answers undefined and never throws.
 
-import { deflateSync, inflateSync } from 'node:zlib'
-import type { Series, Timeline } from './timeline.ts'
+import { brotliCompressSync, brotliDecompressSync, constants, crc32 } from 'node:zlib'
+import { mostBytes, packColumn, unpackColumn } from './packed-column.ts'
+import { layOut, type Series, type Span, type Timeline } from './timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
 
-const version = 1
-const headBytes = 1 + 8 + 3 * (8 + 4)
-const columnCounts = [currentUnits, hourlyUnits, dailyUnits].map(units => Object.keys(units).length)
-
-export const encodeTimeline = (timeline: Timeline): Buffer => {
-  const head = Buffer.alloc(headBytes)
-  head.writeUInt8(version, 0)
-  head.writeDoubleLE(timeline.fetchedAt, 1)
-  const parts: Buffer[] = []
-  const sections = [timeline.quarterHours, timeline.hours, timeline.days]
-  sections.forEach((series, i) => {
-    head.writeDoubleLE(series.start, 9 + i * 12)
-    head.writeUInt32LE(series.length, 17 + i * 12)
-    for (const column of series.columns)
-      parts.push(Buffer.from(column.buffer, column.byteOffset, column.byteLength))
-  })
-  return Buffer.concat([head, deflateSync(Buffer.concat(parts), { level: 1 })])
+/** What the cache notes beside a timeline when it is loaded. */
+export type Marks = {
+  /** How many purges were known: a whole number from 0 on. */
+  readonly generation: number
+  /** When the newest model run known became available, in ms since the epoch; null when none is followed. */
+  readonly run: number | null
 }
 
-export const decodeTimeline = (bytes: Buffer): Timeline | undefined => {
+// The head: version, fetchedAt, checksum, generation, run, then start and length of each series.
+const version = 2
+const checksumAt = 9
+const marksAt = checksumAt + 4
+const spansAt = marksAt + 16
+const spanBytes = 8 + 4
+const headBytes = spansAt + 3 * spanBytes
+
+// Beyond this quality time grows and bytes hardly shrink; the window needs to hold one timeline, not megabytes.
+const compression = { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 16 }
+
+/** The bytes of a timeline, to be read by `decodeTimeline` alone. */
+export const encodeTimeline = (timeline: Timeline, marks: Marks): Buffer => {
+  const columns = columnsOf(timeline)
+  const packed = new Uint8Array(columns.reduce((sum, { length }) => sum + mostBytes(length), 0))
+  const end = columns.reduce((at, column) => packColumn(column, packed, at), 0)
+  const body = brotliCompressSync(packed.subarray(0, end), { params: compression })
+
+  // Not from Node's pool, which a buffer that is kept would keep whole.
+  const bytes = Buffer.alloc(headBytes + body.length)
+  bytes.writeUInt8(version, 0)
+  bytes.writeDoubleLE(timeline.fetchedAt, 1)
+  bytes.writeDoubleLE(marks.generation, marksAt)
+  bytes.writeDoubleLE(marks.run ?? Number.NaN, marksAt + 8)
+  seriesOf(timeline).forEach(({ start, length }, i) => {
+    bytes.writeDoubleLE(start, spansAt + i * spanBytes)
+    bytes.writeUInt32LE(length, spansAt + i * spanBytes + 8)
+  })
+  bytes.set(body, headBytes)
+  bytes.writeUInt32LE(checksumOf(bytes), checksumAt)
+  return bytes
+}
+
+/** The timeline and marks that `encodeTimeline` was given, or undefined for bytes that are not wholly its own. */
+export const decodeTimeline = (bytes: Buffer): { timeline: Timeline; marks: Marks } | undefined => {
+  if (bytes.length <= headBytes || bytes.readUInt8(0) !== version) return undefined
+  if (bytes.readUInt32LE(checksumAt) !== checksumOf(bytes)) return undefined
   try {
-    if (bytes.length <= headBytes || bytes.readUInt8(0) !== version) return undefined
-    const values = inflateSync(bytes.subarray(headBytes))
-    let offset = 0
-    const sections = columnCounts.map((columnCount, i): Series => {
-      const length = bytes.readUInt32LE(17 + i * 12)
-      const columns = Array.from({ length: columnCount }, () => {
-        // A copy, because a view needs an alignment that the inflated buffer does not promise.
-        const column = new Float32Array(new Uint8Array(values.subarray(offset, offset + length * 4)).buffer)
-        if (column.length !== length) throw new RangeError('cut off')
-        offset += length * 4
-        return column
-      })
-      return { start: bytes.readDoubleLE(9 + i * 12), length, columns }
-    })
-    const [quarterHours, hours, days] = sections
-    if (offset !== values.length || !quarterHours || !hours || !days) return undefined
-    return { fetchedAt: bytes.readDoubleLE(1), quarterHours, hours, days }
+    const packed = brotliDecompressSync(bytes.subarray(headBytes))
+    const timeline = layOut(bytes.readDoubleLE(1), spanAt(bytes, 0), spanAt(bytes, 1), spanAt(bytes, 2))
+    const end = columnsOf(timeline).reduce((at, column) => unpackColumn(packed, at, column), 0)
+    if (end !== packed.length) return undefined
+    const run = bytes.readDoubleLE(marksAt + 8)
+    const generation = bytes.readDoubleLE(marksAt)
+    return { timeline, marks: { generation, run: Number.isNaN(run) ? null : run } }
   } catch {
     return undefined
   }
 }
+
+const spanAt = (bytes: Buffer, i: number): Span => ({
+  start: bytes.readDoubleLE(spansAt + i * spanBytes),
+  length: bytes.readUInt32LE(spansAt + i * spanBytes + 8),
+})
+
+// Of everything but itself.
+const checksumOf = (bytes: Buffer): number =>
+  crc32(bytes.subarray(marksAt), crc32(bytes.subarray(0, checksumAt)))
+
+const seriesOf = ({ quarterHours, hours, days }: Timeline): Series[] => [quarterHours, hours, days]
+
+const columnCounts = [currentUnits, hourlyUnits, dailyUnits].map(units => Object.keys(units).length)
+
+const columnsOf = (timeline: Timeline): Float32Array[] =>
+  seriesOf(timeline).flatMap(({ offset, length }, i) =>
+    Array.from({ length: columnCounts[i] ?? 0 }, (_, column) =>
+      timeline.values.subarray(offset + column * length, offset + (column + 1) * length),
+    ),
+  )

@@ -35,6 +35,25 @@ t.test('a good body gives a timeline for each cell', async t => {
   )
 })
 
+t.test('every number of the body lies where its variable and step are looked for, -0 as 0', async t => {
+  const body = JSON.parse(text)
+  body[1].hourly.temperature_2m[30] = -0
+  body[1].hourly.cloud_cover[31] = null
+  const { hours, days, values } = decode(body)[1] as Timeline
+  t.equal(values.buffer.byteLength, values.byteLength, 'in a buffer of its own')
+  t.ok(Object.is(values[hours.offset + 30], 0))
+  t.ok(Number.isNaN(values[hours.offset + 6 * hours.length + 31]))
+  t.strictSame(
+    Array.from(values.subarray(days.offset)),
+    [
+      ...body[1].daily.weather_code,
+      ...body[1].daily.temperature_2m_max,
+      ...body[1].daily.temperature_2m_min,
+      ...body[1].daily.precipitation_probability_max,
+    ].map(Math.fround),
+  )
+})
+
 t.test('a variable that the models do not have is null, and the others are there', async t => {
   const body = JSON.parse(text)
   body[0].minutely_15_units.snowfall = 'undefined'

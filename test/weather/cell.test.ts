@@ -1,7 +1,22 @@
+import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { createGrid } from '../../src/weather/cell.ts'
 
 const tenth = createGrid(0.1)
+const box = { south: 20, north: 27, west: 87.5, east: 93 }
+/** Cells per degree of the grids whose edges and centres are written out in a few decimals. */
+const decimalEdges = [1, 2, 4, 5, 8, 10, 20, 25, 40, 50, 100]
+const allGrids = [...decimalEdges, 3, 7, 9, 30, 60, 97]
+
+const indexOf = (perDegree: number, degrees: number): number =>
+  Math.round(createGrid(1 / perDegree).cellOf(degrees, 0).latitude * perDegree)
+
+/** The very next number above (1) or below (-1) that a computer tells apart from this one. */
+const beside = (value: number, direction: 1 | -1): number => {
+  const bits = new BigInt64Array(new Float64Array([value]).buffer)
+  bits[0] = (bits[0] ?? 0n) + BigInt(value > 0 ? direction : -direction)
+  return new Float64Array(bits.buffer)[0] ?? Number.NaN
+}
 
 t.test('a cell is named by its centre, in the shortest decimals', t => {
   t.strictSame(tenth.cellOf(23.8103, 90.4125), { id: '23.8,90.4', latitude: 23.8, longitude: 90.4 })
@@ -50,3 +65,140 @@ t.test('every point lies in its cell, a step away lies in the next, and ids neve
   }
   t.end()
 })
+
+t.test('a hair on either side of any edge lies in the two cells that share it', t => {
+  const wrong: string[] = []
+  for (const perDegree of allGrids) {
+    let edges = 0
+    for (let index = -90 * perDegree; index < 90 * perDegree; index++) {
+      const edge = (2 * index + 1) / (2 * perDegree)
+      const around = [beside(edge, -1), edge - 1e-9, edge, edge + 1e-9].map(at => indexOf(perDegree, at))
+      edges += 1
+      if (String(around) !== String([index, index, index + 1, index + 1]))
+        wrong.push(`around ${edge} at 1/${perDegree}° lie ${around}, not ${index} and ${index + 1}`)
+    }
+    t.equal(edges, 180 * perDegree, `${edges} edges at 1/${perDegree}°`)
+  }
+  t.strictSame(wrong.slice(0, 5), [])
+  t.end()
+})
+
+t.test(
+  'an edge written in decimals belongs to the cell north and east of it, on every grid that has one',
+  t => {
+    const wrong: string[] = []
+    for (const perDegree of decimalEdges) {
+      const grid = createGrid(1 / perDegree)
+      for (let index = -180 * perDegree; index < 180 * perDegree; index++) {
+        const written = Number(`${((2 * index + 1) * 10_000) / (2 * perDegree)}e-4`)
+        const { longitude } = grid.cellOf(0, written)
+        if (Math.round(longitude * perDegree) !== index + 1)
+          wrong.push(`${written} at 1/${perDegree}° lies in ${longitude}`)
+      }
+    }
+    t.equal(createGrid(0.01).cellOf(23.735, 90.415).id, '23.74,90.42')
+    t.strictSame(wrong.slice(0, 5), [])
+    t.end()
+  },
+)
+
+t.test('the corners and edges of the country belong to whole cells', t => {
+  const corners = [
+    [box.south, box.west],
+    [box.south, box.east],
+    [box.north, box.west],
+    [box.north, box.east],
+  ] as const
+  const ids = (perDegree: number) =>
+    corners.map(([latitude, longitude]) => createGrid(1 / perDegree).cellOf(latitude, longitude).id)
+  for (const perDegree of [4, 10, 20, 30])
+    t.strictSame(ids(perDegree), ['20,87.5', '20,93', '27,87.5', '27,93'])
+  t.strictSame(ids(3), ['20,87.6667', '20,93', '27,87.6667', '27,93'])
+  for (let along = 0; along <= 7; along += 0.007) {
+    const { south, north, west, east } = box
+    t.equal(tenth.cellOf(south, west + (along / 7) * 5.5).latitude, south)
+    t.equal(tenth.cellOf(north, west + (along / 7) * 5.5).latitude, north)
+    t.equal(tenth.cellOf(south + along, west).longitude, west)
+    t.equal(tenth.cellOf(south + along, east).longitude, east)
+  }
+  t.end()
+})
+
+t.test('more decimals name another cell only across an edge', t => {
+  for (const written of ['23.8', '23.80', '23.800000000000001', '23.7999999999999999', '+23.8', '238e-1'])
+    t.equal(tenth.cellOf(Number(written), 90.4).id, '23.8,90.4', written)
+  t.equal(tenth.cellOf(23.849_999_999_999, 90.4).id, '23.8,90.4')
+  t.equal(tenth.cellOf(23.850_000_000_001, 90.4).id, '23.9,90.4')
+  for (const perDegree of allGrids) {
+    const grid = createGrid(1 / perDegree)
+    for (let i = 0; i < 1_000; i++) {
+      const short = (20 + ((i * 7.000_13) % 7)).toFixed(12)
+      const ids = new Set(
+        ['', '0', '000', '1', '499999', '9'].map(more => grid.cellOf(Number(short + more), 90).id),
+      )
+      const toEdge = Math.abs(((Number(short) * perDegree + 0.5) % 1) - 0.5)
+      if (ids.size > 1 && toEdge < 0.5 - 1e-9)
+        t.fail(`${short} and more decimals at 1/${perDegree}°: ${[...ids]}`)
+    }
+  }
+  t.end()
+})
+
+t.test('moved by whole cells, a point lies as many cells on', t => {
+  for (const perDegree of allGrids)
+    for (let i = 0; i < 500; i++) {
+      const from = Math.floor((20 + ((i * 7.000_13) % 7)) * perDegree)
+      const within = ((i * 0.618_034) % 1) * 0.999_999 - 0.499_999_5
+      const moved = (i * 31) % (40 * perDegree)
+      const [here, there] = [from, from - moved].map(index =>
+        indexOf(perDegree, (index + within) / perDegree),
+      )
+      if (here !== from || there !== from - moved)
+        t.fail(`${from} + ${within}, moved by ${moved} at 1/${perDegree}°, lies in ${here} and ${there}`)
+    }
+  t.equal(tenth.cellOf(-23.8103, -90.4125).id, '-23.8,-90.4', 'and the four quarters of the world are alike')
+  t.end()
+})
+
+t.test('every place of the catalogue lies in its cell, and in the same one as the centre', t => {
+  const file = new URL('../../locations.json', import.meta.url)
+  const places = JSON.parse(readFileSync(file, 'utf8')).locations as { latitude: number; longitude: number }[]
+  for (const perDegree of allGrids) {
+    const grid = createGrid(1 / perDegree)
+    // Other centres are cut at four decimals.
+    const most = 0.5 / perDegree + (decimalEdges.includes(perDegree) ? 1e-9 : 5e-5 + 1e-9)
+    for (const { latitude, longitude } of places) {
+      const cell = grid.cellOf(latitude, longitude)
+      const away = Math.max(Math.abs(cell.latitude - latitude), Math.abs(cell.longitude - longitude))
+      if (away > most) t.fail(`${latitude},${longitude} is ${away}° from ${cell.id} at 1/${perDegree}°`)
+      if (grid.cellOf(cell.latitude, cell.longitude).id !== cell.id) t.fail(`${cell.id} is not in itself`)
+    }
+  }
+  t.ok(places.length > 5_000, `${places.length} places`)
+  t.end()
+})
+
+// The rows of a grid from 20 to 27 degrees and its columns from 87.5 to 93, counted by hand.
+for (const [perDegree, rows, columns] of [
+  [10, 71, 56],
+  [20, 141, 111],
+  [4, 29, 23],
+  [30, 211, 166],
+  [3, 22, 17],
+] as const)
+  t.test(`the country has ${rows * columns} cells of 1/${perDegree}°, each with a name of its own`, t => {
+    const grid = createGrid(1 / perDegree)
+    // Steps of a third of a cell meet every cell, and most of them nine times.
+    const steps = (from: number, to: number) =>
+      Array.from(
+        { length: Math.round((to - from) * perDegree * 3) + 1 },
+        (_, i) => from + i / (3 * perDegree),
+      )
+    const ids = new Set(
+      steps(box.south, box.north).flatMap(latitude =>
+        steps(box.west, box.east).map(longitude => grid.cellOf(latitude, longitude).id),
+      ),
+    )
+    t.equal(ids.size, rows * columns)
+    t.end()
+  })

@@ -1,7 +1,8 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
 import { bytesOf, currentAt, daysFrom, hoursFrom } from '../../src/weather/timeline.ts'
-import { decodeTimeline, encodeTimeline } from '../../src/weather/timeline-bytes.ts'
 import { sampleTimeline } from './sample-timeline.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
@@ -58,7 +59,7 @@ t.test('what lies outside of the timeline is undefined, never a shorter or anoth
 })
 
 t.test('a missing value is null, and decimals come back as the provider wrote them', t => {
-  const column = timeline.quarterHours.columns[0] as Float32Array
+  const column = timeline.values
   const written = [24.6, 1013.2, 0.05, -12.34, 0, -0]
   for (const value of written) {
     column[1] = value
@@ -71,23 +72,26 @@ t.test('a missing value is null, and decimals come back as the provider wrote th
   t.end()
 })
 
-t.test('the bytes of a timeline give the same timeline, in less room', t => {
-  const bytes = encodeTimeline(timeline)
-  t.strictSame(decodeTimeline(bytes), timeline)
-  t.ok(bytes.length < bytesOf(timeline), `${bytes.length} of ${bytesOf(timeline)} bytes`)
+t.test('what a timeline is said to take is what it takes', t => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const taken = () => {
+    for (let i = 0; i < 4; i++) collect()
+    const { arrayBuffers, heapUsed } = process.memoryUsage()
+    return arrayBuffers + heapUsed
+  }
+  const kept: unknown[] = new Array(2_000).fill(sampleTimeline())
+  const before = taken()
+  for (let i = 0; i < kept.length; i++) kept[i] = sampleTimeline({ quarterHours: 102, days: 10 })
+  const each = (taken() - before) / kept.length
+  const said = bytesOf(kept[0] as typeof timeline)
+  t.ok(Math.abs(said - each) < said * 0.03, `${said} bytes said, ${each.toFixed(0)} taken`)
   t.end()
 })
 
-t.test('bytes of another version, damaged or cut off count as absent', t => {
-  const bytes = encodeTimeline(timeline)
-  const otherVersion = Buffer.from(bytes)
-  otherVersion[0] = 99
-  t.equal(decodeTimeline(otherVersion), undefined)
-  for (const length of [0, 1, 20, 45, bytes.length - 1])
-    t.equal(decodeTimeline(bytes.subarray(0, length)), undefined)
-  const damaged = Buffer.from(bytes)
-  damaged[bytes.length - 100] = (damaged[bytes.length - 100] ?? 0) ^ 0xff
-  t.equal(decodeTimeline(damaged), undefined)
-  t.equal(decodeTimeline(Buffer.from('{"not":"ours"}'.repeat(20))), undefined)
+t.test('a timeline is one buffer, no larger than its values', t => {
+  const { values } = sampleTimeline({ quarterHours: 102, days: 10 })
+  t.equal(values.length, 102 * 15 + 240 * 11 + 10 * 4)
+  t.equal(values.buffer.byteLength, values.length * 4)
   t.end()
 })

@@ -1,0 +1,100 @@
+// A column of weather as few small bytes and back: values as whole numbers, of which only the difference from the step
+// before is kept, or from where the slope before led when the column is smooth. Knows no timeline and checks nothing.
+
+/** Bytes that a column of this length takes at most. */
+export const mostBytes = (length: number): number => 1 + 4 * length
+
+const powers = [1, 10, 100, 1000]
+const slopeBit = 4
+
+/**
+ * Writes a column into `bytes` from `from` on and answers where the next begins. Values are below 8,192; decimals
+ * beyond the third are rounded off, NaN stays NaN and -0 becomes 0.
+ */
+export const packColumn = (column: Float32Array, bytes: Uint8Array, from: number): number => {
+  const decimals = decimalsOf(column)
+  const power = powers[decimals] as number
+  const bySlope = isSmooth(column)
+  let at = from
+  bytes[at++] = decimals + (bySlope ? slopeBit : 0)
+  let last = 0
+  let slope = 0
+  let begun = false
+  for (let i = 0; i < column.length; i++) {
+    const value = column[i] as number
+    // 0 is left for a missing value.
+    let code = 0
+    if (!Number.isNaN(value)) {
+      const whole = Math.round(value * power)
+      const difference = whole - last - slope
+      // Small differences of either sign become small positive numbers: 0, -1, 1, -2, 2 …
+      code = ((difference << 1) ^ (difference >> 31)) + 1
+      if (bySlope && begun) slope = whole - last
+      last = whole
+      begun = true
+    }
+    // Seven bits to a byte, the lowest first; the eighth says that more follow.
+    for (; code > 127; code >>>= 7) bytes[at++] = (code & 127) | 128
+    bytes[at++] = code
+  }
+  return at
+}
+
+/** Reads a column as long as `column` into it and answers where the next begins, beyond the end of bytes cut off. */
+export const unpackColumn = (bytes: Uint8Array, from: number, column: Float32Array): number => {
+  let at = from
+  const form = bytes[at++] ?? 0
+  const power = powers[form & 3] as number
+  const bySlope = (form & slopeBit) !== 0
+  let last = 0
+  let slope = 0
+  let begun = false
+  for (let i = 0; i < column.length; i++) {
+    let byte = bytes[at++] ?? 0
+    let code = byte & 127
+    for (let shift = 7; byte > 127; shift += 7) {
+      byte = bytes[at++] ?? 0
+      code |= (byte & 127) << shift
+    }
+    if (code === 0) {
+      column[i] = Number.NaN
+      continue
+    }
+    const difference = ((code - 1) >>> 1) ^ -((code - 1) & 1)
+    const whole = last + slope + difference
+    if (bySlope && begun) slope = whole - last
+    last = whole
+    begun = true
+    column[i] = whole / power
+  }
+  return at
+}
+
+// As few decimals as give every value again, 3 at most.
+const decimalsOf = (column: Float32Array): number => {
+  let decimals = 0
+  for (let i = 0; i < column.length; i++)
+    while (decimals < 3 && !isGivenBy(column[i] as number, powers[decimals] as number)) decimals += 1
+  return decimals
+}
+
+const isGivenBy = (value: number, power: number): boolean =>
+  Number.isNaN(value) || Math.fround(Math.round(value * power) / power) === value
+
+// Whether a column strays less from its slope than from its last value.
+const isSmooth = (column: Float32Array): boolean => {
+  let last = Number.NaN
+  let slope = 0
+  let steps = 0
+  let bends = 0
+  for (let i = 0; i < column.length; i++) {
+    const value = column[i] as number
+    const step = value - last
+    last = value
+    if (Number.isNaN(step)) continue
+    steps += Math.abs(step)
+    bends += Math.abs(step - slope)
+    slope = step
+  }
+  return bends < steps
+}
