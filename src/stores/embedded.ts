@@ -7,6 +7,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import type { Clock } from '../clock.ts'
 import { InputError, messageOf } from '../errors.ts'
+import { embeddedSpending } from './embedded-spending.ts'
 import { type KeyRecord, type Store, StoreError, type Subscriber } from './store.ts'
 
 const schema = `
@@ -151,6 +152,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
         writes += 1
         if (writes % sweepEveryWrites === 0) sweep()
       }),
+    ...embeddedSpending(db, attempt),
     ping: () => attempt(() => void db.prepare('SELECT 1').get()),
     close: () =>
       attempt(() => {

@@ -1,9 +1,10 @@
-// The store for a fleet: Redis through ioredis. Every step touches one key, so it is atomic on a single server and on
+// The store for a fleet: Redis through ioredis. Every step touches one slot, so it is atomic on a single server and on
 // a cluster alike. All keys begin with the configured prefix; counts and bytes carry an expiry. Fails fast: commands
 // have a timeout and nothing queues up while Redis is away.
 
 import { Redis, type Result } from 'ioredis'
 import { InputError, messageOf } from '../errors.ts'
+import { redisSpending } from './redis-spending.ts'
 import { type KeyRecord, type Store, StoreError, type Subscriber } from './store.ts'
 
 export type RedisOptions = {
@@ -144,6 +145,7 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
       attempt(async () => {
         await redis.set(key('bytes', name), bytes, 'PXAT', expiresAt)
       }),
+    ...redisSpending(redis, options.prefix, attempt),
     ping: () =>
       attempt(async () => {
         await redis.ping()

@@ -32,6 +32,20 @@ t.test('what has expired is swept from the file', async t => {
   await again.close()
 })
 
+t.test('windows that are over are swept from the file', async t => {
+  const clock = manualClock('2026-11-21T00:00Z')
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => store.close())
+  const reserveIn = (name: string) => {
+    const windows = [{ name, limit: 9_000, keepUntil: clock.now() + 1_000 }]
+    return store.reserve({ provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: clock.now() })
+  }
+  await reserveIn('minute:1')
+  clock.advance(1_000)
+  await reserveIn('minute:2')
+  t.strictSame((await store.spending('acc1', ['minute:1', 'minute:2'])).used, [0, 3_000])
+})
+
 t.test('the log beside the file does not grow with every count', async t => {
   const path = join(t.testdir(), 'store.db')
   const store = openEmbeddedStore(path, systemClock)
