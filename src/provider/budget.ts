@@ -104,7 +104,8 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       window,
       by: request.charged.has(window.name) ? cost - request.weight : cost,
     }))
-    await ledger.settle(changes.filter(({ by }) => by !== 0))
+    const corrections = changes.filter(({ by }) => by !== 0)
+    if (corrections.length > 0) await ledger.settle(corrections)
   }
 
   const leaseOf = (points: number, retryAt: number | null, request?: Running): Lease => ({

@@ -1,12 +1,12 @@
-// Who may spend what, over everyone who shares the store. While the store is away a gateway has its share of what was
-// left when it last looked, counts for itself, and hands in what it spent before it asks the store again. Where it is
-// unsure what the store has heard, it takes the larger amount to be spent.
+// Who may spend what, over everyone who shares the store. While the store is away a gateway spends its own share, and
+// hands in what it spent before it asks the store again. What the share is, and what is owed, is the local share's.
 
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { SpendingStore } from '../stores/store.ts'
+import { createLocalShare, type Grant, type HandedIn } from './local-share.ts'
 import type { LimitedWindow } from './spending-windows.ts'
-import { createTally } from './tally.ts'
+import type { WindowAmount } from './tally.ts'
 
 /** Hears once when the store can't be asked, with the reason, and once when it can again. */
 export type BudgetObserver = { storeAway(reason: string): void; storeBack(): void }
@@ -23,14 +23,10 @@ export type LedgerParts = {
   readonly observer: BudgetObserver
 }
 
-/** `full`: the windows that have no room for another unit. Amounts are whole thousandths of a weight. */
-export type Grant = { readonly granted: number; readonly full: readonly LimitedWindow[] }
-export type Change = { readonly window: LimitedWindow; readonly by: number }
-
-/** No method rejects when the store is away. */
+/** No method rejects when the store is away. Amounts are whole thousandths of a weight. */
 export type SpendingLedger = {
   reserve(windows: readonly LimitedWindow[], wanted: number, unit: number): Promise<Grant>
-  settle(changes: readonly Change[]): Promise<void>
+  settle(changes: readonly WindowAmount[]): Promise<void>
   /** Nobody asks before this instant: known here at once, and to the others when the promise resolves. */
   close(until: number): Promise<void>
   /** The same for this process alone. */
@@ -49,44 +45,47 @@ export const createLedger = (
   { provider, instances }: LedgerOptions,
   { store, clock, observer }: LedgerParts,
 ): SpendingLedger => {
-  const seen = createTally()
-  // Spent or given back here without the store's knowledge.
-  const owed = createTally()
+  const local = createLocalShare()
   let closed = 0
   let closureOwed = false
+  // How many shared the account when the store was lost: gateways that are out of sight with it spend their shares too.
   let away: { readonly instances: number } | undefined
   let reconciling: Promise<void> | undefined
 
+  const isClosed = (): boolean => closed > clock.now()
+  const closeHere = (until: number): void => {
+    closed = Math.max(closed, until)
+  }
   const lost = (cause: unknown): void => {
     if (away) return
     away = { instances: instances() }
     observer.storeAway(messageOf(cause))
   }
   const learn = (windows: readonly LimitedWindow[], used: readonly number[], until: number | null): void => {
-    windows.forEach((window, i) => {
-      seen.set(window, used[i] ?? 0)
+    local.learn(windows, used, clock.now())
+    closeHere(until ?? 0)
+  }
+  const tell = async (changes: readonly (WindowAmount | HandedIn)[]): Promise<void> => {
+    await store.settle({
+      provider,
+      changes: changes.map(({ window: { name, keepUntil }, ...change }) => ({ name, keepUntil, ...change })),
     })
-    closed = Math.max(closed, until ?? 0)
-    seen.forget(clock.now())
+    local.told(changes)
   }
 
   const reconcile = async (windows: readonly LimitedWindow[]): Promise<void> => {
-    owed.forget(clock.now())
-    const changes = owed.takeAll()
+    const changes = local.isOwing() || away ? local.handIn(clock.now()) : []
     try {
       if (closureOwed) await store.closeUntil(provider, closed)
       closureOwed = false
-      await tell(changes)
+      if (changes.length > 0) await tell(changes)
     } catch (cause) {
-      // It may have been heard all the same, so nothing is given back a second time.
-      for (const { window, by } of changes) owed.add(window, Math.max(0, by))
+      local.oweUnsure(changes)
       return lost(cause)
     }
     try {
-      const { used, closedUntil } = await store.spending(
-        provider,
-        windows.map(({ name }) => name),
-      )
+      const names = windows.map(({ name }) => name)
+      const { used, closedUntil } = await store.spending(provider, names)
       learn(windows, used, closedUntil)
     } catch (cause) {
       return lost(cause)
@@ -101,45 +100,18 @@ export const createLedger = (
     })
     return reconciling
   }
-  const tell = async (changes: readonly Change[]): Promise<void> => {
-    const given = changes.filter(({ by }) => by !== 0)
-    if (given.length === 0) return
-    await store.settle({
-      provider,
-      changes: given.map(({ window: { name, keepUntil }, by }) => ({ name, by, keepUntil })),
-    })
-    for (const { window, by } of given) seen.add(window, by)
-  }
-
-  // A window that was never seen counts as empty: it began after the store was last heard.
-  const roomHere = (window: LimitedWindow): number => {
-    const sharers = Math.max(1, instances(), away?.instances ?? 1)
-    return Math.max(0, window.limit - seen.get(window)) / sharers - owed.get(window)
-  }
   const reserveHere = (windows: readonly LimitedWindow[], wanted: number, unit: number): Grant => {
-    const room = Math.min(wanted, ...windows.map(roomHere))
-    const granted = isClosed() ? 0 : Math.max(0, Math.floor(room / unit)) * unit
-    for (const window of windows) owed.add(window, granted)
-    return { granted, full: windows.filter(window => roomHere(window) < unit) }
+    const sharers = Math.max(1, instances(), away?.instances ?? 1)
+    return local.grant(windows, isClosed() ? 0 : wanted, unit, sharers)
   }
-  const closeHere = (until: number): void => {
-    closed = Math.max(closed, until)
-  }
-  const isClosed = (): boolean => closed > clock.now()
 
   return {
     reserve: async (windows, wanted, unit) => {
-      if (away || closureOwed || owed.size() > 0) await reconciled(windows)
+      if (away || closureOwed || local.isOwing()) await reconciled(windows)
       if (away) return reserveHere(windows, wanted, unit)
-      const now = clock.now()
       try {
-        const reply = await store.reserve({
-          provider,
-          windows: windows.map(({ name, limit, keepUntil }) => ({ name, limit, keepUntil })),
-          wanted,
-          unit,
-          now,
-        })
+        const asked = windows.map(({ name, limit, keepUntil }) => ({ name, limit, keepUntil }))
+        const reply = await store.reserve({ provider, windows: asked, wanted, unit, now: clock.now() })
         learn(windows, reply.used, reply.closedUntil)
         const full = windows.filter((window, i) => window.limit - (reply.used[i] ?? 0) < unit)
         return { granted: reply.granted, full }
@@ -149,16 +121,13 @@ export const createLedger = (
       }
     },
     settle: async changes => {
-      if (!away) {
-        try {
-          return await tell(changes)
-        } catch (cause) {
-          lost(cause)
-          for (const { window, by } of changes) owed.add(window, Math.max(0, by))
-          return
-        }
+      if (away) return local.owe(changes)
+      try {
+        await tell(changes)
+      } catch (cause) {
+        lost(cause)
+        local.oweUnsure(changes)
       }
-      for (const { window, by } of changes) owed.add(window, by)
     },
     closeHere,
     close: async until => {
@@ -170,8 +139,8 @@ export const createLedger = (
         lost(cause)
       }
     },
-    look: windows => reconciled(windows),
-    used: window => Math.max(0, seen.get(window) + owed.get(window)),
+    look: reconciled,
+    used: window => local.used(window),
     closedUntil: () => (isClosed() ? closed : null),
     shared: () => away === undefined,
   }

@@ -21,8 +21,8 @@ export const embeddedSpending = (db: DatabaseSync, attempt: Attempt): SpendingSt
   const statements = {
     used: db.prepare(`SELECT used FROM spending WHERE provider = ? AND name = ?`),
     add: db.prepare(
-      `INSERT INTO spending VALUES (:provider, :name, MAX(0, :by), :keep)
-       ON CONFLICT (provider, name) DO UPDATE SET used = MAX(0, used + :by), keep_until = :keep`,
+      `INSERT INTO spending VALUES (:provider, :name, MAX(0, :least + :by), :keep)
+       ON CONFLICT (provider, name) DO UPDATE SET used = MAX(0, MAX(used, :least) + :by), keep_until = :keep`,
     ),
     // A few dozen rows at the most, so that every reservation may look through them all.
     sweep: db.prepare(`DELETE FROM spending WHERE keep_until <= ?`),
@@ -61,13 +61,13 @@ export const embeddedSpending = (db: DatabaseSync, attempt: Attempt): SpendingSt
         const granted = Math.max(0, Math.floor(room / unit)) * unit
         if (granted > 0)
           for (const { name, keepUntil } of windows)
-            statements.add.run({ provider, name, by: granted, keep: keepUntil })
+            statements.add.run({ provider, name, by: granted, least: 0, keep: keepUntil })
         return { granted, closedUntil: null, used: used.map(amount => amount + granted) }
       }),
     settle: ({ provider, changes }) =>
       inTransaction(() => {
-        for (const { name, by, keepUntil } of changes)
-          statements.add.run({ provider, name, by, keep: keepUntil })
+        for (const { name, by, atLeast = 0, keepUntil } of changes)
+          statements.add.run({ provider, name, by, least: atLeast, keep: keepUntil })
       }),
     closeUntil: (provider, until) =>
       attempt(() => {

@@ -26,12 +26,13 @@ if granted > 0 then
 end
 return reply`
 
-// KEYS: windows. ARGV: change and keepUntil of each.
+// KEYS: windows. ARGV: change, what was there at the least, and keepUntil of each.
 const settleScript = `
 for i = 1, #KEYS do
-  local used = tonumber(redis.call('GET', KEYS[i]) or '0') + tonumber(ARGV[i * 2 - 1])
+  local before = math.max(tonumber(redis.call('GET', KEYS[i]) or '0'), tonumber(ARGV[i * 3 - 1]))
+  local used = before + tonumber(ARGV[i * 3 - 2])
   if used > 0 then
-    redis.call('SET', KEYS[i], string.format('%.0f', used), 'PXAT', ARGV[i * 2])
+    redis.call('SET', KEYS[i], string.format('%.0f', used), 'PXAT', ARGV[i * 3])
   else
     redis.call('DEL', KEYS[i])
   end
@@ -51,7 +52,7 @@ declare module 'ioredis' {
 }
 
 // Instants are compared with those of the callers; the key itself goes a little later, for a server whose clock is fast.
-const keepClosedForMs = 600_000
+const keepClosedForMs = 3_600_000
 
 type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
@@ -78,7 +79,7 @@ export const redisSpending = (redis: Redis, prefix: string, attempt: Attempt): S
         await redis.abohawaSettle(
           keys.length,
           ...keys,
-          ...changes.flatMap(({ by, keepUntil }) => [by, keepUntil]),
+          ...changes.flatMap(({ by, atLeast = 0, keepUntil }) => [by, atLeast, keepUntil]),
         )
       }),
     closeUntil: (provider, until) =>

@@ -92,6 +92,8 @@ export type SpendingChange = {
   readonly name: string
   /** Negative to give back. */
   readonly by: number
+  /** What was there before at the least: for a store that may have lost it. */
+  readonly atLeast?: number
   readonly keepUntil: number
 }
 

@@ -14,6 +14,10 @@ t.test('two openings of one file see each other and never count a unit twice', a
   const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 30, keepUntil: Date.now() + 1e9 }
   const takes = await Promise.all(Array.from({ length: 50 }, (_, i) => stores[i % 2]?.take(take)))
   t.equal(takes.filter(result => result?.taken === 1).length, 30)
+  const windows = [{ name: 'minute:1', limit: 100_000, keepUntil: Date.now() + 1e9 }]
+  const spend = { provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: Date.now() }
+  const grants = await Promise.all(Array.from({ length: 50 }, (_, i) => stores[i % 2]?.reserve(spend)))
+  t.equal(grants.filter(grant => grant?.granted === 3_000).length, 33)
   for (const store of stores) await store.close()
 })
 

@@ -42,7 +42,7 @@ t.test('whatever is kept of spending expires, and shares the slot of its provide
   await store.reserve({ provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: Date.now() })
   const changes = ['minute:2', 'hour:1', 'day:1'].map(name => ({ name, by: 500, keepUntil }))
   await store.settle({ provider: 'acc1', changes: [...changes, { name: 'day:9', by: -1, keepUntil }] })
-  await store.closeUntil('acc1', Date.now() + 3_000_000)
+  await store.closeUntil('acc1', keepUntil - 3_600_000)
   const keys = await raw.keys(`${prefix}*`)
   t.strictSame(keys.sort(), [...names, 'closed'].map(name => `${prefix}spending:{acc1}:${name}`).sort())
   for (const key of keys) {

@@ -200,6 +200,17 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal((await store.reserve({ ...spend, wanted: 9_000 })).granted, 9_000)
   })
 
+  test('a count that was lost is made up for, and one that is larger stands', async (t, store) => {
+    await store.reserve(spend)
+    const changes = [
+      { name: 'minute:7', by: 500, atLeast: 5_000, keepUntil },
+      { name: 'day:1', by: 500, atLeast: 20_000, keepUntil },
+      { name: 'hour:1', by: -500, atLeast: 3_000, keepUntil },
+    ]
+    await store.settle({ provider: 'acc1', changes })
+    t.strictSame((await store.spending('acc1', ['minute:7', 'day:1', 'hour:1'])).used, [6_500, 20_500, 2_500])
+  })
+
   test('a closed provider grants nothing until the later of two instants, and another is open', async (t, store) => {
     await store.closeUntil('acc1', spend.now + 9_000)
     await store.closeUntil('acc1', spend.now + 5_000)
