@@ -22,14 +22,19 @@ export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<Bu
 /** `before`: a step fails and nothing has happened. `after`: it happened, and its answer is lost. */
 export type Trouble = 'before' | 'after' | null
 
-/** The store with a switch, and a count of the steps that were tried. */
+/** The store with a switch, with something that happens while it takes its time, and with the steps that were tried. */
 export const troubled = (store: SpendingStore) => {
-  const state: { trouble: Trouble; steps: string[] } = { trouble: null, steps: [] }
+  const state: { trouble: Trouble; delay: () => void; steps: string[] } = {
+    trouble: null,
+    delay: () => {},
+    steps: [],
+  }
   const step = async <Value>(name: string, act: () => Promise<Value>): Promise<Value> => {
     state.steps.push(name)
     const { trouble } = state
     if (trouble === 'before') throw new StoreError('not reached')
     const value = await act()
+    state.delay()
     if (trouble === 'after') throw new StoreError('the answer was lost')
     return value
   }
