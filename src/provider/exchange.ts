@@ -23,7 +23,11 @@ export type ExchangeOptions = {
   readonly maxConcurrent: number
 }
 
-export type Exchange = { get(path: string): Promise<string>; close(): Promise<void> }
+export type Exchange = {
+  /** The text of a 200. @throws ProviderError */
+  get(path: string): Promise<string>
+  close(): Promise<void>
+}
 
 const maxBodyBytes = 64 * 1024 * 1024
 
@@ -69,6 +73,9 @@ export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange
   }
 }
 
+// What the system says when no connection came about, so that nothing was asked.
+const unconnected = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'])
+
 const unzip = promisify(gunzip)
 
 // A zipped body that is cut off fails here like one that is not: as what it holds, which is not all of it.
@@ -109,8 +116,8 @@ const brokenOff = (
     return new ProviderError('provider_garbled', `the provider's body is longer than ${maxBodyBytes} bytes`, {
       cause,
     })
-  const { code, syscall } = cause as NodeJS.ErrnoException
-  if (syscall === 'connect' || syscall === 'getaddrinfo')
+  const { code } = cause as NodeJS.ErrnoException
+  if (code !== undefined && unconnected.has(code))
     return new ProviderError('provider_unreachable', `no connection to the provider: ${code}`, { cause })
   return new ProviderError(
     'provider_broke_off',

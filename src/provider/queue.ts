@@ -23,7 +23,11 @@ export type Queue = {
 const order: readonly Urgency[] = ['cold', 'refresh', 'ahead']
 
 export const createQueue = (): Queue => {
-  const lines: Record<Urgency, Map<CellId, Waiting>> = { cold: new Map(), refresh: new Map(), ahead: new Map() }
+  const lines: Record<Urgency, Map<CellId, Waiting>> = {
+    cold: new Map(),
+    refresh: new Map(),
+    ahead: new Map(),
+  }
   const find = (cell: Cell) =>
     order.map(urgency => lines[urgency].get(cell.id)).find(waiting => waiting !== undefined)
   const move = (waiting: Waiting, urgency: Urgency): void => {

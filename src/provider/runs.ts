@@ -48,7 +48,10 @@ export const createRunWatch = (
 
   const poll = async (): Promise<void> => {
     try {
-      const run = runOf(await exchange.get(`/data/${encodeURIComponent(model)}/static/meta.json`), clock.now())
+      const run = runOf(
+        await exchange.get(`/data/${encodeURIComponent(model)}/static/meta.json`),
+        clock.now(),
+      )
       readAt = clock.now()
       failing = false
       // Servers that are not in step may name the former run once more.
@@ -80,7 +83,10 @@ const runOf = (body: string, now: number): ModelRun => {
   const parsed = meta.safeParse(jsonOf(body))
   if (!parsed.success) {
     const [issue] = parsed.error.issues
-    throw new ProviderError('provider_garbled', `meta.json: ${issue?.path.join('.') || 'the body'}: ${issue?.message}`)
+    throw new ProviderError(
+      'provider_garbled',
+      `meta.json: ${issue?.path.join('.') || 'the body'}: ${issue?.message}`,
+    )
   }
   const run = {
     initialisedAt: parsed.data.last_run_initialisation_time * 1000,

@@ -4,6 +4,8 @@
 import type { DatabaseSync } from 'node:sqlite'
 import type { FleetStore } from './store.ts'
 
+type Attempt = <Value>(step: () => Value) => Promise<Value>
+
 const schema = `
   CREATE TABLE IF NOT EXISTS wanted (
     topic TEXT NOT NULL, name TEXT NOT NULL, asked_at INTEGER NOT NULL, PRIMARY KEY (topic, name)
@@ -13,8 +15,7 @@ const schema = `
   ) STRICT;
 `
 
-/** Steps are synchronous; the store turns them into promises. */
-export const fleetIn = (db: DatabaseSync) => {
+export const embeddedFleet = (db: DatabaseSync, attempt: Attempt): FleetStore => {
   db.exec(schema)
   const statements = {
     ask: db.prepare(
@@ -28,27 +29,30 @@ export const fleetIn = (db: DatabaseSync) => {
     sweep: db.prepare(`DELETE FROM notices WHERE keep_until <= ?`),
   }
   return {
-    pulse: ({ topic, asked, wantedForMs, now }: Parameters<FleetStore['pulse']>[0]) => {
-      // One transaction: a write each to the disk would cost the event loop more than all of them together.
-      db.exec('BEGIN IMMEDIATE')
-      try {
-        for (const name of asked) statements.ask.run(topic, name, now)
-        statements.forget.run(topic, now - wantedForMs)
-        statements.sweep.run(now)
-        db.exec('COMMIT')
-      } catch (error) {
-        db.exec('ROLLBACK')
-        throw error
-      }
-      return { instances: 1, wanted: Number(statements.count.get(topic)?.wanted) }
-    },
-    wanted: (topic: string, since: number) =>
-      statements.wanted.all(topic, since).map(row => String(row.name)),
-    appendNotice: (topic: string, text: string, keepUntil: number) =>
-      Number(statements.append.run(topic, text, keepUntil).lastInsertRowid),
-    noticesAfter: (topic: string, number: number) =>
-      statements.after
-        .all(topic, number)
-        .map(row => ({ number: Number(row.number), text: String(row.text) })),
+    pulse: ({ topic, asked, wantedForMs, now }) =>
+      attempt(() => {
+        // One transaction: a write each to the disk would cost the event loop more than all of them together.
+        db.exec('BEGIN IMMEDIATE')
+        try {
+          for (const name of asked) statements.ask.run(topic, name, now)
+          statements.forget.run(topic, now - wantedForMs)
+          statements.sweep.run(now)
+          db.exec('COMMIT')
+        } catch (error) {
+          // Some failures end the transaction themselves.
+          if (db.isTransaction) db.exec('ROLLBACK')
+          throw error
+        }
+        return { instances: 1, wanted: Number(statements.count.get(topic)?.wanted) }
+      }),
+    wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),
+    appendNotice: (topic, text, keepUntil) =>
+      attempt(() => Number(statements.append.run(topic, text, keepUntil).lastInsertRowid)),
+    noticesAfter: (topic, number) =>
+      attempt(() =>
+        statements.after
+          .all(topic, number)
+          .map(row => ({ number: Number(row.number), text: String(row.text) })),
+      ),
   }
 }

@@ -8,7 +8,8 @@ import { DatabaseSync, type SQLOutputValue } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
 import { InputError, messageOf } from '../errors.ts'
-import { fleetIn } from './embedded-fleet.ts'
+import { embeddedFleet } from './embedded-fleet.ts'
+import { embeddedSpending } from './embedded-spending.ts'
 import { createLocalFlights } from './local-flights.ts'
 import { type KeyRecord, type Store, StoreError, type Subscriber } from './store.ts'
 
@@ -80,8 +81,6 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
     sweepBytes: db.prepare(`DELETE FROM bytes WHERE expires_at <= ?`),
     sweepUsage: db.prepare(`DELETE FROM usage WHERE keep_until <= ?`),
   }
-  const flights = createLocalFlights()
-  const fleet = fleetIn(db)
   const lastWritten = new LRUCache<string, number>({ max: 10_000 })
   let writes = 0
   const sweep = () => {
@@ -163,11 +162,9 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
       }),
     deleteBytes: keys =>
       attempt(() => keys.reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0)),
-    ...flights,
-    pulse: pulse => attempt(() => fleet.pulse(pulse)),
-    wanted: (topic, since) => attempt(() => fleet.wanted(topic, since)),
-    appendNotice: (topic, text, keepUntil) => attempt(() => fleet.appendNotice(topic, text, keepUntil)),
-    noticesAfter: (topic, number) => attempt(() => fleet.noticesAfter(topic, number)),
+    ...createLocalFlights(),
+    ...embeddedFleet(db, attempt),
+    ...embeddedSpending(db, attempt),
     ping: () => attempt(() => void db.prepare('SELECT 1').get()),
     close: () =>
       attempt(() => {

@@ -19,36 +19,44 @@ declare module 'ioredis' {
   }
 }
 
+type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
+
 const mostNotices = 1_000
 const namesPerCommand = 1_000
 
-export const fleetOn = (redis: Redis, key: (...parts: string[]) => string): FleetStore => {
+export const redisFleet = (
+  redis: Redis,
+  key: (...parts: string[]) => string,
+  attempt: Attempt,
+): FleetStore => {
   redis.defineCommand('abohawaAppend', { numberOfKeys: 1, lua: appendScript })
   return {
-    pulse: async ({ instance, aliveForMs, topic, asked, wantedForMs, now }) => {
-      const instances = key('instances')
-      const wanted = key('wanted', topic)
-      const steps: Promise<unknown>[] = [
-        redis.zadd(instances, now, instance),
-        redis.zremrangebyscore(instances, '-inf', now - aliveForMs),
-        redis.pexpire(instances, aliveForMs * 2),
-        redis.zremrangebyscore(wanted, '-inf', now - wantedForMs),
-      ]
-      for (let i = 0; i < asked.length; i += namesPerCommand)
-        steps.push(redis.zadd(wanted, ...asked.slice(i, i + namesPerCommand).flatMap(name => [now, name])))
-      steps.push(redis.pexpire(wanted, wantedForMs * 2))
-      const [alive, wantedNow] = await Promise.all([redis.zcard(instances), redis.zcard(wanted), ...steps])
-      return { instances: Math.max(1, alive), wanted: wantedNow }
-    },
-    wanted: (topic, since) => redis.zrevrangebyscore(key('wanted', topic), '+inf', since),
+    pulse: ({ instance, aliveForMs, topic, asked, wantedForMs, now }) =>
+      attempt(async () => {
+        const instances = key('instances')
+        const wanted = key('wanted', topic)
+        const steps: Promise<unknown>[] = [
+          redis.zadd(instances, now, instance),
+          redis.zremrangebyscore(instances, '-inf', now - aliveForMs),
+          redis.pexpire(instances, aliveForMs * 2),
+          redis.zremrangebyscore(wanted, '-inf', now - wantedForMs),
+        ]
+        for (let i = 0; i < asked.length; i += namesPerCommand)
+          steps.push(redis.zadd(wanted, ...asked.slice(i, i + namesPerCommand).flatMap(name => [now, name])))
+        steps.push(redis.pexpire(wanted, wantedForMs * 2))
+        const [alive, wantedNow] = await Promise.all([redis.zcard(instances), redis.zcard(wanted), ...steps])
+        return { instances: Math.max(1, alive), wanted: wantedNow }
+      }),
+    wanted: (topic, since) => attempt(() => redis.zrevrangebyscore(key('wanted', topic), '+inf', since)),
     appendNotice: (topic, text, keepUntil) =>
-      redis.abohawaAppend(key('notices', topic), text, keepUntil, mostNotices),
-    noticesAfter: async (topic, number) => {
-      const found = await redis.zrangebyscore(key('notices', topic), `(${number}`, '+inf', 'WITHSCORES')
-      return Array.from({ length: found.length / 2 }, (_, i) => ({
-        number: Number(found[2 * i + 1]),
-        text: (found[2 * i] ?? '').replace(/^\d+ /, ''),
-      }))
-    },
+      attempt(() => redis.abohawaAppend(key('notices', topic), text, keepUntil, mostNotices)),
+    noticesAfter: (topic, number) =>
+      attempt(async () => {
+        const found = await redis.zrangebyscore(key('notices', topic), `(${number}`, '+inf', 'WITHSCORES')
+        return Array.from({ length: found.length / 2 }, (_, i) => ({
+          number: Number(found[2 * i + 1]),
+          text: (found[2 * i] ?? '').replace(/^\d+ /, ''),
+        }))
+      }),
   }
 }

@@ -52,13 +52,15 @@ declare module 'ioredis' {
   }
 }
 
+type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
+
 export type RedisFlights = FlightStore & {
   writeFenced(name: string, bytes: Buffer, expiresAt: number, token: number): Promise<boolean>
   close(): void
 }
 
 /** @param bytesKey the key of the bytes that a flight writes, in the same slot as the flight itself */
-export const flightsOn = (
+export const redisFlights = (
   redis: Redis,
   {
     flightKey,

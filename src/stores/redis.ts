@@ -1,11 +1,12 @@
-// The store for a fleet: Redis through ioredis. Every step touches one key, so it is atomic on a single server and on
+// The store for a fleet: Redis through ioredis. Every step touches one slot, so it is atomic on a single server and on
 // a cluster alike. All keys begin with the configured prefix; counts and bytes carry an expiry. Fails fast: commands
 // have a timeout and nothing queues up while Redis is away.
 
 import { Redis, type Result } from 'ioredis'
 import { InputError, messageOf } from '../errors.ts'
-import { fleetOn } from './redis-fleet.ts'
-import { flightsOn } from './redis-flights.ts'
+import { redisFleet } from './redis-fleet.ts'
+import { redisFlights } from './redis-flights.ts'
+import { redisSpending } from './redis-spending.ts'
 import { type KeyRecord, type Store, StoreError, type Subscriber } from './store.ts'
 
 export type RedisOptions = {
@@ -47,12 +48,11 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
   const key = (...parts: string[]) => options.prefix + parts.join(':')
   // Bytes and the flight that loads them are written in one step, so on a cluster they lie in one slot.
   const bytesKey = (name: string) => key('bytes', `{${name}}`)
-  const flights = flightsOn(redis, {
+  const flights = redisFlights(redis, {
     flightKey: name => key('flight', `{${name}}`),
     bytesKey,
     channel: key('flights'),
   })
-  const fleet = fleetOn(redis, key)
 
   const attempt = async <Value>(step: () => Promise<Value>): Promise<Value> => {
     try {
@@ -166,10 +166,8 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
     holdFlight: (name, token, holdMs) => attempt(() => flights.holdFlight(name, token, holdMs)),
     endFlight: (name, token, news) => attempt(() => flights.endFlight(name, token, news)),
     onFlightEnd: flights.onFlightEnd,
-    pulse: pulse => attempt(() => fleet.pulse(pulse)),
-    wanted: (topic, since) => attempt(() => fleet.wanted(topic, since)),
-    appendNotice: (topic, text, keepUntil) => attempt(() => fleet.appendNotice(topic, text, keepUntil)),
-    noticesAfter: (topic, number) => attempt(() => fleet.noticesAfter(topic, number)),
+    ...redisFleet(redis, key, attempt),
+    ...redisSpending(redis, options.prefix, attempt),
     ping: () =>
       attempt(async () => {
         await redis.ping()

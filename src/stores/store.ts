@@ -1,5 +1,7 @@
 // The contract of the state that outlives a request: keys and their subscribers, what they used, the bytes of the
 // shared cache tier, and what instances tell one another. Two stores keep it, Redis for a fleet and an embedded one for a single process; one test suite
+// The contract of the state that outlives a request: keys and their subscribers, what they used, and the bytes of the
+// shared cache tier, and what was spent at the provider. Two stores keep it, Redis for a fleet and an embedded one for a single process; one test suite
 // holds both to it. A store that can't answer throws StoreError; it never answers with a guess.
 
 import { AbohawaError } from '../errors.ts'
@@ -116,7 +118,53 @@ export interface FleetStore {
   noticesAfter(topic: string, number: number): Promise<{ number: number; text: string }[]>
 }
 
-export interface Store extends KeyStore, UsageStore, ByteStore, FlightStore, FleetStore {
+/** A stretch of the provider's clock with a limit of its own. Amounts are whole thousandths of the provider's weight. */
+export type SpendingWindow = {
+  /** Such as `minute:29384012`. */
+  readonly name: string
+  readonly limit: number
+  /** When the window's count may be forgotten, ms since the epoch. */
+  readonly keepUntil: number
+}
+
+export type Reservation = {
+  /** A short name of the account at the provider; each is counted apart. */
+  readonly provider: string
+  readonly windows: readonly SpendingWindow[]
+  readonly wanted: number
+  readonly unit: number
+  /** The instant of the request, ms since the epoch. */
+  readonly now: number
+}
+
+export type SpendingChange = {
+  readonly name: string
+  /** Negative to give back. */
+  readonly by: number
+  /** What was there before at the least: for a store that may have lost it. */
+  readonly atLeast?: number
+  readonly keepUntil: number
+}
+
+export interface SpendingStore {
+  /**
+   * Grants the largest multiple of `unit` up to `wanted` for which no window goes over its limit, and counts it in all
+   * of them: one atomic step over everyone who shares the store. `used` is what each window holds after it. Grants 0
+   * while the provider is closed, and says until when; `closedUntil` is null otherwise.
+   */
+  reserve(reservation: Reservation): Promise<{ granted: number; closedUntil: number | null; used: number[] }>
+  /** Corrects counts afterwards; none falls below 0. */
+  settle(correction: { provider: string; changes: readonly SpendingChange[] }): Promise<void>
+  /** Nobody may reserve before this instant; of two the later one counts. */
+  closeUntil(provider: string, until: number): Promise<void>
+  /** What each of the windows holds, in their order, and the last instant it was closed until, which may be past. */
+  spending(
+    provider: string,
+    names: readonly string[],
+  ): Promise<{ used: number[]; closedUntil: number | null }>
+}
+
+export interface Store extends KeyStore, UsageStore, ByteStore, FlightStore, FleetStore, SpendingStore {
   readonly kind: 'redis' | 'embedded'
   /** Resolves when the store answers. @throws StoreError */
   ping(): Promise<void>

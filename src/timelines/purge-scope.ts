@@ -2,19 +2,12 @@
 
 import * as z from 'zod'
 import type { PurgeKind } from '../cache/purges.ts'
-import type { CellId } from '../weather/cell.ts'
-
-/** Degrees, edges included: a cell lies in it when its centre does. */
-export type Box = {
-  readonly south: number
-  readonly west: number
-  readonly north: number
-  readonly east: number
-}
+import type { Box, CellId } from '../weather/cell.ts'
 
 export type PurgeScope =
   | { readonly all: true }
   | { readonly cell: CellId }
+  /** Cells whose centre lies in it. */
   | { readonly box: Box }
 
 export type PurgeOrder = { readonly kind: PurgeKind; readonly scope: PurgeScope }

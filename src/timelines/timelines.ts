@@ -5,7 +5,13 @@ import { randomUUID } from 'node:crypto'
 import { createLookAhead } from '../cache/ahead.ts'
 import { createDemand } from '../cache/demand.ts'
 import { createFailures, type RestOptions } from '../cache/failures.ts'
-import { type FreshnessOptions, freshByAge, freshByRun, type Run, type RunOptions } from '../cache/freshness.ts'
+import {
+  type FreshnessOptions,
+  freshByAge,
+  freshByRun,
+  type Run,
+  type RunOptions,
+} from '../cache/freshness.ts'
 import { createJointFlight, type FlightStore } from '../cache/joint-flight.ts'
 import { createMemoryTier } from '../cache/memory-tier.ts'
 import { createPurges } from '../cache/purges.ts'
@@ -181,7 +187,14 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     const since = pulsedAt
     pulsedAt = now
     try {
-      fleet = await store.pulse({ instance, aliveForMs, topic: question, asked, wantedForMs: demandForMs, now })
+      fleet = await store.pulse({
+        instance,
+        aliveForMs,
+        topic: question,
+        asked,
+        wantedForMs: demandForMs,
+        now,
+      })
     } catch (error) {
       // Told again with the next one.
       pulsedAt = since

@@ -9,7 +9,21 @@ export type CellId = Branded<'CellId'>
 /** A cell and its centre, in decimal degrees. */
 export type Cell = { readonly id: CellId; readonly latitude: number; readonly longitude: number }
 
-export type Grid = { cellOf(latitude: number, longitude: number): Cell }
+export type Grid = {
+  cellOf(latitude: number, longitude: number): Cell
+  /** The cell of this name, or undefined when none of this grid has it. */
+  cellNamed(id: string): Cell | undefined
+  /** All cells whose centre lies in a box, edges included. */
+  cellsIn(box: Box): Cell[]
+}
+
+/** Edges in degrees. */
+export type Box = {
+  readonly south: number
+  readonly west: number
+  readonly north: number
+  readonly east: number
+}
 
 /** @param cellDegrees edge of a cell, 1/n of a degree for a whole n from 1 to 100 */
 export const createGrid = (cellDegrees: number): Grid => {
@@ -24,10 +38,29 @@ export const createGrid = (cellDegrees: number): Grid => {
   // Dividing whole numbers and cutting at four decimals gives every centre one spelling; "+ 0" turns -0 into 0.
   const centre = (degrees: number): number => Number((indexOf(degrees) / perDegree).toFixed(4)) + 0
 
+  const cellOf = (latitude: number, longitude: number): Cell => {
+    const cell = { latitude: centre(latitude), longitude: centre(longitude) }
+    return { id: `${cell.latitude},${cell.longitude}` as CellId, ...cell }
+  }
+  const within = (from: number, to: number): number[] => {
+    const first = indexOf(from)
+    const centres = Array.from({ length: Math.max(0, indexOf(to) - first + 1) }, (_, i) =>
+      centre((first + i) / perDegree),
+    )
+    return centres.filter(degrees => degrees >= from && degrees <= to)
+  }
+
   return {
-    cellOf: (latitude, longitude) => {
-      const cell = { latitude: centre(latitude), longitude: centre(longitude) }
-      return { id: `${cell.latitude},${cell.longitude}` as CellId, ...cell }
+    cellOf,
+    cellNamed: id => {
+      const [latitude = Number.NaN, longitude = Number.NaN] = id.split(',').map(Number)
+      if (!Number.isFinite(latitude) || !Number.isFinite(longitude)) return undefined
+      const cell = cellOf(latitude, longitude)
+      return cell.id === id ? cell : undefined
     },
+    cellsIn: ({ south, west, north, east }) =>
+      within(south, north).flatMap(latitude =>
+        within(west, east).map(longitude => cellOf(latitude, longitude)),
+      ),
   }
 }

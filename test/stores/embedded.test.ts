@@ -14,6 +14,10 @@ t.test('two openings of one file see each other and never count a unit twice', a
   const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 30, keepUntil: Date.now() + 1e9 }
   const takes = await Promise.all(Array.from({ length: 50 }, (_, i) => stores[i % 2]?.take(take)))
   t.equal(takes.filter(result => result?.taken === 1).length, 30)
+  const windows = [{ name: 'minute:1', limit: 100_000, keepUntil: Date.now() + 1e9 }]
+  const spend = { provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: Date.now() }
+  const grants = await Promise.all(Array.from({ length: 50 }, (_, i) => stores[i % 2]?.reserve(spend)))
+  t.equal(grants.filter(grant => grant?.granted === 3_000).length, 33)
   for (const store of stores) await store.close()
 })
 
@@ -30,6 +34,20 @@ t.test('what has expired is swept from the file', async t => {
   clock.set('2026-11-21T00:00Z')
   t.equal(await again.readBytes('cell'), undefined, 'gone, and not only hidden by its expiry')
   await again.close()
+})
+
+t.test('windows that are over are swept from the file', async t => {
+  const clock = manualClock('2026-11-21T00:00Z')
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => store.close())
+  const reserveIn = (name: string) => {
+    const windows = [{ name, limit: 9_000, keepUntil: clock.now() + 1_000 }]
+    return store.reserve({ provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: clock.now() })
+  }
+  await reserveIn('minute:1')
+  clock.advance(1_000)
+  await reserveIn('minute:2')
+  t.strictSame((await store.spending('acc1', ['minute:1', 'minute:2'])).used, [0, 3_000])
 })
 
 t.test('the log beside the file does not grow with every count', async t => {

@@ -32,6 +32,30 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   await store.close()
 })
 
+t.test('whatever is kept of spending expires, and shares the slot of its provider', async t => {
+  const prefix = nextPrefix()
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
+  const raw = new Redis(server.url)
+  const keepUntil = Date.now() + 3_600_000
+  const names = ['minute:1', 'minute:2', 'hour:1', 'day:1']
+  const windows = names.slice(0, 3).map(name => ({ name, limit: 9_000, keepUntil }))
+  await store.reserve({ provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: Date.now() })
+  const changes = ['minute:2', 'hour:1', 'day:1'].map(name => ({ name, by: 500, keepUntil }))
+  await store.settle({ provider: 'acc1', changes: [...changes, { name: 'day:9', by: -1, keepUntil }] })
+  await store.closeUntil('acc1', keepUntil - 3_600_000)
+  const keys = await raw.keys(`${prefix}*`)
+  t.strictSame(keys.sort(), [...names, 'closed'].map(name => `${prefix}spending:{acc1}:${name}`).sort())
+  for (const key of keys) {
+    const left = await raw.pttl(key)
+    t.ok(left > 3_500_000 && left <= 3_600_000, `${key} expires in ${left} ms`)
+  }
+  const refused = { provider: 'acc2', windows, wanted: 2_000, unit: 3_000, now: Date.now() }
+  t.equal((await store.reserve(refused)).granted, 0)
+  t.equal((await raw.keys(`${prefix}*`)).length, 5, 'a refusal leaves no counter behind')
+  await raw.quit()
+  await store.close()
+})
+
 t.test('a refused take leaves no counter behind', async t => {
   const prefix = nextPrefix()
   const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)

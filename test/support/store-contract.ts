@@ -147,11 +147,107 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await store.readBytes('cell'), undefined)
   })
 
+  const keepUntil = Date.now() + 86_400_000
+  const spend = {
+    provider: 'acc1',
+    windows: [
+      { name: 'minute:7', limit: 10_000, keepUntil },
+      { name: 'day:1', limit: 40_000, keepUntil },
+    ],
+    wanted: 6_000,
+    unit: 3_000,
+    now: Date.now(),
+  }
+
+  test('a reservation is cut to whole units that fit into every window, and counted in all', async (t, store) => {
+    t.strictSame(await store.reserve({ ...spend, wanted: 8_999 }), {
+      granted: 6_000,
+      closedUntil: null,
+      used: [6_000, 6_000],
+    })
+    t.strictSame(await store.reserve(spend), { granted: 3_000, closedUntil: null, used: [9_000, 9_000] })
+    t.strictSame(await store.reserve(spend), { granted: 0, closedUntil: null, used: [9_000, 9_000] })
+    t.strictSame(await store.spending('acc1', ['day:1', 'minute:7', 'minute:8']), {
+      used: [9_000, 9_000, 0],
+      closedUntil: null,
+    })
+    t.strictSame(await store.spending('acc2', ['minute:7']), { used: [0], closedUntil: null })
+  })
+
+  test('the tightest window decides, and a limit lowered below the count grants nothing', async (t, store) => {
+    const [minute, day] = spend.windows
+    if (!minute || !day) return
+    const nextMinute = { ...minute, name: 'minute:8' }
+    t.equal((await store.reserve({ ...spend, wanted: 9_000 })).granted, 9_000)
+    const tight = { ...spend, windows: [nextMinute, { ...day, limit: 12_500 }], wanted: 9_000 }
+    t.strictSame(await store.reserve(tight), { granted: 3_000, closedUntil: null, used: [3_000, 12_000] })
+    const lowered = { ...spend, windows: [nextMinute, { ...day, limit: 5_000 }] }
+    t.strictSame(await store.reserve(lowered), { granted: 0, closedUntil: null, used: [3_000, 12_000] })
+  })
+
+  test('counts are corrected up and down, and never below 0', async (t, store) => {
+    await store.reserve(spend)
+    const changes = [
+      { name: 'minute:7', by: -50_000, keepUntil },
+      { name: 'day:1', by: -2_000, keepUntil },
+      { name: 'minute:8', by: 1_500, keepUntil },
+      { name: 'minute:9', by: -1, keepUntil },
+    ]
+    await store.settle({ provider: 'acc1', changes })
+    const { used } = await store.spending('acc1', ['minute:7', 'day:1', 'minute:8', 'minute:9'])
+    t.strictSame(used, [0, 4_000, 1_500, 0])
+    await store.settle({ provider: 'acc1', changes: [] })
+    t.equal((await store.reserve({ ...spend, wanted: 9_000 })).granted, 9_000)
+  })
+
+  test('a count that was lost is made up for, and one that is larger stands', async (t, store) => {
+    await store.reserve(spend)
+    const changes = [
+      { name: 'minute:7', by: 500, atLeast: 5_000, keepUntil },
+      { name: 'day:1', by: 500, atLeast: 20_000, keepUntil },
+      { name: 'hour:1', by: -500, atLeast: 3_000, keepUntil },
+    ]
+    await store.settle({ provider: 'acc1', changes })
+    t.strictSame((await store.spending('acc1', ['minute:7', 'day:1', 'hour:1'])).used, [6_500, 20_500, 2_500])
+  })
+
+  test('a closed provider grants nothing until the later of two instants, and another is open', async (t, store) => {
+    await store.closeUntil('acc1', spend.now + 9_000)
+    await store.closeUntil('acc1', spend.now + 5_000)
+    const closed = { granted: 0, closedUntil: spend.now + 9_000, used: [0, 0] }
+    t.strictSame(await store.reserve(spend), closed)
+    t.strictSame(await store.reserve({ ...spend, now: spend.now + 8_999 }), closed)
+    t.equal((await store.spending('acc1', [])).closedUntil, spend.now + 9_000)
+    t.equal((await store.reserve({ ...spend, provider: 'acc2' })).granted, 6_000)
+    const open = await store.reserve({ ...spend, now: spend.now + 9_000 })
+    t.strictSame(open, { granted: 6_000, closedUntil: null, used: [6_000, 6_000] })
+  })
+
+  test('50 reservations at once never cross a limit together, and leave nothing that would fit', async (t, store) => {
+    const windows = [
+      { name: 'minute:7', limit: 100_000, keepUntil },
+      { name: 'minute:8', limit: 83_000, keepUntil },
+    ]
+    const asked = Array.from({ length: 50 }, (_, i) =>
+      store.reserve({ ...spend, windows, wanted: 3_000 * (1 + (i % 4)) }),
+    )
+    const granted = (await Promise.all(asked)).reduce((sum, reply) => sum + reply.granted, 0)
+    t.equal(granted, 81_000)
+    t.strictSame((await store.spending('acc1', ['minute:7', 'minute:8'])).used, [81_000, 81_000])
+  })
+
   test('it answers a ping, and a closed store throws StoreError', async (t, store) => {
     await store.ping()
     await store.close()
     await t.rejects(store.ping(), StoreError)
     await t.rejects(store.findByHash('x'), StoreError)
     await t.rejects(store.take(take), StoreError)
+    await t.rejects(store.reserve(spend), StoreError)
+    await t.rejects(
+      store.settle({ provider: 'acc1', changes: [{ name: 'x', by: 1, keepUntil }] }),
+      StoreError,
+    )
+    await t.rejects(store.closeUntil('acc1', 1), StoreError)
+    await t.rejects(store.spending('acc1', []), StoreError)
   })
 }

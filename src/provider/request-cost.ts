@@ -1,0 +1,51 @@
+// What a request turned out to cost at the provider, by how it ended: it counts a whole answer by its weight, a failure
+// of its own as 1, a 429 not at all. Where that can't be known, all of it is taken to be spent. Pure.
+
+import { ProviderError, type ProviderErrorCode } from './errors.ts'
+
+/** How a request ended, as far as its cost goes. */
+export type RequestOutcome =
+  /** A whole answer came. */
+  | 'answered'
+  /** The provider answered with an error of any kind but a 429. */
+  | 'failed'
+  /** The provider answered 429. */
+  | 'limited'
+  /** It was never sent. */
+  | 'unsent'
+  /** No answer or half of one: nobody knows what was counted. */
+  | 'unknown'
+
+/** What of the reserved weight was spent; both in thousandths. */
+export const costOf = (outcome: RequestOutcome, reserved: number): number => {
+  switch (outcome) {
+    case 'answered':
+    case 'unknown':
+      return reserved
+    case 'failed':
+      return Math.min(1_000, reserved)
+    case 'limited':
+    case 'unsent':
+      return 0
+  }
+}
+
+const outcomes: Readonly<Record<ProviderErrorCode, RequestOutcome>> = {
+  provider_unreachable: 'unsent',
+  provider_broke_off: 'unknown',
+  provider_resting: 'unsent',
+  provider_timeout: 'unknown',
+  provider_failing: 'failed',
+  provider_overloaded: 'failed',
+  provider_refused: 'failed',
+  provider_too_much: 'failed',
+  provider_denied: 'failed',
+  provider_limited: 'limited',
+  provider_busy: 'limited',
+  provider_cut_off: 'unknown',
+  provider_garbled: 'unknown',
+}
+
+/** The outcome of a request that ended in this error; of any other error nothing is known. */
+export const outcomeOf = (error: unknown): RequestOutcome =>
+  error instanceof ProviderError ? (outcomes[error.code] ?? 'unknown') : 'unknown'

@@ -1,0 +1,55 @@
+// The provider's windows as we have to see them: minute, hour and UTC day, fixed on the clock, with limits in weight.
+// Its clock and ours differ a little, so a request made near a turn belongs to both sides of it. Pure.
+
+import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
+
+/** Limits in the provider's weight; null where it has none. */
+export type BudgetLimits = {
+  readonly minute: number | null
+  readonly hour: number | null
+  readonly day: number | null
+}
+export type SpanName = keyof BudgetLimits
+
+/** One window with its limit; amounts are whole thousandths of a weight. */
+export type LimitedWindow = {
+  readonly span: SpanName
+  /** Such as `minute:29384012`: the same for everyone at the same instant. */
+  readonly name: string
+  readonly limit: number
+  readonly endsAt: number
+  readonly keepUntil: number
+}
+
+const lengths: Readonly<Record<SpanName, number>> = { minute: minuteMs, hour: hourMs, day: utcDayMs }
+const spans = ['minute', 'hour', 'day'] as const
+
+// Long enough for clocks that differ, and for a request that ends late to find the count it has to correct.
+const keepForMs = hourMs
+
+/** What is spent, in whole thousandths: rounded up, and never by the noise of a fraction. */
+export const milliSpent = (weight: number): number => Math.ceil(Number((weight * 1000).toFixed(3)))
+
+/** What may be spent, in whole thousandths: rounded down, and never by the noise of a fraction. */
+export const milliAllowed = (weight: number): number => Math.floor(Number((weight * 1000).toFixed(3)))
+
+/** The limited windows that an instant may lie in on the provider's clock, which differs by up to `marginMs`. */
+export const windowsAround = (limits: BudgetLimits, instant: number, marginMs: number): LimitedWindow[] =>
+  spans.flatMap(span => {
+    const [limit, lengthMs] = [limits[span], lengths[span]]
+    if (limit === null) return []
+    const turns = new Set([instant - marginMs, instant + marginMs].map(at => Math.floor(at / lengthMs)))
+    return [...turns].map(turn => {
+      const endsAt = (turn + 1) * lengthMs
+      return {
+        span,
+        name: `${span}:${turn}`,
+        limit: milliAllowed(limit),
+        endsAt,
+        keepUntil: endsAt + keepForMs,
+      }
+    })
+  })
+
+/** When the UTC day of an instant ends. */
+export const dayEndAfter = (instant: number): number => (Math.floor(instant / utcDayMs) + 1) * utcDayMs

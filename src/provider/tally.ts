@@ -1,0 +1,37 @@
+// Amounts per window, kept in the process for as long as their windows matter. Knows nothing of limits or stores.
+
+import type { LimitedWindow } from './spending-windows.ts'
+
+/** An amount, or a change of one, in thousandths of a weight. */
+export type WindowAmount = { readonly window: LimitedWindow; readonly by: number }
+
+export type Tally = {
+  /** 0 where nothing is kept. */
+  get(window: LimitedWindow): number
+  set(window: LimitedWindow, amount: number): void
+  add(window: LimitedWindow, by: number): void
+  /** All amounts but zeros. */
+  all(): WindowAmount[]
+  clear(): void
+  /** Drops the windows that nobody has to know about at this instant. */
+  forget(now: number): void
+}
+
+export const createTally = (): Tally => {
+  const amounts = new Map<string, WindowAmount>()
+  const get = (window: LimitedWindow) => amounts.get(window.name)?.by ?? 0
+  const set = (window: LimitedWindow, amount: number) => {
+    if (amount === 0) amounts.delete(window.name)
+    else amounts.set(window.name, { window, by: amount })
+  }
+  return {
+    get,
+    set,
+    add: (window, by) => set(window, get(window) + by),
+    all: () => [...amounts.values()],
+    clear: () => amounts.clear(),
+    forget: now => {
+      for (const [name, { window }] of amounts) if (window.keepUntil <= now) amounts.delete(name)
+    },
+  }
+}

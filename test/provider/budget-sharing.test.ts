@@ -1,0 +1,100 @@
+// Budgets of two gateways on one real Redis, which goes away and comes back empty.
+
+import { EventEmitter, once } from 'node:events'
+import t, { type Test } from 'tap'
+import { hourMs } from '../../src/calendar.ts'
+import { openRedisStore } from '../../src/stores/redis.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startRedis, type TestRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { budgetOn } from './budget-set-up.ts'
+
+// Redis forgets by its own clock, so the test's stays near it; in the middle of a minute and an hour.
+const start = Math.floor(Date.now() / hourMs) * hourMs + hourMs / 2 + 30_000
+
+const openTwo = async (t: Test, { url, prefix }: TestRedis) => {
+  const clock = manualClock(start)
+  const open = async () => {
+    const connection = new EventEmitter()
+    const store = await openRedisStore(
+      { url, prefix, connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 },
+      { redisAway: () => connection.emit('away'), redisBack: () => connection.emit('back') },
+    )
+    t.teardown(() => store.close())
+    return { ...budgetOn(store, clock, { instances: () => 2 }), connection, store }
+  }
+  return { clock, gateways: [await open(), await open()] as const }
+}
+
+t.test('two gateways together never cross a limit, and see each other’s 429', async t => {
+  const { gateways, clock } = await openTwo(t, await testRedis(t))
+  const [one, two] = gateways
+  const leases = await Promise.all(
+    Array.from({ length: 60 }, (_, i) => gateways[i % 2 ? 0 : 1].budget.take(1 + (i % 9), 'cold')),
+  )
+  t.equal(
+    leases.reduce((sum, { points }) => sum + points, 0),
+    200,
+  )
+  await Promise.all(leases.map(lease => lease.done('answered')))
+  await Promise.all(gateways.map(({ budget }) => budget.look()))
+  for (const { budget } of gateways)
+    t.strictSame(
+      budget.state().windows.map(({ name, used }) => `${name} ${used}`),
+      ['minute 600', 'hour 600', 'day 600'],
+    )
+  clock.advance(60_000)
+  await one.budget.limited(clock.now() + 20_000)
+  t.match(await two.budget.take(1, 'cold'), { points: 0, retryAt: clock.now() + 20_000 })
+  clock.advance(20_000)
+  t.match(await two.budget.take(1, 'cold'), { points: 1, retryAt: null })
+})
+
+t.test(
+  'while Redis is away both spend their shares, and a Redis that comes back empty is told',
+  { skip: withoutOwnRedis },
+  async t => {
+    const redis = await startRedis()
+    const { gateways, clock } = await openTwo(t, { url: redis.url, prefix: 'x:' })
+    const [one, two] = gateways
+    const before = await one.budget.take(100, 'cold')
+    await before.done('answered')
+    await two.budget.look()
+    const away = gateways.map(({ connection }) => once(connection, 'away'))
+    await redis.stop()
+    await Promise.all(away)
+
+    const shares = await Promise.all(gateways.map(({ budget }) => budget.take(999, 'cold')))
+    t.strictSame(
+      shares.map(({ points }) => points),
+      [50, 50],
+      'half each of what was left',
+    )
+    await one.budget.limited(clock.now() + 5_000)
+    await shares[0]?.done('unsent')
+    await shares[1]?.done('answered')
+    t.equal((await two.budget.take(1, 'cold')).points, 0)
+    for (const { budget, heard } of gateways) {
+      t.equal(budget.state().shared, false)
+      t.strictSame(heard, ['away'])
+    }
+
+    const back = gateways.map(({ connection }) => once(connection, 'back'))
+    const again = await startRedis(redis.port)
+    t.teardown(again.stop)
+    await Promise.all(back)
+    clock.advance(5_000)
+    await one.budget.look()
+    t.equal((await two.budget.take(10, 'cold')).points, 10)
+    t.equal((await one.budget.take(10, 'cold')).points, 10)
+    for (const { budget, heard } of gateways) {
+      t.equal(budget.state().shared, true)
+      t.strictSame(heard, ['away', 'back'])
+    }
+    const used = one.budget.state().windows.map(({ used }) => used)
+    t.strictSame(
+      used,
+      [510, 510, 510],
+      'what was seen before, the share that was spent meanwhile, and both since',
+    )
+  },
+)
