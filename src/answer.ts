@@ -27,6 +27,7 @@ export type Provenance = {
   readonly rightUntil: number
   readonly outcome: Outcome
   readonly source: Source
+  readonly forwarded: boolean
   readonly collapsed: boolean
 }
 

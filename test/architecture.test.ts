@@ -21,11 +21,11 @@ const ranks: Record<string, number> = {
   metering: 2,
   provider: 2,
   'answer.ts': 3,
-  'timelines.ts': 3,
+  timelines: 3,
   edge: 4,
   ops: 4,
   config: 5,
-  'gateway.ts': 6,
+  gateway: 6,
   cli: 7,
   'main.ts': 8,
 }

@@ -23,7 +23,7 @@ export const addDemoCommand = (program: Command, add: AddCommand): void =>
     run: async (terminal, { upstream }) => {
       if (upstream !== undefined && !URL.canParse(upstream))
         throw new Misuse(`--upstream is ${upstream}; allowed: a URL such as https://api.open-meteo.com`)
-      const { startGateway } = await import('../gateway.ts')
+      const { startGateway } = await import('../gateway/gateway.ts')
       const { openLog } = await import('../ops/log.ts')
       const { startSimulator } = await import('../simulator/simulator.ts')
       // A closed terminal says SIGHUP; the folder must go then too.

@@ -13,7 +13,7 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
       const config = read()
       // Loaded here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../ops/log.ts')
-      const { startGateway } = await import('../gateway.ts')
+      const { startGateway } = await import('../gateway/gateway.ts')
       const { log, flush } = openLog(config.log.level)
       try {
         const stopped = interruption()

@@ -25,6 +25,22 @@ const overlap = (one: string, other: string): boolean =>
 
 const LONGEST_SERVED = 48 * hourMs
 
+/** A duration that is the most of something, and the one that it is the most of. */
+const atLeast = (
+  most: string,
+  least: string,
+  read: (config: Config) => [most: number, least: number],
+): Rule => ({
+  reads: [most, least],
+  fault: config => {
+    const [mostMs, leastMs] = read(config)
+    return (
+      mostMs < leastMs &&
+      `${most} is ${printDuration(mostMs)}, but must be at least ${least}, which is ${printDuration(leastMs)}`
+    )
+  },
+})
+
 export const rules: readonly Rule[] = [
   {
     reads: ['server.tls.cert', 'server.tls.key'],
@@ -64,10 +80,22 @@ export const rules: readonly Rule[] = [
       `catalogue.bounds.west is ${bounds.west}, but must be less than catalogue.bounds.east, which is ${bounds.east}`,
   },
   {
-    reads: ['cache.freshFor', 'cache.staleFor'],
-    fault: ({ cache: { freshForMs, staleForMs } }) =>
-      freshForMs + staleForMs > LONGEST_SERVED &&
-      `cache.freshFor and cache.staleFor are ${printDuration(freshForMs)} and ${printDuration(staleForMs)}, ` +
+    reads: ['cache.freshForAtMost', 'cache.staleFor'],
+    fault: ({ cache: { freshForAtMostMs, staleForMs } }) =>
+      freshForAtMostMs + staleForMs > LONGEST_SERVED &&
+      `cache.freshForAtMost and cache.staleFor are ${printDuration(freshForAtMostMs)} and ${printDuration(staleForMs)}, ` +
         'but together must be at most 48h',
   },
+  atLeast('cache.freshForAtMost', 'cache.freshFor', ({ cache }) => [
+    cache.freshForAtMostMs,
+    cache.freshForMs,
+  ]),
+  atLeast('cache.retryAfterAtMost', 'cache.retryAfter', ({ cache }) => [
+    cache.retryAfterAtMostMs,
+    cache.retryAfterMs,
+  ]),
+  atLeast('provider.breaker.restForAtMost', 'provider.breaker.restFor', ({ provider: { breaker } }) => [
+    breaker.restForAtMostMs,
+    breaker.restForMs,
+  ]),
 ]

@@ -53,6 +53,22 @@ const provider = section({
   maxPointsPerRequest: whole(1, 1000),
   retries: whole(0, 10),
   retryDelay: lasting('0s', '1m'),
+  refusedFor: lasting('1s', '24h'),
+  breaker: section({
+    after: whole(1, 100),
+    restFor: lasting('100ms', '1h'),
+    restForAtMost: lasting('100ms', '1h'),
+  }),
+  budget: section({
+    perMinute: whole(1, 1_000_000_000).nullable(),
+    perHour: whole(1, 1_000_000_000).nullable(),
+    perDay: whole(1, 1_000_000_000).nullable(),
+    reserve: decimal(0, 0.9),
+  }),
+  runs: section({
+    model: text('1 to 40 lower-case letters, digits and underscores', /^[a-z0-9_]{1,40}$/),
+    pollEvery: lasting('1s', '1h'),
+  }),
 })
 
 const source = z.strictObject(
@@ -87,11 +103,22 @@ const cache = section({
     .max(1, { error: CELL, abort: true })
     .refine(degrees => Math.abs(Math.round(1 / degrees) * degrees - 1) < 1e-9, CELL)
     .overwrite(degrees => 1 / Math.round(1 / degrees)),
+  freshness: oneOf(['age', 'run']),
   freshFor: lasting('100ms', '48h'),
   freshSpread: decimal(0, 1),
+  freshForAtMost: lasting('100ms', '48h'),
+  settleFor: lasting('0s', '6h'),
+  spreadOver: lasting('0s', '6h'),
   staleFor: lasting('0s', '48h'),
+  aheadFor: lasting('0s', '1h'),
+  demandFor: lasting('1m', '48h'),
+  prefetch: oneOf(['none', 'population']),
+  prefetchPlaces: whole(1, 100_000),
+  warmFor: lasting('0s', '1m'),
   retryAfter: lasting('10ms', '1h'),
+  retryAfterAtMost: lasting('10ms', '1h'),
   waitFor: lasting('10ms', '10m'),
+  holdFor: lasting('100ms', '1m'),
   memory: sized('64KiB', '64GiB'),
 })
 

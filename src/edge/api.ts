@@ -9,6 +9,7 @@ import { registerLocationRoutes } from './location-routes.ts'
 import { badRequest, notFound, type Problem, problemOf, quoted } from './problem.ts'
 import { jsonType } from './representation.ts'
 import { requestIdOf } from './request-id.ts'
+import { cacheWords } from './response-headers.ts'
 import { serverOptions, type TlsFiles } from './tls.ts'
 import { refuseConnect, refuseUnparsable } from './unparsable.ts'
 import { registerWeatherRoutes, type WeatherRoutesParts } from './weather-routes.ts'
@@ -30,7 +31,7 @@ export type Access = {
   readonly status: number
   readonly ms: number
   readonly keyId: string | undefined
-  /** `hit`, `stale` or `miss`, and the tier, for answers with weather. */
+  /** What the cache did, in the words of `cache-status`, for answers with weather. */
   readonly cache: string | undefined
 }
 
@@ -102,7 +103,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance 
         status: reply.raw.statusCode,
         ms: Math.round((performance.now() - started) * 1000) / 1000,
         keyId: request.client?.keyId,
-        cache: request.provenance ? `${request.provenance.outcome}-${request.provenance.source}` : undefined,
+        cache: request.provenance ? cacheWords(request.provenance) : undefined,
       }),
     )
   }

@@ -16,17 +16,22 @@ export const freshnessHeaders = (from: Provenance): Headers => ({
   'cache-control': `private, max-age=${secondsBetween(from.answeredAt, from.rightUntil)}`,
   age: String(secondsBetween(from.fetchedAt, from.answeredAt)),
   'last-modified': new Date(from.fetchedAt).toUTCString(),
-  'cache-status': cacheStatus(from),
+  'cache-status': `abohawa; ${cacheWords(from)}; key="${from.cell.id}"`,
 })
 
-// RFC 9211. A stale answer is a hit with a negative ttl: the request itself was not forwarded.
-const cacheStatus = ({ outcome, source, collapsed, freshUntil, answeredAt, cell }: Provenance): string => {
-  const ttl = Math.floor((freshUntil - answeredAt) / 1000)
-  const how =
-    outcome === 'miss'
-      ? `fwd=miss; stored${collapsed ? '; collapsed' : ''}; ttl=${ttl}`
-      : `hit; ttl=${ttl}; detail=${outcome === 'stale' ? `stale-${source}` : source}`
-  return `abohawa; ${how}; key="${cell.id}"`
+/** How the cache dealt with a request, in the words of RFC 9211; the log uses the same. */
+export const cacheWords = (
+  from: Pick<Provenance, 'outcome' | 'source' | 'forwarded' | 'collapsed' | 'freshUntil' | 'answeredAt'>,
+): string => {
+  const { outcome, source, forwarded, collapsed, freshUntil, answeredAt } = from
+  // Negative for a stale answer.
+  const ttl = `ttl=${Math.floor((freshUntil - answeredAt) / 1000)}`
+  const shared = collapsed ? ['collapsed'] : []
+  if (outcome === 'miss') return ['fwd=miss', ...shared, 'stored', ttl].join('; ')
+  // A stale answer goes out at once. Where a load was asked for behind it the request was forwarded all the same; while
+  // the last failure rests nothing was, and it is a hit past its time.
+  const how = forwarded ? ['fwd=stale', ...shared] : ['hit']
+  return [...how, ttl, `detail=${source}`].join('; ')
 }
 
 const secondsBetween = (from: number, to: number): number => Math.max(0, Math.floor((to - from) / 1000))

@@ -11,6 +11,17 @@ export type Gauges = {
   readonly memoryEntries: () => number
   readonly memoryBytes: () => number
   readonly places: () => number
+  readonly waitingCells: () => number
+  readonly stretch: () => number
+  readonly budget: () => Budget
+  readonly breaker: () => 'closed' | 'open' | 'half-open'
+  /** Ms since the epoch; undefined where runs are not followed or not known. */
+  readonly runAvailableAt: () => number | undefined
+}
+
+type Budget = {
+  readonly windows: readonly { readonly name: string; readonly limit: number; readonly used: number }[]
+  readonly shared: boolean
 }
 
 export type Metrics = ReturnType<typeof createMetrics>
@@ -39,9 +50,31 @@ export const createMetrics = () => {
     labelNames: ['outcome', 'source'],
     registers,
   })
+  const collapses = new Counter({
+    name: 'abohawa_cache_collapsed_total',
+    help: 'Reads that shared a load which another request had begun, here or in another instance.',
+    registers,
+  })
+  const purges = new Counter({
+    name: 'abohawa_cache_purges_total',
+    help: 'Purges that this instance heard of.',
+    labelNames: ['kind'],
+    registers,
+  })
+  const instances = new Gauge({
+    name: 'abohawa_instances',
+    help: 'Gateways that share the store and were alive at the last pulse.',
+    registers,
+  })
+  const wanted = new Gauge({
+    name: 'abohawa_cache_wanted_cells',
+    help: 'Cells that were asked for lately, over all gateways.',
+    registers,
+  })
   const refreshFailures = new Counter({
     name: 'abohawa_cache_refresh_failures_total',
-    help: 'Refreshes behind a stale answer that failed.',
+    help: 'Loads behind a stale answer (refresh) or ahead of time (ahead) that failed.',
+    labelNames: ['purpose'],
     registers,
   })
   const sharedTierFailures = new Counter({
@@ -75,8 +108,16 @@ export const createMetrics = () => {
     requestAnswered: (endpoint: string, status: number, ms: number) =>
       requests.observe({ endpoint, status }, ms / 1000),
     admission: (decision: string) => admissions.inc({ decision }),
-    read: (outcome: string, source: string) => reads.inc({ outcome, source }),
-    refreshFailed: () => refreshFailures.inc(),
+    read: ({ outcome, source, collapsed }: { outcome: string; source: string; collapsed: boolean }) => {
+      reads.inc({ outcome, source })
+      if (collapsed) collapses.inc()
+    },
+    refreshFailed: (purpose: string) => refreshFailures.inc({ purpose }),
+    purged: (kind: string) => purges.inc({ kind }),
+    pulsed: (fleet: { instances: number; wanted: number }) => {
+      instances.set(fleet.instances)
+      wanted.set(fleet.wanted)
+    },
     sharedTierFailed: (step: string) => sharedTierFailures.inc({ step }),
     providerRequest: (outcome: string, points: number, ms: number) => {
       providerRequests.observe({ outcome }, ms / 1000)
@@ -93,13 +134,54 @@ export const createMetrics = () => {
             this.set(read())
           },
         })
+      const gaugeBy = (label: string, name: string, help: string, read: () => readonly [string, number][]) =>
+        new Gauge({
+          name,
+          help,
+          labelNames: [label],
+          registers,
+          collect() {
+            this.reset()
+            for (const [value, amount] of read()) this.set({ [label]: value }, amount)
+          },
+        })
       gauge('abohawa_cache_memory_entries', 'Timelines in the memory tier.', gauges.memoryEntries)
       gauge(
         'abohawa_cache_memory_bytes',
         'Bytes that the timelines in the memory tier account for.',
         gauges.memoryBytes,
       )
+      gauge(
+        'abohawa_cache_freshness_stretch',
+        'How many times longer than configured weather stays fresh, so that the budget of the day suffices.',
+        gauges.stretch,
+      )
       gauge('abohawa_catalogue_places', 'Published places.', gauges.places)
+      gauge(
+        'abohawa_provider_waiting_cells',
+        'Cells that wait for a request to the provider with room.',
+        gauges.waitingCells,
+      )
+      gaugeBy(
+        'window',
+        'abohawa_provider_budget_used',
+        "Weight spent in the running window of the provider's limits, over all gateways.",
+        () => gauges.budget().windows.map(({ name, used }) => [name, used]),
+      )
+      gaugeBy('window', 'abohawa_provider_budget_limit', "The provider's limits, in weight.", () =>
+        gauges.budget().windows.map(({ name, limit }) => [name, limit]),
+      )
+      gauge('abohawa_provider_budget_shared', '1 while the budget is counted over all gateways.', () =>
+        Number(gauges.budget().shared),
+      )
+      gaugeBy('state', 'abohawa_provider_circuit', '1 for the state the circuit to the provider is in.', () =>
+        (['closed', 'open', 'half-open'] as const).map(state => [state, Number(gauges.breaker() === state)]),
+      )
+      gauge(
+        'abohawa_provider_run_available_timestamp_seconds',
+        'When the newest model run became available; 0 where none is known.',
+        () => (gauges.runAvailableAt() ?? 0) / 1000,
+      )
     },
   }
 }

@@ -3,16 +3,17 @@
 
 import Fastify, { type FastifyInstance } from 'fastify'
 import type { Metrics } from './metrics.ts'
-import { type PassthroughOptions, registerPassthrough } from './passthrough.ts'
+import { type PassthroughBudget, type PassthroughOptions, registerPassthrough } from './passthrough.ts'
 import type { Readiness } from './readiness.ts'
 
 export type OpsParts = {
   readonly metrics: Metrics
   readonly readiness: Readiness
   readonly provider: PassthroughOptions
+  readonly budget: PassthroughBudget
 }
 
-export const buildOps = ({ metrics, readiness, provider }: OpsParts): FastifyInstance => {
+export const buildOps = ({ metrics, readiness, provider, budget }: OpsParts): FastifyInstance => {
   const app = Fastify({ forceCloseConnections: true })
   app.get('/livez', async () => ({ status: 'live' }))
   app.get('/readyz', async (_request, reply) => {
@@ -22,7 +23,7 @@ export const buildOps = ({ metrics, readiness, provider }: OpsParts): FastifyIns
   app.get('/metrics', async (_request, reply) =>
     reply.type(metrics.contentType).send(await metrics.exposition()),
   )
-  registerPassthrough(app, provider)
+  registerPassthrough(app, provider, budget)
   app.setNotFoundHandler((_request, reply) => {
     reply
       .code(404)

@@ -56,7 +56,7 @@ type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
 export type RedisFlights = FlightStore & {
   writeFenced(name: string, bytes: Buffer, expiresAt: number, token: number): Promise<boolean>
-  close(): void
+  stopHearing(): void
 }
 
 /** @param bytesKey the key of the bytes that a flight writes, in the same slot as the flight itself */
@@ -67,6 +67,7 @@ export const redisFlights = (
     bytesKey,
     channel,
   }: Record<'flightKey' | 'bytesKey', (name: string) => string> & { channel: string },
+  attempt: Attempt,
 ): RedisFlights => {
   redis.defineCommand('abohawaBeginFlight', { numberOfKeys: 1, lua: beginScript })
   redis.defineCommand('abohawaHoldFlight', { numberOfKeys: 1, lua: holdScript })
@@ -95,29 +96,27 @@ export const redisFlights = (
   }
 
   return {
-    beginFlight: async (name, holdMs) => {
-      const [token, heldForMs] = await redis.abohawaBeginFlight(flightKey(name), holdMs, rememberMs)
-      return token === 0 ? { token: null, heldForMs } : { token, heldForMs: 0 }
-    },
-    holdFlight: async (name, token, holdMs) =>
-      (await redis.abohawaHoldFlight(flightKey(name), token, holdMs)) === 1,
-    endFlight: async (name, token, news) => {
-      await redis.abohawaEndFlight(flightKey(name), token, channel, JSON.stringify([name, news]))
-    },
+    beginFlight: (name, holdMs) =>
+      attempt(async () => {
+        const [token, heldForMs] = await redis.abohawaBeginFlight(flightKey(name), holdMs, rememberMs)
+        return token === 0 ? { token: null, heldForMs } : { token, heldForMs: 0 }
+      }),
+    holdFlight: (name, token, holdMs) =>
+      attempt(async () => (await redis.abohawaHoldFlight(flightKey(name), token, holdMs)) === 1),
+    endFlight: (name, token, news) =>
+      attempt(async () => {
+        await redis.abohawaEndFlight(flightKey(name), token, channel, JSON.stringify([name, news]))
+      }),
     onFlightEnd: listener => {
       listeners.add(listener)
       if (!hearing) hear()
       return () => listeners.delete(listener)
     },
-    writeFenced: async (name, bytes, expiresAt, token) =>
-      (await redis.abohawaWriteFenced(
-        flightKey(name),
-        bytesKey(name),
-        token,
-        bytes,
-        expiresAt,
-        rememberMs,
-      )) === 1,
-    close: () => hearing?.disconnect(),
+    writeFenced: (name, bytes, expiresAt, token) =>
+      attempt(async () => {
+        const keys = [flightKey(name), bytesKey(name)] as const
+        return (await redis.abohawaWriteFenced(...keys, token, bytes, expiresAt, rememberMs)) === 1
+      }),
+    stopHearing: () => hearing?.disconnect(),
   }
 }

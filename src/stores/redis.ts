@@ -46,14 +46,6 @@ declare module 'ioredis' {
 export const openRedisStore = async (options: RedisOptions, observer: RedisObserver): Promise<Store> => {
   const redis = await connect(options, observer)
   const key = (...parts: string[]) => options.prefix + parts.join(':')
-  // Bytes and the flight that loads them are written in one step, so on a cluster they lie in one slot.
-  const bytesKey = (name: string) => key('bytes', `{${name}}`)
-  const flights = redisFlights(redis, {
-    flightKey: name => key('flight', `{${name}}`),
-    bytesKey,
-    channel: key('flights'),
-  })
-
   const attempt = async <Value>(step: () => Promise<Value>): Promise<Value> => {
     try {
       return await step()
@@ -61,6 +53,18 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
       throw new StoreError(`Redis failed: ${messageOf(cause)}`, { cause })
     }
   }
+
+  // Bytes and the flight that loads them are written in one step, so on a cluster they lie in one slot.
+  const bytesKey = (name: string) => key('bytes', `{${name}}`)
+  const { writeFenced, stopHearing, ...flights } = redisFlights(
+    redis,
+    {
+      flightKey: name => key('flight', `{${name}}`),
+      bytesKey,
+      channel: key('flights'),
+    },
+    attempt,
+  )
 
   const readKey = async (hash: string) => keyOf(hash, await redis.hgetall(key('key', hash)))
   const readKeyById = async (id: string) => {
@@ -150,22 +154,20 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
         return counts.map(count => Number(count ?? 0))
       }),
     readBytes: name => attempt(async () => (await redis.getBuffer(bytesKey(name))) ?? undefined),
-    writeBytes: (name, bytes, expiresAt, token) =>
-      attempt(async () => {
-        if (token !== undefined) return flights.writeFenced(name, bytes, expiresAt, token)
-        await redis.set(bytesKey(name), bytes, 'PXAT', expiresAt)
-        return true
-      }),
+    writeBytes: async (name, bytes, expiresAt, token) =>
+      token !== undefined
+        ? writeFenced(name, bytes, expiresAt, token)
+        : attempt(async () => {
+            await redis.set(bytesKey(name), bytes, 'PXAT', expiresAt)
+            return true
+          }),
     deleteBytes: names =>
       attempt(async () => {
         // One by one, because on a cluster they lie in different slots; they travel together all the same.
         const removed = await Promise.all(names.map(name => redis.unlink(bytesKey(name))))
         return removed.reduce((sum, count) => sum + count, 0)
       }),
-    beginFlight: (name, holdMs) => attempt(() => flights.beginFlight(name, holdMs)),
-    holdFlight: (name, token, holdMs) => attempt(() => flights.holdFlight(name, token, holdMs)),
-    endFlight: (name, token, news) => attempt(() => flights.endFlight(name, token, news)),
-    onFlightEnd: flights.onFlightEnd,
+    ...flights,
     ...redisFleet(redis, key, attempt),
     ...redisSpending(redis, options.prefix, attempt),
     ping: () =>
@@ -173,7 +175,7 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
         await redis.ping()
       }),
     close: async () => {
-      flights.close()
+      stopHearing()
       // Waits for replies that are under way; a connection that is down is simply dropped.
       await redis.quit().catch(() => redis.disconnect())
     },

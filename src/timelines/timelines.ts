@@ -205,15 +205,17 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   }
 
   // A store that is away is told of by its own observer; here it only means that nothing is new.
-  let beating: Promise<void> | undefined
+  let beating = false
   const beat = async (): Promise<void> => {
     await hearPurges().catch(() => {})
     if (Math.abs(clock.now() - pulsedAt) >= pulseEveryMs) await pulse().catch(() => {})
     lookAhead()
   }
   const timer = setInterval(() => {
-    beating ??= beat().finally(() => {
-      beating = undefined
+    if (beating) return
+    beating = true
+    void beat().finally(() => {
+      beating = false
     })
   }, beatEveryMs).unref()
 

@@ -1,15 +1,23 @@
 import t from 'tap'
+import { createDemand } from '../../src/cache/demand.ts'
 import type { Entry } from '../../src/cache/entry.ts'
+import { createFailures } from '../../src/cache/failures.ts'
+import { freshByAge } from '../../src/cache/freshness.ts'
+import { createJointFlight } from '../../src/cache/joint-flight.ts'
 import { createMemoryTier } from '../../src/cache/memory-tier.ts'
-import { createReadThrough, type ReadThroughParts } from '../../src/cache/read-through.ts'
+import { createPurges } from '../../src/cache/purges.ts'
+import { type CacheParts, createReadThrough } from '../../src/cache/read-through.ts'
 import { createSharedTier } from '../../src/cache/shared-tier.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
-const policy = { freshForMs: 1_000, freshSpread: 0, staleForMs: 10_000 }
+const policy = freshByAge(
+  { freshForMs: 1_000, freshSpread: 0, freshForAtMostMs: 1_000, aheadForMs: 0, staleForMs: 10_000 },
+  () => 1,
+)
 
 /** A cache over a real store whose loader counts, and fails or waits when told to. */
-const setUp = (given: Partial<ReadThroughParts<string, string>> = {}) => {
+const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
   const clock = manualClock()
   const store = openEmbeddedStore(':memory:', clock)
   const loads: string[] = []
@@ -20,27 +28,64 @@ const setUp = (given: Partial<ReadThroughParts<string, string>> = {}) => {
     decode: (bytes: Buffer) => JSON.parse(bytes.toString()) as Entry<string>,
   }
   const observer = { sharedTierFailed: (_step: string, error: unknown) => failures.push(error) }
-  const shared = createSharedTier(store, codec, policy, observer)
-  const parts: ReadThroughParts<string, string> = {
+  const shared = createSharedTier(
+    { name: 'embedded', store, longestUseMs: policy.longestUseMs },
+    codec,
+    observer,
+  )
+  const purges = createPurges<string>((scope, key) => scope === key)
+  const newFlights = () => {
+    const flights = createJointFlight({ store, holdForMs: 1_000 }, error => failures.push(error))
+    t.teardown(flights.close)
+    return flights
+  }
+  const hastened: string[] = []
+  const parts: CacheParts<string, string> = {
     keyOf: subject => subject,
     load: async subject => {
       loads.push(subject)
       const value = `${subject} ${loads.length}`
+      const { generation } = purges
       await loader.gate
       if (loader.failure) throw loader.failure
-      return { value, fetchedAt: clock.now(), bytes: 100, lot: 0 }
+      return { value, fetchedAt: clock.now(), bytes: 100, lot: 0, generation, run: null }
     },
+    hasten: subject => hastened.push(subject),
     memory: createMemoryTier(10_000),
     shared,
+    flights: newFlights(),
     policy,
-    retryAfterMs: 500,
+    purges,
+    failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 1),
+    demand: createDemand(clock),
     waitForMs: 60_000,
     clock,
     observer: { read: () => {}, refreshFailed: error => failures.push(error) },
     ...given,
   }
-  return { clock, loads, failures, loader, store, shared, parts, cache: createReadThrough(parts) }
+  /** The same store as another process would see it. */
+  const elsewhere = (more: Partial<CacheParts<string, string>> = {}) =>
+    createReadThrough({
+      ...parts,
+      memory: createMemoryTier(10_000),
+      failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 1),
+      flights: newFlights(),
+      ...more,
+    })
+  return {
+    clock,
+    loads,
+    failures,
+    hastened,
+    loader,
+    store,
+    purges,
+    parts,
+    elsewhere,
+    cache: createReadThrough(parts),
+  }
 }
+type Tap = { teardown(fn: () => unknown): void }
 
 // What runs behind an answer has had its turn once the event loop has come round.
 const settled = () => new Promise(resolve => setImmediate(resolve))
@@ -48,18 +93,18 @@ const settled = () => new Promise(resolve => setImmediate(resolve))
 t.test(
   'a first read is a miss, the next a hit from memory, another process a hit from the shared tier',
   async t => {
-    const { cache, parts, loads, shared } = setUp()
+    const { cache, elsewhere: another, loads } = setUp(t)
     t.match(await cache.read('a'), { value: 'a 1', outcome: 'miss', source: 'provider', collapsed: false })
     t.match(await cache.read('a'), { value: 'a 1', outcome: 'hit', source: 'memory' })
-    const elsewhere = createReadThrough({ ...parts, shared, memory: createMemoryTier(10_000) })
-    t.match(await elsewhere.read('a'), { value: 'a 1', outcome: 'hit', source: 'shared' })
+    const elsewhere = another()
+    t.match(await elsewhere.read('a'), { value: 'a 1', outcome: 'hit', source: 'embedded' })
     t.match(await elsewhere.read('a'), { value: 'a 1', outcome: 'hit', source: 'memory' })
     t.strictSame(loads, ['a'])
   },
 )
 
 t.test('many first readers cost one load and get one value; keys do not wait for each other', async t => {
-  const { cache, loads, loader } = setUp()
+  const { cache, loads, loader } = setUp(t)
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
   const readers = Array.from({ length: 50 }, () => cache.read('a'))
@@ -73,21 +118,23 @@ t.test('many first readers cost one load and get one value; keys do not wait for
   t.match(await other, { value: 'b 2', collapsed: false })
 })
 
-t.test('a failed load fails all who waited, is forgotten, and the next reader tries again', async t => {
-  const { cache, loads, loader } = setUp()
+t.test('a failed load fails all who waited, and rests before the next reader tries again', async t => {
+  const { cache, loads, loader, clock } = setUp(t)
   loader.failure = new Error('down')
   const results = await Promise.allSettled([cache.read('a'), cache.read('a'), cache.read('a')])
   t.strictSame(
     results.map(({ status }) => status),
     ['rejected', 'rejected', 'rejected'],
   )
+  await t.rejects(cache.read('a'), { message: 'down', retryAt: clock.now() + 500 })
   t.equal(loads.length, 1)
   loader.failure = undefined
+  clock.advance(500)
   t.match(await cache.read('a'), { value: 'a 2', outcome: 'miss' })
 })
 
 t.test('a stale entry is served at once while one refresh runs behind it', async t => {
-  const { cache, loads, clock, loader } = setUp()
+  const { cache, loads, clock, loader } = setUp(t)
   await cache.read('a')
   clock.advance(1_000)
   const gate = Promise.withResolvers()
@@ -102,7 +149,7 @@ t.test('a stale entry is served at once while one refresh runs behind it', async
 })
 
 t.test('a failed refresh keeps the old entry and rests before the next try', async t => {
-  const { cache, loads, clock, loader, failures } = setUp()
+  const { cache, loads, clock, loader, failures } = setUp(t)
   await cache.read('a')
   clock.advance(1_000)
   loader.failure = new Error('down')
@@ -116,15 +163,21 @@ t.test('a failed refresh keeps the old entry and rests before the next try', asy
   await cache.read('a')
   await settled()
   t.equal(loads.length, 3)
+  clock.advance(999)
+  t.match(
+    await cache.read('a'),
+    { outcome: 'stale', forwarded: false },
+    'twice the rest after the second failure',
+  )
   loader.failure = undefined
-  clock.advance(500)
-  await cache.read('a')
+  clock.advance(1)
+  t.match(await cache.read('a'), { outcome: 'stale', forwarded: true })
   await settled()
   t.match(await cache.read('a'), { value: 'a 4', outcome: 'hit' })
 })
 
 t.test('past its last use a stale entry is not served: the failure of the load is', async t => {
-  const { cache, clock, loader } = setUp()
+  const { cache, clock, loader } = setUp(t)
   await cache.read('a')
   loader.failure = new Error('down')
   clock.advance(10_999)
@@ -135,8 +188,8 @@ t.test('past its last use a stale entry is not served: the failure of the load i
 })
 
 t.test('a refresh takes what another process has refreshed already', async t => {
-  const { cache, parts, clock, loads, shared } = setUp()
-  const elsewhere = createReadThrough({ ...parts, shared, memory: createMemoryTier(10_000) })
+  const { cache, elsewhere: another, clock, loads } = setUp(t)
+  const elsewhere = another()
   await cache.read('a')
   await elsewhere.read('a')
   clock.advance(1_000)
@@ -150,7 +203,7 @@ t.test('a refresh takes what another process has refreshed already', async t => 
 })
 
 t.test('a reader waits only so long, and the load goes on for the next', async t => {
-  const { cache, loads, loader } = setUp({ waitForMs: 5 })
+  const { cache, loads, loader } = setUp(t, { waitForMs: 5 })
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
   await t.rejects(cache.read('a'), { code: 'waited_too_long' })
@@ -162,7 +215,7 @@ t.test('a reader waits only so long, and the load goes on for the next', async t
 })
 
 t.test('an entry lies in the shared tier until its last use as a stale one', async t => {
-  const { cache, clock, store } = setUp()
+  const { cache, clock, store } = setUp(t)
   await cache.read('a')
   clock.advance(10_999)
   t.ok(await store.readBytes('a'))
@@ -171,20 +224,128 @@ t.test('an entry lies in the shared tier until its last use as a stale one', asy
 })
 
 t.test('a store that fails costs speed and nothing else', async t => {
-  const { cache, store, failures } = setUp()
+  const { cache, store, failures } = setUp(t)
   await store.close()
   t.match(await cache.read('a'), { value: 'a 1', outcome: 'miss' })
   t.match(await cache.read('a'), { value: 'a 1', outcome: 'hit', source: 'memory' })
-  t.equal(failures.length, 2, 'the read and the write were reported')
+  t.equal(failures.length, 3, 'the read, the second look and the write were reported')
 })
 
 t.test('memory keeps to its bytes and lets the least recently used go', async t => {
   const memory = createMemoryTier<string>(250)
-  const { cache } = setUp({ memory })
+  const { cache } = setUp(t, { memory })
   await cache.read('a')
   await cache.read('b')
   await cache.read('a')
   await cache.read('c')
   t.ok(memory.bytes <= 250)
   t.strictSame([memory.size, !!memory.get('a'), !!memory.get('b')], [2, true, false])
+})
+
+t.test('a soft purge makes stale what was loaded before it, a hard one makes it gone', async t => {
+  const { cache, purges, loads, elsewhere } = setUp(t)
+  await cache.read('a')
+  await cache.read('b')
+  purges.add({ generation: 1, kind: 'soft', scope: 'a' })
+  t.match(await cache.read('a'), { value: 'a 1', outcome: 'stale', forwarded: true })
+  await settled()
+  t.match(await cache.read('a'), { value: 'a 3', outcome: 'hit' }, 'loaded after the purge')
+  t.match(await cache.read('b'), { value: 'b 2', outcome: 'hit' }, 'not covered')
+  purges.add({ generation: 2, kind: 'hard', scope: 'b' })
+  t.match(await elsewhere().read('b'), { value: 'b 4', outcome: 'miss' }, 'nor from the shared tier')
+  t.match(await cache.read('b'), { outcome: 'hit', source: 'embedded' })
+  t.strictSame(loads, ['a', 'b', 'a', 'b'])
+})
+
+t.test('a load that was out when its key was purged does not count as newer', async t => {
+  const { cache, purges, loader, loads } = setUp(t)
+  const gate = Promise.withResolvers()
+  loader.gate = gate.promise
+  const reading = cache.read('a')
+  await settled()
+  purges.add({ generation: 1, kind: 'soft', scope: 'a' })
+  gate.resolve(undefined)
+  await reading
+  t.match(await cache.read('a'), { outcome: 'stale' })
+  await settled()
+  t.equal(loads.length, 2)
+})
+
+t.test(
+  'two instances that miss together load once; the other is told what came, or how it failed',
+  async t => {
+    const { cache, elsewhere, loads, loader, clock } = setUp(t)
+    const other = elsewhere()
+    const gate = Promise.withResolvers()
+    loader.gate = gate.promise
+    const readings = [cache.read('a'), other.read('a')]
+    await settled()
+    t.equal(loads.length, 1)
+    gate.resolve(undefined)
+    const [mine, its] = await Promise.all(readings)
+    t.match([mine?.value, its?.value], ['a 1', 'a 1'])
+    t.strictSame([mine?.collapsed, its?.collapsed], [false, true])
+
+    loader.failure = new Error('down')
+    const failing = [cache.read('b'), other.read('b')]
+    const results = await Promise.allSettled(failing)
+    t.match(
+      results.map(result => result.status === 'rejected' && result.reason.message),
+      ['down', 'down'],
+    )
+    t.equal(loads.length, 2, 'one load failed for both')
+    clock.advance(1)
+  },
+)
+
+t.test('who waits for a load that was begun with less hurry hastens it', async t => {
+  const { cache, hastened, loader, clock } = setUp(t)
+  await cache.read('a')
+  clock.advance(1_000)
+  const gate = Promise.withResolvers()
+  loader.gate = gate.promise
+  await cache.read('a')
+  await settled()
+  t.strictSame(hastened, [])
+  clock.advance(10_000)
+  const waiting = cache.read('a')
+  await settled()
+  t.strictSame(hastened, ['a'])
+  gate.resolve(undefined)
+  t.match(await waiting, { value: 'a 2', outcome: 'miss' })
+})
+
+t.test('warming takes what is shared and loads nothing', async t => {
+  const { cache, elsewhere, loads, clock } = setUp(t)
+  await cache.read('a')
+  const other = elsewhere()
+  t.equal(await other.warm('a'), true)
+  t.equal(await other.warm('b'), false)
+  t.match(await other.read('a'), { outcome: 'hit', source: 'memory' })
+  clock.advance(11_000)
+  t.equal(await elsewhere().warm('a'), false, 'past its last use')
+  t.strictSame(loads, ['a'])
+})
+
+t.test('an explanation tells both tiers, the last failure and what is under way', async t => {
+  const { cache, clock, loader } = setUp(t)
+  t.match(await cache.explain('a'), {
+    key: 'a',
+    memory: null,
+    shared: null,
+    lastFailure: null,
+    loading: false,
+  })
+  await cache.read('a')
+  const fetchedAt = clock.now()
+  const facts = { fetchedAt, freshUntil: fetchedAt + 1_000, usableUntil: fetchedAt + 11_000, state: 'fresh' }
+  t.match(await cache.explain('a'), { memory: facts, shared: facts })
+  clock.advance(1_000)
+  loader.failure = new Error('down')
+  await cache.read('a')
+  await settled()
+  t.match(await cache.explain('a'), {
+    memory: { state: 'stale' },
+    lastFailure: { attempts: 1, restsUntil: clock.now() + 500 },
+  })
 })

@@ -3,7 +3,9 @@
 
 import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
-import { createProvider, type ProviderOptions } from '../../src/provider/client.ts'
+import { type BreakerOptions, createBreaker } from '../../src/provider/breaker.ts'
+import { createProvider, type ProviderOptions, type ProviderParts } from '../../src/provider/client.ts'
+import { createExchange, type ExchangeOptions } from '../../src/provider/exchange.ts'
 import { horizonFor } from '../../src/provider/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { currentAt, daysFrom, hoursFrom } from '../../src/weather/timeline.ts'
@@ -15,10 +17,26 @@ const grid = createGrid(0.1)
 const cells = (count: number, latitude = 22) =>
   Array.from({ length: count }, (_, i) => grid.cellOf(latitude, 88 + i / 10))
 
-const setUp = (t: Tap, options: Partial<ProviderOptions> = {}) => {
+/** A budget that always has room. */
+const unlimited: ProviderParts['budget'] = {
+  take: async points => ({ points, retryAt: null, done: async () => {} }),
+  limited: async () => {},
+}
+
+type Setting = {
+  network?: Partial<ExchangeOptions>
+  guard?: Partial<BreakerOptions>
+  budget?: ProviderParts['budget']
+}
+
+const setUp = (
+  t: Tap,
+  options: Partial<ProviderOptions> = {},
+  { network = {}, guard = {}, budget = unlimited }: Setting = {},
+) => {
   const clock = manualClock()
   const requests: [outcome: string, points: number][] = []
-  const provider = createProvider(
+  const exchange = createExchange(
     {
       baseUrl: simulator.url,
       apiKey: null,
@@ -27,13 +45,30 @@ const setUp = (t: Tap, options: Partial<ProviderOptions> = {}) => {
       bodyTimeoutMs: 5_000,
       totalTimeoutMs: 10_000,
       maxConcurrent: 1,
+      ...network,
+    },
+    clock,
+  )
+  const breaker = createBreaker(
+    { after: 1_000, restForMs: 1_000, restForAtMostMs: 1_000, ...guard },
+    clock,
+    () => {},
+  )
+  const provider = createProvider(
+    {
+      maxConcurrent: 1,
       maxPointsPerRequest: 100,
       retries: 2,
       retryDelayMs: 1,
+      refusedForMs: 600_000,
+      queueForMs: 15_000,
       horizon: horizonFor(13 * 3_600_000, 48),
       ...options,
     },
     {
+      exchange,
+      breaker,
+      budget,
       clock,
       calendar: createCalendar('Asia/Dhaka'),
       observer: { request: (outcome, points) => requests.push([outcome, points]) },
@@ -41,7 +76,8 @@ const setUp = (t: Tap, options: Partial<ProviderOptions> = {}) => {
   )
   t.teardown(async () => {
     await simulator.steer({ mood: 'ok', now: noon, hold: false })
-    await provider.close()
+    provider.close()
+    await exchange.close()
   })
   const loadAll = (asked: ReturnType<typeof cells>) =>
     Promise.allSettled(asked.map(cell => provider.load(cell))).then(results =>
@@ -161,7 +197,7 @@ t.test('weather is told to be as old as the question, not as the answer', async 
 })
 
 t.test('an exchange ends after its total time, however slowly the body trickles', async t => {
-  const { provider } = setUp(t, { totalTimeoutMs: 100 })
+  const { provider } = setUp(t, {}, { network: { totalTimeoutMs: 100 } })
   await simulator.steer({ mood: 'trickle', latencyMs: 0 })
   await t.rejects(provider.load(grid.cellOf(22, 88)), {
     code: 'provider_timeout',

@@ -11,7 +11,7 @@ import { createCalendar } from '../../src/calendar.ts'
 import type { Clock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
-import { type Gateway, startGateway as start } from '../../src/gateway.ts'
+import { type Gateway, startGateway as start } from '../../src/gateway/gateway.ts'
 import { createAdministration } from '../../src/metering/administration.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { manualClock } from './manual-clock.ts'
@@ -55,6 +55,10 @@ export const startGateway = async (
       ABOHAWA_PROVIDER__RETRY_DELAY: '1ms',
       ABOHAWA_PROVIDER__TIMEOUT: '5s',
       ABOHAWA_PROVIDER__BODY_TIMEOUT: '5s',
+      // Limits are tested where they are meant; elsewhere the provider has none.
+      ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
+      ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
+      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
       ...env,
     },
   })

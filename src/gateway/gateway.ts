@@ -5,26 +5,23 @@ import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
-import { createAnswers } from './answer.ts'
-import { longestUseMs } from './cache/entry.ts'
-import { createCalendar } from './calendar.ts'
-import { type CatalogueChange, openCatalogue } from './catalogue/live-catalogue.ts'
-import type { Clock } from './clock.ts'
-import type { Config } from './config/schema.ts'
-import { type ApiParts, buildApi } from './edge/api.ts'
-import { trackConnections } from './edge/connections.ts'
-import { AbohawaError, InputError, messageOf } from './errors.ts'
-import { createAuthenticate } from './metering/authentication.ts'
-import { createQuota } from './metering/quota.ts'
-import type { Log } from './ops/log.ts'
-import { createMetrics, type Metrics } from './ops/metrics.ts'
-import { buildOps } from './ops/ops.ts'
-import { createReadiness } from './ops/readiness.ts'
-import { createProvider } from './provider/client.ts'
-import { horizonFor, pathFor } from './provider/query.ts'
-import { openStore } from './stores/open-store.ts'
-import { createTimelines, type TimelinesParts } from './timelines.ts'
-import { createGrid } from './weather/cell.ts'
+import { createAnswers } from '../answer.ts'
+import { createCalendar } from '../calendar.ts'
+import { openCatalogue } from '../catalogue/live-catalogue.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/schema.ts'
+import { buildApi } from '../edge/api.ts'
+import { trackConnections } from '../edge/connections.ts'
+import { InputError, messageOf } from '../errors.ts'
+import { createAuthenticate } from '../metering/authentication.ts'
+import { createQuota } from '../metering/quota.ts'
+import type { Log } from '../ops/log.ts'
+import { createMetrics } from '../ops/metrics.ts'
+import { buildOps } from '../ops/ops.ts'
+import { createReadiness } from '../ops/readiness.ts'
+import { openStore } from '../stores/open-store.ts'
+import { openSupply } from './supply.ts'
+import { observeApi, observeCatalogue, observeSupply, providerDetail, runDetail } from './telling.ts'
 
 export type Gateway = {
   /** Base addresses of the listeners, such as `http://127.0.0.1:8080`. */
@@ -61,22 +58,24 @@ export const startGateway = async (
   })
   opening.defer(catalogue.close)
 
-  const horizon = horizonFor(longestUseMs(config.cache), config.weather.hourlyHours)
-  const provider = createProvider(
-    { ...config.provider, horizon },
-    { clock, calendar, observer: { request: metrics.providerRequest } },
-  )
-  opening.defer(() => provider.close())
-
-  const timelines = createTimelines(
-    { ...config.cache, question: config.provider.baseUrl + pathFor([], horizon, calendar.zone) },
-    { provider, store, clock, observer: observeCache(metrics, log) },
-  )
+  const supply = openSupply(config, {
+    store,
+    catalogue: catalogue.current,
+    clock,
+    observer: observeSupply(metrics, log),
+  })
+  opening.defer(supply.close)
+  const { grid, timelines, provider, budget, breaker, runs } = supply
 
   metrics.watch({
     memoryEntries: () => timelines.held().entries,
     memoryBytes: () => timelines.held().bytes,
     places: () => catalogue.current().size,
+    waitingCells: provider.waiting,
+    stretch: timelines.stretch,
+    budget: budget.state,
+    breaker: () => breaker.state().state,
+    runAvailableAt: () => runs?.newest()?.availableAt,
   })
   const readiness = createReadiness({
     store: async () => {
@@ -87,6 +86,8 @@ export const startGateway = async (
       const fault = catalogue.fault()
       return `${catalogue.current().size} places${fault ? `, newer file refused: ${fault.message}` : ''}`
     },
+    provider: async () => providerDetail(breaker.state(), budget.state()),
+    ...(runs ? { run: async () => runDetail(runs.newest()) } : {}),
   })
 
   const api = buildApi(
@@ -94,7 +95,7 @@ export const startGateway = async (
       authenticate: createAuthenticate(store, config.quota.tiers),
       quota: createQuota(store, calendar, config.quota.keepUsageForMs),
       answers: createAnswers({
-        grid: createGrid(config.cache.cellDegrees),
+        grid,
         timelines,
         clock,
         calendar,
@@ -111,11 +112,13 @@ export const startGateway = async (
     config.server,
   )
   const connections = trackConnections(api.server)
-  const ops = buildOps({ metrics, readiness, provider: config.provider })
+  const ops = buildOps({ metrics, readiness, provider: config.provider, budget })
 
   // Opened first and closed last, so that readiness can be asked while the API starts and drains.
   opening.defer(() => ops.close())
   const opsUrl = await listen(ops, 'ops', config.ops)
+  const warm = await supply.start()
+  log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
   const apiUrl = await listen(api, 'server', config.server)
   readiness.phase = 'ready'
@@ -139,43 +142,6 @@ export const startGateway = async (
     },
   }
 }
-
-// What the parts tell, in counts and in lines of the log.
-
-const observeCatalogue = (metrics: Metrics, log: Log) => ({
-  onChange: (change: CatalogueChange) => {
-    metrics.catalogueLoaded('taken')
-    log.info(change, 'catalogue swapped')
-  },
-  onFault: (fault: Error) => {
-    metrics.catalogueLoaded('refused')
-    log.error({ reason: fault.message }, 'catalogue refused, the former one stays in force')
-  },
-})
-
-const observeCache = (metrics: Metrics, log: Log): TimelinesParts['observer'] => ({
-  read: metrics.read,
-  refreshFailed: error => {
-    metrics.refreshFailed()
-    log.warn({ reason: messageOf(error) }, 'refresh failed, the stale timeline stays')
-  },
-  sharedTierFailed: (step, error) => {
-    metrics.sharedTierFailed(step)
-    log.warn({ step, reason: error === undefined ? undefined : messageOf(error) }, 'shared cache tier failed')
-  },
-})
-
-const observeApi = (metrics: Metrics, log: Log, logAccess: boolean): ApiParts['observer'] => ({
-  admission: metrics.admission,
-  answered: access => {
-    metrics.requestAnswered(access.endpoint, access.status, access.ms)
-    if (logAccess) log.info(access, 'answered')
-  },
-  failed: (error, requestId) =>
-    error instanceof AbohawaError
-      ? log.error({ requestId, code: error.code, reason: error.message }, 'failed')
-      : log.error({ requestId, err: error }, 'failed'),
-})
 
 const listen = async (
   app: FastifyInstance,

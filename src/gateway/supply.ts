@@ -1,0 +1,141 @@
+// Where the weather comes from, put together: the provider behind its budget and its breaker, the runs it is made of,
+// and the timelines that are kept of it.
+
+import { hash } from 'node:crypto'
+import { longestUseMs } from '../cache/freshness.ts'
+import { createCalendar } from '../calendar.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/schema.ts'
+import { type Breaker, createBreaker } from '../provider/breaker.ts'
+import { type Budget, createBudget } from '../provider/budget.ts'
+import { createProvider, type Provider } from '../provider/client.ts'
+import { createExchange } from '../provider/exchange.ts'
+import { type Horizon, horizonFor } from '../provider/query.ts'
+import { createRunWatch, type RunWatch } from '../provider/runs.ts'
+import { weightOfPoint } from '../provider/weight.ts'
+import type { Store } from '../stores/store.ts'
+import { questionOf } from '../timelines/question.ts'
+import { createTimelines, type Fleet, type Timelines } from '../timelines/timelines.ts'
+import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
+import type { SupplyObserver } from './telling.ts'
+
+export type Supply = {
+  readonly grid: Grid
+  readonly timelines: Timelines
+  readonly provider: Provider
+  readonly budget: Budget
+  readonly breaker: Breaker
+  /** Undefined where freshness does not go by runs. */
+  readonly runs: RunWatch | undefined
+  /** Learns what it has to know before the first answer; bounded in time. */
+  start(): Promise<{ warmed: number; wanted: number }>
+  close(): Promise<void>
+}
+
+export type SupplyParts = {
+  readonly store: Store
+  readonly catalogue: () => Catalogue
+  readonly clock: Clock
+  readonly observer: SupplyObserver
+}
+
+const horizonOf = ({ cache, weather }: Config): Horizon =>
+  horizonFor(longestUseMs(cache), weather.hourlyHours)
+
+/** The name of what a gateway of this configuration asks: cached timelines of another are not its own. */
+export const questionIn = (config: Config): string =>
+  questionOf(config.provider.baseUrl, horizonOf(config), config.quota.timeZone)
+
+export const openSupply = (config: Config, { store, catalogue, clock, observer }: SupplyParts): Supply => {
+  const { cache } = config
+  const horizon = horizonOf(config)
+  const unit = weightOfPoint(horizon)
+  const grid = createGrid(cache.cellDegrees)
+  const exchange = createExchange(config.provider, clock)
+  const breaker = createBreaker(config.provider.breaker, clock, observer.breaker)
+  let fleet: Fleet = { instances: 1, wanted: 0 }
+  const { perMinute, perHour, perDay, reserve } = config.provider.budget
+  const budget = createBudget(
+    {
+      provider: hash('sha256', `${config.provider.baseUrl} ${config.provider.apiKey}`).slice(0, 12),
+      limits: { minute: perMinute, hour: perHour, day: perDay },
+      reserve,
+      unit,
+      instances: () => fleet.instances,
+    },
+    { store, clock, observer },
+  )
+  const provider = createProvider(
+    { ...config.provider, horizon, queueForMs: cache.waitForMs },
+    { exchange, breaker, budget, clock, calendar: createCalendar(config.quota.timeZone), observer },
+  )
+  const runs =
+    cache.freshness === 'run'
+      ? createRunWatch(config.provider.runs, { exchange, clock, observer })
+      : undefined
+  const timelines = createTimelines(
+    {
+      ...cache,
+      batch: config.provider.maxPointsPerRequest,
+      weightPerLoad: unit,
+      question: questionIn(config),
+    },
+    {
+      provider,
+      store,
+      grid,
+      standing:
+        cache.prefetch === 'population' ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => [],
+      newestRun: () => runs?.newest(),
+      stretch: budget.stretch,
+      clock,
+      observer: {
+        ...observer,
+        pulsed: seen => {
+          fleet = seen
+          observer.pulsed(seen)
+          void budget.look()
+        },
+      },
+    },
+  )
+
+  return {
+    grid,
+    timelines,
+    provider,
+    budget,
+    breaker,
+    runs,
+    start: async () => {
+      await Promise.all([runs?.poll(), budget.look()])
+      return timelines.start(cache.warmForMs)
+    },
+    close: async () => {
+      timelines.close()
+      runs?.close()
+      provider.close()
+      await exchange.close()
+    },
+  }
+}
+
+// The cells of the places with the most people, most first; worked out again when the catalogue changes.
+const mostPopulous = (catalogue: () => Catalogue, grid: Grid, places: number): (() => readonly Cell[]) => {
+  let from: Catalogue | undefined
+  let cells: readonly Cell[] = []
+  return () => {
+    const current = catalogue()
+    if (current !== from) {
+      const chosen = current
+        .all()
+        .toSorted((a, b) => b.population - a.population)
+        .slice(0, places)
+        .map(({ latitude, longitude }) => grid.cellOf(latitude, longitude))
+      cells = [...new Map(chosen.map(cell => [cell.id, cell])).values()]
+      from = current
+    }
+    return cells
+  }
+}

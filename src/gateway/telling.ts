@@ -1,0 +1,88 @@
+// What the parts tell, in counts and in lines of the log, and the words of /readyz. One function per part that tells
+// something; decides nothing.
+
+import type { CatalogueChange } from '../catalogue/live-catalogue.ts'
+import type { ApiParts } from '../edge/api.ts'
+import { AbohawaError, messageOf } from '../errors.ts'
+import type { Log } from '../ops/log.ts'
+import type { Metrics } from '../ops/metrics.ts'
+import type { Breaker, BreakerState } from '../provider/breaker.ts'
+import type { BudgetState } from '../provider/budget.ts'
+import type { ProviderObserver } from '../provider/client.ts'
+import type { ModelRun, RunObserver } from '../provider/runs.ts'
+import type { BudgetObserver } from '../provider/spending-ledger.ts'
+import type { TimelinesObserver } from '../timelines/timelines.ts'
+
+export type SupplyObserver = TimelinesObserver &
+  ProviderObserver &
+  RunObserver &
+  BudgetObserver & { breaker(state: BreakerState): void }
+
+export const observeSupply = (metrics: Metrics, log: Log): SupplyObserver => ({
+  read: metrics.read,
+  refreshFailed: (error, purpose) => {
+    metrics.refreshFailed(purpose)
+    log.warn({ reason: messageOf(error), purpose }, 'refresh failed, the older timeline stays')
+  },
+  sharedTierFailed: (step, error) => {
+    metrics.sharedTierFailed(step)
+    // While the store is away that is one line of its own; each failure is a count.
+    log.debug(
+      { step, reason: error === undefined ? undefined : messageOf(error) },
+      'shared cache tier failed',
+    )
+  },
+  pulsed: metrics.pulsed,
+  purged: (kind, scope) => {
+    metrics.purged(kind)
+    log.info({ kind, scope }, 'cache purged')
+  },
+  request: metrics.providerRequest,
+  newRun: ({ initialisedAt, availableAt }) =>
+    log.info({ initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'newer model run'),
+  runsUnknown: reason => log.warn({ reason }, 'model runs are not known, the usual interval is assumed'),
+  storeAway: reason => log.warn({ reason }, 'budget is counted by this instance alone'),
+  storeBack: () => log.info('budget is shared again'),
+  breaker: state => log.warn({ state }, 'circuit to the provider'),
+})
+
+export const observeCatalogue = (metrics: Metrics, log: Log) => ({
+  onChange: (change: CatalogueChange) => {
+    metrics.catalogueLoaded('taken')
+    log.info(change, 'catalogue swapped')
+  },
+  onFault: (fault: Error) => {
+    metrics.catalogueLoaded('refused')
+    log.error({ reason: fault.message }, 'catalogue refused, the former one stays in force')
+  },
+})
+
+export const observeApi = (metrics: Metrics, log: Log, logAccess: boolean): ApiParts['observer'] => ({
+  admission: metrics.admission,
+  answered: access => {
+    metrics.requestAnswered(access.endpoint, access.status, access.ms)
+    if (logAccess) log.info(access, 'answered')
+  },
+  failed: (error, requestId) =>
+    error instanceof AbohawaError
+      ? log.error({ requestId, code: error.code, reason: error.message }, 'failed')
+      : log.error({ requestId, err: error }, 'failed'),
+})
+
+/** How the provider is doing and what is left to spend, in one line of /readyz. */
+export const providerDetail = (
+  { state, restsUntil }: ReturnType<Breaker['state']>,
+  { windows, closedUntil, shared }: BudgetState,
+): string => {
+  const circuit = `circuit ${state}${restsUntil === null ? '' : ` until ${isoOf(restsUntil)}`}`
+  const limited = closedUntil === null ? [] : [`limited until ${isoOf(closedUntil)}`]
+  const spent = windows.map(({ name, used, limit }) => `${Math.round(used)} of ${limit} this ${name}`)
+  return [circuit, ...limited, ...spent, ...(shared ? [] : ['budget not shared'])].join(', ')
+}
+
+export const runDetail = (run: ModelRun | undefined): string =>
+  run
+    ? `${isoOf(run.initialisedAt)}, available ${isoOf(run.availableAt)}`
+    : 'not known, freshness goes by age'
+
+const isoOf = (instant: number): string => new Date(instant).toISOString()

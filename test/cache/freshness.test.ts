@@ -1,0 +1,136 @@
+import t from 'tap'
+import { type Entry, lotOf } from '../../src/cache/entry.ts'
+import {
+  type FreshnessOptions,
+  freshByAge,
+  freshByRun,
+  freshnessOf,
+  longestUseMs,
+  type Run,
+} from '../../src/cache/freshness.ts'
+
+const hour = 3_600_000
+const options: FreshnessOptions = {
+  freshForMs: 1_000,
+  freshSpread: 0.2,
+  freshForAtMostMs: 4_000,
+  aheadForMs: 50,
+  staleForMs: 5_000,
+}
+const entry = (lot: number, fetchedAt = 10_000): Entry<string> => ({
+  value: 'x',
+  fetchedAt,
+  bytes: 1,
+  lot,
+  generation: 0,
+  run: null,
+})
+const unstretched = () => 1
+
+t.test('by age: fresh for its time and the lead, then stale for its time, then expired', t => {
+  const policy = freshByAge({ ...options, freshSpread: 0 }, unstretched)
+  const at = (now: number) => freshnessOf(entry(0.5), policy, now)
+  t.strictSame([10_000, 11_049, 11_050, 16_049, 16_050].map(at), [
+    'fresh',
+    'fresh',
+    'stale',
+    'stale',
+    'expired',
+  ])
+  t.end()
+})
+
+t.test('an entry is never due before its freshness has passed, and always before it is stale', t => {
+  const policy = freshByAge(options, unstretched)
+  for (const lot of [0, 0.3, 0.999]) {
+    const due = policy.dueAt(entry(lot), 0)
+    t.ok(due >= 11_000 && due < policy.freshUntil(entry(lot), 0), `lot ${lot}`)
+  }
+  t.equal(policy.freshUntil(entry(0), 0), 11_050)
+  t.equal(policy.freshUntil(entry(0.5), 0), 11_150)
+  t.equal(policy.usableUntil(entry(0.5), 0), 16_150)
+  t.end()
+})
+
+t.test('a lead that is long for the freshness is cut, so that nothing is due all its life', t => {
+  const policy = freshByAge({ ...options, freshSpread: 0, aheadForMs: 60_000 }, unstretched)
+  t.equal(policy.freshUntil(entry(0), 0) - policy.dueAt(entry(0), 0), 100)
+  t.end()
+})
+
+t.test('5,000 entries filled in one instant turn stale spread over the whole of the spread', t => {
+  const policy = freshByAge(options, unstretched)
+  const ends = Array.from({ length: 5_000 }, (_, i) =>
+    policy.freshUntil(entry(lotOf(`cell ${i}`, 10_000)), 0),
+  )
+  const spread = Math.max(...ends) - Math.min(...ends)
+  t.ok(spread >= 0.19 * options.freshForMs, `${spread} ms`)
+  const tenths = Map.groupBy(ends, end => Math.floor((end - 11_050) / 20))
+  t.equal(tenths.size, 10)
+  for (const { length } of tenths.values())
+    t.ok(length > 400 && length < 600, `${length} of 5,000 in a tenth`)
+  t.end()
+})
+
+t.test('stretched, everything is fresh longer, up to the most, and never past its last use', t => {
+  const untilAt = (stretch: number) => freshByAge(options, () => stretch).freshUntil(entry(0.5), 0)
+  t.strictSame([1, 2, 3, 4, 100].map(untilAt), [11_150, 12_250, 13_350, 14_450, 14_450])
+  for (const stretch of [1, 2, 1e9, Number.POSITIVE_INFINITY])
+    for (const lot of [0, 0.999_999]) {
+      const used = freshByAge(options, () => stretch).usableUntil(entry(lot), 0)
+      t.ok(used <= 10_000 + longestUseMs(options), `stretch ${stretch}`)
+    }
+  t.end()
+})
+
+const runs = { ...options, settleForMs: 600_000, spreadOverMs: 1_800_000 }
+const byRun = (newest: () => Run | undefined, stretch = unstretched) =>
+  freshByRun({ ...runs, freshForAtMostMs: 12 * hour, freshSpread: 0 }, newest, stretch)
+const run = (availableAt: number): Run => ({ availableAt, intervalMs: 6 * hour })
+
+t.test('by run: fresh until a newer run has settled, then stale by lot over the spread', t => {
+  const policy = byRun(() => run(100 * hour))
+  const settled = 100 * hour + 600_000
+  t.equal(policy.dueAt(entry(0, 99 * hour), 101 * hour), settled)
+  t.equal(policy.dueAt(entry(0.5, 99 * hour), 101 * hour), settled + 900_000)
+  t.equal(policy.dueAt(entry(0, 100 * hour + 300_000), 101 * hour), settled, 'fetched while it settled')
+  t.equal(policy.dueAt(entry(0, settled), 101 * hour), settled + 6 * hour, 'good until the next run')
+  t.end()
+})
+
+t.test('by run: a run that is late leaves everything fresh, but for no longer than the most', t => {
+  const policy = byRun(() => run(100 * hour))
+  const fetched = entry(0, 101 * hour)
+  t.equal(freshnessOf(fetched, policy, 108 * hour), 'fresh')
+  t.equal(freshnessOf(fetched, policy, 113 * hour - 1), 'fresh')
+  t.equal(freshnessOf(fetched, policy, 113 * hour + 1_000), 'stale')
+  t.end()
+})
+
+t.test('by run, while no run is known, freshness goes by age', t => {
+  const policy = byRun(() => undefined)
+  t.equal(policy.dueAt(entry(0), 0), 11_000)
+  t.equal(policy.periodMs(), 1_000)
+  t.equal(byRun(() => run(0)).periodMs(), 6 * hour)
+  t.end()
+})
+
+t.test('by run, stretched, a run is skipped when the budget asks for it', t => {
+  const fetched = entry(0, 99 * hour)
+  const dueAt = (stretch: number) =>
+    byRun(
+      () => run(100 * hour),
+      () => stretch,
+    ).dueAt(fetched, 101 * hour)
+  t.equal(dueAt(1), 100 * hour + 600_000)
+  t.equal(dueAt(1.5), 108 * hour)
+  t.equal(dueAt(9), 111 * hour, 'the most')
+  t.end()
+})
+
+t.test('a lot is the same for all who draw it, and another for the next fetch', t => {
+  t.equal(lotOf('a', 1), lotOf('a', 1))
+  t.not(lotOf('a', 1), lotOf('a', 2))
+  t.not(lotOf('a', 1), lotOf('b', 1))
+  t.end()
+})
