@@ -23,7 +23,7 @@ export type FreshnessOptions = {
   readonly freshForMs: number
   /** The share of that by which freshness is drawn out, entry by entry, so that what came together goes apart. */
   readonly freshSpread: number
-  /** The most that freshness is stretched to, and the longest an entry is fresh without a newer run. */
+  /** The most that freshness is stretched to, and the longest an entry is fresh without a newer run; at least freshFor. */
   readonly freshForAtMostMs: number
   /** How long before it turns stale an entry that is in demand is loaded anew. */
   readonly aheadForMs: number
@@ -48,7 +48,7 @@ export const freshnessOf = (entry: Entry<unknown>, policy: FreshnessPolicy, now:
 
 /** The longest time after its fetch that any entry is served under these options. */
 export const longestUseMs = (options: FreshnessOptions): number =>
-  options.freshForAtMostMs * (1 + options.freshSpread) + leadOf(options) + options.staleForMs
+  mostOf(options) * (1 + options.freshSpread) + leadOf(options) + options.staleForMs
 
 /** @param stretch how many times longer than asked for things are fresh now, at least 1 */
 export const freshByAge = (options: FreshnessOptions, stretch: () => number): FreshnessPolicy =>
@@ -56,8 +56,7 @@ export const freshByAge = (options: FreshnessOptions, stretch: () => number): Fr
     periodMs: () => options.freshForMs,
     dueAt: entry =>
       entry.fetchedAt +
-      Math.min(options.freshForMs * stretch(), options.freshForAtMostMs) *
-        (1 + options.freshSpread * entry.lot),
+      Math.min(options.freshForMs * stretch(), mostOf(options)) * (1 + options.freshSpread * entry.lot),
   })
 
 /** @param newest the newest run that is available; while none is known, freshness goes by age */
@@ -78,11 +77,14 @@ export const freshByRun = (
       const expected = ofRun === settledAt ? ofRun : Math.max(ofRun, now)
       const due = expected + options.spreadOverMs * entry.lot
       const stretched = stretch() > 1 ? entry.fetchedAt + run.intervalMs * stretch() : due
-      const last = entry.fetchedAt + options.freshForAtMostMs * (1 + options.freshSpread * entry.lot)
+      const last = entry.fetchedAt + mostOf(options) * (1 + options.freshSpread * entry.lot)
       return Math.min(Math.max(due, stretched), last)
     },
   })
 }
+
+const mostOf = ({ freshForMs, freshForAtMostMs }: FreshnessOptions): number =>
+  Math.max(freshForMs, freshForAtMostMs)
 
 // Short freshness gets a short lead, so that an entry is not due for most of its life.
 const leadOf = ({ aheadForMs, freshForMs }: FreshnessOptions): number => Math.min(aheadForMs, freshForMs / 10)

@@ -80,16 +80,17 @@ export const rules: readonly Rule[] = [
       `catalogue.bounds.west is ${bounds.west}, but must be less than catalogue.bounds.east, which is ${bounds.east}`,
   },
   {
-    reads: ['cache.freshForAtMost', 'cache.staleFor'],
-    fault: ({ cache: { freshForAtMostMs, staleForMs } }) =>
-      freshForAtMostMs + staleForMs > LONGEST_SERVED &&
-      `cache.freshForAtMost and cache.staleFor are ${printDuration(freshForAtMostMs)} and ${printDuration(staleForMs)}, ` +
-        'but together must be at most 48h',
+    reads: ['cache.freshFor', 'cache.freshForAtMost', 'cache.staleFor'],
+    fault: ({ cache: { freshForMs, freshForAtMostMs, staleForMs } }) => {
+      const [name, longest] =
+        freshForMs > freshForAtMostMs ? ['freshFor', freshForMs] : ['freshForAtMost', freshForAtMostMs]
+      return (
+        longest + staleForMs > LONGEST_SERVED &&
+        `cache.${name} and cache.staleFor are ${printDuration(longest)} and ${printDuration(staleForMs)}, ` +
+          'but together must be at most 48h'
+      )
+    },
   },
-  atLeast('cache.freshForAtMost', 'cache.freshFor', ({ cache }) => [
-    cache.freshForAtMostMs,
-    cache.freshForMs,
-  ]),
   atLeast('cache.retryAfterAtMost', 'cache.retryAfter', ({ cache }) => [
     cache.retryAfterAtMostMs,
     cache.retryAfterMs,

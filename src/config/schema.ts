@@ -60,9 +60,9 @@ const provider = section({
     restForAtMost: lasting('100ms', '1h'),
   }),
   budget: section({
-    perMinute: whole(1, 1_000_000_000).nullable(),
-    perHour: whole(1, 1_000_000_000).nullable(),
-    perDay: whole(1, 1_000_000_000).nullable(),
+    perMinute: whole(1, 1_000_000_000, ', or null for no limit').nullable(),
+    perHour: whole(1, 1_000_000_000, ', or null for no limit').nullable(),
+    perDay: whole(1, 1_000_000_000, ', or null for no limit').nullable(),
     reserve: decimal(0, 0.9),
   }),
   runs: section({

@@ -36,8 +36,10 @@ for (const { path, schema } of reachable) {
       load({}),
       'its default as text is its default',
     )
-    // A blank fits nothing but a list, and a bracket that is not closed fits no list.
-    const wrong = coreOf(schema) instanceof z.ZodArray ? '[' : ' '
+    // A blank fits nothing but a list and a number that may be absent; a bracket that is not closed fits no list, and
+    // a word no number.
+    const core = coreOf(schema)
+    const wrong = core instanceof z.ZodArray ? '[' : core instanceof z.ZodNumber ? 'much' : ' '
     const [fault = '', ...others] = faultsOfTexts(t, { env: { [variable]: wrong } })
     t.ok(fault.startsWith(`${variable}: ${printPath(path)} is `), fault)
     t.match(fault, / but must be /)

@@ -40,6 +40,18 @@ const refused: Array<[yaml: string, sentence: string]> = [
     'cache:\n  freshFor: 24h\n  staleFor: 25h',
     'one.yaml:3:13: cache.freshFor and cache.staleFor are 1d and 25h, but together must be at most 48h',
   ],
+  [
+    'cache:\n  freshForAtMost: 24h\n  staleFor: 25h',
+    'one.yaml:3:13: cache.freshForAtMost and cache.staleFor are 1d and 25h, but together must be at most 48h',
+  ],
+  [
+    'cache: { retryAfter: 6m }',
+    'one.yaml:1:22: cache.retryAfterAtMost is 5m, but must be at least cache.retryAfter, which is 6m',
+  ],
+  [
+    'provider: { breaker: { restForAtMost: 4s } }',
+    'one.yaml:1:39: provider.breaker.restForAtMost is 4s, but must be at least provider.breaker.restFor, which is 5s',
+  ],
 ]
 
 for (const [yaml, sentence] of refused)

@@ -43,6 +43,24 @@ const whole = (min: number, max: number): Row => ({
   ],
 })
 
+const oneOf = (words: string): Row => ({
+  allowed: `one of ${words}`,
+  wrong: [
+    ['never', '"never"'],
+    ['1', '1'],
+    ['null', 'null'],
+  ],
+})
+
+const weightLimit: Row = {
+  allowed: 'a whole number from 1 to 1000000000, or null for no limit',
+  wrong: [
+    ['0', '0'],
+    ['1.5', '1.5'],
+    ['"600"', '"600"'],
+  ],
+}
+
 const degrees = (limit: number): Row => ({
   allowed: `a number from -${limit} to ${limit}`,
   wrong: [
@@ -159,6 +177,30 @@ const table: Record<string, Row> = {
   'provider.maxPointsPerRequest': whole(1, 1000),
   'provider.retries': whole(0, 10),
   'provider.retryDelay': duration('0s', '1m', '61s'),
+  'provider.refusedFor': duration('1s', '24h', '999ms', '25h'),
+  'provider.breaker.after': whole(1, 100),
+  'provider.breaker.restFor': duration('100ms', '1h', '99ms', '61m'),
+  'provider.breaker.restForAtMost': duration('100ms', '1h', '99ms', '61m'),
+  'provider.budget.perMinute': weightLimit,
+  'provider.budget.perHour': weightLimit,
+  'provider.budget.perDay': weightLimit,
+  'provider.budget.reserve': {
+    allowed: 'a number from 0 to 0.9',
+    wrong: [
+      ['1', '1'],
+      ['-0.1', '-0.1'],
+      ['some', '"some"'],
+    ],
+  },
+  'provider.runs.model': {
+    allowed: '1 to 40 lower-case letters, digits and underscores',
+    wrong: [
+      ['IFS', '"IFS"'],
+      ['../secret', '"../secret"'],
+      ['""', '""'],
+    ],
+  },
+  'provider.runs.pollEvery': duration('1s', '1h', '999ms', '61m'),
   'catalogue.path': {
     allowed: 'a file path',
     wrong: [
@@ -199,6 +241,7 @@ const table: Record<string, Row> = {
       ['.nan', 'NaN'],
     ],
   },
+  'cache.freshness': oneOf('age, run'),
   'cache.freshFor': duration('100ms', '48h', '99ms', '49h'),
   'cache.freshSpread': {
     allowed: 'a number from 0 to 1',
@@ -208,9 +251,19 @@ const table: Record<string, Row> = {
       ['10%', '"10%"'],
     ],
   },
+  'cache.freshForAtMost': duration('100ms', '48h', '99ms', '49h'),
+  'cache.settleFor': duration('0s', '6h', '7h'),
+  'cache.spreadOver': duration('0s', '6h', '7h'),
   'cache.staleFor': duration('0s', '48h', '49h'),
+  'cache.aheadFor': duration('0s', '1h', '61m'),
+  'cache.demandFor': duration('1m', '48h', '59s', '49h'),
+  'cache.prefetch': oneOf('none, population'),
+  'cache.prefetchPlaces': whole(1, 100_000),
+  'cache.warmFor': duration('0s', '1m', '61s'),
   'cache.retryAfter': duration('10ms', '1h', '9ms', '61m'),
+  'cache.retryAfterAtMost': duration('10ms', '1h', '9ms', '61m'),
   'cache.waitFor': duration('10ms', '10m', '9ms', '11m'),
+  'cache.holdFor': duration('100ms', '1m', '99ms', '61s'),
   'cache.memory': {
     allowed: 'a size from 64KiB to 64GiB, such as 512KiB, 64MiB, 1GiB or 10MB',
     wrong: [

@@ -72,7 +72,7 @@ t.test('what one gateway fetched the other serves from the shared tier', async t
   const a = await askAt(`${first?.urls.api}${weather}`, { key })
   const b = await askAt(`${second?.urls.api}${weather}`, { key })
   t.match(a.headers['cache-status'], /fwd=miss/)
-  t.match(b.headers['cache-status'], /hit; ttl=\d+; detail=shared/)
+  t.match(b.headers['cache-status'], /hit; ttl=\d+; detail=redis/)
   t.strictSame(b.body.daily, a.body.daily)
   t.equal((await provider.state()).calls - calls, 1)
 })
@@ -109,7 +109,7 @@ t.test('a restarted gateway finds the weather of its earlier life in the embedde
   await first.exited
   const { calls } = await provider.state()
   const second = await startCommand(t, ['serve'], ['api'], env)
-  t.match((await askAt(`${second.urls.api}${weather}`, { key })).headers['cache-status'], /detail=shared/)
+  t.match((await askAt(`${second.urls.api}${weather}`, { key })).headers['cache-status'], /detail=embedded/)
   t.equal((await provider.state()).calls, calls)
 })
 

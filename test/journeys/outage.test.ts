@@ -31,6 +31,7 @@ for (const [fresh, stale, hours, fetched] of table)
         env: {
           ABOHAWA_CACHE__FRESH_FOR: `${fresh}h`,
           ABOHAWA_CACHE__FRESH_SPREAD: '0',
+          ABOHAWA_CACHE__AHEAD_FOR: '0s',
           ABOHAWA_CACHE__STALE_FOR: `${stale}h`,
           ABOHAWA_WEATHER__HOURLY_HOURS: hours,
         },
@@ -87,7 +88,7 @@ t.test(
     t.match(first.headers['cache-status'], /fwd=miss/)
     t.match(second.headers['cache-status'], /fwd=miss/)
     t.not(second.text, first.text)
-    t.match(third.headers['cache-status'], /detail=shared/)
+    t.match(third.headers['cache-status'], /detail=embedded/)
     t.equal(third.text, first.text)
   },
 )

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { createGrid } from '../../src/weather/cell.ts'
+import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { askAt, startGateway } from '../support/start-gateway.ts'
 
@@ -77,19 +78,28 @@ t.test('cells that miss together travel in one request, and each gets its own we
   }
 })
 
-t.test('a failed load is forgotten: the next caller tries again and is served', async t => {
+t.test('a failed load fails all who waited, rests, and is tried again for the next caller', async t => {
+  const clock = manualClock()
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
-    env: { ABOHAWA_PROVIDER__RETRIES: '0' },
+    clock,
+    env: { ABOHAWA_PROVIDER__RETRIES: '0', ABOHAWA_CACHE__RETRY_AFTER: '10s' },
   })
+  const point = '/weather/coords/24.4/88.6'
   const { calls } = await provider.steer({ mood: 'fault' })
-  const failed = await Promise.all([1, 2, 3].map(() => gateway.get('/weather/coords/24.4/88.6')))
+  const failed = await Promise.all([1, 2, 3].map(() => gateway.get(point)))
   t.strictSame(
     failed.map(({ status }) => status),
     [500, 500, 500],
   )
-  t.equal((await provider.state()).calls - calls, 1, 'they failed together')
   await provider.steer({ mood: 'ok' })
-  t.equal((await gateway.get('/weather/coords/24.4/88.6')).status, 200)
+  const resting = await gateway.get(point)
+  t.equal(resting.status, 500)
+  const seconds = Number(resting.headers['retry-after'])
+  t.ok(seconds >= 5 && seconds <= 10, `told to come back in ${seconds} s`)
+  t.equal((await provider.state()).calls - calls, 1, 'they failed together, and nobody asked again')
+  clock.advance(seconds * 1_000)
+  await provider.steer({ now: new Date(clock.now()).toISOString() })
+  t.equal((await gateway.get(point)).status, 200)
   t.equal((await provider.state()).calls - calls, 2)
 })
