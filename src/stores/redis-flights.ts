@@ -76,23 +76,24 @@ export const redisFlights = (
 
   const listeners = new Set<(key: string | null, news: string) => void>()
   let hearing: Redis | undefined
-  // A connection of its own, because one that listens can do nothing else. It comes back by itself.
+  // A connection of its own, because one that listens can do nothing else. It comes back by itself; whenever it was lost
+  // and as soon as it listens again, news may have been missed.
   const hear = (): void => {
-    const connection = redis.duplicate({
-      enableOfflineQueue: true,
-      maxRetriesPerRequest: null,
-      lazyConnect: false,
-    })
+    const missed = () => {
+      for (const listener of listeners) listener(null, '')
+    }
+    const connection = redis.duplicate({ lazyConnect: false, autoResubscribe: false })
     hearing = connection
     connection.on('message', (_channel, message: string) => {
       const [key = '', news = ''] = JSON.parse(message) as string[]
       for (const listener of listeners) listener(key, news)
     })
-    connection.on('close', () => {
-      for (const listener of listeners) listener(null, '')
+    connection.on('ready', () => {
+      connection.subscribe(channel).then(missed, () => {})
     })
+    connection.on('close', missed)
+    // Told by the connection that commands go over.
     connection.on('error', () => {})
-    connection.subscribe(channel).catch(() => {})
   }
 
   return {

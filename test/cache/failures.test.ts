@@ -1,0 +1,61 @@
+import t from 'tap'
+import { createFailures, StillResting } from '../../src/cache/failures.ts'
+import { AbohawaError } from '../../src/errors.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+const options = { retryAfterMs: 1_000, retryAfterAtMostMs: 8_000 }
+const setUp = (chance = 1) => {
+  const clock = manualClock()
+  return { clock, failures: createFailures(options, clock, () => chance) }
+}
+
+t.test('each failure in a row doubles the rest, up to the longest', t => {
+  const { clock, failures } = setUp()
+  const rests = Array.from({ length: 6 }, () => {
+    const { restsUntil } = failures.note('a', new Error('down'), false)
+    const rest = restsUntil - clock.now()
+    clock.set(restsUntil)
+    return rest
+  })
+  t.strictSame(rests, [1_000, 2_000, 4_000, 8_000, 8_000, 8_000])
+  t.equal(failures.last('a')?.attempts, 6)
+  t.end()
+})
+
+t.test('half of a rest is by chance', t => {
+  const { clock, failures } = setUp(0)
+  t.equal(failures.note('a', new Error('down'), false).restsUntil - clock.now(), 500)
+  t.end()
+})
+
+t.test('a key rests alone, until its time, and a success forgets it all', t => {
+  const { clock, failures } = setUp()
+  failures.note('a', new Error('down'), true)
+  t.match(failures.resting('a'), { cold: true, attempts: 1 })
+  t.equal(failures.resting('b'), undefined)
+  clock.advance(1_000)
+  t.equal(failures.resting('a'), undefined)
+  t.match(failures.last('a'), { attempts: 1 })
+  failures.clear('a')
+  t.equal(failures.last('a'), undefined)
+  t.end()
+})
+
+t.test('an error that tells when to come back is taken at its word and lengthens no later rest', t => {
+  const { clock, failures } = setUp()
+  const told = Object.assign(new AbohawaError('provider_limited', 'used up'), {
+    retryAt: clock.now() + 86_400_000,
+  })
+  t.equal(failures.note('a', told, false).restsUntil, told.retryAt)
+  clock.set(told.retryAt)
+  t.equal(failures.note('a', new Error('down'), false).restsUntil - clock.now(), 1_000)
+  t.end()
+})
+
+t.test('what is told again has the code, the sentence and the end of the rest', t => {
+  const { clock, failures } = setUp()
+  const error = new StillResting(failures.note('a', new AbohawaError('provider_failing', 'it fails'), true))
+  t.match(error, { code: 'provider_failing', message: 'it fails', retryAt: clock.now() + 1_000 })
+  t.equal(new StillResting({ error: 'odd', restsUntil: 1 }).code, 'internal')
+  t.end()
+})
