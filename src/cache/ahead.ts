@@ -43,7 +43,7 @@ export const createLookAhead = <Subject>(parts: AheadParts<Subject>): LookAhead 
     const consider = (key: string, subject: Subject, score: number, askedAt: number): void => {
       if (underWay.has(key) || isResting(key)) return
       const entry = memory.peek(key)
-      if (!entry || askedAt < entry.fetchedAt) return
+      if (!entry || askedAt <= entry.fetchedAt) return
       const dueAt = policy.dueAt(entry, now)
       if (now < dueAt) return
       due.set(key, { key, subject, score })

@@ -7,7 +7,7 @@ import { type BreakerOptions, createBreaker } from '../../src/provider/breaker.t
 import { createProvider, type ProviderOptions, type ProviderParts } from '../../src/provider/client.ts'
 import { createExchange, type ExchangeOptions } from '../../src/provider/exchange.ts'
 import { horizonFor } from '../../src/provider/query.ts'
-import { createGrid } from '../../src/weather/cell.ts'
+import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { currentAt, daysFrom, hoursFrom } from '../../src/weather/timeline.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
@@ -215,4 +215,133 @@ t.test('a busy provider is given a second before the next try', async t => {
     ['provider_busy', 1],
     ['ok', 1],
   ])
+})
+
+t.test('the most urgent cells travel first, and one that is hastened overtakes', async t => {
+  const { provider, requests } = setUp(t, { maxPointsPerRequest: 2 })
+  await simulator.steer({ hold: true, reset: true })
+  const [blocker, ahead1, ahead2, ahead3, stale, cold] = cells(6, 23) as [Cell, Cell, Cell, Cell, Cell, Cell]
+  const loads = [provider.load(blocker)]
+  while ((await simulator.state()).inFlight === 0);
+  loads.push(...[ahead1, ahead2, ahead3].map(cell => provider.load(cell, 'ahead')))
+  loads.push(provider.load(stale, 'refresh'), provider.load(cold, 'cold'))
+  provider.hasten(ahead3)
+  t.equal(provider.waiting(), 5)
+  await simulator.steer({ hold: false })
+  await Promise.all(loads)
+  const asked = (await simulator.state()).requests.map(({ query }) => query.longitude)
+  const names = (...together: Cell[]) => together.map(({ longitude }) => longitude).join(',')
+  t.strictSame(asked, [names(blocker), names(cold, ahead3), names(stale, ahead1), names(ahead2)])
+  t.equal(requests.length, 4)
+})
+
+t.test('a cell that waits already is asked for once, whoever asks again', async t => {
+  const { provider, requests } = setUp(t)
+  const [cell] = cells(1) as [Cell]
+  const [first, second] = await Promise.all([provider.load(cell, 'ahead'), provider.load(cell, 'cold')])
+  t.equal(first, second)
+  t.strictSame(requests, [['ok', 1]])
+})
+
+/** A budget of some points, with what it was asked for and told. */
+const budgetOf = (points: number, retryAt: number) => {
+  const told: string[] = []
+  const budget: ProviderParts['budget'] = {
+    take: async (wanted, purpose) => {
+      if (wanted === 0) return { points: 0, retryAt: null, done: async () => {} }
+      const granted = Math.min(wanted, points)
+      points -= granted
+      told.push(`${purpose} ${granted}/${wanted}`)
+      return {
+        points: granted,
+        retryAt: granted < wanted ? retryAt : null,
+        done: async outcome => {
+          told.push(outcome)
+        },
+      }
+    },
+    limited: async until => {
+      told.push(`limited until ${until}`)
+    },
+  }
+  const grant = (more: number): void => {
+    points += more
+  }
+  return { budget, told, grant }
+}
+
+t.test('no more leaves than the budget has room for, and who is left out hears until when', async t => {
+  const retryAt = Date.parse(noon) + 3_600_000
+  const { budget, told } = budgetOf(3, retryAt)
+  const { provider, requests } = setUp(t, {}, { budget })
+  const asked = cells(5).map((cell, i) => provider.load(cell, i < 2 ? 'cold' : 'ahead'))
+  const results = await Promise.allSettled(asked)
+  t.strictSame(
+    results.map(result =>
+      result.status === 'fulfilled' ? 'ok' : [result.reason.code, result.reason.retryAt],
+    ),
+    ['ok', 'ok', 'ok', ['provider_limited', retryAt], ['provider_limited', retryAt]],
+  )
+  t.strictSame(requests, [['ok', 3]])
+  t.strictSame(told.slice(0, 2), ['cold 2/2', 'refresh 1/3'])
+})
+
+t.test('a cold cell waits for the next window when that is near, and is refused when it is not', async t => {
+  const { budget, grant } = budgetOf(0, Date.parse(noon) + 10_000)
+  const { provider } = setUp(t, { queueForMs: 15_000 }, { budget })
+  const near = provider.load(cells(1)[0] as Cell, 'cold')
+  const stale = provider.load(cells(2)[1] as Cell, 'refresh')
+  await t.rejects(stale, { code: 'provider_limited' })
+  t.equal(provider.waiting(), 1)
+  grant(1)
+  t.ok(await near)
+  const far = setUp(t, { queueForMs: 5_000 }, { budget: budgetOf(0, Date.parse(noon) + 10_000).budget })
+  await t.rejects(far.provider.load(cells(1)[0] as Cell, 'cold'), { code: 'provider_limited' })
+})
+
+t.test('every try is paid for, and a 429 closes the budget until its window ends', async t => {
+  const paid = budgetOf(1_000, 0)
+  const { provider } = setUp(t, { retries: 2 }, { budget: paid.budget })
+  await simulator.steer({ mood: 'fault', times: 2 })
+  await provider.load(cells(1)[0] as Cell)
+  const spent = paid.told.filter(word => word !== 'unsent')
+  t.strictSame(spent, ['cold 1/1', 'failed', 'cold 1/1', 'failed', 'cold 1/1', 'answered'])
+
+  const limited = budgetOf(1_000, 0)
+  const other = setUp(t, {}, { budget: limited.budget })
+  await simulator.steer({ mood: 'hourly-limit' })
+  await t.rejects(other.provider.load(cells(1)[0] as Cell, 'refresh'), { code: 'provider_limited' })
+  const end = Date.parse('2026-11-21T07:00:02Z')
+  t.ok(limited.told.includes(`limited until ${end}`), limited.told.join(', '))
+})
+
+t.test('a provider that rests is asked nothing, and then for a single point first', async t => {
+  const { provider, requests } = setUp(
+    t,
+    { retries: 0 },
+    { guard: { after: 1, restForMs: 30, restForAtMostMs: 30 } },
+  )
+  await simulator.steer({ mood: 'fault', times: 1 })
+  await t.rejects(provider.load(cells(1)[0] as Cell), { code: 'provider_failing' })
+  await t.rejects(provider.load(cells(1)[0] as Cell), { code: 'provider_resting', retryAt: Number })
+  const again = (cell: Cell): Promise<unknown> =>
+    provider.load(cell).catch(error => {
+      t.equal(error.code, 'provider_resting')
+      return again(cell)
+    })
+  await Promise.all(cells(5).map(again))
+  t.strictSame(requests.slice(0, 2), [
+    ['provider_failing', 1],
+    ['ok', 1],
+  ])
+  t.strictSame(requests.at(-1), ['ok', 4])
+})
+
+t.test('a point that was refused says for how long it is left alone', async t => {
+  const { provider, clock } = setUp(t, { refusedForMs: 600_000 })
+  await simulator.steer({ mood: 'poison' })
+  await t.rejects(provider.load(grid.cellOf(22.2, 91.1)), {
+    code: 'provider_refused',
+    retryAt: clock.now() + 600_000,
+  })
 })

@@ -22,8 +22,19 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   await store.take({ keyId: 'key_1', day: '2026-11-21', units: 1, limit: 9, keepUntil: inAnHour })
   await store.take({ keyId: 'key_1', day: '2026-11-21', units: 1, limit: 9, keepUntil: inAnHour })
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour)
+  await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour, 1)
+  await store.beginFlight('23.9,90.4', 1_000)
+  await store.appendNotice('purges', 'x', inAnHour)
+  const pulse = {
+    instance: 'one',
+    aliveForMs: 1_800_000,
+    topic: 'q',
+    wantedForMs: 1_800_000,
+    now: Date.now(),
+  }
+  await store.pulse({ ...pulse, asked: ['23.8,90.4'] })
   const keys = await raw.keys(`${prefix}*`)
-  t.equal(keys.length, 2)
+  t.equal(keys.length, 7, keys.join(', '))
   for (const key of keys) {
     const left = await raw.pttl(key)
     t.ok(left > 3_500_000 && left <= 3_600_000, `${key} expires in ${left} ms`)

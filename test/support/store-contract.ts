@@ -236,6 +236,94 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame((await store.spending('acc1', ['minute:7', 'minute:8'])).used, [81_000, 81_000])
   })
 
+  test('bytes of an overtaken flight are refused, and deleted bytes are gone and counted', async (t, store) => {
+    const later = Date.now() + 60_000
+    t.equal(await store.writeBytes('cell', Buffer.from('second'), later, 2), true)
+    t.equal(await store.writeBytes('cell', Buffer.from('first'), later, 1), false)
+    t.strictSame(await store.readBytes('cell'), Buffer.from('second'))
+    t.equal(await store.writeBytes('cell', Buffer.from('again'), later, 2), true)
+    t.equal(await store.writeBytes('cell', Buffer.from('alone'), later), true)
+    t.equal(await store.deleteBytes(['cell', 'none']), 1)
+    t.equal(await store.readBytes('cell'), undefined)
+  })
+
+  test('a flight is held by one at a time, and each one has a greater token', async (t, store) => {
+    const first = await store.beginFlight('cell', 60_000)
+    t.ok(first.token)
+    const second = await store.beginFlight('cell', 60_000)
+    t.equal(second.token, null)
+    t.ok(second.heldForMs > 50_000 && second.heldForMs <= 60_000)
+    t.ok((await store.beginFlight('other', 60_000)).token, 'another key is free')
+    t.equal(await store.holdFlight('cell', first.token ?? 0, 60_000), true)
+    t.equal(await store.holdFlight('cell', (first.token ?? 0) + 1, 60_000), false)
+    await store.endFlight('cell', first.token ?? 0, '')
+    const third = await store.beginFlight('cell', 60_000)
+    t.ok((third.token ?? 0) > (first.token ?? 0))
+    await store.endFlight('cell', first.token ?? 0, '')
+    t.equal((await store.beginFlight('cell', 60_000)).token, null, 'an overtaken one ends nothing')
+  })
+
+  test('the end of a flight is heard by all who listen, with its news', async (t, store) => {
+    const heard = Promise.withResolvers<[string | null, string]>()
+    const stop = store.onFlightEnd((key, news) => {
+      if (key === 'cell') heard.resolve([key, news])
+    })
+    const { token } = await store.beginFlight('cell', 60_000)
+    let over = false
+    void heard.promise.then(() => {
+      over = true
+    })
+    // Told again until the listening has begun.
+    while (!over) {
+      await store.endFlight('cell', token ?? 0, 'landed')
+      await new Promise(resolve => setImmediate(resolve))
+    }
+    t.strictSame(await heard.promise, ['cell', 'landed'])
+    stop()
+  })
+
+  test('a pulse tells who is alive and what is wanted, until neither was heard of for long', async (t, store) => {
+    const now = Date.now()
+    const pulse = {
+      instance: 'one',
+      aliveForMs: 1_000,
+      topic: 'q',
+      asked: ['a', 'b'],
+      wantedForMs: 5_000,
+      now,
+    }
+    t.strictSame(await store.pulse(pulse), { instances: 1, wanted: 2 })
+    t.strictSame(await store.pulse({ ...pulse, asked: ['b', 'c'], now: now + 1_000 }), {
+      instances: 1,
+      wanted: 3,
+    })
+    t.strictSame((await store.wanted('q', now)).sort(), ['a', 'b', 'c'])
+    t.strictSame((await store.wanted('q', now + 1_000)).sort(), ['b', 'c'])
+    t.strictSame(await store.wanted('other', now), [])
+    t.strictSame(await store.pulse({ ...pulse, asked: [], now: now + 5_000 }), { instances: 1, wanted: 2 })
+  })
+
+  test('notices are numbered in their order and read from any number on', async (t, store) => {
+    const later = Date.now() + 60_000
+    const numbers = [
+      await store.appendNotice('purges', 'one', later),
+      await store.appendNotice('purges', 'two', later),
+      await store.appendNotice('purges', 'two', later),
+    ]
+    t.ok(
+      (numbers[0] ?? 0) >= 1 &&
+        (numbers[1] ?? 0) > (numbers[0] ?? 0) &&
+        (numbers[2] ?? 0) > (numbers[1] ?? 0),
+    )
+    t.strictSame(
+      (await store.noticesAfter('purges', 0)).map(({ text }) => text),
+      ['one', 'two', 'two'],
+    )
+    t.strictSame(await store.noticesAfter('purges', numbers[1] ?? 0), [{ number: numbers[2], text: 'two' }])
+    t.strictSame(await store.noticesAfter('purges', numbers[2] ?? 0), [])
+    t.strictSame(await store.noticesAfter('other', 0), [])
+  })
+
   test('it answers a ping, and a closed store throws StoreError', async (t, store) => {
     await store.ping()
     await store.close()

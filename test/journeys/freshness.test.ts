@@ -1,0 +1,218 @@
+// When weather is fetched anew: by model run, ahead of time, for places nobody asked for yet, after a restart, and as
+// far as the budget goes.
+
+import t, { type Test } from 'tap'
+import { manualClock } from '../support/manual-clock.ts'
+import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
+import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+
+const place = '/weather/district/3026'
+const statusOf = async (gateway: TestGateway, path = place): Promise<string> =>
+  (await gateway.get(path)).headers['cache-status'] ?? ''
+const metricOf = async (gateway: TestGateway, name: string): Promise<number> => {
+  const { text } = await askAt(`${gateway.opsUrl}/metrics`)
+  const line = text.split('\n').find(found => found.startsWith(`${name} `))
+  return Number(line?.slice(name.length + 1))
+}
+
+/** A provider and a clock that stand at one instant and are moved together. */
+const together = async (t: Test, start: string, args: string[] = ['--runs', 'none']) => {
+  const provider = await startProvider(t, args)
+  const clock = manualClock(start)
+  const move = async (instant: string) => {
+    clock.set(instant)
+    await provider.steer({ now: instant })
+  }
+  await move(start)
+  return { provider, clock, move }
+}
+const callsOf = async (provider: ProviderProcess) => (await provider.state()).calls
+
+t.test('by run: weather is fresh until a newer run has settled, and then is fetched once', async t => {
+  const { provider, clock, move } = await together(t, '2026-11-21T08:00:00Z', ['--runs', 'ecmwf'])
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock,
+    env: {
+      ABOHAWA_CACHE__FRESHNESS: 'run',
+      ABOHAWA_CACHE__SPREAD_OVER: '0s',
+      ABOHAWA_CACHE__AHEAD_FOR: '0s',
+      ABOHAWA_PROVIDER__RUNS__POLL_EVERY: '1s',
+    },
+  })
+  const readiness = (await askAt(`${gateway.opsUrl}/readyz`)).body
+  t.equal(readiness.detail.run, '2026-11-21T00:00:00.000Z, available 2026-11-21T06:30:00.000Z')
+  t.match(await statusOf(gateway), /fwd=miss/)
+  // The run of 06:00 is there at 12:30 and has settled at 12:40.
+  await move('2026-11-21T12:20:00Z')
+  t.match(await statusOf(gateway), /hit; ttl=1200; detail=memory/, 'four hours old and fresh')
+  await move('2026-11-21T12:39:00Z')
+  const runKnown = async () =>
+    (await metricOf(gateway, 'abohawa_provider_run_available_timestamp_seconds')) ===
+    Date.parse('2026-11-21T12:30:00Z') / 1000
+  while (!(await runKnown()));
+  t.match(await statusOf(gateway), /hit; ttl=60; detail=memory/)
+  t.equal(await callsOf(provider), 1)
+  await move('2026-11-21T12:40:00Z')
+  t.match(await statusOf(gateway), /fwd=stale; ttl=0; detail=memory/)
+  while (!/; hit; ttl=\d+; /.test(await statusOf(gateway)));
+  t.equal(await callsOf(provider), 2)
+  await move('2026-11-21T18:20:00Z')
+  t.match(await statusOf(gateway), /; hit; /)
+  t.equal(await callsOf(provider), 2)
+})
+
+t.test('a cell in demand is fetched before it turns stale, and nobody gets stale weather', async t => {
+  const { provider, clock, move } = await together(t, '2026-11-21T06:00:00Z')
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock,
+    env: { ABOHAWA_CACHE__FRESH_SPREAD: '0', ABOHAWA_CACHE__AHEAD_FOR: '2m' },
+  })
+  await gateway.get(place)
+  await gateway.get('/weather/coords/26/92')
+  await move('2026-11-21T06:30:00Z')
+  t.match(await statusOf(gateway), /; hit; /)
+  await move('2026-11-21T07:01:00Z')
+  while ((await callsOf(provider)) < 2);
+  const [, refreshed] = (await provider.state()).requests
+  t.equal(refreshed?.latitudes, 1, 'the cell that nobody asked for again is let go')
+  while (!/; hit; ttl=3[67]\d\d; /.test(await statusOf(gateway)));
+  t.equal(await callsOf(provider), 2)
+})
+
+t.test('the most populous places are fetched from nothing, and stay', async t => {
+  const { provider, clock, move } = await together(t, '2026-11-21T06:00:00Z')
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock,
+    env: {
+      ABOHAWA_CACHE__PREFETCH: 'population',
+      ABOHAWA_CACHE__PREFETCH_PLACES: '30',
+      ABOHAWA_CACHE__FRESH_SPREAD: '0',
+      ABOHAWA_CACHE__AHEAD_FOR: '2m',
+    },
+  })
+  const { points: none } = await provider.state()
+  const places = (await gateway.get('/locations?type=division&limit=8&lang=en')).body.results
+  const held = () => metricOf(gateway, 'abohawa_cache_memory_entries')
+  let before = -1
+  // Until the number stands still: all of them are there.
+  while ((await held()) === 0 || before !== (await held())) before = await held()
+  const { points, calls } = await provider.state()
+  t.ok(points >= 8 && points <= 30, `${points} cells for 30 places`)
+  t.ok(calls <= 2, 'in full batches')
+  for (const { id } of places) t.match(await statusOf(gateway, `/weather/division/${id}`), /; hit; /)
+  t.equal((await provider.state()).points, points, `and ${none} before`)
+  await move('2026-11-21T07:01:30Z')
+  while ((await provider.state()).points < 2 * points);
+  t.equal((await provider.state()).points, 2 * points, 'each once more')
+})
+
+t.test('a restarted gateway has what was in demand in memory before it is ready', async t => {
+  const { provider, clock } = await together(t, '2026-11-21T06:00:00Z')
+  const env = { ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db` }
+  const first = await startGateway(t, { providerUrl: provider.url, clock, env })
+  const points = Array.from(
+    { length: 40 },
+    (_, i) => `/weather/coords/${21 + (i % 20) / 10}/${89 + Math.floor(i / 20)}`,
+  )
+  await Promise.all(points.map(point => first.get(point)))
+  // A pulse tells the store what was asked for.
+  clock.advance(6_000)
+  while ((await metricOf(first, 'abohawa_cache_wanted_cells')) < 40);
+  await first.close()
+  const calls = await callsOf(provider)
+  const second = await startGateway(t, { providerUrl: provider.url, clock, env })
+  t.equal(await metricOf(second, 'abohawa_cache_memory_entries'), 40)
+  for (const point of points) t.match(await statusOf(second, point), /; hit; ttl=\d+; detail=memory/)
+  t.equal(await callsOf(provider), calls)
+})
+
+t.test(
+  'nothing leaves that the budget has no room for: cold cells hear when, warm ones are served',
+  async t => {
+    const { provider, clock, move } = await together(t, '2026-11-21T06:00:30Z', [
+      '--runs',
+      'none',
+      '--limits',
+      'free',
+    ])
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      clock,
+      env: {
+        ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '30',
+        ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '5000',
+        ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
+        ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.5',
+        ABOHAWA_CACHE__FRESH_SPREAD: '0',
+        ABOHAWA_CACHE__AHEAD_FOR: '0s',
+      },
+    })
+    const points = Array.from({ length: 14 }, (_, i) => `/weather/coords/${22 + i / 10}/90`)
+    const answers = await Promise.all(points.map(point => gateway.get(point)))
+    const refused = answers.filter(({ status }) => status === 500)
+    t.equal(answers.filter(({ status }) => status === 200).length, 10, 'ten cells of weight 3')
+    t.equal(refused.length, 4)
+    t.match(refused[0]?.body.error, /the gateway's share of the weather provider is used up$/)
+    t.equal(refused[0]?.headers['retry-after'], '32', 'the rest of the minute and the margin')
+    t.equal((await provider.state()).weight, 30)
+    t.match(
+      (await askAt(`${gateway.opsUrl}/readyz`)).body.detail.provider,
+      /^circuit closed, 30 of 30 this minute, 30 of 5000 this hour/,
+    )
+
+    await move('2026-11-21T06:01:03Z')
+    t.equal((await gateway.get(points[13] ?? '')).status, 200)
+    const passed = await askAt(
+      `${gateway.opsUrl}/provider/v1/forecast?latitude=24,24&longitude=90,91&hourly=temperature_2m`,
+    )
+    t.equal(passed.status, 200)
+    t.equal(passed.body.length, 2)
+    const over = await askAt(
+      `${gateway.opsUrl}/provider/v1/forecast?latitude=24,24,24,24&longitude=90,91,92,93&hourly=temperature_2m`,
+    )
+    t.equal(
+      over.status,
+      429,
+      'what is passed through is paid for like the rest, and leaves the reserve alone',
+    )
+    t.match(
+      over.body.error,
+      /^the budget for the provider has no room for 4 points until 2026-11-21T06:02:02.000Z$/,
+    )
+    t.equal((await provider.state()).refused, 0, 'the provider never had to refuse')
+  },
+)
+
+t.test('freshness stretches as the day is spent faster than it passes', async t => {
+  const { provider, clock, move } = await together(t, '2026-11-21T00:10:00Z')
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock,
+    env: {
+      // 40 cells by the hour cost 2,880 a day: four times what refreshes may spend.
+      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '800',
+      ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.1',
+      ABOHAWA_CACHE__FRESH_SPREAD: '0',
+      ABOHAWA_CACHE__AHEAD_FOR: '0s',
+    },
+  })
+  const points = Array.from(
+    { length: 40 },
+    (_, i) => `/weather/coords/${21 + (i % 20) / 10}/${89 + Math.floor(i / 20)}`,
+  )
+  const askAll = () => Promise.all(points.map(point => gateway.get(point)))
+  await askAll()
+  const stretch = () => metricOf(gateway, 'abohawa_cache_freshness_stretch')
+  clock.advance(6_000)
+  while ((await stretch()) === 1);
+  // (40 × 3 × 24) a day over (720 - 120) left for 23.8 of 24 hours.
+  const first = await stretch()
+  t.ok(first > 4.7 && first < 4.8, String(first))
+  await move('2026-11-21T02:00:00Z')
+  t.match(await statusOf(gateway, points[0]), /; hit; ttl=9\d{3}; /, 'two hours old and fresh for hours more')
+  await move('2026-11-21T05:30:00Z')
+  t.match(await statusOf(gateway, points[0]), /fwd=stale; /, 'and stale in the end')
+})

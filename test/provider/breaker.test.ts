@@ -1,0 +1,78 @@
+// The breaker is on the machine's own time, so these tests give it short rests and count requests, not moments.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import t from 'tap'
+import { type BreakerState, createBreaker } from '../../src/provider/breaker.ts'
+import { ProviderError, type ProviderErrorCode } from '../../src/provider/errors.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+const setUp = (restForMs = 60_000, restForAtMostMs = restForMs) => {
+  const changes: BreakerState[] = []
+  const clock = manualClock()
+  const breaker = createBreaker({ after: 3, restForMs, restForAtMostMs }, clock, state => changes.push(state))
+  const requests: string[] = []
+  const ask = async (code?: ProviderErrorCode) => {
+    try {
+      await breaker.run(async () => {
+        requests.push(code ?? 'ok')
+        if (code) throw new ProviderError(code, 'as told')
+      })
+      return 'ok'
+    } catch (error) {
+      return (error as ProviderError).code
+    }
+  }
+  return { breaker, ask, changes, requests, clock }
+}
+
+t.test('three failures in a row open it: nothing leaves, and the end of the rest is told', async t => {
+  const { breaker, ask, changes, requests, clock } = setUp()
+  await ask('provider_failing')
+  await ask('provider_timeout')
+  t.equal(breaker.resting(), undefined)
+  await ask('provider_unreachable')
+  t.equal(await ask(), 'provider_resting')
+  t.equal(requests.length, 3)
+  t.strictSame(changes, ['open'])
+  const leftMs = (breaker.resting()?.retryAt ?? 0) - clock.now()
+  t.ok(leftMs > 40_000 && leftMs <= 60_001, `${leftMs} ms`)
+  t.match(breaker.state(), { state: 'open', restsUntil: Number })
+})
+
+t.test('failures between successes do not add up', async t => {
+  const { ask, changes } = setUp()
+  for (let i = 0; i < 5; i++) {
+    await ask('provider_failing')
+    await ask('provider_failing')
+    t.equal(await ask(), 'ok')
+  }
+  t.strictSame(changes, [])
+})
+
+t.test('what says nothing about the provider’s health does not count', async t => {
+  const { ask, changes } = setUp()
+  for (const code of ['provider_refused', 'provider_limited', 'provider_busy', 'provider_too_much'] as const)
+    for (let i = 0; i < 5; i++) await ask(code)
+  t.strictSame(changes, [])
+})
+
+t.test(
+  'after the rest one request tries: if it fails the rest doubles, if it succeeds all is well',
+  async t => {
+    const { breaker, ask, changes, requests } = setUp(40, 80)
+    for (let i = 0; i < 3; i++) await ask('provider_failing')
+    const rested = async () => {
+      while (breaker.resting()) await pause(5)
+    }
+    await rested()
+    const begun = performance.now()
+    t.equal(await ask('provider_failing'), 'provider_failing')
+    t.equal(await ask(), 'provider_resting')
+    t.equal(requests.length, 4, 'one probe')
+    await rested()
+    t.ok(performance.now() - begun >= 60, 'twice as long, less a quarter by chance')
+    t.equal(await ask(), 'ok')
+    t.strictSame(changes, ['open', 'half-open', 'open', 'half-open', 'closed'])
+    t.equal(await ask(), 'ok')
+  },
+)
