@@ -74,11 +74,15 @@ t.test('a cell in demand is fetched before it turns stale, and nobody gets stale
   await move('2026-11-21T06:30:00Z')
   t.match(await statusOf(gateway), /; hit; /)
   await move('2026-11-21T07:01:00Z')
-  while ((await callsOf(provider)) < 2);
-  const [, refreshed] = (await provider.state()).requests
-  t.equal(refreshed?.latitudes, 1, 'the cell that nobody asked for again is let go')
+  while ((await callsOf(provider)) < 3);
+  const [, , refreshed] = (await provider.state()).requests
+  t.strictSame(
+    [refreshed?.query.latitude, refreshed?.latitudes],
+    ['23.7', 1],
+    'the cell that nobody asked for again is let go',
+  )
   while (!/; hit; ttl=3[67]\d\d; /.test(await statusOf(gateway)));
-  t.equal(await callsOf(provider), 2)
+  t.equal(await callsOf(provider), 3)
 })
 
 t.test('the most populous places are fetched from nothing, and stay', async t => {
