@@ -24,6 +24,9 @@ try {
   const provider = await startCommand(scope, ['provider', '--port', '0', '--json'], ['provider'])
   const env = {
     ABOHAWA_PROVIDER__BASE_URL: provider.urls.provider ?? '',
+    ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
+    ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
+    ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
     ABOHAWA_STORE__PATH: join(folder, 'store.db'),
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '0s',

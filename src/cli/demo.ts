@@ -36,6 +36,8 @@ export const addDemoCommand = (program: Command, add: AddCommand): void =>
       const { server, ops } = terminal.config()
       const config = terminal.config({
         ABOHAWA_PROVIDER__BASE_URL: upstream ?? simulator?.url,
+        // The provider on this machine limits nobody.
+        ...(upstream === undefined && unlimited),
         ABOHAWA_REDIS__URL: '',
         ABOHAWA_STORE__PATH: join(folder, 'demo.db'),
         ABOHAWA_SERVER__HOST: '127.0.0.1',
@@ -69,6 +71,12 @@ export const addDemoCommand = (program: Command, add: AddCommand): void =>
       return 0
     },
   })
+
+const unlimited = {
+  ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
+  ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
+  ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
+}
 
 // Dhaka, whose ids stand in the catalogue that comes with the product.
 const curlLines = (apiUrl: string, key: string): [string, string][] => {

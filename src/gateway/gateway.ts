@@ -86,7 +86,7 @@ export const startGateway = async (
       const fault = catalogue.fault()
       return `${catalogue.current().size} places${fault ? `, newer file refused: ${fault.message}` : ''}`
     },
-    provider: async () => providerDetail(breaker.state(), budget.state()),
+    provider: async () => providerDetail(breaker.state(), budget.state(), timelines.stretch()),
     ...(runs ? { run: async () => runDetail(runs.newest()) } : {}),
   })
 

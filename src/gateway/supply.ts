@@ -67,7 +67,8 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
     { store, clock, observer },
   )
   const provider = createProvider(
-    { ...config.provider, horizon, queueForMs: cache.waitForMs },
+    // Half of what a consumer waits for the budget's next window, half for the answer.
+    { ...config.provider, horizon, queueForMs: cache.waitForMs / 2 },
     { exchange, breaker, budget, clock, calendar: createCalendar(config.quota.timeZone), observer },
   )
   const runs =
@@ -113,7 +114,7 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
       return timelines.start(cache.warmForMs)
     },
     close: async () => {
-      timelines.close()
+      await timelines.close()
       runs?.close()
       provider.close()
       await exchange.close()

@@ -73,11 +73,13 @@ export const observeApi = (metrics: Metrics, log: Log, logAccess: boolean): ApiP
 export const providerDetail = (
   { state, restsUntil }: ReturnType<Breaker['state']>,
   { windows, closedUntil, shared }: BudgetState,
+  stretch: number,
 ): string => {
   const circuit = `circuit ${state}${restsUntil === null ? '' : ` until ${isoOf(restsUntil)}`}`
   const limited = closedUntil === null ? [] : [`limited until ${isoOf(closedUntil)}`]
   const spent = windows.map(({ name, used, limit }) => `${Math.round(used)} of ${limit} this ${name}`)
-  return [circuit, ...limited, ...spent, ...(shared ? [] : ['budget not shared'])].join(', ')
+  const stretched = stretch >= 1.05 ? [`weather stays fresh ${stretch.toFixed(1)} times longer`] : []
+  return [circuit, ...limited, ...spent, ...stretched, ...(shared ? [] : ['budget not shared'])].join(', ')
 }
 
 export const runDetail = (run: ModelRun | undefined): string =>

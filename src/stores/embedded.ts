@@ -161,7 +161,13 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
         return true
       }),
     deleteBytes: keys =>
-      attempt(() => keys.reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0)),
+      attempt(() => {
+        // One transaction: thousands of them would keep the event loop for as many writes to the disk.
+        db.exec('BEGIN IMMEDIATE')
+        const removed = keys.reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0)
+        db.exec('COMMIT')
+        return removed
+      }),
     ...createLocalFlights(),
     ...embeddedFleet(db, attempt),
     ...embeddedSpending(db, attempt),

@@ -99,7 +99,7 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   held(): { entries: number; bytes: number }
   stretch(): number
   explain(cell: Cell): Promise<CellExplanation>
-  close(): void
+  close(): Promise<void>
 }
 
 const beatEveryMs = 500
@@ -242,8 +242,10 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       lastAskedAt: demand.of(keyOf(cell))?.lastAskedAt ?? null,
       sharedTier: store.kind,
     }),
-    close: () => {
+    close: async () => {
       clearInterval(timer)
+      // What was asked for last is there for the next life too.
+      await pulse().catch(() => {})
       flights.close()
     },
   }
