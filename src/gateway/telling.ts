@@ -26,8 +26,9 @@ export const observeSupply = (metrics: Metrics, log: Log): SupplyObserver => ({
   },
   sharedTierFailed: (step, error) => {
     metrics.sharedTierFailed(step)
-    // While the store is away that is one line of its own; each failure is a count.
-    log.debug(
+    // A store that is away has a line of its own; its failures one by one are only counted.
+    const level = step === 'decode' ? 'warn' : 'debug'
+    log[level](
       { step, reason: error === undefined ? undefined : messageOf(error) },
       'shared cache tier failed',
     )
