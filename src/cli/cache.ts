@@ -11,7 +11,7 @@ import { spotIn, targetIn } from '../gateway/cache-target.ts'
 import { type CellReport, cellReport, type PurgeReport } from '../gateway/cell-report.ts'
 import { openStore } from '../stores/open-store.ts'
 import { cellText } from './cell-text.ts'
-import { type AddCommand, Misuse, type Terminal } from './terminal.ts'
+import { type AddCommand, factsText, Misuse, type Terminal } from './terminal.ts'
 
 export const addCacheCommands = (program: Command, add: AddCommand): void => {
   const cache = program
@@ -37,9 +37,9 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
       const config = terminal.config()
       const asked = gateway?.replace(/\/+$/, '') ?? opsAddress(config.ops)
       const told = await askGateway(asked, of)
+      const report = 'report' in told ? told.report : await atDesk(terminal, config, desk => desk.explain(of))
       if ('silent' in told)
         terminal.remark(`No gateway tells at ${asked} (${told.silent}): this is the shared tier alone.`)
-      const report = 'report' in told ? told.report : await atDesk(terminal, config, desk => desk.explain(of))
       const from = 'report' in told ? asked : undefined
       terminal.show(
         { asked: from ?? null, ...report },
@@ -115,14 +115,16 @@ const askGateway = async (
   let status: number
   let body: unknown
   try {
-    const answer = await fetch(`${address}/cache/cell?of=${encodeURIComponent(of)}`, {
+    // Loaded here, and not fetch, which refuses some ports on principle.
+    const { request } = await import('undici')
+    const { statusCode, body: answer } = await request(`${address}/cache/cell?of=${encodeURIComponent(of)}`, {
       signal: AbortSignal.timeout(patienceMs),
     })
-    status = answer.status
-    body = await answer.json().catch(() => undefined)
+    status = statusCode
+    const text = await answer.text()
+    body = jsonIn(text)
   } catch (error) {
-    // fetch says no more than that it failed; the cause says why.
-    return { silent: messageOf(error instanceof Error && error.cause ? error.cause : error) }
+    return { silent: messageOf(error) }
   }
   const report = cellReport.safeParse(body).data
   if (report) return { report }
@@ -131,22 +133,42 @@ const askGateway = async (
   return { silent: `what answers there, with ${status}, is no gateway of this version` }
 }
 
+const jsonIn = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
 const purgeText = ({ kind, of, place, scope, cells, removed, store }: PurgeReport, where: string): string => {
+  const soft = kind === 'soft'
   const what =
     'all' in scope
       ? 'everything'
       : 'cell' in scope
         ? `the cell ${scope.cell}${place ? ` of ${place.name} (${place.type} ${place.id})` : ''}`
         : `the box ${of}`
-  const extent = cells === 1 ? '1 cell' : `${cells} cells`
-  const tier = `the shared tier (${store}, ${where})`
-  return kind === 'soft'
-    ? [
-        `Purged softly: ${what}, ${extent}. Nothing was removed from ${tier}: it counts as stale.`,
-        'Running gateways take it within a second, and load anew what is asked for while serving the old.',
-      ].join('\n')
-    : [
-        `Purged: ${what}, ${extent}. Removed from ${tier}: ${removed === 1 ? '1 entry' : `${removed} entries`}.`,
-        'Running gateways take it within a second, and load what is asked for before they answer.',
-      ].join('\n')
+  const count = (number: number, one: string, more: string) =>
+    `${number.toLocaleString('en-US')} ${number === 1 ? one : more}`
+  return [
+    `Purged${soft ? ' softly' : ''}: ${what}.`,
+    factsText([
+      ['covers', count(cells, 'cell', 'cells')],
+      [
+        'shared tier',
+        soft
+          ? 'nothing removed; what is there counts as stale'
+          : `${count(removed, 'entry', 'entries')} removed`,
+      ],
+      ['', `${store}, ${where}`],
+      ['gateways', 'running ones take it within a second'],
+      [
+        '',
+        soft
+          ? 'the old is served while it is loaded anew'
+          : 'what is asked for is loaded before it is answered',
+      ],
+    ]),
+  ].join('\n')
 }

@@ -2,7 +2,7 @@
 
 import { type Calendar, hourMs, minuteMs, utcDayMs } from '../calendar.ts'
 import type { CellReport, EntryReport } from '../gateway/cell-report.ts'
-import { tableOf } from './terminal.ts'
+import { factsText, indented, tableOf } from './terminal.ts'
 
 /** @param asked the gateway that told it, or undefined when the store alone was read */
 export const cellText = (report: CellReport, asked: string | undefined, calendar: Calendar): string => {
@@ -12,7 +12,7 @@ export const cellText = (report: CellReport, asked: string | undefined, calendar
     `${localSecond(Date.parse(iso), calendar)}, ${distance(Date.parse(iso) - now)}`
   const facts: [string, string][] = [
     ['cell', `${cell.id}, the centre of ${cellDegrees}° by ${cellDegrees}°`],
-    ['told by', asked ?? `the shared tier alone (${shared.kind})`],
+    ['told by', asked ? `the gateway at ${asked}` : `the shared tier alone (${shared.kind})`],
     ['times', `${calendar.zone}, now ${localSecond(now, calendar)}`],
   ]
   if (gateway) {
@@ -22,11 +22,13 @@ export const cellText = (report: CellReport, asked: string | undefined, calendar
       'freshness',
       freshness === 'age' ? 'by age, model runs are not followed' : `by model run: ${run}`,
     ])
-    if (stretch > 1)
+    if (stretch === null) facts.push(['', 'for as long as allowed, because nothing is left of the budget'])
+    else if (stretch > 1)
       facts.push(['', `stretched ${Number(stretch.toFixed(1))} times, because the budget runs short`])
     facts.push(['last asked', lastAskedAt === null ? 'not lately' : timeOf(lastAskedAt)])
-    facts.push(['loading', loading ? 'yes, a load is under way' : 'no'])
-    if (!lastFailure) facts.push(['last error', 'none since the last load'])
+    facts.push(['loading', loading ? 'yes, a load is under way in this gateway' : 'no'])
+    if (!lastFailure)
+      facts.push(['last error', gateway.memory || shared.entry ? 'none since the last load' : 'none'])
     else {
       const { code, message, failedAt, attempts, restsUntil } = lastFailure
       const row = attempts > 1 ? `, ${attempts} in a row` : ''
@@ -38,32 +40,37 @@ export const cellText = (report: CellReport, asked: string | undefined, calendar
     }
   }
   const title = place ? `${place.name} (${place.type} ${place.id})` : `The point ${report.of}`
-  return [title, aligned(facts), '', tiersText(report, timeOf)].join('\n')
+  return [title, factsText(facts), '', tiersText(report, timeOf)].join('\n')
 }
 
 const tiersText = ({ shared, gateway }: CellReport, timeOf: (iso: string) => string): string => {
   const sharedName = `shared tier (${shared.kind})`
   const memory = gateway?.memory ?? null
   const absent: string[] = []
-  if (gateway && !memory) absent.push('Nothing is in the memory of the gateway.')
-  if (shared.fault !== null) absent.push(`Of the ${sharedName} nothing is known: ${shared.fault}.`)
-  else if (!shared.entry) absent.push(`Nothing is in the ${sharedName}.`)
+  if (gateway && !memory) absent.push('  Nothing is in the memory of the gateway.')
+  if (shared.fault !== null) absent.push(`  Of the ${sharedName} nothing is known: ${shared.fault}.`)
+  else if (!shared.entry) absent.push(`  Nothing is in the ${sharedName}.`)
 
   const columns: [string, EntryReport][] = []
   if (memory) columns.push(['memory of the gateway', memory])
   if (shared.entry) columns.push([sharedName, shared.entry])
   if (columns.length === 0) return absent.join('\n')
-  // Whether runs are followed is known of a gateway alone.
-  const noRun = gateway?.freshness === 'age' ? 'not followed' : 'none known when loaded'
-  const time = (iso: string | undefined) => (iso === undefined ? undefined : timeOf(iso))
+  const noRun =
+    gateway === null ? 'none noted' : gateway.freshness === 'age' ? 'not followed' : 'none known then'
+  // A purge ends what would have been.
+  const time = (iso: string | undefined, ended: EntryReport['purged']) =>
+    iso === undefined ? undefined : ended ? 'no more' : timeOf(iso)
   const rows: [string, (entry: EntryReport) => string | undefined][] = [
     ['state', ({ state }) => state],
-    ['purged', ({ purged }) => (purged === null ? 'no' : purged)],
+    [
+      'purged',
+      ({ purged }) => (purged === null ? 'no' : purged === 'soft' ? 'softly: stale at any age' : 'yes: gone'),
+    ],
     ['fetched', ({ fetchedAt }) => timeOf(fetchedAt)],
     ['model run', ({ run }) => (run === null ? noRun : timeOf(run))],
-    ['due', ({ dueAt }) => time(dueAt)],
-    ['fresh until', ({ freshUntil }) => time(freshUntil)],
-    ['usable until', ({ usableUntil }) => time(usableUntil)],
+    ['due', ({ purged, dueAt }) => time(dueAt, purged)],
+    ['fresh until', ({ purged, freshUntil }) => time(freshUntil, purged)],
+    ['usable until', ({ purged, usableUntil }) => time(usableUntil, purged === 'hard' ? purged : null)],
     ['size', ({ bytes }) => `${bytes.toLocaleString('en-US')} bytes`],
   ]
   const lines = rows
@@ -73,11 +80,6 @@ const tiersText = ({ shared, gateway }: CellReport, timeOf: (iso: string) => str
     '\n',
   )
 }
-
-const aligned = (facts: readonly [string, string][]): string =>
-  indented(tableOf(['', ''], facts).split('\n').slice(1).join('\n'))
-
-const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, '  ')
 
 const localSecond = (instant: number, calendar: Calendar): string =>
   new Date(instant + calendar.offsetSecondsAt(instant) * 1000).toISOString().slice(0, 19).replace('T', ' ')

@@ -99,11 +99,12 @@ const runningReport = (
   { memory, loading, lastAskedAt, lastFailure }: CellExplanation,
 ): NonNullable<CellReport['gateway']> => {
   const run = runs?.newest()
+  const stretch = timelines.stretch()
   return {
     memory: memory && judgedEntry(memory),
     freshness: config.cache.freshness,
     newestRun: run ? { initialisedAt: isoOf(run.initialisedAt), availableAt: isoOf(run.availableAt) } : null,
-    stretch: timelines.stretch(),
+    stretch: Number.isFinite(stretch) ? stretch : null,
     loading,
     lastAskedAt: isoOrNull(lastAskedAt),
     lastFailure: lastFailure && {

@@ -60,8 +60,11 @@ const read = (text: string, allowed: string): Target => {
   throw new InputError(`the target is ${quoted(text)}; ${allowed}`)
 }
 
-const degreesOf = (text: string): number =>
-  /^[+-]?(\d+\.?\d*|\.\d+)$/.test(text.trim()) ? Number(text) + 0 : Number.NaN
+// Beyond half the globe nothing is an edge, and "+ 0" turns -0 into 0.
+const degreesOf = (text: string): number => {
+  const degrees = /^[+-]?(\d+\.?\d*|\.\d+)$/.test(text.trim()) ? Number(text) + 0 : Number.NaN
+  return Math.abs(degrees) <= 180 ? degrees : Number.NaN
+}
 
 const wrongWayRound = (box: Box, low: 'south' | 'west', high: 'north' | 'east') =>
   new InputError(

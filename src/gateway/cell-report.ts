@@ -40,8 +40,8 @@ export const cellReport = z.object({
       memory: entry.extend(judgement.shape).nullable(),
       freshness: z.enum(['age', 'run']),
       newestRun: z.object({ initialisedAt: instant, availableAt: instant }).nullable(),
-      /** How many times longer than asked for things are fresh, because the budget runs short. */
-      stretch: z.number(),
+      /** How many times longer than asked for things are fresh; null, for as long as allowed, when no budget is left. */
+      stretch: z.number().nullable(),
       loading: z.boolean(),
       lastAskedAt: instant.nullable(),
       lastFailure: z
