@@ -23,6 +23,7 @@ export const registerCache = (app: FastifyInstance, cache: OpsCache): void => {
     return cache.explain(of)
   })
   // JSON has to say that it is: a page in the operator's browser can't send that here without asking first.
+  app.removeContentTypeParser('text/plain')
   app.post(
     '/cache/purge',
     {
