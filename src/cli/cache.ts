@@ -57,7 +57,7 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
         .argument('<target>', 'all, a point lat,lng, a place type/id, or a box south,west,north,east')
         .option(
           '--soft',
-          'serve it once more while it is loaded anew; without, consumers wait for that load',
+          'go on serving it until it is loaded anew; without, consumers have no weather if that load fails',
         ),
     run: async (terminal, { soft = false }, of = '') => {
       meant(() => targetIn(of))
