@@ -4,6 +4,7 @@
 import { Command, CommanderError } from 'commander'
 import packageFile from '../../package.json' with { type: 'json' }
 import { AbohawaError, messageOf } from '../errors.ts'
+import { addCacheCommands } from './cache.ts'
 import { addCatalogueCommands } from './catalogue.ts'
 import { addConfigCommands } from './config.ts'
 import { addDemoCommand } from './demo.ts'
@@ -34,6 +35,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addKeyCommands(program, add)
   addSubscriberCommands(program, add)
   addCatalogueCommands(program, add)
+  addCacheCommands(program, add)
   addConfigCommands(program, add)
 
   try {
@@ -48,6 +50,13 @@ const outcomeOf = (error: unknown): number => {
   const tell = (text: string) => process.stderr.write(`abohawa: ${text}\n`)
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0
+    const negative = /^error: unknown option '(-[\d.][^']*)'/.exec(error.message)?.[1]
+    if (negative !== undefined) {
+      tell(
+        `${negative} looks like an option; put -- and a blank before what begins with a minus, after all options`,
+      )
+      return 2
+    }
     // A group of commands called without one has printed its help already.
     if (error.code !== 'commander.help') {
       tell(`${error.message.replace(/^error: /, '').replaceAll('\n', ' ')}; \`--help\` shows what is allowed`)

@@ -79,6 +79,13 @@ export const createAddCommand =
 
 const collect = (file: string, before: string[] = []): string[] => [...before, file]
 
+/** Facts behind their names, one a line, indented. */
+export const factsText = (facts: readonly (readonly [string, string])[]): string =>
+  indented(tableOf(['', ''], facts).replace(/^.*\n/, ''))
+
+/** Every line that says something two blanks further in. */
+export const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, '  ')
+
 /** Rows under their headings, in columns as wide as they need. */
 export const tableOf = (headings: readonly string[], rows: readonly (readonly string[])[]): string => {
   const widths = headings.map((heading, i) =>

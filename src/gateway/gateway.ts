@@ -20,6 +20,7 @@ import { createMetrics } from '../ops/metrics.ts'
 import { buildOps } from '../ops/ops.ts'
 import { createReadiness } from '../ops/readiness.ts'
 import { openStore } from '../stores/open-store.ts'
+import { createCacheDesk } from './cache-desk.ts'
 import { openSupply } from './supply.ts'
 import { observeApi, observeCatalogue, observeSupply, providerDetail, runDetail } from './telling.ts'
 
@@ -112,7 +113,13 @@ export const startGateway = async (
     config.server,
   )
   const connections = trackConnections(api.server)
-  const ops = buildOps({ metrics, readiness, provider: config.provider, budget })
+  const cache = createCacheDesk(config, {
+    store,
+    catalogue: catalogue.current,
+    clock,
+    running: { timelines, runs },
+  })
+  const ops = buildOps({ metrics, readiness, provider: config.provider, budget, cache })
 
   // Opened first and closed last, so that readiness can be asked while the API starts and drains.
   opening.defer(() => ops.close())

@@ -1,6 +1,7 @@
 // Purges as the fleet hears of them: notices in the store that every instance reads at short intervals, so that none is
 // missed by one that was away. A hard purge also removes what the shared tier holds.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Purge } from '../cache/purges.ts'
 import type { Cell } from '../weather/cell.ts'
 import { type PurgeOrder, type PurgeScope, readOrder, writeOrder } from './purge-scope.ts'
@@ -17,6 +18,8 @@ export type PurgeOutcome = { readonly generation: number; readonly removed: numb
 const topic = 'purges'
 // Longer than any entry can be in use, whatever the configuration.
 const keepForMs = 30 * 86_400_000
+// A fine grid has hundreds of thousands of cells: removed in steps, so that a gateway answers in between.
+const removedAtOnce = 1_000
 
 /**
  * Declares what is in scope stale or gone, over the fleet.
@@ -29,8 +32,13 @@ export const orderPurge = async (
 ): Promise<PurgeOutcome> => {
   // Announced first: what is loaded from the old bytes meanwhile is covered by it.
   const generation = await store.appendNotice(topic, writeOrder(order), now + keepForMs)
-  const removed =
-    order.kind === 'hard' ? await store.deleteBytes(cells.map(({ id }) => keyFor(question, id))) : 0
+  let removed = 0
+  for (let i = 0; order.kind === 'hard' && i < cells.length; i += removedAtOnce) {
+    removed += await store.deleteBytes(
+      cells.slice(i, i + removedAtOnce).map(({ id }) => keyFor(question, id)),
+    )
+    await nextTurn()
+  }
   return { generation, removed }
 }
 

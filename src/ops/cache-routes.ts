@@ -1,0 +1,52 @@
+// /cache/*: what is cached for a place, and purges. Reads the requests; what they mean is for those who know the cache.
+
+import type { FastifyInstance } from 'fastify'
+import * as z from 'zod'
+import { InputError } from '../errors.ts'
+
+/** What is asked about the cache, in the operator's own words; both throw InputError for words that mean nothing. */
+export type OpsCache = {
+  explain(of: string): Promise<object>
+  purge(of: string, soft: boolean): Promise<object>
+}
+
+// Strict, because a misspelt `soft` would purge hard.
+const order = z.strictObject({ scope: z.string(), soft: z.boolean().default(false) })
+const example = 'JSON such as {"scope":"district/3026","soft":true}'
+
+export const registerCache = (app: FastifyInstance, cache: OpsCache): void => {
+  app.get<{ Querystring: { of?: string | string[] } }>('/cache/cell', async ({ query: { of } }) => {
+    if (typeof of !== 'string')
+      throw new InputError(
+        `of is ${of === undefined ? 'missing' : 'given more than once'}; allowed: one point or place, such as /cache/cell?of=district/3026`,
+      )
+    return cache.explain(of)
+  })
+  // JSON has to say that it is: a page in the operator's browser can't send that here without asking first.
+  app.removeContentTypeParser('text/plain')
+  app.post(
+    '/cache/purge',
+    {
+      errorHandler: (error, request, reply) => {
+        const isUnread = error.code?.startsWith('FST_ERR_CTP_') === true
+        if (!isUnread) throw error
+        const type = request.headers['content-type'] ?? 'missing'
+        const sentence =
+          error.statusCode === 415
+            ? `content-type is ${type}; allowed: application/json`
+            : `the body can't be read; allowed: ${example}`
+        return reply.code(400).send({ error: sentence })
+      },
+    },
+    async ({ body }) => {
+      const { data } = order.safeParse(body)
+      if (!data) throw new InputError(`the body is ${shown(body)}; allowed: ${example}`)
+      return cache.purge(data.scope, data.soft)
+    },
+  )
+}
+
+const shown = (body: unknown): string => {
+  const text = JSON.stringify(body) ?? 'missing'
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text
+}

@@ -1,0 +1,121 @@
+// `abohawa cache …` as its users meet it: beside a running gateway, without one, and misused.
+
+import { join } from 'node:path'
+import t from 'tap'
+import { runCommand, startCommand } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { freePort } from '../support/redis-server.ts'
+import { askAt } from '../support/start-gateway.ts'
+
+for (const name of ['show', 'purge'])
+  t.test(`cache ${name} --help shows an example and the common options`, async t => {
+    const { code, stdout, stderr } = await runCommand(['cache', name, '--help'])
+    t.match({ code, stderr }, { code: 0, stderr: '' })
+    t.match(stdout, `Example:\n  npm run -s abohawa -- cache ${name} district/3026`)
+    t.match(stdout, '--config <file>')
+    t.match(stdout, '--json')
+  })
+
+const refusals: [number, string[], RegExp][] = [
+  [2, ['show'], /missing required argument 'target'/],
+  [2, ['show', 'dhaka'], /the target is "dhaka"; allowed: a point such as 23\.81,90\.41 or a place such as/],
+  [2, ['show', 'all'], /the target is "all"; allowed: a point/],
+  [2, ['show', 'town/3'], /"town" is no type of place; allowed: division, district, upazila, union/],
+  [2, ['show', '23', '90'], /too many arguments/],
+  [2, ['show', '-23.5,90'], /-23\.5,90 looks like an option; put -- and a blank before/],
+  [
+    1,
+    ['show', '--', '-23.5,90'],
+    /the latitude -23\.5 is outside the bounds of Bangladesh; allowed: 20 to 27/,
+  ],
+  [1, ['show', '53,9'], /the latitude 53 is outside the bounds/],
+  [1, ['show', 'district/9'], /the district "9" was not found or is not published/],
+  [2, ['show', 'district/3026', '--gateway', 'here'], /--gateway is here; allowed: an address such as/],
+  [2, ['purge'], /missing required argument 'target'/],
+  [2, ['purge', 'everything'], /the target is "everything"; allowed: all, a point such as/],
+  [2, ['purge', '24,90,23,91'], /the box 24,90,23,91 has south 24 beyond north 23; allowed: /],
+  [2, ['purge', '-24,90,23,91'], /-24,90,23,91 looks like an option; put -- and a blank before/],
+  [2, ['purge', 'all', '--hard'], /unknown option '--hard'/],
+  [1, ['purge', '23.51,90.01,23.52,90.02'], /has no centre of a grid cell in it; allowed: /],
+  [1, ['purge', 'union/1'], /the union "1" was not found or is not published/],
+]
+const folder = t.testdir()
+for (const [exit, args, sentence] of refusals)
+  t.test(`refused: abohawa cache ${args.join(' ')}`, async t => {
+    const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db'), ABOHAWA_OPS__PORT: '1' }
+    const { code, stdout, stderr } = await runCommand(['cache', ...args], env)
+    t.equal(code, exit)
+    t.equal(stdout, '')
+    t.match(stderr, sentence)
+    t.match(stderr, /^abohawa: .*\n$/, 'one line')
+  })
+
+t.test(
+  'a gateway at the configured address is asked; without one the store tells, and is purged',
+  async t => {
+    const provider = await startProvider(t, undefined, null)
+    const env = {
+      ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_SERVER__DRAIN_FOR: '0s',
+      ABOHAWA_OPS__PORT: String(await freePort()),
+      ABOHAWA_PROVIDER__BASE_URL: provider.url,
+    }
+    const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
+    const { key } = JSON.parse(
+      (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)).stdout,
+    )
+    t.equal((await askAt(`${gateway.urls.api}/api/v1/weather/district/3026`, { key })).status, 200)
+
+    const asked = await runCommand(['cache', 'show', 'district/3026', '--json'], env)
+    t.match(asked, { code: 0, stderr: '' })
+    const told = JSON.parse(asked.stdout)
+    t.match(told, {
+      asked: gateway.urls.ops,
+      place: { type: 'district', id: '3026', name: 'Dhaka' },
+      shared: { kind: 'embedded', entry: { state: 'fresh' }, fault: null },
+      gateway: { memory: { state: 'fresh', purged: null }, loading: false, lastFailure: null },
+    })
+
+    const beside = await runCommand(['cache', 'purge', '23.71,90.41', '--soft', '--json'], env)
+    t.match(JSON.parse(beside.stdout), { kind: 'soft', scope: { cell: '23.7,90.4' }, cells: 1, removed: 0 })
+    const state = async () =>
+      (await askAt(`${gateway.urls.ops}/cache/cell?of=23.71,90.41`)).body.gateway.memory.state
+    while ((await state()) !== 'stale');
+
+    gateway.child.kill('SIGTERM')
+    t.equal(await gateway.exited, 0)
+    const alone = await runCommand(['cache', 'show', 'district/3026'], env)
+    t.equal(alone.code, 0)
+    t.match(
+      alone.stderr,
+      /^No gateway tells at http:\/\/127\.0\.0\.1:\d+ \(.*ECONNREFUSED.*\): this is the shared tier alone\.\n$/,
+    )
+    t.match(alone.stdout, /^Dhaka \(district 3026\)\n {2}cell {5}23\.7,90\.4, /)
+    t.match(alone.stdout, /\n {2}purged {5}softly: stale at any age\n/)
+    t.notMatch(alone.stdout, /fresh until|last error/, 'what only a gateway knows is left out')
+    const aloneJson = JSON.parse((await runCommand(['cache', 'show', 'district/3026', '--json'], env)).stdout)
+    t.match(aloneJson, { asked: null, gateway: null, shared: { entry: { purged: 'soft' } } })
+    t.equal(aloneJson.shared.entry.fetchedAt, told.shared.entry.fetchedAt)
+
+    const purged = await runCommand(['cache', 'purge', 'all'], env)
+    t.match(purged, { code: 0, stderr: '' })
+    t.match(
+      purged.stdout,
+      /^Purged: everything\.\n {2}covers {7}3,976 cells\n {2}shared tier {2}1 entry removed\n/,
+    )
+    t.match(purged.stdout, 'within a second')
+    t.match(
+      (await runCommand(['cache', 'show', 'district/3026'], env)).stdout,
+      /Nothing is in the shared tier \(embedded\)\./,
+    )
+  },
+)
+
+t.test('what answers but is no gateway is told from one that does not answer', async t => {
+  const provider = await startProvider(t)
+  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  const { code, stderr } = await runCommand(['cache', 'show', '23.81,90.41', '--gateway', provider.url], env)
+  t.equal(code, 0)
+  t.match(stderr, /\(what answers there, with 404, is no gateway of this version\)/)
+})

@@ -1,0 +1,77 @@
+// Purges as notices in a real store: what an order leaves, and what is heard of it.
+
+import t from 'tap'
+import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { orderPurge, purgesAfter } from '../../src/timelines/purge-log.ts'
+import { keyFor } from '../../src/timelines/question.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+const clock = manualClock()
+const question = 'q'
+const grid = createGrid(0.1)
+const dhaka = grid.cellOf(23.71, 90.41)
+const khulna = grid.cellOf(22.8, 89.5)
+const openFilled = async () => {
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(store.close)
+  for (const { id } of [dhaka, khulna])
+    await store.writeBytes(keyFor(question, id), Buffer.from('weather'), clock.now() + 1_000)
+  const holds = async (cell: typeof dhaka) => (await store.readBytes(keyFor(question, cell.id))) !== undefined
+  return { store, holds }
+}
+
+t.test(
+  'a hard purge removes what lies in the shared tier and says how much, a soft one removes nothing',
+  async t => {
+    const { store, holds } = await openFilled()
+    const base = { question, cells: [dhaka], now: clock.now() }
+    const soft = await orderPurge(store, base, { kind: 'soft', scope: { cell: dhaka.id } })
+    t.strictSame(soft, { generation: 1, removed: 0 })
+    t.ok(await holds(dhaka))
+    const hard = await orderPurge(store, base, { kind: 'hard', scope: { cell: dhaka.id } })
+    t.strictSame(hard, { generation: 2, removed: 1 })
+    t.notOk(await holds(dhaka))
+    t.ok(await holds(khulna), 'the cell outside is left alone')
+    t.strictSame(
+      await purgesAfter(store, 0),
+      [
+        { generation: 1, kind: 'soft', scope: { cell: dhaka.id } },
+        { generation: 2, kind: 'hard', scope: { cell: dhaka.id } },
+      ],
+      'in their order',
+    )
+    t.strictSame(
+      (await purgesAfter(store, 1)).map(({ generation }) => generation),
+      [2],
+    )
+  },
+)
+
+t.test('thousands of cells are removed in steps, and all are counted', async t => {
+  const { store, holds } = await openFilled()
+  const cells = grid.cellsIn({ south: 20, west: 87.5, north: 27, east: 93 })
+  t.ok(cells.length > 3_000, `${cells.length} cells`)
+  const { removed } = await orderPurge(
+    store,
+    { question, cells, now: clock.now() },
+    { kind: 'hard', scope: { all: true } },
+  )
+  t.equal(removed, 2)
+  t.notOk((await holds(dhaka)) || (await holds(khulna)))
+})
+
+t.test('notices that are no orders are left out, and later ones are still heard', async t => {
+  const { store } = await openFilled()
+  const keepUntil = clock.now() + 1_000
+  for (const text of ['', 'hello', '{"kind":"hard"}', '{"kind":"later","scope":{"all":true}}'])
+    await store.appendNotice('purges', text, keepUntil)
+  await store.appendNotice('elsewhere', '{"kind":"hard","scope":{"all":true}}', keepUntil)
+  t.strictSame(await purgesAfter(store, 0), [])
+  const { generation } = await orderPurge(
+    store,
+    { question, cells: [], now: clock.now() },
+    { kind: 'soft', scope: { all: true } },
+  )
+  t.strictSame(await purgesAfter(store, 0), [{ generation, kind: 'soft', scope: { all: true } }])
+})
