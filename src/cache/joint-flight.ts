@@ -3,18 +3,8 @@
 // that costs a load per instance, and never an answer.
 
 import { AbohawaError, messageOf } from '../errors.ts'
+import type { FlightStore } from '../stores/store.ts'
 import { retryAtOf } from './failures.ts'
-
-/** Who loads what, over all instances; see the stores for the whole contract. */
-export interface FlightStore {
-  beginFlight(
-    key: string,
-    holdMs: number,
-  ): Promise<{ token: number; heldForMs: 0 } | { token: null; heldForMs: number }>
-  holdFlight(key: string, token: number, holdMs: number): Promise<boolean>
-  endFlight(key: string, token: number, news: string): Promise<void>
-  onFlightEnd(listener: (key: string | null, news: string) => void): () => void
-}
 
 export type JointFlight = {
   /**

@@ -1,14 +1,8 @@
 // The second tier: entries as bytes in a store that outlives the process and that instances share. It can only make
 // things faster: a store that fails and bytes that do not decode are told to the observer and count as absent.
 
+import type { ByteStore } from '../stores/store.ts'
 import type { Entry } from './entry.ts'
-
-/** Where bytes are kept; the store lets an entry go after `expiresAt` (ms since the epoch) by itself. */
-export interface ByteStore {
-  readBytes(key: string): Promise<Buffer | undefined>
-  /** False when a later flight of the key has written. */
-  writeBytes(key: string, bytes: Buffer, expiresAt: number, token?: number): Promise<boolean>
-}
 
 /** Turns entries into bytes and back; `decode` answers undefined for bytes it does not know. */
 export type Codec<Value> = {
@@ -30,7 +24,11 @@ export type SharedTier<Value> = {
 
 /** @param longestUseMs the time after its fetch until which an entry may be served at all */
 export const createSharedTier = <Value>(
-  { name, store, longestUseMs }: { name: string; store: ByteStore; longestUseMs: number },
+  {
+    name,
+    store,
+    longestUseMs,
+  }: { name: string; store: Pick<ByteStore, 'readBytes' | 'writeBytes'>; longestUseMs: number },
   codec: Codec<Value>,
   observer: SharedTierObserver,
 ): SharedTier<Value> => ({

@@ -3,15 +3,12 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Purge } from '../cache/purges.ts'
+import type { ByteStore, FleetStore } from '../stores/store.ts'
 import type { Cell } from '../weather/cell.ts'
 import { type PurgeOrder, type PurgeScope, readOrder, writeOrder } from './purge-scope.ts'
 import { keyFor } from './question.ts'
 
-export interface NoticeStore {
-  appendNotice(topic: string, text: string, keepUntil: number): Promise<number>
-  noticesAfter(topic: string, number: number): Promise<{ number: number; text: string }[]>
-  deleteBytes(keys: readonly string[]): Promise<number>
-}
+type NoticeStore = Pick<FleetStore, 'appendNotice' | 'noticesAfter'> & Pick<ByteStore, 'deleteBytes'>
 
 export type PurgeOutcome = { readonly generation: number; readonly removed: number }
 

@@ -12,7 +12,7 @@ import {
   type Run,
   type RunOptions,
 } from '../cache/freshness.ts'
-import { createJointFlight, type FlightStore } from '../cache/joint-flight.ts'
+import { createJointFlight } from '../cache/joint-flight.ts'
 import { createMemoryTier } from '../cache/memory-tier.ts'
 import { createPurges } from '../cache/purges.ts'
 import {
@@ -21,14 +21,15 @@ import {
   type Explanation,
   type ReadThrough,
 } from '../cache/read-through.ts'
-import { type ByteStore, createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
+import { createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
 import { utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Provider } from '../provider/client.ts'
+import type { ByteStore, FleetStore, FlightStore, Store } from '../stores/store.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { entryOf, timelineCodec } from './entry-codec.ts'
-import { type NoticeStore, purgesAfter } from './purge-log.ts'
+import { purgesAfter } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
 import { cellIdOf, keyFor } from './question.ts'
 
@@ -55,18 +56,6 @@ export type TimelinesOptions = FreshnessOptions &
 /** What the fleet looked like at the last pulse. */
 export type Fleet = { readonly instances: number; readonly wanted: number }
 
-export interface FleetStore {
-  pulse(pulse: {
-    instance: string
-    aliveForMs: number
-    topic: string
-    asked: readonly string[]
-    wantedForMs: number
-    now: number
-  }): Promise<Fleet>
-  wanted(topic: string, since: number): Promise<string[]>
-}
-
 export type TimelinesObserver = CacheObserver &
   SharedTierObserver & {
     pulsed(fleet: Fleet): void
@@ -75,7 +64,7 @@ export type TimelinesObserver = CacheObserver &
 
 export type TimelinesParts = {
   readonly provider: Pick<Provider, 'load' | 'hasten'>
-  readonly store: ByteStore & FlightStore & FleetStore & NoticeStore & { readonly kind: string }
+  readonly store: ByteStore & FlightStore & FleetStore & Pick<Store, 'kind'>
   readonly grid: Grid
   /** Cells that count as wanted although nobody asks, most wanted first. */
   readonly standing: () => readonly Cell[]
