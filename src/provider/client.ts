@@ -3,7 +3,6 @@
 // once than the provider runs for us. Keeps nothing.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { DelegateBackoff, handleWhen, retry } from 'cockatiel'
 import pLimit from 'p-limit'
 import type { Calendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
@@ -17,13 +16,11 @@ import type { Exchange } from './exchange.ts'
 import { type Horizon, pathFor } from './query.ts'
 import { createQueue, type Urgency, type Waiting } from './queue.ts'
 import { outcomeOf } from './request-cost.ts'
+import { type RetryOptions, retryPolicy } from './retrying.ts'
 
-export type ProviderOptions = {
+export type ProviderOptions = RetryOptions & {
   readonly maxConcurrent: number
   readonly maxPointsPerRequest: number
-  /** How often a request is sent again when that can help, and the first pause before it; later pauses double. */
-  readonly retries: number
-  readonly retryDelayMs: number
   /** How long a point that was refused is not asked for again. */
   readonly refusedForMs: number
   /** How long a cold cell waits for the budget's next window; refused at once when that is further away. */
@@ -217,22 +214,4 @@ const outOfBudget = (retryAt: number | null): ProviderError =>
     'provider_limited',
     "the budget for the provider's limits has no room",
     retryAt === null ? {} : { retryAt },
-  )
-
-// The provider says that a refused concurrent call has room again in about a second.
-const busyPauseMs = 1_000
-
-const retryPolicy = ({ retries, retryDelayMs }: ProviderOptions) =>
-  retry(
-    handleWhen(error => error instanceof ProviderError && error.retryable),
-    {
-      maxAttempts: retries,
-      backoff: new DelegateBackoff(({ attempt, result }) => {
-        const failed = 'error' in result ? result.error : undefined
-        const pause = retryDelayMs * 2 ** (attempt - 1)
-        const least = failed instanceof ProviderError && failed.code === 'provider_busy' ? busyPauseMs : 0
-        // Half of the pause is by chance, so that instances which failed together do not return together.
-        return Math.max(least, pause * (0.5 + Math.random() / 2))
-      }),
-    },
   )

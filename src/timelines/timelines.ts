@@ -1,7 +1,6 @@
 // Timelines by grid cell: the two cache tiers over the provider, put together once for the gateway. Keeps them up: says
 // what is wanted, hears of purges, loads ahead of time. When to load is the cache's to know, and how the provider's.
 
-import { randomUUID } from 'node:crypto'
 import { createLookAhead } from '../cache/ahead.ts'
 import { createDemand } from '../cache/demand.ts'
 import { createFailures, type RestOptions } from '../cache/failures.ts'
@@ -29,6 +28,7 @@ import type { ByteStore, FleetStore, FlightStore, Store } from '../stores/store.
 import type { Cell, Grid } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { entryOf, timelineCodec } from './entry-codec.ts'
+import { createPulse, type Fleet } from './pulse.ts'
 import { purgesAfter } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
 import { cellIdOf, keyFor } from './question.ts'
@@ -52,9 +52,6 @@ export type TimelinesOptions = FreshnessOptions &
     /** The name of what is asked, whatever the cell. */
     readonly question: string
   }
-
-/** What the fleet looked like at the last pulse. */
-export type Fleet = { readonly instances: number; readonly wanted: number }
 
 export type TimelinesObserver = CacheObserver &
   SharedTierObserver & {
@@ -92,8 +89,6 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
 }
 
 const beatEveryMs = 500
-const pulseEveryMs = 5_000
-const aliveForMs = 4 * pulseEveryMs
 const stretchEveryMs = 1_000
 // Each read of the shared tier is a round trip: many at once, and time to stop in between.
 const warmAtOnce = 256
@@ -168,36 +163,24 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     }
   }
 
-  const instance = randomUUID()
-  let pulsedAt = Number.NEGATIVE_INFINITY
-  const pulse = async (): Promise<void> => {
-    const now = clock.now()
-    const asked = demand.since(pulsedAt).map(([, { subject }]) => subject.id)
-    const since = pulsedAt
-    pulsedAt = now
-    try {
-      fleet = await store.pulse({
-        instance,
-        aliveForMs,
-        topic: question,
-        asked,
-        wantedForMs: demandForMs,
-        now,
-      })
-    } catch (error) {
-      // Told again with the next one.
-      pulsedAt = since
-      throw error
-    }
-    stretchedAt = Number.NEGATIVE_INFINITY
-    observer.pulsed(fleet)
-  }
+  const pulse = createPulse({
+    store,
+    demand,
+    question,
+    demandForMs,
+    clock,
+    pulsed: seen => {
+      fleet = seen
+      stretchedAt = Number.NEGATIVE_INFINITY
+      observer.pulsed(seen)
+    },
+  })
 
   // A store that is away is told of by its own observer; here it only means that nothing is new.
   let beating = false
   const beat = async (): Promise<void> => {
     await hearPurges().catch(() => {})
-    if (Math.abs(clock.now() - pulsedAt) >= pulseEveryMs) await pulse().catch(() => {})
+    await pulse.due()
     lookAhead()
   }
   const timer = setInterval(() => {
@@ -213,7 +196,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     start: async warmForMs => {
       const deadline = performance.now() + warmForMs
       await hearPurges().catch(() => {})
-      await pulse().catch(() => {})
+      await pulse.give()
       const names = await store.wanted(question, clock.now() - demandForMs).catch(() => [])
       const cells = names.flatMap(name => grid.cellNamed(name) ?? [])
       let warmed = 0
@@ -234,7 +217,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     close: async () => {
       clearInterval(timer)
       // What was asked for last is there for the next life too.
-      await pulse().catch(() => {})
+      await pulse.give()
       flights.close()
     },
   }
