@@ -4,6 +4,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Pool } from 'undici'
 import { createAnswers } from '../../src/answer.ts'
 import { createCalendar } from '../../src/calendar.ts'
@@ -121,7 +122,11 @@ export const until = async (
   patienceMs = 30_000,
 ): Promise<void> => {
   const end = performance.now() + patienceMs
-  while (!(await holds())) if (performance.now() > end) throw new Error(`it never came to this: ${what}`)
+  while (!(await holds())) {
+    if (performance.now() > end) throw new Error(`it never came to this: ${what}`)
+    // A look that needs no answer from outside must not keep what it looks for from happening.
+    await nextTurn()
+  }
 }
 
 export const placesOf = async (config: Config): Promise<Catalogue> =>
@@ -135,6 +140,8 @@ export type Desk = {
   readonly clock: ManualClock
   readonly config: Config
   readonly catalogue: Catalogue
+  /** How many cells the fleet wanted at the last pulse. */
+  wanted(): number
   /** Moves both clocks, and waits until nothing is under way at the provider. */
   moveTo(instant: number): Promise<void>
   settle(): Promise<void>
@@ -161,6 +168,7 @@ export const openDesk = async (
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   const catalogue = await placesOf(config)
   const silent = () => {}
+  let wanted = 0
   const supply = openSupply(config, {
     store,
     catalogue: () => catalogue,
@@ -169,7 +177,9 @@ export const openDesk = async (
       read: silent,
       refreshFailed: silent,
       sharedTierFailed: silent,
-      pulsed: silent,
+      pulsed: seen => {
+        wanted = seen.wanted
+      },
       purged: silent,
       request: silent,
       newRun: silent,
@@ -203,6 +213,7 @@ export const openDesk = async (
       hourlyHours: config.weather.hourlyHours,
     }),
     settle,
+    wanted: () => wanted,
     moveTo: async instant => {
       clock.set(instant)
       await provider.steer({ now: new Date(instant).toISOString() })

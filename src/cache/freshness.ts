@@ -12,8 +12,10 @@ export type FreshnessPolicy = {
   /** Until when it is fresh: a little later than it is due. */
   freshUntil(entry: Entry<unknown>, now: number): number
   usableUntil(entry: Entry<unknown>, now: number): number
-  /** The time between two loads of an entry in steady demand, as the policy has it without any stretch. */
+  /** The mean time between two loads of an entry in steady demand, as the policy has it without any stretch. */
   periodMs(): number
+  /** The most that stretching can do. */
+  mostStretch(): number
   /** The longest time after its fetch that any entry is served. */
   readonly longestUseMs: number
 }
@@ -53,7 +55,8 @@ export const longestUseMs = (options: FreshnessOptions): number =>
 /** @param stretch how many times longer than asked for things are fresh now, at least 1 */
 export const freshByAge = (options: FreshnessOptions, stretch: () => number): FreshnessPolicy =>
   policyOf(options, {
-    periodMs: () => options.freshForMs,
+    periodMs: () => options.freshForMs * (1 + options.freshSpread / 2),
+    mostStretch: () => mostOf(options) / options.freshForMs,
     dueAt: entry =>
       entry.fetchedAt +
       Math.min(options.freshForMs * stretch(), mostOf(options)) * (1 + options.freshSpread * entry.lot),
@@ -67,7 +70,8 @@ export const freshByRun = (
 ): FreshnessPolicy => {
   const byAge = freshByAge(options, stretch)
   return policyOf(options, {
-    periodMs: () => newest()?.intervalMs ?? options.freshForMs,
+    periodMs: () => newest()?.intervalMs ?? byAge.periodMs(),
+    mostStretch: () => Math.max(1, mostOf(options) / (newest()?.intervalMs ?? options.freshForMs)),
     dueAt: (entry, now) => {
       const run = newest()
       if (!run) return byAge.dueAt(entry, now)
@@ -91,7 +95,7 @@ const leadOf = ({ aheadForMs, freshForMs }: FreshnessOptions): number => Math.mi
 
 const policyOf = (
   options: FreshnessOptions,
-  { dueAt, periodMs }: Pick<FreshnessPolicy, 'dueAt' | 'periodMs'>,
+  { dueAt, periodMs, mostStretch }: Pick<FreshnessPolicy, 'dueAt' | 'periodMs' | 'mostStretch'>,
 ): FreshnessPolicy => {
   const lead = leadOf(options)
   const longest = longestUseMs(options)
@@ -102,6 +106,7 @@ const policyOf = (
     usableUntil: (entry, now) =>
       Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest),
     periodMs,
+    mostStretch,
     longestUseMs: longest,
   }
 }

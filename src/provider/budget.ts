@@ -13,7 +13,7 @@ import {
   type SpanName,
   windowsAround,
 } from './spending-windows.ts'
-import { stretchOf } from './stretch.ts'
+import { priceOf, stretchAt } from './stretch.ts'
 
 export type BudgetOptions = {
   /** A short hash that names the account: who shares it shares the budget. */
@@ -75,6 +75,9 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const unlimited = Object.values(limits).every(limit => limit === null)
   const ledger = createLedger(options, parts)
   const running = new Set<Running>()
+  // What was saved while demand paused is kept for the rest of the day: loads come in waves, and freshness that follows
+  // each of them would be short before the last.
+  let dearest = { day: '', price: 0 }
 
   const windowsNow = (): LimitedWindow[] => windowsAround(limits, clock.now(), marginMs)
   const windowsFor = (purpose: Purpose): LimitedWindow[] =>
@@ -145,8 +148,11 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       const now = clock.now()
       const day = windowsAround({ minute: null, hour: null, day: limits.day }, now, 0)[0]
       if (!day || limits.day === null) return 1
+      if (day.name !== dearest.day) dearest = { day: day.name, price: 0 }
       const spent = ledger.used(day) / 1000
-      return stretchOf({ limit: limits.day, reserve, spent, demandPerDay, msLeft: dayEndAfter(now) - now })
+      const price = priceOf({ limit: limits.day, reserve, spent, msLeft: dayEndAfter(now) - now })
+      dearest.price = Math.max(dearest.price, price)
+      return stretchAt(dearest.price, demandPerDay)
     },
     look: async () => {
       if (!unlimited) await ledger.look(windowsNow())

@@ -9,16 +9,16 @@ export type DaySpending = {
   /** The share of the limit, 0 to 1, that is kept for cells with nothing cached. */
   readonly reserve: number
   readonly spent: number
-  /** What a whole day of usual freshness would cost. */
-  readonly demandPerDay: number
   /** Until the end of the day. */
   readonly msLeft: number
 }
 
-/** At least 1, which is usual freshness; Infinity when nothing is left to spend today. */
-export const stretchOf = ({ limit, reserve, spent, demandPerDay, msLeft }: DaySpending): number => {
+/** The stretch for each unit of daily demand, by what is left to spend; Infinity when nothing is. */
+export const priceOf = ({ limit, reserve, spent, msLeft }: DaySpending): number => {
   const left = limit * (1 - reserve) - spent
-  if (left <= 0) return Number.POSITIVE_INFINITY
-  const demandLeft = demandPerDay * (msLeft / utcDayMs)
-  return Math.max(1, demandLeft / left)
+  return left <= 0 ? Number.POSITIVE_INFINITY : msLeft / utcDayMs / left
 }
+
+/** At least 1, which is usual freshness. @param demandPerDay what a whole day of usual freshness would cost */
+export const stretchAt = (price: number, demandPerDay: number): number =>
+  demandPerDay === 0 ? 1 : Math.max(1, demandPerDay * price)

@@ -105,7 +105,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     const now = clock.now()
     if (Math.abs(now - stretchedAt) >= stretchEveryMs) {
       stretchedAt = now
-      stretched = parts.stretch((fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs())
+      const asked = parts.stretch((fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs())
+      // Told as it takes effect: freshness stretches to its most and no further.
+      stretched = Math.min(asked, policy.mostStretch())
     }
     return stretched
   }

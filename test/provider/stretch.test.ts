@@ -1,6 +1,9 @@
 import t from 'tap'
 import { utcDayMs } from '../../src/calendar.ts'
-import { type DaySpending, stretchOf } from '../../src/provider/stretch.ts'
+import { type DaySpending, priceOf, stretchAt } from '../../src/provider/stretch.ts'
+
+type Day = DaySpending & { demandPerDay: number }
+const stretchOf = ({ demandPerDay, ...day }: Day): number => stretchAt(priceOf(day), demandPerDay)
 
 // Numbers that look random and are the same in every run.
 const numbersFrom = (seed: number) => (): number => {
@@ -8,7 +11,7 @@ const numbersFrom = (seed: number) => (): number => {
   return seed / 2 ** 32
 }
 const next = numbersFrom(7)
-const anyDay = (): DaySpending => {
+const anyDay = (): Day => {
   const limit = 100 + next() * 20_000
   return {
     limit,
