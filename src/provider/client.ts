@@ -164,13 +164,20 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
       await budget.limited(error.retryAt ?? clock.now())
       refuse(batch, error)
     } else {
-      const told = code === 'provider_refused' ? remembered(error as ProviderError) : error
+      const told = error instanceof ProviderError ? withEnd(error) : error
       for (const { reject } of batch) reject(told)
     }
   }
 
-  const remembered = (error: ProviderError): ProviderError =>
-    new ProviderError(error.code, error.message, { cause: error, retryAt: clock.now() + refusedForMs })
+  // A refused point is left alone for long. What failed because the provider is down makes sense again when that rests
+  // no more: the cell that happened to be the probe is not to be stale for longer than the others.
+  const withEnd = (error: ProviderError): ProviderError => {
+    const retryAt =
+      error.code === 'provider_refused' ? clock.now() + refusedForMs : breaker.resting()?.retryAt
+    return retryAt === undefined || error.retryAt !== undefined
+      ? error
+      : new ProviderError(error.code, error.message, { cause: error, retryAt })
+  }
 
   // Runs when the provider has room for one more request of ours, and takes along all who wait by then: those of the
   // same turn of the event loop, and those who came while earlier requests were out.
