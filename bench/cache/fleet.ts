@@ -46,6 +46,20 @@ const askAll = (gateways: Fleet['gateways'], path: string): Promise<Answered[]> 
 const admitted = ({ process }: Fleet['gateways'][number]): Promise<number> =>
   metric(process.urls.ops ?? '', 'abohawa_admissions_total{decision="allowed"}')
 
+// In an object, because what is awaited here is that they wait and not their answers.
+const allAdmitted = async (
+  gateways: Fleet['gateways'],
+  path: string,
+): Promise<{ answers: Promise<Answered[]> }> => {
+  const counted = await Promise.all(gateways.map(admitted))
+  const answers = askAll(gateways, path)
+  await until('all are admitted', async () => {
+    const now = await Promise.all(gateways.map(admitted))
+    return gateways.every(({ callers }, i) => (now[i] ?? 0) - (counted[i] ?? 0) === callers.length)
+  })
+  return { answers }
+}
+
 const bad = (answers: readonly Answered[]): number => answers.filter(({ status }) => status !== 200).length
 
 const warm = async ({ gateways }: Fleet): Promise<void> => {
@@ -106,6 +120,17 @@ export const stampede: Row = {
   },
 }
 
+/** Everybody asks for one cell while the provider is held, and is answered when it is let go. */
+export const measureStampede = async ({ provider, gateways }: Fleet, path: string) => {
+  const before = (await provider.state()).calls
+  await provider.steer({ hold: true })
+  const asked = await allAdmitted(gateways, path)
+  await until('the provider is asked', async () => (await provider.state()).inFlight >= 1)
+  await provider.steer({ hold: false })
+  const answers = await asked.answers
+  return { calls: (await provider.state()).calls - before, answers }
+}
+
 /** Everybody waits for one cell, the process that fetches it is killed, the provider answers the next that asks. */
 export const killHolder = async (fleet: Fleet, path: string) => {
   const { provider, gateways } = fleet
@@ -117,18 +142,13 @@ export const killHolder = async (fleet: Fleet, path: string) => {
   const lost = [first?.ask(path)]
   await until('the provider is asked', async () => (await provider.state()).inFlight === 1)
   lost.push(...rest.map(caller => caller.ask(path)))
-  const counted = await Promise.all(others.map(admitted))
-  const asked = askAll(others, path)
-  await until('all are admitted', async () => {
-    const now = await Promise.all(others.map(admitted))
-    return others.every(({ callers }, i) => (now[i] ?? 0) - (counted[i] ?? 0) === callers.length)
-  })
+  const asked = await allAdmitted(others, path)
   const killedAt = performance.now()
   holder.process.child.kill('SIGKILL')
   await until('another takes over', async () => (await provider.state()).calls - before >= 2)
   const takenOverMs = performance.now() - killedAt
   await provider.steer({ hold: false })
-  const answers = await asked
+  const answers = await asked.answers
   const allMs = performance.now() - killedAt
   await Promise.all(lost)
   return { calls: (await provider.state()).calls - before, answers, takenOverMs, allMs }
@@ -163,17 +183,12 @@ export const killRedis = async (fleet: Fleet, path: string) => {
   const { provider, gateways, redis } = fleet
   const before = (await provider.state()).calls
   await provider.steer({ hold: true })
-  const counted = await Promise.all(gateways.map(admitted))
-  const asked = askAll(gateways, path)
-  await until('all are admitted', async () => {
-    const now = await Promise.all(gateways.map(admitted))
-    return gateways.every(({ callers }, i) => (now[i] ?? 0) - (counted[i] ?? 0) === callers.length)
-  })
-  await until('the provider is asked', async () => (await provider.state()).inFlight === 1)
+  const asked = await allAdmitted(gateways, path)
+  await until('the provider is asked', async () => (await provider.state()).inFlight >= 1)
   const stoppedAt = performance.now()
   await redis.stop()
   await provider.steer({ hold: false })
-  const answers = await asked
+  const answers = await asked.answers
   const allMs = performance.now() - stoppedAt
   return { calls: (await provider.state()).calls - before, answers, allMs }
 }

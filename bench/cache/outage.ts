@@ -2,7 +2,7 @@
 // quarter-hour, hour and day, the provider is left in peace, and what it gives again is noticed soon.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { createCalendar, hourMs, minuteMs } from '../../src/calendar.ts'
+import { createCalendar, minuteMs } from '../../src/calendar.ts'
 import { manualClock } from '../../test/support/manual-clock.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
 import { startGateway } from '../../test/support/start-gateway.ts'
@@ -156,5 +156,3 @@ export const outage: Row = {
     }
   },
 }
-
-export const outageEndsAt = start + 8 * hourMs
