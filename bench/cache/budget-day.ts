@@ -129,6 +129,11 @@ export const budgetDay: Row = {
           figures: { stretch: values, largestFall },
         },
       ],
+      notes: [
+        'The stretch is worked out again and again from what is left of the budget and of the day, so it finds the value at ' +
+          'which the day suffices and swings about it: it falls while cells that were filled together are not due yet, and ' +
+          'rises when they are fetched. It rises all day only where more is spent than the day’s share.',
+      ],
       drawings: {
         'capacity-stretch.svg': {
           caption:
