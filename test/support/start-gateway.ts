@@ -5,7 +5,6 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pino } from 'pino'
-import type { Test } from 'tap'
 import { request } from 'undici'
 import { createCalendar } from '../../src/calendar.ts'
 import type { Clock } from '../../src/clock.ts'
@@ -36,10 +35,12 @@ export type TestGateway = Gateway & {
   get(path: string, ask?: Ask): Promise<Answer>
 }
 
+type Teardown = { teardown(fn: () => unknown): void }
+
 export type GatewaySetting = { providerUrl: string; clock?: Clock; env?: Record<string, string> }
 
 export const startGateway = async (
-  t: Test,
+  t: Teardown,
   { providerUrl, clock = manualClock(), env = {} }: GatewaySetting,
 ): Promise<TestGateway> => {
   // Not the test's own folder, which the test may fill with files of its own.

@@ -1,0 +1,114 @@
+// A provider that answers badly, in seven ways: nothing of it is kept, and whoever asks meanwhile gets the older weather
+// at once.
+
+import { hourMs, minuteMs } from '../../src/calendar.ts'
+import { manualClock } from '../../test/support/manual-clock.ts'
+import { startProvider } from '../../test/support/provider-process.ts'
+import { startGateway } from '../../test/support/start-gateway.ts'
+import { count, median, ms, type Row } from './row.ts'
+import {
+  askerOf,
+  forAll,
+  isoOf,
+  metric,
+  noBudget,
+  pathOf,
+  placesByCell,
+  plentyOfQuota,
+  quiet,
+  until,
+} from './set-up.ts'
+
+const start = Date.parse('2026-11-21T06:00:00Z')
+const moods = ['hang', 'cut-off', 'bad-gateway', 'empty', 'wrong-count', 'wrong-offset', 'all-null'] as const
+const cells = 100
+
+export const badBodies: Row = {
+  id: 'bad-bodies',
+  method:
+    'For each fault 100 cells are filled, turn stale, and are asked for one after the other while the provider is at ' +
+    'fault; a model run came in between, so that anything taken from it would show. When all refreshes have failed, ' +
+    'every body is compared with what was served before, byte for byte, on the same clock. A hanging answer is given up ' +
+    'after provider.timeout, here 2 s.',
+  run: async (scope, progress) => {
+    const paths = placesByCell()
+      .slice(0, cells)
+      .map(({ cell }) => pathOf(cell))
+    const clock = manualClock(start)
+    const provider = await startProvider(scope, ['--runs', 'ecmwf'], isoOf(start))
+    const gateway = await startGateway(scope, {
+      providerUrl: provider.url,
+      clock,
+      env: {
+        ...noBudget,
+        ...plentyOfQuota,
+        ABOHAWA_LOG__ACCESS: 'false',
+        ABOHAWA_PROVIDER__TIMEOUT: '2s',
+        ABOHAWA_PROVIDER__RETRIES: '0',
+        // Every fault is to be met by real requests.
+        ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+      },
+    })
+    const ask = askerOf(scope, gateway.apiUrl, gateway.keys.enterprise ?? '', 8)
+    const failures = (): Promise<number> =>
+      metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="refresh"}')
+    const times: number[] = []
+    const changed: Record<string, number> = {}
+    const slowest: Record<string, number> = {}
+    let notFresh = 0
+    for (const [i, mood] of moods.entries()) {
+      progress(mood)
+      clock.set(start + i * 24 * hourMs)
+      await provider.steer({ mood: 'ok', now: isoOf(clock.now()) })
+      await forAll(paths, 16, ask)
+      await quiet(provider, gateway.opsUrl)
+      await forAll(paths, 16, async path => {
+        if (!/hit; ttl=\d/.test((await ask(path)).cache)) notFresh += 1
+      })
+      clock.advance(75 * minuteMs)
+      await provider.steer({ mood, now: isoOf(clock.now()) })
+      const failed = await failures()
+      const before = new Map<string, string>()
+      let worst = 0
+      for (const path of paths) {
+        const { status, ms: took, text, cache } = await ask(path)
+        if (status !== 200 || !/ttl=-/.test(cache)) notFresh += 1
+        before.set(path, text)
+        times.push(took)
+        worst = Math.max(worst, took)
+      }
+      slowest[mood] = worst
+      await until(`${mood}: all refreshes have failed`, async () => (await failures()) - failed >= cells)
+      let differ = 0
+      for (const path of paths) {
+        const { text, cache } = await ask(path)
+        if (text !== before.get(path) || !/ttl=-/.test(cache)) differ += 1
+      }
+      changed[mood] = differ
+    }
+    const differ = Object.values(changed).reduce((sum, n) => sum + n, 0)
+    const worst = Math.max(...times)
+    return {
+      findings: [
+        {
+          what: `provider hangs, breaks off, sends HTML, nothing, a wrong count, a wrong offset, no values: kept of it`,
+          bar: 'nothing',
+          measured: `${differ} of ${count(moods.length * cells)} bodies changed${notFresh ? `, ${notFresh} not in the state expected` : ''}`,
+          met: differ === 0 && notFresh === 0,
+          figures: { ...changed, notFresh },
+        },
+        {
+          what: 'the same: the older weather is served meanwhile within',
+          bar: '50 ms, the slowest',
+          measured: `${ms(worst)} slowest, ${ms(median(times))} median of ${count(times.length)} (${Object.entries(
+            slowest,
+          )
+            .map(([mood, took]) => `${mood} ${took.toFixed(0)}`)
+            .join(', ')})`,
+          met: worst <= 50,
+          figures: { worst, median: median(times), ...slowest },
+        },
+      ],
+    }
+  },
+}

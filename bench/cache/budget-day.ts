@@ -1,0 +1,165 @@
+// A UTC day with a budget of 10,000 and demand for four times as much, at a provider that refuses what goes over its
+// limits: freshness stretches, nothing is refused, and cells that nobody asked for before are fetched to the end.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { hourMs, minuteMs, utcDayMs } from '../../src/calendar.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { manualClock } from '../../test/support/manual-clock.ts'
+import { startProvider } from '../../test/support/provider-process.ts'
+import { startGateway } from '../../test/support/start-gateway.ts'
+import { chart } from './chart.ts'
+import { count, type Row, type Scope } from './row.ts'
+import { askerOf, box, forAll, isoOf, metric, pathOf, plentyOfQuota, quiet } from './set-up.ts'
+
+// Half a minute past, so that no step stands on the turn of a window.
+const start = Date.parse('2026-11-22T00:00:30Z')
+const stepMs = 15 * minuteMs
+// What the free host takes in a minute, with room to spare.
+const perMinute = 150
+// Longer than the gateway's beat, so that it looks ahead and tells the fleet once in each step.
+const beatMs = 600
+
+export type BudgetDaySize = { cells: number; coldPerStep: number; steps: number }
+
+export const measureBudgetDay = async (
+  scope: Scope,
+  size: BudgetDaySize,
+  progress: (text: string) => void = () => {},
+) => {
+  const grid = createGrid(0.1)
+  const all = grid.cellsIn(box).map(pathOf)
+  const [steady, unknown] = [all.slice(0, size.cells), all.slice(size.cells)]
+  const clock = manualClock(start)
+  const provider = await startProvider(scope, ['--runs', 'none', '--limits', 'free'], isoOf(start))
+  const gateway = await startGateway(scope, {
+    providerUrl: provider.url,
+    clock,
+    env: {
+      ...plentyOfQuota,
+      ABOHAWA_LOG__ACCESS: 'false',
+      ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '600',
+      ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '5000',
+      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
+    },
+  })
+  const ask = askerOf(scope, gateway.apiUrl, gateway.keys.enterprise ?? '')
+  const moveTo = async (instant: number): Promise<void> => {
+    clock.set(instant)
+    await provider.steer({ now: isoOf(instant) })
+  }
+  const seen = { requests: 0, failed: 0, cold: 0, coldRefused: 0 }
+  const stretch: [number, number][] = []
+  const spent: [number, number][] = []
+  const look = async (): Promise<void> => {
+    const hours = (clock.now() - start) / hourMs
+    stretch.push([hours, await metric(gateway.opsUrl, 'abohawa_cache_freshness_stretch')])
+    spent.push([hours, (await provider.state()).weight])
+  }
+
+  for (let i = 0; i < steady.length; i += perMinute) {
+    if (i > 0) await moveTo(clock.now() + minuteMs)
+    await forAll(steady.slice(i, i + perMinute), 32, async path => {
+      seen.cold += 1
+      if ((await ask(path)).status !== 200) seen.coldRefused += 1
+    })
+    await pause(beatMs)
+    await look()
+  }
+  for (let step = 1; step < size.steps; step++) {
+    await moveTo(start + step * stepMs)
+    await forAll(steady, 32, async path => {
+      seen.requests += 1
+      if ((await ask(path)).status !== 200) seen.failed += 1
+    })
+    for (let i = 0; i < size.coldPerStep; i++) {
+      const path = unknown[(step * size.coldPerStep + i) % unknown.length] ?? ''
+      seen.cold += 1
+      if ((await ask(path)).status !== 200) seen.coldRefused += 1
+    }
+    await pause(beatMs)
+    await quiet(provider, gateway.opsUrl)
+    await look()
+    progress(
+      `${((step * stepMs) / hourMs).toFixed(2)} h, spent ${count(spent.at(-1)?.[1] ?? 0)}, stretch ${stretch.at(-1)?.[1].toFixed(2)}`,
+    )
+  }
+  const { refused, weight } = await provider.state()
+  const wanted = await metric(gateway.opsUrl, 'abohawa_cache_wanted_cells')
+  return { ...seen, refused, weight, wanted, stretch, spent }
+}
+
+export const budgetDay: Row = {
+  id: 'budget-day',
+  method:
+    '555 cells asked for in every quarter-hour of a UTC day, fresh for an hour each: 40,000 of weight. Three cells that ' +
+    'nobody knew come in each quarter-hour besides. Gateway and provider on one clock that is moved; the first fill moves ' +
+    'it a minute for each 150 cells.',
+  run: async (scope, progress) => {
+    const size = { cells: 555, coldPerStep: 3, steps: utcDayMs / stepMs }
+    const day = await measureBudgetDay(scope, size, progress)
+    // What was seen once the first fill was over and told to the fleet.
+    const filled = day.stretch.slice(Math.ceil(size.cells / perMinute) - 1)
+    const values = filled.map(([, value]) => value)
+    const falls = values.flatMap((value, i) => (i > 0 ? [Math.max(0, (values[i - 1] ?? value) - value)] : []))
+    const largestFall = Math.max(...falls)
+    const finite = day.stretch.filter(([, value]) => Number.isFinite(value))
+    return {
+      findings: [
+        {
+          what: `budget 10,000 a day, demand for ${count(size.cells * 24 * 3)}: refused (429) by the provider`,
+          bar: '0',
+          measured: `${day.refused}; ${count(day.weight)} spent, ${day.failed} of ${count(day.requests)} requests failed`,
+          met: day.refused === 0 && day.failed === 0,
+          figures: { refused: day.refused, weight: day.weight, failed: day.failed, requests: day.requests },
+        },
+        {
+          what: 'the same: cold cells refused before 24:00 UTC',
+          bar: '0',
+          measured: `${day.coldRefused} of ${count(day.cold)}`,
+          met: day.coldRefused === 0,
+          figures: { cold: day.cold, coldRefused: day.coldRefused },
+        },
+        {
+          what: 'the same: freshness is stretched visibly and never less than before',
+          bar: 'above 1, no fall over the day',
+          measured:
+            `${Math.min(...values).toFixed(2)} to ${Math.max(...values).toFixed(2)}, ` +
+            `${falls.filter(fall => fall > 0.005).length} of ${falls.length} steps fall, by ${largestFall.toFixed(2)} at most`,
+          met: Math.min(...values) > 1 && largestFall <= 0.005,
+          figures: { stretch: values, largestFall },
+        },
+      ],
+      notes: [
+        'The stretch is worked out again and again from what is left of the budget and of the day, so it finds the value at ' +
+          'which the day suffices and swings about it: it falls while cells that were filled together are not due yet, and ' +
+          'rises when they are fetched. It rises all day only where more is spent than the day’s share.',
+      ],
+      drawings: {
+        'capacity-stretch.svg': {
+          caption:
+            'Stretch of freshness and weight spent over a day with a quarter of the budget it would need',
+          svg: chart({
+            title: 'A day with a quarter of the budget that its demand would need',
+            x: { label: 'hours since 00:00 UTC', max: 24, step: 4 },
+            panels: [
+              { label: 'stretch of freshness (times)', lines: [{ name: 'stretch', points: finite }] },
+              {
+                label: 'weight spent at the provider',
+                lines: [
+                  { name: 'spent', points: day.spent },
+                  {
+                    name: 'limit',
+                    points: [
+                      [0, 10_000],
+                      [24, 10_000],
+                    ],
+                  },
+                ],
+              },
+            ],
+          }),
+        },
+      },
+    }
+  },
+}

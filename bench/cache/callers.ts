@@ -1,0 +1,66 @@
+// Many callers at the same moment: connections opened beforehand, requests written as ready bytes in one turn of the
+// event loop, answers read no further than their status and their end. So that what is timed is the gateway and as little
+// of the asking as can be; what is left of it is in the figures.
+
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import type { Scope } from './row.ts'
+
+export type Answered = {
+  /** 0 when the connection ended first. */
+  readonly status: number
+  /** From the write to the last byte of the answer. */
+  readonly ms: number
+}
+
+export type Caller = { ask(path: string): Promise<Answered> }
+
+const headEnd = Buffer.from('\r\n\r\n')
+
+/** So many callers of one gateway, connected. */
+export const openCallers = async (
+  scope: Scope,
+  url: string,
+  key: string,
+  callers: number,
+): Promise<Caller[]> => {
+  const { hostname, port } = new URL(url)
+  const open = async (): Promise<Caller> => {
+    const socket = connect(Number(port), hostname)
+    await once(socket, 'connect')
+    socket.setNoDelay(true)
+    socket.on('error', () => {})
+    scope.teardown(() => socket.destroy())
+    return callerOn(socket, key)
+  }
+  return Promise.all(Array.from({ length: callers }, open))
+}
+
+const callerOn = (socket: Socket, key: string): Caller => {
+  let settle: ((status: number) => void) | undefined
+  let received: Buffer = Buffer.alloc(0)
+  socket.on('data', (chunk: Buffer) => {
+    received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
+    const end = received.indexOf(headEnd)
+    if (end < 0) return
+    const head = received.toString('latin1', 0, end)
+    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
+    if (received.length < end + headEnd.length + length) return
+    settle?.(Number(head.slice(9, 12)))
+  })
+  socket.on('close', () => settle?.(0))
+  return {
+    ask: path => {
+      const { promise, resolve } = Promise.withResolvers<Answered>()
+      const started = performance.now()
+      settle = status => {
+        settle = undefined
+        received = Buffer.alloc(0)
+        resolve({ status, ms: performance.now() - started })
+      }
+      if (socket.destroyed) settle(0)
+      else socket.write(`GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${key}\r\n\r\n`)
+      return promise
+    },
+  }
+}

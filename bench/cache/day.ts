@@ -1,0 +1,143 @@
+// A day of demand on every place of the catalogue, by age and by run: what it costs at the provider for each cell, beside
+// what a cache of answers would have spent on the very same requests.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { longestUseMs } from '../../src/cache/freshness.ts'
+import { hourMs, minuteMs } from '../../src/calendar.ts'
+import { horizonFor } from '../../src/provider/query.ts'
+import { weightOf, weightOfPoint } from '../../src/provider/weight.ts'
+import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../src/weather/variables.ts'
+import { manualClock } from '../../test/support/manual-clock.ts'
+import { startProvider } from '../../test/support/provider-process.ts'
+import { startGateway } from '../../test/support/start-gateway.ts'
+import { count, type Finding, type Row, type Scope } from './row.ts'
+import { askerOf, forAll, isoOf, metric, noBudget, placesByCell, plentyOfQuota, quiet } from './set-up.ts'
+
+const start = Date.parse('2026-11-21T06:00:00Z')
+const stepMs = 15 * minuteMs
+const steps = 96
+
+const variables = [currentUnits, hourlyUnits, dailyUnits].flatMap(Object.keys).length
+const weightOfAnswer = weightOf({ variables, days: forecastDays })
+
+// Every place once an hour and every cell in each step between, by another of its places every time.
+const requestsOf = (places: ReturnType<typeof placesByCell>, step: number): string[] =>
+  places.flatMap(({ paths }) => (step % 4 === 0 ? paths : [paths[step % paths.length] ?? '']))
+
+const measureDay = async (freshness: 'age' | 'run', scope: Scope, progress: (text: string) => void) => {
+  const places = placesByCell()
+  const clock = manualClock(start)
+  const provider = await startProvider(scope, ['--runs', 'ecmwf'], isoOf(start))
+  const gateway = await startGateway(scope, {
+    providerUrl: provider.url,
+    clock,
+    env: {
+      ...noBudget,
+      ...plentyOfQuota,
+      ABOHAWA_LOG__ACCESS: 'false',
+      ABOHAWA_CACHE__FRESHNESS: freshness,
+      ABOHAWA_PROVIDER__RUNS__POLL_EVERY: '1s',
+    },
+  })
+  const ask = askerOf(scope, gateway.apiUrl, gateway.keys.enterprise ?? '')
+  const newestRun = async (): Promise<number> => {
+    const meta = await (await fetch(`${provider.url}/data/ecmwf_ifs/static/meta.json`)).json()
+    return (meta as { last_run_availability_time: number }).last_run_availability_time
+  }
+
+  const byHour = new Map<string, number>()
+  const byQuarter = new Map<string, number>()
+  const answers = { requests: 0, failed: 0, byHour: 0, byQuarter: 0 }
+  let firstFill = 0
+  for (let step = 0; step < steps; step++) {
+    clock.set(start + step * stepMs)
+    await provider.steer({ now: isoOf(clock.now()) })
+    if (freshness === 'run') {
+      const newest = await newestRun()
+      const name = 'abohawa_provider_run_available_timestamp_seconds'
+      while ((await metric(gateway.opsUrl, name)) < newest) await pause(50)
+    }
+    const requests = requestsOf(places, step)
+    for (const path of requests) {
+      answers.requests += 1
+      if (clock.now() - (byHour.get(path) ?? Number.NEGATIVE_INFINITY) >= hourMs) {
+        byHour.set(path, clock.now())
+        answers.byHour += 1
+      }
+      if (byQuarter.get(path) !== step) {
+        byQuarter.set(path, step)
+        answers.byQuarter += 1
+      }
+    }
+    await forAll(requests, 32, async path => {
+      if ((await ask(path)).status !== 200) answers.failed += 1
+    })
+    await quiet(provider, gateway.opsUrl)
+    if (step === 0) firstFill = (await provider.state()).weight / places.length
+    progress(`${freshness}, step ${step + 1} of ${steps}`)
+  }
+  const { weight, calls } = await provider.state()
+  const { cache, weather } = gateway.config
+  await gateway.close()
+  return {
+    ...answers,
+    places: places.reduce((sum, { paths }) => sum + paths.length, 0),
+    cells: places.length,
+    unit: weightOfPoint(horizonFor(longestUseMs(cache), weather.hourlyHours)),
+    firstFill,
+    weight,
+    perCell: weight / places.length,
+    calls,
+  }
+}
+
+const findingOf = (day: Awaited<ReturnType<typeof measureDay>>, freshness: 'age' | 'run'): Finding => {
+  const fetches = freshness === 'age' ? 24 : 4
+  const allowed = fetches * day.unit + day.firstFill
+  return {
+    what: `a day of demand on ${count(day.places)} places (${count(day.cells)} cells) by ${freshness}: weight per cell`,
+    bar: `≤ ${fetches} × ${day.unit.toFixed(1)} + the first fill (${day.firstFill.toFixed(1)}) = ${allowed.toFixed(1)}`,
+    measured:
+      `${day.perCell.toFixed(1)} (${count(day.weight)} in all, ${count(day.calls)} requests); ` +
+      `${count(day.requests)} asked, ${day.failed} failed`,
+    met: day.perCell <= allowed && day.failed === 0,
+    figures: { ...day, allowed },
+  }
+}
+
+export const day: Row = {
+  id: 'day',
+  method:
+    '24 hours in steps of 15 minutes on a clock that is moved, gateway and provider alike: every place is asked for once ' +
+    'an hour, and in the steps between every cell once, by its places in turn. The weight is what the provider counted. ' +
+    'Beside it: a cache of answers, keyed by URL, on the same requests, each miss one request of the answer’s own shape ' +
+    `(${variables} variables, ${forecastDays} days, weight ${weightOfAnswer.toFixed(1)}).`,
+  run: async (scope, progress) => {
+    const byAge = await measureDay('age', scope, progress)
+    const byRun = await measureDay('run', scope, progress)
+    const perCell = (misses: number): number => (misses * weightOfAnswer) / byAge.cells
+    return {
+      findings: [
+        findingOf(byAge, 'age'),
+        findingOf(byRun, 'run'),
+        {
+          what: 'an answer cache by URL on the same requests: weight per cell',
+          bar: '— (comparison)',
+          measured:
+            `kept for 1 h ${count(perCell(byAge.byHour))} (wrong after each quarter-hour), ` +
+            `right at each quarter-hour ${count(perCell(byAge.byQuarter))}: ` +
+            `${(perCell(byAge.byHour) / byAge.perCell).toFixed(1)} and ${(perCell(byAge.byQuarter) / byAge.perCell).toFixed(1)} ` +
+            `times by age, ${(perCell(byAge.byHour) / byRun.perCell).toFixed(0)} and ${(perCell(byAge.byQuarter) / byRun.perCell).toFixed(0)} times by run`,
+          met: null,
+          figures: { byHour: byAge.byHour, byQuarter: byAge.byQuarter, weightOfAnswer },
+        },
+      ],
+      notes: [
+        `Asked for in every quarter-hour, all ${count(byAge.places)} places by URL would cost an answer cache that is right ` +
+          `${count((byAge.places * 96 * weightOfAnswer) / byAge.cells)} a cell and day; what the timelines cost does not ` +
+          'depend on how many places or how often. Steps of 15 minutes make by-age periods of 75 minutes, of the 60 to 72 ' +
+          'that the settings give: at a finer demand up to 24 fetches a day.',
+      ],
+    }
+  },
+}

@@ -1,0 +1,64 @@
+// When the refreshes fall due of cells that were all filled in one instant. Worked out from real keys and the policy
+// itself; nothing is started.
+
+import { lotOf } from '../../src/cache/entry.ts'
+import { freshByAge } from '../../src/cache/freshness.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { questionIn } from '../../src/gateway/supply.ts'
+import { keyFor } from '../../src/timelines/question.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { count, type Row } from './row.ts'
+import { box } from './set-up.ts'
+
+const fetchedAt = Date.parse('2026-11-21T06:00:00Z')
+const cells = 5_000
+const bins = 12
+
+export const dueTimes: Row = {
+  id: 'due-times',
+  method:
+    'The policy by age with its defaults, on the cache keys of 5,000 cells that were fetched in the same millisecond.',
+  run: async () => {
+    const config = loadConfig({ files: [], env: {} })
+    const question = questionIn(config)
+    const policy = freshByAge(config.cache, () => 1)
+    const ages = createGrid(0.05)
+      .cellsIn(box)
+      .slice(0, cells)
+      .map(({ id }) => {
+        const key = keyFor(question, id)
+        const entry = {
+          value: null,
+          fetchedAt,
+          bytes: 0,
+          lot: lotOf(key, fetchedAt),
+          generation: 0,
+          run: null,
+        }
+        return policy.dueAt(entry, fetchedAt) - fetchedAt
+      })
+    const { freshForMs, freshSpread } = config.cache
+    const [first, last] = [Math.min(...ages), Math.max(...ages)]
+    const share = (last - first) / freshForMs
+    const histogram = Array.from({ length: bins }, () => 0)
+    for (const age of ages) {
+      const bin = Math.min(bins - 1, Math.floor(((age - freshForMs) / (freshForMs * freshSpread)) * bins))
+      histogram[bin] = (histogram[bin] ?? 0) + 1
+    }
+    const busiest = Math.max(...histogram)
+    return {
+      findings: [
+        {
+          what: `${count(ages.length)} cells filled in one instant: refreshes fall due over`,
+          bar: '≥ 10 % of cache.freshFor',
+          measured:
+            `${(share * 100).toFixed(1)} % (${(first / 60_000).toFixed(1)} to ${(last / 60_000).toFixed(1)} min after the fill); ` +
+            `busiest minute ${busiest}, even would be ${Math.round(ages.length / bins)}`,
+          met: ages.length === cells && share >= 0.1,
+          figures: { share, histogram },
+        },
+      ],
+      notes: [`Due by minute, from the 60th after the fill on: ${histogram.join(', ')} cells.`],
+    }
+  },
+}

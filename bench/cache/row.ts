@@ -1,0 +1,41 @@
+// What a row of the benchmark is: something started, measured against a bar, and let go of. The runner prints; a row
+// only finds.
+
+/** Whatever a row starts it hands over to be ended, last first. */
+export type Scope = { teardown(fn: () => unknown): void }
+
+/** One line of the table. `met` is null for a figure that no bar stands for. */
+export type Finding = {
+  readonly what: string
+  readonly bar: string
+  readonly measured: string
+  readonly met: boolean | null
+  /** The same in numbers. */
+  readonly figures: Readonly<Record<string, number | string | readonly number[]>>
+}
+
+export type Result = {
+  readonly findings: readonly Finding[]
+  /** Sentences below the table. */
+  readonly notes?: readonly string[]
+  /** Drawings by the name of their file in docs/. */
+  readonly drawings?: Readonly<Record<string, { readonly caption: string; readonly svg: string }>>
+}
+
+export type Row = {
+  readonly id: string
+  /** How it is measured, in a sentence or two. */
+  readonly method: string
+  run(scope: Scope, progress: (text: string) => void): Promise<Result>
+}
+
+export const sorted = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b)
+
+export const median = (values: readonly number[]): number =>
+  sorted(values)[Math.floor(values.length / 2)] ?? Number.NaN
+
+export const ms = (value: number): string => `${value.toFixed(value < 10 ? 1 : 0)} ms`
+
+export const count = (value: number): string => Math.round(value).toLocaleString('en-GB')
+
+export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0)

@@ -1,0 +1,129 @@
+// What rows start from: a fleet of gateway processes on one Redis, a gateway in this process on a clock that the row
+// moves, the places and cells there are, and what metrics say.
+
+import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Pool, request } from 'undici'
+import { type Cell, createGrid } from '../../src/weather/cell.ts'
+import { type Running, runCommand, startCommand } from '../../test/support/process.ts'
+import type { ProviderProcess } from '../../test/support/provider-process.ts'
+import type { Scope } from './row.ts'
+
+export type Env = Record<string, string>
+
+export const catalogueFile = new URL('../../locations.json', import.meta.url).pathname
+export const box = { south: 20, north: 27, west: 87.5, east: 93 }
+
+type Place = { type: string; id: string; latitude: number; longitude: number }
+
+/** The places of the catalogue, by the cell of the usual grid that they lie in. */
+export const placesByCell = (): { cell: Cell; paths: string[] }[] => {
+  const grid = createGrid(0.1)
+  const { locations } = JSON.parse(readFileSync(catalogueFile, 'utf8')) as { locations: Place[] }
+  const cells = new Map<string, { cell: Cell; paths: string[] }>()
+  for (const { type, id, latitude, longitude } of locations) {
+    const cell = grid.cellOf(latitude, longitude)
+    const entry = cells.get(cell.id) ?? { cell, paths: [] }
+    entry.paths.push(`/api/v1/weather/${type}/${id}`)
+    cells.set(cell.id, entry)
+  }
+  return [...cells.values()]
+}
+
+export const pathOf = ({ latitude, longitude }: Cell): string =>
+  `/api/v1/weather/coords/${latitude}/${longitude}`
+
+/** Nothing limits but what a row is about. */
+export const noBudget: Env = {
+  ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
+  ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
+  ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
+}
+export const plentyOfQuota: Env = { ABOHAWA_QUOTA__TIERS__ENTERPRISE: '1000000000' }
+
+export const processEnv = (providerUrl: string, more: Env): Env => ({
+  ABOHAWA_PROVIDER__BASE_URL: providerUrl,
+  ABOHAWA_CATALOGUE__PATH: catalogueFile,
+  ABOHAWA_SERVER__PORT: '0',
+  ABOHAWA_SERVER__DRAIN_FOR: '0s',
+  ABOHAWA_OPS__PORT: '0',
+  ABOHAWA_LOG__ACCESS: 'false',
+  ABOHAWA_LOG__LEVEL: 'error',
+  ...noBudget,
+  ...plentyOfQuota,
+  ...more,
+})
+
+export const createKey = async (env: Env): Promise<string> => {
+  const given = ['keys', 'create', '--subscriber', 'Bench', '--tier', 'enterprise', '--json']
+  const { code, stdout, stderr } = await runCommand(given, env)
+  if (code !== 0) throw new Error(`no key: ${stderr}`)
+  return (JSON.parse(stdout) as { key: string }).key
+}
+
+export const startProcess = (scope: Scope, env: Env): Promise<Running> =>
+  startCommand(scope, ['serve'], ['api', 'ops'], env)
+
+export type Ask = (path: string) => Promise<{ status: number; ms: number; cache: string; text: string }>
+
+/** Asks a gateway over connections that are kept. */
+export const askerOf = (scope: Scope, apiUrl: string, key: string, connections = 32): Ask => {
+  const pool = new Pool(apiUrl, { connections })
+  scope.teardown(() => pool.destroy())
+  const headers = { 'x-api-key': key }
+  return async path => {
+    const started = performance.now()
+    const { statusCode, headers: told, body } = await pool.request({ path, method: 'GET', headers })
+    const text = await body.text()
+    const cache = String(told['cache-status'] ?? '')
+    return { status: statusCode, ms: performance.now() - started, cache, text }
+  }
+}
+
+/** Runs `act` on every item, so many at once. */
+export const forAll = async <Item>(
+  items: readonly Item[],
+  atOnce: number,
+  act: (item: Item, index: number) => Promise<unknown>,
+): Promise<void> => {
+  let next = 0
+  const worker = async (): Promise<void> => {
+    for (let i = next++; i < items.length; i = next++) await act(items[i] as Item, i)
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker))
+}
+
+/** The value of a metric, with its labels as they are written; 0 when it is not there. */
+export const metric = async (opsUrl: string, name: string): Promise<number> => {
+  const text = await (await request(`${opsUrl}/metrics`)).body.text()
+  const line = text.split('\n').find(one => one.startsWith(`${name} `))
+  return Number(line?.slice(name.length + 1) ?? 0)
+}
+
+/** Waits until something holds, for so long at most. */
+export const until = async (
+  what: string,
+  holds: () => Promise<boolean>,
+  patienceMs = 60_000,
+): Promise<void> => {
+  const deadline = performance.now() + patienceMs
+  while (!(await holds())) {
+    if (performance.now() > deadline) throw new Error(`waited ${patienceMs} ms in vain: ${what}`)
+    await pause(10)
+  }
+}
+
+/** Waits until a gateway asks nothing more of the provider. */
+export const quiet = async (provider: ProviderProcess, opsUrl: string): Promise<void> => {
+  let [still, points] = [0, -1]
+  await until('the provider is quiet', async () => {
+    const state = await provider.state()
+    const waiting = await metric(opsUrl, 'abohawa_provider_waiting_cells')
+    const isStill = state.inFlight === 0 && waiting === 0 && state.points === points
+    still = isStill ? still + 1 : 0
+    points = state.points
+    return still >= 2
+  })
+}
+
+export const isoOf = (instant: number): string => new Date(instant).toISOString()
