@@ -34,17 +34,19 @@ export type RestOptions = {
 const mostKeys = 20_000
 
 export const createFailures = (options: RestOptions, clock: Clock, random = Math.random): Failures => {
-  const failures = new LRUCache<string, Failure>({ max: mostKeys })
+  const failures = new LRUCache<string, Failure & { readonly own: number }>({ max: mostKeys })
   return {
     note: (key, error, cold) => {
       const failedAt = clock.now()
       const told = retryAtOf(error)
+      const before = failures.get(key)
       // A pause that was announced says nothing about this key: it does not lengthen the next rest.
-      const attempts = (failures.get(key)?.attempts ?? 0) + (told === undefined ? 1 : 0)
-      const rest = Math.min(options.retryAfterMs * 2 ** (attempts - 1), options.retryAfterAtMostMs)
+      const own = (before?.own ?? 0) + (told === undefined ? 1 : 0)
+      const rest = Math.min(options.retryAfterMs * 2 ** (own - 1), options.retryAfterAtMostMs)
       // Half of the rest is by chance, so that what failed together is not tried again together.
       const restsUntil = told ?? failedAt + rest * (0.5 + random() / 2)
-      const failure = { error, failedAt, attempts, cold, restsUntil }
+      const attempts = (before?.attempts ?? 0) + 1
+      const failure = { error, failedAt, attempts, own, cold, restsUntil }
       failures.set(key, failure)
       return failure
     },

@@ -111,7 +111,8 @@ t.test(
     t.match(await look(), {
       'cache-control': 'private, max-age=0',
       age: '3600',
-      'cache-status': 'abohawa; fwd=stale; ttl=0; detail=memory; key="23.7,90.4"',
+      // Another may have begun the load a moment before, when it fell due.
+      'cache-status': /^abohawa; fwd=stale; (collapsed; )?ttl=0; detail=memory; key="23.7,90.4"$/,
     })
     await provider.steer({ hold: false })
     // The refresh behind the stale answer ends on its own; asking until it shows waits for nothing else.
