@@ -73,7 +73,7 @@ export const createLookAhead = <Subject>(parts: AheadParts<Subject>): LookAhead 
     const chosen = [...due.values()].sort((a, b) => b.score - a.score).slice(0, room)
     for (const { key, subject } of chosen) {
       underWay.add(key)
-      lastLoaded.set(key, now)
+      if (!memory.peek(key)) lastLoaded.set(key, now)
       void refresh(subject).finally(() => underWay.delete(key))
     }
     return chosen.length

@@ -107,7 +107,8 @@ export const createJointFlight = (
             return { result, joined }
           }
           const news = await listening.within(begun.heldForMs + graceMs)
-          if (news) throw new FailedElsewhere(JSON.parse(news) as FailureNews)
+          const failure = news && failureIn(news)
+          if (failure) throw new FailedElsewhere(failure)
           const found = await arrived()
           if (found !== undefined) return { result: found, joined: true }
         } finally {
@@ -119,6 +120,17 @@ export const createJointFlight = (
       clearInterval(prolong)
       stopListening()
     },
+  }
+}
+
+/** The failure that news tell of; what can't be understood is no reason to fail. */
+const failureIn = (news: string): FailureNews | undefined => {
+  try {
+    const { code, message, retryAt } = JSON.parse(news) as Partial<FailureNews>
+    if (typeof code !== 'string' || typeof message !== 'string') return undefined
+    return { code, message, ...(typeof retryAt === 'number' ? { retryAt } : {}) }
+  } catch {
+    return undefined
   }
 }
 

@@ -2,6 +2,7 @@
 // and the timelines that are kept of it.
 
 import { hash } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import { longestUseMs } from '../cache/freshness.ts'
 import { createCalendar } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
@@ -111,7 +112,13 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
     breaker,
     runs,
     start: async () => {
-      await Promise.all([runs?.poll(), budget.look()])
+      // Neither a provider nor a store that hangs keeps the gateway from being ready.
+      const patience = new AbortController()
+      await Promise.race([
+        Promise.all([runs?.poll(), budget.look()]),
+        pause(cache.warmForMs, undefined, { signal: patience.signal }),
+      ])
+      patience.abort()
       return timelines.start(cache.warmForMs)
     },
     close: async () => {

@@ -85,8 +85,9 @@ export const redisFlights = (
     const connection = redis.duplicate({ lazyConnect: false, autoResubscribe: false })
     hearing = connection
     connection.on('message', (_channel, message: string) => {
-      const [key = '', news = ''] = JSON.parse(message) as string[]
-      for (const listener of listeners) listener(key, news)
+      // `key news`; keys have no blanks.
+      const [key = '', ...news] = message.split(' ')
+      for (const listener of listeners) listener(key, news.join(' '))
     })
     connection.on('ready', () => {
       connection.subscribe(channel).then(missed, () => {})
@@ -106,7 +107,7 @@ export const redisFlights = (
       attempt(async () => (await redis.abohawaHoldFlight(flightKey(name), token, holdMs)) === 1),
     endFlight: (name, token, news) =>
       attempt(async () => {
-        await redis.abohawaEndFlight(flightKey(name), token, channel, JSON.stringify([name, news]))
+        await redis.abohawaEndFlight(flightKey(name), token, channel, `${name} ${news}`)
       }),
     onFlightEnd: listener => {
       listeners.add(listener)

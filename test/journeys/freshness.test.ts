@@ -1,6 +1,8 @@
 // When weather is fetched anew: by model run, ahead of time, for places nobody asked for yet, after a restart, and as
 // far as the budget goes.
 
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
@@ -61,6 +63,28 @@ t.test('by run: weather is fresh until a newer run has settled, and then is fetc
   t.match(await statusOf(gateway), /; hit; /)
   t.equal(await callsOf(provider), 2)
 })
+
+t.test(
+  'a provider that takes a connection and says nothing does not keep a gateway from being ready',
+  async t => {
+    const silent = createServer(() => {}).listen(0, '127.0.0.1')
+    await once(silent, 'listening')
+    t.teardown(() => silent.close())
+    const gateway = await startGateway(t, {
+      providerUrl: `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+      env: {
+        ABOHAWA_CACHE__FRESHNESS: 'run',
+        ABOHAWA_CACHE__WARM_FOR: '50ms',
+        ABOHAWA_CACHE__WAIT_FOR: '50ms',
+        ABOHAWA_PROVIDER__TIMEOUT: '2m',
+        ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '2s',
+      },
+    })
+    const { status, body } = await askAt(`${gateway.opsUrl}/readyz`)
+    t.equal(status, 200)
+    t.equal(body.detail.run, 'not known, freshness goes by age')
+  },
+)
 
 t.test('a cell in demand is fetched before it turns stale, and nobody gets stale weather', async t => {
   const { provider, clock, move } = await together(t, '2026-11-21T06:00:00Z')
