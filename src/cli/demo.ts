@@ -112,6 +112,8 @@ const welcome = (
     '',
     'Paste any of these:',
     ...lines.flatMap(([title, line]) => [`  # ${title}`, `  ${line}`]),
+    '  # What is cached of it, and for how long',
+    `  npm run -s abohawa -- cache show district/3026 --gateway ${opsUrl}`,
     '',
     'Ctrl-C stops it.',
   ].join('\n')
