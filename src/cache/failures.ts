@@ -23,6 +23,8 @@ export type Failures = {
   /** The last failure of a key that has not been loaded since. */
   last(key: string): Failure | undefined
   clear(key: string): void
+  /** Ends all rests but those that were announced: what they waited for is well again. */
+  forgive(): void
 }
 
 export type RestOptions = {
@@ -57,6 +59,10 @@ export const createFailures = (options: RestOptions, clock: Clock, random = Math
     last: key => failures.peek(key),
     clear: key => {
       failures.delete(key)
+    },
+    forgive: () => {
+      for (const [key, failure] of [...failures.entries()])
+        if (retryAtOf(failure.error) === undefined) failures.delete(key)
     },
   }
 }

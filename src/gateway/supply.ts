@@ -55,7 +55,10 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
   const unit = weightOfPoint(horizon)
   const grid = createGrid(cache.cellDegrees)
   const exchange = createExchange(config.provider, clock)
-  const breaker = createBreaker(config.provider.breaker, clock, observer.breaker)
+  const breaker = createBreaker(config.provider.breaker, clock, state => {
+    observer.breaker(state)
+    if (state === 'closed') timelines.providerIsBack()
+  })
   let fleet: Fleet = { instances: 1, wanted: 0 }
   const { perMinute, perHour, perDay, reserve } = config.provider.budget
   const budget = createBudget(

@@ -84,6 +84,8 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   /** What the first tier holds now. */
   held(): { entries: number; bytes: number }
   stretch(): number
+  /** The provider is well again: cells that failed while it was not are loaded as soon as they are asked for. */
+  providerIsBack(): void
   explain(cell: Cell): Promise<CellExplanation>
   close(): Promise<void>
 }
@@ -210,6 +212,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     },
     held: () => ({ entries: memory.size, bytes: memory.bytes }),
     stretch,
+    providerIsBack: failures.forgive,
     explain: async cell => ({
       ...(await cache.explain(cell)),
       cell,

@@ -52,6 +52,16 @@ t.test('an error that tells when to come back is taken at its word and lengthens
   t.end()
 })
 
+t.test('when all is well again no key rests any more, save where a pause was announced', t => {
+  const { clock, failures } = setUp()
+  failures.note('a', new Error('down'), true)
+  failures.note('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
+  failures.forgive()
+  t.equal(failures.resting('a'), undefined)
+  t.match(failures.resting('b'), { attempts: 1 })
+  t.end()
+})
+
 t.test('what is told again has the code, the sentence and the end of the rest', t => {
   const { clock, failures } = setUp()
   const error = new StillResting(failures.note('a', new AbohawaError('provider_failing', 'it fails'), true))
