@@ -3,7 +3,7 @@
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { openEmbeddedStore } from './embedded.ts'
-import type { RedisObserver, RedisOptions } from './redis.ts'
+import type { RedisObserver, RedisOptions } from './redis-connection.ts'
 import type { Store } from './store.ts'
 
 export type StoreOptions = {

@@ -1,8 +1,7 @@
-// The contract of the state that outlives a request: keys and their subscribers, what they used, the bytes of the
-// shared cache tier, and what instances tell one another. Two stores keep it, Redis for a fleet and an embedded one for a single process; one test suite
-// The contract of the state that outlives a request: keys and their subscribers, what they used, and the bytes of the
-// shared cache tier, and what was spent at the provider. Two stores keep it, Redis for a fleet and an embedded one for a single process; one test suite
-// holds both to it. A store that can't answer throws StoreError; it never answers with a guess.
+// The contract of the state that outlives a request: keys and their subscribers, what they used, the bytes of the shared
+// cache tier, what instances tell one another, and what was spent at the provider. Two stores keep it, Redis for a fleet
+// and an embedded one for a single process; one test suite holds both to it. A store that can't answer throws
+// StoreError; it never answers with a guess.
 
 import { AbohawaError } from '../errors.ts'
 
