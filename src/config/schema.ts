@@ -134,6 +134,7 @@ const quota = section({
     z.int('a whole number of at least 1').min(1, 'a whole number of at least 1'),
     TIERS,
   ),
+  whenStoreIsDown: oneOf(['share', 'refuse']),
   keepUsageFor: lasting('2d', '4000d'),
 })
 

@@ -2,7 +2,6 @@
 // the rate-limit headers of every response, refused or not.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Clock } from '../clock.ts'
 import type { Authenticate, Client, Refusal } from '../metering/authentication.ts'
 import { keyPrefix } from '../metering/key-form.ts'
 import type { Quota } from '../metering/quota.ts'
@@ -20,7 +19,6 @@ declare module 'fastify' {
 export type AdmissionParts = {
   readonly authenticate: Authenticate
   readonly quota: Quota
-  readonly clock: Clock
   readonly behindProxies: boolean
   readonly observer: AdmissionObserver
 }
@@ -34,7 +32,7 @@ export type AdmissionObserver = {
 export type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
 
 export const createAdmit = (parts: AdmissionParts): Admit => {
-  const { authenticate, quota, clock, behindProxies, observer } = parts
+  const { authenticate, quota, behindProxies, observer } = parts
   const told = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
     answer.catch(error => {
       observer.admission('unavailable')
@@ -42,7 +40,7 @@ export const createAdmit = (parts: AdmissionParts): Admit => {
     })
 
   return async (request, reply) => {
-    const arrivedAt = clock.now()
+    const arrivedAt = quota.now()
     const resetsAt = quota.resetAfter(arrivedAt)
     // Nothing is promised until the key and its count are known.
     reply.headers(rateLimitHeaders({ limit: 0, remaining: 0, resetsAt }))
@@ -63,7 +61,7 @@ export const createAdmit = (parts: AdmissionParts): Admit => {
     reply.headers(rateLimitHeaders(allowance))
     if (!allowance.allowed) {
       observer.admission('exhausted')
-      throw new QuotaExhausted(allowance.limit, allowance.resetsAt, clock.now())
+      throw new QuotaExhausted(allowance.limit, allowance.resetsAt, quota.now())
     }
     observer.admission('allowed')
 

@@ -4,6 +4,7 @@
 import { METHODS } from 'node:http'
 import type { Socket } from 'node:net'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Clock } from '../clock.ts'
 import { type AdmissionParts, createAdmit, QuotaExhausted } from './admission.ts'
 import { registerLocationRoutes } from './location-routes.ts'
 import { badRequest, notFound, type Problem, problemOf, quoted } from './problem.ts'
@@ -44,6 +45,7 @@ export type ApiObserver = {
 export type ApiParts = Omit<AdmissionParts, 'behindProxies' | 'observer'> &
   WeatherRoutesParts & {
     readonly observer: ApiObserver & AdmissionParts['observer']
+    readonly clock: Clock
     /** Whether the process is on its way out: consumers are then asked to open their next connection elsewhere. */
     readonly isDraining: () => boolean
   }
@@ -59,7 +61,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance 
   const { clock, quota, observer } = parts
   const behindProxies = options.trustedProxies.length > 0
   const admit = createAdmit({ ...parts, behindProxies })
-  const resetsAt = () => quota.resetAfter(clock.now())
+  const resetsAt = () => quota.resetAfter(quota.now())
 
   const app = Fastify({
     ...serverOptions(options.tls, options.requestTimeoutMs),

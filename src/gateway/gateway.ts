@@ -14,15 +14,23 @@ import { buildApi } from '../edge/api.ts'
 import { trackConnections } from '../edge/connections.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { createAuthenticate } from '../metering/authentication.ts'
-import { createQuota } from '../metering/quota.ts'
 import type { Log } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { buildOps } from '../ops/ops.ts'
 import { createReadiness } from '../ops/readiness.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createCacheDesk } from './cache-desk.ts'
+import { openMetering } from './metering.ts'
 import { openSupply } from './supply.ts'
-import { observeApi, observeCatalogue, observeSupply, providerDetail, runDetail } from './telling.ts'
+import {
+  observeApi,
+  observeCatalogue,
+  observeMeter,
+  observeSupply,
+  providerDetail,
+  quotaDetail,
+  runDetail,
+} from './telling.ts'
 
 export type Gateway = {
   /** Base addresses of the listeners, such as `http://127.0.0.1:8080`. */
@@ -59,11 +67,13 @@ export const startGateway = async (
   })
   opening.defer(catalogue.close)
 
+  const metering = openMetering(config, { store, clock, observer: observeMeter(metrics, log) })
+  opening.defer(metering.close)
   const supply = openSupply(config, {
     store,
     catalogue: catalogue.current,
     clock,
-    observer: observeSupply(metrics, log),
+    observer: observeSupply(metrics, log, metering.saw),
   })
   opening.defer(supply.close)
   const { grid, timelines, provider, budget, breaker, runs } = supply
@@ -76,6 +86,8 @@ export const startGateway = async (
     stretch: timelines.stretch,
     budget: budget.state,
     breaker: () => breaker.state().state,
+    meter: metering.meter.state,
+    storeClockOffsetMs: metering.storeClock.offsetMs,
     runAvailableAt: () => runs?.newest()?.availableAt,
   })
   const readiness = createReadiness({
@@ -83,6 +95,7 @@ export const startGateway = async (
       await store.ping()
       return store.kind
     },
+    quota: async () => quotaDetail(metering.meter.state(), metering.storeClock.offsetMs()),
     catalogue: async () => {
       const fault = catalogue.fault()
       return `${catalogue.current().size} places${fault ? `, newer file refused: ${fault.message}` : ''}`
@@ -94,7 +107,7 @@ export const startGateway = async (
   const api = buildApi(
     {
       authenticate: createAuthenticate(store, config.quota.tiers),
-      quota: createQuota(store, calendar, config.quota.keepUsageForMs),
+      quota: metering.quota,
       answers: createAnswers({
         grid,
         timelines,
@@ -124,7 +137,7 @@ export const startGateway = async (
   // Opened first and closed last, so that readiness can be asked while the API starts and drains.
   opening.defer(() => ops.close())
   const opsUrl = await listen(ops, 'ops', config.ops)
-  const warm = await supply.start()
+  const [warm] = await Promise.all([supply.start(), metering.start()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
   const apiUrl = await listen(api, 'server', config.server)

@@ -4,6 +4,7 @@
 import type { CatalogueChange } from '../catalogue/live-catalogue.ts'
 import type { ApiParts } from '../edge/api.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
+import type { MeterObserver, MeterState } from '../metering/meter.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import type { Breaker, BreakerState } from '../provider/breaker.ts'
@@ -18,7 +19,12 @@ export type SupplyObserver = TimelinesObserver &
   RunObserver &
   BudgetObserver & { breaker(state: BreakerState): void }
 
-export const observeSupply = (metrics: Metrics, log: Log): SupplyObserver => ({
+/** @param saw hears how many instances there are */
+export const observeSupply = (
+  metrics: Metrics,
+  log: Log,
+  saw: (instances: number) => void,
+): SupplyObserver => ({
   read: metrics.read,
   refreshFailed: (error, purpose) => {
     metrics.refreshFailed(purpose)
@@ -33,7 +39,10 @@ export const observeSupply = (metrics: Metrics, log: Log): SupplyObserver => ({
       'shared cache tier failed',
     )
   },
-  pulsed: metrics.pulsed,
+  pulsed: fleet => {
+    metrics.pulsed(fleet)
+    saw(fleet.instances)
+  },
   purged: (kind, scope) => {
     metrics.purged(kind)
     log.info({ kind, scope }, 'cache purged')
@@ -45,6 +54,18 @@ export const observeSupply = (metrics: Metrics, log: Log): SupplyObserver => ({
   storeAway: reason => log.warn({ reason }, 'budget is counted by this instance alone'),
   storeBack: () => log.info('budget is shared again'),
   breaker: state => log.warn({ state }, 'circuit to the provider'),
+})
+
+export const observeMeter = (metrics: Metrics, log: Log): MeterObserver => ({
+  storeAway: reason => log.error({ reason }, 'quotas are counted by this instance alone'),
+  storeBack: merged => log.info({ merged }, 'quotas are counted together again'),
+  nearLimit: ({ percent, ...news }) => {
+    metrics.nearLimit(percent)
+    log.warn(
+      { ...news, percent },
+      percent === 100 ? 'quota of a key is exhausted' : 'quota of a key runs low',
+    )
+  },
 })
 
 export const observeCatalogue = (metrics: Metrics, log: Log) => ({
@@ -69,6 +90,17 @@ export const observeApi = (metrics: Metrics, log: Log, logAccess: boolean): ApiP
       ? log.error({ requestId, code: error.code, reason: error.message }, 'failed')
       : log.error({ requestId, err: error }, 'failed'),
 })
+
+/** How quotas are counted, in one line of /readyz. */
+export const quotaDetail = (state: MeterState, offsetMs: number): string => {
+  const words = {
+    counting: 'counted together',
+    away: 'counted by this instance alone',
+    settling: 'about to be counted together again',
+  }
+  const skew = Math.abs(offsetMs) >= 1000 ? `, the clock here is ${Math.round(-offsetMs / 1000)} s off` : ''
+  return `${words[state]}${skew}`
+}
 
 /** How the provider is doing and what is left to spend, in one line of /readyz. */
 export const providerDetail = (

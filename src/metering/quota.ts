@@ -1,9 +1,10 @@
-// How much of its daily quota a client has left: one unit per request, counted in the store in one atomic step, on the
-// local day in which the request arrived. An exhausted quota is an answer and not an error.
+// How much of its daily quota a client has left: one unit per request, on the local day in which the request arrived by
+// the store's clock. An exhausted quota is an answer and not an error.
 
 import { type Calendar, hourMs } from '../calendar.ts'
-import type { UsageStore } from '../stores/store.ts'
+import type { Clock } from '../clock.ts'
 import type { Client } from './authentication.ts'
+import type { Meter, MeteredDay } from './meter.ts'
 
 /** What the rate-limit headers say. `resetsAt` is the next local midnight, ms since the epoch. */
 export type Allowance = {
@@ -14,29 +15,46 @@ export type Allowance = {
 }
 
 export type Quota = {
-  /** Takes one unit. @throws StoreError when the store can't count */
+  /** The instant that decides which day a request belongs to. */
+  now(): number
+  /** Takes one unit. @throws StoreError when nobody can tell whether there is one */
   consume(client: Client, arrivedAt: number): Promise<Allowance>
   /** The next local midnight after an instant. */
   resetAfter(instant: number): number
 }
 
-/** @param keepUsageForMs how long a day's count stands after the day ended */
+/**
+ * @param clock the store's
+ * @param keepUsageForMs how long a day's count stands after the day ended
+ */
 export const createQuota = (
-  usage: Pick<UsageStore, 'take'>,
+  meter: Pick<Meter, 'take'>,
   calendar: Calendar,
+  clock: Clock,
   keepUsageForMs: number,
-): Quota => ({
-  resetAfter: calendar.nextMidnight,
-  consume: async ({ keyId, limit }, arrivedAt) => {
-    const resetsAt = calendar.nextMidnight(arrivedAt)
-    const { taken, used } = await usage.take({
-      keyId,
-      day: calendar.dayOf(arrivedAt),
-      units: 1,
-      limit,
+): Quota => {
+  // Looking for a midnight is the dearest part of a request, and the same for all requests of a day.
+  let today: (MeteredDay & { readonly seenFrom: number }) | undefined
+  const dayAt = (instant: number): MeteredDay => {
+    if (today && instant >= today.seenFrom && instant < today.endsAt) return today
+    const endsAt = calendar.nextMidnight(instant)
+    today = {
+      seenFrom: instant,
+      day: calendar.dayOf(instant),
+      endsAt,
       // Never less than an hour past midnight: requests of the old day may still be on their way then.
-      keepUntil: resetsAt + Math.max(hourMs, keepUsageForMs),
-    })
-    return { allowed: taken === 1, limit, remaining: Math.max(0, limit - used), resetsAt }
-  },
-})
+      keepUntil: endsAt + Math.max(hourMs, keepUsageForMs),
+    }
+    return today
+  }
+
+  return {
+    now: clock.now,
+    resetAfter: instant => dayAt(instant).endsAt,
+    consume: async ({ keyId, limit }, arrivedAt) => {
+      const day = dayAt(arrivedAt)
+      const { allowed, remaining } = await meter.take(keyId, limit, day)
+      return { allowed, limit, remaining, resetsAt: day.endsAt }
+    },
+  }
+}

@@ -14,6 +14,8 @@ export type Gauges = {
   readonly waitingCells: () => number
   readonly stretch: () => number
   readonly budget: () => Budget
+  readonly meter: () => 'counting' | 'away' | 'settling'
+  readonly storeClockOffsetMs: () => number
   readonly breaker: () => 'closed' | 'open' | 'half-open'
   /** Ms since the epoch; undefined where runs are not followed or not known. */
   readonly runAvailableAt: () => number | undefined
@@ -42,6 +44,12 @@ export const createMetrics = () => {
     name: 'abohawa_admissions_total',
     help: 'Decisions on keys and quotas: allowed, exhausted, or why a key was refused.',
     labelNames: ['decision'],
+    registers,
+  })
+  const nearLimits = new Counter({
+    name: 'abohawa_keys_near_limit_total',
+    help: 'Keys whose count of a day passed 80 or 100 per cent of the limit; each is counted by one instance.',
+    labelNames: ['percent'],
     registers,
   })
   const reads = new Counter({
@@ -108,6 +116,7 @@ export const createMetrics = () => {
     requestAnswered: (endpoint: string, status: number, ms: number) =>
       requests.observe({ endpoint, status }, ms / 1000),
     admission: (decision: string) => admissions.inc({ decision }),
+    nearLimit: (percent: number) => nearLimits.inc({ percent }),
     read: ({ outcome, source, collapsed }: { outcome: string; source: string; collapsed: boolean }) => {
       reads.inc({ outcome, source })
       if (collapsed) collapses.inc()
@@ -176,6 +185,14 @@ export const createMetrics = () => {
       )
       gaugeBy('state', 'abohawa_provider_circuit', '1 for the state the circuit to the provider is in.', () =>
         (['closed', 'open', 'half-open'] as const).map(state => [state, Number(gauges.breaker() === state)]),
+      )
+      gaugeBy('state', 'abohawa_quota_counting', '1 for the way in which quotas are counted now.', () =>
+        (['counting', 'away', 'settling'] as const).map(state => [state, Number(gauges.meter() === state)]),
+      )
+      gauge(
+        'abohawa_store_clock_offset_seconds',
+        "By how much the store's clock, which decides the day of quota, is ahead of this machine's.",
+        () => gauges.storeClockOffsetMs() / 1000,
       )
       gauge(
         'abohawa_provider_run_available_timestamp_seconds',

@@ -1,8 +1,9 @@
-// What keys used, counted in the embedded store: a row per key and day.
+// What keys used, counted in the embedded store: a row per key and day. What each instance has dealt of it is known to
+// the connection alone: with it ends the only process that could say it again.
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../clock.ts'
-import type { UsageStore } from './store.ts'
+import { StoreError, type UsageStore } from './store.ts'
 
 type Attempt = <Value>(step: () => Value) => Promise<Value>
 
@@ -12,6 +13,8 @@ const schema = `
     keep_until INTEGER NOT NULL, PRIMARY KEY (key_id, day)
   ) STRICT, WITHOUT ROWID;
 `
+// Nobody deals units of an earlier day any more.
+const daysDealt = 3
 
 /** `sweep` forgets what may be forgotten. */
 export const embeddedUsage = (
@@ -21,25 +24,59 @@ export const embeddedUsage = (
 ): UsageStore & { sweepUsage(): void } => {
   db.exec(schema)
   const statements = {
-    // One statement, so that a command in another process can't come between the check and the count.
-    take: db.prepare(
-      `INSERT INTO usage VALUES (:key, :day, MIN(:units, :limit), MIN(:units, :limit), :keep)
-       ON CONFLICT (key_id, day) DO UPDATE SET
-         last_taken = MAX(0, MIN(:units, :limit - used)), used = used + MAX(0, MIN(:units, :limit - used))
-       RETURNING last_taken, used`,
+    find: db.prepare(`SELECT used FROM usage WHERE key_id = ? AND day = ?`),
+    // last_taken is of an earlier form of the file.
+    put: db.prepare(
+      `INSERT INTO usage VALUES (:key, :day, :used, 0, :keep) ON CONFLICT (key_id, day) DO UPDATE SET used = :used`,
     ),
-    usedOn: db.prepare(`SELECT used FROM usage WHERE key_id = ? AND day = ?`),
     sweep: db.prepare(`DELETE FROM usage WHERE keep_until <= ?`),
   }
+  const dealtOn = new Map<string, Map<string, number>>()
+  const sequences = new Map<string, number>()
+
+  const dealtOf = (day: string): Map<string, number> => {
+    let dealt = dealtOn.get(day)
+    if (!dealt) {
+      dealt = new Map()
+      dealtOn.set(day, dealt)
+      if (dealtOn.size > daysDealt) dealtOn.delete([...dealtOn.keys()].sort()[0] ?? '')
+    }
+    return dealt
+  }
+  const usedOn = (keyId: string, day: string) => Number(statements.find.get(keyId, day)?.used ?? 0)
+
   return {
     sweepUsage: () => void statements.sweep.run(clock.now()),
-    take: ({ keyId, day, units, limit, keepUntil }) =>
+    lineOf: () => 0,
+    take: ({ instance, sequence, takes }) =>
       attempt(() => {
-        // All rows and not the first: only a statement that ran to its end lets SQLite put the log back into the file.
-        const [row] = statements.take.all({ key: keyId, day, units, limit, keep: keepUntil })
-        return { taken: Number(row?.last_taken), used: Number(row?.used) }
+        if ((sequences.get(instance) ?? 0) >= sequence) throw new StoreError('a later trip came first')
+        // One transaction, so that a command in another process can't come between the checks and the counts.
+        db.exec('BEGIN IMMEDIATE')
+        try {
+          const results = takes.map(({ keyId, day, units, limit, dealt, keepUntil }) => {
+            const before = usedOn(keyId, day)
+            const mine = dealtOf(day).get(`${instance} ${keyId}`) ?? 0
+            const corrected = Math.max(0, before + dealt - mine)
+            const taken = Math.max(0, Math.min(units, limit - corrected))
+            const used = corrected + taken
+            if (used !== before) statements.put.run({ key: keyId, day, used, keep: keepUntil })
+            return { taken, used, before }
+          })
+          db.exec('COMMIT')
+          sequences.set(instance, sequence)
+          takes.forEach(({ keyId, day, dealt }, i) => {
+            dealtOf(day).set(`${instance} ${keyId}`, dealt + (results[i]?.taken ?? 0))
+          })
+          return results
+        } catch (error) {
+          if (db.isTransaction) db.exec('ROLLBACK')
+          throw error
+        }
       }),
-    usedOn: (keyId, days) =>
-      attempt(() => days.map(day => Number(statements.usedOn.get(keyId, day)?.used ?? 0))),
+    usedOn: (keyId, days) => attempt(() => days.map(day => usedOn(keyId, day))),
+    // One process, which hears itself.
+    onUsed: () => () => {},
+    time: () => attempt(() => clock.now()),
   }
 }

@@ -2,6 +2,7 @@
 // is one hash: the last token given, until when it is held by Redis's own clock, and the last token that wrote bytes.
 
 import type { Redis, Result } from 'ioredis'
+import type { RedisListening } from './redis-listening.ts'
 import type { FlightStore } from './store.ts'
 
 // Longer than any holder can be stalled, so that tokens never start again while an old one may still come back.
@@ -56,7 +57,6 @@ type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
 export type RedisFlights = FlightStore & {
   writeFenced(name: string, bytes: Buffer, expiresAt: number, token: number): Promise<boolean>
-  stopHearing(): void
 }
 
 /** @param bytesKey the key of the bytes that a flight writes, in the same slot as the flight itself */
@@ -68,34 +68,12 @@ export const redisFlights = (
     channel,
   }: Record<'flightKey' | 'bytesKey', (name: string) => string> & { channel: string },
   attempt: Attempt,
+  listen: RedisListening['listen'],
 ): RedisFlights => {
   redis.defineCommand('abohawaBeginFlight', { numberOfKeys: 1, lua: beginScript })
   redis.defineCommand('abohawaHoldFlight', { numberOfKeys: 1, lua: holdScript })
   redis.defineCommand('abohawaEndFlight', { numberOfKeys: 1, lua: endScript })
   redis.defineCommand('abohawaWriteFenced', { numberOfKeys: 2, lua: writeScript })
-
-  const listeners = new Set<(key: string | null, news: string) => void>()
-  let hearing: Redis | undefined
-  // A connection of its own, because one that listens can do nothing else. It comes back by itself; whenever it was lost
-  // and as soon as it listens again, news may have been missed.
-  const hear = (): void => {
-    const missed = () => {
-      for (const listener of listeners) listener(null, '')
-    }
-    const connection = redis.duplicate({ lazyConnect: false, autoResubscribe: false })
-    hearing = connection
-    connection.on('message', (_channel, message: string) => {
-      // `key news`; keys have no blanks.
-      const [key = '', ...news] = message.split(' ')
-      for (const listener of listeners) listener(key, news.join(' '))
-    })
-    connection.on('ready', () => {
-      connection.subscribe(channel).then(missed, () => {})
-    })
-    connection.on('close', missed)
-    // Told by the connection that commands go over.
-    connection.on('error', () => {})
-  }
 
   return {
     beginFlight: (name, holdMs) =>
@@ -110,15 +88,21 @@ export const redisFlights = (
         await redis.abohawaEndFlight(flightKey(name), token, channel, `${name} ${news}`)
       }),
     onFlightEnd: listener => {
-      listeners.add(listener)
-      if (!hearing) hear()
-      return () => listeners.delete(listener)
+      const missed = () => listener(null, '')
+      return listen(channel, {
+        message: text => {
+          // `key news`; keys have no blanks.
+          const [key = '', ...news] = text.split(' ')
+          listener(key, news.join(' '))
+        },
+        lost: missed,
+        again: missed,
+      })
     },
     writeFenced: (name, bytes, expiresAt, token) =>
       attempt(async () => {
         const keys = [flightKey(name), bytesKey(name)] as const
         return (await redis.abohawaWriteFenced(...keys, token, bytes, expiresAt, rememberMs)) === 1
       }),
-    stopHearing: () => hearing?.disconnect(),
   }
 }

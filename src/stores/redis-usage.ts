@@ -1,27 +1,61 @@
-// What keys used, counted in Redis: a counter per key and day.
+// What keys used, counted in Redis. A day's count is one hash: the sum, and what each instance has dealt of it, so that
+// an instance can say again what it dealt after a trip was lost and nothing is counted twice. Beside it a hash per key
+// and month keeps the sums for as long as usage is kept.
 
+import { crc32 } from 'node:zlib'
 import type { Redis, Result } from 'ioredis'
-import type { UsageStore } from './store.ts'
+import { hourMs, utcDayMs } from '../calendar.ts'
+import type { RedisListening } from './redis-listening.ts'
+import { StoreError, type UsageStore, type UsedNews } from './store.ts'
 
-// Takes what is left up to the units asked for, counts it and sets the expiry in one step, so that no counter is ever
-// without one. A refused request changes nothing.
+// Counts of one bucket lie in one slot of a cluster, so that a trip is one command for all of its keys.
+const buckets = 16
+// A trip may still be on its way when its day is over.
+const keepLiveForMs = hourMs
+const fieldsPerTake = 7
+
+// KEYS: the day's count and the month's record of each take. ARGV: instance, sequence, channel, then for each take
+// units, limit, dealt, step, end of the live count, end of the record, and `key day`. A refused take makes no count.
 const takeScript = `
-local used = tonumber(redis.call('GET', KEYS[1]) or '0')
-local taken = math.max(0, math.min(tonumber(ARGV[1]), tonumber(ARGV[2]) - used))
-if taken > 0 then
-  used = redis.call('INCRBY', KEYS[1], taken)
-  redis.call('PEXPIREAT', KEYS[1], ARGV[3])
+local instance, sequence = ARGV[1], tonumber(ARGV[2])
+local reply = {}
+for i = 1, #KEYS / 2 do
+  local at = 3 + (i - 1) * ${fieldsPerTake}
+  local units, limit, dealt = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
+  local found = redis.call('HMGET', KEYS[2 * i - 1], 'used', instance)
+  local before = tonumber(found[1] or '0')
+  local last, mine = 0, 0
+  if found[2] then
+    local blank = string.find(found[2], ' ', 1, true)
+    last, mine = tonumber(string.sub(found[2], 1, blank - 1)), tonumber(string.sub(found[2], blank + 1))
+  end
+  if last >= sequence then
+    return redis.error_reply('OVERTAKEN by trip ' .. last)
+  end
+  local used = math.max(0, before + dealt - mine)
+  local taken = math.max(0, math.min(units, limit - used))
+  used = used + taken
+  if found[1] or used > 0 then
+    redis.call('HSET', KEYS[2 * i - 1], 'used', used, instance, sequence .. ' ' .. (dealt + taken))
+    if not found[1] then redis.call('PEXPIREAT', KEYS[2 * i - 1], ARGV[at + 5]) end
+  end
+  if used ~= before then
+    local keyDay = ARGV[at + 7]
+    if redis.call('HSET', KEYS[2 * i], string.sub(keyDay, -2), used) == 1 then
+      redis.call('PEXPIREAT', KEYS[2 * i], ARGV[at + 6])
+    end
+    local step = tonumber(ARGV[at + 4])
+    if math.floor(used / step) > math.floor(before / step) then
+      redis.call('PUBLISH', ARGV[3], keyDay .. ' ' .. used)
+    end
+  end
+  reply[3 * i - 2], reply[3 * i - 1], reply[3 * i] = taken, used, before
 end
-return { taken, used }`
+return reply`
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    abohawaTake(
-      key: string,
-      units: number,
-      limit: number,
-      keepUntil: number,
-    ): Result<[number, number], Context>
+    abohawaTake(keys: number, ...keysAndValues: (string | number)[]): Result<number[], Context>
   }
 }
 
@@ -31,24 +65,71 @@ export const redisUsage = (
   redis: Redis,
   key: (...parts: string[]) => string,
   attempt: Attempt,
+  listen: RedisListening['listen'],
 ): UsageStore => {
-  redis.defineCommand('abohawaTake', { numberOfKeys: 1, lua: takeScript })
+  redis.defineCommand('abohawaTake', { lua: takeScript })
+  const bucketOf = (keyId: string) => crc32(keyId) % buckets
+  const tag = (keyId: string) => `{q${bucketOf(keyId)}}`
+  const liveKey = (keyId: string, day: string) => key('quota', tag(keyId), keyId, day)
+  const recordKey = (keyId: string, day: string) => key('used', tag(keyId), keyId, day.slice(0, 7))
+  const channel = key('used')
+
   return {
-    take: ({ keyId, day, units, limit, keepUntil }) =>
+    lineOf: redis.isCluster ? bucketOf : () => 0,
+    take: ({ instance, sequence, takes }) =>
       attempt(async () => {
-        const [taken, used] = await redis.abohawaTake(
-          key('usage', `{${keyId}}`, day),
-          units,
-          limit,
-          keepUntil,
+        const reply = await redis.abohawaTake(
+          takes.length * 2,
+          ...takes.flatMap(({ keyId, day }) => [liveKey(keyId, day), recordKey(keyId, day)]),
+          instance,
+          sequence,
+          channel,
+          ...takes.flatMap(({ keyId, day, units, limit, dealt, step, endsAt, keepUntil }) => [
+            units,
+            limit,
+            dealt,
+            step,
+            Math.min(keepUntil, endsAt + keepLiveForMs),
+            // The record is of a month, and its days are written one after the other.
+            keepUntil + 31 * utcDayMs,
+            `${keyId} ${day}`,
+          ]),
         )
-        return { taken, used }
+        if (reply.length !== takes.length * 3)
+          throw new StoreError(`Redis answered ${reply.length} numbers for ${takes.length} counts`)
+        return takes.map((_, i) => ({
+          taken: reply[3 * i] ?? 0,
+          used: reply[3 * i + 1] ?? 0,
+          before: reply[3 * i + 2] ?? 0,
+        }))
       }),
     usedOn: (keyId, days) =>
       attempt(async () => {
-        if (days.length === 0) return []
-        const counts = await redis.mget(days.map(day => key('usage', `{${keyId}}`, day)))
-        return counts.map(count => Number(count ?? 0))
+        const months = new Set(days.map(day => day.slice(0, 7)))
+        const records = new Map(
+          await Promise.all(
+            [...months].map(async month => [month, await redis.hgetall(recordKey(keyId, month))] as const),
+          ),
+        )
+        return days.map(day => Number(records.get(day.slice(0, 7))?.[day.slice(8)] ?? 0))
+      }),
+    onUsed: listener =>
+      listen(channel, {
+        message: text => listener(newsOf(text)),
+        // Counts go on being told as long as there is a Redis to count in.
+        lost: () => {},
+        again: () => listener(null),
+      }),
+    time: () =>
+      attempt(async () => {
+        const [seconds = 0, micros = 0] = await redis.time()
+        return Number(seconds) * 1000 + Number(micros) / 1000
       }),
   }
+}
+
+// What can't be understood is no news, and may stand for some.
+const newsOf = (message: string): UsedNews | null => {
+  const [keyId = '', day = '', used = ''] = message.split(' ')
+  return /^\d+$/.test(used) ? { keyId, day, used: Number(used) } : null
 }

@@ -43,24 +43,51 @@ export interface KeyStore {
   setSubscriberRevoked(id: string, at: number | null): Promise<boolean>
 }
 
+/** What one instance asks of one key's count of one day. */
 export type Take = {
   readonly keyId: string
   /** The local day the units belong to, `YYYY-MM-DD`. */
   readonly day: string
+  /** Units wanted; 0 to look and to correct only. */
   readonly units: number
   readonly limit: number
-  /** When the day's count may be forgotten, ms since the epoch. */
+  /** All that the asking instance has dealt out of this count so far. Whatever the store holds of it is corrected first. */
+  readonly dealt: number
+  /** A multiple of it that is passed is told to all who listen. */
+  readonly step: number
+  /** When the day is over, and when its count may be forgotten; ms since the epoch. */
+  readonly endsAt: number
   readonly keepUntil: number
 }
 
+/** What one instance asks at once, of keys of one line. */
+export type Trip = {
+  readonly instance: string
+  /** Rises with each trip of an instance on a line; a trip that comes after a later one changes nothing. */
+  readonly sequence: number
+  readonly takes: readonly Take[]
+}
+
+/** `used` is the day's count after the step and `before` the one that was found. */
+export type Taken = { readonly taken: number; readonly used: number; readonly before: number }
+
+export type UsedNews = { readonly keyId: string; readonly day: string; readonly used: number }
+
 export interface UsageStore {
+  /** The line of a key: a small number. Keys of one line are counted in one step, different lines apart. */
+  lineOf(keyId: string): number
   /**
-   * Takes up to `units` of what is left of the day's limit, in one atomic step over everyone who shares the store.
-   * `used` is the day's count after the step. What was taken is not lost when this process dies right after.
+   * Takes up to `units` of what is left of each day's limit, in one atomic step over everyone who shares the store.
+   * What was taken is not lost when this process dies right after. A trip whose outcome stays unknown does no harm: the
+   * next one says what was really dealt. @throws StoreError also when a later trip of the instance came first
    */
-  take(request: Take): Promise<{ taken: number; used: number }>
+  take(trip: Trip): Promise<Taken[]>
   /** What a key used on each of the days, in their order; 0 where nothing is known. */
   usedOn(keyId: string, days: readonly string[]): Promise<number[]>
+  /** Hears of counts that passed a step, over all who share the store; null says that news may have been missed. */
+  onUsed(listener: (news: UsedNews | null) => void): () => void
+  /** The store's own clock, ms since the epoch. */
+  time(): Promise<number>
 }
 
 export interface ByteStore {

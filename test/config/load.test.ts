@@ -17,7 +17,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       drainForMs: 2_000,
     },
     ops: { host: '127.0.0.1', port: 9090 },
-    redis: { url: null, prefix: 'abohawa:', connectTimeoutMs: 2_000, commandTimeoutMs: 1_000 },
+    redis: { url: null, prefix: 'abohawa:', connectTimeoutMs: 2_000, commandTimeoutMs: 500 },
     store: { path: 'data/abohawa.db' },
     provider: {
       baseUrl: 'https://api.open-meteo.com',
@@ -79,6 +79,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
     quota: {
       timeZone: 'Asia/Dhaka',
       tiers: { free: 100, starter: 1_000, business: 10_000, enterprise: 100_000 },
+      whenStoreIsDown: 'share',
       keepUsageForMs: 34_560_000_000,
     },
     log: { level: 'info', access: true },

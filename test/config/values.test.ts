@@ -294,6 +294,7 @@ const table: Record<string, Row> = {
       ['null', 'null'],
     ],
   },
+  'quota.whenStoreIsDown': oneOf('share, refuse'),
   'quota.keepUsageFor': duration('2d', '4000d', '47h', '4001d'),
   'log.level': {
     allowed: 'one of trace, debug, info, warn, error, fatal, silent',

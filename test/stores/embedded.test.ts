@@ -11,9 +11,22 @@ storeContract(t, 'embedded', async t => openEmbeddedStore(join(t.testdir(), 'sto
 t.test('two openings of one file see each other and never count a unit twice', async t => {
   const path = join(t.testdir(), 'store.db')
   const stores = [openEmbeddedStore(path, systemClock), openEmbeddedStore(path, systemClock)]
-  const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 30, keepUntil: Date.now() + 1e9 }
-  const takes = await Promise.all(Array.from({ length: 50 }, (_, i) => stores[i % 2]?.take(take)))
-  t.equal(takes.filter(result => result?.taken === 1).length, 30)
+  const take = {
+    keyId: 'key_1',
+    day: '2026-11-21',
+    units: 1,
+    limit: 30,
+    step: 1,
+    endsAt: 0,
+    keepUntil: Date.now() + 1e9,
+  }
+  const taken = stores.map(() => 0)
+  for (let i = 0; i < 25; i++)
+    for (const [at, store] of stores.entries()) {
+      const trip = { instance: `of ${at}`, sequence: i + 1, takes: [{ ...take, dealt: taken[at] ?? 0 }] }
+      taken[at] = (taken[at] ?? 0) + ((await store.take(trip))[0]?.taken ?? 0)
+    }
+  t.strictSame(taken, [15, 15])
   const windows = [{ name: 'minute:1', limit: 100_000, keepUntil: Date.now() + 1e9 }]
   const spend = { provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: Date.now() }
   const grants = await Promise.all(Array.from({ length: 50 }, (_, i) => stores[i % 2]?.reserve(spend)))
@@ -26,7 +39,8 @@ t.test('what has expired is swept from the file', async t => {
   const clock = manualClock('2026-11-21T00:00Z')
   const store = openEmbeddedStore(path, clock)
   await store.writeBytes('cell', Buffer.from('x'), clock.now() + 1_000)
-  await store.take({ keyId: 'k', day: '2026-11-21', units: 1, limit: 9, keepUntil: clock.now() + 1_000 })
+  const take = { keyId: 'k', day: '2026-11-21', units: 1, limit: 9, dealt: 0, step: 1, endsAt: clock.now() }
+  await store.take({ instance: 'one', sequence: 1, takes: [{ ...take, keepUntil: clock.now() + 1_000 }] })
   await store.close()
   clock.advance(2_000)
   const again = openEmbeddedStore(path, clock)
@@ -54,8 +68,17 @@ t.test('the log beside the file does not grow with every count', async t => {
   const path = join(t.testdir(), 'store.db')
   const store = openEmbeddedStore(path, systemClock)
   t.teardown(() => store.close())
-  const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 1e9, keepUntil: Date.now() + 1e9 }
-  for (let i = 0; i < 20_000; i++) await store.take(take)
+  const take = {
+    keyId: 'key_1',
+    day: '2026-11-21',
+    units: 1,
+    limit: 1e9,
+    step: 1,
+    endsAt: 0,
+    keepUntil: Date.now() + 1e9,
+  }
+  for (let i = 0; i < 20_000; i++)
+    await store.take({ instance: 'one', sequence: i + 1, takes: [{ ...take, dealt: i }] })
   const { size } = statSync(`${path}-wal`)
   t.ok(size < 20e6, `${size} bytes after 20,000 counts`)
 })

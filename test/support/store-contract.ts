@@ -1,7 +1,7 @@
 // What every store must do, whatever it is made of. Each store's test file is one call of this and what is its own.
 
 import type { Test } from 'tap'
-import { type KeyRecord, type Store, StoreError, type Subscriber } from '../../src/stores/store.ts'
+import { type KeyRecord, type Store, StoreError, type Subscriber, type Take } from '../../src/stores/store.ts'
 
 const subscriber = (id: string, name: string, createdAt = 1_000): Subscriber => ({
   id,
@@ -84,51 +84,132 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await store.findSubscriber('Surma'), undefined)
   })
 
-  const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 3, keepUntil: Date.now() + 86_400_000 }
+  const now = Date.now()
+  const take: Take = {
+    keyId: 'key_1',
+    day: '2026-11-21',
+    units: 1,
+    limit: 3,
+    dealt: 0,
+    step: 1,
+    endsAt: now + 43_200_000,
+    keepUntil: now + 86_400_000,
+  }
+  // What one instance remembers: that it may say again what it dealt.
+  const instanceOn = (store: Store, instance: string) => {
+    const dealt = new Map<string, number>()
+    let sequence = 0
+    return async (...asked: Partial<Take>[]) => {
+      const takes = asked.map(each => {
+        const whole = { ...take, ...each }
+        return { ...whole, dealt: each.dealt ?? dealt.get(`${whole.keyId} ${whole.day}`) ?? 0 }
+      })
+      sequence += 1
+      const results = await store.take({ instance, sequence, takes })
+      takes.forEach((each, i) => {
+        dealt.set(`${each.keyId} ${each.day}`, each.dealt + (results[i]?.taken ?? 0))
+      })
+      return results
+    }
+  }
 
   test('units are taken up to the limit and not beyond, and a refusal counts nothing', async (t, store) => {
+    const ask = instanceOn(store, 'one')
     const taken = []
-    for (let i = 0; i < 5; i++) taken.push(await store.take(take))
+    for (let i = 0; i < 5; i++) taken.push(...(await ask({})))
     t.strictSame(taken, [
-      { taken: 1, used: 1 },
-      { taken: 1, used: 2 },
-      { taken: 1, used: 3 },
-      { taken: 0, used: 3 },
-      { taken: 0, used: 3 },
+      { taken: 1, used: 1, before: 0 },
+      { taken: 1, used: 2, before: 1 },
+      { taken: 1, used: 3, before: 2 },
+      { taken: 0, used: 3, before: 3 },
+      { taken: 0, used: 3, before: 3 },
     ])
     t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [3])
   })
 
-  test('several units at once are cut to what is left', async (t, store) => {
-    t.strictSame(await store.take({ ...take, units: 2 }), { taken: 2, used: 2 })
-    t.strictSame(await store.take({ ...take, units: 2 }), { taken: 1, used: 3 })
-    t.strictSame(await store.take({ ...take, units: 2 }), { taken: 0, used: 3 })
-    t.strictSame(await store.take({ ...take, units: 5, keyId: 'key_2' }), { taken: 3, used: 3 })
+  test('several units and several keys are taken at once, each cut to what is left', async (t, store) => {
+    const ask = instanceOn(store, 'one')
+    t.strictSame(
+      await ask({ units: 2 }, { units: 5, keyId: 'key_2' }, { units: 1, keyId: 'key_3', limit: 1 }),
+      [
+        { taken: 2, used: 2, before: 0 },
+        { taken: 3, used: 3, before: 0 },
+        { taken: 1, used: 1, before: 0 },
+      ],
+    )
+    t.strictSame(await ask({ units: 2 }), [{ taken: 1, used: 3, before: 2 }])
+    t.strictSame(await ask({ units: 0 }), [{ taken: 0, used: 3, before: 3 }])
+    t.strictSame(await store.take({ instance: 'one', sequence: 99, takes: [] }), [])
   })
 
   test('a limit that was lowered below the count takes nothing and changes nothing', async (t, store) => {
-    await store.take({ ...take, units: 3 })
-    t.strictSame(await store.take({ ...take, limit: 2 }), { taken: 0, used: 3 })
+    const ask = instanceOn(store, 'one')
+    await ask({ units: 3 })
+    t.strictSame(await ask({ limit: 2 }), [{ taken: 0, used: 3, before: 3 }])
   })
 
-  test('keys and days are counted apart', async (t, store) => {
-    await store.take(take)
-    await store.take({ ...take, day: '2026-11-22' })
-    await store.take({ ...take, day: '2026-11-22' })
-    await store.take({ ...take, keyId: 'key_2' })
-    t.strictSame(await store.usedOn('key_1', ['2026-11-22', '2026-11-21', '2026-11-20']), [2, 1, 0])
+  test('keys and days are counted apart, over the turn of a month too', async (t, store) => {
+    const ask = instanceOn(store, 'one')
+    await ask({}, { day: '2026-11-30' }, { keyId: 'key_2' })
+    await ask({ day: '2026-11-30' })
+    await ask({ day: '2026-12-01' })
+    t.strictSame(
+      await store.usedOn('key_1', ['2026-12-01', '2026-11-30', '2026-11-21', '2026-11-20']),
+      [1, 2, 1, 0],
+    )
     t.strictSame(await store.usedOn('key_2', ['2026-11-21']), [1])
     t.strictSame(await store.usedOn('key_1', []), [])
   })
 
-  test('under concurrent takes exactly the limit is taken', async (t, store) => {
-    const takes = await Promise.all(Array.from({ length: 200 }, () => store.take({ ...take, limit: 120 })))
-    t.equal(takes.filter(({ taken }) => taken === 1).length, 120)
-    const counts = takes.filter(({ taken }) => taken === 1).map(({ used }) => used)
+  test('what instances take together is exactly the limit', async (t, store) => {
+    const asks = ['one', 'two', 'three', 'four'].map(name => instanceOn(store, name))
+    const rounds = await Promise.all(
+      asks.map(async ask => {
+        const results = []
+        for (let i = 0; i < 50; i++) results.push(...(await ask({ limit: 120 })))
+        return results
+      }),
+    )
+    const counts = rounds.flat().flatMap(({ taken, used }) => (taken === 1 ? [used] : []))
     t.strictSame(
       counts.sort((a, b) => a - b),
       Array.from({ length: 120 }, (_, i) => i + 1),
     )
+  })
+
+  test('what an instance says it dealt replaces what the store held of it, up and down', async (t, store) => {
+    const [one, two] = [instanceOn(store, 'one'), instanceOn(store, 'two')]
+    await one({ units: 5, limit: 100 })
+    await two({ units: 3, limit: 100 })
+    const dealtAlone = await one({ units: 0, limit: 100, dealt: 25 })
+    t.strictSame(dealtAlone, [{ taken: 0, used: 28, before: 8 }], '20 units more than the store knew of')
+    const lost = await two({ units: 2, limit: 100, dealt: 1 })
+    t.strictSame(
+      lost,
+      [{ taken: 2, used: 28, before: 28 }],
+      '2 units of a trip whose outcome was lost go back',
+    )
+    const over = await one({ units: 1, limit: 100, dealt: 120 })
+    t.strictSame(
+      over,
+      [{ taken: 0, used: 123, before: 28 }],
+      'what was dealt is counted beyond the limit too',
+    )
+    t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [123])
+  })
+
+  test('a trip that comes after a later one changes nothing', async (t, store) => {
+    await store.take({ instance: 'one', sequence: 2, takes: [{ ...take, units: 2 }] })
+    await t.rejects(store.take({ instance: 'one', sequence: 1, takes: [{ ...take, units: 1 }] }), StoreError)
+    await t.rejects(store.take({ instance: 'one', sequence: 2, takes: [{ ...take, units: 1 }] }), StoreError)
+    t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [2])
+    const other = await store.take({ instance: 'two', sequence: 1, takes: [take] })
+    t.strictSame(other, [{ taken: 1, used: 3, before: 2 }])
+  })
+
+  test('keys have a line, and the store a clock', async (t, store) => {
+    t.equal(store.lineOf('key_1'), store.lineOf('key_1'))
+    t.ok(Math.abs((await store.time()) - Date.now()) < 60_000)
   })
 
   test('bytes come back as they were, are replaced, and are absent under another key', async (t, store) => {
@@ -329,7 +410,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     await store.close()
     await t.rejects(store.ping(), StoreError)
     await t.rejects(store.findByHash('x'), StoreError)
-    await t.rejects(store.take(take), StoreError)
+    await t.rejects(store.take({ instance: 'one', sequence: 1, takes: [take] }), StoreError)
     await t.rejects(store.reserve(spend), StoreError)
     await t.rejects(
       store.settle({ provider: 'acc1', changes: [{ name: 'x', by: 1, keepUntil }] }),

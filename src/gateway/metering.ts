@@ -1,0 +1,59 @@
+// Who may ask and how often, put together: the meter on the store's clock, with the number of instances that share the
+// quotas, looked after at short intervals.
+
+import { createCalendar } from '../calendar.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/schema.ts'
+import { createFleetSize } from '../metering/fleet-size.ts'
+import { createMeter, type Meter, type MeterObserver } from '../metering/meter.ts'
+import { createQuota, type Quota } from '../metering/quota.ts'
+import { createStoreClock, type StoreClock } from '../metering/store-clock.ts'
+import type { Store } from '../stores/store.ts'
+
+export type Metering = {
+  readonly quota: Quota
+  readonly meter: Meter
+  readonly storeClock: StoreClock
+  /** The instances of the latest pulse. */
+  saw(instances: number): void
+  /** Learns the store's clock, and looks after the meter from now on. */
+  start(): Promise<void>
+  close(): Promise<void>
+}
+
+const lookEveryMs = 250
+const measureEveryMs = 30_000
+
+export const openMetering = (
+  { quota: { timeZone, keepUsageForMs, whenStoreIsDown } }: Config,
+  { store, clock, observer }: { store: Store; clock: Clock; observer: MeterObserver },
+): Metering => {
+  const calendar = createCalendar(timeZone)
+  const storeClock = createStoreClock(store, clock)
+  const size = createFleetSize(clock)
+  const meter = createMeter({
+    store,
+    whenStoreIsDown,
+    instances: store.kind === 'embedded' ? () => 1 : size.atMost,
+    dayOf: calendar.dayOf,
+    clock: storeClock,
+    observer,
+  })
+  const timers: NodeJS.Timeout[] = []
+
+  return {
+    quota: createQuota(meter, calendar, storeClock, keepUsageForMs),
+    meter,
+    storeClock,
+    saw: size.saw,
+    start: async () => {
+      timers.push(setInterval(() => void meter.look(), lookEveryMs).unref())
+      timers.push(setInterval(() => void storeClock.measure(), measureEveryMs).unref())
+      await storeClock.measure()
+    },
+    close: async () => {
+      for (const timer of timers) clearInterval(timer)
+      await meter.close()
+    },
+  }
+}
