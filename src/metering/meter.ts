@@ -52,6 +52,7 @@ export type Meter = {
 export const settleForMs = 2_000
 const mostPerTrip = 500
 const probeForMs = 50
+const mostTries = 3
 const keepCountForMs = 3_600_000
 
 type View = { used: number; dealt: number }
@@ -133,8 +134,6 @@ export const createMeter = (parts: MeterParts): Meter => {
     let looking: Promise<void> | undefined
     let awaySince = 0
     let settledAt = 0
-    // Whether views may be older than what was told meanwhile.
-    let viewsInDoubt = false
 
     // One trip at a time, in the order in which they were wanted.
     let last: Promise<unknown> = Promise.resolve()
@@ -198,12 +197,14 @@ export const createMeter = (parts: MeterParts): Meter => {
       waiter.resolve({ allowed: true, remaining: left - 1, local: true })
     }
 
+    const stopCounting = (reason: string): void => {
+      if (state !== 'counting') return
+      awaySince = clock.now()
+      away += 1
+      if (away === 1) observer.storeAway(reason)
+    }
     const goAway = (error: unknown): void => {
-      if (state === 'counting') {
-        awaySince = clock.now()
-        away += 1
-        if (away === 1) observer.storeAway(messageOf(error))
-      }
+      stopCounting(messageOf(error))
       state = 'away'
     }
 
@@ -219,10 +220,16 @@ export const createMeter = (parts: MeterParts): Meter => {
       })
     }
 
-    // A process that was held up itself takes answers that came in time for ones that never came.
-    const tripAgainIfThere = async (asked: readonly Asked[], error: unknown): Promise<Taken[]> => {
-      if (!(await isThere())) throw error
-      return trip(asked)
+    // Dealing alone is for a store that is away for everyone: who has only lost an answer, or was held up itself and
+    // takes answers that came in time for ones that never came, asks again.
+    const insist = async (asked: readonly Asked[]): Promise<Taken[]> => {
+      for (let tries = 1; ; tries++) {
+        try {
+          return await trip(asked)
+        } catch (error) {
+          if (tries === mostTries || !(await isThere())) throw error
+        }
+      }
     }
 
     const depart = async (): Promise<void> => {
@@ -236,7 +243,7 @@ export const createMeter = (parts: MeterParts): Meter => {
             count,
             units: state === 'counting' ? waiters.length : Math.min(waiters.length, leftOfShare(count)),
           }))
-          const results = await trip(asked).catch(error => tripAgainIfThere(asked, error))
+          const results = await insist(asked)
           results.forEach((result, at) => {
             const one = asked[at]
             if (one) dealOut(one, part[at]?.[1] ?? [], result)
@@ -275,15 +282,11 @@ export const createMeter = (parts: MeterParts): Meter => {
         } else if (state === 'settling' && clock.now() >= settledAt) {
           await tellAll()
           state = 'counting'
-          viewsInDoubt = false
           away -= 1
           if (away === 0) {
             observer.storeBack(merged)
             merged = 0
           }
-        } else if (state === 'counting' && viewsInDoubt) {
-          await tellAll()
-          viewsInDoubt = false
         }
       } catch (error) {
         goAway(error)
@@ -312,10 +315,12 @@ export const createMeter = (parts: MeterParts): Meter => {
       heard: (count: Count, used: number): void => {
         if (state === 'counting' && count.view && used > count.view.used) count.view.used = used
       },
-      doubtViews: (): void => {
-        if (state !== 'counting') return
-        viewsInDoubt = true
-        for (const count of own) count.view = undefined
+      // Others may deal alone, and what they tell is not heard.
+      lost: (): void => {
+        if (state === 'away') return
+        stopCounting('the line to the store was lost')
+        state = 'settling'
+        settledAt = clock.now() + settleForMs
       },
       look: (): Promise<void> => {
         looking ??= inTurn(lookOnce).finally(() => {
@@ -337,8 +342,8 @@ export const createMeter = (parts: MeterParts): Meter => {
   }
 
   const stopHearing = store.onUsed(news => {
-    if (news === null) {
-      for (const line of lines.values()) line.doubtViews()
+    if (news === 'lost') {
+      for (const line of lines.values()) line.lost()
       return
     }
     const count = counts.get(`${news.keyId} ${news.day}`)

@@ -113,13 +113,20 @@ export const redisUsage = (
         )
         return days.map(day => Number(records.get(day.slice(0, 7))?.[day.slice(8)] ?? 0))
       }),
-    onUsed: listener =>
-      listen(channel, {
+    onUsed: listener => {
+      let lost = false
+      return listen(channel, {
         message: text => listener(newsOf(text)),
-        // Counts go on being told as long as there is a Redis to count in.
-        lost: () => {},
-        again: () => listener(null),
-      }),
+        lost: () => {
+          lost = true
+          listener('lost')
+        },
+        // What was told until now was missed; before the first time there was nothing to miss.
+        again: () => {
+          if (lost) listener('lost')
+        },
+      })
+    },
     time: () =>
       attempt(async () => {
         const [seconds = 0, micros = 0] = await redis.time()
@@ -128,8 +135,8 @@ export const redisUsage = (
   }
 }
 
-// What can't be understood is no news, and may stand for some.
-const newsOf = (message: string): UsedNews | null => {
+// What can't be understood may stand for news.
+const newsOf = (message: string): UsedNews | 'lost' => {
   const [keyId = '', day = '', used = ''] = message.split(' ')
-  return /^\d+$/.test(used) ? { keyId, day, used: Number(used) } : null
+  return /^\d+$/.test(used) ? { keyId, day, used: Number(used) } : 'lost'
 }

@@ -84,8 +84,8 @@ export interface UsageStore {
   take(trip: Trip): Promise<Taken[]>
   /** What a key used on each of the days, in their order; 0 where nothing is known. */
   usedOn(keyId: string, days: readonly string[]): Promise<number[]>
-  /** Hears of counts that passed a step, over all who share the store; null says that news may have been missed. */
-  onUsed(listener: (news: UsedNews | null) => void): () => void
+  /** Hears of counts that passed a step, over all who share the store, and that the line that carries this was lost. */
+  onUsed(listener: (news: UsedNews | 'lost') => void): () => void
   /** The store's own clock, ms since the epoch. */
   time(): Promise<number>
 }
