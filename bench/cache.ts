@@ -1,8 +1,5 @@
-// The cache of a fleet against its bars: `npm run bench:cache`. Runs the rows one after the other, tells how far it is on
-// standard error, prints a table and writes docs/capacity.md. What a row does is the row's; a missed bar is a result
-// like any other, and only a row that breaks makes the exit code 1.
+// The cache of a fleet against its bars: `npm run bench:cache`.
 
-import { parseArgs } from 'node:util'
 import { badBodies } from './cache/bad-bodies.ts'
 import { budgetDay } from './cache/budget-day.ts'
 import { day } from './cache/day.ts'
@@ -11,9 +8,10 @@ import { holderKilled, redisKilled, stampede } from './cache/fleet.ts'
 import { form } from './cache/form.ts'
 import { memory } from './cache/memory.ts'
 import { outage } from './cache/outage.ts'
-import { type Ran, tableOf, writeReport } from './cache/report.ts'
 import { restart } from './cache/restart.ts'
-import type { Row } from './cache/row.ts'
+import { writePage } from './report.ts'
+import type { Row } from './row.ts'
+import { runBench } from './run-rows.ts'
 
 const rows: readonly Row[] = [
   stampede,
@@ -29,67 +27,31 @@ const rows: readonly Row[] = [
   form,
 ]
 
-const usage = `Usage: npm run -s bench:cache -- [options]
-
-Measures the cache of a fleet against its bars and writes docs/capacity.md. Needs redis-server on the path.
-
-  --only <row,row>  these rows alone, without writing docs/capacity.md
-  --json            the results as JSON on standard output
-  --help            this text
-
-Rows: ${rows.map(({ id }) => id).join(', ')}
-`
-
-const tell = (text: string): void => {
-  process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${text}` : `${text}\n`)
-}
-
-const runRow = async (row: Row): Promise<Ran> => {
-  const teardowns: (() => unknown)[] = []
-  const scope = { teardown: (fn: () => unknown) => void teardowns.push(fn) }
-  const started = performance.now()
-  try {
-    const result = await row.run(scope, text => tell(`${row.id}: ${text}`))
-    return { row, result, seconds: (performance.now() - started) / 1000 }
-  } catch (error) {
-    return { row, crash: String(error instanceof Error ? error.stack : error), seconds: Number.NaN }
-  } finally {
-    for (const teardown of teardowns.reverse()) await teardown()
-  }
-}
-
-const chosenRows = (only: string | undefined): readonly Row[] => {
-  if (only === undefined) return rows
-  return only.split(',').map(id => {
-    const row = rows.find(one => one.id === id.trim())
-    if (!row) throw new Error(`--only names "${id}"; allowed: ${rows.map(one => one.id).join(', ')}`)
-    return row
-  })
-}
-
-try {
-  const { values } = parseArgs({
-    options: { only: { type: 'string' }, json: { type: 'boolean' }, help: { type: 'boolean' } },
-  })
-  if (values.help) process.stdout.write(usage)
-  else {
-    const ran: Ran[] = []
-    for (const row of chosenRows(values.only)) {
-      tell(`${row.id}: begins`)
-      const done = await runRow(row)
-      tell(`${row.id}: ${done.crash ? `broke: ${done.crash}` : `done in ${done.seconds.toFixed(0)} s`}`)
-      ran.push(done)
-    }
-    if (process.stderr.isTTY) process.stderr.write('\n')
-    process.stdout.write(
-      values.json
-        ? `${JSON.stringify(ran.map(({ row, ...rest }) => ({ row: row.id, ...rest })))}\n`
-        : tableOf(ran),
-    )
-    if (values.only === undefined) await writeReport(ran)
-    if (ran.some(({ crash }) => crash !== undefined)) process.exitCode = 1
-  }
-} catch (error) {
-  process.stderr.write(`bench:cache: ${error instanceof Error ? error.message : error}\n${usage}`)
-  process.exitCode = 1
-}
+await runBench({
+  name: 'bench:cache',
+  summary: 'Measures the cache of a fleet against its bars',
+  page: 'docs/capacity.md',
+  rows,
+  write: ran =>
+    writePage(
+      'bench:cache',
+      {
+        file: 'capacity.md',
+        title: 'Capacity of the cache',
+        intro: 'What the cache of a fleet costs, holds and survives, measured against its bars.',
+        howToRead: `Redis, the provider and, where processes matter, the gateways are processes of their own on one machine; the provider is
+\`abohawa provider\`, and what it was asked is taken from its own counters. Where a day has to pass, the gateway runs in the
+measuring process on a clock that is moved, and the provider's clock is moved with it; timeouts and rests pass in real time.`,
+        doesNotProve: [
+          `Nothing here is throughput: callers, gateways, provider and Redis share two cores, so times are upper bounds that other
+  work on the machine moves, and a quiet machine does better. Counts do not depend on that.`,
+          "The provider is simulated. It keeps the real one's protocol, weights and limits, not its network or its bad days.",
+          'One Redis without replicas: a failover or a cluster that reshards is not measured.',
+          `Days pass in steps of 15 minutes, so what happens between two steps is not seen. A fleet over a day is not measured either: the
+  rows of a day run one gateway.`,
+          'Memory is measured over minutes, not weeks; slow leaks would not show.',
+        ],
+      },
+      ran,
+    ),
+})

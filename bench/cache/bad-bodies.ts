@@ -5,7 +5,7 @@ import { hourMs, minuteMs } from '../../src/calendar.ts'
 import { manualClock } from '../../test/support/manual-clock.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
 import { startGateway } from '../../test/support/start-gateway.ts'
-import { count, median, ms, type Row } from './row.ts'
+import { count, median, ms, type Row } from '../row.ts'
 import {
   askerOf,
   forAll,
@@ -17,7 +17,7 @@ import {
   plentyOfQuota,
   quiet,
   until,
-} from './set-up.ts'
+} from '../set-up.ts'
 
 const start = Date.parse('2026-11-21T06:00:00Z')
 const moods = ['hang', 'cut-off', 'bad-gateway', 'empty', 'wrong-count', 'wrong-offset', 'all-null'] as const

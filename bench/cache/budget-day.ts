@@ -7,9 +7,9 @@ import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../../test/support/manual-clock.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
 import { startGateway } from '../../test/support/start-gateway.ts'
-import { chart } from './chart.ts'
-import { count, type Row, type Scope } from './row.ts'
-import { askerOf, box, forAll, isoOf, metric, pathOf, plentyOfQuota, quiet } from './set-up.ts'
+import { chart } from '../chart.ts'
+import { count, type Row, type Scope } from '../row.ts'
+import { askerOf, box, forAll, isoOf, metric, pathOf, plentyOfQuota, quiet } from '../set-up.ts'
 
 // Half a minute past, so that no step stands on the turn of a window.
 const start = Date.parse('2026-11-22T00:00:30Z')

@@ -10,8 +10,8 @@ import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../src/w
 import { manualClock } from '../../test/support/manual-clock.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
 import { startGateway } from '../../test/support/start-gateway.ts'
-import { count, type Finding, type Row, type Scope } from './row.ts'
-import { askerOf, forAll, isoOf, metric, noBudget, placesByCell, plentyOfQuota, quiet } from './set-up.ts'
+import { count, type Finding, type Row, type Scope } from '../row.ts'
+import { askerOf, forAll, isoOf, metric, noBudget, placesByCell, plentyOfQuota, quiet } from '../set-up.ts'
 
 const start = Date.parse('2026-11-21T06:00:00Z')
 const stepMs = 15 * minuteMs

@@ -4,9 +4,9 @@
 import type { Running } from '../../test/support/process.ts'
 import { type ProviderProcess, startProvider } from '../../test/support/provider-process.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
-import { type Answered, type Caller, openCallers } from './callers.ts'
-import { count, median, ms, type Row, type Scope, sorted } from './row.ts'
-import { createKey, metric, processEnv, startProcess, until } from './set-up.ts'
+import { type Answered, type Caller, openCallers } from '../callers.ts'
+import { count, median, ms, type Row, type Scope, sorted } from '../row.ts'
+import { createKey, metric, processEnv, startProcess, until } from '../set-up.ts'
 
 export type FleetSize = { readonly processes: number; readonly callersEach: number }
 

@@ -1,6 +1,6 @@
 // What a timeline takes, as a row of the table.
 
-import { count, type Row } from './row.ts'
+import { count, type Row } from '../row.ts'
 import { measureTimelineForm } from './timeline-form.ts'
 
 export const form: Row = {

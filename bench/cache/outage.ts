@@ -6,8 +6,8 @@ import { createCalendar, minuteMs } from '../../src/calendar.ts'
 import { manualClock } from '../../test/support/manual-clock.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
 import { startGateway } from '../../test/support/start-gateway.ts'
-import { count, ms, type Row, type Scope } from './row.ts'
-import { askerOf, forAll, isoOf, noBudget, pathOf, placesByCell, plentyOfQuota, quiet } from './set-up.ts'
+import { count, ms, type Row, type Scope } from '../row.ts'
+import { askerOf, forAll, isoOf, noBudget, pathOf, placesByCell, plentyOfQuota, quiet } from '../set-up.ts'
 
 const start = Date.parse('2026-11-21T13:07:00Z')
 const breaker = { after: 3, restForMs: 500, restForAtMostMs: 2_000 }

@@ -6,7 +6,7 @@ import { request } from 'undici'
 import { startCommand } from '../../test/support/process.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
 import { freePort, startRedis } from '../../test/support/redis-server.ts'
-import { count, median, ms, type Row } from './row.ts'
+import { count, median, ms, type Row } from '../row.ts'
 import {
   askerOf,
   createKey,
@@ -16,7 +16,7 @@ import {
   placesByCell,
   processEnv,
   startProcess,
-} from './set-up.ts'
+} from '../set-up.ts'
 
 const rounds = 5
 const load = 4

@@ -1,10 +1,10 @@
-// The results in words: the table on standard output, and docs/capacity.md with the machine, how to read it and what it
-// does not prove.
+// The results of a benchmark in words: the table on standard output, and its page in docs/ with the machine, how to read
+// it and what it does not prove.
 
 import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../src/clock.ts'
 import type { Result, Row } from './row.ts'
 
 export type Ran = {
@@ -14,7 +14,7 @@ export type Ran = {
   readonly seconds: number
 }
 
-const docs = new URL('../../docs/', import.meta.url)
+const docs = new URL('../docs/', import.meta.url)
 
 const linesOf = (ran: readonly Ran[]): string[][] =>
   ran.flatMap(({ row, result, crash }) =>
@@ -48,17 +48,30 @@ const machine = (): string[] => {
   ]
 }
 
-/** Writes docs/capacity.md and the drawings beside it. */
-export const writeReport = async (ran: readonly Ran[]): Promise<void> => {
+export type Page = {
+  /** In docs/. */
+  readonly file: string
+  readonly title: string
+  readonly intro: string
+  readonly howToRead: string
+  readonly doesNotProve: readonly string[]
+}
+
+/** Writes the page of a benchmark, and the drawings beside it. */
+export const writePage = async (
+  bench: string,
+  { file, title, intro, howToRead, doesNotProve }: Page,
+  ran: readonly Ran[],
+): Promise<void> => {
   const drawings = ran.flatMap(({ result }) => Object.entries(result?.drawings ?? {}))
-  for (const [file, { svg }] of drawings) await writeFile(new URL(file, docs), svg)
+  for (const [name, { svg }] of drawings) await writeFile(new URL(name, docs), svg)
   const missed = linesOf(ran).filter(cells => cells[4] === '**no**').length
   const minutes = ran.reduce((total, { seconds }) => total + (seconds || 0), 0) / 60
   await writeFile(
-    new URL('capacity.md', docs),
-    `# Capacity of the cache
+    new URL(file, docs),
+    `# ${title}
 
-What the cache of a fleet costs, holds and survives, measured against its bars. Written by \`npm run bench:cache\`; do not
+${intro} Written by \`npm run ${bench}\`; do not
 edit it by hand.
 
 - ${new Date(systemClock.now()).toISOString().slice(0, 10)}, ${minutes.toFixed(1)} minutes in all
@@ -74,26 +87,18 @@ ${ran
   .flatMap(({ result }) => result?.notes ?? [])
   .map(note => `${note}\n`)
   .join('\n')}
-${drawings.map(([file, { caption }]) => `![${caption}](${file})\n`).join('\n')}
+${drawings.map(([name, { caption }]) => `![${caption}](${name})\n`).join('\n')}
 ## How to read it
 
-Redis, the provider and, where processes matter, the gateways are processes of their own on one machine; the provider is
-\`abohawa provider\`, and what it was asked is taken from its own counters. Where a day has to pass, the gateway runs in the
-measuring process on a clock that is moved, and the provider's clock is moved with it; timeouts and rests pass in real time.
+${howToRead}
 
 ${ran.map(({ row }) => `- **${row.id}**: ${row.method}`).join('\n')}
 
-One row again: \`npm run -s bench:cache -- --only ${ran[0]?.row.id}\`; \`--json\` gives all figures.
+One row again: \`npm run -s ${bench} -- --only ${ran[0]?.row.id}\`; \`--json\` gives all figures.
 
 ## What it does not prove
 
-- Nothing here is throughput: callers, gateways, provider and Redis share two cores, so times are upper bounds that other
-  work on the machine moves, and a quiet machine does better. Counts do not depend on that.
-- The provider is simulated. It keeps the real one's protocol, weights and limits, not its network or its bad days.
-- One Redis without replicas: a failover or a cluster that reshards is not measured.
-- Days pass in steps of 15 minutes, so what happens between two steps is not seen. A fleet over a day is not measured either: the
-  rows of a day run one gateway.
-- Memory is measured over minutes, not weeks; slow leaks would not show.
+${doesNotProve.map(line => `- ${line}`).join('\n')}
 `,
   )
 }

@@ -4,14 +4,14 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Pool, request } from 'undici'
-import { type Cell, createGrid } from '../../src/weather/cell.ts'
-import { type Running, runCommand, startCommand } from '../../test/support/process.ts'
-import type { ProviderProcess } from '../../test/support/provider-process.ts'
+import { type Cell, createGrid } from '../src/weather/cell.ts'
+import { type Running, runCommand, startCommand } from '../test/support/process.ts'
+import type { ProviderProcess } from '../test/support/provider-process.ts'
 import type { Scope } from './row.ts'
 
 export type Env = Record<string, string>
 
-export const catalogueFile = new URL('../../locations.json', import.meta.url).pathname
+export const catalogueFile = new URL('../locations.json', import.meta.url).pathname
 export const box = { south: 20, north: 27, west: 87.5, east: 93 }
 
 type Place = { type: string; id: string; latitude: number; longitude: number }

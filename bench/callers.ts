@@ -11,9 +11,12 @@ export type Answered = {
   readonly status: number
   /** From the write to the last byte of the answer. */
   readonly ms: number
+  /** Status line and headers as they came. */
+  readonly head: string
 }
 
-export type Caller = { ask(path: string): Promise<Answered> }
+/** Asks with the key of all, unless another is given. */
+export type Caller = { ask(path: string, key?: string): Promise<Answered> }
 
 const headEnd = Buffer.from('\r\n\r\n')
 
@@ -37,7 +40,7 @@ export const openCallers = async (
 }
 
 const callerOn = (socket: Socket, key: string): Caller => {
-  let settle: ((status: number) => void) | undefined
+  let settle: ((head: string) => void) | undefined
   let received: Buffer = Buffer.alloc(0)
   socket.on('data', (chunk: Buffer) => {
     received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
@@ -46,20 +49,20 @@ const callerOn = (socket: Socket, key: string): Caller => {
     const head = received.toString('latin1', 0, end)
     const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
     if (received.length < end + headEnd.length + length) return
-    settle?.(Number(head.slice(9, 12)))
+    settle?.(head)
   })
-  socket.on('close', () => settle?.(0))
+  socket.on('close', () => settle?.(''))
   return {
-    ask: path => {
+    ask: (path, asking = key) => {
       const { promise, resolve } = Promise.withResolvers<Answered>()
       const started = performance.now()
-      settle = status => {
+      settle = head => {
         settle = undefined
         received = Buffer.alloc(0)
-        resolve({ status, ms: performance.now() - started })
+        resolve({ status: Number(head.slice(9, 12)), ms: performance.now() - started, head })
       }
-      if (socket.destroyed) settle(0)
-      else socket.write(`GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${key}\r\n\r\n`)
+      if (socket.destroyed) settle('')
+      else socket.write(`GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${asking}\r\n\r\n`)
       return promise
     },
   }

@@ -1,0 +1,30 @@
+// The meter of a fleet against its bars: `npm run bench:meter`.
+
+import { commands, exactMany, exactOne } from './meter/exact.ts'
+import { redisFrozen, redisKilled } from './meter/outage.ts'
+import { writePage } from './report.ts'
+import { runBench } from './run-rows.ts'
+
+await runBench({
+  name: 'bench:meter',
+  summary: 'Measures keys and quotas of a fleet against their bars',
+  page: 'docs/metering.md',
+  rows: [exactOne, exactMany, commands, redisFrozen, redisKilled],
+  write: ran =>
+    writePage(
+      'bench:meter',
+      {
+        file: 'metering.md',
+        title: 'Keys and quotas under load',
+        intro: 'What counting quotas over a fleet gives, costs and survives, measured against its bars.',
+        howToRead: `Redis and the gateways are processes of their own on one machine, and the callers are one more. What was given is taken
+from the answers themselves, what was counted from \`abohawa keys usage\` afterwards.`,
+        doesNotProve: [
+          `Nothing here is throughput at its best: callers, gateways and Redis share two cores, so times are upper bounds that
+  other work on the machine moves. Counts do not depend on that.`,
+          'Networks that lose or delay packets between machines are not measured, only processes that stop, die and come back.',
+        ],
+      },
+      ran,
+    ),
+})

@@ -1,0 +1,150 @@
+// Redis that stops answering, and Redis that dies, under load: how long anyone notices, what is given meanwhile, and
+// whether the counts are right when it is back.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { startDurableRedis } from '../../test/support/durable-redis.ts'
+import { count, ms, type Row, type Scope, sorted } from '../row.ts'
+import { metric, until } from '../set-up.ts'
+import { type Asked, askOn, issueKeys, meterEnv, startGateways, usedToday } from './fleet.ts'
+
+export type OutageSize = {
+  readonly processes: number
+  readonly connections: number
+  readonly outageMs: number
+  /** The daily limit of the key that is meant to run out during the outage. */
+  readonly limit: number
+}
+
+export type OutageFound = {
+  readonly normalP99: number
+  /** From one second after the beginning until the end. */
+  readonly outageP99: number
+  /** From the return of Redis until every process counts together again. */
+  readonly recoveryMs: number
+  /** Of the key that ran out. */
+  readonly given: number
+  readonly limit: number
+  /** How many answers of the other key were no 200 from one second after the beginning on. */
+  readonly failed: number
+  /** By how much the counts afterwards differ from what was given, for both keys. */
+  readonly miscounted: number
+}
+
+const p99 = (answers: readonly Asked[]): number => {
+  const times = sorted(answers.map(answer => answer.ms))
+  return times[Math.floor(times.length * 0.99)] ?? Number.NaN
+}
+
+export const measureRedisOutage = async (
+  scope: Scope,
+  kind: 'frozen' | 'killed',
+  { processes, connections, outageMs, limit }: OutageSize,
+): Promise<OutageFound> => {
+  const redis = await startDurableRedis(scope)
+  const env = meterEnv({
+    ABOHAWA_REDIS__URL: redis.url,
+    ABOHAWA_QUOTA__TIERS__SCARCE: String(limit),
+  })
+  const [plenty, scarce] = await issueKeys(env, ['enterprise', 'scarce'])
+  if (!plenty || !scarce) throw new Error('no keys')
+  const gateways = await startGateways(scope, env, { processes, connections })
+  const everywhere = (name: string, value: number) =>
+    until(`${name} is ${value}`, async () => {
+      const values = await Promise.all(gateways.processes.map(({ urls }) => metric(urls.ops ?? '', name)))
+      return values.every(one => one === value)
+    })
+
+  const keys = [plenty.key, scarce.key]
+  let asked = 0
+  let isOver = false
+  // A little rest between two requests: what is to be seen is waiting for Redis, not for the processor.
+  const load = askOn(gateways.callers, () => (isOver ? undefined : keys[asked++ % 2]), 10)
+  // Nobody deals alone before all know of one another.
+  await everywhere('abohawa_instances', processes)
+  await pause(6_500)
+
+  const beganAt = performance.now()
+  if (kind === 'frozen') redis.freeze()
+  else await redis.kill()
+  await pause(outageMs)
+  const backAt = performance.now()
+  if (kind === 'frozen') redis.thaw()
+  else await redis.start()
+  await everywhere('abohawa_quota_counting{state="counting"}', 1)
+  const recoveryMs = performance.now() - backAt
+  await pause(1_000)
+  isOver = true
+  const answers = await load
+
+  const given = (key: string): number =>
+    answers.filter(answer => answer.key === key && answer.status === 200).length
+  const [usedPlenty = 0, usedScarce = 0] = await usedToday(env, [plenty.id, scarce.id])
+  const during = answers.filter(({ at }) => at >= beganAt + 1_000 && at < backAt)
+  return {
+    normalP99: p99(answers.filter(({ at }) => at >= beganAt - 3_000 && at < beganAt - 100)),
+    outageP99: p99(during),
+    recoveryMs,
+    given: given(scarce.key),
+    limit,
+    failed: answers.filter(
+      ({ at, key, status }) => at >= beganAt + 1_000 && key === plenty.key && status !== 200,
+    ).length,
+    miscounted: Math.abs(usedPlenty - given(plenty.key)) + Math.abs(usedScarce - given(scarce.key)),
+  }
+}
+
+const full = { processes: 4, connections: 64, limit: 30_000 }
+
+const rowOf = (kind: 'frozen' | 'killed', outageMs: number, method: string): Row => ({
+  id: `redis-${kind}`,
+  method,
+  run: async scope => {
+    const found = await measureRedisOutage(scope, kind, { ...full, outageMs })
+    const what =
+      kind === 'frozen' ? 'Redis stopped with SIGSTOP for 20 s' : 'Redis killed, and back after 8 s'
+    return {
+      findings: [
+        {
+          what: `${what}: p99 from one second on`,
+          bar: '≤ normal + 20 ms',
+          measured: `${ms(found.outageP99)}, and ${ms(found.normalP99)} before; ${found.failed} failed of a key with enough left`,
+          met: found.outageP99 <= found.normalP99 + 20 && found.failed === 0,
+          figures: { normalP99: found.normalP99, outageP99: found.outageP99, failed: found.failed },
+        },
+        {
+          what: 'the same: given of a key that ran out meanwhile',
+          bar: `≤ ${count(full.limit)}`,
+          measured: count(found.given),
+          met: found.given <= full.limit,
+          figures: { given: found.given },
+        },
+        {
+          what: 'the same: counts afterwards beside what was given',
+          bar: 'equal',
+          measured: found.miscounted === 0 ? 'equal' : `${found.miscounted} off`,
+          met: found.miscounted === 0,
+          figures: { miscounted: found.miscounted },
+        },
+        {
+          what: 'the same: all processes count together again after its return',
+          bar: '≤ 5 s',
+          measured: ms(found.recoveryMs),
+          met: found.recoveryMs <= 5_000,
+          figures: { recoveryMs: found.recoveryMs },
+        },
+      ],
+    }
+  },
+})
+
+export const redisFrozen: Row = rowOf(
+  'frozen',
+  20_000,
+  '4 processes, 64 callers that rest 10 ms between two requests, two keys in turn: one with enough left and one that runs ' +
+    'out during the outage. Redis writes an append-only file, keeps its connections and answers nothing for 20 s.',
+)
+export const redisKilled: Row = rowOf(
+  'killed',
+  8_000,
+  'The same with Redis killed (kill -9) and started again on its file 8 s later.',
+)
