@@ -7,6 +7,7 @@ import type { Env } from '../set-up.ts'
 import {
   type Asked,
   askOn,
+  commandsSent,
   faultsOf,
   inTurn,
   issueKeys,
@@ -23,15 +24,6 @@ export type Exactness = {
   readonly seconds: number
   /** Commands that the gateways sent to Redis for each request. */
   readonly commandsEach: number
-}
-
-// What the script of a trip does inside Redis is no command of a gateway's.
-const inScripts = ['hmget', 'hset', 'pexpireat', 'publish']
-
-const commandsSent = async (redis: Redis): Promise<number> => {
-  const stats = await redis.info('commandstats')
-  const calls = [...stats.matchAll(/^cmdstat_(\S+?):calls=(\d+)/gm)]
-  return calls.reduce((sum, [, name = '', times]) => sum + (inScripts.includes(name) ? 0 : Number(times)), 0)
 }
 
 /** @param tiers a key for each */

@@ -2,9 +2,11 @@
 // other, and what their answers said of the quota.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import type { Redis } from 'ioredis'
 import { administerWith } from '../../src/cli/keys.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
+import { openStore } from '../../src/stores/open-store.ts'
 import type { Running } from '../../test/support/process.ts'
 import { type Caller, openCallers } from '../callers.ts'
 import type { Scope } from '../row.ts'
@@ -40,6 +42,19 @@ export const usedToday = async (env: Env, ids: readonly string[]): Promise<numbe
     for (const id of ids) used.push((await administration.usage(id, 1)).days[0]?.used ?? 0)
   })
   return used
+}
+
+/** What a key used on each of the days, in their order. */
+export const usedOn = async (env: Env, id: string, days: readonly string[]): Promise<number[]> => {
+  const store = await openStore(loadConfig({ files: [], env }), systemClock, {
+    redisAway: () => {},
+    redisBack: () => {},
+  })
+  try {
+    return await store.usedOn(id, days)
+  } finally {
+    await store.close()
+  }
 }
 
 export type Gateways = { readonly processes: readonly Running[]; readonly callers: readonly Caller[] }
@@ -122,3 +137,16 @@ export const faultsOf = (answers: readonly Asked[], limit: number): string[] => 
     ...(refused.every(answer => answer.remaining === 0) ? [] : ['a 429 says that something is left']),
   ]
 }
+
+// What the script of a trip does inside Redis is no command of a gateway's.
+const inScripts = ['hmget', 'hset', 'pexpireat', 'publish']
+
+/** Commands that clients sent to Redis since it started. */
+export const commandsSent = async (redis: Redis): Promise<number> => {
+  const stats = await redis.info('commandstats')
+  const calls = [...stats.matchAll(/^cmdstat_(\S+?):calls=(\d+)/gm)]
+  return calls.reduce((sum, [, name = '', times]) => sum + (inScripts.includes(name) ? 0 : Number(times)), 0)
+}
+
+/** The options of a store on this server, as the gateway has them. */
+export const redisOptions = (url: string) => ({ ...loadConfig({ files: [], env: {} }).redis, url })

@@ -45,13 +45,13 @@ export type Gateway = {
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
 export const startGateway = async (
   config: Config,
-  { clock, log }: { clock: Clock; log: Log },
+  { clock, log, open = openStore }: { clock: Clock; log: Log; open?: typeof openStore },
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
   const metrics = createMetrics()
   const calendar = createCalendar(config.quota.timeZone)
-  const store = await openStore(config, clock, {
+  const store = await open(config, clock, {
     redisAway: reason => log.error({ reason }, 'redis is away'),
     redisBack: () => log.info('redis is back'),
   })

@@ -28,13 +28,22 @@ export type Running = {
 }
 
 /** Starts a long-running command and waits until the listeners named have told their addresses. */
-export const startCommand = async (
+export const startCommand = (
   t: Teardown,
   args: readonly string[],
   listeners: readonly string[],
   env: Record<string, string> = {},
+): Promise<Running> => startScript(t, main, args, listeners, env)
+
+/** The same with a script of the tests in place of the product's command line. */
+export const startScript = async (
+  t: Teardown,
+  script: string,
+  args: readonly string[],
+  listeners: readonly string[],
+  env: Record<string, string> = {},
 ): Promise<Running> => {
-  const child = spawn(process.execPath, [main, ...args], {
+  const child = spawn(process.execPath, [script, ...args], {
     env: cleanEnv(env),
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,0 +1,108 @@
+// Local midnight under load, over processes whose clocks are off by a minute and a half: to which day every answer
+// belongs, and whether both days are counted exactly.
+
+import { createCalendar } from '../../src/calendar.ts'
+import { startScript } from '../../test/support/process.ts'
+import { startRedis } from '../../test/support/redis-server.ts'
+import { openCallers } from '../callers.ts'
+import { count, type Row, type Scope } from '../row.ts'
+import { type Asked, askOn, issueKeys, meterEnv, usedOn } from './fleet.ts'
+
+const zone = 'Asia/Dhaka'
+const script = new URL('../../test/support/shifted-gateway.ts', import.meta.url).pathname
+
+export type MidnightSize = {
+  /** Of the processes, in ms; each is a process. */
+  readonly skews: readonly number[]
+  readonly connections: number
+  /** How long before midnight the load begins and how long after it ends. */
+  readonly beforeMs: number
+  readonly afterMs: number
+  readonly limit: number
+}
+
+export type MidnightFound = {
+  readonly byDay: readonly { given: number; refused: number; counted: number }[]
+  /** Answers whose reset is neither of the two midnights. */
+  readonly strays: number
+  /** Answers of the new day that were asked for before the last answer of the old day had been asked for, in ms. */
+  readonly overlapMs: number
+}
+
+export const measureMidnight = async (
+  scope: Scope,
+  { skews, connections, beforeMs, afterMs, limit }: MidnightSize,
+): Promise<MidnightFound> => {
+  const redis = await startRedis()
+  scope.teardown(redis.stop)
+  const env = meterEnv({
+    ABOHAWA_REDIS__URL: redis.url,
+    ABOHAWA_QUOTA__TIME_ZONE: zone,
+    ABOHAWA_QUOTA__TIERS__SCARCE: String(limit),
+  })
+  const [issued] = await issueKeys(env, ['scarce'])
+  if (!issued) throw new Error('no key')
+  const calendar = createCalendar(zone)
+  // Time for the processes to start, as far as the store's clock goes.
+  const startMs = 4_000
+  const midnight = calendar.nextMidnight(Date.now())
+  const shift = midnight - beforeMs - startMs - Date.now()
+  const processes = await Promise.all(
+    skews.map(skew => startScript(scope, script, [String(shift), String(skew)], ['api'], env)),
+  )
+  const callers = (
+    await Promise.all(
+      processes.map(({ urls }) => openCallers(scope, urls.api ?? '', issued.key, connections / skews.length)),
+    )
+  ).flat()
+  const now = () => Date.now() + shift
+  const isOver = () => now() >= midnight + afterMs
+  const answers = await askOn(callers, () => (isOver() ? undefined : issued.key))
+
+  const ends = [midnight, calendar.nextMidnight(midnight)]
+  const days = [calendar.dayOf(midnight - 1), calendar.dayOf(midnight)]
+  const counted = await usedOn(env, issued.id, days)
+  const of = (end: number | undefined): Asked[] => answers.filter(({ reset }) => reset * 1000 === end)
+  const firstNew = Math.min(...of(ends[1]).map(({ at }) => at))
+  const lastOld = Math.max(...of(ends[0]).map(({ at }) => at))
+  return {
+    byDay: ends.map((end, i) => ({
+      given: of(end).filter(({ status }) => status === 200).length,
+      refused: of(end).filter(({ status }) => status === 429).length,
+      counted: counted[i] ?? 0,
+    })),
+    strays: answers.length - of(ends[0]).length - of(ends[1]).length,
+    overlapMs: Math.max(0, lastOld - firstNew),
+  }
+}
+
+export const midnightRow: Row = {
+  id: 'midnight',
+  method:
+    'Processes of the real gateway whose clocks are 90 s late, right, right and 90 s early, on a Redis whose clock stands ' +
+    'shortly before local midnight: 64 callers ask for three seconds before and three after.',
+  run: async scope => {
+    const found = await measureMidnight(scope, {
+      skews: [-90_000, 0, 0, 90_000],
+      connections: 64,
+      beforeMs: 3_000,
+      afterMs: 3_000,
+      limit: 1_000_000,
+    })
+    const told = found.byDay.map(
+      ({ given, counted }) => `${count(given)} given and ${count(counted)} counted`,
+    )
+    const isRight = found.byDay.every(day => day.given > 0 && day.given === day.counted)
+    return {
+      findings: [
+        {
+          what: 'midnight under load, clocks ±90 s off: answers of neither day, counts of both',
+          bar: '0, exact',
+          measured: `${found.strays}; ${told.join(', then ')}; days overlap by ${found.overlapMs.toFixed(0)} ms`,
+          met: found.strays === 0 && isRight,
+          figures: { strays: found.strays, overlapMs: found.overlapMs },
+        },
+      ],
+    }
+  },
+}

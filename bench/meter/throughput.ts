@@ -1,0 +1,90 @@
+// What a unit costs: the meter beside one plain Redis command per request, in one process, in turn.
+
+import { Redis } from 'ioredis'
+import { createMeter } from '../../src/metering/meter.ts'
+import { openRedisStore } from '../../src/stores/redis.ts'
+import { startRedis } from '../../test/support/redis-server.ts'
+import { count, median, type Row, sorted } from '../row.ts'
+import { redisOptions } from './fleet.ts'
+
+const rounds = 7
+const roundMs = 700
+const askers = [1, 64, 1_000]
+
+type Measured = { perSecond: number; p99: number }
+
+// Each asker asks again as soon as it is answered.
+const measure = async (atOnce: number, take: (asker: number) => Promise<unknown>): Promise<Measured> => {
+  const end = performance.now() + roundMs
+  const times: number[] = []
+  const started = performance.now()
+  await Promise.all(
+    Array.from({ length: atOnce }, async (_, asker) => {
+      for (let at = performance.now(); at < end; ) {
+        await take(asker)
+        const now = performance.now()
+        times.push(now - at)
+        at = now
+      }
+    }),
+  )
+  const seconds = (performance.now() - started) / 1000
+  return { perSecond: times.length / seconds, p99: sorted(times)[Math.floor(times.length * 0.99)] ?? 0 }
+}
+
+export const throughput: Row = {
+  id: 'throughput',
+  method:
+    `No HTTP: so many askers in one process ask again as soon as they are answered, ${roundMs} ms a round, ${rounds} rounds ` +
+    'in turn: the meter with one key, the meter with a key per asker, and one INCR per request, as it is and with ' +
+    'the commands of one turn of the event loop sent together. Best and median of the rounds; p99 is the median of the rounds’.',
+  run: async (scope, progress) => {
+    const server = await startRedis()
+    scope.teardown(server.stop)
+    const store = await openRedisStore(redisOptions(server.url), { redisAway: () => {}, redisBack: () => {} })
+    scope.teardown(() => store.close())
+    const plain = new Redis(server.url)
+    const together = new Redis(server.url, { enableAutoPipelining: true })
+    scope.teardown(() => Promise.all([plain.quit(), together.quit()]))
+    const meter = createMeter({
+      store,
+      whenStoreIsDown: 'refuse',
+      instances: () => 1,
+      dayOf: instant => new Date(instant).toISOString().slice(0, 10),
+      clock: Date,
+      observer: { storeAway: () => {}, storeBack: () => {}, nearLimit: () => {} },
+    })
+    const endsAt = Date.now() + 86_400_000
+    const day = { day: '2026-11-21', endsAt, keepUntil: endsAt + 86_400_000 }
+    const ways: Record<string, (asker: number) => Promise<unknown>> = {
+      'meter, one key': () => meter.take('key_one', 1e12, day),
+      'meter, a key each': asker => meter.take(`key_${asker}`, 1e12, day),
+      'one INCR each': () => plain.incr('count'),
+      'one INCR each, sent together': () => together.incr('count'),
+    }
+    const findings = []
+    for (const atOnce of askers) {
+      const seen = new Map<string, Measured[]>()
+      for (let round = 0; round <= rounds; round++) {
+        progress(`${atOnce} askers, round ${round} of ${rounds}`)
+        for (const [name, take] of Object.entries(ways)) {
+          const measured = await measure(atOnce, take)
+          // The first round is for warming up.
+          if (round > 0) seen.set(name, [...(seen.get(name) ?? []), measured])
+        }
+      }
+      for (const [name, all] of seen) {
+        const rates = all.map(({ perSecond }) => perSecond)
+        const p99 = median(all.map(one => one.p99))
+        findings.push({
+          what: `${count(atOnce)} ${atOnce === 1 ? 'asker' : 'askers'}: ${name}`,
+          bar: '—',
+          measured: `${count(Math.max(...rates))} a second best, ${count(median(rates))} median; p99 ${p99.toFixed(2)} ms`,
+          met: null,
+          figures: { best: Math.max(...rates), median: median(rates), p99 },
+        })
+      }
+    }
+    return { findings }
+  },
+}

@@ -1,0 +1,20 @@
+// A gateway process that lives at another time: `node shifted-gateway.ts <shift> <skew>`, both in milliseconds. Its
+// store's clock is shifted, and its own clock is off from that by the skew. Settings come from the environment.
+
+import { pino } from 'pino'
+import { loadConfig } from '../../src/config/load.ts'
+import { startGateway } from '../../src/gateway/gateway.ts'
+import { openStore } from '../../src/stores/open-store.ts'
+
+const [shift = 0, skew = 0] = process.argv.slice(2).map(Number)
+
+const gateway = await startGateway(loadConfig({ files: [], env: process.env }), {
+  clock: { now: () => Date.now() + shift + skew },
+  log: pino({ level: 'error' }),
+  open: async (...given) => {
+    const store = await openStore(...given)
+    return { ...store, time: async () => (await store.time()) + shift }
+  },
+})
+process.stdout.write(`${JSON.stringify({ msg: 'listening', listener: 'api', url: gateway.apiUrl })}\n`)
+process.once('SIGTERM', () => void gateway.close())
