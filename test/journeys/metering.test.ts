@@ -1,0 +1,69 @@
+// What quotas promise over a fleet, in small: every unit once, few commands, midnight for all at once, wrong keys for
+// next to nothing. The benchmark of the meter has the same in large.
+
+import t from 'tap'
+import { measureExactness, mixedTiers } from '../../bench/meter/exact.ts'
+import { measureMidnight } from '../../bench/meter/midnight.ts'
+import { measureFlood } from '../../bench/meter/wrong-keys.ts'
+import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+
+const skip = withoutOwnRedis
+const statuses = (answers: readonly { status: number }[], status: number) =>
+  answers.filter(answer => answer.status === status).length
+
+t.test('three processes give exactly the quota of a key, each count once', { skip }, async t => {
+  const redis = await startRedis()
+  t.teardown(redis.stop)
+  const size = { processes: 3, connections: 96, requests: 4_000 }
+  const found = await measureExactness(t, redis.url, {}, size, ['starter'])
+  t.strictSame(found.faults, [])
+  t.equal(statuses(found.answers, 200), 1_000)
+  t.equal(statuses(found.answers, 429), 3_000)
+})
+
+t.test('and of many keys of mixed tiers at once', { skip }, async t => {
+  const redis = await startRedis()
+  t.teardown(redis.stop)
+  const size = { processes: 2, connections: 64, requests: 4_000 }
+  const found = await measureExactness(t, redis.url, {}, size, mixedTiers.slice(0, 20))
+  t.strictSame(found.faults, [])
+})
+
+t.test('64 connections on one key cost a command for ten requests at most', { skip }, async t => {
+  const redis = await startRedis()
+  t.teardown(redis.stop)
+  const size = { processes: 1, connections: 64, requests: 5_000 }
+  const found = await measureExactness(t, redis.url, {}, size, ['enterprise'])
+  t.strictSame(found.faults, [])
+  t.comment(`${found.commandsEach.toFixed(4)} commands for each request`)
+  t.ok(found.commandsEach <= 0.1, `${found.commandsEach}`)
+})
+
+t.test(
+  'midnight is at one instant for processes whose clocks are off, and both days are exact',
+  { skip },
+  async t => {
+    const found = await measureMidnight(t, {
+      skews: [-90_000, 90_000],
+      connections: 16,
+      beforeMs: 800,
+      afterMs: 800,
+      limit: 1_000_000,
+    })
+    t.equal(found.strays, 0)
+    for (const { given, counted, refused } of found.byDay) {
+      t.ok(given > 100, `${given} given`)
+      t.equal(counted, given)
+      t.equal(refused, 0)
+    }
+    t.ok(found.overlapMs < 500, `the days overlap by ${found.overlapMs} ms`)
+  },
+)
+
+t.test('a flood of wrong keys is refused, mistyped ones without asking Redis', { skip }, async t => {
+  const found = await measureFlood(t, 10_000)
+  t.equal(found.refused, 10_000)
+  // The gateway's own polls go on.
+  t.ok(found.commandsForMistyped < 100, `${found.commandsForMistyped} commands for 5,000 mistyped keys`)
+  t.ok(found.commandsForUnknown >= 5_000, `${found.commandsForUnknown} commands for 5,000 unknown keys`)
+})
