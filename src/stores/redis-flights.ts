@@ -1,7 +1,8 @@
 // Loads under way over a fleet, in Redis: who holds the load of a key, for how long, and the news of its end. A flight
 // is one hash: the last token given, until when it is held by Redis's own clock, and the last token that wrote bytes.
 
-import type { Redis, Result } from 'ioredis'
+import type { Result } from 'ioredis'
+import { listen, type RedisClient } from './redis-connection.ts'
 import type { FlightStore } from './store.ts'
 
 // Longer than any holder can be stalled, so that tokens never start again while an old one may still come back.
@@ -61,7 +62,7 @@ export type RedisFlights = FlightStore & {
 
 /** @param bytesKey the key of the bytes that a flight writes, in the same slot as the flight itself */
 export const redisFlights = (
-  redis: Redis,
+  redis: RedisClient,
   {
     flightKey,
     bytesKey,
@@ -75,27 +76,19 @@ export const redisFlights = (
   redis.defineCommand('abohawaWriteFenced', { numberOfKeys: 2, lua: writeScript })
 
   const listeners = new Set<(key: string | null, news: string) => void>()
-  let hearing: Redis | undefined
-  // A connection of its own, because one that listens can do nothing else. It comes back by itself; whenever it was lost
-  // and as soon as it listens again, news may have been missed.
-  const hear = (): void => {
-    const missed = () => {
-      for (const listener of listeners) listener(null, '')
-    }
-    const connection = redis.duplicate({ lazyConnect: false, autoResubscribe: false })
-    hearing = connection
-    connection.on('message', (_channel, message: string) => {
-      // `key news`; keys have no blanks.
-      const [key = '', ...news] = message.split(' ')
-      for (const listener of listeners) listener(key, news.join(' '))
-    })
-    connection.on('ready', () => {
-      connection.subscribe(channel).then(missed, () => {})
-    })
-    connection.on('close', missed)
-    // Told by the connection that commands go over.
-    connection.on('error', () => {})
+  let stopHearing: (() => void) | undefined
+  const tell = (key: string | null, news: string): void => {
+    for (const listener of listeners) listener(key, news)
   }
+  const hear = () =>
+    listen(redis, channel, {
+      message: text => {
+        // `key news`; keys have no blanks.
+        const [key = '', ...news] = text.split(' ')
+        tell(key, news.join(' '))
+      },
+      missed: () => tell(null, ''),
+    })
 
   return {
     beginFlight: (name, holdMs) =>
@@ -111,7 +104,7 @@ export const redisFlights = (
       }),
     onFlightEnd: listener => {
       listeners.add(listener)
-      if (!hearing) hear()
+      stopHearing ??= hear()
       return () => listeners.delete(listener)
     },
     writeFenced: (name, bytes, expiresAt, token) =>
@@ -119,6 +112,6 @@ export const redisFlights = (
         const keys = [flightKey(name), bytesKey(name)] as const
         return (await redis.abohawaWriteFenced(...keys, token, bytes, expiresAt, rememberMs)) === 1
       }),
-    stopHearing: () => hearing?.disconnect(),
+    stopHearing: () => stopHearing?.(),
   }
 }

@@ -1,6 +1,7 @@
 // What keys used, counted in Redis: a counter per key and day.
 
-import type { Redis, Result } from 'ioredis'
+import type { Result } from 'ioredis'
+import type { RedisClient } from './redis-connection.ts'
 import type { UsageStore } from './store.ts'
 
 // Takes what is left up to the units asked for, counts it and sets the expiry in one step, so that no counter is ever
@@ -28,7 +29,7 @@ declare module 'ioredis' {
 type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
 export const redisUsage = (
-  redis: Redis,
+  redis: RedisClient,
   key: (...parts: string[]) => string,
   attempt: Attempt,
 ): UsageStore => {

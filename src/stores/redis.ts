@@ -3,7 +3,7 @@
 // have a timeout and nothing queues up while Redis is away.
 
 import { messageOf } from '../errors.ts'
-import { connect, type RedisObserver, type RedisOptions } from './redis-connection.ts'
+import { connect, ping, type RedisObserver, type RedisOptions } from './redis-connection.ts'
 import { redisFleet } from './redis-fleet.ts'
 import { redisFlights } from './redis-flights.ts'
 import { redisKeys } from './redis-keys.ts'
@@ -56,10 +56,7 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
     ...flights,
     ...redisFleet(redis, key, attempt),
     ...redisSpending(redis, options.prefix, attempt),
-    ping: () =>
-      attempt(async () => {
-        await redis.ping()
-      }),
+    ping: () => attempt(() => ping(redis)),
     close: async () => {
       stopHearing()
       // Waits for replies that are under way; a connection that is down is simply dropped.
