@@ -1,6 +1,6 @@
 // A connection to Redis Cluster that fails fast: what ioredis does not do by itself so that an outage of one master is
 // seen, told and over soon. Commands are never repeated once they may have been carried out, because counts would count
-// twice; only a command that a node refused because it is not its own is sent on.
+// twice; only those that a node refused because it is not theirs are sent on.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { Cluster, type Command, type Redis, type RedisOptions } from 'ioredis'
@@ -49,15 +49,6 @@ export class FailFastCluster extends Cluster {
       command.reject(new Error(`The cluster can't be reached (${this.status})`))
       return command.promise
     }
-    // Commands that travel together are not followed by ioredis when only some of them went to a wrong node.
-    if (node !== undefined) {
-      const { reject } = command
-      command.reject = error => {
-        command.reject = reject
-        if (/^(MOVED|ASK|TRYAGAIN) /.test(error.message)) super.sendCommand(command)
-        else reject(error)
-      }
-    }
     return super.sendCommand(command, stream, node)
   }
 }
@@ -70,8 +61,8 @@ export const openCluster = (
 ): FailFastCluster => {
   const cluster = new FailFastCluster(seeds, {
     lazyConnect: true,
-    enableAutoPipelining: true,
-    autoPipeliningIgnoredCommands: [],
+    // Every command finds its own way: of those that travel together, the ones for a slot that has moved would fail.
+    enableAutoPipelining: false,
     clusterRetryStrategy: retryDelay,
     // No second try of a command whose connection broke, or which met a cluster without all of its masters.
     retryDelayOnFailover: 0,

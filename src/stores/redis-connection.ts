@@ -81,16 +81,8 @@ export const ping = async (redis: RedisClient): Promise<void> => {
   if (fault) throw new Error(fault)
 }
 
-/**
- * Defines a script whose number of keys is its first argument. It travels alone: among commands that are sent together
- * ioredis takes the number for a key, and on a cluster sends all of them to the node of that.
- */
-export const defineForManyKeys = (redis: RedisClient, name: string, lua: string): void => {
-  redis.options.autoPipeliningIgnoredCommands?.push(name)
-  redis.defineCommand(name, { lua })
-}
-
 const listenAgainMs = 500
+const askListenerMs = 2_000
 
 /**
  * Hears a channel over a connection of its own, because one that listens can do nothing else; on a cluster any node
@@ -114,12 +106,17 @@ export const listen = (
     if (!node) return again()
     const opened = node.duplicate({ lazyConnect: false, autoResubscribe: false, retryStrategy: () => null })
     connection = opened
+    // Nothing is said on a silent channel whether or not the server is there; unanswered, the connection is given up.
+    const asking = setInterval(() => opened.ping().catch(() => {}), askListenerMs).unref()
     opened.on('message', (_channel, text: string) => message(text))
     opened.on('ready', () => {
       opened.subscribe(channel).then(missed, () => opened.disconnect())
     })
     opened.on('close', missed)
-    opened.on('end', again)
+    opened.on('end', () => {
+      clearInterval(asking)
+      again()
+    })
     // Told by the connection that commands go over.
     opened.on('error', () => {})
   }
@@ -142,7 +139,6 @@ const openServer = (
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     enableAutoPipelining: true,
-    autoPipeliningIgnoredCommands: [],
     retryStrategy: retryDelay,
     // A master that became a replica: whoever is master now is found by connecting anew.
     reconnectOnError: error => error.message.startsWith('READONLY'),

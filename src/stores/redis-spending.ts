@@ -3,7 +3,7 @@
 // every key carries an expiry. What is spent on, and why, is the caller's.
 
 import type { Result } from 'ioredis'
-import { defineForManyKeys, type RedisClient } from './redis-connection.ts'
+import type { RedisClient } from './redis-connection.ts'
 import type { SpendingStore } from './store.ts'
 
 // KEYS: closed, windows. ARGV: wanted, unit, now, then limit and keepUntil of each window.
@@ -59,8 +59,8 @@ type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
 /** The spending of a store on this connection. @param attempt turns failures into StoreError */
 export const redisSpending = (redis: RedisClient, prefix: string, attempt: Attempt): SpendingStore => {
-  defineForManyKeys(redis, 'abohawaReserve', reserveScript)
-  defineForManyKeys(redis, 'abohawaSettle', settleScript)
+  redis.defineCommand('abohawaReserve', { lua: reserveScript })
+  redis.defineCommand('abohawaSettle', { lua: settleScript })
   redis.defineCommand('abohawaClose', { numberOfKeys: 1, lua: closeScript })
   const key = (provider: string, name: string) => `${prefix}spending:{${provider}}:${name}`
 

@@ -1,5 +1,5 @@
-// Redis behind Sentinel for a test: a master, a replica and three sentinels on free ports of loopback. It fails over
-// within a few seconds.
+// Redis behind Sentinel for a test: a master, two replicas and three sentinels on free ports of loopback. It fails
+// over within a few seconds, twice.
 
 import { type RedisProcess, startRedisProcess, until } from './redis-process.ts'
 import { freePort } from './redis-server.ts'
@@ -21,12 +21,18 @@ export const masterName = 'weather'
 /** @param password of the sentinels, which the servers do without */
 export const startSentinel = async (password?: string): Promise<TestSentinel> => {
   const first = await startRedisProcess({ args: ['--repl-diskless-sync-delay', '0'] })
-  const second = await startRedisProcess({
-    args: ['--replicaof', '127.0.0.1', String(first.port), '--repl-diskless-sync-delay', '0'],
-  })
-  const servers = [first, second]
-  await until('the replica follows its master', async () =>
-    (await second.admin.info('replication')).includes('master_link_status:up'),
+  const replicas = await Promise.all(
+    [1, 2].map(() =>
+      startRedisProcess({
+        args: ['--replicaof', '127.0.0.1', String(first.port), '--repl-diskless-sync-delay', '0'],
+      }),
+    ),
+  )
+  const servers = [first, ...replicas]
+  await until('the replicas follow their master', async () =>
+    (await Promise.all(replicas.map(({ admin }) => admin.info('replication')))).every(text =>
+      text.includes('master_link_status:up'),
+    ),
   )
   // They are told of each other, because finding out takes them ten seconds.
   const places: [port: number, id: string][] = []
@@ -41,7 +47,7 @@ export const startSentinel = async (password?: string): Promise<TestSentinel> =>
           `sentinel monitor ${masterName} 127.0.0.1 ${first.port} 2`,
           `sentinel down-after-milliseconds ${masterName} 1000`,
           `sentinel failover-timeout ${masterName} 5000`,
-          `sentinel known-replica ${masterName} 127.0.0.1 ${second.port}`,
+          ...replicas.map(({ port }) => `sentinel known-replica ${masterName} 127.0.0.1 ${port}`),
           ...places
             .filter(([other]) => other !== port)
             .map(([other, otherId]) => `sentinel known-sentinel ${masterName} 127.0.0.1 ${other} ${otherId}`),
@@ -50,11 +56,11 @@ export const startSentinel = async (password?: string): Promise<TestSentinel> =>
       }),
     ),
   )
-  await until('the sentinels know each other and the replica', async () => {
+  await until('the sentinels know each other and the replicas', async () => {
     const known = await Promise.all(
       sentinels.map(async ({ admin }) => String(await admin.call('SENTINEL', 'MASTER', masterName))),
     )
-    return known.every(text => /flags,master,.*num-slaves,1,num-other-sentinels,2,/.test(text))
+    return known.every(text => /flags,master,.*num-slaves,2,num-other-sentinels,2,/.test(text))
   })
   const [url = '', ...others] = sentinels.map(({ address }) => address)
   return {
