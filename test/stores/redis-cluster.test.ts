@@ -2,9 +2,10 @@
 
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
+import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { until } from '../support/redis-process.ts'
-import { withoutOwnRedis } from '../support/redis-server.ts'
+import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
@@ -12,14 +13,16 @@ if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 const timeouts = { connectTimeoutMs: 1_000, commandTimeoutMs: 500 }
 const cluster = await startCluster()
 t.teardown(cluster.stop)
+for (const { admin } of cluster.nodes) await makeAccount(admin, true)
+const url = cluster.url.replace('//', `//${account.user}:${account.password}@`)
 
 let opened = 0
 const open = async (t: Test, told: string[] = []) => {
-  const prefix = `test-${opened++}:`
+  const prefix = `abohawa:${opened++}:`
   const store = await openRedisStore(
     {
       ...timeouts,
-      url: cluster.url,
+      url,
       nodes: cluster.nodes.slice(1, 3).map(node => node.address),
       mode: 'cluster',
       prefix,
@@ -58,6 +61,27 @@ t.test('everything at once, over keys of all masters, goes to the right node', a
     )
   t.strictSame((await store.spending('acc7', ['minute:1', 'hour:1'])).used, [60_000, 60_020])
   t.strictSame(await store.usedOn('key_7', ['2026-11-21']), [20])
+})
+
+t.test('a start in another mode ends with a sentence', async t => {
+  const observer = { redisAway: () => t.fail(), redisBack: () => t.fail() }
+  const start = (other: object) =>
+    openRedisStore({ ...timeouts, url: cluster.url, prefix: 'x:', ...other }, observer)
+  const host = cluster.url.replace('redis://', '')
+  const is = `redis.url names ${host}, which is a node of a Redis Cluster, but redis.mode is`
+  await t.rejects(start({}), { name: 'InputError', message: `${is} single: set redis.mode to cluster` })
+  await t.rejects(start({ mode: 'sentinel', sentinelMaster: 'one' }), {
+    message: `${is} sentinel: set redis.mode to cluster`,
+  })
+  const port = await freePort()
+  await t.rejects(
+    start({ mode: 'cluster', url: `redis://127.0.0.1:${port}`, nodes: [`127.0.0.1:${port}`] }),
+    {
+      message: new RegExp(
+        `^redis\\.url and redis\\.nodes name 127.*${port}, which can't be used: .*ECONNREFUSED`,
+      ),
+    },
+  )
 })
 
 t.test('slots that move are followed without an error or a lost count', async t => {
@@ -138,4 +162,7 @@ t.test('a master that is killed makes commands fail at once until its replica ha
     return missed.includes('cell')
   })
   t.equal(told.length, 2, 'told once each')
+  for (const { admin } of cluster.nodes)
+    if (admin.status === 'ready')
+      t.strictSame(await refusals(admin), [], 'the user of the documents was refused nothing')
 })
