@@ -2,6 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
+import { runCommand } from '../support/process.ts'
 import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { until } from '../support/redis-process.ts'
@@ -82,6 +83,16 @@ t.test('a start in another mode ends with a sentence', async t => {
       ),
     },
   )
+})
+
+t.test('a command finds the store on the cluster, names it, and ends', async t => {
+  const { code, stdout, stderr } = await runCommand(['keys', 'list'], {
+    ABOHAWA_REDIS__URL: cluster.url,
+    ABOHAWA_REDIS__MODE: 'cluster',
+    ABOHAWA_REDIS__PREFIX: 'nothing-there:',
+  })
+  t.strictSame([code, stderr], [0, ''])
+  t.equal(stdout, `There is no key yet in ${cluster.url.replace('redis://', '')}.\n`)
 })
 
 t.test('slots that move are followed without an error or a lost count', async t => {

@@ -2,6 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
+import { runCommand } from '../support/process.ts'
 import { until } from '../support/redis-process.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
@@ -76,6 +77,19 @@ t.test('a start that can not go well ends with a sentence', async t => {
   await t.rejects(start({ url: `${sentinel.url}/9999` }), {
     message: /which can't be used: .*DB index is out of range/,
   })
+})
+
+t.test('a command finds the store through the sentinels, names it, and ends', async t => {
+  const { code, stdout, stderr } = await runCommand(['keys', 'list'], {
+    ABOHAWA_REDIS__URL: sentinel.url,
+    ABOHAWA_REDIS__MODE: 'sentinel',
+    ABOHAWA_REDIS__NODES: sentinel.others.join(','),
+    ABOHAWA_REDIS__SENTINEL_MASTER: masterName,
+    ABOHAWA_REDIS__SENTINEL_PASSWORD: password,
+    ABOHAWA_REDIS__PREFIX: 'nothing-there:',
+  })
+  t.strictSame([code, stderr], [0, ''])
+  t.equal(stdout, `There is no key yet in ${masterName} at ${sentinel.url.replace('redis://', '')}.\n`)
 })
 
 t.test('the first sentinel may be away', async t => {

@@ -78,8 +78,14 @@ export const until = async (
   withinMs = 20_000,
 ): Promise<void> => {
   const deadline = Date.now() + withinMs
-  while (!(await holds().catch(() => false))) {
-    if (Date.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms`)
+  let last: unknown = 'no'
+  for (;;) {
+    try {
+      if (await holds()) return
+    } catch (error) {
+      last = error
+    }
+    if (Date.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms (${last})`)
     await new Promise(resolve => setTimeout(resolve, 20))
   }
 }
