@@ -118,14 +118,15 @@ export const watchCluster = (
     }
     return false
   }
-  let last: Error | undefined
-  cluster.on('node error', (error: Error) => {
-    last = error
-  })
+  const reasons = new Map<string, string>()
+  cluster.on('node error', (error: Error, address: string) => reasons.set(address, messageOf(error)))
   cluster.on('-node', (node: Redis) => {
+    const address = addressOf(node)
+    const reason = reasons.get(address) ?? 'the connection was closed'
+    reasons.delete(address)
     // Nodes without slots of their own may go, and all of them do when the connection is closed.
-    if (cluster.status === 'ready' && cluster.slots.some(([master]) => master === addressOf(node)))
-      lost(`${addressOf(node)}: ${messageOf(last ?? 'the connection was closed')}`)
+    if (cluster.status === 'ready' && cluster.slots.some(([master]) => master === address))
+      lost(`${address}: ${reason}`)
   })
   cluster.on('close', () => {
     if (cluster.status !== 'end' && cluster.status !== 'disconnecting') lost('no node answers')
