@@ -9,7 +9,7 @@ import { InputError, messageOf } from '../errors.ts'
 import type { CacheDesk } from '../gateway/cache-desk.ts'
 import { spotIn, targetIn } from '../gateway/cache-target.ts'
 import { type CellReport, cellReport, type PurgeReport } from '../gateway/cell-report.ts'
-import { openStore } from '../stores/open-store.ts'
+import { openStore, storeName } from '../stores/open-store.ts'
 import { cellText } from './cell-text.ts'
 import { type AddCommand, factsText, Misuse, type Terminal } from './terminal.ts'
 
@@ -63,8 +63,7 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
       meant(() => targetIn(of))
       const config = terminal.config()
       const report = await atDesk(terminal, config, desk => desk.purge(of, soft))
-      const { redis, store } = config
-      const where = redis.url === null ? resolve(store.path) : new URL(redis.url).host
+      const where = storeName(config)
       terminal.show({ ...report, where }, purgeText(report, where))
       return 0
     },

@@ -39,6 +39,7 @@ export const addDemoCommand = (program: Command, add: AddCommand): void =>
         // The provider on this machine limits nobody.
         ...(upstream === undefined && unlimited),
         ABOHAWA_REDIS__URL: '',
+        ABOHAWA_REDIS__MODE: 'single',
         ABOHAWA_STORE__PATH: join(folder, 'demo.db'),
         ABOHAWA_SERVER__HOST: '127.0.0.1',
         ABOHAWA_SERVER__PORT: String(await freePort(server.port)),

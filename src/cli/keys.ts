@@ -1,12 +1,11 @@
 // `abohawa keys …`: what an operator does with API keys. Keys are named by id; the key itself is shown once.
 
-import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { createCalendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { type Administration, createAdministration, type ListedKey } from '../metering/administration.ts'
-import { openStore } from '../stores/open-store.ts'
+import { openStore, storeName } from '../stores/open-store.ts'
 import { type AddCommand, Misuse, type Terminal, tableOf } from './terminal.ts'
 
 export const addKeyCommands = (program: Command, add: AddCommand): void => {
@@ -46,7 +45,7 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
         const all = await administration.listKeys()
         terminal.show(
           all,
-          all.length === 0 ? `There is no key yet in ${storeName(terminal)}.` : keyTable(all),
+          all.length === 0 ? `There is no key yet in ${storeName(terminal.config())}.` : keyTable(all),
         )
       }),
   })
@@ -88,12 +87,6 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
       })
     },
   })
-}
-
-/** Where keys and subscribers are looked for, to be told when there are none. */
-export const storeName = (terminal: Terminal): string => {
-  const { redis, store } = terminal.config()
-  return redis.url === null ? resolve(store.path) : new URL(redis.url).host
 }
 
 /** Runs one act on the store of the terminal's configuration. */

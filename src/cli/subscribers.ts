@@ -2,7 +2,8 @@
 
 import type { Command } from 'commander'
 import type { Administration, ListedSubscriber } from '../metering/administration.ts'
-import { administer, storeName } from './keys.ts'
+import { storeName } from '../stores/open-store.ts'
+import { administer } from './keys.ts'
 import { type AddCommand, tableOf } from './terminal.ts'
 
 export const addSubscriberCommands = (program: Command, add: AddCommand): void => {
@@ -19,7 +20,9 @@ export const addSubscriberCommands = (program: Command, add: AddCommand): void =
         const all = await administration.listSubscribers()
         terminal.show(
           all,
-          all.length === 0 ? `There is no subscriber yet in ${storeName(terminal)}.` : subscriberTable(all),
+          all.length === 0
+            ? `There is no subscriber yet in ${storeName(terminal.config())}.`
+            : subscriberTable(all),
         )
       }),
   })

@@ -41,6 +41,15 @@ const atLeast = (
   },
 })
 
+/** A rule about Redis: it reads where Redis is, how it is run, and one setting more. */
+const redisRule = (
+  setting: keyof Config['redis'],
+  fault: (redis: Config['redis']) => string | false | undefined,
+): Rule => ({
+  reads: [...new Set(['redis.url', 'redis.mode', `redis.${setting}`])],
+  fault: ({ redis }) => fault(redis) ?? false,
+})
+
 export const rules: readonly Rule[] = [
   {
     reads: ['server.tls.cert', 'server.tls.key'],
@@ -67,6 +76,53 @@ export const rules: readonly Rule[] = [
       overlap(server.host, ops.host) &&
       `ops.port is ${ops.port}, but must differ from server.port on the same host (0 picks a free port)`,
   },
+  redisRule(
+    'mode',
+    ({ url, mode }) =>
+      url === null &&
+      mode !== 'single' &&
+      `redis.mode is ${mode}, but redis.url is not set: set both of them or neither`,
+  ),
+  redisRule(
+    'sentinelMaster',
+    ({ url, mode, sentinelMaster }) =>
+      url !== null &&
+      (mode === 'sentinel') !== (sentinelMaster !== null) &&
+      (sentinelMaster === null
+        ? 'redis.mode is sentinel, but redis.sentinelMaster is not set: set it to the name of the master group, such as mymaster'
+        : `redis.sentinelMaster is set, but redis.mode is ${mode}: it is for sentinel only`),
+  ),
+  redisRule(
+    'sentinelPassword',
+    ({ url, mode, sentinelPassword }) =>
+      url !== null &&
+      mode !== 'sentinel' &&
+      sentinelPassword !== null &&
+      `redis.sentinelPassword is set, but redis.mode is ${mode}: it is for sentinel only`,
+  ),
+  redisRule(
+    'nodes',
+    ({ url, mode, nodes }) =>
+      url !== null &&
+      mode === 'single' &&
+      nodes.length > 0 &&
+      'redis.nodes is set, but redis.mode is single: further nodes are for sentinel and cluster only',
+  ),
+  redisRule('mode', ({ url, mode }) => {
+    const database = Number(URL.parse(url ?? '')?.pathname.slice(1) ?? 0)
+    return (
+      mode === 'cluster' &&
+      database !== 0 &&
+      `redis.url names database ${database}, but redis.mode is cluster, where there is database 0 only`
+    )
+  }),
+  redisRule(
+    'ca',
+    ({ url, ca }) =>
+      ca !== null &&
+      url?.startsWith('redis:') &&
+      'redis.ca is set, but redis.url does not start with rediss:// (TLS)',
+  ),
   {
     reads: ['catalogue.bounds.south', 'catalogue.bounds.north'],
     fault: ({ catalogue: { bounds } }) =>

@@ -8,6 +8,7 @@ import {
   addressRange,
   filePath,
   host,
+  hostAndPort,
   isoDate,
   providerUrl,
   redisUrl,
@@ -35,6 +36,11 @@ const ops = section({
 
 const redis = section({
   url: redisUrl().nullable(),
+  mode: oneOf(['single', 'sentinel', 'cluster']),
+  nodes: z.array(hostAndPort(), 'a list of hosts with ports, such as [redis-2:6379]'),
+  sentinelMaster: text('the name of a master group, such as mymaster, or null', /^[\w.-]+$/).nullable(),
+  sentinelPassword: secretText('text without blanks (in quotes if it is all digits), or null').nullable(),
+  ca: filePath('a file path, or null').nullable(),
   prefix: text('1 to 64 letters, digits and the signs : . _ -', /^[A-Za-z0-9:._-]{1,64}$/),
   connectTimeout: lasting('10ms', '1m'),
   commandTimeout: lasting('10ms', '1m'),

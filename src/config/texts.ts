@@ -12,6 +12,15 @@ export const host = () =>
     Boolean(isIP(value) || (/^[A-Za-z_][^:]*$/.test(value) && !/^[.-]|\.\.|[.-]$/.test(value))),
   )
 
+const isHostAndPort = (value: string): boolean => {
+  const { hostname, port, href } = parsedUrl(`redis://${value}`) ?? {}
+  return Boolean(hostname) && Boolean(port) && port !== '0' && href === `redis://${value}`
+}
+
+/** Where a server is: a host name or an IP address, one of version 6 in brackets, and a port. */
+export const hostAndPort = () =>
+  text('a host and a port, such as redis-2:6379 or [fd00::2]:6379', /^[^\s/?#@]+$/, isHostAndPort)
+
 const isAddressRange = (value: string): boolean => {
   const [address = '', bits, ...rest] = value.split('/')
   const family = isIP(address)

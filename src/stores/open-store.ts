@@ -11,6 +11,13 @@ export type StoreOptions = {
   readonly store: { readonly path: string }
 }
 
+/** Where the store is, in a word for people. */
+export const storeName = ({ redis: { url, mode, sentinelMaster }, store }: StoreOptions): string => {
+  if (url === null) return resolve(store.path)
+  const { host } = new URL(url)
+  return mode === 'sentinel' ? `${sentinelMaster} at ${host}` : host
+}
+
 /** @throws InputError when the store can't be opened */
 export const openStore = async (
   { redis, store }: StoreOptions,

@@ -1,12 +1,34 @@
-// A connection to Redis that fails fast: commands have a timeout, nothing queues up while Redis is away, and whoever
-// listens hears once when it goes and once when it is back. Knows no keys.
+// A connection to Redis that fails fast, however Redis is run: commands have a timeout, nothing queues up while it is
+// away, and whoever watches hears once when it goes and once when it is back. Knows no keys.
 
-import { Redis } from 'ioredis'
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { type Cluster, Redis } from 'ioredis'
 import { InputError, messageOf } from '../errors.ts'
+import {
+  connectCluster,
+  FailFastCluster,
+  openCluster,
+  type ServerOptions,
+  watchCluster,
+} from './redis-cluster.ts'
 
-export type RedisOptions = {
-  /** `redis://` or `rediss://`. */
+export type RedisMode = 'single' | 'sentinel' | 'cluster'
+
+/** Where Redis is and how it is run; what is left out is as in a single server without more. */
+export type RedisPlace = {
+  /** `redis://` or `rediss://`: the server, the first sentinel or the first node of a cluster. */
   readonly url: string
+  readonly mode?: RedisMode
+  /** Further sentinels or nodes, `host:port`. */
+  readonly nodes?: readonly string[]
+  readonly sentinelMaster?: string | null
+  readonly sentinelPassword?: string | null
+  /** A file in PEM form. */
+  readonly ca?: string | null
+}
+
+export type RedisOptions = RedisPlace & {
   readonly prefix: string
   readonly connectTimeoutMs: number
   readonly commandTimeoutMs: number
@@ -15,40 +37,216 @@ export type RedisOptions = {
 /** Hears once when the connection is lost, with the reason, and once when it is there again. */
 export type RedisObserver = { redisAway(reason: string): void; redisBack(): void }
 
-/** @throws InputError when Redis can't be reached at the start */
-export const connect = async (options: RedisOptions, observer: RedisObserver): Promise<Redis> => {
-  const redis = new Redis(options.url, {
-    lazyConnect: true,
+export type RedisClient = Redis | Cluster
+
+/** @throws InputError when Redis can't be reached at the start, or is run in another way than it is said to be */
+export const connect = async (options: RedisOptions, observer: RedisObserver): Promise<RedisClient> => {
+  const tls = tlsOf(options)
+  // An unanswered connection is given up a little later than a command, so that one slow answer does not break it.
+  const serverOptions: ServerOptions = {
     connectTimeout: options.connectTimeoutMs,
     commandTimeout: options.commandTimeoutMs,
+    socketTimeout: options.commandTimeoutMs * 2,
+    disableClientInfo: true,
+    ...(tls && { tls }),
+  }
+  let started = false
+  const retryDelay = (attempt: number): number | null => (started ? Math.min(50 * 2 ** attempt, 500) : null)
+  const redis =
+    options.mode === 'cluster'
+      ? openCluster(addressesOf(options), { ...serverOptions, ...accountOf(options.url) }, retryDelay)
+      : openServer(options, serverOptions, retryDelay)
+  try {
+    await (redis instanceof FailFastCluster ? connectCluster(redis) : connectServer(redis, options))
+  } catch (cause) {
+    redis.disconnect()
+    throw await refusal(options, serverOptions, cause)
+  }
+  started = true
+  if (redis instanceof FailFastCluster) watchCluster(redis, observer)
+  else watchServer(redis, observer)
+  return redis
+}
+
+/** Resolves when every server that keys are on answers. */
+export const ping = async (redis: RedisClient): Promise<void> => {
+  await redis.ping()
+  const fault = redis instanceof FailFastCluster && (await redis.fault())
+  if (fault) throw new Error(fault)
+}
+
+/** A connection to listen with: to the server, or to any master of a cluster. None while there is no master. */
+export const listenerOn = (redis: RedisClient): Redis | undefined => {
+  const nodes = 'nodes' in redis ? redis.nodes('master') : [redis]
+  const node = nodes[Math.floor(Math.random() * nodes.length)]
+  return node?.duplicate({ lazyConnect: false, autoResubscribe: false, retryStrategy: () => null })
+}
+
+const openServer = (
+  { url, mode, nodes, sentinelMaster, sentinelPassword, commandTimeoutMs }: RedisOptions,
+  serverOptions: ServerOptions,
+  retryDelay: (attempt: number) => number | null,
+): Redis =>
+  new Redis(url, {
+    ...serverOptions,
+    lazyConnect: true,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     enableAutoPipelining: true,
-    retryStrategy: attempt => Math.min(50 * 2 ** attempt, 2_000),
+    retryStrategy: retryDelay,
+    // A master that became a replica: whoever is master now is found by connecting anew.
+    reconnectOnError: error => error.message.startsWith('READONLY'),
+    ...(mode === 'sentinel' && {
+      sentinels: addressesOf({ url, mode, nodes: nodes ?? [] }),
+      name: sentinelMaster ?? '',
+      ...(sentinelPassword && { sentinelPassword }),
+      ...(serverOptions.tls && { sentinelTLS: serverOptions.tls, enableTLSForSentinelMode: true }),
+      sentinelCommandTimeout: commandTimeoutMs,
+      sentinelRetryStrategy: retryDelay,
+    }),
   })
+
+const connectServer = async (redis: Redis, { mode = 'single' }: RedisOptions): Promise<void> => {
+  let last: Error | undefined
+  redis.on('error', error => {
+    last = error
+  })
+  try {
+    await redis.connect()
+    const found = modeIn(await redis.info('server'))
+    if (mode === 'single' && found !== 'single') throw new OtherMode(found)
+    // On its own the client goes on in database 0 when the one it was told does not exist.
+    if (redis.options.db) await redis.select(redis.options.db)
+  } catch (cause) {
+    throw cause instanceof OtherMode ? cause : (last ?? cause)
+  }
+}
+
+const watchServer = (redis: Redis, observer: RedisObserver): void => {
   let last: Error | undefined
   let away = false
   redis.on('error', error => {
     last = error
   })
   redis.on('close', () => {
-    if (!away && redis.status !== 'end') observer.redisAway(messageOf(last ?? 'the connection was closed'))
+    if (!away && redis.status !== 'end') observer.redisAway(reasonOf(last ?? 'the connection was closed'))
     away = true
   })
   redis.on('ready', () => {
     if (away) observer.redisBack()
     away = false
+    last = undefined
   })
+}
+
+class OtherMode extends Error {
+  readonly found: RedisMode
+
+  constructor(found: RedisMode) {
+    super(`the mode is ${found}`)
+    this.found = found
+  }
+}
+
+const modeIn = (info: string): RedisMode => {
+  // Valkey calls it the mode of the server.
+  const [, found] = /^(?:redis|server)_mode:(\w+)/m.exec(info) ?? []
+  return found === 'cluster' || found === 'sentinel' ? found : 'single'
+}
+
+const kinds: Record<RedisMode, string> = {
+  single: 'a single Redis server',
+  sentinel: 'a Sentinel',
+  cluster: 'a node of a Redis Cluster',
+}
+
+/** What to say of a Redis that can't be used: that it is another kind of Redis if it is, else why not. */
+const refusal = async (
+  options: RedisOptions,
+  serverOptions: ServerOptions,
+  cause: unknown,
+): Promise<InputError> => {
+  const { url, mode = 'single', nodes = [], sentinelMaster } = options
+  const { host } = new URL(url)
+  const found = cause instanceof OtherMode ? cause.found : await modeAt(options, serverOptions)
+  if (found !== undefined && found !== mode)
+    return new InputError(
+      `redis.url names ${host}, which is ${kinds[found]}, but redis.mode is ${mode}: set redis.mode to ${found}`,
+      { cause },
+    )
+  const reason = reasonOf(cause)
+  if (mode === 'sentinel' && reason.includes('No such master'))
+    return new InputError(
+      `redis.sentinelMaster is ${sentinelMaster}, but the sentinel at ${host} watches no master of that name`,
+      { cause },
+    )
+  const places =
+    nodes.length === 0
+      ? `redis.url names ${host}`
+      : `redis.url and redis.nodes name ${[host, ...nodes].join(', ')}`
+  return new InputError(`${places}, which can't be used: ${reason}`, { cause })
+}
+
+const modeAt = async (
+  options: RedisOptions,
+  serverOptions: ServerOptions,
+): Promise<RedisMode | undefined> => {
+  const [{ host, port } = { host: '', port: 0 }] = addressesOf(options)
+  const probe = new Redis({
+    ...serverOptions,
+    ...accountOf(options.url),
+    host,
+    port,
+    lazyConnect: true,
+    retryStrategy: () => null,
+  })
+  probe.on('error', () => {})
   try {
-    await redis.connect()
-    // On its own the client goes on in database 0 when the one it was told does not exist.
-    await redis.select(redis.options.db ?? 0)
-    return redis
+    await probe.connect()
+    return modeIn(await probe.info('server'))
+  } catch {
+    return undefined
+  } finally {
+    probe.disconnect()
+  }
+}
+
+const reasonOf = (thrown: unknown): string =>
+  // Several addresses of one name, none of which could be reached, come without a sentence.
+  thrown instanceof AggregateError ? reasonOf(thrown.errors[0]) : messageOf(thrown)
+
+const addressesOf = ({ url, mode, nodes = [] }: RedisPlace): { host: string; port: number }[] =>
+  [url, ...nodes.map(node => `redis://${node}`)].map(place => {
+    const { hostname, port } = new URL(place)
+    return {
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: port === '' ? (mode === 'sentinel' ? 26_379 : 6_379) : Number(port),
+    }
+  })
+
+const accountOf = (url: string): ServerOptions => {
+  const { username, password, searchParams } = new URL(url)
+  return {
+    ...(username && { username: decodeURIComponent(username) }),
+    ...(password && { password: decodeURIComponent(password) }),
+    ...(searchParams.has('family') && { family: Number(searchParams.get('family')) }),
+  }
+}
+
+const tlsOf = ({ url, ca }: RedisPlace): { ca?: Buffer } | undefined => {
+  if (!url.startsWith('rediss:')) return undefined
+  if (!ca) return {}
+  try {
+    const authority = readFileSync(ca)
+    // Node passes over what is no certificate.
+    new X509Certificate(authority)
+    return { ca: authority }
   } catch (cause) {
-    redis.disconnect()
-    const { host } = new URL(options.url)
-    throw new InputError(`redis.url names ${host}, which can't be used: ${messageOf(last ?? cause)}`, {
-      cause,
-    })
+    throw new InputError(
+      `redis.ca is ${ca}, which can't be read as a certificate in PEM form: ${messageOf(cause)}`,
+      {
+        cause,
+      },
+    )
   }
 }

@@ -1,7 +1,8 @@
 // What the instances of a fleet tell one another through Redis: that they are alive, what they were asked for, and
 // notices in the order they were given.
 
-import type { Redis, Result } from 'ioredis'
+import type { Result } from 'ioredis'
+import type { RedisClient } from './redis-connection.ts'
 import type { FleetStore } from './store.ts'
 
 // The number of a notice is its score. The last one always stays, so that numbers go on from it while the key lives.
@@ -25,7 +26,7 @@ const mostNotices = 1_000
 const namesPerCommand = 1_000
 
 export const redisFleet = (
-  redis: Redis,
+  redis: RedisClient,
   key: (...parts: string[]) => string,
   attempt: Attempt,
 ): FleetStore => {

@@ -1,7 +1,8 @@
 // Loads under way over a fleet, in Redis: who holds the load of a key, for how long, and the news of its end. A flight
 // is one hash: the last token given, until when it is held by Redis's own clock, and the last token that wrote bytes.
 
-import type { Redis, Result } from 'ioredis'
+import type { Result } from 'ioredis'
+import type { RedisClient } from './redis-connection.ts'
 import type { RedisListening } from './redis-listening.ts'
 import type { FlightStore } from './store.ts'
 
@@ -61,7 +62,7 @@ export type RedisFlights = FlightStore & {
 
 /** @param bytesKey the key of the bytes that a flight writes, in the same slot as the flight itself */
 export const redisFlights = (
-  redis: Redis,
+  redis: RedisClient,
   {
     flightKey,
     bytesKey,

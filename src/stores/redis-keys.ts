@@ -1,11 +1,15 @@
 // API keys and subscribers in Redis: a hash each, found by id, by the key's own hash and by the subscriber's name.
 
-import type { Redis } from 'ioredis'
+import type { RedisClient } from './redis-connection.ts'
 import type { KeyRecord, KeyStore, Subscriber } from './store.ts'
 
 type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
-export const redisKeys = (redis: Redis, key: (...parts: string[]) => string, attempt: Attempt): KeyStore => {
+export const redisKeys = (
+  redis: RedisClient,
+  key: (...parts: string[]) => string,
+  attempt: Attempt,
+): KeyStore => {
   const readKey = async (hash: string) => keyOf(hash, await redis.hgetall(key('key', hash)))
   const readKeyById = async (id: string) => {
     const hash = await redis.get(key('key-hash', id))

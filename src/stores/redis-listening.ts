@@ -1,5 +1,5 @@
-// Channels of Redis, heard over one connection of their own: a connection that listens can do nothing else. It is made
-// when someone first listens and comes back by itself.
+// Channels of Redis, heard over one connection of their own: a connection that listens can do nothing else, and on a
+// cluster any node hears all that is published. It is made when someone first listens, and made anew whenever it ends.
 
 import type { Redis } from 'ioredis'
 
@@ -7,7 +7,7 @@ export type Hearing = {
   message(text: string): void
   /** The connection was lost: nothing is heard for now. */
   lost(): void
-  /** It listens again; what was said meanwhile was missed. */
+  /** It listens, for the first time or again; what was said until now was missed. */
   again(): void
 }
 
@@ -17,38 +17,63 @@ export type RedisListening = {
   close(): void
 }
 
-/** @param open makes the connection, which connects by itself and does not subscribe again by itself */
-export const createRedisListening = (open: () => Redis): RedisListening => {
+const againAfterMs = 500
+const askEveryMs = 2_000
+
+/** @param open makes a connection that connects by itself and only once, or none while there is nothing to connect to */
+export const createRedisListening = (open: () => Redis | undefined): RedisListening => {
   const hearings = new Map<string, Set<Hearing>>()
   let connection: Redis | undefined
+  let timer: NodeJS.Timeout | undefined
+  let isOver = false
 
-  const all = () => [...hearings.values()].flatMap(set => [...set])
-  const subscribe = async (channels: readonly string[]): Promise<void> => {
-    await connection?.subscribe(...channels)
-    for (const channel of channels) for (const hearing of hearings.get(channel) ?? []) hearing.again()
+  const subscribe = async (on: Redis, channels: readonly string[]): Promise<void> => {
+    try {
+      await on.subscribe(...channels)
+      for (const channel of channels) for (const hearing of hearings.get(channel) ?? []) hearing.again()
+    } catch {
+      on.disconnect()
+    }
   }
-  const connect = (): Redis => {
-    const made = open()
-    made.on('message', (channel: string, text: string) => {
+  const connect = (): void => {
+    const opened = open()
+    connection = opened
+    if (!opened) {
+      connectLater()
+      return
+    }
+    // Nothing is said on a silent channel whether or not the server is there; unanswered, the connection is given up.
+    const asking = setInterval(() => opened.ping().catch(() => {}), askEveryMs).unref()
+    opened.on('message', (channel: string, text: string) => {
       for (const hearing of hearings.get(channel) ?? []) hearing.message(text)
     })
-    made.on('ready', () => void subscribe([...hearings.keys()]).catch(() => {}))
-    made.on('close', () => {
-      for (const hearing of all()) hearing.lost()
+    opened.on('ready', () => void subscribe(opened, [...hearings.keys()]))
+    opened.on('close', () => {
+      for (const set of hearings.values()) for (const hearing of set) hearing.lost()
+    })
+    opened.on('end', () => {
+      clearInterval(asking)
+      connectLater()
     })
     // Told by the connection that commands go over.
-    made.on('error', () => {})
-    return made
+    opened.on('error', () => {})
+  }
+  const connectLater = (): void => {
+    if (!isOver) timer = setTimeout(connect, againAfterMs).unref()
   }
 
   return {
     listen: (channel, hearing) => {
       const set = hearings.get(channel) ?? new Set()
       hearings.set(channel, set.add(hearing))
-      if (!connection) connection = connect()
-      else if (set.size === 1 && connection.status === 'ready') void subscribe([channel]).catch(() => {})
+      if (!connection && !timer) connect()
+      else if (set.size === 1 && connection?.status === 'ready') void subscribe(connection, [channel])
       return () => set.delete(hearing)
     },
-    close: () => connection?.disconnect(),
+    close: () => {
+      isOver = true
+      clearTimeout(timer)
+      connection?.disconnect()
+    },
   }
 }

@@ -2,7 +2,8 @@
 // All keys of one provider share a hash tag, so that a step over several windows stays in one slot of a cluster, and
 // every key carries an expiry. What is spent on, and why, is the caller's.
 
-import type { Redis, Result } from 'ioredis'
+import type { Result } from 'ioredis'
+import type { RedisClient } from './redis-connection.ts'
 import type { SpendingStore } from './store.ts'
 
 // KEYS: closed, windows. ARGV: wanted, unit, now, then limit and keepUntil of each window.
@@ -57,7 +58,7 @@ const keepClosedForMs = 3_600_000
 type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
 /** The spending of a store on this connection. @param attempt turns failures into StoreError */
-export const redisSpending = (redis: Redis, prefix: string, attempt: Attempt): SpendingStore => {
+export const redisSpending = (redis: RedisClient, prefix: string, attempt: Attempt): SpendingStore => {
   redis.defineCommand('abohawaReserve', { lua: reserveScript })
   redis.defineCommand('abohawaSettle', { lua: settleScript })
   redis.defineCommand('abohawaClose', { numberOfKeys: 1, lua: closeScript })

@@ -3,8 +3,9 @@
 // and month keeps the sums for as long as usage is kept.
 
 import { crc32 } from 'node:zlib'
-import type { Redis, Result } from 'ioredis'
+import type { Result } from 'ioredis'
 import { hourMs, utcDayMs } from '../calendar.ts'
+import type { RedisClient } from './redis-connection.ts'
 import type { RedisListening } from './redis-listening.ts'
 import { StoreError, type UsageStore, type UsedNews } from './store.ts'
 
@@ -62,7 +63,7 @@ declare module 'ioredis' {
 type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
 export const redisUsage = (
-  redis: Redis,
+  redis: RedisClient,
   key: (...parts: string[]) => string,
   attempt: Attempt,
   listen: RedisListening['listen'],

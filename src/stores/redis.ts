@@ -3,32 +3,41 @@
 // have a timeout and nothing queues up while Redis is away.
 
 import { messageOf } from '../errors.ts'
-import { createRedisCircuit } from './redis-circuit.ts'
-import { connect, type RedisObserver, type RedisOptions } from './redis-connection.ts'
+import { connect, listenerOn, ping, type RedisObserver, type RedisOptions } from './redis-connection.ts'
 import { redisFleet } from './redis-fleet.ts'
 import { redisFlights } from './redis-flights.ts'
 import { redisKeys } from './redis-keys.ts'
 import { createRedisListening } from './redis-listening.ts'
 import { redisSpending } from './redis-spending.ts'
 import { redisUsage } from './redis-usage.ts'
-import type { Store } from './store.ts'
+import { type Store, StoreError } from './store.ts'
 
 /** Connects. @throws InputError when Redis can't be reached at the start */
 export const openRedisStore = async (options: RedisOptions, observer: RedisObserver): Promise<Store> => {
-  const redis = await connect(options, observer)
-  const key = (...parts: string[]) => options.prefix + parts.join(':')
-  const { attempt, ...circuit } = createRedisCircuit({
-    ping: () => redis.ping(),
-    isSilence: error => messageOf(error) === 'Command timed out',
-    observer: {
-      silent: () =>
-        observer.redisAway(`no answer within ${options.commandTimeoutMs} ms, several times in a row`),
-      answered: observer.redisBack,
+  const changed = new Set<() => void>()
+  const tellChange = () => {
+    for (const tell of changed) tell()
+  }
+  const redis = await connect(options, {
+    redisAway: reason => {
+      tellChange()
+      observer.redisAway(reason)
+    },
+    redisBack: () => {
+      tellChange()
+      observer.redisBack()
     },
   })
-  const listening = createRedisListening(() =>
-    redis.duplicate({ lazyConnect: false, autoResubscribe: false }),
-  )
+  const key = (...parts: string[]) => options.prefix + parts.join(':')
+  const attempt = async <Value>(step: () => Promise<Value>): Promise<Value> => {
+    try {
+      return await step()
+    } catch (cause) {
+      throw new StoreError(`Redis failed: ${messageOf(cause)}`, { cause })
+    }
+  }
+  const listening = createRedisListening(() => listenerOn(redis))
+  const usage = redisUsage(redis, key, attempt, listening.listen)
 
   // Bytes and the flight that loads them are written in one step, so on a cluster they lie in one slot.
   const bytesKey = (name: string) => key('bytes', `{${name}}`)
@@ -46,7 +55,17 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
   return {
     kind: 'redis',
     ...redisKeys(redis, key, attempt),
-    ...redisUsage(redis, key, attempt, listening.listen),
+    ...usage,
+    // On a cluster the line that carries the news may be whole while a master is lost.
+    onUsed: listener => {
+      const lost = () => listener('lost')
+      changed.add(lost)
+      const stop = usage.onUsed(listener)
+      return () => {
+        changed.delete(lost)
+        stop()
+      }
+    },
     readBytes: name => attempt(async () => (await redis.getBuffer(bytesKey(name))) ?? undefined),
     writeBytes: async (name, bytes, expiresAt, token) =>
       token !== undefined
@@ -64,12 +83,8 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
     ...flights,
     ...redisFleet(redis, key, attempt),
     ...redisSpending(redis, options.prefix, attempt),
-    ping: () =>
-      attempt(async () => {
-        await redis.ping()
-      }),
+    ping: () => attempt(() => ping(redis)),
     close: async () => {
-      circuit.close()
       listening.close()
       // Waits for replies that are under way; a connection that is down is simply dropped.
       await redis.quit().catch(() => redis.disconnect())

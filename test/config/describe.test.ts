@@ -36,11 +36,15 @@ t.test('the words are those of a config file', async t => {
 t.test('keys and passwords are hidden, and what is shown is still a configuration', async t => {
   const env = {
     ABOHAWA_PROVIDER__API_KEY: 'hunter2',
+    ABOHAWA_REDIS__SENTINEL_PASSWORD: 'hunter2',
+    ABOHAWA_REDIS__SENTINEL_MASTER: 'one',
+    ABOHAWA_REDIS__MODE: 'sentinel',
     ABOHAWA_REDIS__URL: 'rediss://me:hunter2@redis.example:6380/1?password=hunter2',
   }
   const shown = describeConfig(loadConfig({ files: [], env }))
   t.notMatch(shown, /hunter2/)
   t.match(shown, /apiKey: "\*\*\*"/)
+  t.match(shown, /sentinelPassword: "\*\*\*"/)
   t.match(shown, /url: rediss:\/\/me:\*\*\*@redis\.example:6380\/1\?password=\*\*\*/)
   t.equal(loadTexts(t, { files: [shown] }).provider.apiKey, '***')
 })

@@ -17,7 +17,17 @@ t.test('without files or variables the configuration is that of default.yaml', a
       drainForMs: 2_000,
     },
     ops: { host: '127.0.0.1', port: 9090 },
-    redis: { url: null, prefix: 'abohawa:', connectTimeoutMs: 2_000, commandTimeoutMs: 500 },
+    redis: {
+      url: null,
+      mode: 'single',
+      nodes: [],
+      sentinelMaster: null,
+      sentinelPassword: null,
+      ca: null,
+      prefix: 'abohawa:',
+      connectTimeoutMs: 2_000,
+      commandTimeoutMs: 500,
+    },
     store: { path: 'data/abohawa.db' },
     provider: {
       baseUrl: 'https://api.open-meteo.com',

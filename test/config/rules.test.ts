@@ -29,6 +29,35 @@ const refused: Array<[yaml: string, sentence: string]> = [
   ['ops: { host: 0.0.0.0, port: 8080 }', `one.yaml:1:29: ops.port is 8080, ${SAME_PORT}`],
   ['ops: { host: "::", port: 8080 }', `one.yaml:1:26: ops.port is 8080, ${SAME_PORT}`],
   [
+    'redis: { mode: cluster }',
+    'one.yaml:1:16: redis.mode is cluster, but redis.url is not set: set both of them or neither',
+  ],
+  [
+    'redis: { url: redis://a, mode: sentinel }',
+    'one.yaml:1:32: redis.mode is sentinel, but redis.sentinelMaster is not set: set it to the name of the master ' +
+      'group, such as mymaster',
+  ],
+  [
+    'redis: { url: redis://a, sentinelMaster: one }',
+    'one.yaml:1:42: redis.sentinelMaster is set, but redis.mode is single: it is for sentinel only',
+  ],
+  [
+    'redis: { url: redis://a, mode: cluster, sentinelPassword: hunter2 }',
+    'one.yaml:1:59: redis.sentinelPassword is set, but redis.mode is cluster: it is for sentinel only',
+  ],
+  [
+    'redis: { url: redis://a, nodes: [b:1] }',
+    'one.yaml:1:33: redis.nodes is set, but redis.mode is single: further nodes are for sentinel and cluster only',
+  ],
+  [
+    'redis: { mode: cluster, url: redis://a/2 }',
+    'one.yaml:1:30: redis.url names database 2, but redis.mode is cluster, where there is database 0 only',
+  ],
+  [
+    'redis: { url: redis://a, ca: ca.pem }',
+    'one.yaml:1:30: redis.ca is set, but redis.url does not start with rediss:// (TLS)',
+  ],
+  [
     'catalogue: { bounds: { south: 28 } }',
     'one.yaml:1:31: catalogue.bounds.south is 28, but must be less than catalogue.bounds.north, which is 27',
   ],
@@ -67,6 +96,9 @@ const allowed = [
   'server: { port: 0 }\nops: { port: 0 }',
   'ops: { host: 127.0.0.2, port: 8080 }',
   'ops: { host: "::1", port: 8080 }',
+  'redis: { url: "rediss://me:secret@a/2", ca: ca.pem }',
+  'redis: { url: redis://a/2, mode: sentinel, nodes: [b:1], sentinelMaster: one, sentinelPassword: two }',
+  'redis: { url: redis://a/0, mode: cluster, nodes: [b:1, "[::1]:7"] }',
   'cache: { freshFor: 24h, staleFor: 24h }',
 ]
 

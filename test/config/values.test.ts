@@ -129,6 +129,38 @@ const table: Record<string, Row> = {
       ['6379', '6379'],
     ],
   },
+  'redis.mode': oneOf('single, sentinel, cluster'),
+  'redis.nodes': {
+    allowed: 'a list of hosts with ports, such as [redis-2:6379]',
+    wrong: [
+      ['redis-2:6379', '"redis-2:6379"'],
+      ['null', 'null'],
+      ['{}', 'a map'],
+    ],
+  },
+  'redis.sentinelMaster': {
+    allowed: 'the name of a master group, such as mymaster, or null',
+    wrong: [
+      ['""', '""'],
+      ['my master', '"my master"'],
+      ['5', '5'],
+    ],
+  },
+  'redis.sentinelPassword': {
+    allowed: API_KEY,
+    wrong: [
+      ['""', '"***"'],
+      ['a b', '"***"'],
+      ['5', '***'],
+    ],
+  },
+  'redis.ca': {
+    allowed: 'a file path, or null',
+    wrong: [
+      ['""', '""'],
+      ['5', '5'],
+    ],
+  },
   'redis.prefix': {
     allowed: '1 to 64 letters, digits and the signs : . _ -',
     wrong: [
@@ -349,6 +381,18 @@ t.test('a wrong item of a list is named by its number', async t => {
     `one.yaml:7:7: server.trustedProxies[4] is "proxy", but must be ${RANGE}`,
     `one.yaml:8:7: server.trustedProxies[5] is "fe80::1%eth0", but must be ${RANGE}`,
   ])
+})
+
+t.test('a node of Redis that is no host with a port is named by its number', async t => {
+  const nodes = ['a:1', '"[fd00::2]:6379"', 'a', '"a:0"', 'a:99999', 'a:1/2', 'me@a:1', 'redis://a:1', '":1"']
+  const NODE = 'a host and a port, such as redis-2:6379 or [fd00::2]:6379'
+  const files = [`redis: { url: redis://one, mode: cluster, nodes: [${nodes.join(', ')}] }`]
+  t.strictSame(
+    faultsOfTexts(t, { files }).map(fault => fault.replace(/^\S+ redis\.nodes/, '')),
+    ['"a"', '"a:0"', '"a:99999"', '"a:1/2"', '"me@a:1"', '"redis://a:1"', '":1"'].map(
+      (shown, i) => `[${i + 2}] is ${shown}, but must be ${NODE}`,
+    ),
+  )
 })
 
 t.test('a source that lacks a field or has a wrong one is refused field by field', async t => {

@@ -1,7 +1,8 @@
 // What every store must do, whatever it is made of. Each store's test file is one call of this and what is its own.
 
 import type { Test } from 'tap'
-import { type KeyRecord, type Store, StoreError, type Subscriber, type Take } from '../../src/stores/store.ts'
+import { type KeyRecord, type Store, StoreError, type Subscriber } from '../../src/stores/store.ts'
+import { aTake, instanceOn, keysOfOneLine } from './usage-instance.ts'
 
 const subscriber = (id: string, name: string, createdAt = 1_000): Subscriber => ({
   id,
@@ -84,35 +85,6 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await store.findSubscriber('Surma'), undefined)
   })
 
-  const now = Date.now()
-  const take: Take = {
-    keyId: 'key_1',
-    day: '2026-11-21',
-    units: 1,
-    limit: 3,
-    dealt: 0,
-    step: 1,
-    endsAt: now + 43_200_000,
-    keepUntil: now + 86_400_000,
-  }
-  // What one instance remembers: that it may say again what it dealt.
-  const instanceOn = (store: Store, instance: string) => {
-    const dealt = new Map<string, number>()
-    let sequence = 0
-    return async (...asked: Partial<Take>[]) => {
-      const takes = asked.map(each => {
-        const whole = { ...take, ...each }
-        return { ...whole, dealt: each.dealt ?? dealt.get(`${whole.keyId} ${whole.day}`) ?? 0 }
-      })
-      sequence += 1
-      const results = await store.take({ instance, sequence, takes })
-      takes.forEach((each, i) => {
-        dealt.set(`${each.keyId} ${each.day}`, each.dealt + (results[i]?.taken ?? 0))
-      })
-      return results
-    }
-  }
-
   test('units are taken up to the limit and not beyond, and a refusal counts nothing', async (t, store) => {
     const ask = instanceOn(store, 'one')
     const taken = []
@@ -129,16 +101,19 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
 
   test('several units and several keys are taken at once, each cut to what is left', async (t, store) => {
     const ask = instanceOn(store, 'one')
-    t.strictSame(
-      await ask({ units: 2 }, { units: 5, keyId: 'key_2' }, { units: 1, keyId: 'key_3', limit: 1 }),
-      [
-        { taken: 2, used: 2, before: 0 },
-        { taken: 3, used: 3, before: 0 },
-        { taken: 1, used: 1, before: 0 },
-      ],
-    )
-    t.strictSame(await ask({ units: 2 }), [{ taken: 1, used: 3, before: 2 }])
-    t.strictSame(await ask({ units: 0 }), [{ taken: 0, used: 3, before: 3 }])
+    const [first = '', second = '', third = ''] = keysOfOneLine(store, 3)
+    const several = [
+      { keyId: first, units: 2 },
+      { keyId: second, units: 5 },
+      { keyId: third, units: 1, limit: 1 },
+    ]
+    t.strictSame(await ask(...several), [
+      { taken: 2, used: 2, before: 0 },
+      { taken: 3, used: 3, before: 0 },
+      { taken: 1, used: 1, before: 0 },
+    ])
+    t.strictSame(await ask({ keyId: first, units: 2 }), [{ taken: 1, used: 3, before: 2 }])
+    t.strictSame(await ask({ keyId: first, units: 0 }), [{ taken: 0, used: 3, before: 3 }])
     t.strictSame(await store.take({ instance: 'one', sequence: 99, takes: [] }), [])
   })
 
@@ -150,7 +125,8 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
 
   test('keys and days are counted apart, over the turn of a month too', async (t, store) => {
     const ask = instanceOn(store, 'one')
-    await ask({}, { day: '2026-11-30' }, { keyId: 'key_2' })
+    await ask({}, { day: '2026-11-30' })
+    await ask({ keyId: 'key_2' })
     await ask({ day: '2026-11-30' })
     await ask({ day: '2026-12-01' })
     t.strictSame(
@@ -199,11 +175,11 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   })
 
   test('a trip that comes after a later one changes nothing', async (t, store) => {
-    await store.take({ instance: 'one', sequence: 2, takes: [{ ...take, units: 2 }] })
-    await t.rejects(store.take({ instance: 'one', sequence: 1, takes: [{ ...take, units: 1 }] }), StoreError)
-    await t.rejects(store.take({ instance: 'one', sequence: 2, takes: [{ ...take, units: 1 }] }), StoreError)
+    await store.take({ instance: 'one', sequence: 2, takes: [{ ...aTake, units: 2 }] })
+    await t.rejects(store.take({ instance: 'one', sequence: 1, takes: [{ ...aTake, units: 1 }] }), StoreError)
+    await t.rejects(store.take({ instance: 'one', sequence: 2, takes: [{ ...aTake, units: 1 }] }), StoreError)
     t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [2])
-    const other = await store.take({ instance: 'two', sequence: 1, takes: [take] })
+    const other = await store.take({ instance: 'two', sequence: 1, takes: [aTake] })
     t.strictSame(other, [{ taken: 1, used: 3, before: 2 }])
   })
 
@@ -410,7 +386,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     await store.close()
     await t.rejects(store.ping(), StoreError)
     await t.rejects(store.findByHash('x'), StoreError)
-    await t.rejects(store.take({ instance: 'one', sequence: 1, takes: [take] }), StoreError)
+    await t.rejects(store.take({ instance: 'one', sequence: 1, takes: [aTake] }), StoreError)
     await t.rejects(store.reserve(spend), StoreError)
     await t.rejects(
       store.settle({ provider: 'acc1', changes: [{ name: 'x', by: 1, keepUntil }] }),

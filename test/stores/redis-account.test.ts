@@ -1,0 +1,81 @@
+// The store over TLS with an authority of one's own, in a numbered database, as a user with no more rights than it needs.
+
+import t from 'tap'
+import { openRedisStore } from '../../src/stores/redis.ts'
+import { account, grantedCommands, makeAccount, refusals } from '../support/redis-account.ts'
+import { startRedisProcess } from '../support/redis-process.ts'
+import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
+import { storeContract } from '../support/store-contract.ts'
+import { instanceOn } from '../support/usage-instance.ts'
+
+if (withoutOwnRedis) t.bailout(withoutOwnRedis)
+
+const quiet = { redisAway: () => {}, redisBack: () => {} }
+const [cert, key] = ['test/fixtures/localhost.crt', 'test/fixtures/localhost.key']
+const tlsPort = await freePort()
+const server = await startRedisProcess({
+  args: [
+    ...['--tls-port', String(tlsPort), '--tls-auth-clients', 'no'],
+    ...['--tls-cert-file', cert, '--tls-key-file', key].map(part =>
+      part.startsWith('--') ? part : `${process.cwd()}/${part}`,
+    ),
+  ],
+})
+t.teardown(server.stop)
+await makeAccount(server.admin)
+await server.admin.config('RESETSTAT')
+
+const place = {
+  connectTimeoutMs: 2_000,
+  commandTimeoutMs: 2_000,
+  url: `rediss://${account.user}:${account.password}@localhost:${tlsPort}/3`,
+  ca: cert,
+}
+let opened = 0
+const open = () => openRedisStore({ ...place, prefix: `abohawa:${opened++}:` }, quiet)
+
+storeContract(t, 'TLS, a user and a database', open)
+
+t.test('the user that the documents name can do all of that and nothing else', async t => {
+  t.strictSame(await refusals(server.admin), [])
+  const used = [...(await server.admin.info('commandstats')).matchAll(/^cmdstat_([^:]+):calls=/gm)].map(
+    ([, name]) => name,
+  )
+  for (const command of grantedCommands(false)) t.ok(used.includes(command), `${command} is needed`)
+})
+
+t.test('everything lies in the database of the URL', async t => {
+  const store = await open()
+  await instanceOn(store, 'one')({})
+  t.match(await server.admin.info('keyspace'), /^db3:/m)
+  t.notMatch(await server.admin.info('keyspace'), /^db0:/m)
+  await store.close()
+})
+
+t.test('what is wrong stops the start with a sentence', async t => {
+  const start = (other: object) => openRedisStore({ ...place, prefix: 'abohawa:', ...other }, quiet)
+  await t.rejects(start({ ca: null }), {
+    name: 'InputError',
+    message: /^redis\.url names localhost:\d+, which can't be used: .*self.signed/,
+  })
+  await t.rejects(start({ ca: 'missing.pem' }), {
+    name: 'InputError',
+    message: /^redis\.ca is missing\.pem, which can't be read as a certificate in PEM form: ENOENT/,
+  })
+  await t.rejects(start({ ca: 'package.json' }), {
+    name: 'InputError',
+    message: /^redis\.ca is package\.json, which can't be read as a certificate/,
+  })
+  await t.rejects(start({ url: place.url.replace('SECRET', 'wrong') }), {
+    name: 'InputError',
+    message: /can't be used: WRONGPASS/,
+  })
+  await t.rejects(start({ url: `redis://localhost:${tlsPort}`, ca: null }), {
+    name: 'InputError',
+    message: /^redis\.url names localhost/,
+  })
+  await t.rejects(start({ url: `rediss://localhost:${await freePort()}` }), {
+    name: 'InputError',
+    message: /can't be used: .*ECONNREFUSED/,
+  })
+})

@@ -1,0 +1,184 @@
+// The store on a real Redis Cluster, also while a master is lost and while slots move.
+
+import t, { type Test } from 'tap'
+import { openRedisStore } from '../../src/stores/redis.ts'
+import { runCommand } from '../support/process.ts'
+import { account, makeAccount, refusals } from '../support/redis-account.ts'
+import { startCluster } from '../support/redis-cluster.ts'
+import { until } from '../support/redis-process.ts'
+import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
+import { storeContract } from '../support/store-contract.ts'
+import { instanceOn } from '../support/usage-instance.ts'
+
+if (withoutOwnRedis) t.bailout(withoutOwnRedis)
+
+const timeouts = { connectTimeoutMs: 1_000, commandTimeoutMs: 500 }
+const cluster = await startCluster()
+t.teardown(cluster.stop)
+for (const { admin } of cluster.nodes) await makeAccount(admin, true)
+const url = cluster.url.replace('//', `//${account.user}:${account.password}@`)
+
+let opened = 0
+const open = async (t: Test, told: string[] = []) => {
+  const prefix = `abohawa:${opened++}:`
+  const store = await openRedisStore(
+    {
+      ...timeouts,
+      url,
+      nodes: cluster.nodes.slice(1, 3).map(node => node.address),
+      mode: 'cluster',
+      prefix,
+    },
+    { redisAway: reason => told.push(`away: ${reason}`), redisBack: () => told.push('back') },
+  )
+  t.teardown(() => store.close())
+  return { store, prefix }
+}
+
+storeContract(t, 'cluster', async t => (await open(t)).store)
+
+const later = Date.now() + 3_600_000
+
+t.test('everything at once, over keys of all masters, goes to the right node', async t => {
+  const { store } = await open(t)
+  const windows = ['minute:1', 'minute:2', 'hour:1'].map(name => ({ name, limit: 1e9, keepUntil: later }))
+  const now = Date.now()
+  const instances = Array.from({ length: 30 }, (_, i) => instanceOn(store, `instance ${i}`))
+  for (let round = 0; round < 20; round++)
+    await Promise.all(
+      Array.from({ length: 30 }, async (_, i) => {
+        const name = `cell-${i}`
+        await Promise.all([
+          instances[i]?.({ keyId: `key_${i}`, limit: 1e6 }),
+          store.usedOn(`key_${i}`, ['2026-11-21', '2026-11-20']),
+          store.reserve({ provider: `acc${i}`, windows, wanted: 3_000, unit: 3_000, now }),
+          store.settle({ provider: `acc${i}`, changes: [{ name: 'hour:1', by: 1, keepUntil: later }] }),
+          store.spending(`acc${i}`, ['minute:1', 'hour:1']),
+          store.writeBytes(name, Buffer.from(name), later),
+          store.readBytes(name),
+          store.beginFlight(name, 1_000),
+          store.appendNotice(`topic${i}`, 'x', later),
+          store.deleteBytes([name, `${name}-other`]),
+        ])
+      }),
+    )
+  t.strictSame((await store.spending('acc7', ['minute:1', 'hour:1'])).used, [60_000, 60_020])
+  t.strictSame(await store.usedOn('key_7', ['2026-11-21']), [20])
+})
+
+t.test('a start in another mode ends with a sentence', async t => {
+  const observer = { redisAway: () => t.fail(), redisBack: () => t.fail() }
+  const start = (other: object) =>
+    openRedisStore({ ...timeouts, url: cluster.url, prefix: 'x:', ...other }, observer)
+  const host = cluster.url.replace('redis://', '')
+  const is = `redis.url names ${host}, which is a node of a Redis Cluster, but redis.mode is`
+  await t.rejects(start({}), { name: 'InputError', message: `${is} single: set redis.mode to cluster` })
+  await t.rejects(start({ mode: 'sentinel', sentinelMaster: 'one' }), {
+    message: `${is} sentinel: set redis.mode to cluster`,
+  })
+  const port = await freePort()
+  await t.rejects(
+    start({ mode: 'cluster', url: `redis://127.0.0.1:${port}`, nodes: [`127.0.0.1:${port}`] }),
+    {
+      message: new RegExp(
+        `^redis\\.url and redis\\.nodes name 127.*${port}, which can't be used: .*ECONNREFUSED`,
+      ),
+    },
+  )
+})
+
+t.test('a command finds the store on the cluster, names it, and ends', async t => {
+  const { code, stdout, stderr } = await runCommand(['keys', 'list'], {
+    ABOHAWA_REDIS__URL: cluster.url,
+    ABOHAWA_REDIS__MODE: 'cluster',
+    ABOHAWA_REDIS__PREFIX: 'nothing-there:',
+  })
+  t.strictSame([code, stderr], [0, ''])
+  t.equal(stdout, `There is no key yet in ${cluster.url.replace('redis://', '')}.\n`)
+})
+
+t.test('slots that move are followed without an error or a lost count', async t => {
+  const { store, prefix } = await open(t)
+  let over = false
+  const counted = new Map<string, number>()
+  const work = async (i: number) => {
+    const ask = instanceOn(store, `instance ${i}`)
+    while (!over) {
+      const keyId = `key_${i}`
+      await ask({ keyId, limit: 1e9 })
+      counted.set(keyId, (counted.get(keyId) ?? 0) + 1)
+      await store.readBytes(`cell-${i}`)
+      await store.spending(`acc${i}`, ['a', 'b'])
+    }
+  }
+  const working = Array.from({ length: 40 }, (_, i) => work(i))
+  for (let i = 0; i < 12; i++) await cluster.moveSlotOf(`${prefix}quota:{q${i}}:`)
+  over = true
+  await Promise.all(working)
+  for (const [keyId, count] of counted)
+    if ((await store.usedOn(keyId, ['2026-11-21']))[0] !== count) t.fail(`${keyId} was not counted right`)
+  t.ok(counted.size === 40)
+})
+
+t.test('a node that hangs fails a command in time, and its replica takes over', async t => {
+  const told: string[] = []
+  const { store, prefix } = await open(t, told)
+  const master = await cluster.masterOf(`${prefix}bytes:{cell}`)
+  await store.writeBytes('cell', Buffer.from('x'), later)
+  master.signal('SIGSTOP')
+  const from = Date.now()
+  await t.rejects(store.readBytes('cell'), { name: 'StoreError' })
+  t.ok(Date.now() - from < 1_500, `it failed after ${Date.now() - from} ms`)
+  let slowest = 0
+  await until('the store works again', async () => {
+    const asked = Date.now()
+    try {
+      // What was written last may be lost with its master, so it is written anew.
+      return await store.writeBytes('cell', Buffer.from('y'), later)
+    } finally {
+      slowest = Math.max(slowest, Date.now() - asked)
+    }
+  })
+  t.comment(`a master that hangs: works again after ${Date.now() - from} ms, slowest command ${slowest} ms`)
+  await until('told', async () => told.length === 2)
+  t.match(told, [/^away: 127\.0\.0\.1:/, 'back'])
+  t.ok(slowest < 1_500, `the slowest command took ${slowest} ms`)
+  master.signal('SIGCONT')
+  await until('it is a replica now', async () =>
+    (await master.admin.info('replication')).includes('link_status:up'),
+  )
+})
+
+t.test('a master that is killed makes commands fail at once until its replica has taken over', async t => {
+  const told: string[] = []
+  const { store, prefix } = await open(t, told)
+  await store.writeBytes('cell', Buffer.from('x'), later)
+  const missed: (string | null)[] = []
+  store.onFlightEnd(key => missed.push(key))
+  await until('it listens', async () => missed.length > 0)
+  await (await cluster.masterOf(`${prefix}bytes:{cell}`)).kill()
+  const from = Date.now()
+  let slowest = 0
+  await until('the store works again', async () => {
+    const asked = Date.now()
+    try {
+      // What was written last may be lost with its master, so it is written anew.
+      return await store.writeBytes('cell', Buffer.from('y'), later)
+    } finally {
+      slowest = Math.max(slowest, Date.now() - asked)
+    }
+  })
+  t.comment(`a killed master: works again after ${Date.now() - from} ms, slowest command ${slowest} ms`)
+  t.ok(slowest < 1_500, `the slowest command took ${slowest} ms`)
+  await until('told', async () => told.length === 2)
+  t.match(told, [/^away: 127\.0\.0\.1:/, 'back'])
+  await store.ping()
+  await until('news are heard again', async () => {
+    await store.endFlight('cell', 1, '')
+    return missed.includes('cell')
+  })
+  t.equal(told.length, 2, 'told once each')
+  for (const { admin } of cluster.nodes)
+    if (admin.status === 'ready')
+      t.strictSame(await refusals(admin), [], 'the user of the documents was refused nothing')
+})

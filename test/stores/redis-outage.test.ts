@@ -1,0 +1,77 @@
+// A single Redis that hangs, or is ended and started again.
+
+import t from 'tap'
+import { openRedisStore } from '../../src/stores/redis.ts'
+import { startRedisProcess, until } from '../support/redis-process.ts'
+import { withoutOwnRedis } from '../support/redis-server.ts'
+
+if (withoutOwnRedis) t.bailout(withoutOwnRedis)
+
+const timeouts = { connectTimeoutMs: 500, commandTimeoutMs: 200 }
+
+t.test('a Redis that hangs fails commands in time; both that it is away and back are told once', async t => {
+  const told: string[] = []
+  const server = await startRedisProcess()
+  t.teardown(server.stop)
+  const store = await openRedisStore(
+    { ...timeouts, url: `redis://${server.address}`, prefix: 'x:' },
+    { redisAway: reason => told.push(`away: ${reason}`), redisBack: () => told.push('back') },
+  )
+  t.teardown(() => store.close())
+  server.signal('SIGSTOP')
+  const from = Date.now()
+  await t.rejects(store.ping(), { name: 'StoreError' })
+  t.ok(Date.now() - from < 600, `failed after ${Date.now() - from} ms`)
+  await until('it is taken for away', async () => told.length > 0)
+  const asked = Date.now()
+  await t.rejects(store.ping(), { name: 'StoreError' })
+  t.ok(Date.now() - asked < 100, 'then commands fail at once')
+  server.signal('SIGCONT')
+  await until('it works again', async () => {
+    await store.ping()
+    return true
+  })
+  await until('it is told', async () => told.length > 1)
+  t.match(told, [/^away: .*Socket timeout/, 'back'])
+  t.equal(told.length, 2)
+})
+
+t.test('a Redis that is started again is told away once and back once, and news are heard again', async t => {
+  const told: string[] = []
+  const first = await startRedisProcess()
+  const store = await openRedisStore(
+    { ...timeouts, url: `redis://${first.address}`, prefix: 'x:' },
+    { redisAway: () => told.push('away'), redisBack: () => told.push('back') },
+  )
+  t.teardown(() => store.close())
+  const heard: (string | null)[] = []
+  store.onFlightEnd(key => heard.push(key))
+  await until('it listens', async () => heard.length > 0)
+  await first.stop()
+  await until('it is away', async () => told.length > 0)
+  await t.rejects(store.ping(), { name: 'StoreError' })
+  const again = await startRedisProcess({ port: first.port })
+  t.teardown(again.stop)
+  await until('news are heard', async () => {
+    await store.endFlight('cell', 1, '')
+    return heard.includes('cell')
+  })
+  t.strictSame(told, ['away', 'back'])
+})
+
+t.test('a store that is closed tells nobody that Redis is away', async t => {
+  const server = await startRedisProcess()
+  t.teardown(server.stop)
+  const store = await openRedisStore(
+    { ...timeouts, url: `redis://${server.address}`, prefix: 'x:' },
+    { redisAway: () => t.fail(), redisBack: () => t.fail() },
+  )
+  await store.close()
+  await until(
+    'the connection is gone',
+    async () =>
+      String(await server.admin.client('LIST'))
+        .trim()
+        .split('\n').length === 1,
+  )
+})

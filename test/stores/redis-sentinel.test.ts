@@ -1,0 +1,137 @@
+// The store on a Redis that Sentinel watches, also while its master is lost.
+
+import t, { type Test } from 'tap'
+import { openRedisStore } from '../../src/stores/redis.ts'
+import { runCommand } from '../support/process.ts'
+import { until } from '../support/redis-process.ts'
+import { masterName, startSentinel } from '../support/redis-sentinel.ts'
+import { withoutOwnRedis } from '../support/redis-server.ts'
+import { storeContract } from '../support/store-contract.ts'
+import { instanceOn } from '../support/usage-instance.ts'
+
+if (withoutOwnRedis) t.bailout(withoutOwnRedis)
+
+const password = 'of-the-sentinels'
+const sentinel = await startSentinel(password)
+t.teardown(sentinel.stop)
+
+const place = {
+  connectTimeoutMs: 1_000,
+  commandTimeoutMs: 500,
+  url: `${sentinel.url}/1`,
+  mode: 'sentinel',
+  nodes: sentinel.others,
+  sentinelMaster: masterName,
+  sentinelPassword: password,
+} as const
+const quiet = { redisAway: () => {}, redisBack: () => {} }
+
+let opened = 0
+const open = async (t: Test, told: string[] = []) => {
+  const store = await openRedisStore(
+    { ...place, prefix: `test-${opened++}:` },
+    { redisAway: reason => told.push(`away: ${reason}`), redisBack: () => told.push('back') },
+  )
+  t.teardown(() => store.close())
+  return store
+}
+
+storeContract(t, 'sentinel', open)
+
+t.test('keys lie in the database that the URL names, on the master', async t => {
+  const store = await open(t)
+  await instanceOn(store, 'one')({})
+  t.match(await (await sentinel.master()).admin.info('keyspace'), /db1:/)
+  t.notMatch(await (await sentinel.master()).admin.info('keyspace'), /db0:/)
+})
+
+t.test('a start that can not go well ends with a sentence', async t => {
+  const start = (other: object) => openRedisStore({ ...place, ...other, prefix: 'x:' }, quiet)
+  const [server] = sentinel.servers
+  const at = sentinel.url.replace('redis://', '')
+  await t.rejects(start({ sentinelMaster: 'another' }), {
+    name: 'InputError',
+    message: `redis.sentinelMaster is another, but the sentinel at ${at} watches no master of that name`,
+  })
+  await t.rejects(start({ sentinelPassword: 'wrong' }), {
+    name: 'InputError',
+    message: /^redis\.url and redis\.nodes name .*, which can't be used: .*WRONGPASS/,
+  })
+  await t.rejects(start({ url: `redis://${server?.address}`, nodes: [] }), {
+    message: `redis.url names ${server?.address}, which is a single Redis server, but redis.mode is sentinel: set redis.mode to single`,
+  })
+  const asSingle = {
+    url: `redis://:${password}@${at}`,
+    nodes: [],
+    sentinelMaster: null,
+    sentinelPassword: null,
+  }
+  await t.rejects(start({ ...asSingle, mode: 'single' }), {
+    message: `redis.url names ${at}, which is a Sentinel, but redis.mode is single: set redis.mode to sentinel`,
+  })
+  await t.rejects(start({ ...asSingle, mode: 'cluster' }), {
+    message: `redis.url names ${at}, which is a Sentinel, but redis.mode is cluster: set redis.mode to sentinel`,
+  })
+  await t.rejects(start({ ...asSingle, url: `redis://${server?.address}`, mode: 'cluster' }), {
+    message: `redis.url names ${server?.address}, which is a single Redis server, but redis.mode is cluster: set redis.mode to single`,
+  })
+  await t.rejects(start({ url: `${sentinel.url}/9999` }), {
+    message: /which can't be used: .*DB index is out of range/,
+  })
+})
+
+t.test('a command finds the store through the sentinels, names it, and ends', async t => {
+  const { code, stdout, stderr } = await runCommand(['keys', 'list'], {
+    ABOHAWA_REDIS__URL: sentinel.url,
+    ABOHAWA_REDIS__MODE: 'sentinel',
+    ABOHAWA_REDIS__NODES: sentinel.others.join(','),
+    ABOHAWA_REDIS__SENTINEL_MASTER: masterName,
+    ABOHAWA_REDIS__SENTINEL_PASSWORD: password,
+    ABOHAWA_REDIS__PREFIX: 'nothing-there:',
+  })
+  t.strictSame([code, stderr], [0, ''])
+  t.equal(stdout, `There is no key yet in ${masterName} at ${sentinel.url.replace('redis://', '')}.\n`)
+})
+
+t.test('the first sentinel may be away', async t => {
+  const [first] = sentinel.sentinels
+  first?.signal('SIGSTOP')
+  const store = await open(t)
+  await store.ping()
+  first?.signal('SIGCONT')
+})
+
+for (const how of ['hangs', 'is killed'] as const)
+  t.test(`a master that ${how} makes commands fail in time until its replica has taken over`, async t => {
+    const told: string[] = []
+    const store = await open(t, told)
+    const later = Date.now() + 60_000
+    await store.writeBytes('cell', Buffer.from('x'), later)
+    const missed: (string | null)[] = []
+    store.onFlightEnd(key => missed.push(key))
+    await until('it listens', async () => missed.length > 0)
+    const master = await sentinel.master()
+    const from = Date.now()
+    if (how === 'hangs') master.signal('SIGSTOP')
+    else await master.kill()
+    await t.rejects(store.ping(), { name: 'StoreError' })
+    let slowest = 0
+    await until('the store works again', async () => {
+      const asked = Date.now()
+      try {
+        return await store.writeBytes('cell', Buffer.from('y'), later)
+      } finally {
+        slowest = Math.max(slowest, Date.now() - asked)
+      }
+    })
+    t.comment(
+      `a master that ${how}: works again after ${Date.now() - from} ms, slowest command ${slowest} ms`,
+    )
+    t.ok(slowest < 1_000, `the slowest command took ${slowest} ms`)
+    await until('told', async () => told.length === 2)
+    t.equal(told.map(word => word.split(':')[0]).join(' '), 'away back', told.join('; '))
+    await until('news are heard again', async () => {
+      await store.endFlight('cell', 1, '')
+      return missed.includes('cell')
+    })
+  })

@@ -1,0 +1,101 @@
+// A real Redis Cluster for a test: three masters, a replica of each unless told otherwise, on free ports of loopback.
+// It fails over within a few seconds.
+
+import { type RedisProcess, startRedisProcess, until } from './redis-process.ts'
+import { freePort } from './redis-server.ts'
+
+export type TestCluster = {
+  /** The first node. */
+  url: string
+  nodes: RedisProcess[]
+  /** The node that is master for a key. */
+  masterOf(key: string): Promise<RedisProcess>
+  /** Moves the slot of a key, with all that is in it, to another master. */
+  moveSlotOf(key: string): Promise<void>
+  stop(): Promise<void>
+}
+
+const slots = 16_384
+
+export const startCluster = async (replicas: 0 | 1 = 1): Promise<TestCluster> => {
+  const nodes = await Promise.all(
+    Array.from({ length: 3 * (1 + replicas) }, async () =>
+      startRedisProcess({
+        args: [
+          ...['--cluster-enabled', 'yes', '--cluster-node-timeout', '1000'],
+          ...['--cluster-port', String(await freePort()), '--cluster-replica-validity-factor', '0'],
+          ...['--repl-diskless-sync-delay', '0'],
+        ],
+      }),
+    ),
+  )
+  const masters = nodes.slice(0, 3)
+  const share = Math.ceil(slots / 3)
+  await Promise.all(
+    masters.map(async ({ admin }, i) => {
+      await admin.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1)
+      await admin.call('CLUSTER', 'ADDSLOTSRANGE', i * share, Math.min(slots, (i + 1) * share) - 1)
+    }),
+  )
+  const busOf = async ({ admin }: RedisProcess) =>
+    String(await admin.config('GET', 'cluster-port')).split(',')[1]
+  const meetings = nodes.flatMap((one, i) => nodes.slice(i + 1).map(other => [one, other] as const))
+  await Promise.all(
+    meetings.map(async ([one, other]) =>
+      one.admin.call('CLUSTER', 'MEET', '127.0.0.1', other.port, (await busOf(other)) ?? ''),
+    ),
+  )
+  const tellsOf = async ({ admin }: RedisProcess) => String(await admin.cluster('INFO'))
+  await until('the nodes know each other', async () =>
+    (await Promise.all(nodes.map(tellsOf))).every(text =>
+      text.includes(`cluster_known_nodes:${nodes.length}\r`),
+    ),
+  )
+  const ids = await Promise.all(masters.map(({ admin }) => admin.call('CLUSTER', 'MYID')))
+  await Promise.all(
+    nodes.slice(3).map(({ admin }, i) =>
+      until('a replica finds its master', async () => {
+        await admin.call('CLUSTER', 'REPLICATE', String(ids[i]))
+        return true
+      }),
+    ),
+  )
+  await until('the cluster is whole', async () => {
+    const told = await Promise.all(nodes.map(tellsOf))
+    const linked = await Promise.all(nodes.slice(3).map(({ admin }) => admin.info('replication')))
+    return (
+      told.every(text => text.includes('cluster_state:ok')) &&
+      linked.every(text => text.includes('master_link_status:up'))
+    )
+  })
+
+  const masterOf = async (key: string): Promise<RedisProcess> => {
+    for (const node of nodes) {
+      if (node.admin.status !== 'ready') continue
+      const slot = await node.admin.cluster('KEYSLOT', key)
+      const found = (await node.admin.cluster('SLOTS')).find(([from, to]) => slot >= from && slot <= to)
+      const master = nodes.find(({ port }) => port === found?.[2]?.[1])
+      if (master) return master
+    }
+    throw new Error(`no node knows who is master for ${key}`)
+  }
+  return {
+    url: `redis://${nodes[0]?.address}`,
+    nodes,
+    masterOf,
+    moveSlotOf: async key => {
+      const from = await masterOf(key)
+      const slot = await from.admin.cluster('KEYSLOT', key)
+      const to = masters.find(node => node !== from) as RedisProcess
+      const [fromId, toId] = await Promise.all([from, to].map(({ admin }) => admin.call('CLUSTER', 'MYID')))
+      await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
+      await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
+      for (const name of (await from.admin.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[])
+        await from.admin.call('MIGRATE', '127.0.0.1', to.port, name, 0, 1_000)
+      for (const node of [to, from]) await node.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
+    },
+    stop: async () => {
+      await Promise.all(nodes.map(node => node.stop()))
+    },
+  }
+}

@@ -1,0 +1,91 @@
+// One redis-server process on loopback, whatever it is to be: the arguments say. Ready when it says so; ended by its
+// process, and its folder goes with it.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Redis } from 'ioredis'
+import { freePort } from './redis-server.ts'
+
+export type RedisProcess = {
+  port: number
+  /** `127.0.0.1:port`. */
+  address: string
+  /** Asks the process over a connection of the test's own. */
+  admin: Redis
+  signal(name: NodeJS.Signals): void
+  /** Ends it at once, as if the machine were gone, and waits until it is. */
+  kill(): Promise<void>
+  stop(): Promise<void>
+}
+
+type Setting = {
+  port?: number
+  /** Further arguments of redis-server. */
+  args?: string[]
+  /** The lines of a configuration file, which Sentinel can't do without. */
+  config?: string[]
+  password?: string
+}
+
+export const startRedisProcess = async ({
+  port: given,
+  args = [],
+  config,
+  password,
+}: Setting = {}): Promise<RedisProcess> => {
+  const port = given ?? (await freePort())
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-redis-'))
+  const file = join(folder, 'redis.conf')
+  if (config) await writeFile(file, `${config.join('\n')}\n`)
+  const common = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--dir', folder]
+  const child = spawn('redis-server', [...(config ? [file, '--sentinel'] : []), ...common, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = once(child, 'exit')
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (/Ready to accept connections|Sentinel ID is/.test(line)) break
+  }
+  child.stdout.resume()
+  const admin = new Redis({ port, ...(password && { password }) })
+  admin.on('error', () => {})
+  const end = async (signal: NodeJS.Signals) => {
+    admin.disconnect()
+    child.kill('SIGCONT')
+    child.kill(signal)
+    await exited
+  }
+  return {
+    port,
+    address: `127.0.0.1:${port}`,
+    admin,
+    signal: name => child.kill(name),
+    kill: () => end('SIGKILL'),
+    stop: async () => {
+      await end('SIGKILL')
+      await rm(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Asks again until the answer is yes; fails with the words given when that takes too long. */
+export const until = async (
+  what: string,
+  holds: () => Promise<boolean>,
+  withinMs = 20_000,
+): Promise<void> => {
+  const deadline = Date.now() + withinMs
+  let last: unknown = 'no'
+  for (;;) {
+    try {
+      if (await holds()) return
+    } catch (error) {
+      last = error
+    }
+    if (Date.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms (${last})`)
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+}

@@ -1,0 +1,83 @@
+// Redis behind Sentinel for a test: a master, two replicas and three sentinels on free ports of loopback. It fails
+// over within a few seconds, twice.
+
+import { type RedisProcess, startRedisProcess, until } from './redis-process.ts'
+import { freePort } from './redis-server.ts'
+
+export type TestSentinel = {
+  /** The first sentinel. */
+  url: string
+  /** The other sentinels, `host:port`. */
+  others: string[]
+  servers: RedisProcess[]
+  sentinels: RedisProcess[]
+  /** The server that the sentinels take for the master. */
+  master(): Promise<RedisProcess>
+  stop(): Promise<void>
+}
+
+export const masterName = 'weather'
+
+/** @param password of the sentinels, which the servers do without */
+export const startSentinel = async (password?: string): Promise<TestSentinel> => {
+  const first = await startRedisProcess({ args: ['--repl-diskless-sync-delay', '0'] })
+  const replicas = await Promise.all(
+    [1, 2].map(() =>
+      startRedisProcess({
+        args: ['--replicaof', '127.0.0.1', String(first.port), '--repl-diskless-sync-delay', '0'],
+      }),
+    ),
+  )
+  const servers = [first, ...replicas]
+  await until('the replicas follow their master', async () =>
+    (await Promise.all(replicas.map(({ admin }) => admin.info('replication')))).every(text =>
+      text.includes('master_link_status:up'),
+    ),
+  )
+  // They are told of each other, because finding out takes them ten seconds.
+  const places: [port: number, id: string][] = []
+  for (let i = 1; i <= 3; i++) places.push([await freePort(), String(i).repeat(40)])
+  const sentinels = await Promise.all(
+    places.map(([port, id]) =>
+      startRedisProcess({
+        port,
+        ...(password && { password }),
+        config: [
+          `sentinel myid ${id}`,
+          `sentinel monitor ${masterName} 127.0.0.1 ${first.port} 2`,
+          `sentinel down-after-milliseconds ${masterName} 1000`,
+          `sentinel failover-timeout ${masterName} 5000`,
+          ...replicas.map(({ port }) => `sentinel known-replica ${masterName} 127.0.0.1 ${port}`),
+          ...places
+            .filter(([other]) => other !== port)
+            .map(([other, otherId]) => `sentinel known-sentinel ${masterName} 127.0.0.1 ${other} ${otherId}`),
+          ...(password ? [`requirepass ${password}`, `sentinel sentinel-pass ${password}`] : []),
+        ],
+      }),
+    ),
+  )
+  await until('the sentinels know each other and the replicas', async () => {
+    const known = await Promise.all(
+      sentinels.map(async ({ admin }) => String(await admin.call('SENTINEL', 'MASTER', masterName))),
+    )
+    return known.every(text => /flags,master,.*num-slaves,2,num-other-sentinels,2,/.test(text))
+  })
+  const [url = '', ...others] = sentinels.map(({ address }) => address)
+  return {
+    url: `redis://${url}`,
+    others,
+    servers,
+    sentinels,
+    master: async () => {
+      const told = (await sentinels[0]?.admin.call(
+        'SENTINEL',
+        'GET-MASTER-ADDR-BY-NAME',
+        masterName,
+      )) as string[]
+      return servers.find(({ port }) => port === Number(told[1])) as RedisProcess
+    },
+    stop: async () => {
+      await Promise.all([...sentinels, ...servers].map(process => process.stop()))
+    },
+  }
+}
