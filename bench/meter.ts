@@ -1,8 +1,8 @@
 // The meter of a fleet against its bars: `npm run bench:meter`.
 
-import { commands, exactMany, exactOne } from './meter/exact.ts'
+import { commands, exactCluster, exactMany, exactOne } from './meter/exact.ts'
 import { midnightRow } from './meter/midnight.ts'
-import { redisFrozen, redisKilled } from './meter/outage.ts'
+import { clusterFailover, redisFrozen, redisKilled, sentinelFailover } from './meter/outage.ts'
 import { throughput } from './meter/throughput.ts'
 import { wrongKeys } from './meter/wrong-keys.ts'
 import { writePage } from './report.ts'
@@ -12,7 +12,19 @@ await runBench({
   name: 'bench:meter',
   summary: 'Measures keys and quotas of a fleet against their bars',
   page: 'docs/metering.md',
-  rows: [exactOne, exactMany, commands, redisFrozen, redisKilled, midnightRow, wrongKeys, throughput],
+  rows: [
+    exactOne,
+    exactMany,
+    exactCluster,
+    commands,
+    redisFrozen,
+    redisKilled,
+    sentinelFailover,
+    clusterFailover,
+    midnightRow,
+    wrongKeys,
+    throughput,
+  ],
   write: ran =>
     writePage(
       'bench:meter',

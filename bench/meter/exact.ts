@@ -1,6 +1,7 @@
 // Exactness over a fleet: many more requests than quota, over several processes at once, for one key and for many.
 
 import { Redis } from 'ioredis'
+import { startCluster } from '../../test/support/redis-cluster.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
 import { count, median, ms, type Row, type Scope, sorted } from '../row.ts'
 import type { Env } from '../set-up.ts'
@@ -29,15 +30,14 @@ export type Exactness = {
 /** @param tiers a key for each */
 export const measureExactness = async (
   scope: Scope,
-  redisUrl: string,
-  more: Env,
+  place: Env,
   { processes, connections, requests }: Size,
   tiers: readonly string[],
 ): Promise<Exactness> => {
-  const env = meterEnv({ ABOHAWA_REDIS__URL: redisUrl, ...more })
+  const env = meterEnv(place)
   const keys = await issueKeys(env, tiers)
   const { callers } = await startGateways(scope, env, { processes, connections })
-  const redis = new Redis(redisUrl)
+  const redis = new Redis(place.ABOHAWA_REDIS__URL ?? '')
   scope.teardown(() => redis.quit())
   const before = await commandsSent(redis)
   const started = performance.now()
@@ -86,7 +86,7 @@ export const exactOne: Row = {
   run: async scope => {
     const redis = await startRedis()
     scope.teardown(redis.stop)
-    const found = await measureExactness(scope, redis.url, {}, full, ['business'])
+    const found = await measureExactness(scope, { ABOHAWA_REDIS__URL: redis.url }, full, ['business'])
     return {
       findings: [
         {
@@ -120,7 +120,7 @@ export const exactMany: Row = {
   run: async scope => {
     const redis = await startRedis()
     scope.teardown(redis.stop)
-    const found = await measureExactness(scope, redis.url, {}, full, mixedTiers)
+    const found = await measureExactness(scope, { ABOHAWA_REDIS__URL: redis.url }, full, mixedTiers)
     return {
       findings: [
         {
@@ -142,7 +142,7 @@ export const commands: Row = {
     const redis = await startRedis()
     scope.teardown(redis.stop)
     const size = { processes: 1, connections: 64, requests: 20_000 }
-    const found = await measureExactness(scope, redis.url, {}, size, ['enterprise'])
+    const found = await measureExactness(scope, { ABOHAWA_REDIS__URL: redis.url }, size, ['enterprise'])
     return {
       findings: [
         {
@@ -151,6 +151,28 @@ export const commands: Row = {
           measured: `${found.commandsEach.toFixed(4)}; ${told(found)}`,
           met: found.commandsEach <= 0.1 && found.faults.length === 0,
           figures: { commandsEach: found.commandsEach },
+        },
+      ],
+    }
+  },
+}
+
+export const exactCluster: Row = {
+  id: 'exact-cluster',
+  method: 'The 50 keys on a Redis Cluster of three masters.',
+  run: async scope => {
+    const cluster = await startCluster(0)
+    scope.teardown(cluster.stop)
+    const place = { ABOHAWA_REDIS__URL: cluster.url, ABOHAWA_REDIS__MODE: 'cluster' }
+    const found = await measureExactness(scope, place, full, mixedTiers)
+    return {
+      findings: [
+        {
+          what: '50 keys of mixed tiers over 4 processes on a cluster, 30,000 requests',
+          bar: 'the same for each key',
+          measured: told(found),
+          met: found.faults.length === 0,
+          figures: { faults: found.faults.length, seconds: found.seconds },
         },
       ],
     }
