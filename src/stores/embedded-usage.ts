@@ -29,6 +29,10 @@ export const embeddedUsage = (
        RETURNING last_taken, used`,
     ),
     usedOn: db.prepare(`SELECT used FROM usage WHERE key_id = ? AND day = ?`),
+    raise: db.prepare(
+      `INSERT INTO usage VALUES (?, ?, ?, 0, ?)
+       ON CONFLICT (key_id, day) DO UPDATE SET used = MAX(used, excluded.used)`,
+    ),
     sweep: db.prepare(`DELETE FROM usage WHERE keep_until <= ?`),
   }
   return {
@@ -41,5 +45,9 @@ export const embeddedUsage = (
       }),
     usedOn: (keyId, days) =>
       attempt(() => days.map(day => Number(statements.usedOn.get(keyId, day)?.used ?? 0))),
+    raiseUsed: (keyId, day, used, keepUntil) =>
+      attempt(() => {
+        if (used > 0) statements.raise.run(keyId, day, used, keepUntil)
+      }),
   }
 }

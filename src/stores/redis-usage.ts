@@ -14,6 +14,11 @@ if taken > 0 then
 end
 return { taken, used }`
 
+const raiseScript = `
+if tonumber(redis.call('GET', KEYS[1]) or '0') >= tonumber(ARGV[1]) then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PXAT', ARGV[2])
+return 1`
+
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     abohawaTake(
@@ -22,6 +27,7 @@ declare module 'ioredis' {
       limit: number,
       keepUntil: number,
     ): Result<[number, number], Context>
+    abohawaRaise(key: string, used: number, keepUntil: number): Result<number, Context>
   }
 }
 
@@ -33,6 +39,7 @@ export const redisUsage = (
   attempt: Attempt,
 ): UsageStore => {
   redis.defineCommand('abohawaTake', { numberOfKeys: 1, lua: takeScript })
+  redis.defineCommand('abohawaRaise', { numberOfKeys: 1, lua: raiseScript })
   return {
     take: ({ keyId, day, units, limit, keepUntil }) =>
       attempt(async () => {
@@ -49,6 +56,10 @@ export const redisUsage = (
         if (days.length === 0) return []
         const counts = await redis.mget(days.map(day => key('usage', `{${keyId}}`, day)))
         return counts.map(count => Number(count ?? 0))
+      }),
+    raiseUsed: (keyId, day, used, keepUntil) =>
+      attempt(async () => {
+        await redis.abohawaRaise(key('usage', `{${keyId}}`, day), used, keepUntil)
       }),
   }
 }

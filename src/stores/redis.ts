@@ -6,9 +6,10 @@ import { messageOf } from '../errors.ts'
 import { connect, type RedisObserver, type RedisOptions } from './redis-connection.ts'
 import { redisFleet } from './redis-fleet.ts'
 import { redisFlights } from './redis-flights.ts'
-import { redisKeys } from './redis-keys.ts'
+import { redisKeys, takeOverKeys } from './redis-keys.ts'
 import { redisSpending } from './redis-spending.ts'
 import { redisUsage } from './redis-usage.ts'
+import { redisUsageDetail } from './redis-usage-detail.ts'
 import { type Store, StoreError } from './store.ts'
 
 /** Connects. @throws InputError when Redis can't be reached at the start */
@@ -22,6 +23,11 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
       throw new StoreError(`Redis failed: ${messageOf(cause)}`, { cause })
     }
   }
+
+  await attempt(() => takeOverKeys(redis, key)).catch(error => {
+    redis.disconnect()
+    throw error
+  })
 
   // Bytes and the flight that loads them are written in one step, so on a cluster they lie in one slot.
   const bytesKey = (name: string) => key('bytes', `{${name}}`)
@@ -39,6 +45,7 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
     kind: 'redis',
     ...redisKeys(redis, key, attempt),
     ...redisUsage(redis, key, attempt),
+    ...redisUsageDetail(redis, key, attempt),
     readBytes: name => attempt(async () => (await redis.getBuffer(bytesKey(name))) ?? undefined),
     writeBytes: async (name, bytes, expiresAt, token) =>
       token !== undefined
