@@ -147,6 +147,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
         revokedAt: null,
         formers: [],
       })
+      await announceChange(store, id, createdAt)
       return { id, key, subscriber: name, tier, limit }
     },
     /** The subscriber whose name a new one is nearly: most likely the one that was meant. */

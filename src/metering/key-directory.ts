@@ -21,6 +21,8 @@ export type KeyDirectory = {
 type DirectoryStore = Pick<KeyStore, 'findByHash'> & Pick<FleetStore, 'noticesAfter'>
 
 const topic = 'keys'
+// Long after every copy was looked up again: while the last notice is there, a store that lost it is noticed.
+const keepForMs = 400 * utcDayMs
 const hearEveryMs = 500
 // Copies are looked up again at this age in any case.
 const freshForMs = 60_000
@@ -30,13 +32,13 @@ const retryAfterMs = 1_000
 const mostKnown = 50_000
 const mostUnknown = 20_000
 
-/** Tells all instances that a key or subscriber changed, to be called after the change; `id` may name either. */
+/** Tells all instances that a key or subscriber is new or changed, to be called after that; `id` may name either. */
 export const announceChange = async (
   store: Pick<FleetStore, 'appendNotice'>,
   id: string,
   now: number,
 ): Promise<void> => {
-  await store.appendNotice(topic, id, now + utcDayMs)
+  await store.appendNotice(topic, id, now + keepForMs)
 }
 
 type Copy = { readonly found: FoundKey; freshUntil: number }
