@@ -4,14 +4,17 @@ import type { Command } from 'commander'
 import { createCalendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
+import { parseDuration } from '../config/units.ts'
+import { messageOf } from '../errors.ts'
 import { type Administration, createAdministration, type ListedKey } from '../metering/administration.ts'
 import { openStore, storeName } from '../stores/open-store.ts'
-import { type AddCommand, Misuse, type Terminal, tableOf } from './terminal.ts'
+import { type AddCommand, counted, Misuse, type Terminal, tableOf } from './terminal.ts'
+import { usageCsv, usageText } from './usage-text.ts'
 
 export const addKeyCommands = (program: Command, add: AddCommand): void => {
   const keys = program
     .command('keys')
-    .summary('create, list, revoke and look at API keys')
+    .summary('create, rotate, revoke and look at API keys')
     .description('API keys.')
 
   add<{ subscriber: string; tier: string }>(keys, 'create', {
@@ -25,13 +28,17 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
           'the daily quota: free, starter, business, enterprise, or as configured',
         ),
     run: async (terminal, { subscriber, tier }) => {
-      const tiers = Object.keys(terminal.config().quota.tiers)
-      if (!tiers.includes(tier)) throw new Misuse(`--tier is "${tier}"; allowed: ${tiers.join(', ')}`)
+      checkTier(terminal, '--tier', tier)
       return administer(terminal, async administration => {
+        const meant = await administration.nearlyNamed(subscriber)
+        if (meant !== undefined)
+          terminal.remark(
+            `"${subscriber.trim()}" is a new subscriber, and nearly "${meant}". If that was meant, revoke this key and create another.`,
+          )
         const issued = await administration.createKey(subscriber, tier)
         terminal.show(
           issued,
-          `${issued.key}\n\n${issued.id} for ${issued.subscriber}, tier ${tier}: ${issued.limit} requests a day.\nKeep the key now: it can't be shown again.`,
+          `${issued.key}\n\n${issued.id} for ${issued.subscriber}, tier ${tier}: ${counted(issued.limit)} requests a day.\nKeep the key now: it can't be shown again.`,
         )
       })
     },
@@ -69,21 +76,85 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
   oneKey('revoke', 'refuse a key from now on', (administration, id) => administration.revokeKey(id))
   oneKey('reinstate', 'accept a revoked key again', (administration, id) => administration.reinstateKey(id))
 
-  add<{ days: string }>(keys, 'usage', {
-    summary: 'show what a key used, by local day',
-    example: 'keys usage key_9hK2mPq4XyZa --days 7',
+  add<{ overlap: string }>(keys, 'rotate', {
+    summary: 'replace a key by a new one under the same id; the former goes on working for a while',
+    example: 'keys rotate key_9hK2mPq4XyZa --overlap 24h',
     setUp: command =>
       command
         .argument('<id>', 'id of the key')
-        .option('--days <number>', 'how many days, today included', '7'),
-    run: async (terminal, { days }, id = '') => {
+        .option('--overlap <duration>', 'how long the former key goes on working; 0s: no longer', '24h'),
+    run: async (terminal, { overlap }, id = '') => {
+      const overlapMs = overlapOf(overlap)
+      return administer(terminal, async administration => {
+        const rotated = await administration.rotateKey(id, overlapMs)
+        const { key, subscriber, tier, limit, formerKeyUntil } = rotated
+        const former =
+          overlapMs === 0
+            ? 'The former key is refused within a second.'
+            : `The former key works until ${formerKeyUntil.slice(0, 19).replace('T', ' ')} UTC.`
+        terminal.show(
+          rotated,
+          `${key}\n\n${id} for ${subscriber}, tier ${tier}: ${counted(limit)} requests a day, those of today included.\n${former}\nKeep the new key now: it can't be shown again.`,
+        )
+      })
+    },
+  })
+
+  add(keys, 'tier', {
+    summary: 'put a key on another tier, within a second and with what it used today',
+    example: 'keys tier key_9hK2mPq4XyZa business',
+    setUp: command =>
+      command.argument('<id>', 'id of the key').argument('<tier>', 'name of a tier of the configuration'),
+    run: async (terminal, _options, id = '', tier = '') => {
+      checkTier(terminal, 'the tier', tier)
+      return administer(terminal, async administration => {
+        const key = await administration.setTier(id, tier)
+        if (key.ownLimit)
+          terminal.remark(
+            `Its own limit of ${counted(key.limit ?? 0)} stays; \`abohawa keys limit ${id} --tier\` lifts it.`,
+          )
+        terminal.show(key, keyTable([key]))
+      })
+    },
+  })
+
+  add<{ tier?: boolean }>(keys, 'limit', {
+    summary: 'give a key a daily limit of its own, or with --tier that of its tier again',
+    example: 'keys limit key_9hK2mPq4XyZa 2500',
+    setUp: command =>
+      command
+        .argument('<id>', 'id of the key')
+        .argument('[requests]', 'requests a day')
+        .option('--tier', "back to the tier's limit"),
+    run: async (terminal, { tier = false }, id = '', requests) => {
+      if (tier === (requests !== undefined))
+        throw new Misuse('the limit is a number of requests a day or --tier, one of the two')
+      if (requests !== undefined && !/^[1-9]\d{0,11}$/.test(requests))
+        throw new Misuse(`the limit is ${requests}; allowed: a whole number of at least 1`)
+      return administer(terminal, async administration => {
+        const key = await administration.setLimit(id, requests === undefined ? null : Number(requests))
+        terminal.show(key, keyTable([key]))
+      })
+    },
+  })
+
+  add<{ days: string; csv?: boolean }>(keys, 'usage', {
+    summary: 'show what a key used, by local day, and how it was answered today',
+    example: 'keys usage key_9hK2mPq4XyZa --days 30',
+    setUp: command =>
+      command
+        .argument('<id>', 'id of the key')
+        .option('--days <number>', 'how many days, today included', '30')
+        .option('--csv', 'print CSV: day, used, limit'),
+    run: async (terminal, { days, csv = false }, id = '') => {
+      if (csv && terminal.json) throw new Misuse('--csv and --json are two forms; allowed: one of them')
       const count = /^\d{1,3}$/.test(days) ? Number(days) : 0
       if (count < 1 || count > 400)
         throw new Misuse(`--days is ${days}; allowed: a whole number from 1 to 400`)
       return administer(terminal, async administration => {
         const usage = await administration.usage(id, count)
-        const rows = usage.days.map(({ day, used }) => [day, String(used), String(usage.limit ?? '–')])
-        terminal.show(usage, tableOf(['day', 'used', 'limit'], rows))
+        if (csv) terminal.write(usageCsv(usage))
+        else terminal.show(usage, usageText(usage, terminal.columns))
       })
     },
   })
@@ -114,15 +185,41 @@ export const administerWith = async (
   }
 }
 
-const keyTable = (keys: readonly ListedKey[]): string =>
-  tableOf(
-    ['id', 'subscriber', 'tier', 'limit', 'status', 'created (UTC)'],
+const checkTier = (terminal: Terminal, name: string, tier: string): void => {
+  const tiers = Object.keys(terminal.config().quota.tiers)
+  if (!tiers.includes(tier)) throw new Misuse(`${name} is "${tier}"; allowed: ${tiers.join(', ')}`)
+}
+
+const overlapOf = (given: string): number => {
+  try {
+    return parseDuration(given)
+  } catch (error) {
+    throw new Misuse(`--overlap: ${messageOf(error)}`, { cause: error })
+  }
+}
+
+const keyTable = (keys: readonly ListedKey[]): string => {
+  const anyFormer = keys.some(key => key.formerKeyUntil !== null)
+  return tableOf(
+    [
+      'id',
+      'subscriber',
+      'tier',
+      'limit',
+      'status',
+      'created (UTC)',
+      ...(anyFormer ? ['former key until (UTC)'] : []),
+    ],
     keys.map(key => [
       key.id,
       key.subscriber,
       key.tier,
-      String(key.limit ?? 'not configured'),
+      `${key.limit ?? 'not configured'}${key.ownLimit ? ' (own)' : ''}`,
       key.status,
-      key.createdAt.slice(0, 16),
+      minuteOf(key.createdAt),
+      ...(anyFormer ? [key.formerKeyUntil === null ? '' : minuteOf(key.formerKeyUntil)] : []),
     ]),
   )
+}
+
+const minuteOf = (iso: string): string => iso.slice(0, 16).replace('T', ' ')

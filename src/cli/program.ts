@@ -11,6 +11,7 @@ import { addDemoCommand } from './demo.ts'
 import { addKeyCommands } from './keys.ts'
 import { addProviderCommand } from './provider.ts'
 import { addServeCommand } from './serve.ts'
+import { addStoreCommands } from './store.ts'
 import { addSubscriberCommands } from './subscribers.ts'
 import { createAddCommand, Misuse, type Surroundings } from './terminal.ts'
 
@@ -34,6 +35,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addProviderCommand(program, add)
   addKeyCommands(program, add)
   addSubscriberCommands(program, add)
+  addStoreCommands(program, add)
   addCatalogueCommands(program, add)
   addCacheCommands(program, add)
   addConfigCommands(program, add)

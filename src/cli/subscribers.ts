@@ -58,6 +58,6 @@ const subscriberTable = (subscribers: readonly ListedSubscriber[]): string =>
       name,
       String(keys),
       status,
-      createdAt.slice(0, 16),
+      createdAt.slice(0, 16).replace('T', ' '),
     ]),
   )

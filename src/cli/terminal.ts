@@ -12,10 +12,14 @@ export type Terminal = {
   /** Whether one JSON value is wanted instead of text for people. */
   readonly json: boolean
   readonly clock: Clock
+  /** How many characters a line of the screen has; undefined when the output goes elsewhere. */
+  readonly columns: number | undefined
   /** The configuration files of `--config`, then the environment, then `overrides` in the environment's own form. */
   config(overrides?: NodeJS.ProcessEnv): Config
   /** Prints the outcome: `text`, or with --json the value it stands for. */
   show(value: unknown, text: string): void
+  /** Prints text of a form of its own, such as CSV, as it is. */
+  write(text: string): void
   /** Prints a remark or a sign of progress on standard error. */
   remark(text: string): void
 }
@@ -61,6 +65,7 @@ export const createAddCommand =
         const terminal: Terminal = {
           json: options.json === true,
           clock,
+          columns: process.stdout.isTTY ? process.stdout.columns : undefined,
           config: overrides =>
             loadConfig({
               files: (options.config as string[] | undefined) ?? [],
@@ -68,6 +73,9 @@ export const createAddCommand =
             }),
           show: (value, text) => {
             process.stdout.write(`${options.json ? JSON.stringify(value) : text}\n`)
+          },
+          write: text => {
+            process.stdout.write(text)
           },
           remark: text => {
             process.stderr.write(`${text}\n`)
@@ -79,6 +87,9 @@ export const createAddCommand =
 
 const collect = (file: string, before: string[] = []): string[] => [...before, file]
 
+/** A number as people read it: 10,000. */
+export const counted = (number: number): string => number.toLocaleString('en-US')
+
 /** Facts behind their names, one a line, indented. */
 export const factsText = (facts: readonly (readonly [string, string])[]): string =>
   indented(tableOf(['', ''], facts).replace(/^.*\n/, ''))
@@ -86,15 +97,22 @@ export const factsText = (facts: readonly (readonly [string, string])[]): string
 /** Every line that says something two blanks further in. */
 export const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, '  ')
 
-/** Rows under their headings, in columns as wide as they need. */
-export const tableOf = (headings: readonly string[], rows: readonly (readonly string[])[]): string => {
+/**
+ * Rows under their headings, in columns as wide as they need.
+ * @param numbers the columns whose texts stand at the right
+ */
+export const tableOf = (
+  headings: readonly string[],
+  rows: readonly (readonly string[])[],
+  numbers: readonly number[] = [],
+): string => {
   const widths = headings.map((heading, i) =>
     Math.max(heading.length, ...rows.map(row => row[i]?.length ?? 0)),
   )
   return [headings, ...rows]
     .map(row =>
       row
-        .map((text, i) => text.padEnd(widths[i] ?? 0))
+        .map((text, i) => (numbers.includes(i) ? text.padStart(widths[i] ?? 0) : text.padEnd(widths[i] ?? 0)))
         .join('  ')
         .trimEnd(),
     )

@@ -88,6 +88,7 @@ const refusals: Readonly<Record<Refusal, string>> = {
   'wrong-prefix': `the API key is invalid: a key begins with ${keyPrefix}`,
   malformed: 'the API key is invalid: it is mistyped or cut off',
   unknown: 'the API key is invalid: it is not known',
+  replaced: 'the API key is invalid: it was replaced by a newer one',
   'key-revoked': 'the API key is invalid: it was revoked',
   'subscriber-revoked': 'the API key is invalid: its subscriber was revoked',
 }

@@ -30,6 +30,8 @@ export type Access = {
   /** Low in number: the route's name, or `other`. */
   readonly endpoint: string
   readonly status: number
+  /** Ms since the epoch. */
+  readonly arrivedAt: number
   readonly ms: number
   readonly keyId: string | undefined
   /** What the cache did, in the words of `cache-status`, for answers with weather. */
@@ -94,6 +96,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance 
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   const begin = (request: FastifyRequest, reply: FastifyReply): void => {
+    const arrivedAt = clock.now()
     const started = performance.now()
     reply.header('x-request-id', request.id)
     reply.raw.once('close', () =>
@@ -103,6 +106,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance 
         url: withoutKeys(request.raw.url ?? ''),
         endpoint: request.routeOptions?.config?.endpoint ?? 'other',
         status: reply.raw.statusCode,
+        arrivedAt,
         ms: Math.round((performance.now() - started) * 1000) / 1000,
         keyId: request.client?.keyId,
         cache: request.provenance ? cacheWords(request.provenance) : undefined,

@@ -14,6 +14,8 @@ import { buildApi } from '../edge/api.ts'
 import { trackConnections } from '../edge/connections.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { createAuthenticate } from '../metering/authentication.ts'
+import { createKeyDirectory } from '../metering/key-directory.ts'
+import { createUsageDetail } from '../metering/usage-detail.ts'
 import type { Log } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { buildOps } from '../ops/ops.ts'
@@ -56,6 +58,10 @@ export const startGateway = async (
     redisBack: () => log.info('redis is back'),
   })
   opening.defer(() => store.close())
+  const keys = createKeyDirectory(store, clock)
+  opening.defer(keys.close)
+  const usageDetail = createUsageDetail(store, calendar)
+  opening.defer(usageDetail.close)
 
   const { bounds, pollEveryMs } = config.catalogue
   const catalogue = await openCatalogue({
@@ -106,7 +112,7 @@ export const startGateway = async (
 
   const api = buildApi(
     {
-      authenticate: createAuthenticate(store, config.quota.tiers),
+      authenticate: createAuthenticate(keys, config.quota.tiers, clock),
       quota: metering.quota,
       answers: createAnswers({
         grid,
@@ -121,7 +127,7 @@ export const startGateway = async (
       timezone: calendar.zone,
       clock,
       isDraining: () => readiness.phase === 'draining',
-      observer: observeApi(metrics, log, config.log.access),
+      observer: observeApi(metrics, log, config.log.access, usageDetail),
     },
     config.server,
   )
@@ -137,7 +143,7 @@ export const startGateway = async (
   // Opened first and closed last, so that readiness can be asked while the API starts and drains.
   opening.defer(() => ops.close())
   const opsUrl = await listen(ops, 'ops', config.ops)
-  const [warm] = await Promise.all([supply.start(), metering.start()])
+  const [warm] = await Promise.all([supply.start(), metering.start(), keys.hear()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
   const apiUrl = await listen(api, 'server', config.server)

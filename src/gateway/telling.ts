@@ -5,6 +5,7 @@ import type { CatalogueChange } from '../catalogue/live-catalogue.ts'
 import type { ApiParts } from '../edge/api.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import type { MeterObserver, MeterState } from '../metering/meter.ts'
+import type { UsageDetail } from '../metering/usage-detail.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
 import type { Breaker, BreakerState } from '../provider/breaker.ts'
@@ -79,10 +80,17 @@ export const observeCatalogue = (metrics: Metrics, log: Log) => ({
   },
 })
 
-export const observeApi = (metrics: Metrics, log: Log, logAccess: boolean): ApiParts['observer'] => ({
+export const observeApi = (
+  metrics: Metrics,
+  log: Log,
+  logAccess: boolean,
+  usageDetail: UsageDetail,
+): ApiParts['observer'] => ({
   admission: metrics.admission,
-  answered: access => {
-    metrics.requestAnswered(access.endpoint, access.status, access.ms)
+  answered: ({ arrivedAt, ...access }) => {
+    const { keyId, endpoint, status } = access
+    metrics.requestAnswered(endpoint, status, access.ms)
+    if (keyId !== undefined) usageDetail.count({ keyId, endpoint, status, arrivedAt })
     if (logAccess) log.info(access, 'answered')
   },
   failed: (error, requestId) =>

@@ -1,15 +1,21 @@
-// What an operator does with keys and subscribers: create, list, revoke, reinstate, look at usage. Every name that is
-// not known is an InputError that says so. Knows no terminal and no HTTP.
+// What an operator does with keys and subscribers: create, list, change, rotate, revoke, reinstate, look at usage. Every
+// change is announced to the running gateways. Every name that is not known is an InputError that says so. Knows no
+// terminal and no HTTP.
 
+import { closestMatch } from 'leven'
 import { type Calendar, daysUpTo, type LocalDay } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { InputError } from '../errors.ts'
-import type { KeyRecord, Store, Subscriber } from '../stores/store.ts'
+import type { AnswerCount, KeyChange, KeyRecord, Store, Subscriber } from '../stores/store.ts'
+import { announceChange } from './key-directory.ts'
 import { createKey, hashOf, keyPrefix, type PresentedKey, randomBase62 } from './key-form.ts'
 import { findLimit, limitOf, type Tiers } from './tiers.ts'
 
 /** A new key; `key` is shown this once and can't be recovered. */
 export type IssuedKey = { id: string; key: PresentedKey; subscriber: string; tier: string; limit: number }
+
+/** The key that takes the place of one under the same id; `formerKeyUntil` says how long that one goes on working. */
+export type RotatedKey = IssuedKey & { formerKeyUntil: string }
 
 /** A key as lists show it. `status` counts the subscriber's revocation too. */
 export type ListedKey = {
@@ -17,11 +23,15 @@ export type ListedKey = {
   subscriber: string
   subscriberId: string
   tier: string
-  /** Null when the key's tier is not configured any more; such a key is answered 500. */
+  /** Null when the key's tier is not configured any more and it has none of its own; such a key is answered 500. */
   limit: number | null
+  /** Whether the limit is the key's own and not its tier's. */
+  ownLimit: boolean
   status: 'active' | 'revoked' | 'subscriber revoked'
   createdAt: string
   revokedAt: string | null
+  /** Until when a former key of this id goes on working; null when none does. */
+  formerKeyUntil: string | null
 }
 
 export type ListedSubscriber = {
@@ -33,7 +43,15 @@ export type ListedSubscriber = {
   revokedAt: string | null
 }
 
-export type Usage = { id: string; limit: number | null; days: { day: LocalDay; used: number }[] }
+/** Newest day first; `today` counts the answers of the running day, those of refused requests too. */
+export type Usage = {
+  id: string
+  subscriber: string
+  tier: string
+  limit: number | null
+  days: { day: LocalDay; used: number }[]
+  today: AnswerCount[]
+}
 
 export type AdministrationParts = { store: Store; tiers: Tiers; calendar: Calendar; clock: Clock }
 
@@ -57,18 +75,22 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       )
     return subscriber
   }
-  const limitOrNull = (tier: string) => findLimit(tiers, tier) ?? null
+  const limitOrNull = ({ limit, tier }: KeyRecord) => limit ?? findLimit(tiers, tier) ?? null
 
   const listed = (key: KeyRecord, subscriber: Subscriber | undefined): ListedKey => ({
     id: key.id,
     subscriber: subscriber?.name ?? '',
     subscriberId: key.subscriberId,
     tier: key.tier,
-    limit: limitOrNull(key.tier),
+    limit: limitOrNull(key),
+    ownLimit: key.limit !== null,
     status:
       key.revokedAt !== null ? 'revoked' : subscriber?.revokedAt != null ? 'subscriber revoked' : 'active',
     createdAt: isoOf(key.createdAt),
     revokedAt: isoOrNull(key.revokedAt),
+    formerKeyUntil: isoOrNull(
+      key.formers.findLast(({ validUntil }) => validUntil > clock.now())?.validUntil ?? null,
+    ),
   })
   const showKey = async (id: string): Promise<ListedKey> => {
     const key = await keyById(id)
@@ -79,15 +101,21 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     const keys = await store.listKeys()
     return listedSubscriber(subscriber, keys)
   }
+  // Announced also when there was nothing to change: an earlier try may have failed between the two.
+  const changeKey = async (id: string, change: KeyChange): Promise<ListedKey> => {
+    await store.changeKey(id, change)
+    await announceChange(store, id, clock.now())
+    return showKey(id)
+  }
   const setKeyRevoked = async (id: string, at: number | null): Promise<ListedKey> => {
     const { revokedAt } = await keyById(id)
     // Repeating a revocation keeps the instant of the first.
-    if ((revokedAt === null) !== (at === null)) await store.setKeyRevoked(id, at)
-    return showKey(id)
+    return changeKey(id, { revokedAt: at === null ? null : (revokedAt ?? at) })
   }
   const setSubscriberRevoked = async (idOrName: string, at: number | null): Promise<ListedSubscriber> => {
     const { id, revokedAt } = await subscriberBy(idOrName)
     if ((revokedAt === null) !== (at === null)) await store.setSubscriberRevoked(id, at)
+    await announceChange(store, id, clock.now())
     return showSubscriber(id)
   }
 
@@ -114,10 +142,52 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
         hash: hashOf(key),
         subscriberId: subscriber.id,
         tier,
+        limit: null,
         createdAt,
         revokedAt: null,
+        formers: [],
       })
+      await announceChange(store, id, createdAt)
       return { id, key, subscriber: name, tier, limit }
+    },
+    /** The subscriber whose name a new one is nearly: most likely the one that was meant. */
+    nearlyNamed: async (subscriberName: string): Promise<string | undefined> => {
+      const name = subscriberNameOf(subscriberName)
+      const names = (await store.listSubscribers()).map(subscriber => subscriber.name)
+      if (names.includes(name)) return undefined
+      const folded = names.map(fold)
+      const nearest = closestMatch(fold(name), folded, {
+        maxDistance: Math.min(3, Math.floor(name.length / 4)),
+      })
+      return nearest === undefined ? undefined : names[folded.indexOf(nearest)]
+    },
+    /** Another key under the same id, with the same count of the day; the former one works for so long on. */
+    rotateKey: async (id: string, overlapMs: number): Promise<RotatedKey> => {
+      const record = await keyById(id)
+      const { subscriber, status, tier } = listed(record, await store.findSubscriber(record.subscriberId))
+      if (status === 'revoked')
+        throw new InputError(`key ${id} is revoked; \`abohawa keys reinstate ${id}\` first`)
+      if (status === 'subscriber revoked')
+        throw new InputError(
+          `subscriber "${subscriber}" is revoked; \`abohawa subscribers reinstate ${record.subscriberId}\` first`,
+        )
+      const limit = record.limit ?? limitOf(tiers, tier)
+      const key = createKey()
+      const until = clock.now() + overlapMs
+      await store.replaceHash(id, hashOf(key), until)
+      await announceChange(store, id, clock.now())
+      return { id, key, subscriber, tier, limit, formerKeyUntil: isoOf(until) }
+    },
+    /** Puts a key on another tier; a limit of its own stays. */
+    setTier: async (id: string, tier: string): Promise<ListedKey> => {
+      limitOf(tiers, tier)
+      await keyById(id)
+      return changeKey(id, { tier })
+    },
+    /** Gives a key a limit of its own, or with null that of its tier. */
+    setLimit: async (id: string, limit: number | null): Promise<ListedKey> => {
+      await keyById(id)
+      return changeKey(id, { limit })
     },
     listKeys: async (): Promise<ListedKey[]> => {
       const subscribers = new Map((await store.listSubscribers()).map(each => [each.id, each]))
@@ -126,12 +196,22 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     showKey,
     revokeKey: (id: string) => setKeyRevoked(id, clock.now()),
     reinstateKey: (id: string) => setKeyRevoked(id, null),
-    /** Newest day first. */
     usage: async (id: string, count: number): Promise<Usage> => {
       const key = await keyById(id)
       const days = daysUpTo(calendar.dayOf(clock.now()), count)
-      const used = await store.usedOn(id, days)
-      return { id, limit: limitOrNull(key.tier), days: days.map((day, i) => ({ day, used: used[i] ?? 0 })) }
+      const [used, today, subscriber] = await Promise.all([
+        store.usedOn(id, days),
+        store.detailOn(id, days[0] ?? ''),
+        store.findSubscriber(key.subscriberId),
+      ])
+      return {
+        id,
+        subscriber: subscriber?.name ?? '',
+        tier: key.tier,
+        limit: limitOrNull(key),
+        days: days.map((day, i) => ({ day, used: used[i] ?? 0 })),
+        today: today.toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)),
+      }
     },
     listSubscribers: async (): Promise<ListedSubscriber[]> => {
       const keys = await store.listKeys()
@@ -153,6 +233,9 @@ const listedSubscriber = (subscriber: Subscriber, keys: readonly KeyRecord[]): L
 
 const isoOf = (instant: number): string => new Date(instant).toISOString()
 const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))
+
+const sortKey = ({ endpoint, statusClass }: AnswerCount): string => `${endpoint} ${statusClass}`
+const fold = (name: string): string => name.toLowerCase().replaceAll(/\s+/g, ' ')
 
 const subscriberNameOf = (given: string): string => {
   const name = given.trim().normalize('NFC')

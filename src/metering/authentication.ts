@@ -1,12 +1,13 @@
 // The value of the key header → the client it stands for, or the reason why not. A key is looked up by its hash; one
 // whose form or checksum is wrong is refused without a look-up. Knows no HTTP beyond the value of the header.
 
+import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
-import type { KeyStore } from '../stores/store.ts'
+import type { KeyDirectory } from './key-directory.ts'
 import { hashOf, keyPrefix, parseKey } from './key-form.ts'
 import { findLimit, type Tiers } from './tiers.ts'
 
-/** Who asks, and the daily limit that goes with the key's tier. */
+/** Who asks, and the daily limit: the key's own, or that of its tier. */
 export type Client = {
   readonly keyId: string
   readonly subscriberId: string
@@ -19,6 +20,7 @@ export type Refusal =
   | 'wrong-prefix'
   | 'malformed'
   | 'unknown'
+  | 'replaced'
   | 'key-revoked'
   | 'subscriber-revoked'
 
@@ -28,18 +30,19 @@ export type Authenticate = (presented: string | undefined) => Promise<Authentica
 
 /** The returned function throws StoreError when the look-up fails and AbohawaError for a tier that is gone: no refusals. */
 export const createAuthenticate =
-  (keys: Pick<KeyStore, 'findByHash'>, tiers: Tiers): Authenticate =>
+  (keys: Pick<KeyDirectory, 'find'>, tiers: Tiers, clock: Clock): Authenticate =>
   async presented => {
     if (presented === undefined || presented === '') return { refusal: 'missing' }
     if (!presented.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
     const key = parseKey(presented)
     if (!key) return { refusal: 'malformed' }
-    const found = await keys.findByHash(hashOf(key))
-    if (!found) return { refusal: 'unknown' }
+    const found = await keys.find(hashOf(key))
+    if (found === 'unknown') return { refusal: 'unknown' }
     if (found.key.revokedAt !== null) return { refusal: 'key-revoked' }
     if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked' }
+    if (found.validUntil !== null && found.validUntil <= clock.now()) return { refusal: 'replaced' }
     const { id: keyId, subscriberId, tier } = found.key
-    const limit = findLimit(tiers, tier)
+    const limit = found.key.limit ?? findLimit(tiers, tier)
     if (limit === undefined)
       throw new AbohawaError(
         'tier_not_configured',

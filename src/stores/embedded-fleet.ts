@@ -26,6 +26,7 @@ export const embeddedFleet = (db: DatabaseSync, attempt: Attempt): FleetStore =>
     wanted: db.prepare(`SELECT name FROM wanted WHERE topic = ? AND asked_at >= ? ORDER BY asked_at DESC`),
     append: db.prepare(`INSERT INTO notices (topic, text, keep_until) VALUES (?, ?, ?)`),
     after: db.prepare(`SELECT number, text FROM notices WHERE topic = ? AND number > ? ORDER BY number`),
+    has: db.prepare(`SELECT 1 FROM notices WHERE topic = ? AND number = ?`),
     sweep: db.prepare(`DELETE FROM notices WHERE keep_until <= ?`),
   }
   return {
@@ -49,10 +50,11 @@ export const embeddedFleet = (db: DatabaseSync, attempt: Attempt): FleetStore =>
     appendNotice: (topic, text, keepUntil) =>
       attempt(() => Number(statements.append.run(topic, text, keepUntil).lastInsertRowid)),
     noticesAfter: (topic, number) =>
-      attempt(() =>
-        statements.after
+      attempt(() => ({
+        notices: statements.after
           .all(topic, number)
           .map(row => ({ number: Number(row.number), text: String(row.text) })),
-      ),
+        complete: number === 0 || statements.has.get(topic, number) !== undefined,
+      })),
   }
 }

@@ -29,6 +29,10 @@ export const embeddedUsage = (
     put: db.prepare(
       `INSERT INTO usage VALUES (:key, :day, :used, 0, :keep) ON CONFLICT (key_id, day) DO UPDATE SET used = :used`,
     ),
+    raise: db.prepare(
+      `INSERT INTO usage VALUES (?, ?, ?, 0, ?)
+       ON CONFLICT (key_id, day) DO UPDATE SET used = MAX(used, excluded.used)`,
+    ),
     sweep: db.prepare(`DELETE FROM usage WHERE keep_until <= ?`),
   }
   const dealtOn = new Map<string, Map<string, number>>()
@@ -78,5 +82,9 @@ export const embeddedUsage = (
     // One process, which hears itself.
     onUsed: () => () => {},
     time: () => attempt(() => clock.now()),
+    raiseUsed: (keyId, day, used, keepUntil) =>
+      attempt(() => {
+        if (used > 0) statements.raise.run(keyId, day, used, keepUntil)
+      }),
   }
 }

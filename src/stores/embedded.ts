@@ -12,6 +12,7 @@ import { embeddedFleet } from './embedded-fleet.ts'
 import { embeddedKeys } from './embedded-keys.ts'
 import { embeddedSpending } from './embedded-spending.ts'
 import { embeddedUsage } from './embedded-usage.ts'
+import { embeddedUsageDetail } from './embedded-usage-detail.ts'
 import { createLocalFlights } from './local-flights.ts'
 import { type Store, StoreError } from './store.ts'
 
@@ -73,6 +74,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
     kind: 'embedded',
     ...embeddedKeys(db, attempt),
     ...usage,
+    ...embeddedUsageDetail(db, clock, attempt),
     readBytes: key =>
       attempt(() => {
         const value = statements.readBytes.get(key, clock.now())?.value

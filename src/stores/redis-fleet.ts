@@ -3,12 +3,15 @@
 
 import type { Result } from 'ioredis'
 import type { RedisClient } from './redis-connection.ts'
-import type { FleetStore } from './store.ts'
+import type { FleetStore, Notice } from './store.ts'
 
-// The number of a notice is its score. The last one always stays, so that numbers go on from it while the key lives.
+// The number of a notice is its score: the time, so that a list which was lost, or came back without its end, never gives
+// a number again that somebody has seen already.
 const appendScript = `
 local last = redis.call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
-local number = (tonumber(last[2] or '0') or 0) + 1
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local number = math.max((tonumber(last[2] or '0') or 0) + 1, now)
 redis.call('ZADD', KEYS[1], number, number .. ' ' .. ARGV[1])
 redis.call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - tonumber(ARGV[3]))
 redis.call('PEXPIREAT', KEYS[1], ARGV[2])
@@ -53,11 +56,19 @@ export const redisFleet = (
       attempt(() => redis.abohawaAppend(key('notices', topic), text, keepUntil, mostNotices)),
     noticesAfter: (topic, number) =>
       attempt(async () => {
-        const found = await redis.zrangebyscore(key('notices', topic), `(${number}`, '+inf', 'WITHSCORES')
-        return Array.from({ length: found.length / 2 }, (_, i) => ({
+        const found = await redis.zrangebyscore(key('notices', topic), number, '+inf', 'WITHSCORES')
+        const notices = Array.from({ length: found.length / 2 }, (_, i) => ({
           number: Number(found[2 * i + 1]),
           text: (found[2 * i] ?? '').replace(/^\d+ /, ''),
         }))
+        return splitAt(number, notices)
       }),
   }
+}
+
+// Notices leave the list at its beginning only, so where one is still there all after it are.
+const splitAt = (number: number, notices: Notice[]): { notices: Notice[]; complete: boolean } => {
+  if (number === 0) return { notices, complete: notices.length < mostNotices }
+  const [first, ...later] = notices
+  return first?.number === number ? { notices: later, complete: true } : { notices, complete: false }
 }

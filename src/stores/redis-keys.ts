@@ -1,52 +1,81 @@
-// API keys and subscribers in Redis: a hash each, found by id, by the key's own hash and by the subscriber's name.
+// API keys and subscribers in Redis. `key:<id>` is the record of a key with its present and former hashes, and
+// `key-of:<hash>` names the id that a hash belongs to; subscribers are found by id and by name. Whether a hash works is
+// told by the record alone, so each change of a key is one step on one slot, and a pointer without its record, or to one
+// that does not know the hash, is nothing.
 
+import type { Result } from 'ioredis'
 import type { RedisClient } from './redis-connection.ts'
 import type { KeyRecord, KeyStore, Subscriber } from './store.ts'
 
-type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
+// Former hashes are fields `former:<hash>` of the record; none works longer than the one replaced last.
+const replaceScript = `
+local record = redis.call('HGETALL', KEYS[1])
+local change = { 'hash', ARGV[1] }
+for i = 1, #record, 2 do
+  if record[i] == 'hash' and record[i + 1] ~= ARGV[1] then
+    table.insert(change, 'former:' .. record[i + 1])
+    table.insert(change, ARGV[2])
+  elseif string.sub(record[i], 1, 7) == 'former:' and tonumber(record[i + 1]) > tonumber(ARGV[2]) then
+    table.insert(change, record[i])
+    table.insert(change, ARGV[2])
+  end
+end
+if #record == 0 then return 0 end
+redis.call('HSET', KEYS[1], unpack(change))
+return 1`
 
-export const redisKeys = (
-  redis: RedisClient,
-  key: (...parts: string[]) => string,
-  attempt: Attempt,
-): KeyStore => {
-  const readKey = async (hash: string) => keyOf(hash, await redis.hgetall(key('key', hash)))
-  const readKeyById = async (id: string) => {
-    const hash = await redis.get(key('key-hash', id))
-    return hash === null ? undefined : readKey(hash)
+declare module 'ioredis' {
+  interface RedisCommander<Context> {
+    abohawaReplaceHash(key: string, hash: string, formerValidUntil: number): Result<number, Context>
   }
+}
+
+type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
+type KeyName = (...parts: string[]) => string
+
+export const redisKeys = (redis: RedisClient, key: KeyName, attempt: Attempt): KeyStore => {
+  redis.defineCommand('abohawaReplaceHash', { numberOfKeys: 1, lua: replaceScript })
+  const readKey = async (id: string) => keyOf(id, await redis.hgetall(key('key', id)))
   const readSubscriber = async (id: string) => subscriberOf(id, await redis.hgetall(key('subscriber', id)))
-  // An absent revocation is an empty field, because a Redis hash holds strings only.
-  const setRevoked = async (name: string, at: number | null) => {
-    await redis.hset(name, 'revokedAt', String(at ?? ''))
+  /** False when there is nothing of this name; nothing is ever removed, so a look before the change is enough. */
+  const change = async (name: string, fields: Fields) => {
+    if ((await redis.exists(name)) === 0) return false
+    if (Object.keys(fields).length > 0) await redis.hset(name, fields)
     return true
   }
 
   return {
-    addKey: record =>
-      attempt(async () => {
-        const { id, hash, subscriberId, tier, createdAt, revokedAt } = record
-        // The record first: a crash in between leaves a key that works but is not listed, never a listed one that fails.
-        await redis.hset(key('key', hash), { id, subscriberId, tier, createdAt, revokedAt: revokedAt ?? '' })
-        await redis.set(key('key-hash', id), hash)
-        await redis.zadd(key('keys'), String(createdAt), id)
-      }),
-    findKey: id => attempt(() => readKeyById(id)),
+    addKey: record => attempt(() => writeKey(redis, key, record)),
+    findKey: id => attempt(() => readKey(id)),
     findByHash: hash =>
       attempt(async () => {
-        const found = await readKey(hash)
-        const subscriber = found && (await readSubscriber(found.subscriberId))
-        return found && subscriber ? { key: found, subscriber } : undefined
+        const id = await redis.get(key('key-of', hash))
+        const found = id === null ? undefined : await readKey(id)
+        const validUntil =
+          found?.hash === hash ? null : found?.formers.find(former => former.hash === hash)?.validUntil
+        if (!found || validUntil === undefined) return undefined
+        const subscriber = await readSubscriber(found.subscriberId)
+        return subscriber && { key: found, subscriber, validUntil }
       }),
     listKeys: () =>
       attempt(async () => {
         const ids = await redis.zrange(key('keys'), '0', '-1')
-        return (await Promise.all(ids.map(readKeyById))).flatMap(record => record ?? [])
+        return (await Promise.all(ids.map(readKey))).flatMap(record => record ?? [])
       }),
-    setKeyRevoked: (id, at) =>
+    changeKey: (id, { tier, limit, revokedAt }) =>
+      attempt(() =>
+        change(key('key', id), {
+          ...(tier === undefined ? {} : { tier }),
+          ...(limit === undefined ? {} : { limit: fieldOf(limit) }),
+          ...(revokedAt === undefined ? {} : { revokedAt: fieldOf(revokedAt) }),
+        }),
+      ),
+    replaceHash: (id, hash, formerValidUntil) =>
       attempt(async () => {
-        const hash = await redis.get(key('key-hash', id))
-        return hash !== null && setRevoked(key('key', hash), at)
+        if ((await redis.exists(key('key', id))) === 0) return false
+        // The pointer first: until the record knows the hash too, it leads to a record that does not, and so nowhere.
+        await redis.set(key('key-of', hash), id)
+        return (await redis.abohawaReplaceHash(key('key', id), hash, formerValidUntil)) === 1
       }),
     ensureSubscriber: subscriber =>
       attempt(async () => {
@@ -76,28 +105,52 @@ export const redisKeys = (
         return (await Promise.all(ids.map(readSubscriber))).flatMap(subscriber => subscriber ?? [])
       }),
     setSubscriberRevoked: (id, at) =>
-      attempt(async () => {
-        const name = key('subscriber', id)
-        return (await redis.exists(name)) === 1 && setRevoked(name, at)
-      }),
+      attempt(() => change(key('subscriber', id), { revokedAt: fieldOf(at) })),
   }
+}
+
+// The record, then the way to it, then the list: a crash in between leaves a key that nobody was shown yet and that is
+// not listed, never a listed one that fails.
+const writeKey = async (redis: RedisClient, key: KeyName, record: KeyRecord): Promise<void> => {
+  const { id, hash, subscriberId, tier, limit, createdAt, revokedAt, formers } = record
+  await redis.hset(key('key', id), {
+    hash,
+    subscriberId,
+    tier,
+    limit: fieldOf(limit),
+    createdAt,
+    revokedAt: fieldOf(revokedAt),
+    ...Object.fromEntries(formers.map(({ hash, validUntil }) => [`former:${hash}`, validUntil])),
+  })
+  for (const known of [hash, ...formers.map(({ hash }) => hash)]) await redis.set(key('key-of', known), id)
+  await redis.zadd(key('keys'), String(createdAt), id)
 }
 
 type Fields = Record<string, string>
 
-const instantOrNull = (field: string | undefined): number | null => (field ? Number(field) : null)
+// What is absent is an empty field, because a Redis hash holds strings only.
+const fieldOf = (value: number | null): string => String(value ?? '')
+const numberOrNull = (field: string | undefined): number | null => (field ? Number(field) : null)
 
-const keyOf = (hash: string, fields: Fields): KeyRecord | undefined =>
-  fields.id === undefined
+const keyOf = (id: string, fields: Fields): KeyRecord | undefined =>
+  fields.subscriberId === undefined
     ? undefined
     : {
-        id: fields.id,
-        hash,
-        subscriberId: fields.subscriberId ?? '',
+        id,
+        hash: fields.hash ?? '',
+        subscriberId: fields.subscriberId,
         tier: fields.tier ?? '',
+        limit: numberOrNull(fields.limit),
         createdAt: Number(fields.createdAt),
-        revokedAt: instantOrNull(fields.revokedAt),
+        revokedAt: numberOrNull(fields.revokedAt),
+        formers: Object.entries(fields)
+          .filter(([field]) => field.startsWith('former:'))
+          .map(([field, until]) => ({ hash: field.slice('former:'.length), validUntil: Number(until) }))
+          .sort(byEnd),
       }
+
+const byEnd = (one: { validUntil: number; hash: string }, other: { validUntil: number; hash: string }) =>
+  one.validUntil - other.validUntil || (one.hash < other.hash ? -1 : 1)
 
 const subscriberOf = (id: string, fields: Fields): Subscriber | undefined =>
   fields.name === undefined
@@ -106,5 +159,5 @@ const subscriberOf = (id: string, fields: Fields): Subscriber | undefined =>
         id,
         name: fields.name,
         createdAt: Number(fields.createdAt),
-        revokedAt: instantOrNull(fields.revokedAt),
+        revokedAt: numberOrNull(fields.revokedAt),
       }

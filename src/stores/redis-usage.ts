@@ -4,7 +4,7 @@
 
 import { crc32 } from 'node:zlib'
 import type { Result } from 'ioredis'
-import { hourMs, utcDayMs } from '../calendar.ts'
+import { dayNumber, hourMs, utcDayMs } from '../calendar.ts'
 import type { RedisClient } from './redis-connection.ts'
 import type { RedisListening } from './redis-listening.ts'
 import { StoreError, type UsageStore, type UsedNews } from './store.ts'
@@ -54,9 +54,27 @@ for i = 1, #KEYS / 2 do
 end
 return reply`
 
+// KEYS: the day's count and the month's record. ARGV: the count, the ends of both, and the day of the month.
+const raiseScript = `
+local used = tonumber(ARGV[1])
+if tonumber(redis.call('HGET', KEYS[2], ARGV[4]) or '0') >= used then return 0 end
+redis.call('HSET', KEYS[1], 'used', used)
+redis.call('PEXPIREAT', KEYS[1], ARGV[2])
+redis.call('HSET', KEYS[2], ARGV[4], used)
+redis.call('PEXPIREAT', KEYS[2], ARGV[3])
+return 1`
+
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     abohawaTake(keys: number, ...keysAndValues: (string | number)[]): Result<number[], Context>
+    abohawaRaise(
+      live: string,
+      record: string,
+      used: number,
+      liveUntil: number,
+      recordUntil: number,
+      dayOfMonth: string,
+    ): Result<number, Context>
   }
 }
 
@@ -69,6 +87,7 @@ export const redisUsage = (
   listen: RedisListening['listen'],
 ): UsageStore => {
   redis.defineCommand('abohawaTake', { lua: takeScript })
+  redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
   const bucketOf = (keyId: string) => crc32(keyId) % buckets
   const tag = (keyId: string) => `{q${bucketOf(keyId)}}`
   const liveKey = (keyId: string, day: string) => key('quota', tag(keyId), keyId, day)
@@ -132,6 +151,18 @@ export const redisUsage = (
       attempt(async () => {
         const [seconds = 0, micros = 0] = await redis.time()
         return Number(seconds) * 1000 + Number(micros) / 1000
+      }),
+    raiseUsed: (keyId, day, used, keepUntil) =>
+      attempt(async () => {
+        await redis.abohawaRaise(
+          liveKey(keyId, day),
+          recordKey(keyId, day),
+          used,
+          // Wherever it is the day, it is over by then; a count of a past day is gone at once.
+          (dayNumber(day) + 3) * utcDayMs,
+          keepUntil + 31 * utcDayMs,
+          day.slice(8),
+        )
       }),
   }
 }

@@ -10,6 +10,7 @@ import { redisKeys } from './redis-keys.ts'
 import { createRedisListening } from './redis-listening.ts'
 import { redisSpending } from './redis-spending.ts'
 import { redisUsage } from './redis-usage.ts'
+import { redisUsageDetail } from './redis-usage-detail.ts'
 import { type Store, StoreError } from './store.ts'
 
 /** Connects. @throws InputError when Redis can't be reached at the start */
@@ -66,6 +67,7 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
         stop()
       }
     },
+    ...redisUsageDetail(redis, key, attempt),
     readBytes: name => attempt(async () => (await redis.getBuffer(bytesKey(name))) ?? undefined),
     writeBytes: async (name, bytes, expiresAt, token) =>
       token !== undefined

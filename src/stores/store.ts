@@ -20,20 +20,44 @@ export type KeyRecord = {
   readonly hash: string
   readonly subscriberId: string
   readonly tier: string
+  /** Requests a day where they are not the tier's; null where they are. */
+  readonly limit: number | null
   readonly createdAt: number
   readonly revokedAt: number | null
+  /** Hashes that were replaced, by the instant until which each goes on working, which may be past. */
+  readonly formers: readonly FormerHash[]
+}
+
+export type FormerHash = { readonly hash: string; readonly validUntil: number }
+
+/** What may be changed of a key; what is left out stays. `revokedAt` null reinstates. */
+export type KeyChange = Partial<Pick<KeyRecord, 'tier' | 'limit' | 'revokedAt'>>
+
+/** What a hash stands for. `validUntil` is null for the key's present hash. */
+export type FoundKey = {
+  readonly key: KeyRecord
+  readonly subscriber: Subscriber
+  readonly validUntil: number | null
 }
 
 export interface KeyStore {
   /** Keeps a new key. The subscriber must exist. */
   addKey(record: KeyRecord): Promise<void>
   findKey(id: string): Promise<KeyRecord | undefined>
-  /** The key with this hash and its subscriber, as they are now: a revocation elsewhere is seen by the next call. */
-  findByHash(hash: string): Promise<{ key: KeyRecord; subscriber: Subscriber } | undefined>
+  /**
+   * The key with this hash, present or former, and its subscriber, as they are now: a revocation elsewhere is seen by
+   * the next call.
+   */
+  findByHash(hash: string): Promise<FoundKey | undefined>
   /** All keys, oldest first. */
   listKeys(): Promise<KeyRecord[]>
-  /** Revokes (an instant) or reinstates (null); false when there is no such key. */
-  setKeyRevoked(id: string, at: number | null): Promise<boolean>
+  /** False when there is no such key. */
+  changeKey(id: string, change: KeyChange): Promise<boolean>
+  /**
+   * Gives the key another hash. The one before works until `formerValidUntil`, and those before that no longer either.
+   * False when there is no such key.
+   */
+  replaceHash(id: string, hash: string, formerValidUntil: number): Promise<boolean>
   /** The subscriber of this name; kept as given when the name is new. One per name, also when two ask at once. */
   ensureSubscriber(subscriber: Subscriber): Promise<Subscriber>
   /** By id, or by name. */
@@ -88,6 +112,24 @@ export interface UsageStore {
   onUsed(listener: (news: UsedNews | 'lost') => void): () => void
   /** The store's own clock, ms since the epoch. */
   time(): Promise<number>
+  /** The day's count is this at the least: for counts that come from another store. */
+  raiseUsed(keyId: string, day: string, used: number, keepUntil: number): Promise<void>
+}
+
+/** How often a key was answered on a day, at an endpoint and with a class of status such as `2xx`. */
+export type AnswerCount = {
+  readonly endpoint: string
+  readonly statusClass: string
+  readonly count: number
+}
+
+export interface UsageDetailStore {
+  /** Adds to the counts of keys and days; each day's are forgotten after its `keepUntil`, ms since the epoch. */
+  addDetail(
+    entries: readonly (AnswerCount & { keyId: string; day: string; keepUntil: number })[],
+  ): Promise<void>
+  /** In no particular order. */
+  detailOn(keyId: string, day: string): Promise<AnswerCount[]>
 }
 
 export interface ByteStore {
@@ -140,9 +182,15 @@ export interface FleetStore {
   wanted(topic: string, since: number): Promise<string[]>
   /** Keeps a notice for all instances until `keepUntil` at least; its number is greater than that of any before it. */
   appendNotice(topic: string, text: string, keepUntil: number): Promise<number>
-  /** The notices with a greater number, in their order. */
-  noticesAfter(topic: string, number: number): Promise<{ number: number; text: string }[]>
+  /**
+   * The notices with a greater number, in their order. `complete` is false when some may be missing: the one with the
+   * number given is gone, by its age, because there were many since, or because the store lost what it held. After 0
+   * are all that there are.
+   */
+  noticesAfter(topic: string, number: number): Promise<{ notices: Notice[]; complete: boolean }>
 }
+
+export type Notice = { readonly number: number; readonly text: string }
 
 /** A stretch of the provider's clock with a limit of its own. Amounts are whole thousandths of the provider's weight. */
 export type SpendingWindow = {
@@ -190,7 +238,14 @@ export interface SpendingStore {
   ): Promise<{ used: number[]; closedUntil: number | null }>
 }
 
-export interface Store extends KeyStore, UsageStore, ByteStore, FlightStore, FleetStore, SpendingStore {
+export interface Store
+  extends KeyStore,
+    UsageStore,
+    UsageDetailStore,
+    ByteStore,
+    FlightStore,
+    FleetStore,
+    SpendingStore {
   readonly kind: 'redis' | 'embedded'
   /** Resolves when the store answers. @throws StoreError */
   ping(): Promise<void>

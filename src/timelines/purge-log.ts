@@ -41,7 +41,7 @@ export const orderPurge = async (
 
 /** The purges after the given one, in their order; notices that are none are left out. */
 export const purgesAfter = async (store: NoticeStore, generation: number): Promise<Purge<PurgeScope>[]> =>
-  (await store.noticesAfter(topic, generation)).flatMap(({ number, text }) => {
+  (await store.noticesAfter(topic, generation)).notices.flatMap(({ number, text }) => {
     const order = readOrder(text)
     return order ? [{ generation: number, ...order }] : []
   })

@@ -54,26 +54,36 @@ t.test('a request without a good key is 401, says why, promises nothing and cost
 })
 
 t.test(
-  'a revoked key and a key of a revoked subscriber are 401 at once, and work again when reinstated',
+  'a revoked key and a key of a revoked subscriber are 401 within a second, and work again when reinstated',
   async t => {
     const { administration, get } = gateway
-    const { id, key } = await administration.createKey('Jamuna', 'free')
-    const status = async () => (await get('/locations?type=division', { key })).status
-    t.equal(await status(), 200)
+    const { id, key } = await administration.createKey('Jamuna', 'enterprise')
+    const ask = () => get('/locations?type=division', { key })
+    let answered = 0
+    /** Asks until the sentence is this, or there is none. */
+    const becomes = async (error: string | undefined) => {
+      const changedAt = performance.now()
+      for (;;) {
+        const { status, body } = await ask()
+        if (status === 200) answered += 1
+        if (body.error === error || performance.now() - changedAt > 5_000) {
+          t.equal(body.error, error)
+          return t.ok(performance.now() - changedAt < 1_000, 'within a second')
+        }
+        await new Promise(resolve => setImmediate(resolve))
+      }
+    }
+    t.equal((await ask()).status, 200, 'a new key works at once')
+    answered += 1
     await administration.revokeKey(id)
-    const refused = await get('/locations?type=division', { key })
-    t.equal(refused.status, 401)
-    t.equal(refused.body.error, 'the API key is invalid: it was revoked')
+    await becomes('the API key is invalid: it was revoked')
     await administration.reinstateKey(id)
-    t.equal(await status(), 200)
+    await becomes(undefined)
     await administration.revokeSubscriber('Jamuna')
-    t.equal(
-      (await get('/locations?type=division', { key })).body.error,
-      'the API key is invalid: its subscriber was revoked',
-    )
+    await becomes('the API key is invalid: its subscriber was revoked')
     await administration.reinstateSubscriber('Jamuna')
-    t.equal(await status(), 200)
-    t.equal((await administration.usage(id, 1)).days[0]?.used, 3, 'the refused ones cost nothing')
+    await becomes(undefined)
+    t.equal((await administration.usage(id, 1)).days[0]?.used, answered, 'the refused ones cost nothing')
   },
 )
 

@@ -1,7 +1,13 @@
 // What every store must do, whatever it is made of. Each store's test file is one call of this and what is its own.
 
 import type { Test } from 'tap'
-import { type KeyRecord, type Store, StoreError, type Subscriber } from '../../src/stores/store.ts'
+import {
+  type KeyChange,
+  type KeyRecord,
+  type Store,
+  StoreError,
+  type Subscriber,
+} from '../../src/stores/store.ts'
 import { aTake, instanceOn, keysOfOneLine } from './usage-instance.ts'
 
 const subscriber = (id: string, name: string, createdAt = 1_000): Subscriber => ({
@@ -15,8 +21,10 @@ const keyRecord = (id: string, subscriberId: string, createdAt = 1_000): KeyReco
   hash: `hash-of-${id}`,
   subscriberId,
   tier: 'free',
+  limit: null,
   createdAt,
   revokedAt: null,
+  formers: [],
 })
 
 /** @param open a new, empty store; called once per test, closed by the contract */
@@ -32,7 +40,11 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
     const key = keyRecord('key_1', 'sub_a')
     await store.addKey(key)
-    t.strictSame(await store.findByHash('hash-of-key_1'), { key, subscriber: subscriber('sub_a', 'Padma') })
+    t.strictSame(await store.findByHash('hash-of-key_1'), {
+      key,
+      subscriber: subscriber('sub_a', 'Padma'),
+      validUntil: null,
+    })
     t.strictSame(await store.findKey('key_1'), key)
     t.equal(await store.findByHash('another'), undefined)
     t.equal(await store.findKey('another'), undefined)
@@ -53,15 +65,67 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     )
   })
 
-  test('a key is revoked and reinstated, and the next look-up says so', async (t, store) => {
+  test('tier, limit and revocation of a key are changed each for itself, and the next look-up says so', async (t, store) => {
+    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
+    const key = keyRecord('key_1', 'sub_a')
+    await store.addKey(key)
+    const changes: KeyChange[] = [
+      { revokedAt: 5_000 },
+      { tier: 'starter' },
+      { limit: 77 },
+      { revokedAt: null },
+      { limit: null, tier: 'business' },
+      {},
+    ]
+    let expected: KeyRecord = key
+    for (const change of changes) {
+      t.equal(await store.changeKey('key_1', change), true)
+      expected = { ...expected, ...change }
+      t.strictSame((await store.findByHash('hash-of-key_1'))?.key, expected, JSON.stringify(change))
+    }
+    t.strictSame(await store.findKey('key_1'), expected)
+    t.equal(await store.changeKey('key_9', { revokedAt: 5_000 }), false)
+    t.equal(await store.findKey('key_9'), undefined, 'changing an unknown key makes none')
+  })
+
+  test('a key is kept with its own limit and former hashes', async (t, store) => {
+    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
+    const formers = [
+      { hash: 'older', validUntil: 1_000 },
+      { hash: 'old', validUntil: 2_000 },
+    ]
+    const key = { ...keyRecord('key_1', 'sub_a'), limit: 77, formers }
+    await store.addKey(key)
+    t.strictSame(await store.findKey('key_1'), key)
+    t.strictSame(await store.listKeys(), [key])
+    t.equal((await store.findByHash('old'))?.validUntil, 2_000)
+  })
+
+  test('a replaced hash leads to the key until its instant, and no earlier one works longer', async (t, store) => {
     await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
     await store.addKey(keyRecord('key_1', 'sub_a'))
-    t.equal(await store.setKeyRevoked('key_1', 5_000), true)
-    t.equal((await store.findByHash('hash-of-key_1'))?.key.revokedAt, 5_000)
-    t.equal(await store.setKeyRevoked('key_1', null), true)
-    t.equal((await store.findByHash('hash-of-key_1'))?.key.revokedAt, null)
-    t.equal(await store.setKeyRevoked('key_9', 5_000), false)
-    t.equal(await store.findKey('key_9'), undefined, 'revoking an unknown key makes none')
+    const found = async (hash: string) => {
+      const answer = await store.findByHash(hash)
+      return answer && [answer.key.id, answer.key.hash, answer.subscriber.name, answer.validUntil]
+    }
+    t.equal(await store.replaceHash('key_1', 'second', 9_000), true)
+    t.strictSame(await found('second'), ['key_1', 'second', 'Padma', null])
+    t.strictSame(await found('hash-of-key_1'), ['key_1', 'second', 'Padma', 9_000])
+    t.equal(await store.replaceHash('key_1', 'third', 20_000), true)
+    t.strictSame((await store.findKey('key_1'))?.formers, [
+      { hash: 'hash-of-key_1', validUntil: 9_000 },
+      { hash: 'second', validUntil: 20_000 },
+    ])
+    t.equal(await store.replaceHash('key_1', 'fourth', 5_000), true)
+    t.strictSame(
+      (await store.findKey('key_1'))?.formers.map(({ validUntil }) => validUntil),
+      [5_000, 5_000, 5_000],
+      'whoever ends one overlap ends all',
+    )
+    t.strictSame(await found('fourth'), ['key_1', 'fourth', 'Padma', null])
+    t.equal((await store.listKeys()).length, 1)
+    t.equal(await store.replaceHash('key_9', 'fifth', 5_000), false)
+    t.equal(await found('fifth'), undefined, 'the hash of an unknown key leads nowhere')
   })
 
   test('a subscriber is revoked and reinstated, which its keys show', async (t, store) => {
@@ -372,13 +436,57 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
         (numbers[1] ?? 0) > (numbers[0] ?? 0) &&
         (numbers[2] ?? 0) > (numbers[1] ?? 0),
     )
+    const after = (number = 0, topic = 'purges') => store.noticesAfter(topic, number)
     t.strictSame(
-      (await store.noticesAfter('purges', 0)).map(({ text }) => text),
+      (await after()).notices.map(({ text }) => text),
       ['one', 'two', 'two'],
     )
-    t.strictSame(await store.noticesAfter('purges', numbers[1] ?? 0), [{ number: numbers[2], text: 'two' }])
-    t.strictSame(await store.noticesAfter('purges', numbers[2] ?? 0), [])
-    t.strictSame(await store.noticesAfter('other', 0), [])
+    t.strictSame(await after(numbers[1]), {
+      notices: [{ number: numbers[2], text: 'two' }],
+      complete: true,
+    })
+    t.strictSame(await after(numbers[2]), { notices: [], complete: true })
+    t.strictSame(await after(0, 'other'), { notices: [], complete: true })
+    t.strictSame(
+      await after(7, 'other'),
+      { notices: [], complete: false },
+      'the one with that number is gone',
+    )
+    t.equal((await after((numbers[2] ?? 0) + 1_000)).complete, false, 'a number that was never given')
+  })
+
+  test('a count is raised to what it was elsewhere, and never lowered', async (t, store) => {
+    const { keyId, day, keepUntil } = aTake
+    const ask = instanceOn(store, 'one')
+    await store.raiseUsed(keyId, day, 2, keepUntil)
+    t.strictSame(await ask({}), [{ taken: 1, used: 3, before: 2 }])
+    t.strictSame(await ask({}), [{ taken: 0, used: 3, before: 3 }])
+    await store.raiseUsed(keyId, day, 2, keepUntil)
+    await store.raiseUsed(keyId, '2026-11-20', 0, keepUntil)
+    await store.raiseUsed(keyId, '2026-11-19', 9, keepUntil)
+    t.strictSame(await store.usedOn(keyId, [day, '2026-11-20', '2026-11-19']), [3, 0, 9])
+  })
+
+  test('answers are counted by key, day, endpoint and class of status', async (t, store) => {
+    const entry = {
+      keyId: 'key_1',
+      day: '2026-11-21',
+      endpoint: 'weather',
+      statusClass: '2xx',
+      count: 2,
+      keepUntil: Date.now() + 86_400_000,
+    }
+    await store.addDetail([entry, { ...entry, statusClass: '4xx', count: 1 }, { ...entry, keyId: 'key_2' }])
+    await store.addDetail([entry, { ...entry, endpoint: 'forecast' }, { ...entry, day: '2026-11-22' }])
+    await store.addDetail([])
+    const sorted = async (keyId: string, day: string) =>
+      (await store.detailOn(keyId, day))
+        .map(({ endpoint, statusClass, count }) => `${endpoint} ${statusClass} ${count}`)
+        .sort()
+    t.strictSame(await sorted('key_1', '2026-11-21'), ['forecast 2xx 2', 'weather 2xx 4', 'weather 4xx 1'])
+    t.strictSame(await sorted('key_1', '2026-11-22'), ['weather 2xx 2'])
+    t.strictSame(await sorted('key_2', '2026-11-21'), ['weather 2xx 2'])
+    t.strictSame(await store.detailOn('key_3', '2026-11-21'), [])
   })
 
   test('it answers a ping, and a closed store throws StoreError', async (t, store) => {

@@ -1,0 +1,206 @@
+// `abohawa store …`: keys, subscribers and usage out of a store and into another, as lines of JSON or directly.
+
+import { createReadStream } from 'node:fs'
+import { open, rename } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Command } from 'commander'
+import { type Calendar, createCalendar } from '../calendar.ts'
+import type { Config } from '../config/schema.ts'
+import { InputError, messageOf } from '../errors.ts'
+import {
+  exportRecords,
+  type Imported,
+  importRecords,
+  readRecord,
+  type Totals,
+  type TransferRecord,
+} from '../metering/transfer.ts'
+import { openStore, type StoreOptions } from '../stores/open-store.ts'
+import type { Store } from '../stores/store.ts'
+import { type AddCommand, counted, Misuse, type Terminal } from './terminal.ts'
+
+export const addStoreCommands = (program: Command, add: AddCommand): void => {
+  const store = program
+    .command('store')
+    .summary('move keys, subscribers and usage from one store to another')
+    .description('The store of keys, subscribers and usage. Weather is not moved: it comes again.')
+
+  add<{ file?: string }>(store, 'export', {
+    summary: 'write all keys (as hashes), subscribers and usage, a line of JSON each',
+    example: 'store export --file keys.ndjson',
+    setUp: command =>
+      command.option('--file <path>', 'the file to write, in one step; standard output if not given'),
+    run: async (terminal, { file }) => {
+      const config = terminal.config()
+      await using opened = await openParts(terminal, config)
+      const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
+      const lines = linesOf(exportRecords(opened.store, opened.calendar, terminal.clock), totals, terminal)
+      if (file === undefined) {
+        await pipeline(Readable.from(lines), process.stdout, { end: false })
+        terminal.remark(`${totalsText(totals)}, of ${nameOf(config)}.`)
+      } else {
+        await writeWhole(file, lines)
+        terminal.show({ file, ...totals }, `${file}: ${totalsText(totals)}, of ${nameOf(config)}.`)
+      }
+      return 0
+    },
+  })
+
+  add(store, 'import', {
+    summary: 'take an export in: all of it, or nothing when a line contradicts what is there',
+    example: 'store import keys.ndjson',
+    setUp: command => command.argument('<file>', 'a file that `store export` wrote'),
+    run: async (terminal, _options, file = '') => {
+      const config = terminal.config()
+      await using opened = await openParts(terminal, config)
+      const lineOf = (number: number) => `line ${number} of ${file}`
+      const imported = await take(terminal, config, opened.store, () => recordsIn(file, lineOf), lineOf)
+      terminal.show({ file, ...imported }, `${file} into ${nameOf(config)}: ${importedText(imported)}.`)
+      return 0
+    },
+  })
+
+  add<{ to: string; toPrefix?: string }>(store, 'migrate', {
+    summary: 'copy keys, subscribers and usage into another store; the gateways should be stopped',
+    example: 'store migrate --to redis://127.0.0.1:6379',
+    setUp: command =>
+      command
+        .requiredOption('--to <url or path>', 'a redis:// or rediss:// URL, or the path of an SQLite file')
+        .option('--to-prefix <prefix>', 'the prefix there in Redis; that of the configuration if not given'),
+    run: async (terminal, { to, toPrefix }) => {
+      const config = terminal.config()
+      const target = targetOf(config, to, toPrefix)
+      if (nameOf(target) === nameOf(config))
+        throw new Misuse(`--to is ${to}; allowed: another store than that of the configuration`)
+      await using from = await openParts(terminal, config)
+      await using into = await openParts(terminal, target)
+      // Written down first, so that both passes see the same, and a gateway that still counts contradicts nothing.
+      const records = await Array.fromAsync(exportRecords(from.store, from.calendar, terminal.clock))
+      const again = async function* () {
+        yield* records
+      }
+      const lineOf = (number: number) => `record ${number} of ${nameOf(config)}`
+      const imported = await take(terminal, config, into.store, again, lineOf)
+      terminal.show(
+        { from: nameOf(config), to: nameOf(target), ...imported },
+        `${nameOf(config)} into ${nameOf(target)}: ${importedText(imported)}.`,
+      )
+      return 0
+    },
+  })
+}
+
+const openParts = async (
+  { clock }: Terminal,
+  options: StoreOptions & Pick<Config, 'quota'>,
+): Promise<{ store: Store; calendar: Calendar } & AsyncDisposable> => {
+  const store = await openStore(options, clock, { redisAway: () => {}, redisBack: () => {} })
+  return {
+    store,
+    calendar: createCalendar(options.quota.timeZone),
+    [Symbol.asyncDispose]: () => store.close(),
+  }
+}
+
+const take = (
+  terminal: Terminal,
+  { quota }: Config,
+  store: Store,
+  records: () => AsyncIterable<TransferRecord>,
+  lineOf: (number: number) => string,
+): Promise<Imported> => {
+  const onLine = (pass: string, lines: number) => {
+    if (lines % progressEvery === 0) terminal.remark(`${counted(lines)} records ${pass}`)
+  }
+  const options = { keepUsageForMs: quota.keepUsageForMs, onLine }
+  return importRecords(store, records, lineOf, options, createCalendar(quota.timeZone), terminal.clock)
+}
+
+const targetOf = (config: Config, to: string, prefix = config.redis.prefix): Config => {
+  if (!/^rediss?:\/\//.test(to)) {
+    if (URL.canParse(to) && to.includes('://'))
+      throw new Misuse(`--to is ${to}; allowed: a redis:// or rediss:// URL, or the path of a file`)
+    return { ...config, redis: { ...config.redis, url: null }, store: { path: to } }
+  }
+  if (!URL.canParse(to)) throw new Misuse(`--to is ${to}; allowed: a URL such as redis://127.0.0.1:6379`)
+  if (!/^[A-Za-z0-9:._-]{1,64}$/.test(prefix))
+    throw new Misuse(`--to-prefix is "${prefix}"; allowed: 1 to 64 letters, digits and the signs : . _ -`)
+  return { ...config, redis: { ...config.redis, url: to, prefix } }
+}
+
+/** A store as people know it, without what is secret in a URL. */
+const nameOf = ({ redis, store }: StoreOptions): string => {
+  if (redis.url === null) return resolve(store.path)
+  const { protocol, host, pathname } = new URL(redis.url)
+  return `${protocol}//${host}${pathname === '/' ? '' : pathname} (prefix ${redis.prefix})`
+}
+
+const progressEvery = 10_000
+
+async function* linesOf(
+  records: AsyncIterable<TransferRecord>,
+  totals: Totals,
+  terminal: Terminal,
+): AsyncGenerator<string> {
+  let written = 0
+  for await (const record of records) {
+    if (record.record === 'end') {
+      const { record: _, ...counts } = record
+      Object.assign(totals, counts)
+    }
+    yield `${JSON.stringify(record)}\n`
+    written += 1
+    if (written % progressEvery === 0) terminal.remark(`${counted(written)} records written`)
+  }
+}
+
+/** The file is there whole or as it was before; readable by its owner alone, because it names subscribers. */
+const writeWhole = async (file: string, lines: AsyncIterable<string>): Promise<void> => {
+  const part = `${file}.part`
+  try {
+    await using handle = await open(part, 'w', 0o600)
+    await pipeline(lines, handle.createWriteStream({ autoClose: false }))
+    await handle.sync()
+  } catch (cause) {
+    if (cause instanceof Error && 'syscall' in cause)
+      throw new InputError(`--file is ${file}, which can't be written: ${messageOf(cause)}`, { cause })
+    throw cause
+  }
+  await rename(part, file)
+}
+
+/** @throws InputError that names the line */
+async function* recordsIn(file: string, lineOf: (number: number) => string): AsyncGenerator<TransferRecord> {
+  let number = 0
+  const input = createReadStream(file)
+  try {
+    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+      number += 1
+      yield readRecord(line)
+    }
+  } catch (cause) {
+    if (cause instanceof Error && 'syscall' in cause)
+      throw new InputError(`${file} can't be read: ${messageOf(cause)}`, { cause })
+    if (cause instanceof InputError)
+      throw new InputError(`${lineOf(number)} is damaged: ${cause.message}; nothing was imported`, { cause })
+    throw cause
+  } finally {
+    input.destroy()
+  }
+}
+
+const plural = (number: number, one: string, more: string) =>
+  `${counted(number)} ${number === 1 ? one : more}`
+
+const totalsText = ({ subscribers, keys, usage }: Totals): string =>
+  [
+    plural(subscribers, 'subscriber', 'subscribers'),
+    plural(keys, 'key', 'keys'),
+    `${plural(usage, 'count', 'counts')} of a day`,
+  ].join(', ')
+
+const importedText = ({ newSubscribers, newKeys, ...totals }: Imported): string =>
+  `${totalsText(totals)}; new are ${plural(newSubscribers, 'subscriber', 'subscribers')} and ${plural(newKeys, 'key', 'keys')}`

@@ -1,0 +1,253 @@
+// What a store holds of keys, subscribers and their usage, as records that can be written to a file and taken in by
+// another store. Keys travel as hashes, never as keys. Weather and what was spent at the provider stay: they come again.
+
+import { z } from 'zod'
+import { type Calendar, dayNumber, daysUpTo, hourMs, utcDayMs } from '../calendar.ts'
+import type { Clock } from '../clock.ts'
+import { InputError } from '../errors.ts'
+import type { FleetStore, KeyStore, UsageStore } from '../stores/store.ts'
+import { announceChange } from './key-directory.ts'
+
+type TransferStore = KeyStore & UsageStore & Pick<FleetStore, 'appendNotice'>
+
+const text = z.string().min(1)
+const instant = z.int().min(0)
+const count = z.int().min(0)
+const subscriberRecord = z.strictObject({
+  record: z.literal('subscriber'),
+  id: text,
+  name: text,
+  createdAt: instant,
+  revokedAt: instant.nullable(),
+})
+const keyRecord = z.strictObject({
+  record: z.literal('key'),
+  id: text,
+  hash: text,
+  subscriberId: text,
+  tier: text,
+  limit: z.int().min(1).nullable(),
+  createdAt: instant,
+  revokedAt: instant.nullable(),
+  formers: z.array(z.strictObject({ hash: text, validUntil: instant })),
+})
+const usageRecord = z.strictObject({
+  record: z.literal('usage'),
+  keyId: text,
+  day: z.iso.date(),
+  used: count,
+})
+/** Stands last, so that a file which was cut off is known by its absence. */
+const endRecord = z.strictObject({
+  record: z.literal('end'),
+  subscribers: count,
+  keys: count,
+  usage: count,
+})
+const transferRecord = z.discriminatedUnion('record', [subscriberRecord, keyRecord, usageRecord, endRecord])
+
+/** One line of an export. Instants are ms since the epoch, days local. */
+export type TransferRecord = z.infer<typeof transferRecord>
+type RecordOf<Kind> = Extract<TransferRecord, { record: Kind }>
+
+export type Totals = { subscribers: number; keys: number; usage: number }
+
+/** What an import found: how much of it was new. */
+export type Imported = Totals & { newSubscribers: number; newKeys: number }
+
+const usageDays = 400
+
+/** All records of a store, each after those it refers to. */
+export async function* exportRecords(
+  store: Pick<TransferStore, 'listSubscribers' | 'listKeys' | 'usedOn'>,
+  calendar: Calendar,
+  clock: Clock,
+): AsyncGenerator<TransferRecord> {
+  const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
+  for (const subscriber of await store.listSubscribers()) {
+    totals.subscribers += 1
+    yield { record: 'subscriber', ...subscriber }
+  }
+  const keys = await store.listKeys()
+  for (const key of keys) {
+    totals.keys += 1
+    yield { record: 'key', ...key, formers: [...key.formers] }
+  }
+  const days = daysUpTo(calendar.dayOf(clock.now()), usageDays).reverse()
+  for (const { id: keyId } of keys) {
+    const counts = await store.usedOn(keyId, days)
+    for (const [i, day] of days.entries()) {
+      const used = counts[i] ?? 0
+      if (used === 0) continue
+      totals.usage += 1
+      yield { record: 'usage', keyId, day, used }
+    }
+  }
+  yield { record: 'end', ...totals }
+}
+
+/** @throws InputError that says what is wrong with the line */
+export const readRecord = (line: string): TransferRecord => {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch {
+    throw new InputError('it is no JSON')
+  }
+  const { data, error } = transferRecord.safeParse(value)
+  if (data) return data
+  const issue = error.issues[0]
+  throw new InputError(
+    issue?.path[0] === 'record' || !issue?.path.length
+      ? 'it is no record of a subscriber, a key, usage or the end'
+      : `its ${issue.path.join('.')} is wrong: ${issue.message}`,
+  )
+}
+
+export type ImportOptions = {
+  /** How long a day's count stands after the day ended. */
+  readonly keepUsageForMs: number
+  /** Hears after every line, in both passes. */
+  readonly onLine?: (pass: 'checked' | 'written', lines: number) => void
+}
+
+/**
+ * Takes records into a store: checks all of them first and writes none if any contradicts another or what is there. What
+ * is there already is left as it is, and counts are raised and never lowered, so that a second import changes nothing.
+ * @param records gives them from the beginning, each time it is called
+ * @param lineOf names the record by its number, from 1
+ * @throws InputError
+ */
+export const importRecords = async (
+  store: TransferStore,
+  records: () => AsyncIterable<TransferRecord>,
+  lineOf: (number: number) => string,
+  { keepUsageForMs, onLine }: ImportOptions,
+  calendar: Calendar,
+  clock: Clock,
+): Promise<Imported> => {
+  const check = await createCheck(store)
+  let lines = 0
+  for await (const record of records()) {
+    lines += 1
+    const fault = check.faultOf(record)
+    if (fault !== undefined) throw new InputError(`${lineOf(lines)}: ${fault}; nothing was imported`)
+    onLine?.('checked', lines)
+  }
+  if (!check.isWhole())
+    throw new InputError(
+      `the end of the export is missing after ${lines} records, so it was cut off; nothing was imported`,
+    )
+
+  const imported: Imported = { ...check.totals, newSubscribers: 0, newKeys: 0 }
+  let written = 0
+  for await (const record of records()) {
+    written += 1
+    if (record.record === 'subscriber' && !check.hadSubscriber(record.id)) {
+      const { record: _, ...subscriber } = record
+      await store.ensureSubscriber(subscriber)
+      imported.newSubscribers += 1
+    } else if (record.record === 'key' && !check.hadKey(record.id)) {
+      const { record: _, ...key } = record
+      await store.addKey(key)
+      imported.newKeys += 1
+    } else if (record.record === 'usage') {
+      const { keyId, day, used } = record
+      // An instant of the day itself in most zones, and of the next one in the others: kept a day longer there.
+      const noon = dayNumber(day) * utcDayMs + 12 * hourMs
+      const keepUntil = calendar.nextMidnight(noon) + Math.max(hourMs, keepUsageForMs)
+      if (keepUntil > clock.now()) await store.raiseUsed(keyId, day, used, keepUntil)
+    }
+    onLine?.('written', written)
+  }
+  // Whoever was refused as unknown a moment ago is looked up again.
+  await announceChange(store, 'import', clock.now())
+  return imported
+}
+
+/** What records are held against: what the store had before, and the records so far. */
+const createCheck = async (store: TransferStore) => {
+  const subscribers = new Map((await store.listSubscribers()).map(each => [each.id, each]))
+  const keys = new Map((await store.listKeys()).map(each => [each.id, each]))
+  const subscriberIdOf = new Map([...subscribers.values()].map(({ id, name }) => [name, id]))
+  const keyIdOf = new Map([...keys.values()].flatMap(key => hashesOf(key).map(hash => [hash, key.id])))
+  const [subscribersBefore, keysBefore] = [new Set(subscribers.keys()), new Set(keys.keys())]
+  const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
+  let ended: RecordOf<'end'> | undefined
+
+  const faultOfSubscriber = ({ record: _, ...given }: RecordOf<'subscriber'>): string | undefined => {
+    const difference = differenceOf(`subscriber ${given.id}`, subscribers.get(given.id), given)
+    if (difference !== undefined) return difference
+    const taken = subscriberIdOf.get(given.name)
+    if (taken !== undefined && taken !== given.id)
+      return `subscriber ${given.id} is named "${given.name}", which is the name of ${taken}`
+    subscribers.set(given.id, given)
+    subscriberIdOf.set(given.name, given.id)
+    totals.subscribers += 1
+    return undefined
+  }
+  const faultOfKey = ({ record: _, ...given }: RecordOf<'key'>): string | undefined => {
+    const difference = differenceOf(`key ${given.id}`, keys.get(given.id), given)
+    if (difference !== undefined) return difference
+    if (!subscribers.has(given.subscriberId))
+      return `key ${given.id} is of subscriber ${given.subscriberId}, who is neither in the store nor on a line before`
+    for (const hash of hashesOf(given)) {
+      const taken = keyIdOf.get(hash)
+      if (taken !== undefined && taken !== given.id)
+        return `key ${given.id} has the hash ${hash}, which is that of ${taken}`
+      keyIdOf.set(hash, given.id)
+    }
+    keys.set(given.id, given)
+    totals.keys += 1
+    return undefined
+  }
+  const faultOfUsage = ({ keyId }: RecordOf<'usage'>): string | undefined => {
+    if (!keys.has(keyId)) return `usage of key ${keyId}, which is neither in the store nor on a line before`
+    totals.usage += 1
+    return undefined
+  }
+  const faultOfEnd = (record: RecordOf<'end'>): string | undefined => {
+    ended = record
+    for (const name of ['subscribers', 'keys', 'usage'] as const)
+      if (record[name] !== totals[name])
+        return `the export had ${record[name]} records of ${name}, and ${totals[name]} are here`
+    return undefined
+  }
+
+  return {
+    totals,
+    faultOf: (record: TransferRecord): string | undefined => {
+      if (ended) return 'it comes after the end of the export'
+      switch (record.record) {
+        case 'subscriber':
+          return faultOfSubscriber(record)
+        case 'key':
+          return faultOfKey(record)
+        case 'usage':
+          return faultOfUsage(record)
+        case 'end':
+          return faultOfEnd(record)
+      }
+    },
+    isWhole: () => ended !== undefined,
+    hadSubscriber: (id: string) => subscribersBefore.has(id),
+    hadKey: (id: string) => keysBefore.has(id),
+  }
+}
+
+const hashesOf = ({ hash, formers }: { hash: string; formers: readonly { hash: string }[] }): string[] => [
+  hash,
+  ...formers.map(former => former.hash),
+]
+
+/** What is not the same in two records of one id. */
+const differenceOf = (name: string, there: object | undefined, given: object): string | undefined => {
+  if (there === undefined) return undefined
+  const [before, after] = [there, given] as Record<string, unknown>[]
+  const field = Object.keys(given).find(
+    each => JSON.stringify(before?.[each]) !== JSON.stringify(after?.[each]),
+  )
+  return field === undefined
+    ? undefined
+    : `${name} is there with another ${field}: ${JSON.stringify(before?.[field])}, and here it is ${JSON.stringify(after?.[field])}`
+}

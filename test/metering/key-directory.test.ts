@@ -1,0 +1,284 @@
+// Keys as an instance knows them: what is asked of the store, how long a copy is used, what a change and an outage do.
+
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { createAuthenticate } from '../../src/metering/authentication.ts'
+import { announceChange, createKeyDirectory } from '../../src/metering/key-directory.ts'
+import { createKey, hashOf } from '../../src/metering/key-form.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { openRedisStore } from '../../src/stores/redis.ts'
+import { type FoundKey, type Store, StoreError } from '../../src/stores/store.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+
+const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 500 }
+const observer = { redisAway: () => {}, redisBack: () => {} }
+const tiers = { free: 100, starter: 1_000 }
+
+/** An embedded store with one key, a directory before it that hears only when told to, and a count of look-ups. */
+const setUp = async (t: Test) => {
+  const clock = manualClock()
+  const store = openEmbeddedStore(':memory:', clock)
+  const state = { lookUps: 0, away: false, held: undefined as Promise<void> | undefined }
+  const seen = <Value>(value: Promise<Value>): Promise<Value> => {
+    if (state.away) throw new StoreError('away')
+    return value
+  }
+  const directory = createKeyDirectory(
+    {
+      findByHash: async hash => {
+        state.lookUps += 1
+        const found = seen(store.findByHash(hash))
+        await state.held
+        return found
+      },
+      noticesAfter: async (topic, number) => seen(store.noticesAfter(topic, number)),
+    },
+    clock,
+  )
+  t.teardown(async () => {
+    directory.close()
+    await store.close()
+  })
+  await addKey(store, 'key_1', 'hash-1')
+  await directory.hear()
+  return { clock, store, state, directory }
+}
+
+const addKey = async (store: Store, id: string, hash: string) => {
+  const subscriber = { id: 'sub_1', name: 'Padma', createdAt: 1, revokedAt: null }
+  await store.ensureSubscriber(subscriber)
+  const key = { id, hash, subscriberId: 'sub_1', tier: 'free', limit: null, createdAt: 1, revokedAt: null }
+  await store.addKey({ ...key, formers: [] })
+}
+const revokedAt = (found: FoundKey | 'unknown') => (found === 'unknown' ? found : found.key.revokedAt)
+
+t.test('256 first requests of a key at once are one look-up, and later ones none', async t => {
+  const { state, directory } = await setUp(t)
+  const found = await Promise.all(Array.from({ length: 256 }, () => directory.find('hash-1')))
+  t.equal(found.filter(answer => answer !== 'unknown').length, 256)
+  await directory.find('hash-1')
+  t.equal(state.lookUps, 1)
+  await Promise.all(Array.from({ length: 256 }, () => directory.find('nobody')))
+  t.equal(await directory.find('nobody'), 'unknown')
+  t.equal(state.lookUps, 2)
+})
+
+t.test('a copy is looked up again after a minute, whatever was heard', async t => {
+  const { clock, store, state, directory } = await setUp(t)
+  await directory.find('hash-1')
+  await store.changeKey('key_1', { revokedAt: 7 })
+  clock.advance(59_999)
+  t.equal(revokedAt(await directory.find('hash-1')), null)
+  clock.advance(1)
+  t.equal(revokedAt(await directory.find('hash-1')), 7)
+  t.equal(state.lookUps, 2)
+  clock.advance(-3_600_000)
+  await directory.find('hash-1')
+  t.equal(state.lookUps, 3, 'a clock that was put back makes nothing fresh for an hour')
+})
+
+t.test('a notice drops the copies of that key, or of all keys of that subscriber, and no other', async t => {
+  const { clock, store, state, directory } = await setUp(t)
+  await addKey(store, 'key_2', 'hash-2')
+  const both = async () => [
+    revokedAt(await directory.find('hash-1')),
+    revokedAt(await directory.find('hash-2')),
+  ]
+  await both()
+  await store.changeKey('key_1', { revokedAt: 7 })
+  await announceChange(store, 'key_1', clock.now())
+  t.strictSame(await both(), [null, null], 'not heard yet')
+  await directory.hear()
+  t.strictSame(await both(), [7, null])
+  t.equal(state.lookUps, 3, 'the other was not looked up again')
+  await announceChange(store, 'sub_1', clock.now())
+  await directory.hear()
+  await both()
+  t.equal(state.lookUps, 5)
+})
+
+t.test('an unknown key that is made is found once a notice was heard', async t => {
+  const { clock, store, directory } = await setUp(t)
+  t.equal(await directory.find('hash-2'), 'unknown')
+  await addKey(store, 'key_2', 'hash-2')
+  t.equal(await directory.find('hash-2'), 'unknown')
+  await announceChange(store, 'key_2', clock.now())
+  await directory.hear()
+  t.not(await directory.find('hash-2'), 'unknown')
+})
+
+t.test('a look-up that was under way when a change was heard leaves no copy', async t => {
+  const { clock, store, state, directory } = await setUp(t)
+  const hold = Promise.withResolvers<void>()
+  state.held = hold.promise
+  const before = directory.find('hash-1')
+  await store.changeKey('key_1', { revokedAt: 7 })
+  await announceChange(store, 'key_1', clock.now())
+  await directory.hear()
+  const after = directory.find('hash-1')
+  hold.resolve()
+  t.equal(revokedAt(await before), null, 'it had read the key before')
+  t.equal(revokedAt(await after), 7, 'who comes later does not join it')
+  t.equal(revokedAt(await directory.find('hash-1')), 7)
+  t.equal(state.lookUps, 2)
+})
+
+t.test('notices that may be missing drop all copies, once', async t => {
+  const { clock, store, state, directory } = await setUp(t)
+  await announceChange(store, 'key_9', clock.now())
+  await directory.hear()
+  await directory.find('hash-1')
+  // What is past its time is swept with a pulse.
+  clock.advance(401 * 86_400_000)
+  const pulse = { instance: 'one', aliveForMs: 1, topic: 'q', asked: [], wantedForMs: 1, now: clock.now() }
+  await store.pulse(pulse)
+  clock.advance(-401 * 86_400_000)
+  await directory.hear()
+  await directory.find('hash-1')
+  t.equal(state.lookUps, 2)
+  await directory.hear()
+  await directory.find('hash-1')
+  t.equal(state.lookUps, 2)
+})
+
+t.test('a flood of wrong keys throws no good one out', async t => {
+  const { state, directory } = await setUp(t)
+  await directory.find('hash-1')
+  for (let i = 0; i < 25_000; i++) await directory.find(`wrong-${i}`)
+  const before = state.lookUps
+  await directory.find('hash-1')
+  t.equal(state.lookUps, before)
+})
+
+t.test('while the store is away copies are used however old, and unknown keys are no refusals', async t => {
+  const { clock, state, directory } = await setUp(t)
+  await directory.find('hash-1')
+  t.equal(await directory.find('nobody'), 'unknown')
+  state.away = true
+  clock.advance(7 * 86_400_000)
+  t.equal(revokedAt(await directory.find('hash-1')), null)
+  const { lookUps } = state
+  t.equal(revokedAt(await directory.find('hash-1')), null)
+  t.equal(state.lookUps, lookUps, 'a store that has just failed is not asked for each request')
+  clock.advance(1_000)
+  await directory.find('hash-1')
+  t.equal(state.lookUps, lookUps + 1)
+  await directory.hear()
+  await t.rejects(directory.find('nobody'), StoreError)
+  await t.rejects(directory.find('another'), StoreError)
+  state.away = false
+  t.equal(await directory.find('nobody'), 'unknown')
+})
+
+t.test('only a failure of the store is bridged by a copy', async t => {
+  const { clock, store } = await setUp(t)
+  let broken = false
+  const directory = createKeyDirectory(
+    {
+      ...store,
+      findByHash: async hash => {
+        if (broken) throw new TypeError('a fault of ours')
+        return store.findByHash(hash)
+      },
+    },
+    clock,
+  )
+  t.teardown(directory.close)
+  await directory.find('hash-1')
+  broken = true
+  clock.advance(60_000)
+  await t.rejects(directory.find('hash-1'), TypeError)
+})
+
+t.test('a Redis that is stopped, and comes back empty', { skip: withoutOwnRedis }, async t => {
+  const clock = manualClock()
+  const redis = await startRedis()
+  const store = await openRedisStore({ ...timeouts, url: redis.url, prefix: 'x:' }, observer)
+  const directory = createKeyDirectory(store, clock)
+  t.teardown(async () => {
+    directory.close()
+    await store.close()
+  })
+  await addKey(store, 'key_1', 'hash-1')
+  await announceChange(store, 'key_1', clock.now())
+  await directory.hear()
+  t.not(await directory.find('hash-1'), 'unknown')
+  await redis.stop()
+  clock.advance(3_600_000)
+  t.not(await directory.find('hash-1'), 'unknown')
+  await t.rejects(directory.find('hash-2'), StoreError)
+
+  const again = await startRedis(redis.port)
+  t.teardown(again.stop)
+  const deadline = performance.now() + 10_000
+  for (;;) {
+    await directory.hear()
+    if ((await directory.find('hash-1')) === 'unknown' || performance.now() > deadline) break
+    await new Promise(resolve => setTimeout(resolve, 20))
+  }
+  t.equal(await directory.find('hash-1'), 'unknown', 'a store that lost its keys is believed')
+})
+
+// A server of its own, because commands of other tests would count too.
+const countsCommands = 'what is wrong at sight costs Redis nothing, and 256 first requests one look-up'
+t.test(countsCommands, { skip: withoutOwnRedis }, async t => {
+  const server = await startRedis()
+  t.teardown(server.stop)
+  const clock = manualClock()
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix: 'x:' }, observer)
+  const raw = new Redis(server.url)
+  const directory = createKeyDirectory(store, clock)
+  t.teardown(async () => {
+    directory.close()
+    await store.close()
+    await raw.quit()
+  })
+  const good = createKey()
+  await addKey(store, 'key_1', hashOf(good))
+  const authenticate = createAuthenticate(directory, tiers, clock)
+  /** How often keys were looked up by hash; only that uses GET here. */
+  const gets = async () => Number(/cmdstat_get:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0)
+  const before = await gets()
+  const mistyped = good.slice(0, -1) + (good.endsWith('a') ? 'b' : 'a')
+  for (const presented of [undefined, '', 'sk_live_x', 'svc_live_', `${good}x`, mistyped])
+    for (let i = 0; i < 50; i++) t.ok('refusal' in (await authenticate(presented)))
+  t.equal(await gets(), before)
+  const answers = await Promise.all(Array.from({ length: 256 }, () => authenticate(good)))
+  t.equal(answers.filter(answer => 'client' in answer && answer.client.limit === 100).length, 256)
+  t.equal(await gets(), before + 1)
+})
+
+t.test(
+  'a former key is refused by the clock, and a limit of its own goes before that of the tier',
+  async t => {
+    const { clock, store, directory } = await setUp(t)
+    const [first, second] = [createKey(), createKey()]
+    await addKey(store, 'key_2', hashOf(first))
+    const authenticate = createAuthenticate(directory, tiers, clock)
+    await store.replaceHash('key_2', hashOf(second), clock.now() + 1_000)
+    t.match(await authenticate(first), { client: { keyId: 'key_2', limit: 100 } })
+    t.match(await authenticate(second), { client: { keyId: 'key_2', limit: 100 } })
+    clock.advance(999)
+    t.ok('client' in (await authenticate(first)))
+    clock.advance(1)
+    t.strictSame(await authenticate(first), { refusal: 'replaced' })
+    t.ok('client' in (await authenticate(second)))
+
+    for (const [change, limit] of [
+      [{ limit: 7 }, 7],
+      [{ tier: 'starter' }, 7],
+      [{ limit: null }, 1_000],
+      [{ tier: 'gone', limit: 3 }, 3],
+    ] as const) {
+      await store.changeKey('key_2', change)
+      await announceChange(store, 'key_2', clock.now())
+      await directory.hear()
+      t.match(await authenticate(second), { client: { limit } }, JSON.stringify(change))
+    }
+    await store.changeKey('key_2', { limit: null })
+    await announceChange(store, 'key_2', clock.now())
+    await directory.hear()
+    await t.rejects(authenticate(second), { code: 'tier_not_configured' })
+  },
+)
