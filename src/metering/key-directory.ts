@@ -100,8 +100,10 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
         forget(({ key, subscriber }) => changed.has(key.id) || changed.has(subscriber.id))
       heard = notices.at(-1)?.number ?? (complete ? (heard ?? 0) : 0)
     } catch {
-      // A store that is away is told of by its own observer. Keys may be made meanwhile where it is not.
+      // A store that is away is told of by its own observer. Keys may be made meanwhile where it is not, and it may come
+      // back without what it knew.
       unknown.clear()
+      heard = undefined
     }
   }
   const hear = (): Promise<void> => {
