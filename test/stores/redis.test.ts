@@ -33,8 +33,19 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
     now: Date.now(),
   }
   await store.pulse({ ...pulse, asked: ['23.8,90.4'] })
+  await store.raiseUsed('key_2', '2026-11-21', 5, inAnHour)
+  await store.addDetail([
+    {
+      keyId: 'key_1',
+      day: '2026-11-21',
+      endpoint: 'weather',
+      statusClass: '2xx',
+      count: 1,
+      keepUntil: inAnHour,
+    },
+  ])
   const keys = await raw.keys(`${prefix}*`)
-  t.equal(keys.length, 7, keys.join(', '))
+  t.equal(keys.length, 9, keys.join(', '))
   for (const key of keys) {
     const left = await raw.pttl(key)
     t.ok(left > 3_500_000 && left <= 3_600_000, `${key} expires in ${left} ms`)
@@ -104,3 +115,66 @@ t.test(
     await store.close()
   },
 )
+
+t.test('the keys of the first version, whose records lay by their hash, are taken over', async t => {
+  const prefix = nextPrefix()
+  const raw = new Redis(server.url)
+  for (const [i, id] of ['key_1', 'key_2'].entries()) {
+    const fields = { id, subscriberId: 'sub_1', tier: 'free', createdAt: i + 1, revokedAt: i ? 7 : '' }
+    await raw.hset(`${prefix}key:hash-${id}`, fields)
+    await raw.set(`${prefix}key-hash:${id}`, `hash-${id}`)
+    await raw.zadd(`${prefix}keys`, i + 1, id)
+  }
+  await raw.hset(`${prefix}subscriber:sub_1`, { name: 'Padma', createdAt: 1, revokedAt: '' })
+  const open = () => openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
+  const store = await open()
+  const key = { subscriberId: 'sub_1', tier: 'free', limit: null, formers: [] }
+  const keys = [
+    { id: 'key_1', hash: 'hash-key_1', createdAt: 1, revokedAt: null, ...key },
+    { id: 'key_2', hash: 'hash-key_2', createdAt: 2, revokedAt: 7, ...key },
+  ]
+  t.strictSame(await store.listKeys(), keys)
+  t.match(await store.findByHash('hash-key_2'), { key: keys[1], validUntil: null })
+  await store.changeKey('key_1', { limit: 5 })
+  await store.close()
+  const again = await open()
+  t.equal((await again.findKey('key_1'))?.limit, 5, 'once, and not at each start')
+  await again.close()
+  await raw.quit()
+})
+
+t.test('a list of notices that was lost, or came back without its end, gives no number again', async t => {
+  const prefix = nextPrefix()
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
+  const raw = new Redis(server.url)
+  const later = Date.now() + 60_000
+  const seen = await store.appendNotice('keys', 'one', later)
+  await raw.del(`${prefix}notices:keys`)
+  t.strictSame(await store.noticesAfter('keys', seen), { notices: [], complete: false })
+  // The time of the store has gone on by a millisecond, as it has in any real loss.
+  for (let time = seen; time <= seen; )
+    time = Number((await raw.time())[0]) * 1000 + Math.floor(Number((await raw.time())[1]) / 1000)
+  const next = await store.appendNotice('keys', 'two', later)
+  t.ok(next > seen)
+  t.strictSame(await store.noticesAfter('keys', seen), {
+    notices: [{ number: next, text: 'two' }],
+    complete: false,
+  })
+  await raw.quit()
+  await store.close()
+})
+
+t.test('of very many notices the oldest go, and whoever had not read them learns that', async t => {
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
+  const later = Date.now() + 60_000
+  const append = (count: number) =>
+    Promise.all(Array.from({ length: count }, (_, i) => store.appendNotice('keys', `key_${i}`, later)))
+  const first = Math.min(...(await append(500)))
+  t.match(await store.noticesAfter('keys', first), { complete: true })
+  const last = Math.max(...(await append(600)))
+  const { notices, complete } = await store.noticesAfter('keys', first)
+  t.strictSame([notices.length, complete], [1_000, false])
+  t.equal((await store.noticesAfter('keys', 0)).complete, false)
+  t.strictSame(await store.noticesAfter('keys', last), { notices: [], complete: true })
+  await store.close()
+})
