@@ -1,7 +1,7 @@
 // `abohawa store …`: keys, subscribers and usage out of a store and into another, as lines of JSON or directly.
 
-import { createReadStream } from 'node:fs'
-import { open, rename } from 'node:fs/promises'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { rename } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
@@ -161,9 +161,7 @@ async function* linesOf(
 const writeWhole = async (file: string, lines: AsyncIterable<string>): Promise<void> => {
   const part = `${file}.part`
   try {
-    await using handle = await open(part, 'w', 0o600)
-    await pipeline(lines, handle.createWriteStream({ autoClose: false }))
-    await handle.sync()
+    await pipeline(lines, createWriteStream(part, { mode: 0o600, flush: true }))
   } catch (cause) {
     if (cause instanceof Error && 'syscall' in cause)
       throw new InputError(`--file is ${file}, which can't be written: ${messageOf(cause)}`, { cause })

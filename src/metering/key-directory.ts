@@ -15,6 +15,8 @@ export type KeyDirectory = {
   find(hash: string): Promise<FoundKey | 'unknown'>
   /** Reads the notices now instead of at the next interval; never rejects. */
   hear(): Promise<void>
+  /** The store was away and may have come back without what it knew: every copy is looked up again. */
+  doubt(): void
   close(): void
 }
 
@@ -100,10 +102,8 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
         forget(({ key, subscriber }) => changed.has(key.id) || changed.has(subscriber.id))
       heard = notices.at(-1)?.number ?? (complete ? (heard ?? 0) : 0)
     } catch {
-      // A store that is away is told of by its own observer. Keys may be made meanwhile where it is not, and it may come
-      // back without what it knew.
+      // A store that is away is told of by its own observer. Keys may be made meanwhile where it is not.
       unknown.clear()
-      heard = undefined
     }
   }
   const hear = (): Promise<void> => {
@@ -122,6 +122,10 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
       return lookUps.get(hash) ?? lookUp(hash)
     },
     hear,
+    doubt: () => {
+      heard = undefined
+      void hear()
+    },
     close: () => clearInterval(timer),
   }
 }

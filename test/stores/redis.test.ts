@@ -43,13 +43,28 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
     now: Date.now(),
   }
   await store.pulse({ ...pulse, asked: ['23.8,90.4'] })
+  await store.addDetail([
+    {
+      keyId: 'key_1',
+      day: '2026-11-21',
+      endpoint: 'weather',
+      statusClass: '2xx',
+      count: 1,
+      keepUntil: inAnHour,
+    },
+  ])
   const keys = await raw.keys(`${prefix}*`)
-  t.equal(keys.length, 8, keys.join(', '))
+  t.equal(keys.length, 9, keys.join(', '))
   for (const key of keys) {
     // A month's record of use goes with the last of its days.
     const left = (await raw.pttl(key)) - (key.includes(':used:') || key.includes('used:{') ? aMonth : 0)
     t.ok(left > 3_500_000 && left <= 3_600_000, `${key} expires in ${left} ms`)
   }
+  const today = new Date().toISOString().slice(0, 10)
+  await store.raiseUsed('key_2', today, 5, inAnHour)
+  const raised = await raw.keys(`${prefix}*key_2*`)
+  t.equal(raised.length, 2, raised.join(', '))
+  for (const key of raised) t.ok((await raw.pttl(key)) > 3_500_000, `${key} expires`)
   await raw.quit()
   await store.close()
 })
@@ -117,3 +132,39 @@ t.test(
     await store.close()
   },
 )
+
+t.test('a list of notices that was lost, or came back without its end, gives no number again', async t => {
+  const prefix = nextPrefix()
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
+  const raw = new Redis(server.url)
+  const later = Date.now() + 60_000
+  const seen = await store.appendNotice('keys', 'one', later)
+  await raw.del(`${prefix}notices:keys`)
+  t.strictSame(await store.noticesAfter('keys', seen), { notices: [], complete: false })
+  // The time of the store has gone on by a millisecond, as it has in any real loss.
+  for (let time = seen; time <= seen; )
+    time = Number((await raw.time())[0]) * 1000 + Math.floor(Number((await raw.time())[1]) / 1000)
+  const next = await store.appendNotice('keys', 'two', later)
+  t.ok(next > seen)
+  t.strictSame(await store.noticesAfter('keys', seen), {
+    notices: [{ number: next, text: 'two' }],
+    complete: false,
+  })
+  await raw.quit()
+  await store.close()
+})
+
+t.test('of very many notices the oldest go, and whoever had not read them learns that', async t => {
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
+  const later = Date.now() + 60_000
+  const append = (count: number) =>
+    Promise.all(Array.from({ length: count }, (_, i) => store.appendNotice('keys', `key_${i}`, later)))
+  const first = Math.min(...(await append(500)))
+  t.match(await store.noticesAfter('keys', first), { complete: true })
+  const last = Math.max(...(await append(600)))
+  const { notices, complete } = await store.noticesAfter('keys', first)
+  t.strictSame([notices.length, complete], [1_000, false])
+  t.equal((await store.noticesAfter('keys', 0)).complete, false)
+  t.strictSame(await store.noticesAfter('keys', last), { notices: [], complete: true })
+  await store.close()
+})

@@ -1,0 +1,189 @@
+// What operators do with keys on the command line: rotate, tier, limit, usage.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { createCalendar, daysUpTo } from '../../src/calendar.ts'
+import { usageText } from '../../src/cli/usage-text.ts'
+import { systemClock } from '../../src/clock.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { runCommand } from '../support/process.ts'
+
+const setUp = (folder: string) => {
+  const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
+  const command = (...args: string[]) => runCommand(args, env)
+  const json = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCommand([...args, '--json'], env)
+    if (code !== 0) throw new Error(stderr)
+    return JSON.parse(stdout)
+  }
+  const create = (tier = 'starter') =>
+    json('keys', 'create', '--subscriber', 'Dhaka Tribune', '--tier', tier) as Promise<{
+      id: string
+      key: string
+    }>
+  return { env, command, json, create }
+}
+
+const leaves = [
+  ...['rotate', 'tier', 'limit'].map(name => ['keys', name]),
+  ...['export', 'import', 'migrate'].map(name => ['store', name]),
+]
+t.test('every --help shows an example and the common options', async t => {
+  await Promise.all(
+    leaves.map(async command => {
+      const { code, stdout, stderr } = await runCommand([...command, '--help'])
+      t.match({ code, stderr }, { code: 0, stderr: '' })
+      t.match(stdout, `Example:\n  npm run -s abohawa -- ${command.join(' ')}`)
+      t.match(stdout, '--json')
+    }),
+  )
+})
+
+const misuses: [string[], RegExp][] = [
+  [['keys', 'rotate', 'key_1', '--overlap', '24'], /--overlap: "24" has no unit: add ms, s, m, h or d/],
+  [['keys', 'tier', 'key_1', 'gold'], /the tier is "gold"; allowed: free, starter, business, enterprise/],
+  [['keys', 'limit', 'key_1'], /a number of requests a day or --tier, one of the two/],
+  [['keys', 'limit', 'key_1', '5', '--tier'], /a number of requests a day or --tier, one of the two/],
+  [['keys', 'limit', 'key_1', '0'], /the limit is 0; allowed: a whole number of at least 1/],
+  [['keys', 'usage', 'key_1', '--csv', '--json'], /--csv and --json are two forms/],
+  [['store', 'migrate', '--to', 'http://x'], /--to is http:\/\/x; allowed: a redis:\/\/ or rediss:\/\/ URL/],
+]
+t.test('what can not be meant is one sentence and exit code 2', async t => {
+  await Promise.all(
+    misuses.map(async ([args, sentence]) => {
+      const { code, stdout, stderr } = await runCommand(args)
+      t.match({ code, stdout }, { code: 2, stdout: '' }, args.join(' '))
+      t.match(stderr, sentence)
+      t.match(stderr, /^abohawa: .*\n$/, 'one line')
+    }),
+  )
+})
+
+t.test('a key is rotated under its id, and lists say until when the former one works', async t => {
+  const { env, command, json, create } = setUp(t.testdir())
+  const { id, key } = await create()
+  const before = Date.now()
+  const rotated = await json('keys', 'rotate', id, '--overlap', '90m')
+  t.match(rotated, { id, key: /^svc_live_[0-9A-Za-z]{38}$/, tier: 'starter', limit: 1_000 })
+  t.not(rotated.key, key)
+  const until = Date.parse(rotated.formerKeyUntil)
+  t.ok(until >= before + 5_400_000 && until <= Date.now() + 5_400_000)
+  t.match(await json('keys', 'show', id), { id, formerKeyUntil: rotated.formerKeyUntil })
+  const shown = `${rotated.formerKeyUntil.slice(0, 10)} ${rotated.formerKeyUntil.slice(11, 16)}`
+  t.match((await command('keys', 'list')).stdout, new RegExp(`former key until \\(UTC\\)\\n.*${shown}\\n`))
+
+  const people = await command('keys', 'rotate', id)
+  t.match(people.stdout, /^svc_live_\w{38}\n\nkey_\w+ for Dhaka Tribune, tier starter: 1,000 requests a day/)
+  t.match(people.stdout, /The former key works until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\./)
+  const soon = await json('keys', 'show', id)
+  t.ok(Math.abs(Date.parse(soon.formerKeyUntil) - Date.now() - 86_400_000) < 60_000, 'a day by default')
+  t.match(await json('keys', 'rotate', id, '--overlap', '0s'), { id })
+  t.equal((await json('keys', 'show', id)).formerKeyUntil, null, 'no former key works any more')
+  t.equal((await json('keys', 'list')).length, 1)
+  t.notOk(readFileSync(env.ABOHAWA_STORE__PATH, 'latin1').includes(rotated.key), 'the key is kept nowhere')
+
+  await command('keys', 'revoke', id)
+  t.match(await command('keys', 'rotate', id), {
+    code: 1,
+    stderr: /is revoked; `abohawa keys reinstate key_/,
+  })
+})
+
+t.test('a key changes its tier and gets a limit of its own, which is marked', async t => {
+  const { command, json, create } = setUp(t.testdir())
+  const { id } = await create()
+  t.match(await json('keys', 'tier', id, 'business'), { tier: 'business', limit: 10_000, ownLimit: false })
+  t.match(await json('keys', 'limit', id, '2500'), { tier: 'business', limit: 2_500, ownLimit: true })
+  t.match((await command('keys', 'show', id)).stdout, / 2500 \(own\) /)
+  const kept = await command('keys', 'tier', id, 'free')
+  t.match(kept, {
+    code: 0,
+    stderr: /Its own limit of 2,500 stays; `abohawa keys limit key_\w+ --tier` lifts/,
+  })
+  t.match(await json('keys', 'limit', id, '--tier'), { tier: 'free', limit: 100, ownLimit: false })
+  t.match((await command('keys', 'show', id)).stdout, / 100 +active/)
+  t.match(await command('keys', 'limit', 'key_9', '5'), { code: 1, stderr: /there is no key "key_9"/ })
+})
+
+t.test('a name that is nearly a known one is taken, and remarked upon', async t => {
+  const { command, create } = setUp(t.testdir())
+  await create()
+  const named = (subscriber: string) =>
+    command('keys', 'create', '--subscriber', subscriber, '--tier', 'free')
+  t.match(await named('Dhaka Tribun'), {
+    code: 0,
+    stdout: /^svc_live_/,
+    stderr: '"Dhaka Tribun" is a new subscriber, and nearly "Dhaka Tribune".',
+  })
+  t.match(await named('dhaka tribune'), { code: 0, stderr: /nearly "Dhaka Tribune?"/ })
+  for (const other of ['Dhaka Tribune', 'Prothom Alo', 'Ab'])
+    t.match(await named(other), { code: 0, stderr: '' }, other)
+})
+
+const today = createCalendar('Asia/Dhaka').dayOf(Date.now())
+
+t.test('usage is columns where there is no screen, CSV by RFC 4180, and JSON', async t => {
+  const { env, command, json, create } = setUp(t.testdir())
+  const { id } = await create()
+  const store = openEmbeddedStore(env.ABOHAWA_STORE__PATH, systemClock)
+  const [newest = '', before = ''] = daysUpTo(today, 2)
+  const keepUntil = Date.now() + 86_400_000
+  await store.raiseUsed(id, newest, 12, keepUntil)
+  await store.raiseUsed(id, before, 1_000, keepUntil)
+  const detail = { keyId: id, day: newest, endpoint: 'weather', keepUntil }
+  await store.addDetail([
+    { ...detail, statusClass: '2xx', count: 11 },
+    { ...detail, statusClass: '4xx', count: 1 },
+  ])
+  await store.close()
+
+  t.equal(
+    (await command('keys', 'usage', id, '--days', '2', '--csv')).stdout,
+    `day,used,limit\r\n${before},1000,1000\r\n${newest},12,1000\r\n`,
+  )
+  t.match(await json('keys', 'usage', id, '--days', '2'), {
+    days: [
+      { day: newest, used: 12 },
+      { day: before, used: 1_000 },
+    ],
+    today: [
+      { endpoint: 'weather', statusClass: '2xx', count: 11 },
+      { endpoint: 'weather', statusClass: '4xx', count: 1 },
+    ],
+  })
+  t.equal(
+    (await command('keys', 'usage', id, '--days', '2')).stdout,
+    `day         used  limit\n${before}  1000   1000\n${newest}    12   1000\n\ntoday by endpoint  2xx  4xx\nweather             11    1\n`,
+  )
+})
+
+t.test('usage on a screen is a bar a day, as wide as the screen, with the limit marked', t => {
+  const usage = { id: 'key_1', subscriber: 'Padma', tier: 'free', limit: 100 as number | null, today: [] }
+  const days = [
+    { day: '2026-11-21', used: 50 },
+    { day: '2026-11-20', used: 0 },
+    { day: '2026-11-19', used: 1 },
+    { day: '2026-11-18', used: 100 },
+  ]
+  t.equal(
+    usageText({ ...usage, days }, 50),
+    [
+      'key_1, Padma, free: 100 a day, marked │',
+      '',
+      '  Wed 2026-11-18  100  100%  ████████████████████│',
+      '  Thu 2026-11-19    1    1%  ▎                   │',
+      '  Fri 2026-11-20    0    0%                      │',
+      'today 2026-11-21   50   50%  ██████████          │',
+    ].join('\n'),
+  )
+  const over = usageText({ ...usage, limit: 50, days }, 50)
+  t.match(over, /█{10}│█{9}\n/, 'a day over a limit that was lowered')
+  for (const columns of [46, 60, 80, 120])
+    for (const line of usageText({ ...usage, days }, columns).split('\n'))
+      t.ok(line.length <= columns, `${columns}: ${line}`)
+  t.match(usageText({ ...usage, limit: 100_000, days }, 80), /100,000 a day, far beyond the bars/)
+  t.match(usageText({ ...usage, days }, 30), /^day +used +limit\n/, 'too narrow for bars')
+  t.match(usageText({ ...usage, limit: null, days }, 80), /no limit/)
+  t.end()
+})

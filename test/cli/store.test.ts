@@ -1,0 +1,163 @@
+// Moving keys, subscribers and usage: out of a store, into another of either kind, and what is refused.
+
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { createCalendar, daysUpTo } from '../../src/calendar.ts'
+import { systemClock } from '../../src/clock.ts'
+import { type Administration, createAdministration } from '../../src/metering/administration.ts'
+import { openStore, type StoreOptions } from '../../src/stores/open-store.ts'
+import type { Store } from '../../src/stores/store.ts'
+import { type Ended, runCommand } from '../support/process.ts'
+import { testRedis } from '../support/redis-server.ts'
+
+const calendar = createCalendar('Asia/Dhaka')
+const tiers = { free: 100, starter: 1_000, business: 10_000 }
+const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
+
+type Place = { redis: { url: string | null; prefix: string }; path: string }
+
+/** A store with commands and, for what is not under test, hands of its own. */
+const at = ({ redis, path }: Place) => {
+  const env: Record<string, string> =
+    redis.url === null
+      ? { ABOHAWA_STORE__PATH: path }
+      : { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
+  const options: StoreOptions = { redis: { ...redis, ...timeouts }, store: { path } }
+  const open = async <Result>(act: (administration: Administration, store: Store) => Promise<Result>) => {
+    const store = await openStore(options, systemClock, { redisAway: () => {}, redisBack: () => {} })
+    try {
+      return await act(createAdministration({ store, tiers, calendar, clock: systemClock }), store)
+    } finally {
+      await store.close()
+    }
+  }
+  const command = (...args: string[]): Promise<Ended> => runCommand(args, env)
+  const json = async (...args: string[]) => {
+    const { code, stdout, stderr } = await command(...args, '--json')
+    if (code !== 0) throw new Error(stderr)
+    return JSON.parse(stdout)
+  }
+  return { command, json, open }
+}
+const inFile = (path: string) => at({ redis: { url: null, prefix: 'x:' }, path })
+
+const [today = '', before = ''] = daysUpTo(calendar.dayOf(Date.now()), 2)
+
+/** A store with two subscribers, a rotated key with a limit, a revoked one, and counts of two days; and its export. */
+const filled = async (t: Test) => {
+  const folder = t.testdir()
+  const path = join(folder, 'store.db')
+  const here = inFile(path)
+  const ids = await here.open(async (administration, store) => {
+    const one = await administration.createKey('Dhaka Tribune', 'starter')
+    const two = await administration.createKey('যমুনা', 'free')
+    await administration.rotateKey(one.id, 3_600_000)
+    await administration.setLimit(one.id, 77)
+    await administration.revokeKey(two.id)
+    await store.raiseUsed(one.id, today, 12, Date.now() + 1e9)
+    await store.raiseUsed(one.id, before, 70, Date.now() + 1e9)
+    return [one.id, two.id] as const
+  })
+  const file = join(folder, 'export.ndjson')
+  t.match(await here.json('store', 'export', '--file', file), { file, subscribers: 2, keys: 2, usage: 2 })
+  return { ...here, folder, path, file, ids }
+}
+const lookOf = ({ open }: Pick<ReturnType<typeof at>, 'open'>, id: string) =>
+  open(async administration => ({
+    keys: await administration.listKeys(),
+    subscribers: await administration.listSubscribers(),
+    days: (await administration.usage(id, 3)).days,
+  }))
+
+t.test('an export is taken in whole and once, into either store, and back', async t => {
+  const from = await filled(t)
+  t.equal(statSync(from.file).mode & 0o777, 0o600)
+  t.notMatch(readFileSync(from.file, 'utf8'), /svc_live_/)
+  const expected = await lookOf(from, from.ids[0])
+  t.match(expected.days, [{ used: 12 }, { used: 70 }, { used: 0 }])
+  t.ok(expected.keys[0]?.formerKeyUntil, 'the overlap moves too')
+  t.equal((await from.command('store', 'export')).stdout, readFileSync(from.file, 'utf8'))
+
+  const redis = await testRedis(t)
+  const inRedis = at({ redis, path: from.path })
+  t.match(await inRedis.json('store', 'import', from.file), { newSubscribers: 2, newKeys: 2, usage: 2 })
+  t.strictSame(await lookOf(inRedis, from.ids[0]), expected)
+  t.match(await inRedis.json('store', 'import', from.file), { newSubscribers: 0, newKeys: 0, usage: 2 })
+  t.strictSame(await lookOf(inRedis, from.ids[0]), expected, 'twice is once')
+
+  const path = join(from.folder, 'back.db')
+  t.match(await inRedis.json('store', 'migrate', '--to', path), { to: path, newSubscribers: 2, newKeys: 2 })
+  const there = inFile(path)
+  t.strictSame(await lookOf(there, from.ids[0]), expected)
+  const onItself = await from.command('store', 'migrate', '--to', from.path)
+  t.match(onItself, { code: 2, stderr: /allowed: another store than that of the configuration/ })
+})
+
+t.test(
+  'a file that is damaged, cut off or contradicts what is there is named by its line, and nothing is taken',
+  async t => {
+    const from = await filled(t)
+    const lines = readFileSync(from.file, 'utf8').trimEnd().split('\n')
+    const [first, , key = ''] = lines
+    const rest = lines.slice(1)
+    const target = inFile(join(from.folder, 'target.db'))
+    const faults: [string, string[], RegExp][] = [
+      ['no JSON', [first ?? '', '{"record":', ...rest], /line 2 of .*x\.ndjson is damaged: it is no JSON/],
+      ['another record', ['{"record":"cat"}', ...lines], /line 1 of .* no record of a subscriber/],
+      [
+        'a wrong field',
+        [key.replace(/"createdAt":\d+/, '"createdAt":"x"')],
+        /line 1 of .* its createdAt is wrong/,
+      ],
+      ['no end', lines.slice(0, -1), /the end of the export is missing after 6 records/],
+      [
+        'a line less',
+        lines.toSpliced(4, 1),
+        /line 6 of .*: the export had 2 records of usage, and 1 are here/,
+      ],
+      ['more after the end', [...lines, first ?? ''], /line 8 of .*: it comes after the end/],
+      [
+        'a key before its subscriber',
+        [key, ...lines],
+        /line 1 of .*: key key_\w+ is of subscriber sub_\w+, who is/,
+      ],
+      ['nothing', [''], /line 1 of .* is damaged/],
+    ]
+    await Promise.all(
+      faults.map(async ([title, content, sentence], i) => {
+        const file = join(from.folder, `${i}-x.ndjson`)
+        writeFileSync(file, `${content.join('\n')}\n`)
+        const { code, stdout, stderr } = await target.command('store', 'import', file)
+        t.match({ code, stdout }, { code: 1, stdout: '' }, title)
+        t.match(stderr, sentence, title)
+        t.match(stderr, /; nothing was imported\n$/, title)
+      }),
+    )
+    const empty = await target.open(async (_administration, store) => [
+      ...(await store.listKeys()),
+      ...(await store.listSubscribers()),
+    ])
+    t.strictSame(empty, [])
+    t.match(await target.command('store', 'import', '/nowhere'), {
+      code: 1,
+      stderr: /\/nowhere can't be read/,
+    })
+
+    await target.json('store', 'import', from.file)
+    await target.open(administration => administration.setTier(from.ids[0], 'business'))
+    const refused = await target.command('store', 'import', from.file)
+    t.match(refused, {
+      code: 1,
+      stderr: `line 3 of ${from.file}: key ${from.ids[0]} is there with another tier: "business", and here it is "starter"; nothing was imported`,
+    })
+    const other = inFile(join(from.folder, 'other.db'))
+    await other.open(administration => administration.createKey('যমুনা', 'free'))
+    t.match(await other.command('store', 'import', from.file), {
+      code: 1,
+      stderr:
+        /line 2 of .*: subscriber sub_\w+ is named "যমুনা", which is the name of sub_\w+; nothing was imported/,
+    })
+    t.equal((await other.open(administration => administration.listKeys())).length, 1)
+  },
+)

@@ -1,0 +1,127 @@
+// Keys change while a fleet runs: two gateways on one Redis, commands beside them, and how soon both act on it.
+
+import t from 'tap'
+import { runCommand, startCommand } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { type Answer, askAt } from '../support/start-gateway.ts'
+
+const provider = await startProvider(t, undefined, null)
+const list = '/api/v1/locations?type=division'
+// Noon in this zone is near, so that no run of these tests crosses a midnight and splits its counts over two days.
+const hoursAhead = 12 - new Date().getUTCHours()
+const quietZone = `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
+
+t.test(
+  'what is done to keys takes effect on both gateways within a second, and the count of the day stays',
+  async t => {
+    const redis = await testRedis(t)
+    const env = {
+      ABOHAWA_REDIS__URL: redis.url,
+      ABOHAWA_REDIS__PREFIX: redis.prefix,
+      ABOHAWA_QUOTA__TIME_ZONE: quietZone,
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_OPS__PORT: '0',
+      ABOHAWA_SERVER__DRAIN_FOR: '0s',
+      ABOHAWA_PROVIDER__BASE_URL: provider.url,
+      ABOHAWA_LOG__ACCESS: 'false',
+    }
+    const gateways = await Promise.all([1, 2].map(() => startCommand(t, ['serve'], ['api'], env)))
+    const command = async (...args: string[]) => {
+      const { code, stdout, stderr } = await runCommand([...args, '--json'], env)
+      if (code !== 0) throw new Error(stderr)
+      return JSON.parse(stdout)
+    }
+    let answered = 0
+    const ask = async (at: number, key: string, path = list): Promise<Answer> => {
+      const answer = await askAt(`${gateways[at]?.urls.api}${path}`, { key })
+      if (answer.status !== 401) answered += 1
+      return answer
+    }
+    /** Asks both until both answer as meant, from when the command that changes it has ended. */
+    const onBoth = async (title: string, key: string, isMeant: (answer: Answer) => boolean) => {
+      const changedAt = performance.now()
+      const took = await Promise.all(
+        [0, 1].map(async at => {
+          for (;;) {
+            const meant = isMeant(await ask(at, key))
+            const ms = performance.now() - changedAt
+            if (meant || ms > 10_000) return ms
+            await new Promise(resolve => setTimeout(resolve, 5))
+          }
+        }),
+      )
+      t.comment(`${title}: ${took.map(ms => `${Math.round(ms)} ms`).join(' and ')}`)
+      t.ok(Math.max(...took) < 1_000, `${title} within a second`)
+    }
+    const isOk = ({ status }: Answer) => status === 200
+    const isRefused = (reason: string) => (answer: Answer) =>
+      answer.status === 401 && answer.body.error === `the API key is invalid: ${reason}`
+    const hasLimit = (limit: number) => (answer: Answer) =>
+      answer.headers['x-ratelimit-limit'] === String(limit)
+
+    const { id, key: first } = await command(
+      'keys',
+      'create',
+      '--subscriber',
+      'Fleet',
+      '--tier',
+      'enterprise',
+    )
+    for (const at of [0, 1])
+      t.equal((await ask(at, first)).status, 200, 'a new key works on its first request')
+
+    await command('keys', 'revoke', id)
+    await onBoth('revoked', first, isRefused('it was revoked'))
+    await command('keys', 'reinstate', id)
+    await onBoth('reinstated', first, isOk)
+    await command('subscribers', 'revoke', 'Fleet')
+    await onBoth('subscriber revoked', first, isRefused('its subscriber was revoked'))
+    await command('subscribers', 'reinstate', 'Fleet')
+    await onBoth('subscriber reinstated', first, isOk)
+
+    await command('keys', 'tier', id, 'business')
+    await onBoth('tier', first, hasLimit(10_000))
+    await command('keys', 'limit', id, '7777')
+    await onBoth('limit', first, hasLimit(7_777))
+
+    const { key: second } = await command('keys', 'rotate', id, '--overlap', '1h')
+    for (const at of [0, 1])
+      for (const key of [second, first]) t.equal((await ask(at, key)).status, 200, 'both work in the overlap')
+    const { key: third, formerKeyUntil } = await command('keys', 'rotate', id, '--overlap', '1s')
+    t.equal((await ask(0, third)).status, 200)
+    const refusedFrom = Date.parse(formerKeyUntil)
+    for (const key of [first, second])
+      await Promise.all(
+        [0, 1].map(async at => {
+          let answer = await ask(at, key)
+          while (answer.status === 200 && Date.now() < refusedFrom + 5_000) {
+            await new Promise(resolve => setTimeout(resolve, 5))
+            answer = await ask(at, key)
+          }
+          t.ok(isRefused('it was replaced by a newer one')(answer), answer.body.error)
+          t.ok(
+            Date.now() >= refusedFrom && Date.now() < refusedFrom + 1_000,
+            'as soon as the overlap is over',
+          )
+        }),
+      )
+    t.comment(`replaced keys refused by ${Date.now() - refusedFrom} ms after the overlap`)
+
+    const last = await ask(1, third)
+    t.equal(Number(last.headers['x-ratelimit-remaining']), 7_777 - answered, 'one count under all three keys')
+    await ask(1, third, '/api/v1/weather/district/9999')
+    const usage = await command('keys', 'usage', id, '--days', '1')
+    t.match(usage, { limit: 7_777, days: [{ used: answered }] })
+
+    // The rest of what was counted by endpoint is handed over when the gateways stop.
+    for (const { child, exited } of gateways) {
+      child.kill('SIGTERM')
+      t.equal(await exited, 0)
+    }
+    t.strictSame((await command('keys', 'usage', id, '--days', '1')).today, [
+      { endpoint: 'locations', statusClass: '2xx', count: answered - 1 },
+      { endpoint: 'weather', statusClass: '4xx', count: 1 },
+    ])
+  },
+)
