@@ -58,7 +58,7 @@ export const observeSupply = (
 })
 
 export const observeMeter = (metrics: Metrics, log: Log): MeterObserver => ({
-  storeAway: reason => log.error({ reason }, 'quotas are counted by this instance alone'),
+  storeAway: reason => log.error({ reason }, 'quotas are not counted together for now'),
   storeBack: merged => log.info({ merged }, 'quotas are counted together again'),
   nearLimit: ({ percent, ...news }) => {
     metrics.nearLimit(percent)

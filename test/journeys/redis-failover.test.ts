@@ -1,0 +1,18 @@
+// A replica takes over from a master that is killed under load, behind Sentinel and on a cluster: nobody gets more than
+// the quota but for what the lost link can lose, and the counts are what was given.
+
+import t from 'tap'
+import { measureRedisOutage } from '../../bench/meter/outage.ts'
+import { withoutOwnRedis } from '../support/redis-server.ts'
+
+for (const kind of ['sentinel', 'cluster'] as const)
+  t.test(`quotas through a failover: ${kind}`, { skip: withoutOwnRedis }, async t => {
+    const size = { processes: 2, connections: 16, outageMs: 0, limit: 6_000 }
+    const found = await measureRedisOutage(t, kind, size)
+    t.comment(JSON.stringify(found))
+    // Sixteen requests at once are the most that can have been answered and not passed on to the replica.
+    t.ok(found.given <= found.limit + 16, `${found.given} of ${found.limit}`)
+    t.equal(found.miscounted, 0)
+    t.equal(found.failed, 0, 'a key with enough left goes on')
+    t.ok(found.recoveryMs <= 15_000, `counting together again after ${found.recoveryMs} ms`)
+  })
