@@ -14,7 +14,7 @@ import { buildApi } from '../edge/api.ts'
 import { trackConnections } from '../edge/connections.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { createAuthenticate } from '../metering/authentication.ts'
-import { createKeyDirectory, type KeyDirectory } from '../metering/key-directory.ts'
+import { createKeyDirectory } from '../metering/key-directory.ts'
 import { createUsageDetail } from '../metering/usage-detail.ts'
 import type { Log } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
@@ -55,13 +55,10 @@ export const startGateway = async (
   const calendar = createCalendar(config.quota.timeZone)
   const store = await open(config, clock, {
     redisAway: reason => log.error({ reason }, 'redis is away'),
-    redisBack: () => {
-      log.info('redis is back')
-      keys.doubt()
-    },
+    redisBack: () => log.info('redis is back'),
   })
   opening.defer(() => store.close())
-  const keys: KeyDirectory = createKeyDirectory(store, clock)
+  const keys = createKeyDirectory(store, clock)
   opening.defer(keys.close)
   const usageDetail = createUsageDetail(store, calendar)
   opening.defer(usageDetail.close)

@@ -15,12 +15,10 @@ export type KeyDirectory = {
   find(hash: string): Promise<FoundKey | 'unknown'>
   /** Reads the notices now instead of at the next interval; never rejects. */
   hear(): Promise<void>
-  /** The store was away and may have come back without what it knew: every copy is looked up again. */
-  doubt(): void
   close(): void
 }
 
-type DirectoryStore = Pick<KeyStore, 'findByHash'> & Pick<FleetStore, 'noticesAfter'>
+type DirectoryStore = Pick<KeyStore, 'findByHash'> & Pick<FleetStore, 'noticesAfter' | 'appendNotice'>
 
 const topic = 'keys'
 // Long after every copy was looked up again: while the last notice is there, a store that lost it is noticed.
@@ -34,7 +32,7 @@ const retryAfterMs = 1_000
 const mostKnown = 50_000
 const mostUnknown = 20_000
 
-/** Tells all instances that a key or subscriber is new or changed, to be called after that; `id` may name either. */
+/** Tells all instances that a key or subscriber is new or changed, after it is; `id` names either. */
 export const announceChange = async (
   store: Pick<FleetStore, 'appendNotice'>,
   id: string,
@@ -100,7 +98,9 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
       if (heard === undefined || !complete) forget(() => true)
       else if (changed.size > 0)
         forget(({ key, subscriber }) => changed.has(key.id) || changed.has(subscriber.id))
-      heard = notices.at(-1)?.number ?? (complete ? (heard ?? 0) : 0)
+      heard = notices.at(-1)?.number ?? (complete ? heard : undefined)
+      // With no notice at all a store that loses everything would look as it did before, so there is always one.
+      if (heard === undefined) await announceChange(store, 'begin', clock.now())
     } catch {
       // A store that is away is told of by its own observer. Keys may be made meanwhile where it is not.
       unknown.clear()
@@ -122,10 +122,6 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
       return lookUps.get(hash) ?? lookUp(hash)
     },
     hear,
-    doubt: () => {
-      heard = undefined
-      void hear()
-    },
     close: () => clearInterval(timer),
   }
 }

@@ -142,8 +142,10 @@ t.test('a list of notices that was lost, or came back without its end, gives no 
   await raw.del(`${prefix}notices:keys`)
   t.strictSame(await store.noticesAfter('keys', seen), { notices: [], complete: false })
   // The time of the store has gone on by a millisecond, as it has in any real loss.
-  for (let time = seen; time <= seen; )
-    time = Number((await raw.time())[0]) * 1000 + Math.floor(Number((await raw.time())[1]) / 1000)
+  for (let time = seen; time <= seen; ) {
+    const [seconds, micros] = await raw.time()
+    time = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+  }
   const next = await store.appendNotice('keys', 'two', later)
   t.ok(next > seen)
   t.strictSame(await store.noticesAfter('keys', seen), {
