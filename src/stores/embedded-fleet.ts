@@ -2,9 +2,8 @@
 // lately, and notices in the order they were given. There is one instance.
 
 import type { DatabaseSync } from 'node:sqlite'
+import type { Attempt } from './embedded-attempt.ts'
 import type { FleetStore } from './store.ts'
-
-type Attempt = <Value>(step: () => Value) => Promise<Value>
 
 const schema = `
   CREATE TABLE IF NOT EXISTS wanted (

@@ -2,9 +2,8 @@
 // Takes over files that an earlier version wrote.
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
+import type { Attempt } from './embedded-attempt.ts'
 import type { KeyRecord, KeyStore, Subscriber } from './store.ts'
-
-type Attempt = <Value>(step: () => Value) => Promise<Value>
 
 const schema = `
   CREATE TABLE IF NOT EXISTS subscribers (

@@ -3,6 +3,7 @@
 // spent on, and why, is the caller's.
 
 import type { DatabaseSync } from 'node:sqlite'
+import type { Attempt } from './embedded-attempt.ts'
 import type { SpendingStore } from './store.ts'
 
 const schema = `
@@ -12,8 +13,6 @@ const schema = `
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS closures (provider TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `
-
-type Attempt = <Value>(step: () => Value) => Promise<Value>
 
 /** The spending of a store on this database. @param attempt turns failures into StoreError */
 export const embeddedSpending = (db: DatabaseSync, attempt: Attempt): SpendingStore => {

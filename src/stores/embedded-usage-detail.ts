@@ -2,9 +2,8 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../clock.ts'
+import type { Attempt } from './embedded-attempt.ts'
 import type { UsageDetailStore } from './store.ts'
-
-type Attempt = <Value>(step: () => Value) => Promise<Value>
 
 const schema = `
   CREATE TABLE IF NOT EXISTS usage_detail (

@@ -8,13 +8,14 @@ import { DatabaseSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
 import { InputError, messageOf } from '../errors.ts'
+import { attemptsOn } from './embedded-attempt.ts'
 import { embeddedFleet } from './embedded-fleet.ts'
 import { embeddedKeys } from './embedded-keys.ts'
 import { embeddedSpending } from './embedded-spending.ts'
 import { embeddedUsage } from './embedded-usage.ts'
 import { embeddedUsageDetail } from './embedded-usage-detail.ts'
 import { createLocalFlights } from './local-flights.ts'
-import { type Store, StoreError } from './store.ts'
+import type { Store } from './store.ts'
 
 const schema = `
   PRAGMA journal_mode = WAL;
@@ -43,15 +44,7 @@ export const openEmbeddedStore = (path: string, clock: Clock): Store => {
 
 const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
   db.exec(schema)
-  // SQLite answers at once; the promises are the contract's, and carry its errors.
-  const attempt = async <Result>(step: () => Result): Promise<Result> => {
-    try {
-      return step()
-    } catch (cause) {
-      throw new StoreError(`the embedded store ${path} failed: ${messageOf(cause)}`, { cause })
-    }
-  }
-
+  const attempt = attemptsOn(path)
   const { sweepUsage, ...usage } = embeddedUsage(db, clock, attempt)
   const statements = {
     readBytes: db.prepare(`SELECT value FROM bytes WHERE key = ? AND expires_at > ?`),

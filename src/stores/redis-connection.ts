@@ -39,6 +39,9 @@ export type RedisObserver = { redisAway(reason: string): void; redisBack(): void
 
 export type RedisClient = Redis | Cluster
 
+/** Runs a step and turns what it throws into StoreError. */
+export type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
+
 /** @throws InputError when Redis can't be reached at the start, or is run in another way than it is said to be */
 export const connect = async (options: RedisOptions, observer: RedisObserver): Promise<RedisClient> => {
   const tls = tlsOf(options)

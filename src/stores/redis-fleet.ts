@@ -2,7 +2,7 @@
 // notices in the order they were given.
 
 import type { Result } from 'ioredis'
-import type { RedisClient } from './redis-connection.ts'
+import type { Attempt, RedisClient } from './redis-connection.ts'
 import type { FleetStore, Notice } from './store.ts'
 
 // The number of a notice is its score: the time, so that a list which was lost, or came back without its end, never gives
@@ -22,8 +22,6 @@ declare module 'ioredis' {
     abohawaAppend(key: string, text: string, keepUntil: number, most: number): Result<number, Context>
   }
 }
-
-type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
 const mostNotices = 1_000
 const namesPerCommand = 1_000

@@ -2,7 +2,7 @@
 // is one hash: the last token given, until when it is held by Redis's own clock, and the last token that wrote bytes.
 
 import type { Result } from 'ioredis'
-import type { RedisClient } from './redis-connection.ts'
+import type { Attempt, RedisClient } from './redis-connection.ts'
 import type { RedisListening } from './redis-listening.ts'
 import type { FlightStore } from './store.ts'
 
@@ -53,8 +53,6 @@ declare module 'ioredis' {
     ): Result<number, Context>
   }
 }
-
-type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
 export type RedisFlights = FlightStore & {
   writeFenced(name: string, bytes: Buffer, expiresAt: number, token: number): Promise<boolean>

@@ -3,7 +3,7 @@
 // every key carries an expiry. What is spent on, and why, is the caller's.
 
 import type { Result } from 'ioredis'
-import type { RedisClient } from './redis-connection.ts'
+import type { Attempt, RedisClient } from './redis-connection.ts'
 import type { SpendingStore } from './store.ts'
 
 // KEYS: closed, windows. ARGV: wanted, unit, now, then limit and keepUntil of each window.
@@ -54,8 +54,6 @@ declare module 'ioredis' {
 
 // Instants are compared with those of the callers; the key itself goes a little later, for a server whose clock is fast.
 const keepClosedForMs = 3_600_000
-
-type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
 /** The spending of a store on this connection. @param attempt turns failures into StoreError */
 export const redisSpending = (redis: RedisClient, prefix: string, attempt: Attempt): SpendingStore => {

@@ -1,7 +1,7 @@
 // How keys were answered, counted in Redis: a hash per key and day, with a field per endpoint and class of status.
 
 import type { Result } from 'ioredis'
-import type { RedisClient } from './redis-connection.ts'
+import type { Attempt, RedisClient } from './redis-connection.ts'
 import type { UsageDetailStore } from './store.ts'
 
 // Counts and expiry in one step, so that no hash is ever without one.
@@ -14,8 +14,6 @@ declare module 'ioredis' {
     abohawaAddDetail(key: string, keepUntil: number, ...counts: (string | number)[]): Result<number, Context>
   }
 }
-
-type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
 export const redisUsageDetail = (
   redis: RedisClient,

@@ -5,7 +5,7 @@
 import { crc32 } from 'node:zlib'
 import type { Result } from 'ioredis'
 import { dayNumber, hourMs, utcDayMs } from '../calendar.ts'
-import type { RedisClient } from './redis-connection.ts'
+import type { Attempt, RedisClient } from './redis-connection.ts'
 import type { RedisListening } from './redis-listening.ts'
 import { StoreError, type UsageStore, type UsedNews } from './store.ts'
 
@@ -77,8 +77,6 @@ declare module 'ioredis' {
     ): Result<number, Context>
   }
 }
-
-type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
 export const redisUsage = (
   redis: RedisClient,
