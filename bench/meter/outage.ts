@@ -2,6 +2,7 @@
 // whether the counts are right when it is back.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { chart } from '../chart.ts'
 import { count, ms, type Row, type Scope, sorted } from '../row.ts'
 import { metric, until } from '../set-up.ts'
 import { type Asked, askOn, issueKeys, meterEnv, startGateways, usedToday } from './fleet.ts'
@@ -28,6 +29,10 @@ export type OutageFound = {
   readonly failed: number
   /** By how much the counts afterwards differ from what was given, for both keys. */
   readonly miscounted: number
+  /** By second since the load began: the slowest of 99 in 100, and what the key that ran out was given. */
+  readonly bySecond: readonly { p99: number; given: number }[]
+  readonly beganAtSecond: number
+  readonly backAtSecond: number
 }
 
 const p99 = (answers: readonly Asked[]): number => {
@@ -73,6 +78,15 @@ export const measureRedisOutage = async (
   isOver = true
   const answers = await load
 
+  const firstAt = answers[0]?.at ?? 0
+  const secondOf = (at: number): number => Math.floor((at - firstAt) / 1_000)
+  const bySecond = Array.from({ length: secondOf(performance.now()) }, (_, second) => {
+    const then = answers.filter(({ at }) => secondOf(at) === second)
+    return {
+      p99: then.length === 0 ? 0 : p99(then),
+      given: then.filter(({ key, status }) => key === scarce.key && status === 200).length,
+    }
+  })
   const given = (key: string): number =>
     answers.filter(answer => answer.key === key && answer.status === 200).length
   const [usedPlenty = 0, usedScarce = 0] = await usedToday(env, [plenty.id, scarce.id])
@@ -86,6 +100,9 @@ export const measureRedisOutage = async (
     failed: answers.filter(
       ({ at, key, status }) => at >= beganAt + 1_000 && key === plenty.key && status !== 200,
     ).length,
+    bySecond,
+    beganAtSecond: (beganAt - firstAt) / 1_000,
+    backAtSecond: (backAt - firstAt) / 1_000,
     miscounted: Math.abs(usedPlenty - given(plenty.key)) + Math.abs(usedScarce - given(scarce.key)),
   }
 }
@@ -97,8 +114,27 @@ const rowOf = (kind: PlaceName, what: string, outageMs: number, method: string):
   method,
   run: async scope => {
     const found = await measureRedisOutage(scope, kind, { ...full, outageMs })
+    const { bySecond, beganAtSecond, backAtSecond } = found
+    const drawing = {
+      caption: `${what}: from second ${beganAtSecond.toFixed(0)} to ${backAtSecond.toFixed(0)}`,
+      svg: chart({
+        title: `${what}: seconds ${beganAtSecond.toFixed(0)} to ${backAtSecond.toFixed(0)}`,
+        x: { label: 'seconds since the load began', max: bySecond.length, step: 5 },
+        panels: [
+          {
+            label: 'p99 of all requests in ms',
+            lines: [{ name: 'p99', points: bySecond.map((one, second) => [second, one.p99] as const) }],
+          },
+          {
+            label: 'requests a second, of the key that runs out',
+            lines: [{ name: 'given', points: bySecond.map((one, second) => [second, one.given] as const) }],
+          },
+        ],
+      }),
+    }
     const isFailover = kind === 'sentinel' || kind === 'cluster'
     return {
+      ...(kind === 'frozen' && { drawings: { 'metering-outage.svg': drawing } }),
       findings: [
         {
           what: `${what}: p99 from one second on`,
