@@ -1,19 +1,18 @@
-// Units of daily counts, taken by group commit: while one trip to the store is out, whoever asks joins the next one, and
-// what a trip took is dealt out in the order of asking. While the store is away each instance deals its share by itself
-// and says afterwards what it dealt. Knows days as it is told them, and nothing of clients.
+// Units of daily counts for all keys: which line a key is counted on, what the store's news say of which count, and when
+// counts may be forgotten. Knows days as it is told them, and nothing of clients; how units are taken is the lines'.
 
 import { randomBytes } from 'node:crypto'
-import { setTimeout as pause } from 'node:timers/promises'
 import type { LocalDay } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
-import { messageOf } from '../errors.ts'
-import { StoreError, type Taken, type UsageStore } from '../stores/store.ts'
-import { shareOf, stepOf } from './share.ts'
-
-/** `local`: dealt without the store. */
-export type Deal = { readonly allowed: boolean; readonly remaining: number; readonly local: boolean }
-
-export type MeteredDay = { readonly day: LocalDay; readonly endsAt: number; readonly keepUntil: number }
+import type { Taken, UsageStore } from '../stores/store.ts'
+import {
+  type Count,
+  createLine,
+  type Deal,
+  type Line,
+  type LineParts,
+  type LineState,
+  type MeteredDay,
+} from './line.ts'
 
 export type MeterObserver = {
   /** Counting together ended, for a reason, or began again. */
@@ -23,19 +22,10 @@ export type MeterObserver = {
   nearLimit(news: { keyId: string; day: LocalDay; used: number; limit: number; percent: 80 | 100 }): void
 }
 
-export type MeterParts = {
+export type MeterParts = Omit<LineParts, 'instance' | 'store' | 'observer'> & {
   readonly store: Pick<UsageStore, 'lineOf' | 'take' | 'onUsed' | 'time'>
-  /** `share`: go on with this instance's share of what was left; `refuse`: nobody gets anything. */
-  readonly whenStoreIsDown: 'share' | 'refuse'
-  /** How many instances may deal units; undefined while that is not known. */
-  readonly instances: () => number | undefined
-  readonly dayOf: (instant: number) => LocalDay
-  /** The store's clock. */
-  readonly clock: Clock
   readonly observer: MeterObserver
 }
-
-export type MeterState = 'counting' | 'away' | 'settling'
 
 export type Meter = {
   /** One unit. @throws StoreError when the store is away and this instance has nothing left to deal */
@@ -43,77 +33,21 @@ export type Meter = {
   /** To be called at short intervals: looks for a store that is away, and says again what was dealt meanwhile. */
   look(): Promise<void>
   /** The worst of all lines. */
-  state(): MeterState
+  state(): LineState
   /** Tells the store what it does not know yet, if it can be reached. */
   close(): Promise<void>
 }
 
-// Long enough for every instance to have noticed that the store is back and to have said what it dealt.
-export const settleForMs = 2_000
-const mostPerTrip = 500
-const probeForMs = 50
-const mostTries = 3
 const keepCountForMs = 3_600_000
 
-type View = { used: number; dealt: number }
-
-/** A day's count of one key, as this instance knows it. */
-type Count = {
-  readonly keyId: string
-  readonly metered: MeteredDay
-  limit: number
-  /** Units given to requests here. */
-  dealt: number
-  /** How many of those the store has counted, as far as is known. */
-  confirmed: number
-  /** The store's count when last seen or heard of, and what was dealt here until then. */
-  view: View | undefined
-}
-
-type Asked = { readonly count: Count; readonly units: number }
-
-type Waiter = { resolve(deal: Deal): void; reject(error: unknown): void }
-
-export const createMeter = (parts: MeterParts): Meter => {
-  const { store, instances, clock, observer } = parts
+export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
+  const { store, clock } = parts
   const instance = randomBytes(5).toString('hex')
   const counts = new Map<string, Count>()
+  // On a cluster one part may be away and another not.
   const lines = new Map<number, Line>()
-  // Lines that are not counting, and what they have told since the first of them went away.
   let away = 0
   let merged = 0
-
-  const isThere = async (): Promise<boolean> => {
-    const patience = new AbortController()
-    const answered = store.time().then(
-      () => true,
-      () => false,
-    )
-    const there = await Promise.race([answered, pause(probeForMs, false, { signal: patience.signal })])
-    patience.abort()
-    return there
-  }
-
-  const lineFor = (keyId: string): Line => {
-    const number = store.lineOf(keyId)
-    let line = lines.get(number)
-    if (!line) {
-      line = createLine()
-      lines.set(number, line)
-    }
-    return line
-  }
-
-  const countFor = (keyId: string, metered: MeteredDay): Count => {
-    const name = `${keyId} ${metered.day}`
-    let count = counts.get(name)
-    if (!count) {
-      count = { keyId, metered, limit: 0, dealt: 0, confirmed: 0, view: undefined }
-      counts.set(name, count)
-      lineFor(keyId).counts.add(count)
-    }
-    return count
-  }
 
   const tellNearLimit = ({ keyId, metered: { day }, limit }: Count, { before, used }: Taken): void => {
     for (const percent of [80, 100] as const) {
@@ -122,213 +56,40 @@ export const createMeter = (parts: MeterParts): Meter => {
     }
   }
 
-  type Line = ReturnType<typeof createLine>
-
-  // Keys that are counted in one step, with a state of their own: on a cluster one part may be away and another not.
-  const createLine = () => {
-    const own = new Set<Count>()
-    let waiting = new Map<Count, Waiter[]>()
-    let state: MeterState = 'counting'
-    let sequence = 0
-    let departing = false
-    let looking: Promise<void> | undefined
-    let awaySince = 0
-    let settledAt = 0
-
-    // One trip at a time, in the order in which they were wanted.
-    let last: Promise<unknown> = Promise.resolve()
-    const inTurn = (step: () => Promise<void>): Promise<void> => {
-      const run = last.then(step)
-      last = run
-      return run
-    }
-
-    const trip = async (asked: readonly Asked[]): Promise<Taken[]> => {
-      sequence += 1
-      const dealt = asked.map(({ count }) => count.dealt)
-      const results = await store.take({
-        instance,
-        sequence,
-        takes: asked.map(({ count, units }) => ({
-          keyId: count.keyId,
-          ...count.metered,
-          units,
-          limit: count.limit,
-          dealt: count.dealt,
-          step: stepOf(count.limit),
-        })),
-      })
-      results.forEach((result, i) => {
-        const count = asked[i]?.count
-        if (!count) return
-        count.dealt += result.taken
-        count.confirmed = (dealt[i] ?? 0) + result.taken
-        tellNearLimit(count, result)
-      })
-      return results
-    }
-
-    // A day that began while the store was away began with nothing used.
-    const viewOf = (count: Count): View | undefined =>
-      count.view ?? (parts.dayOf(awaySince) < count.metered.day ? { used: 0, dealt: 0 } : undefined)
-
-    /** What this instance may still deal of a count while not all count together. */
-    const leftOfShare = (count: Count): number => {
-      const size = instances()
-      const view = viewOf(count)
-      if (parts.whenStoreIsDown === 'refuse' || size === undefined || !view) return 0
-      return Math.max(0, shareOf(count.limit, view.used, size) - (count.dealt - view.dealt))
-    }
-
-    const refuse = (count: Count, { resolve, reject }: Waiter): void => {
-      const view = viewOf(count)
-      if (view && view.used >= count.limit) resolve({ allowed: false, remaining: 0, local: true })
-      else reject(new StoreError('the store of the counts is away, and no share of this one is left here'))
-    }
-
-    const dealAlone = (count: Count, waiter: Waiter): void => {
-      const left = leftOfShare(count)
-      if (left === 0) {
-        refuse(count, waiter)
-        return
-      }
-      count.view = viewOf(count)
-      count.dealt += 1
-      waiter.resolve({ allowed: true, remaining: left - 1, local: true })
-    }
-
-    const stopCounting = (reason: string): void => {
-      if (state !== 'counting') return
-      awaySince = clock.now()
-      away += 1
-      if (away === 1) observer.storeAway(reason)
-    }
-    const goAway = (error: unknown): void => {
-      stopCounting(messageOf(error))
-      state = 'away'
-    }
-
-    const dealOut = ({ count, units }: Asked, waiters: readonly Waiter[], { taken, used }: Taken): void => {
-      if (state === 'counting') count.view = { used, dealt: count.dealt }
-      waiters.forEach((waiter, i) => {
-        if (i < taken) {
-          const remaining = count.limit - (used - taken) - i - 1
-          waiter.resolve({ allowed: true, remaining, local: false })
-        } else if (i < units || used >= count.limit)
-          waiter.resolve({ allowed: false, remaining: Math.max(0, count.limit - used), local: false })
-        else refuse(count, waiter)
-      })
-    }
-
-    // Dealing alone is for a store that is away for everyone: who has only lost an answer, or was held up itself and
-    // takes answers that came in time for ones that never came, asks again.
-    const insist = async (asked: readonly Asked[]): Promise<Taken[]> => {
-      for (let tries = 1; ; tries++) {
-        try {
-          return await trip(asked)
-        } catch (error) {
-          if (tries === mostTries || !(await isThere())) throw error
-        }
-      }
-    }
-
-    const depart = async (): Promise<void> => {
-      const group = [...waiting]
-      waiting = new Map()
-      for (let i = 0; i < group.length; i += mostPerTrip) {
-        const part = group.slice(i, i + mostPerTrip)
-        try {
-          if (state === 'away') throw new StoreError('away')
-          const asked = part.map(([count, waiters]) => ({
-            count,
-            units: state === 'counting' ? waiters.length : Math.min(waiters.length, leftOfShare(count)),
-          }))
-          const results = await insist(asked)
-          results.forEach((result, at) => {
-            const one = asked[at]
-            if (one) dealOut(one, part[at]?.[1] ?? [], result)
-          })
-        } catch (error) {
-          if (state !== 'away') goAway(error)
-          for (const [count, waiters] of part) for (const waiter of waiters) dealAlone(count, waiter)
-        }
-      }
-      if (waiting.size > 0) void inTurn(depart)
-      else departing = false
-    }
-
-    // Says what was dealt of every count here, and learns what all have used.
-    const tellAll = async (): Promise<void> => {
-      const all = [...own]
-      // Also with nothing to say: that the store answers is to be found out.
-      for (let i = 0; i === 0 || i < all.length; i += mostPerTrip) {
-        const part = all.slice(i, i + mostPerTrip)
-        merged += part.reduce((sum, count) => sum + count.dealt - count.confirmed, 0)
-        const results = await trip(part.map(count => ({ count, units: 0 })))
-        if (state === 'away') continue
-        results.forEach(({ used }, at) => {
-          const count = part[at]
-          if (count) count.view = { used, dealt: count.confirmed }
-        })
-      }
-    }
-
-    const lookOnce = async (): Promise<void> => {
-      try {
-        if (state === 'away') {
-          await tellAll()
-          state = 'settling'
-          settledAt = clock.now() + settleForMs
-        } else if (state === 'settling' && clock.now() >= settledAt) {
-          await tellAll()
-          state = 'counting'
+  const lineFor = (keyId: string): Line => {
+    const number = store.lineOf(keyId)
+    const known = lines.get(number)
+    if (known) return known
+    const line = createLine({
+      ...parts,
+      instance,
+      observer: {
+        stopped: reason => {
+          away += 1
+          if (away === 1) observer.storeAway(reason)
+        },
+        resumed: told => {
           away -= 1
-          if (away === 0) {
-            observer.storeBack(merged)
-            merged = 0
-          }
-        }
-      } catch (error) {
-        goAway(error)
-      }
-    }
+          merged += told
+          if (away > 0) return
+          observer.storeBack(merged)
+          merged = 0
+        },
+        counted: tellNearLimit,
+      },
+    })
+    lines.set(number, line)
+    return line
+  }
 
-    return {
-      counts: own,
-      state: () => state,
-      ask: (count: Count, limit: number): Promise<Deal> =>
-        new Promise((resolve, reject) => {
-          count.limit = limit
-          const waiter = { resolve, reject }
-          if (state === 'away') {
-            dealAlone(count, waiter)
-            return
-          }
-          const group = waiting.get(count)
-          if (group) group.push(waiter)
-          else waiting.set(count, [waiter])
-          if (departing) return
-          departing = true
-          // All that this turn of the event loop brings goes together.
-          setImmediate(() => void inTurn(depart))
-        }),
-      heard: (count: Count, used: number): void => {
-        if (state === 'counting' && count.view && used > count.view.used) count.view.used = used
-      },
-      // Others may deal alone, and what they tell is not heard.
-      lost: (): void => {
-        if (state === 'away') return
-        stopCounting('the line to the store was lost')
-        state = 'settling'
-        settledAt = clock.now() + settleForMs
-      },
-      look: (): Promise<void> => {
-        looking ??= inTurn(lookOnce).finally(() => {
-          looking = undefined
-        })
-        return looking
-      },
-    }
+  const countFor = (keyId: string, metered: MeteredDay): Count => {
+    const name = `${keyId} ${metered.day}`
+    const known = counts.get(name)
+    if (known) return known
+    const count = { keyId, metered, limit: 0, dealt: 0, confirmed: 0, view: undefined }
+    counts.set(name, count)
+    lineFor(keyId).counts.add(count)
+    return count
   }
 
   const forgetOldDays = (): void => {
@@ -337,7 +98,7 @@ export const createMeter = (parts: MeterParts): Meter => {
       const over = now - count.metered.endsAt
       if (over < keepCountForMs || (count.dealt !== count.confirmed && over < 24 * keepCountForMs)) continue
       counts.delete(name)
-      lines.get(store.lineOf(count.keyId))?.counts.delete(count)
+      lineFor(count.keyId).counts.delete(count)
     }
   }
 

@@ -4,7 +4,8 @@
 import { type Calendar, hourMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Client } from './authentication.ts'
-import type { Meter, MeteredDay } from './meter.ts'
+import type { MeteredDay } from './line.ts'
+import type { Meter } from './meter.ts'
 
 /** What the rate-limit headers say. `resetsAt` is the next local midnight, ms since the epoch. */
 export type Allowance = {

@@ -1,0 +1,301 @@
+// The counts of keys that are counted in one step, by group commit: while one trip to the store is out, whoever asks joins
+// the next one, and what a trip took is dealt out in the order of asking. While the store is away each instance deals its
+// share by itself and says afterwards what it dealt; until all have said so, it takes no more than its share.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { LocalDay } from '../calendar.ts'
+import type { Clock } from '../clock.ts'
+import { messageOf } from '../errors.ts'
+import { StoreError, type Taken, type UsageStore } from '../stores/store.ts'
+import { shareOf, stepOf } from './share.ts'
+
+/** `local`: dealt without the store. */
+export type Deal = { readonly allowed: boolean; readonly remaining: number; readonly local: boolean }
+
+export type MeteredDay = { readonly day: LocalDay; readonly endsAt: number; readonly keepUntil: number }
+
+/** A day's count of one key, as this instance knows it. */
+export type Count = {
+  readonly keyId: string
+  readonly metered: MeteredDay
+  limit: number
+  /** Units given to requests here. */
+  dealt: number
+  /** How many of those the store has counted, as far as is known. */
+  confirmed: number
+  /** The store's count when last seen or heard of, and what was dealt here until then. */
+  view: View | undefined
+}
+
+type View = { used: number; dealt: number }
+
+export type LineState = 'counting' | 'away' | 'settling'
+
+export type LineParts = {
+  /** A name of this instance, of this life. */
+  readonly instance: string
+  readonly store: Pick<UsageStore, 'take' | 'time'>
+  /** `share`: go on with this instance's share of what was left; `refuse`: nobody gets anything. */
+  readonly whenStoreIsDown: 'share' | 'refuse'
+  /** How many instances may deal units; undefined while that is not known. */
+  readonly instances: () => number | undefined
+  readonly dayOf: (instant: number) => LocalDay
+  /** The store's clock. */
+  readonly clock: Clock
+  readonly observer: {
+    stopped(reason: string): void
+    /** @param merged units that were dealt alone and are counted now */
+    resumed(merged: number): void
+    counted(count: Count, result: Taken): void
+  }
+}
+
+export type Line = {
+  readonly counts: Set<Count>
+  state(): LineState
+  /** One unit. @throws StoreError when the store is away and this instance has nothing left to deal */
+  ask(count: Count, limit: number): Promise<Deal>
+  /** The store's count was told by another instance. */
+  heard(count: Count, used: number): void
+  /** What others tell is not heard for now, or was not until now. */
+  lost(): void
+  /** Looks for a store that is away, and says again what was dealt meanwhile. */
+  look(): Promise<void>
+}
+
+// Long enough for every instance to have noticed that the store is back and to have said what it dealt.
+export const settleForMs = 2_000
+const mostPerTrip = 500
+const probeForMs = 50
+const mostTries = 3
+
+type Asked = { readonly count: Count; readonly units: number }
+
+type Waiter = { resolve(deal: Deal): void; reject(error: unknown): void }
+
+export const createLine = ({
+  instance,
+  store,
+  whenStoreIsDown,
+  instances,
+  dayOf,
+  clock,
+  observer,
+}: LineParts): Line => {
+  const counts = new Set<Count>()
+  let waiting = new Map<Count, Waiter[]>()
+  let state: LineState = 'counting'
+  let sequence = 0
+  let departing = false
+  let looking: Promise<void> | undefined
+  let awaySince = 0
+  let settledAt = 0
+  // Told since the store went away.
+  let merged = 0
+
+  // One trip at a time, in the order in which they were wanted.
+  let last: Promise<unknown> = Promise.resolve()
+  const inTurn = (step: () => Promise<void>): Promise<void> => {
+    const run = last.then(step)
+    last = run.catch(() => {})
+    return run
+  }
+
+  const trip = async (asked: readonly Asked[]): Promise<Taken[]> => {
+    sequence += 1
+    const dealt = asked.map(({ count }) => count.dealt)
+    const results = await store.take({
+      instance,
+      sequence,
+      takes: asked.map(({ count, units }) => ({
+        keyId: count.keyId,
+        ...count.metered,
+        units,
+        limit: count.limit,
+        dealt: count.dealt,
+        step: stepOf(count.limit),
+      })),
+    })
+    results.forEach((result, i) => {
+      const count = asked[i]?.count
+      if (!count) return
+      count.dealt += result.taken
+      count.confirmed = (dealt[i] ?? 0) + result.taken
+      observer.counted(count, result)
+    })
+    return results
+  }
+
+  // A day that began while the store was away began with nothing used.
+  const viewOf = (count: Count): View | undefined =>
+    count.view ?? (dayOf(awaySince) < count.metered.day ? { used: 0, dealt: 0 } : undefined)
+
+  /** What this instance may still deal of a count while not all count together. */
+  const leftOfShare = (count: Count): number => {
+    const size = instances()
+    const view = viewOf(count)
+    if (whenStoreIsDown === 'refuse' || size === undefined || !view) return 0
+    return Math.max(0, shareOf(count.limit, view.used, size) - (count.dealt - view.dealt))
+  }
+
+  const refuse = (count: Count, { resolve, reject }: Waiter): void => {
+    const view = viewOf(count)
+    if (view && view.used >= count.limit) resolve({ allowed: false, remaining: 0, local: true })
+    else reject(new StoreError('the store of the counts is away, and no share of this one is left here'))
+  }
+
+  const dealAlone = (count: Count, waiter: Waiter): void => {
+    const left = leftOfShare(count)
+    if (left === 0) {
+      refuse(count, waiter)
+      return
+    }
+    count.view = viewOf(count)
+    count.dealt += 1
+    waiter.resolve({ allowed: true, remaining: left - 1, local: true })
+  }
+
+  const stopCounting = (reason: string): void => {
+    if (state !== 'counting') return
+    awaySince = clock.now()
+    observer.stopped(reason)
+  }
+  const goAway = (error: unknown): void => {
+    stopCounting(messageOf(error))
+    state = 'away'
+  }
+
+  const dealOut = ({ count, units }: Asked, waiters: readonly Waiter[], { taken, used }: Taken): void => {
+    if (state === 'counting') count.view = { used, dealt: count.dealt }
+    waiters.forEach((waiter, i) => {
+      if (i < taken) {
+        const remaining = count.limit - (used - taken) - i - 1
+        waiter.resolve({ allowed: true, remaining, local: false })
+      } else if (i < units || used >= count.limit)
+        waiter.resolve({ allowed: false, remaining: Math.max(0, count.limit - used), local: false })
+      else refuse(count, waiter)
+    })
+  }
+
+  // Dealing alone is for a store that is away for everyone: who has only lost an answer, or was held up itself and
+  // takes answers that came in time for ones that never came, asks again.
+  const insist = async (asked: readonly Asked[]): Promise<Taken[]> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await trip(asked)
+      } catch (error) {
+        if (tries === mostTries || !(await isThere())) throw error
+      }
+    }
+  }
+
+  const depart = async (): Promise<void> => {
+    const group = [...waiting]
+    waiting = new Map()
+    for (let i = 0; i < group.length; i += mostPerTrip) {
+      const part = group.slice(i, i + mostPerTrip)
+      try {
+        if (state === 'away') throw new StoreError('away')
+        const asked = part.map(([count, waiters]) => ({
+          count,
+          units: state === 'counting' ? waiters.length : Math.min(waiters.length, leftOfShare(count)),
+        }))
+        const results = await insist(asked)
+        results.forEach((result, at) => {
+          const one = asked[at]
+          if (one) dealOut(one, part[at]?.[1] ?? [], result)
+        })
+      } catch (error) {
+        if (state !== 'away') goAway(error)
+        for (const [count, waiters] of part) for (const waiter of waiters) dealAlone(count, waiter)
+      }
+    }
+    if (waiting.size > 0) void inTurn(depart)
+    else departing = false
+  }
+
+  // Says what was dealt of every count here, and learns what all have used.
+  const tellAll = async (): Promise<void> => {
+    const all = [...counts]
+    // Also with nothing to say: that the store answers is to be found out.
+    for (let i = 0; i === 0 || i < all.length; i += mostPerTrip) {
+      const part = all.slice(i, i + mostPerTrip)
+      merged += part.reduce((sum, count) => sum + count.dealt - count.confirmed, 0)
+      const results = await trip(part.map(count => ({ count, units: 0 })))
+      if (state === 'away') continue
+      results.forEach(({ used }, at) => {
+        const count = part[at]
+        if (count) count.view = { used, dealt: count.confirmed }
+      })
+    }
+  }
+
+  const settle = (): void => {
+    state = 'settling'
+    settledAt = clock.now() + settleForMs
+  }
+  const resume = (): void => {
+    state = 'counting'
+    observer.resumed(merged)
+    merged = 0
+  }
+  const lookOnce = async (): Promise<void> => {
+    if (state === 'counting' || (state === 'settling' && clock.now() < settledAt)) return
+    try {
+      await tellAll()
+      // Where nobody deals alone there is nothing to wait for.
+      if (state === 'settling' || whenStoreIsDown === 'refuse') resume()
+      else settle()
+    } catch (error) {
+      goAway(error)
+    }
+  }
+
+  // Whether the store answers at all, and soon.
+  const isThere = async (): Promise<boolean> => {
+    const patience = new AbortController()
+    const answered = store.time().then(
+      () => true,
+      () => false,
+    )
+    const there = await Promise.race([answered, pause(probeForMs, false, { signal: patience.signal })])
+    patience.abort()
+    return there
+  }
+
+  return {
+    counts,
+    state: () => state,
+    ask: (count, limit) =>
+      new Promise((resolve, reject) => {
+        count.limit = limit
+        const waiter = { resolve, reject }
+        if (state === 'away') {
+          dealAlone(count, waiter)
+          return
+        }
+        const group = waiting.get(count)
+        if (group) group.push(waiter)
+        else waiting.set(count, [waiter])
+        if (departing) return
+        departing = true
+        // All that this turn of the event loop brings goes together.
+        setImmediate(() => void inTurn(depart))
+      }),
+    heard: (count, used) => {
+      if (state === 'counting' && count.view && used > count.view.used) count.view.used = used
+    },
+    lost: () => {
+      if (state === 'away' || whenStoreIsDown === 'refuse') return
+      // Others may be dealing alone.
+      stopCounting('the line to the store was lost')
+      settle()
+    },
+    look: () => {
+      looking ??= inTurn(lookOnce).finally(() => {
+        looking = undefined
+      })
+      return looking
+    },
+  }
+}
