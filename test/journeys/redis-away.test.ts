@@ -1,0 +1,18 @@
+// Redis keeps its connections and answers nothing, or is killed and comes back on its file, under load: nobody waits
+// long, nobody gets more than the quota, and the counts are right afterwards.
+
+import t from 'tap'
+import { measureRedisOutage } from '../../bench/meter/outage.ts'
+import { withoutOwnRedis } from '../support/redis-server.ts'
+
+for (const kind of ['frozen', 'killed'] as const)
+  t.test(`quotas while Redis is ${kind}`, { skip: withoutOwnRedis }, async t => {
+    const size = { processes: 2, connections: 16, outageMs: 3_000, limit: 6_000 }
+    const { bySecond, ...found } = await measureRedisOutage(t, kind, size)
+    t.comment(JSON.stringify(found))
+    t.ok(bySecond.length > 5)
+    t.ok(found.given <= found.limit, `${found.given} of ${found.limit}`)
+    t.equal(found.offAtFirst, 0)
+    t.equal(found.failed, 0, 'a key with enough left goes on')
+    t.ok(found.recoveryMs <= 5_000, `counting together again after ${found.recoveryMs} ms`)
+  })
