@@ -1,10 +1,11 @@
 // The story of an answer: a point, its grid cell, the cell's timeline from the cache, the slice of it that is right
 // now. Knows no HTTP and no keys, so that tools can ask the same questions as consumers.
 
-import type { Outcome, ReadThrough, Source } from './cache/read-through.ts'
+import type { Reading } from './cache/read-through.ts'
 import { type Calendar, quarterHourMs } from './calendar.ts'
 import type { Clock } from './clock.ts'
 import { AbohawaError } from './errors.ts'
+import type { Timelines } from './timelines/timelines.ts'
 import type { Cell, Grid } from './weather/cell.ts'
 import {
   type Current,
@@ -17,78 +18,86 @@ import {
 } from './weather/timeline.ts'
 import { forecastDays } from './weather/variables.ts'
 
-/** Where an answer came from and how long it holds; instants in ms since the epoch. */
-export type Provenance = {
+/** Where an answer came from and how long that holds; instants in ms since the epoch. */
+export type Provenance = Omit<Reading<Timeline>, 'value'> & {
   readonly cell: Cell
   readonly answeredAt: number
-  readonly fetchedAt: number
-  readonly freshUntil: number
-  /** Until when this very answer stays right: its slice ends, or its timeline turns stale. */
-  readonly rightUntil: number
-  readonly outcome: Outcome
-  readonly source: Source
-  readonly forwarded: boolean
-  readonly collapsed: boolean
 }
 
-export type Weather = Provenance & {
-  readonly current: Current
-  readonly hourly: Hourly
-  readonly daily: Daily
-}
-export type Forecast = Provenance & { readonly daily: Daily }
+/** The weather of a cell as it is known at an instant: what slices are cut from. */
+export type Known = Provenance & { readonly timeline: Timeline }
+
+/** What is right from one instant until before another, as far as the timeline knows; ms since the epoch. */
+export type Slice<Content> = Content & { readonly beginsAt: number; readonly endsAt: number }
+export type Weather = Slice<{ current: Current; hourly: Hourly; daily: Daily }>
+export type Forecast = Slice<{ daily: Daily }>
 
 export type Point = { readonly latitude: number; readonly longitude: number }
 
 export type Answers = {
-  /** Current conditions, hours and days at a point. @throws what the loader throws when nothing usable is cached */
-  weather(point: Point): Promise<Weather>
-  /** The first `days` (1 to 7) of the daily forecast at a point. */
-  forecast(point: Point, days: number): Promise<Forecast>
+  cellAt(point: Point): Cell
+  /**
+   * The weather of a cell, at once when memory has it. Rejects with what the loader throws when nothing usable is
+   * cached.
+   */
+  read(cell: Cell): Known | Promise<Known>
+  /** Current conditions, hours and days. @throws AbohawaError when the timeline does not reach so far */
+  weather(known: Known): Weather
+  /** The first `days` (1 to 7) of the daily forecast. @throws AbohawaError as `weather` does */
+  forecast(known: Known, days: number): Forecast
+  /** Says how many bytes are kept beside a timeline for as long as it is, so that they count as the cache's. */
+  keepBeside(known: Pick<Known, 'cell' | 'timeline'>, bytes: number): void
 }
 
 export type AnswerParts = {
   readonly grid: Grid
-  readonly timelines: ReadThrough<Cell, Timeline>
+  readonly timelines: Pick<Timelines, 'read' | 'keepBeside'>
   readonly clock: Clock
   readonly calendar: Calendar
   readonly hourlyHours: number
 }
 
 export const createAnswers = ({ grid, timelines, clock, calendar, hourlyHours }: AnswerParts): Answers => {
-  const read = async ({ latitude, longitude }: Point, sliceEnd: (now: number) => number) => {
-    const cell = grid.cellOf(latitude, longitude)
-    const { value: timeline, ...reading } = await timelines.read(cell)
-    // The slice is cut when the timeline is in hand: a load may have taken us into the next quarter-hour.
-    const answeredAt = clock.now()
-    const rightUntil = Math.max(answeredAt, Math.min(sliceEnd(answeredAt), reading.freshUntil))
-    return { timeline, provenance: { cell, answeredAt, rightUntil, ...reading } }
-  }
+  // The instant is taken when the timeline is in hand: a load may have taken us into the next quarter-hour.
+  const knownAs = (cell: Cell, reading: Reading<Timeline>): Known => ({
+    cell,
+    timeline: reading.value,
+    answeredAt: clock.now(),
+    fetchedAt: reading.fetchedAt,
+    freshUntil: reading.freshUntil,
+    outcome: reading.outcome,
+    source: reading.source,
+    forwarded: reading.forwarded,
+    collapsed: reading.collapsed,
+  })
 
   return {
-    weather: async point => {
-      const { timeline, provenance } = await read(point, nextQuarterHour)
-      const now = provenance.answeredAt
+    cellAt: ({ latitude, longitude }) => grid.cellOf(latitude, longitude),
+    read: cell => {
+      const reading = timelines.read(cell)
+      return reading instanceof Promise ? reading.then(late => knownAs(cell, late)) : knownAs(cell, reading)
+    },
+    weather: known => {
+      const { timeline, answeredAt } = known
+      const beginsAt = Math.floor(answeredAt / quarterHourMs) * quarterHourMs
       return {
-        ...provenance,
-        current: within(currentAt(timeline, now, calendar), provenance),
-        hourly: within(hoursFrom(timeline, now, calendar, hourlyHours), provenance),
-        daily: within(daysFrom(timeline, now, calendar, forecastDays), provenance),
+        current: within(currentAt(timeline, answeredAt, calendar), known),
+        hourly: within(hoursFrom(timeline, answeredAt, calendar, hourlyHours), known),
+        daily: within(daysFrom(timeline, answeredAt, calendar, forecastDays), known),
+        beginsAt,
+        endsAt: beginsAt + quarterHourMs,
       }
     },
-    forecast: async (point, days) => {
-      const { timeline, provenance } = await read(point, calendar.nextMidnight)
-      return {
-        ...provenance,
-        daily: within(daysFrom(timeline, provenance.answeredAt, calendar, days), provenance),
-      }
-    },
+    forecast: (known, days) => ({
+      daily: within(daysFrom(known.timeline, known.answeredAt, calendar, days), known),
+      beginsAt: known.answeredAt,
+      endsAt: calendar.nextMidnight(known.answeredAt),
+    }),
+    keepBeside: ({ cell, timeline }, bytes) => timelines.keepBeside(cell, timeline, bytes),
   }
 }
 
-const nextQuarterHour = (now: number): number => (Math.floor(now / quarterHourMs) + 1) * quarterHourMs
-
-const within = <Slice>(slice: Slice | undefined, { cell, fetchedAt, answeredAt }: Provenance): Slice => {
+const within = <Cut>(slice: Cut | undefined, { cell, fetchedAt, answeredAt }: Provenance): Cut => {
   if (slice !== undefined) return slice
   throw new AbohawaError(
     'timeline_exhausted',

@@ -1,4 +1,5 @@
-// The first tier: entries in this process, least recently used out first, bounded by the bytes they account for.
+// The first tier: entries in this process, least recently used out first, bounded by the bytes that they and what is kept
+// beside them account for.
 
 import { LRUCache } from 'lru-cache'
 import type { Entry } from './entry.ts'
@@ -8,6 +9,8 @@ export type MemoryTier<Value> = {
   /** Looks without counting as a use. */
   peek(key: string): Entry<Value> | undefined
   set(key: string, entry: Entry<Value>): void
+  /** Accounts for bytes that are kept beside an entry, instead of those said before; nothing when it is gone. */
+  weigh(key: string, value: Value, bytesBeside: number): void
   deleteWhere(matches: (key: string, entry: Entry<Value>) => boolean): void
   readonly size: number
   readonly bytes: number
@@ -23,6 +26,10 @@ export const createMemoryTier = <Value>(maxBytes: number): MemoryTier<Value> => 
     peek: key => entries.peek(key),
     set: (key, entry) => {
       entries.set(key, entry)
+    },
+    weigh: (key, value, bytesBeside) => {
+      const entry = entries.peek(key)
+      if (entry?.value === value) entries.set(key, entry, { size: entry.bytes + bytesBeside })
     },
     deleteWhere: matches => {
       for (const [key, entry] of [...entries.entries()]) if (matches(key, entry)) entries.delete(key)

@@ -60,8 +60,13 @@ export type Explanation = {
 }
 
 export type ReadThrough<Subject, Value> = {
-  /** @throws WaitedTooLong, or whatever the loader threw, when no tier has anything usable */
-  read(subject: Subject): Promise<Reading<Value>>
+  /**
+   * What memory has, fresh or stale, at once; else a promise that rejects with WaitedTooLong, or whatever the loader
+   * threw, when no tier has anything usable.
+   */
+  read(subject: Subject): Reading<Value> | Promise<Reading<Value>>
+  /** Says how many bytes are kept beside a value for as long as it is in memory. */
+  keepBeside(subject: Subject, value: Value, bytes: number): void
 }
 
 export type Cache<Subject, Value> = ReadThrough<Subject, Value> & {
@@ -194,43 +199,48 @@ export const createReadThrough = <Subject, Value>(
     }
   }
 
+  const told = (subject: Subject, key: string, found: Found<Value>, state: Freshness): Reading<Value> => {
+    const { entry, source } = found
+    const outcome = source === 'provider' ? 'miss' : state === 'fresh' ? 'hit' : 'stale'
+    let forwarded = outcome === 'miss'
+    let collapsed = outcome === 'miss' && found.joined
+    if (outcome === 'stale' && !failures.resting(key)) {
+      forwarded = true
+      collapsed = refreshing.run(key, () => refresh(subject, key, 'refresh')).joined
+    }
+    const now = clock.now()
+    const freshUntil = policy.freshUntil(entry, now)
+    const reading = {
+      value: entry.value,
+      fetchedAt: entry.fetchedAt,
+      // Purged entries are stale whatever their age.
+      freshUntil: outcome === 'stale' ? Math.min(freshUntil, now) : freshUntil,
+      outcome,
+      source,
+      forwarded,
+      collapsed,
+    } as const
+    observer.read(reading)
+    return reading
+  }
+
+  const findAndTell = async (subject: Subject, key: string): Promise<Reading<Value>> => {
+    const { result, joined } = finding.run(key, () => find(subject, key))
+    const found = await within(parts.waitForMs, result)
+    return told(subject, key, joined ? { ...found, joined } : found, stateOf(key, found.entry))
+  }
+
   return {
-    read: async subject => {
+    read: subject => {
       const key = keyOf(subject)
       demand.ask(key, subject)
-      const kept = memory.get(key)
-      const keptState = kept ? stateOf(key, kept) : 'expired'
-      let found: Found<Value>
-      if (kept && keptState !== 'expired') found = { entry: kept, source: 'memory', joined: false }
-      else {
-        const { result, joined } = finding.run(key, () => find(subject, key))
-        found = await within(parts.waitForMs, result)
-        if (joined) found = { ...found, joined }
-      }
-
-      const { entry, source } = found
-      const state = source === 'memory' ? keptState : stateOf(key, entry)
-      const outcome = source === 'provider' ? 'miss' : state === 'fresh' ? 'hit' : 'stale'
-      let forwarded = outcome === 'miss'
-      let collapsed = outcome === 'miss' && found.joined
-      if (outcome === 'stale' && !failures.resting(key)) {
-        forwarded = true
-        collapsed = refreshing.run(key, () => refresh(subject, key, 'refresh')).joined
-      }
-      const now = clock.now()
-      const freshUntil = policy.freshUntil(entry, now)
-      const reading = {
-        fetchedAt: entry.fetchedAt,
-        // Purged entries are stale whatever their age.
-        freshUntil: outcome === 'stale' ? Math.min(freshUntil, now) : freshUntil,
-        outcome,
-        source,
-        forwarded,
-        collapsed,
-      } as const
-      observer.read(reading)
-      return { ...reading, value: entry.value }
+      const entry = memory.get(key)
+      const state = entry ? stateOf(key, entry) : 'expired'
+      if (entry && state !== 'expired')
+        return told(subject, key, { entry, source: 'memory', joined: false }, state)
+      return findAndTell(subject, key)
     },
+    keepBeside: (subject, value, bytes) => memory.weigh(keyOf(subject), value, bytes),
     refresh: (subject, purpose) => {
       const key = keyOf(subject)
       return refreshing.run(key, () => refresh(subject, key, purpose)).result

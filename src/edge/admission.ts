@@ -1,25 +1,18 @@
-// What stands between a request and its answer, in the order the contract gives: transport, key, quota, method. Sets
-// the rate-limit headers of every response, refused or not.
+// What stands between a request and its answer, in the order the contract gives: transport, key, quota, method. Notes on
+// the exchange who asks and what the rate-limit headers are to say, refused or not.
 
-import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Authenticate, Client, Refusal } from '../metering/authentication.ts'
+import type { Authenticate, Authentication, Refusal } from '../metering/authentication.ts'
 import { keyPrefix } from '../metering/key-form.ts'
 import type { Quota } from '../metering/quota.ts'
+import type { Exchange } from './exchange.ts'
 import { Problem } from './problem.ts'
 import { rateLimitHeaders } from './response-headers.ts'
-import { transportProblem } from './transport.ts'
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Who asks; null until the key is known, and for good when it is refused. */
-    client: Client | null
-  }
-}
+import type { TransportProblem } from './transport.ts'
 
 export type AdmissionParts = {
   readonly authenticate: Authenticate
   readonly quota: Quota
-  readonly behindProxies: boolean
+  readonly transportProblem: TransportProblem
   readonly observer: AdmissionObserver
 }
 
@@ -28,40 +21,39 @@ export type AdmissionObserver = {
   admission(decision: 'allowed' | 'exhausted' | 'unavailable' | Refusal): void
 }
 
-/** Lets a request pass, or throws the Problem that refuses it. */
-export type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+/** Lets a request pass, or rejects with the Problem that refuses it. */
+export type Admit = (exchange: Exchange) => Promise<void>
 
-export const createAdmit = (parts: AdmissionParts): Admit => {
-  const { authenticate, quota, behindProxies, observer } = parts
-  const told = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
-    answer.catch(error => {
-      observer.admission('unavailable')
-      throw error
-    })
+export const createAdmit = ({ authenticate, quota, transportProblem, observer }: AdmissionParts): Admit => {
+  const unavailable = (error: unknown): never => {
+    observer.admission('unavailable')
+    throw error
+  }
+  const clientOf = (authentication: Authentication) => {
+    if ('client' in authentication) return authentication.client
+    observer.admission(authentication.refusal)
+    throw new Problem(401, refusals[authentication.refusal])
+  }
 
-  return async (request, reply) => {
-    const arrivedAt = quota.now()
-    const resetsAt = quota.resetAfter(arrivedAt)
-    // Nothing is promised until the key and its count are known.
-    reply.headers(rateLimitHeaders({ limit: 0, remaining: 0, resetsAt }))
-
-    const wayProblem = transportProblem(request, behindProxies)
+  return async exchange => {
+    const { request, arrivedAt, resetsAt } = exchange
+    const wayProblem = transportProblem(request)
     if (wayProblem) throw wayProblem
 
-    const authentication = await told(authenticate(headerOf(request, 'x-api-key')))
-    if ('refusal' in authentication) {
-      observer.admission(authentication.refusal)
-      throw new Problem(401, refusals[authentication.refusal])
-    }
-    const { client } = authentication
-    request.client = client
-    reply.headers(rateLimitHeaders({ limit: client.limit, remaining: 0, resetsAt }))
+    const known = authenticate(keyOf(request.headers['x-api-key']))
+    // A key that is known here is known at once.
+    const client = clientOf(known instanceof Promise ? await known.catch(unavailable) : known)
+    exchange.client = client
 
-    const allowance = await told(quota.consume(client, arrivedAt))
-    reply.headers(rateLimitHeaders(allowance))
+    const { limit } = client
+    const allowance = await quota.consume(client, arrivedAt).catch((error: unknown) => {
+      exchange.allowance = rateLimitHeaders({ limit, remaining: 0, resetsAt })
+      return unavailable(error)
+    })
+    exchange.allowance = rateLimitHeaders(allowance)
     if (!allowance.allowed) {
       observer.admission('exhausted')
-      throw new QuotaExhausted(allowance.limit, allowance.resetsAt, quota.now())
+      throw new QuotaExhausted(limit, allowance.resetsAt, quota.now())
     }
     observer.admission('allowed')
 
@@ -93,7 +85,5 @@ const refusals: Readonly<Record<Refusal, string>> = {
   'subscriber-revoked': 'the API key is invalid: its subscriber was revoked',
 }
 
-const headerOf = (request: FastifyRequest, name: string): string | undefined => {
-  const value = request.headers[name]
-  return Array.isArray(value) ? value.join(', ') : value?.trim()
-}
+const keyOf = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value.join(', ') : value?.trim()

@@ -1,26 +1,25 @@
-// The API listener: the contract and nothing else. Puts admission before every path, known or not, and turns whatever
-// goes wrong into one JSON body; what the routes answer is theirs.
+// The API listener: the contract and nothing else. Puts admission before every path, known or not, answers, and turns
+// whatever goes wrong into one JSON body. Speaks Node's HTTP without a framework in between: what a hit costs is what
+// this file and those it calls do.
 
-import { METHODS } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { type AdmissionParts, createAdmit, QuotaExhausted } from './admission.ts'
-import { registerLocationRoutes } from './location-routes.ts'
-import { badRequest, notFound, type Problem, problemOf, quoted } from './problem.ts'
-import { jsonType } from './representation.ts'
+import { trackConnections } from './connections.ts'
+import { type Exchange, openExchange } from './exchange.ts'
+import { createLocationRoutes } from './location-routes.ts'
+import { type Problem, problemOf } from './problem.ts'
+import { jsonType, sendRepresentation } from './representation.ts'
 import { requestIdOf } from './request-id.ts'
-import { cacheWords } from './response-headers.ts'
-import { serverOptions, type TlsFiles } from './tls.ts'
+import { createRespond, keepAliveMs } from './response.ts'
+import { type Answer, type EndpointName, type Route, routeOf } from './routes.ts'
+import { type TlsFiles, tlsOptions } from './tls.ts'
+import { createTransportProblem } from './transport.ts'
 import { refuseConnect, refuseUnparsable } from './unparsable.ts'
-import { registerWeatherRoutes, type WeatherRoutesParts } from './weather-routes.ts'
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** The name of the route in logs and metrics. */
-    endpoint?: string
-  }
-}
+import { createWeatherRoutes, type WeatherRoutesParts } from './weather-routes.ts'
 
 /** One answered request, as logs and metrics see it. */
 export type Access = {
@@ -28,9 +27,9 @@ export type Access = {
   readonly method: string
   readonly url: string
   /** Low in number: the route's name, or `other`. */
-  readonly endpoint: string
+  readonly endpoint: Route['endpoint']
   readonly status: number
-  /** Ms since the epoch. */
+  /** By the clock that decides the day of quota, ms since the epoch. */
   readonly arrivedAt: number
   readonly ms: number
   readonly keyId: string | undefined
@@ -44,7 +43,7 @@ export type ApiObserver = {
   failed(error: unknown, requestId: string): void
 }
 
-export type ApiParts = Omit<AdmissionParts, 'behindProxies' | 'observer'> &
+export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> &
   WeatherRoutesParts & {
     readonly observer: ApiObserver & AdmissionParts['observer']
     readonly clock: Clock
@@ -57,104 +56,125 @@ export type ApiOptions = {
   readonly trustedProxies: readonly string[]
   /** How long a request may take to arrive. */
   readonly requestTimeoutMs: number
+  /** What rendered lists and places may take in memory, in bytes. */
+  readonly keepBytes: number
 }
 
-export const buildApi = (parts: ApiParts, options: ApiOptions): FastifyInstance => {
+export type Api = {
+  readonly server: Server
+  listen(options: { readonly host: string; readonly port: number }): Promise<void>
+  /** Takes no more connections, and resolves when what is in flight is answered. */
+  close(): Promise<void>
+}
+
+/** A server that does not listen yet. @throws InputError when a TLS file can't be used */
+export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const { clock, quota, observer } = parts
-  const behindProxies = options.trustedProxies.length > 0
-  const admit = createAdmit({ ...parts, behindProxies })
-  const resetsAt = () => quota.resetAfter(quota.now())
+  const admit = createAdmit({ ...parts, transportProblem: createTransportProblem(options.trustedProxies) })
+  const respond = createRespond(clock, parts.isDraining)
+  const { weather, coords, forecast } = createWeatherRoutes(parts)
+  const { list, detail } = createLocationRoutes(parts.catalogue, options.keepBytes)
+  const answers: Readonly<Record<EndpointName, Answer>> = {
+    weather,
+    coords,
+    forecast,
+    locations: list,
+    location: detail,
+  }
 
-  const app = Fastify({
-    ...serverOptions(options.tls, options.requestTimeoutMs),
-    trustProxy: behindProxies ? [...options.trustedProxies] : false,
-    requestTimeout: options.requestTimeoutMs,
-    // Requests that arrive while the listener closes are served too: nobody who got a connection is turned away.
-    return503OnClosing: false,
-    forceCloseConnections: 'idle',
-    // Routes take HEAD themselves: Fastify's own HEAD routes give a 304 a length of 0.
-    exposeHeadRoutes: false,
-    genReqId: request => requestIdOf(request.headers['x-request-id']),
-    // The query is read by the routes that have one, strictly.
-    routerOptions: { querystringParser: () => ({}), maxParamLength: 16_384 },
-    clientErrorHandler: (error, socket) => refuseUnparsable(error, socket, resetsAt()),
-    frameworkErrors: async (_error, request, reply) => {
-      // A path that can't be decoded reaches no hook, so it passes admission here.
-      begin(request, reply)
-      try {
-        await admit(request, reply)
-        const path = quoted(request.raw.url ?? '')
-        sendProblem(reply, badRequest(`the path is ${path}; allowed: percent-encoded UTF-8`))
-      } catch (refused) {
-        fail(refused, request, reply)
-      }
-    },
-  })
-  serveEveryMethod(app)
-  app.server.on('connect', (_request, socket: Socket) => refuseConnect(socket, resetsAt()))
-  // An expectation we do not know is no reason for the empty 417 that Node would send.
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
-
-  const begin = (request: FastifyRequest, reply: FastifyReply): void => {
-    const arrivedAt = clock.now()
-    const started = performance.now()
-    reply.header('x-request-id', request.id)
-    reply.raw.once('close', () =>
-      observer.answered({
-        requestId: request.id,
-        method: request.method,
-        url: withoutKeys(request.raw.url ?? ''),
-        endpoint: request.routeOptions?.config?.endpoint ?? 'other',
-        status: reply.raw.statusCode,
-        arrivedAt,
-        ms: Math.round((performance.now() - started) * 1000) / 1000,
-        keyId: request.client?.keyId,
-        cache: request.provenance ? cacheWords(request.provenance) : undefined,
-      }),
+  const fail = (error: unknown, exchange: Exchange): void => {
+    const problem = problemOf(error, clock.now())
+    if (problem.status >= 500) observer.failed(error, exchange.id)
+    const body = bodyOf(problem)
+    const more = Object.entries(problem.headers).map(([name, value]) => `${name}: ${value}\r\n`)
+    respond(
+      exchange,
+      problem.status,
+      `content-type: ${jsonType}\r\ncontent-length: ${body.length}\r\ncache-control: no-store\r\n${more.join('')}`,
+      [body],
     )
   }
 
-  const fail = (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
-    const problem = problemOf(error, clock.now())
-    if (problem.status >= 500) observer.failed(error, request.id)
-    sendProblem(reply, problem)
+  const answer = async (exchange: Exchange, url: string, route: Route): Promise<void> => {
+    try {
+      await admit(exchange)
+      if (route.endpoint === 'other') throw route.problem
+      const found = answers[route.endpoint](url, route.first, route.second)
+      const sent = sendRepresentation(respond, exchange, found instanceof Promise ? await found : found)
+      if (sent) await sent
+    } catch (error) {
+      fail(error, exchange)
+    }
   }
 
-  app.decorateRequest('client', null)
-  app.addHook('onRequest', async (request, reply) => {
-    begin(request, reply)
-    await admit(request, reply)
-  })
-  app.addHook('onSend', async (_request, reply) => {
-    if (parts.isDraining()) reply.header('connection', 'close')
-  })
-  app.setErrorHandler((error, request, reply) => fail(error, request, reply))
-  app.setNotFoundHandler(request => {
-    throw notFound(`there is nothing at ${quoted((request.raw.url ?? '').split('?')[0] ?? '')}; ${endpoints}`)
-  })
+  const listen = (request: IncomingMessage, response: ServerResponse): void => {
+    const started = performance.now()
+    const { url = '', method = '' } = request
+    const arrivedAt = quota.now()
+    const exchange = openExchange(request, response, {
+      id: requestIdOf(request.headers['x-request-id']),
+      arrivedAt,
+      resetsAt: quota.resetAfter(arrivedAt),
+    })
+    const route = routeOf(url)
+    const { socket } = request
+    connections.began(socket)
+    response.on('close', () => {
+      connections.ended(socket)
+      observer.answered({
+        requestId: exchange.id,
+        method,
+        url: withoutKeys(url),
+        endpoint: route.endpoint,
+        status: response.statusCode,
+        arrivedAt,
+        ms: Math.round((performance.now() - started) * 1000) / 1000,
+        keyId: exchange.client?.keyId,
+        cache: exchange.cache,
+      })
+    })
+    void answer(exchange, url, route)
+  }
 
-  registerLocationRoutes(app, parts.catalogue)
-  registerWeatherRoutes(app, parts)
-  return app
+  const http = {
+    // A missing host header is answered by us, in JSON, instead of by Node with an empty body.
+    requireHostHeader: false,
+    requestTimeout: options.requestTimeoutMs,
+    // Node looks for requests that take too long only this often, every 30 s unless told otherwise.
+    connectionsCheckingInterval: Math.min(1_000, options.requestTimeoutMs),
+    keepAliveTimeout: keepAliveMs,
+  }
+  const tls = tlsOptions(options.tls)
+  const server = tls ? createTlsServer({ ...http, ...tls }, listen) : createServer(http, listen)
+  const connections = trackConnections(server)
+  const resetsAt = () => quota.resetAfter(quota.now())
+  server.on('clientError', (error, socket) => refuseUnparsable(error, socket as Socket, resetsAt()))
+  server.on('connect', (_request, socket) => refuseConnect(socket as Socket, resetsAt()))
+  // An expectation we do not know is no reason for the empty 417 that Node would send.
+  server.on('checkExpectation', listen)
+  return {
+    server,
+    listen: async where => {
+      server.listen(where)
+      await once(server, 'listening')
+    },
+    close: async () => {
+      if (!server.listening) return
+      const closed = once(server, 'close')
+      server.close()
+      // Requests in flight end by themselves; a connection that never sends a whole one must not keep the process.
+      const patience = setTimeout(connections.closeSilent, options.requestTimeoutMs)
+      await closed
+      clearTimeout(patience)
+    },
+  }
 }
-
-const endpoints =
-  'the endpoints are /api/v1/weather/{type}/{id}, /weather/coords/{lat}/{lng}, /forecast/{type}/{id}, /locations and /locations/{type}/{id}'
 
 // Some put their key into the URL by mistake; it must not stand in the log.
-const withoutKeys = (url: string): string => url.replaceAll(/svc_live_\w+/g, 'svc_live_…')
+const withoutKeys = (url: string): string =>
+  url.includes('svc_live_') ? url.replaceAll(/svc_live_\w+/g, 'svc_live_…') : url
 
-const sendProblem = (reply: FastifyReply, problem: Problem): void => {
+const bodyOf = (problem: Problem): Buffer => {
   const fields = problem instanceof QuotaExhausted ? problem.fields : {}
-  reply
-    .code(problem.status)
-    .headers({ 'cache-control': 'no-store', ...problem.headers })
-    .type(jsonType)
-    .send(JSON.stringify({ error: problem.message, ...fields }))
-}
-
-// Node knows methods that Fastify does not route; unrouted they would pass by admission.
-const serveEveryMethod = (app: FastifyInstance): void => {
-  const routed = new Set(app.supportedMethods)
-  for (const method of METHODS) if (!routed.has(method)) app.addHttpMethod(method)
+  return Buffer.from(JSON.stringify({ error: problem.message, ...fields }))
 }

@@ -48,23 +48,30 @@ export const pointOf = (latitude: number, longitude: number) => {
   return { type: 'coords', latitude, longitude, name_en: name, name_bn: null, name }
 }
 
-export const weatherOf = (location: object, weather: Weather, timezone: string) => ({
-  location,
-  current: weather.current,
-  current_units: { time: 'iso8601', interval: 'seconds', ...currentUnits },
-  hourly: weather.hourly,
-  hourly_units: { time: 'iso8601', ...hourlyUnits },
-  daily: weather.daily,
-  daily_units: { time: 'iso8601', ...dailyUnits },
-  timezone,
-})
+// A body is written in two pieces: where, which is the same at all times, and what weather, which is the same for every
+// place of a cell and language.
 
-export const forecastOf = (location: object, forecast: Forecast, timezone: string) => ({
-  location,
-  daily: forecast.daily,
-  daily_units: { time: 'iso8601', ...dailyUnits },
-  timezone,
-})
+/** The first piece of a body with weather: whose weather it is. */
+export const placePiece = (location: object): Buffer =>
+  Buffer.from(`{"location":${JSON.stringify(location)},`)
+
+/** The other piece of /weather. */
+export const weatherPiece = ({ current, hourly, daily }: Weather, timezone: string): Buffer =>
+  restOf({
+    current,
+    current_units: { time: 'iso8601', interval: 'seconds', ...currentUnits },
+    hourly,
+    hourly_units: { time: 'iso8601', ...hourlyUnits },
+    daily,
+    daily_units: { time: 'iso8601', ...dailyUnits },
+    timezone,
+  })
+
+/** The other piece of /forecast. */
+export const forecastPiece = ({ daily }: Forecast, timezone: string): Buffer =>
+  restOf({ daily, daily_units: { time: 'iso8601', ...dailyUnits }, timezone })
+
+const restOf = (body: object): Buffer => Buffer.from(JSON.stringify(body).slice(1))
 
 const nameIn = (lang: Language, { name_en, name_bn }: { name_en: string; name_bn: string }): string =>
   (lang === 'en' ? name_en : name_bn) || name_en || name_bn

@@ -6,35 +6,50 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
 export type Connections = {
+  /** A request came on a socket, and was answered or given up. */
+  began(socket: Socket): void
+  ended(socket: Socket): void
   /** Drops every connection on which no request is being answered, heard from or not. */
   closeSilent(): void
 }
 
+/** `requests` that are being answered; undefined until the first. */
+type Connection = { readonly socket: Socket; requests: number | undefined }
+
 /** Follows the server's connections, and replaces what Node would drop when it closes by those that are really idle. */
 export const trackConnections = (server: Server): Connections => {
-  // By address, because under TLS the socket that connects and the socket that asks are two objects of one connection.
-  const open = new Map<string, { socket: Socket; requests: number | undefined }>()
-  const addressOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`
+  const open = new Set<Connection>()
+  const connectionOf = new WeakMap<Socket, Connection>()
 
   server.on('connection', (socket: Socket) => {
-    const address = addressOf(socket)
     const connection = { socket, requests: undefined }
-    open.set(address, connection)
-    socket.once('close', () => {
-      if (open.get(address) === connection) open.delete(address)
-    })
+    open.add(connection)
+    connectionOf.set(socket, connection)
+    socket.once('close', () => open.delete(connection))
   })
-  server.on('request', ({ socket }, response) => {
-    const connection = open.get(addressOf(socket))
-    if (!connection) return
-    connection.requests = (connection.requests ?? 0) + 1
-    response.once('close', () => {
-      connection.requests = (connection.requests ?? 1) - 1
-    })
+  // Under TLS the socket that connects and the socket that asks are two objects of one connection.
+  server.on('secureConnection', (asking: Socket) => {
+    for (const connection of open)
+      if (
+        connection.socket.remotePort === asking.remotePort &&
+        connection.socket.remoteAddress === asking.remoteAddress
+      )
+        connectionOf.set(asking, connection)
   })
+
   const closeThose = (mayGo: (requests: number | undefined) => boolean) => {
-    for (const { socket, requests } of open.values()) if (mayGo(requests)) socket.destroy()
+    for (const { socket, requests } of open) if (mayGo(requests)) socket.destroy()
   }
   server.closeIdleConnections = () => closeThose(requests => requests === 0)
-  return { closeSilent: () => closeThose(requests => !requests) }
+  return {
+    began: socket => {
+      const connection = connectionOf.get(socket)
+      if (connection) connection.requests = (connection.requests ?? 0) + 1
+    },
+    ended: socket => {
+      const connection = connectionOf.get(socket)
+      if (connection) connection.requests = (connection.requests ?? 1) - 1
+    },
+    closeSilent: () => closeThose(requests => !requests),
+  }
 }

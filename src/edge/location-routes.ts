@@ -1,15 +1,17 @@
-// GET /locations and /locations/{type}/{id}: places without weather.
+// GET /locations and /locations/{type}/{id}: places without weather. A catalogue never changes, so what was rendered of
+// it is kept until another takes its place, the most wanted up to a bound.
 
-import type { FastifyInstance } from 'fastify'
-import type { ListPage } from '../catalogue/catalogue.ts'
+import { LRUCache } from 'lru-cache'
+import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'
 import type { LocationType } from '../catalogue/location.ts'
 import { detailOf, listItemOf } from './bodies.ts'
 import { locationTypeOf, type Query, queryOf, searchTextOf, wholeNumberOf } from './parameters.ts'
-import { type CurrentCatalogue, findPlace } from './place.ts'
-import { sendJson } from './representation.ts'
+import { type CurrentCatalogue, findLocation } from './places.ts'
+import { type Forms, type Representation, tagOf } from './representation.ts'
+import type { Answer } from './routes.ts'
 
 // Places change when an operator swaps the catalogue; a minute is how long a consumer may not have heard of it.
-const metadataHeaders = { 'cache-control': 'private, max-age=60' }
+const metadataHeaders = 'cache-control: private, max-age=60\r\n'
 
 const parentParameters: Readonly<Partial<Record<LocationType, keyof Query<ListParameter>>>> = {
   district: 'division_id',
@@ -19,37 +21,73 @@ const parentParameters: Readonly<Partial<Record<LocationType, keyof Query<ListPa
 const listParameters = ['type', 'division_id', 'district_id', 'upazila_id', 'q', 'limit', 'offset'] as const
 type ListParameter = (typeof listParameters)[number]
 
-export const registerLocationRoutes = (app: FastifyInstance, catalogue: CurrentCatalogue): void => {
-  app.route({
-    method: ['GET', 'HEAD'],
-    url: '/api/v1/locations',
-    config: { endpoint: 'locations' },
-    handler: async (request, reply) => {
-      const query = queryOf(request.raw.url ?? '', listParameters)
-      const type = locationTypeOf(query.type)
-      const parent = parentParameters[type]
-      const limit = wholeNumberOf('limit', query.limit, { min: 1, max: 100, fallback: 50 })
-      const offset = wholeNumberOf('offset', query.offset, { min: 0, max: 1_000_000_000, fallback: 0 })
-      const q = searchTextOf(query.q)
+// What a kept body takes beside its bytes, roughly.
+const objectBytes = 600
 
-      const places = catalogue()
-      const page = places.list({ type, parentId: parent && query[parent], q, limit, offset })
-      const body = { results: page.results.map(place => listItemOf(place, places)), total: page.total, type }
-      const link = linksOf(query, page, limit, offset)
-      return sendJson(request, reply, body, { ...metadataHeaders, ...(link ? { link } : {}) })
-    },
+/** @param keepBytes what the bodies that are kept may take */
+export const createLocationRoutes = (current: CurrentCatalogue, keepBytes: number) => {
+  const kept = new LRUCache<string, Representation>({
+    maxSize: keepBytes,
+    sizeCalculation: ({ pieces: [bytes] }, name) => (bytes?.length ?? 0) + name.length + objectBytes,
   })
+  let of: Catalogue | undefined
 
-  app.route<{ Params: { type: string; id: string } }>({
-    method: ['GET', 'HEAD'],
-    url: '/api/v1/locations/:type/:id',
-    config: { endpoint: 'location' },
-    handler: async (request, reply) => {
-      const places = catalogue()
-      const location = findPlace(places, request.params.type, request.params.id)
-      return sendJson(request, reply, { location: detailOf(location, places) }, metadataHeaders)
-    },
-  })
+  const rendered = (
+    name: string,
+    catalogue: Catalogue,
+    render: () => { body: object; link?: string },
+  ): Representation => {
+    if (of !== catalogue) {
+      kept.clear()
+      of = catalogue
+    }
+    const found = kept.get(name)
+    if (found) return found
+    const { body, link } = render()
+    const bytes = Buffer.from(JSON.stringify(body))
+    const forms: Forms = {}
+    let formBytes = 0
+    const representation: Representation = {
+      tag: tagOf(bytes),
+      headers: link ? `${metadataHeaders}link: ${link}\r\n` : metadataHeaders,
+      pieces: [bytes],
+      forms: () => forms,
+      made: form => {
+        formBytes += form.length
+        if (kept.peek(name) === representation)
+          kept.set(name, representation, { size: bytes.length + name.length + objectBytes + formBytes })
+      },
+    }
+    kept.set(name, representation)
+    return representation
+  }
+
+  const list: Answer = url => {
+    const query = queryOf(url, listParameters)
+    const type = locationTypeOf(query.type)
+    const parent = parentParameters[type]
+    const limit = wholeNumberOf('limit', query.limit, { min: 1, max: 100, fallback: 50 })
+    const offset = wholeNumberOf('offset', query.offset, { min: 0, max: 1_000_000_000, fallback: 0 })
+    const q = searchTextOf(query.q)
+
+    const catalogue = current()
+    // The whole query, because the links of a list repeat it.
+    return rendered(JSON.stringify(query), catalogue, () => {
+      const page = catalogue.list({ type, parentId: parent && query[parent], q, limit, offset })
+      return {
+        body: { results: page.results.map(place => listItemOf(place, catalogue)), total: page.total, type },
+        link: linksOf(query, page, limit, offset),
+      }
+    })
+  }
+
+  const detail: Answer = (_url, type, id) => {
+    const catalogue = current()
+    const location = findLocation(catalogue, type, id)
+    return rendered(location.id, catalogue, () => ({ body: { location: detailOf(location, catalogue) } }))
+  }
+
+  return { list, detail }
 }
 
 const linksOf = (query: Query<ListParameter>, { total }: ListPage, limit: number, offset: number): string => {

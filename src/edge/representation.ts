@@ -1,54 +1,131 @@
-// An answer's body on the wire: JSON bytes, the tag that names them, a 304 when the consumer has them already, br or
-// gzip when it asks for them. Leaves what the body says to others.
+// A body on its way to whoever asks for it: the tag that names it, a 304 when the consumer has it already, br or gzip
+// when it asks for them. A form that was made once is kept beside the body for as long as that is kept. Leaves what the
+// body says to others.
 
 import { hash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
+import type { Exchange } from './exchange.ts'
+import type { Respond } from './response.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
+
+/** A JSON body for a GET or HEAD, with what goes before it. */
+export type Representation = {
+  /** What its bytes are called; see `tagOf`. */
+  readonly tag: string
+  /** Header lines of a 200 and a 304 alike. */
+  readonly headers: string
+  /** Its bytes, one after the other. */
+  readonly pieces: readonly Buffer[]
+  /** The compressed forms of these bytes that were made before; asked for when one is wanted. */
+  readonly forms: () => Forms
+  /** Hears of a compressed form that was made and is kept. */
+  readonly made?: (form: Buffer) => void
+  /** What the cache did, in the words of `cache-status`, for answers with weather. */
+  readonly cache?: string
+}
+
+export type Coding = 'br' | 'gzip'
+/** By coding: ready, or still being made. */
+export type Forms = { [coding in Coding]?: Buffer | Promise<Buffer> }
+
+/** A short name for bytes: the same for the same bytes, another for others. */
+export const tagOf = (bytes: Buffer, length = 22): string =>
+  hash('sha256', bytes, 'base64url').slice(0, length)
+
+/** Sends a 200 or 304; a promise where a form has to be made first. */
+export const sendRepresentation = (
+  respond: Respond,
+  exchange: Exchange,
+  representation: Representation,
+): void | Promise<void> => {
+  const { tag, headers, pieces } = representation
+  exchange.cache = representation.cache
+  const asked = exchange.request.headers
+  // Weak, because one tag stands for the plain and the compressed forms of the same body.
+  const shared = `${headers}etag: W/"${tag}"\r\nvary: accept-encoding\r\n`
+  if (asked['if-none-match'] !== undefined && matches(asked['if-none-match'], `"${tag}"`)) {
+    respond(exchange, 304, shared, [])
+    return
+  }
+  const send = (body: readonly Buffer[], coding: string): void =>
+    respond(
+      exchange,
+      200,
+      `content-type: ${jsonType}\r\ncontent-length: ${bytesOf(body)}\r\n${coding}${shared}`,
+      body,
+    )
+
+  const accepted = asked['accept-encoding']
+  const coding =
+    accepted === undefined || bytesOf(pieces) < worthCompressingBytes ? undefined : codingFor(accepted)
+  if (coding === undefined) {
+    send(pieces, '')
+    return
+  }
+  const forms = representation.forms()
+  const form = forms[coding] ?? make(coding, forms, representation)
+  if (form instanceof Promise) return form.then(bytes => send([bytes], codingLines[coding]))
+  send([form], codingLines[coding])
+}
 
 // Below this a compressed body saves no packet.
 const worthCompressingBytes = 1024
 const brotli = promisify(brotliCompress)
 const zip = promisify(gzip)
-const encoders = {
+const encoders: Readonly<Record<Coding, (bytes: Buffer) => Promise<Buffer>>> = {
   // Quality 4 gives most of what 11 would give on this JSON, in a fraction of the time.
-  br: (bytes: Buffer) => brotli(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
-  gzip: (bytes: Buffer) => zip(bytes),
+  br: bytes => brotli(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  gzip: bytes => zip(bytes),
+}
+const codingLines: Readonly<Record<Coding, string>> = {
+  br: 'content-encoding: br\r\n',
+  gzip: 'content-encoding: gzip\r\n',
 }
 
-/** Sends a 200 or 304 for a GET or HEAD. */
-export const sendJson = async (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  body: object,
-  headers: Record<string, string>,
-): Promise<FastifyReply> => {
-  const bytes = Buffer.from(JSON.stringify(body))
-  // Weak, because one tag stands for the plain and the compressed forms of the same body.
-  const etag = `W/"${hash('sha256', bytes, 'base64url').slice(0, 22)}"`
-  reply.headers({ ...headers, etag, vary: 'accept-encoding' })
-  if (matches(request.headers['if-none-match'], etag)) return reply.code(304).send()
-
-  reply.type(jsonType)
-  const encoding =
-    bytes.length < worthCompressingBytes ? undefined : encodingFor(request.headers['accept-encoding'])
-  if (!encoding) return reply.send(bytes)
-  return reply.header('content-encoding', encoding).send(await encoders[encoding](bytes))
+// Off the event loop, and once for all who ask meanwhile.
+const make = (
+  coding: Coding,
+  forms: Forms,
+  { pieces, made }: Pick<Representation, 'pieces' | 'made'>,
+): Promise<Buffer> => {
+  const making = encoders[coding](Buffer.concat(pieces)).then(
+    form => {
+      forms[coding] = form
+      made?.(form)
+      return form
+    },
+    error => {
+      delete forms[coding]
+      throw error
+    },
+  )
+  forms[coding] = making
+  return making
 }
 
-const encodingFor = (accepted: string | undefined): 'br' | 'gzip' | undefined => {
-  if (accepted === undefined) return undefined
-  const negotiator = new Negotiator({ headers: { 'accept-encoding': accepted } })
-  const chosen = negotiator.encoding(['br', 'gzip', 'identity'], { preferred: ['br', 'gzip'] })
-  return chosen === 'br' || chosen === 'gzip' ? chosen : undefined
+const bytesOf = (pieces: readonly Buffer[]): number => {
+  let bytes = 0
+  for (const piece of pieces) bytes += piece.length
+  return bytes
+}
+
+// Consumers send the same few lines over and over.
+const choices = new LRUCache<string, Coding | 'identity'>({ max: 500 })
+const codingFor = (accepted: string): Coding | undefined => {
+  let choice = choices.get(accepted)
+  if (choice === undefined) {
+    const negotiator = new Negotiator({ headers: { 'accept-encoding': accepted } })
+    const chosen = negotiator.encoding(['br', 'gzip', 'identity'], { preferred: ['br', 'gzip'] })
+    choice = chosen === 'br' || chosen === 'gzip' ? chosen : 'identity'
+    choices.set(accepted, choice)
+  }
+  return choice === 'identity' ? undefined : choice
 }
 
 // Weak comparison, as RFC 9110 asks for here: `W/` does not count.
-const matches = (ifNoneMatch: string | undefined, etag: string): boolean => {
-  if (ifNoneMatch === undefined) return false
-  const bare = etag.slice(2)
-  return ifNoneMatch.trim() === '*' || (ifNoneMatch.match(/"[^"]*"/g)?.includes(bare) ?? false)
-}
+const matches = (ifNoneMatch: string, tag: string): boolean =>
+  ifNoneMatch.trim() === '*' || (ifNoneMatch.match(/"[^"]*"/g)?.includes(tag) ?? false)

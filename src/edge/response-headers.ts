@@ -1,23 +1,19 @@
-// The values of the headers that tell a consumer what it got: quota, freshness, where the weather came from. Pure.
+// The header lines that tell a consumer what it got: quota, freshness, where the weather came from. Each ends in CRLF, so
+// that a head is put together by joining them. Pure; values are numbers, dates and words of ours, never a consumer's.
 
 import type { Provenance } from '../answer.ts'
 import type { Allowance } from '../metering/quota.ts'
 
-type Headers = Record<string, string>
-
 /** The three headers of every response. Seconds of the reset are those of a Unix timestamp. */
-export const rateLimitHeaders = ({ limit, remaining, resetsAt }: Omit<Allowance, 'allowed'>): Headers => ({
-  'x-ratelimit-limit': String(limit),
-  'x-ratelimit-remaining': String(remaining),
-  'x-ratelimit-reset': String(Math.floor(resetsAt / 1000)),
-})
+export const rateLimitHeaders = ({ limit, remaining, resetsAt }: Omit<Allowance, 'allowed'>): string =>
+  `x-ratelimit-limit: ${limit}\r\nx-ratelimit-remaining: ${remaining}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\n`
 
-export const freshnessHeaders = (from: Provenance): Headers => ({
-  'cache-control': `private, max-age=${secondsBetween(from.answeredAt, from.rightUntil)}`,
-  age: String(secondsBetween(from.fetchedAt, from.answeredAt)),
-  'last-modified': new Date(from.fetchedAt).toUTCString(),
-  'cache-status': `abohawa; ${cacheWords(from)}; key="${from.cell.id}"`,
-})
+/** @param rightUntil until when the answer stays right: its slice ends, or its timeline turns stale */
+export const freshnessHeaders = (from: Provenance, rightUntil: number): string =>
+  `cache-control: private, max-age=${secondsBetween(from.answeredAt, rightUntil)}\r\n` +
+  `age: ${secondsBetween(from.fetchedAt, from.answeredAt)}\r\n` +
+  `last-modified: ${new Date(from.fetchedAt).toUTCString()}\r\n` +
+  `cache-status: abohawa; ${cacheWords(from)}; key="${from.cell.id}"\r\n`
 
 /** How the cache dealt with a request, in the words of RFC 9211; the log uses the same. */
 export const cacheWords = (
@@ -26,12 +22,11 @@ export const cacheWords = (
   const { outcome, source, forwarded, collapsed, freshUntil, answeredAt } = from
   // Negative for a stale answer.
   const ttl = `ttl=${Math.floor((freshUntil - answeredAt) / 1000)}`
-  const shared = collapsed ? ['collapsed'] : []
-  if (outcome === 'miss') return ['fwd=miss', ...shared, 'stored', ttl].join('; ')
+  const shared = collapsed ? '; collapsed' : ''
+  if (outcome === 'miss') return `fwd=miss${shared}; stored; ${ttl}`
   // A stale answer goes out at once. Where a load was asked for behind it the request was forwarded all the same; while
   // the last failure rests nothing was, and it is a hit past its time.
-  const how = forwarded ? ['fwd=stale', ...shared] : ['hit']
-  return [...how, ttl, `detail=${source}`].join('; ')
+  return `${forwarded ? `fwd=stale${shared}` : 'hit'}; ${ttl}; detail=${source}`
 }
 
 const secondsBetween = (from: number, to: number): number => Math.max(0, Math.floor((to - from) / 1000))

@@ -8,15 +8,9 @@ import { InputError, messageOf } from '../errors.ts'
 /** Files in PEM form; null where TLS ends elsewhere. */
 export type TlsFiles = { readonly cert: string | null; readonly key: string | null }
 
-/** Options for Fastify's server. @throws InputError when a file can't be read or is no PEM */
-export const serverOptions = ({ cert, key }: TlsFiles, requestTimeoutMs: number) => {
-  const http = {
-    // A missing host header is answered by us, in JSON, instead of by Node with an empty body.
-    requireHostHeader: false,
-    // Node looks for requests that take too long only this often, every 30 s unless told otherwise.
-    connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
-  }
-  if (cert === null || key === null) return { http }
+/** Certificate and key; undefined where there are none. @throws InputError when a file can't be read or is no PEM */
+export const tlsOptions = ({ cert, key }: TlsFiles): { cert: Buffer; key: Buffer } | undefined => {
+  if (cert === null || key === null) return undefined
   const pair = { cert: pemOf('server.tls.cert', cert), key: pemOf('server.tls.key', key) }
   try {
     createSecureContext(pair)
@@ -26,8 +20,7 @@ export const serverOptions = ({ cert, key }: TlsFiles, requestTimeoutMs: number)
       { cause },
     )
   }
-  // Fastify types one server for both schemes; what is built from here on does not depend on which.
-  return { https: { ...http, ...pair } } as unknown as { http: typeof http }
+  return pair
 }
 
 const pemOf = (name: string, path: string): Buffer => {

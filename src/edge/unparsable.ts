@@ -17,9 +17,9 @@ export const refuseUnparsable = (error: NodeJS.ErrnoException, socket: Socket, r
 export const refuseConnect = (socket: Socket, resetsAt: number): void => {
   // Node hands the socket over bare: without a listener, a reset would end the process.
   socket.on('error', () => socket.destroy())
-  refuse(socket, 405, 'Method Not Allowed', 'the method is CONNECT; allowed: GET, HEAD', resetsAt, {
-    allow: 'GET, HEAD',
-  })
+  refuse(socket, 405, 'Method Not Allowed', 'the method is CONNECT; allowed: GET, HEAD', resetsAt, [
+    'allow: GET, HEAD',
+  ])
 }
 
 const sentenceFor = (code: string | undefined): string => {
@@ -36,7 +36,7 @@ const refuse = (
   reason: string,
   error: string,
   resetsAt: number,
-  more: Record<string, string> = {},
+  more: readonly string[] = [],
 ): void => {
   const pending = pendingResponse(socket)
   if (pending) {
@@ -45,17 +45,16 @@ const refuse = (
     return
   }
   const body = JSON.stringify({ error })
-  const headers = {
-    'content-type': jsonType,
-    'content-length': String(Buffer.byteLength(body)),
-    'cache-control': 'no-store',
-    'x-request-id': requestIdOf(undefined),
-    ...rateLimitHeaders({ limit: 0, remaining: 0, resetsAt }),
+  const head = [
+    `HTTP/1.1 ${status} ${reason}`,
+    `content-type: ${jsonType}`,
+    `content-length: ${Buffer.byteLength(body)}`,
+    'cache-control: no-store',
     ...more,
-    connection: 'close',
-  }
-  const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  socket.write(`HTTP/1.1 ${status} ${reason}\r\n${head.join('')}\r\n${body}`)
+    `x-request-id: ${requestIdOf(undefined)}`,
+    `${rateLimitHeaders({ limit: 0, remaining: 0, resetsAt })}connection: close`,
+  ]
+  socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
   // Closes once that is out, whether or not the other side closes too.
   socket.destroySoon()
 }

@@ -1,22 +1,15 @@
-// GET /weather and /forecast: parse, ask for the answer, send it.
+// GET /weather, /weather/coords and /forecast: parse, ask for the weather of the cell, represent it.
 
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import type { Answers, Provenance } from '../answer.ts'
+import type { Answers, Known } from '../answer.ts'
 import type { Bounds } from '../catalogue/location.ts'
 import { forecastDays } from '../weather/variables.ts'
-import { forecastOf, namedSummaryOf, pointOf, summaryOf, weatherOf } from './bodies.ts'
+import { pointOf } from './bodies.ts'
 import { degreesOf, languageOf, queryOf, wholeNumberOf } from './parameters.ts'
-import { type CurrentCatalogue, findPlace } from './place.ts'
+import { type CurrentCatalogue, createPlaces, pieceOf } from './places.ts'
 import { badRequest } from './problem.ts'
-import { sendJson } from './representation.ts'
-import { freshnessHeaders } from './response-headers.ts'
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Where the weather of the answer came from; null for other answers. */
-    provenance: Provenance | null
-  }
-}
+import { createRenderedWeather } from './rendered-weather.ts'
+import type { Representation } from './representation.ts'
+import type { Answer } from './routes.ts'
 
 export type WeatherRoutesParts = {
   readonly catalogue: CurrentCatalogue
@@ -28,60 +21,54 @@ export type WeatherRoutesParts = {
   readonly timezone: string
 }
 
-type PlacePath = { Params: { type: string; id: string } }
-type PointPath = { Params: { lat: string; lng: string } }
+export const createWeatherRoutes = ({ catalogue, answers, bounds, area, timezone }: WeatherRoutesParts) => {
+  const findPlace = createPlaces(catalogue, answers.cellAt)
+  const rendered = createRenderedWeather(answers, timezone)
 
-export const registerWeatherRoutes = (app: FastifyInstance, parts: WeatherRoutesParts): void => {
-  const { catalogue, answers, bounds, area, timezone } = parts
-  app.decorateRequest('provenance', null)
+  const weather: Answer = (url, type, id) => {
+    if (type === 'coords')
+      throw badRequest('lng is missing; a point is asked for as /api/v1/weather/coords/{lat}/{lng}')
+    const lang = languageOf(queryOf(url, ['lang']).lang)
+    const place = findPlace(type, id)
+    return withKnown(answers.read(place.cell), known =>
+      rendered.represent(known, rendered.weather(known), place.piece(lang), languageLines[lang]),
+    )
+  }
 
-  app.route<PlacePath>({
-    method: ['GET', 'HEAD'],
-    url: '/api/v1/weather/:type/:id',
-    config: { endpoint: 'weather' },
-    handler: async (request, reply) => {
-      if (request.params.type === 'coords')
-        throw badRequest('lng is missing; a point is asked for as /api/v1/weather/coords/{lat}/{lng}')
-      const places = catalogue()
-      const lang = langOf(request)
-      const location = findPlace(places, request.params.type, request.params.id)
-      const weather = await answers.weather(location)
-      request.provenance = weather
-      const body = weatherOf(namedSummaryOf(location, places, lang), weather, timezone)
-      return sendJson(request, reply, body, { ...freshnessHeaders(weather), 'content-language': lang })
-    },
-  })
+  const coords: Answer = (url, lat, lng) => {
+    const lang = languageOf(queryOf(url, ['lang']).lang)
+    const latitude = degreesOf('lat', lat, { min: bounds.south, max: bounds.north, area })
+    const longitude = degreesOf('lng', lng, { min: bounds.west, max: bounds.east, area })
+    return withKnown(answers.read(answers.cellAt({ latitude, longitude })), known =>
+      rendered.represent(
+        known,
+        rendered.weather(known),
+        pieceOf(pointOf(latitude, longitude)),
+        languageLines[lang],
+      ),
+    )
+  }
 
-  app.route<PointPath>({
-    method: ['GET', 'HEAD'],
-    url: '/api/v1/weather/coords/:lat/:lng',
-    config: { endpoint: 'coords' },
-    handler: async (request, reply) => {
-      const lang = langOf(request)
-      const latitude = degreesOf('lat', request.params.lat, { min: bounds.south, max: bounds.north, area })
-      const longitude = degreesOf('lng', request.params.lng, { min: bounds.west, max: bounds.east, area })
-      const weather = await answers.weather({ latitude, longitude })
-      request.provenance = weather
-      const body = weatherOf(pointOf(latitude, longitude), weather, timezone)
-      return sendJson(request, reply, body, { ...freshnessHeaders(weather), 'content-language': lang })
-    },
-  })
+  const forecast: Answer = (url, type, id) => {
+    const days = wholeNumberOf('days', queryOf(url, ['days']).days, {
+      min: 1,
+      max: forecastDays,
+      fallback: forecastDays,
+    })
+    const place = findPlace(type, id)
+    return withKnown(answers.read(place.cell), known =>
+      rendered.represent(known, rendered.forecast(known, days), place.piece('forecast')),
+    )
+  }
 
-  app.route<PlacePath>({
-    method: ['GET', 'HEAD'],
-    url: '/api/v1/forecast/:type/:id',
-    config: { endpoint: 'forecast' },
-    handler: async (request, reply) => {
-      const places = catalogue()
-      const query = queryOf(request.raw.url ?? '', ['days'])
-      const days = wholeNumberOf('days', query.days, { min: 1, max: forecastDays, fallback: forecastDays })
-      const location = findPlace(places, request.params.type, request.params.id)
-      const forecast = await answers.forecast(location, days)
-      request.provenance = forecast
-      const body = forecastOf(summaryOf(location, places), forecast, timezone)
-      return sendJson(request, reply, body, freshnessHeaders(forecast))
-    },
-  })
+  return { weather, coords, forecast }
 }
 
-const langOf = (request: FastifyRequest) => languageOf(queryOf(request.raw.url ?? '', ['lang']).lang)
+const languageLines = { bn: 'content-language: bn\r\n', en: 'content-language: en\r\n' } as const
+
+// What memory has is answered in the same turn of the event loop.
+const withKnown = (
+  known: Known | Promise<Known>,
+  represent: (known: Known) => Representation,
+): Representation | Promise<Representation> =>
+  known instanceof Promise ? known.then(represent) : represent(known)

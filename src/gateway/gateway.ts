@@ -10,8 +10,7 @@ import { createCalendar } from '../calendar.ts'
 import { openCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
-import { buildApi } from '../edge/api.ts'
-import { trackConnections } from '../edge/connections.ts'
+import { type Api, buildApi } from '../edge/api.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { createAuthenticate } from '../metering/authentication.ts'
 import { createKeyDirectory } from '../metering/key-directory.ts'
@@ -43,6 +42,9 @@ export type Gateway = {
   /** Turns readiness red, waits for traffic to go elsewhere, finishes what is in flight, lets go of everything. */
   close(): Promise<void>
 }
+
+// Of the memory of the cache, what rendered lists and places may take.
+const shareOfLists = 1 / 16
 
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
 export const startGateway = async (
@@ -129,9 +131,8 @@ export const startGateway = async (
       isDraining: () => readiness.phase === 'draining',
       observer: observeApi(metrics, log, config.log.access, usageDetail),
     },
-    config.server,
+    { ...config.server, keepBytes: config.cache.memoryBytes * shareOfLists },
   )
-  const connections = trackConnections(api.server)
   const cache = createCacheDesk(config, {
     store,
     catalogue: catalogue.current,
@@ -159,18 +160,14 @@ export const startGateway = async (
       await pause(config.server.drainForMs)
       // Closed right after the event loop has taken in the connections that the kernel held for us.
       await nextTurn()
-      api.server.close()
-      // Requests in flight end by themselves; a connection that never sends a whole one must not keep the process.
-      const patience = setTimeout(connections.closeSilent, config.server.requestTimeoutMs)
       await api.close()
-      clearTimeout(patience)
       await opened.disposeAsync()
     },
   }
 }
 
 const listen = async (
-  app: FastifyInstance,
+  app: Pick<Api, 'server' | 'listen'> | FastifyInstance,
   section: 'server' | 'ops',
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<string> => {

@@ -3,6 +3,7 @@
 
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
+import type { FoundKey } from '../stores/store.ts'
 import type { KeyDirectory } from './key-directory.ts'
 import { hashOf, keyPrefix, parseKey } from './key-form.ts'
 import { findLimit, type Tiers } from './tiers.ts'
@@ -26,17 +27,16 @@ export type Refusal =
 
 export type Authentication = { client: Client } | { refusal: Refusal }
 
-export type Authenticate = (presented: string | undefined) => Promise<Authentication>
+/** At once where this process knows the key, or that there is none. */
+export type Authenticate = (presented: string | undefined) => Authentication | Promise<Authentication>
 
-/** The returned function throws StoreError when the look-up fails and AbohawaError for a tier that is gone: no refusals. */
-export const createAuthenticate =
-  (keys: Pick<KeyDirectory, 'find'>, tiers: Tiers, clock: Clock): Authenticate =>
-  async presented => {
-    if (presented === undefined || presented === '') return { refusal: 'missing' }
-    if (!presented.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
-    const key = parseKey(presented)
-    if (!key) return { refusal: 'malformed' }
-    const found = await keys.find(hashOf(key))
+/** The returned function fails with StoreError when the look-up does and AbohawaError for a tier that is gone: no refusals. */
+export const createAuthenticate = (
+  keys: Pick<KeyDirectory, 'find'>,
+  tiers: Tiers,
+  clock: Clock,
+): Authenticate => {
+  const judge = (found: FoundKey | 'unknown'): Authentication => {
     if (found === 'unknown') return { refusal: 'unknown' }
     if (found.key.revokedAt !== null) return { refusal: 'key-revoked' }
     if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked' }
@@ -50,3 +50,13 @@ export const createAuthenticate =
       )
     return { client: { keyId, subscriberId, tier, limit } }
   }
+
+  return presented => {
+    if (presented === undefined || presented === '') return { refusal: 'missing' }
+    if (!presented.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
+    const key = parseKey(presented)
+    if (!key) return { refusal: 'malformed' }
+    const found = keys.find(hashOf(key))
+    return found instanceof Promise ? found.then(judge) : judge(found)
+  }
+}

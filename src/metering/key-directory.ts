@@ -9,10 +9,10 @@ import { type FleetStore, type FoundKey, type KeyStore, StoreError } from '../st
 
 export type KeyDirectory = {
   /**
-   * The key of a hash, or `unknown`, which is never said from memory alone while the store is away.
-   * @throws StoreError when the store fails and there is no copy
+   * The key of a hash, or `unknown`, which is never said from memory alone while the store is away: at once from a copy,
+   * else a promise that rejects with StoreError when the store fails.
    */
-  find(hash: string): Promise<FoundKey | 'unknown'>
+  find(hash: string): FoundKey | 'unknown' | Promise<FoundKey | 'unknown'>
   /** Reads the notices now instead of at the next interval; never rejects. */
   hear(): Promise<void>
   close(): void
@@ -115,7 +115,7 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
   const timer = setInterval(() => void hear(), hearEveryMs).unref()
 
   return {
-    find: async hash => {
+    find: hash => {
       const copy = known.get(hash)
       if (copy && isFresh(copy.freshUntil)) return copy.found
       if (!copy && isFresh(unknown.get(hash) ?? 0)) return 'unknown'

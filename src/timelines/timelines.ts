@@ -98,7 +98,15 @@ const warmAtOnce = 256
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
   const { provider, store, grid, newestRun, clock, observer } = parts
   const { question, demandForMs } = options
-  const keyOf = ({ id }: Cell) => keyFor(question, id)
+  const keys = new WeakMap<Cell, string>()
+  const keyOf = (cell: Cell): string => {
+    let key = keys.get(cell)
+    if (key === undefined) {
+      key = keyFor(question, cell.id)
+      keys.set(cell, key)
+    }
+    return key
+  }
 
   let fleet: Fleet = { instances: 1, wanted: 0 }
   let stretched = 1
@@ -197,6 +205,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
 
   return {
     read: cache.read,
+    keepBeside: cache.keepBeside,
     start: async warmForMs => {
       const deadline = performance.now() + warmForMs
       await hearPurges().catch(() => {})

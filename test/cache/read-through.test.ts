@@ -126,7 +126,7 @@ t.test('a failed load fails all who waited, and rests before the next reader tri
     results.map(({ status }) => status),
     ['rejected', 'rejected', 'rejected'],
   )
-  await t.rejects(cache.read('a'), { message: 'down', retryAt: clock.now() + 500 })
+  await t.rejects(async () => cache.read('a'), { message: 'down', retryAt: clock.now() + 500 })
   t.equal(loads.length, 1)
   loader.failure = undefined
   clock.advance(500)
@@ -184,7 +184,7 @@ t.test('past its last use a stale entry is not served: the failure of the load i
   t.match(await cache.read('a'), { outcome: 'stale' })
   await settled()
   clock.advance(1)
-  await t.rejects(cache.read('a'), { message: 'down' })
+  await t.rejects(async () => cache.read('a'), { message: 'down' })
 })
 
 t.test('a refresh takes what another process has refreshed already', async t => {
@@ -206,8 +206,8 @@ t.test('a reader waits only so long, and the load goes on for the next', async t
   const { cache, loads, loader } = setUp(t, { waitForMs: 5 })
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
-  await t.rejects(cache.read('a'), { code: 'waited_too_long' })
-  await t.rejects(cache.read('a'), { code: 'waited_too_long' })
+  await t.rejects(async () => cache.read('a'), { code: 'waited_too_long' })
+  await t.rejects(async () => cache.read('a'), { code: 'waited_too_long' })
   gate.resolve(undefined)
   await settled()
   t.match(await cache.read('a'), { value: 'a 1', outcome: 'hit' })

@@ -170,8 +170,8 @@ t.test('while the store is away copies are used however old, and unknown keys ar
   await directory.find('hash-1')
   t.equal(state.lookUps, lookUps + 1)
   await directory.hear()
-  await t.rejects(directory.find('nobody'), StoreError)
-  await t.rejects(directory.find('another'), StoreError)
+  await t.rejects(async () => directory.find('nobody'), StoreError)
+  await t.rejects(async () => directory.find('another'), StoreError)
   state.away = false
   t.equal(await directory.find('nobody'), 'unknown')
 })
@@ -193,7 +193,7 @@ t.test('only a failure of the store is bridged by a copy', async t => {
   await directory.find('hash-1')
   broken = true
   clock.advance(60_000)
-  await t.rejects(directory.find('hash-1'), TypeError)
+  await t.rejects(async () => directory.find('hash-1'), TypeError)
 })
 
 t.test('a Redis that is stopped, and comes back empty', { skip: withoutOwnRedis }, async t => {
@@ -212,7 +212,7 @@ t.test('a Redis that is stopped, and comes back empty', { skip: withoutOwnRedis 
   await redis.stop()
   clock.advance(3_600_000)
   t.not(await directory.find('hash-1'), 'unknown')
-  await t.rejects(directory.find('hash-2'), StoreError)
+  await t.rejects(async () => directory.find('hash-2'), StoreError)
 
   const again = await startRedis(redis.port)
   t.teardown(again.stop)
@@ -284,6 +284,6 @@ t.test(
     await store.changeKey('key_2', { limit: null })
     await announceChange(store, 'key_2', clock.now())
     await directory.hear()
-    await t.rejects(authenticate(second), { code: 'tier_not_configured' })
+    await t.rejects(async () => authenticate(second), { code: 'tier_not_configured' })
   },
 )

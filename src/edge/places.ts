@@ -1,0 +1,65 @@
+// The place that a path names, in the catalogue that is in force, with what every answer about it says in the same way:
+// its grid cell and its piece of the body. Made when it is first asked for; a place of another catalogue is another.
+
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Location } from '../catalogue/location.ts'
+import type { Cell } from '../weather/cell.ts'
+import { namedSummaryOf, placePiece, summaryOf } from './bodies.ts'
+import { type Language, locationTypeOf } from './parameters.ts'
+import { notFound, quoted } from './problem.ts'
+import { tagOf } from './representation.ts'
+
+/** The catalogue that is in force now; it may be swapped between two requests. */
+export type CurrentCatalogue = () => Catalogue
+
+/** The piece of a body that says whose weather it is, and what that piece is called. */
+export type PlacePiece = { readonly bytes: Buffer; readonly tag: string }
+
+export type Place = {
+  readonly cell: Cell
+  /** With names in a language as /weather gives them, or without as /forecast does. */
+  piece(form: Language | 'forecast'): PlacePiece
+}
+
+/** The published place of a path. @throws Problem 400 for a wrong type, 404 for no such place */
+export const findLocation = (catalogue: Catalogue, type: string, id: string): Location => {
+  const wanted = locationTypeOf(type)
+  const location = catalogue.find(wanted, id)
+  if (!location) throw notFound(`the ${wanted} ${quoted(id)} was not found or is not published`)
+  return location
+}
+
+// Half a tag for the place and a longer one for the weather: 48 bits tell apart what one cell's places look like.
+const tagLength = 8
+export const pieceOf = (location: object): PlacePiece => {
+  const bytes = placePiece(location)
+  return { bytes, tag: tagOf(bytes, tagLength) }
+}
+
+export const createPlaces = (current: CurrentCatalogue, cellAt: (location: Location) => Cell) => {
+  const places = new WeakMap<Location, Place>()
+  const placeOf = (location: Location, catalogue: Catalogue): Place => {
+    const pieces: Partial<Record<Language | 'forecast', PlacePiece>> = {}
+    return {
+      cell: cellAt(location),
+      piece: form => {
+        pieces[form] ??= pieceOf(
+          form === 'forecast' ? summaryOf(location, catalogue) : namedSummaryOf(location, catalogue, form),
+        )
+        return pieces[form]
+      },
+    }
+  }
+
+  /** @throws Problem as `findLocation` does */
+  return (type: string, id: string): Place => {
+    const catalogue = current()
+    const location = findLocation(catalogue, type, id)
+    let place = places.get(location)
+    if (!place) {
+      place = placeOf(location, catalogue)
+      places.set(location, place)
+    }
+    return place
+  }
+}

@@ -1,0 +1,145 @@
+// The weather of a cell as bytes, made once for each slice of its timeline and kept for as long as that slice is right:
+// every place of the cell, in either language, is answered with the same bytes behind its own. What is kept lies beside
+// the timeline, is accounted for with it and goes with it.
+
+import type { Answers, Known, Slice } from '../answer.ts'
+import type { Timeline } from '../weather/timeline.ts'
+import { forecastPiece, weatherPiece } from './bodies.ts'
+import type { PlacePiece } from './places.ts'
+import { type Forms, type Representation, tagOf } from './representation.ts'
+import { cacheWords, freshnessHeaders } from './response-headers.ts'
+
+/** The part of a body that all places of a cell share, and what was made of it. */
+export type Rendered = Slice<{
+  readonly bytes: Buffer
+  readonly tag: string
+  /** Whole bodies compressed, by the tag of the place in them; oldest first. */
+  readonly forms: Map<string, Forms>
+  /** What `forms` take. */
+  formBytes: number
+  told: Told | undefined
+}>
+
+/** What is said of a reading, the same for a second. */
+type Told = {
+  readonly known: Known
+  readonly second: number
+  readonly words: string
+  readonly headers: string
+}
+
+export type RenderedWeather = {
+  /** The slice of /weather that is right at the instant of `known`. @throws AbohawaError as the answers do */
+  weather(known: Known): Rendered
+  /** The slice of /forecast of so many days. */
+  forecast(known: Known, days: number): Rendered
+  /** A whole body: a place and its weather. */
+  represent(known: Known, rendered: Rendered, place: PlacePiece, headers?: string): Representation
+}
+
+/** Slices by what they are of: 0 is /weather, 1 to 7 /forecast of so many days. */
+type Kept = { readonly slices: (Rendered | undefined)[] }
+
+// What a kept slice or form takes beside its bytes, roughly.
+const objectBytes = 400
+// Places of one cell in all their forms; raw points are without number.
+const mostForms = 300
+const tagLength = 14
+
+export const createRenderedWeather = (answers: Answers, timezone: string): RenderedWeather => {
+  const keptOf = new WeakMap<Timeline, Kept>()
+
+  const account = (known: Known, { slices }: Kept): void => {
+    let bytes = 0
+    for (const slice of slices) if (slice) bytes += slice.bytes.length + slice.formBytes + objectBytes
+    answers.keepBeside(known, bytes)
+  }
+
+  const sliceOf = (known: Known, which: number, render: () => Slice<{ bytes: Buffer }>): Rendered => {
+    let kept = keptOf.get(known.timeline)
+    const found = kept?.slices[which]
+    if (found && found.beginsAt <= known.answeredAt && known.answeredAt < found.endsAt) return found
+    const { bytes, beginsAt, endsAt } = render()
+    const rendered: Rendered = {
+      beginsAt,
+      endsAt,
+      bytes,
+      tag: tagOf(bytes, tagLength),
+      forms: new Map(),
+      formBytes: 0,
+      told: undefined,
+    }
+    if (!kept) {
+      kept = { slices: [] }
+      keptOf.set(known.timeline, kept)
+    }
+    kept.slices[which] = rendered
+    account(known, kept)
+    return rendered
+  }
+
+  const formsFor = (rendered: Rendered, place: string): Forms => {
+    const known = rendered.forms.get(place)
+    if (known) return known
+    const [oldest] = rendered.forms.keys()
+    if (rendered.forms.size >= mostForms && oldest !== undefined) {
+      for (const form of Object.values(rendered.forms.get(oldest) ?? {}))
+        if (form instanceof Buffer) rendered.formBytes -= form.length + objectBytes
+      rendered.forms.delete(oldest)
+    }
+    const forms: Forms = {}
+    rendered.forms.set(place, forms)
+    return forms
+  }
+
+  const tell = (known: Known, rendered: Rendered): Told => {
+    const { told } = rendered
+    const second = Math.floor(known.answeredAt / 1000)
+    if (told && told.second === second && isToldAlike(told.known, known)) return told
+    const rightUntil = Math.max(known.answeredAt, Math.min(rendered.endsAt, known.freshUntil))
+    const news = {
+      known,
+      second,
+      words: cacheWords(known),
+      headers: freshnessHeaders(known, rightUntil),
+    }
+    rendered.told = news
+    return news
+  }
+
+  return {
+    weather: known =>
+      sliceOf(known, 0, () => {
+        const weather = answers.weather(known)
+        return { ...weather, bytes: weatherPiece(weather, timezone) }
+      }),
+    forecast: (known, days) =>
+      sliceOf(known, days, () => {
+        const forecast = answers.forecast(known, days)
+        return { ...forecast, bytes: forecastPiece(forecast, timezone) }
+      }),
+    represent: (known, rendered, place, headers = '') => {
+      const told = tell(known, rendered)
+      return {
+        tag: place.tag + rendered.tag,
+        headers: told.headers + headers,
+        pieces: [place.bytes, rendered.bytes],
+        cache: told.words,
+        forms: () => formsFor(rendered, place.tag),
+        made: form => {
+          rendered.formBytes += form.length + objectBytes
+          const kept = keptOf.get(known.timeline)
+          // The slice may have ended meanwhile.
+          if (kept?.slices.includes(rendered)) account(known, kept)
+        },
+      }
+    },
+  }
+}
+
+const isToldAlike = (one: Known, other: Known): boolean =>
+  one.freshUntil === other.freshUntil &&
+  one.outcome === other.outcome &&
+  one.source === other.source &&
+  one.forwarded === other.forwarded &&
+  one.collapsed === other.collapsed
