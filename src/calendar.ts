@@ -46,7 +46,14 @@ export const createCalendar = (zone: string): Calendar => {
 
   const localIso = (instant: number): string =>
     new Date(instant + offsetSecondsAt(instant) * 1000).toISOString()
-  const dayOf = (instant: number): LocalDay => localIso(instant).slice(0, 10)
+
+  // Asked for with every request, and nearly always of the running quarter-hour.
+  let lastQuarter: { readonly number: number; readonly day: LocalDay } | undefined
+  const dayOf = (instant: number): LocalDay => {
+    const number = Math.floor(instant / quarterHourMs)
+    if (lastQuarter?.number !== number) lastQuarter = { number, day: localIso(instant).slice(0, 10) }
+    return lastQuarter.day
+  }
 
   const nextMidnight = (instant: number): number => {
     const today = dayOf(instant)

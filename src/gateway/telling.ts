@@ -90,7 +90,7 @@ export const observeApi = (
   admission: metrics.admission,
   answered: ({ arrivedAt, ...access }) => {
     const { keyId, endpoint, status } = access
-    metrics.requestAnswered(endpoint, status, access.ms)
+    metrics.requestAnswered(endpoint, status, access.ms / 1000)
     if (keyId !== undefined) usageDetail.count({ keyId, endpoint, status, arrivedAt })
     if (logAccess) log.info(access, 'answered')
   },

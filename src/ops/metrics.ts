@@ -2,6 +2,7 @@
 // are outcomes, tiers and routes, never keys, cells or places.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+import { countBy, timeBy } from './tallies.ts'
 
 // Hits take well under a millisecond and provider calls up to seconds, so the buckets reach from one to the other.
 const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -33,31 +34,37 @@ export const createMetrics = () => {
   const registers = [registry]
   collectDefaultMetrics({ register: registry })
 
-  const requests = new Histogram({
-    name: 'http_server_request_duration_seconds',
-    help: 'Requests to the API from arrival to the end of the answer.',
-    labelNames: ['endpoint', 'status'],
-    buckets: secondsBuckets,
-    registers,
-  })
-  const admissions = new Counter({
-    name: 'abohawa_admissions_total',
-    help: 'Decisions on keys and quotas: allowed, exhausted, or why a key was refused.',
-    labelNames: ['decision'],
-    registers,
-  })
+  const timeRequest = timeBy(
+    {
+      name: 'http_server_request_duration_seconds',
+      help: 'Requests to the API from arrival to the end of the answer.',
+      registry,
+    },
+    ['endpoint', 'status'],
+    secondsBuckets,
+  )
+  const countAdmission = countBy(
+    {
+      name: 'abohawa_admissions_total',
+      help: 'Decisions on keys and quotas: allowed, exhausted, or why a key was refused.',
+      registry,
+    },
+    ['decision'],
+  )
   const nearLimits = new Counter({
     name: 'abohawa_keys_near_limit_total',
     help: 'Keys whose count of a day passed 80 or 100 per cent of the limit; each is counted by one instance.',
     labelNames: ['percent'],
     registers,
   })
-  const reads = new Counter({
-    name: 'abohawa_cache_reads_total',
-    help: 'Reads of the weather cache by outcome and by the tier that answered.',
-    labelNames: ['outcome', 'source'],
-    registers,
-  })
+  const countRead = countBy(
+    {
+      name: 'abohawa_cache_reads_total',
+      help: 'Reads of the weather cache by outcome and by the tier that answered.',
+      registry,
+    },
+    ['outcome', 'source'],
+  )
   const collapses = new Counter({
     name: 'abohawa_cache_collapsed_total',
     help: 'Reads that shared a load which another request had begun, here or in another instance.',
@@ -113,12 +120,12 @@ export const createMetrics = () => {
   return {
     contentType: registry.contentType,
     exposition: () => registry.metrics(),
-    requestAnswered: (endpoint: string, status: number, ms: number) =>
-      requests.observe({ endpoint, status }, ms / 1000),
-    admission: (decision: string) => admissions.inc({ decision }),
+    /** Of which endpoint, with which status, after how many seconds. */
+    requestAnswered: timeRequest,
+    admission: countAdmission,
     nearLimit: (percent: number) => nearLimits.inc({ percent }),
     read: ({ outcome, source, collapsed }: { outcome: string; source: string; collapsed: boolean }) => {
-      reads.inc({ outcome, source })
+      countRead(outcome, source)
       if (collapsed) collapses.inc()
     },
     refreshFailed: (purpose: string) => refreshFailures.inc({ purpose }),
