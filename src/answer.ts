@@ -3,7 +3,6 @@
 
 import type { Reading } from './cache/read-through.ts'
 import { type Calendar, quarterHourMs } from './calendar.ts'
-import type { Clock } from './clock.ts'
 import { AbohawaError } from './errors.ts'
 import type { Timelines } from './timelines/timelines.ts'
 import type { Cell, Grid } from './weather/cell.ts'
@@ -18,14 +17,8 @@ import {
 } from './weather/timeline.ts'
 import { forecastDays } from './weather/variables.ts'
 
-/** Where an answer came from and how long that holds; instants in ms since the epoch. */
-export type Provenance = Omit<Reading<Timeline>, 'value'> & {
-  readonly cell: Cell
-  readonly answeredAt: number
-}
-
-/** The weather of a cell as it is known at an instant: what slices are cut from. */
-export type Known = Provenance & { readonly timeline: Timeline }
+/** The weather of a cell as it is known at the instant it was read: what slices are cut from. */
+export type Known = Reading<Timeline> & { readonly cell: Cell }
 
 /** What is right from one instant until before another, as far as the timeline knows; ms since the epoch. */
 export type Slice<Content> = Content & { readonly beginsAt: number; readonly endsAt: number }
@@ -46,30 +39,18 @@ export type Answers = {
   /** The first `days` (1 to 7) of the daily forecast. @throws AbohawaError as `weather` does */
   forecast(known: Known, days: number): Forecast
   /** Says how many bytes are kept beside a timeline for as long as it is, so that they count as the cache's. */
-  keepBeside(known: Pick<Known, 'cell' | 'timeline'>, bytes: number): void
+  keepBeside(known: Pick<Known, 'cell' | 'value'>, bytes: number): void
 }
 
 export type AnswerParts = {
   readonly grid: Grid
   readonly timelines: Pick<Timelines, 'read' | 'keepBeside'>
-  readonly clock: Clock
   readonly calendar: Calendar
   readonly hourlyHours: number
 }
 
-export const createAnswers = ({ grid, timelines, clock, calendar, hourlyHours }: AnswerParts): Answers => {
-  // The instant is taken when the timeline is in hand: a load may have taken us into the next quarter-hour.
-  const knownAs = (cell: Cell, reading: Reading<Timeline>): Known => ({
-    cell,
-    timeline: reading.value,
-    answeredAt: clock.now(),
-    fetchedAt: reading.fetchedAt,
-    freshUntil: reading.freshUntil,
-    outcome: reading.outcome,
-    source: reading.source,
-    forwarded: reading.forwarded,
-    collapsed: reading.collapsed,
-  })
+export const createAnswers = ({ grid, timelines, calendar, hourlyHours }: AnswerParts): Answers => {
+  const knownAs = (cell: Cell, reading: Reading<Timeline>): Known => ({ ...reading, cell })
 
   return {
     cellAt: ({ latitude, longitude }) => grid.cellOf(latitude, longitude),
@@ -78,29 +59,29 @@ export const createAnswers = ({ grid, timelines, clock, calendar, hourlyHours }:
       return reading instanceof Promise ? reading.then(late => knownAs(cell, late)) : knownAs(cell, reading)
     },
     weather: known => {
-      const { timeline, answeredAt } = known
-      const beginsAt = Math.floor(answeredAt / quarterHourMs) * quarterHourMs
+      const { value: timeline, readAt } = known
+      const beginsAt = Math.floor(readAt / quarterHourMs) * quarterHourMs
       return {
-        current: within(currentAt(timeline, answeredAt, calendar), known),
-        hourly: within(hoursFrom(timeline, answeredAt, calendar, hourlyHours), known),
-        daily: within(daysFrom(timeline, answeredAt, calendar, forecastDays), known),
+        current: within(currentAt(timeline, readAt, calendar), known),
+        hourly: within(hoursFrom(timeline, readAt, calendar, hourlyHours), known),
+        daily: within(daysFrom(timeline, readAt, calendar, forecastDays), known),
         beginsAt,
         endsAt: beginsAt + quarterHourMs,
       }
     },
     forecast: (known, days) => ({
-      daily: within(daysFrom(known.timeline, known.answeredAt, calendar, days), known),
-      beginsAt: known.answeredAt,
-      endsAt: calendar.nextMidnight(known.answeredAt),
+      daily: within(daysFrom(known.value, known.readAt, calendar, days), known),
+      beginsAt: known.readAt,
+      endsAt: calendar.nextMidnight(known.readAt),
     }),
-    keepBeside: ({ cell, timeline }, bytes) => timelines.keepBeside(cell, timeline, bytes),
+    keepBeside: ({ cell, value }, bytes) => timelines.keepBeside(cell, value, bytes),
   }
 }
 
-const within = <Cut>(slice: Cut | undefined, { cell, fetchedAt, answeredAt }: Provenance): Cut => {
+const within = <Cut>(slice: Cut | undefined, { cell, fetchedAt, readAt }: Known): Cut => {
   if (slice !== undefined) return slice
   throw new AbohawaError(
     'timeline_exhausted',
-    `the timeline of ${cell.id}, fetched ${new Date(fetchedAt).toISOString()}, does not reach ${new Date(answeredAt).toISOString()}`,
+    `the timeline of ${cell.id}, fetched ${new Date(fetchedAt).toISOString()}, does not reach ${new Date(readAt).toISOString()}`,
   )
 }

@@ -2,7 +2,6 @@
 // asked for longest.
 
 import { LRUCache } from 'lru-cache'
-import type { Clock } from '../clock.ts'
 
 const halfLifeMs = 30 * 60_000
 const mostKeys = 50_000
@@ -15,18 +14,18 @@ export type Asked<Subject> = {
 }
 
 export type Demand<Subject> = {
-  ask(key: string, subject: Subject): void
+  /** @param now ms since the epoch */
+  ask(key: string, subject: Subject, now: number): void
   of(key: string): Asked<Subject> | undefined
   /** Everything asked for at or after an instant. */
   since(instant: number): [key: string, asked: Asked<Subject>][]
 }
 
-export const createDemand = <Subject>(clock: Clock): Demand<Subject> => {
+export const createDemand = <Subject>(): Demand<Subject> => {
   type Record = { -readonly [Name in keyof Asked<Subject>]: Asked<Subject>[Name] }
   const records = new LRUCache<string, Record>({ max: mostKeys })
   return {
-    ask: (key, subject) => {
-      const now = clock.now()
+    ask: (key, subject, now) => {
       const record = records.get(key)
       if (!record) {
         records.set(key, { subject, lastAskedAt: now, score: 1 })

@@ -23,6 +23,8 @@ export type Purpose = 'cold' | 'refresh' | 'ahead'
 
 export type Reading<Value> = {
   readonly value: Value
+  /** When it was in hand. */
+  readonly readAt: number
   readonly fetchedAt: number
   readonly freshUntil: number
   readonly outcome: Outcome
@@ -115,8 +117,8 @@ export const createReadThrough = <Subject, Value>(
   // A refresh and a first read of the same key may overlap (its entry expired or was evicted meanwhile): one load.
   const loading = createFlight<string, Found<Value>>()
 
-  const stateOf = (key: string, entry: Entry<Value>): Freshness => {
-    const state = freshnessOf(entry, policy, clock.now())
+  const stateOf = (key: string, entry: Entry<Value>, now = clock.now()): Freshness => {
+    const state = freshnessOf(entry, policy, now)
     const purged = state === 'expired' ? undefined : purges.of(key, entry)
     if (purged === 'hard') return 'expired'
     return purged === 'soft' ? 'stale' : state
@@ -199,7 +201,13 @@ export const createReadThrough = <Subject, Value>(
     }
   }
 
-  const told = (subject: Subject, key: string, found: Found<Value>, state: Freshness): Reading<Value> => {
+  const told = (
+    subject: Subject,
+    key: string,
+    found: Found<Value>,
+    state: Freshness,
+    now: number,
+  ): Reading<Value> => {
     const { entry, source } = found
     const outcome = source === 'provider' ? 'miss' : state === 'fresh' ? 'hit' : 'stale'
     let forwarded = outcome === 'miss'
@@ -208,10 +216,10 @@ export const createReadThrough = <Subject, Value>(
       forwarded = true
       collapsed = refreshing.run(key, () => refresh(subject, key, 'refresh')).joined
     }
-    const now = clock.now()
     const freshUntil = policy.freshUntil(entry, now)
     const reading = {
       value: entry.value,
+      readAt: now,
       fetchedAt: entry.fetchedAt,
       // Purged entries are stale whatever their age.
       freshUntil: outcome === 'stale' ? Math.min(freshUntil, now) : freshUntil,
@@ -227,17 +235,19 @@ export const createReadThrough = <Subject, Value>(
   const findAndTell = async (subject: Subject, key: string): Promise<Reading<Value>> => {
     const { result, joined } = finding.run(key, () => find(subject, key))
     const found = await within(parts.waitForMs, result)
-    return told(subject, key, joined ? { ...found, joined } : found, stateOf(key, found.entry))
+    const now = clock.now()
+    return told(subject, key, joined ? { ...found, joined } : found, stateOf(key, found.entry, now), now)
   }
 
   return {
     read: subject => {
       const key = keyOf(subject)
-      demand.ask(key, subject)
+      const now = clock.now()
+      demand.ask(key, subject, now)
       const entry = memory.get(key)
-      const state = entry ? stateOf(key, entry) : 'expired'
+      const state = entry ? stateOf(key, entry, now) : 'expired'
       if (entry && state !== 'expired')
-        return told(subject, key, { entry, source: 'memory', joined: false }, state)
+        return told(subject, key, { entry, source: 'memory', joined: false }, state, now)
       return findAndTell(subject, key)
     },
     keepBeside: (subject, value, bytes) => memory.weigh(keyOf(subject), value, bytes),

@@ -3,10 +3,10 @@
 
 import type { Authenticate, Authentication, Refusal } from '../metering/authentication.ts'
 import { keyPrefix } from '../metering/key-form.ts'
+import type { Deal } from '../metering/line.ts'
 import type { Quota } from '../metering/quota.ts'
 import type { Exchange } from './exchange.ts'
 import { Problem } from './problem.ts'
-import { rateLimitHeaders } from './response-headers.ts'
 import type { TransportProblem } from './transport.ts'
 
 export type AdmissionParts = {
@@ -21,44 +21,54 @@ export type AdmissionObserver = {
   admission(decision: 'allowed' | 'exhausted' | 'unavailable' | Refusal): void
 }
 
-/** Lets a request pass, or rejects with the Problem that refuses it. */
-export type Admit = (exchange: Exchange) => Promise<void>
+export type Admission = {
+  /** Finds out who asks and takes a unit. Throws or rejects with the Problem that refuses the request. */
+  ask(exchange: Exchange): Promise<Deal>
+  /** Notes what was taken. @throws Problem when that was nothing, or when the method is none of ours */
+  settle(exchange: Exchange, deal: Deal): void
+  /** To be told of whatever ended a request: a store that could not tell is a decision too. */
+  failed(exchange: Exchange, error: unknown): void
+}
 
-export const createAdmit = ({ authenticate, quota, transportProblem, observer }: AdmissionParts): Admit => {
-  const unavailable = (error: unknown): never => {
-    observer.admission('unavailable')
-    throw error
-  }
-  const clientOf = (authentication: Authentication) => {
-    if ('client' in authentication) return authentication.client
-    observer.admission(authentication.refusal)
-    throw new Problem(401, refusals[authentication.refusal])
-  }
-
-  return async exchange => {
-    const { request, arrivedAt, resetsAt } = exchange
-    const wayProblem = transportProblem(request)
-    if (wayProblem) throw wayProblem
-
-    const known = authenticate(keyOf(request.headers['x-api-key']))
-    // A key that is known here is known at once.
-    const client = clientOf(known instanceof Promise ? await known.catch(unavailable) : known)
-    exchange.client = client
-
-    const { limit } = client
-    const allowance = await quota.consume(client, arrivedAt).catch((error: unknown) => {
-      exchange.allowance = rateLimitHeaders({ limit, remaining: 0, resetsAt })
-      return unavailable(error)
-    })
-    exchange.allowance = rateLimitHeaders(allowance)
-    if (!allowance.allowed) {
-      observer.admission('exhausted')
-      throw new QuotaExhausted(limit, allowance.resetsAt, quota.now())
+export const createAdmission = ({
+  authenticate,
+  quota,
+  transportProblem,
+  observer,
+}: AdmissionParts): Admission => {
+  const takeAs = (exchange: Exchange, authentication: Authentication): Promise<Deal> => {
+    if ('refusal' in authentication) {
+      exchange.judged = true
+      observer.admission(authentication.refusal)
+      throw new Problem(401, refusals[authentication.refusal])
     }
-    observer.admission('allowed')
+    exchange.client = authentication.client
+    return quota.consume(authentication.client, exchange.arrivedAt)
+  }
 
-    if (request.method !== 'GET' && request.method !== 'HEAD')
-      throw new Problem(405, `the method is ${request.method}; allowed: GET, HEAD`, { allow: 'GET, HEAD' })
+  return {
+    ask: exchange => {
+      const { request } = exchange
+      const wayProblem = transportProblem(request)
+      if (wayProblem) throw wayProblem
+      // A key that is known here is known at once.
+      const known = authenticate(keyOf(request.headers['x-api-key']))
+      return known instanceof Promise ? known.then(late => takeAs(exchange, late)) : takeAs(exchange, known)
+    },
+    settle: (exchange, { allowed, remaining }) => {
+      const { client, resetsAt, request } = exchange
+      exchange.judged = true
+      exchange.remaining = remaining
+      observer.admission(allowed ? 'allowed' : 'exhausted')
+      if (!allowed) throw new QuotaExhausted(client?.limit ?? 0, resetsAt, quota.now())
+      if (request.method !== 'GET' && request.method !== 'HEAD')
+        throw new Problem(405, `the method is ${request.method}; allowed: GET, HEAD`, {
+          allow: 'GET, HEAD',
+        })
+    },
+    failed: ({ judged }, error) => {
+      if (!judged && !(error instanceof Problem)) observer.admission('unavailable')
+    },
   }
 }
 

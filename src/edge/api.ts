@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
-import { type AdmissionParts, createAdmit, QuotaExhausted } from './admission.ts'
+import { type AdmissionParts, createAdmission, QuotaExhausted } from './admission.ts'
 import { trackConnections } from './connections.ts'
 import { type Exchange, openExchange } from './exchange.ts'
 import { createLocationRoutes } from './location-routes.ts'
@@ -70,7 +70,10 @@ export type Api = {
 /** A server that does not listen yet. @throws InputError when a TLS file can't be used */
 export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const { clock, quota, observer } = parts
-  const admit = createAdmit({ ...parts, transportProblem: createTransportProblem(options.trustedProxies) })
+  const admission = createAdmission({
+    ...parts,
+    transportProblem: createTransportProblem(options.trustedProxies),
+  })
   const respond = createRespond(clock, parts.isDraining)
   const { weather, coords, forecast } = createWeatherRoutes(parts)
   const { list, detail } = createLocationRoutes(parts.catalogue, options.keepBytes)
@@ -83,6 +86,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   }
 
   const fail = (error: unknown, exchange: Exchange): void => {
+    admission.failed(exchange, error)
     const problem = problemOf(error, clock.now())
     if (problem.status >= 500) observer.failed(error, exchange.id)
     const body = bodyOf(problem)
@@ -97,7 +101,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
 
   const answer = async (exchange: Exchange, url: string, route: Route): Promise<void> => {
     try {
-      await admit(exchange)
+      admission.settle(exchange, await admission.ask(exchange))
       if (route.endpoint === 'other') throw route.problem
       const found = answers[route.endpoint](url, route.first, route.second)
       const sent = sendRepresentation(respond, exchange, found instanceof Promise ? await found : found)
@@ -111,11 +115,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const started = performance.now()
     const { url = '', method = '' } = request
     const arrivedAt = quota.now()
-    const exchange = openExchange(request, response, {
-      id: requestIdOf(request.headers['x-request-id']),
-      arrivedAt,
-      resetsAt: quota.resetAfter(arrivedAt),
-    })
+    const id = requestIdOf(request.headers['x-request-id'])
+    const exchange = openExchange(request, response, id, arrivedAt, quota.resetAfter(arrivedAt))
     const route = routeOf(url)
     const { socket } = request
     connections.began(socket)

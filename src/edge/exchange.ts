@@ -1,9 +1,8 @@
 // A request and the response it is given, as the parts of the listener hand it on: who asks, what is left to them, what
-// became of it. Knows neither keys nor weather.
+// became of it.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Client } from '../metering/authentication.ts'
-import { rateLimitHeaders } from './response-headers.ts'
 
 export type Exchange = {
   readonly request: IncomingMessage
@@ -16,8 +15,10 @@ export type Exchange = {
   readonly resetsAt: number
   /** Null until the key is known, and for good when it is refused. */
   client: Client | null
-  /** The header lines of the quota: nothing is promised until the key and its count are known. */
-  allowance: string
+  /** Units left after this request; 0 until its own is taken. */
+  remaining: number
+  /** Whether it was found out what this request may do. */
+  judged: boolean
   /** What the cache did, in the words of `cache-status`, for answers with weather. */
   cache: string | undefined
 }
@@ -25,7 +26,9 @@ export type Exchange = {
 export const openExchange = (
   request: IncomingMessage,
   response: ServerResponse,
-  { id, arrivedAt, resetsAt }: Pick<Exchange, 'id' | 'arrivedAt' | 'resetsAt'>,
+  id: string,
+  arrivedAt: number,
+  resetsAt: number,
 ): Exchange => ({
   request,
   response,
@@ -33,6 +36,7 @@ export const openExchange = (
   arrivedAt,
   resetsAt,
   client: null,
-  allowance: rateLimitHeaders({ limit: 0, remaining: 0, resetsAt }),
+  remaining: 0,
+  judged: false,
   cache: undefined,
 })

@@ -39,10 +39,9 @@ const isOneOf = <Name extends string>(names: readonly Name[], given: string): gi
   (names as readonly string[]).includes(given)
 
 export const locationTypeOf = (given: string | undefined): LocationType => {
-  const allowed = `allowed: ${locationTypes.join(', ')}`
-  if (given === undefined) throw badRequest(`type is missing; ${allowed}`)
-  if (!isOneOf(locationTypes, given)) throw badRequest(`type is ${quoted(given)}; ${allowed}`)
-  return given
+  if (given !== undefined && isOneOf(locationTypes, given)) return given
+  const what = given === undefined ? 'missing' : quoted(given)
+  throw badRequest(`type is ${what}; allowed: ${locationTypes.join(', ')}`)
 }
 
 export const languageOf = (given: string | undefined): Language => {

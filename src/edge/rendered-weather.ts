@@ -56,9 +56,9 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
   }
 
   const sliceOf = (known: Known, which: number, render: () => Slice<{ bytes: Buffer }>): Rendered => {
-    let kept = keptOf.get(known.timeline)
+    let kept = keptOf.get(known.value)
     const found = kept?.slices[which]
-    if (found && found.beginsAt <= known.answeredAt && known.answeredAt < found.endsAt) return found
+    if (found && found.beginsAt <= known.readAt && known.readAt < found.endsAt) return found
     const { bytes, beginsAt, endsAt } = render()
     const rendered: Rendered = {
       beginsAt,
@@ -71,7 +71,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
     }
     if (!kept) {
       kept = { slices: [] }
-      keptOf.set(known.timeline, kept)
+      keptOf.set(known.value, kept)
     }
     kept.slices[which] = rendered
     account(known, kept)
@@ -94,9 +94,9 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
 
   const tell = (known: Known, rendered: Rendered): Told => {
     const { told } = rendered
-    const second = Math.floor(known.answeredAt / 1000)
+    const second = Math.floor(known.readAt / 1000)
     if (told && told.second === second && isToldAlike(told.known, known)) return told
-    const rightUntil = Math.max(known.answeredAt, Math.min(rendered.endsAt, known.freshUntil))
+    const rightUntil = Math.max(known.readAt, Math.min(rendered.endsAt, known.freshUntil))
     const news = {
       known,
       second,
@@ -128,7 +128,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
         forms: () => formsFor(rendered, place.tag),
         made: form => {
           rendered.formBytes += form.length + objectBytes
-          const kept = keptOf.get(known.timeline)
+          const kept = keptOf.get(known.value)
           // The slice may have ended meanwhile.
           if (kept?.slices.includes(rendered)) account(known, kept)
         },

@@ -1,9 +1,16 @@
 // The id of a request: the consumer's own when it is a sane one, so that both sides can find the same line in their
 // logs, else a new one.
 
-import { randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 
 const sane = /^[A-Za-z0-9._:/+=@-]{1,128}$/
 
-export const requestIdOf = (given: string | string[] | undefined): string =>
-  typeof given === 'string' && sane.test(given) ? given : randomUUID()
+// A name of this process by chance and a running number: no two are equal, at the price of an addition.
+const process = randomBytes(9).toString('base64url')
+let given = 0
+
+export const requestIdOf = (told: string | string[] | undefined): string => {
+  if (typeof told === 'string' && sane.test(told)) return told
+  given += 1
+  return `${process}-${given.toString(36)}`
+}

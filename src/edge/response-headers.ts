@@ -1,27 +1,26 @@
 // The header lines that tell a consumer what it got: quota, freshness, where the weather came from. Each ends in CRLF, so
 // that a head is put together by joining them. Pure; values are numbers, dates and words of ours, never a consumer's.
 
-import type { Provenance } from '../answer.ts'
-import type { Allowance } from '../metering/quota.ts'
+import type { Known } from '../answer.ts'
 
 /** The three headers of every response. Seconds of the reset are those of a Unix timestamp. */
-export const rateLimitHeaders = ({ limit, remaining, resetsAt }: Omit<Allowance, 'allowed'>): string =>
+export const rateLimitHeaders = (limit: number, remaining: number, resetsAt: number): string =>
   `x-ratelimit-limit: ${limit}\r\nx-ratelimit-remaining: ${remaining}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\n`
 
 /** @param rightUntil until when the answer stays right: its slice ends, or its timeline turns stale */
-export const freshnessHeaders = (from: Provenance, rightUntil: number): string =>
-  `cache-control: private, max-age=${secondsBetween(from.answeredAt, rightUntil)}\r\n` +
-  `age: ${secondsBetween(from.fetchedAt, from.answeredAt)}\r\n` +
+export const freshnessHeaders = (from: Known, rightUntil: number): string =>
+  `cache-control: private, max-age=${secondsBetween(from.readAt, rightUntil)}\r\n` +
+  `age: ${secondsBetween(from.fetchedAt, from.readAt)}\r\n` +
   `last-modified: ${new Date(from.fetchedAt).toUTCString()}\r\n` +
   `cache-status: abohawa; ${cacheWords(from)}; key="${from.cell.id}"\r\n`
 
 /** How the cache dealt with a request, in the words of RFC 9211; the log uses the same. */
 export const cacheWords = (
-  from: Pick<Provenance, 'outcome' | 'source' | 'forwarded' | 'collapsed' | 'freshUntil' | 'answeredAt'>,
+  from: Pick<Known, 'outcome' | 'source' | 'forwarded' | 'collapsed' | 'freshUntil' | 'readAt'>,
 ): string => {
-  const { outcome, source, forwarded, collapsed, freshUntil, answeredAt } = from
+  const { outcome, source, forwarded, collapsed, freshUntil, readAt } = from
   // Negative for a stale answer.
-  const ttl = `ttl=${Math.floor((freshUntil - answeredAt) / 1000)}`
+  const ttl = `ttl=${Math.floor((freshUntil - readAt) / 1000)}`
   const shared = collapsed ? '; collapsed' : ''
   if (outcome === 'miss') return `fwd=miss${shared}; stored; ${ttl}`
   // A stale answer goes out at once. Where a load was asked for behind it the request was forwarded all the same; while

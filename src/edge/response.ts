@@ -5,6 +5,7 @@
 import { type ServerResponse, STATUS_CODES } from 'node:http'
 import type { Clock } from '../clock.ts'
 import type { Exchange } from './exchange.ts'
+import { rateLimitHeaders } from './response-headers.ts'
 
 /** What Node keeps of a head that it has written; its own writeHead sets the same. */
 type WithHead = ServerResponse & { _header: string; _last: boolean; _hasBody: boolean }
@@ -13,12 +14,7 @@ type WithHead = ServerResponse & { _header: string; _last: boolean; _hasBody: bo
  * Writes a whole response, unless one was written or the consumer is gone.
  * @param headers header lines, each with its CRLF; without those that every response has
  */
-export type Respond = (
-  exchange: Pick<Exchange, 'id' | 'allowance' | 'response'>,
-  status: number,
-  headers: string,
-  body: readonly Buffer[],
-) => void
+export type Respond = (exchange: Exchange, status: number, headers: string, body: readonly Buffer[]) => void
 
 /** @param isDraining whether consumers are to open their next connection elsewhere */
 export const createRespond = (clock: Clock, isDraining: () => boolean): Respond => {
@@ -33,15 +29,17 @@ export const createRespond = (clock: Clock, isDraining: () => boolean): Respond 
     return date
   }
 
-  return ({ id, allowance, response }, status, headers, body) => {
+  return ({ id, client, remaining, resetsAt, response }, status, headers, body) => {
     const given = response as WithHead
     if (given._header || given.destroyed) return
     const stays = given.shouldKeepAlive && !isDraining()
     given.statusCode = status
     given._last = !stays
     if (status === 304) given._hasBody = false
-    given._header = `${statusLines[status] ?? statusLineOf(status)}${headers}${allowance}x-request-id: ${id}\r\n${dateLine()}${stays ? keepAlive : close}`
+    given._header = `${statusLines[status] ?? statusLineOf(status)}${headers}${rateLimitHeaders(client?.limit ?? 0, remaining, resetsAt)}x-request-id: ${id}\r\n${dateLine()}${stays ? keepAlive : close}`
     const last = body.length - 1
+    // All of it goes out in one write of the socket, at the end.
+    if (last > 0) given.socket?.cork()
     for (let i = 0; i < last; i++) given.write(body[i])
     given.end(body[last])
   }

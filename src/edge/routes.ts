@@ -15,36 +15,34 @@ export type Route =
 /** The route of a request's URL, of its path alone or with scheme and host. */
 export const routeOf = (url: string): Route => {
   const path = pathOf(url)
-  let words: string[]
   try {
-    words = path.includes('%') ? path.split('/').map(decodeURIComponent) : path.split('/')
+    const route = routeTo(wordsOf(path))
+    if (route) return route
   } catch {
     return other(badRequest(`the path is ${quoted(path)}; allowed: percent-encoded UTF-8`))
-  }
-  const [root, api, version, name, first, second, third] = words
-  if (root === '' && api === 'api' && version === 'v1') {
-    const endpoint = endpointOf(name, words.length - 4, first)
-    // A word that is empty names nothing.
-    if (endpoint === 'coords' && second && third) return { endpoint, first: second, second: third }
-    if (endpoint === 'locations') return { endpoint, first: '', second: '' }
-    if (endpoint && endpoint !== 'coords' && first && second) return { endpoint, first, second }
   }
   return other(notFound(`there is nothing at ${quoted(path)}; ${endpoints}`))
 }
 
-const endpointOf = (
-  name: string | undefined,
-  behind: number,
-  first: string | undefined,
-): EndpointName | undefined => {
-  if (name === 'weather') {
-    if (behind === 2) return 'weather'
-    return behind === 3 && first === 'coords' ? 'coords' : undefined
-  }
-  if (name === 'forecast') return behind === 2 ? 'forecast' : undefined
-  if (name !== 'locations') return undefined
-  if (behind === 0) return 'locations'
-  return behind === 2 ? 'location' : undefined
+const routeTo = ([name, first, second, third, ...more]: readonly string[]): Route | undefined => {
+  if (more.length > 0) return undefined
+  if (name === 'weather' && first === 'coords' && second && third)
+    return { endpoint: 'coords', first: second, second: third }
+  if (third !== undefined) return undefined
+  if (name === 'locations' && first === undefined) return { endpoint: 'locations', first: '', second: '' }
+  // A word that is empty names nothing.
+  if (!first || !second) return undefined
+  if (name === 'weather' || name === 'forecast') return { endpoint: name, first, second }
+  return name === 'locations' ? { endpoint: 'location', first, second } : undefined
+}
+
+const prefix = '/api/v1/'
+
+// The words behind the prefix; none for a path elsewhere. @throws URIError for what is not percent-encoded UTF-8
+const wordsOf = (path: string): string[] => {
+  if (!path.includes('%')) return path.startsWith(prefix) ? path.slice(prefix.length).split('/') : []
+  const words = path.split('/').map(decodeURIComponent)
+  return `${words.slice(0, 3).join('/')}/` === prefix ? words.slice(3) : []
 }
 
 const pathOf = (url: string): string => {

@@ -52,7 +52,7 @@ const refuse = (
     'cache-control: no-store',
     ...more,
     `x-request-id: ${requestIdOf(undefined)}`,
-    `${rateLimitHeaders({ limit: 0, remaining: 0, resetsAt })}connection: close`,
+    `${rateLimitHeaders(0, 0, resetsAt)}connection: close`,
   ]
   socket.write(`${head.join('\r\n')}\r\n\r\n${body}`)
   // Closes once that is out, whether or not the other side closes too.

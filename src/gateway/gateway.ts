@@ -119,7 +119,6 @@ export const startGateway = async (
       answers: createAnswers({
         grid,
         timelines,
-        clock,
         calendar,
         hourlyHours: config.weather.hourlyHours,
       }),

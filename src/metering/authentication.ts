@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { FoundKey } from '../stores/store.ts'
 import type { KeyDirectory } from './key-directory.ts'
-import { hashOf, keyPrefix, parseKey } from './key-form.ts'
+import { hashOf, keyLength, keyPrefix, parseKey } from './key-form.ts'
 import { findLimit, type Tiers } from './tiers.ts'
 
 /** Who asks, and the daily limit: the key's own, or that of its tier. */
@@ -32,7 +32,7 @@ export type Authenticate = (presented: string | undefined) => Authentication | P
 
 /** The returned function fails with StoreError when the look-up does and AbohawaError for a tier that is gone: no refusals. */
 export const createAuthenticate = (
-  keys: Pick<KeyDirectory, 'find'>,
+  keys: Pick<KeyDirectory, 'copyOf' | 'find'>,
   tiers: Tiers,
   clock: Clock,
 ): Authenticate => {
@@ -54,6 +54,9 @@ export const createAuthenticate = (
   return presented => {
     if (presented === undefined || presented === '') return { refusal: 'missing' }
     if (!presented.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
+    // A key of which there is a copy was found right before; only for others its form has to be looked at.
+    const copy = presented.length === keyLength ? keys.copyOf(hashOf(presented)) : undefined
+    if (copy) return judge(copy)
     const key = parseKey(presented)
     if (!key) return { refusal: 'malformed' }
     const found = keys.find(hashOf(key))

@@ -8,6 +8,8 @@ import type { Clock } from '../clock.ts'
 import { type FleetStore, type FoundKey, type KeyStore, StoreError } from '../stores/store.ts'
 
 export type KeyDirectory = {
+  /** The key of a hash, if this process has a copy that is fresh. */
+  copyOf(hash: string): FoundKey | undefined
   /**
    * The key of a hash, or `unknown`, which is never said from memory alone while the store is away: at once from a copy,
    * else a promise that rejects with StoreError when the store fails.
@@ -53,6 +55,11 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
   const isFresh = (until: number): boolean => {
     const left = until - clock.now()
     return left > 0 && left <= freshForMs
+  }
+
+  const copyOf = (hash: string): FoundKey | undefined => {
+    const copy = known.get(hash)
+    return copy && isFresh(copy.freshUntil) ? copy.found : undefined
   }
 
   const lookUp = (hash: string): Promise<FoundKey | 'unknown'> => {
@@ -115,10 +122,11 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
   const timer = setInterval(() => void hear(), hearEveryMs).unref()
 
   return {
+    copyOf,
     find: hash => {
-      const copy = known.get(hash)
-      if (copy && isFresh(copy.freshUntil)) return copy.found
-      if (!copy && isFresh(unknown.get(hash) ?? 0)) return 'unknown'
+      const copy = copyOf(hash)
+      if (copy) return copy
+      if (!known.has(hash) && isFresh(unknown.get(hash) ?? 0)) return 'unknown'
       return lookUps.get(hash) ?? lookUp(hash)
     },
     hear,

@@ -9,6 +9,8 @@ export const keyPrefix = 'svc_live_'
 const secretLength = 32
 const checksumLength = 6
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+/** Characters of every key. */
+export const keyLength = keyPrefix.length + secretLength + checksumLength
 const form = new RegExp(`^${keyPrefix}[0-9A-Za-z]{${secretLength + checksumLength}}$`)
 
 /** A key as its holder has it; never stored and never logged. */
@@ -32,7 +34,8 @@ export const parseKey = (value: string): PresentedKey | undefined => {
     : undefined
 }
 
-export const hashOf = (key: PresentedKey): KeyHash => hash('sha256', key, 'hex') as KeyHash
+/** Also of what only may be a key. */
+export const hashOf = (key: PresentedKey | string): KeyHash => hash('sha256', key, 'hex') as KeyHash
 
 const checksumOf = (body: string): string => {
   let rest = crc32(body)

@@ -4,22 +4,14 @@
 import { type Calendar, hourMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Client } from './authentication.ts'
-import type { MeteredDay } from './line.ts'
+import type { Deal, MeteredDay } from './line.ts'
 import type { Meter } from './meter.ts'
-
-/** What the rate-limit headers say. `resetsAt` is the next local midnight, ms since the epoch. */
-export type Allowance = {
-  readonly allowed: boolean
-  readonly limit: number
-  readonly remaining: number
-  readonly resetsAt: number
-}
 
 export type Quota = {
   /** The instant that decides which day a request belongs to. */
   now(): number
   /** Takes one unit. @throws StoreError when nobody can tell whether there is one */
-  consume(client: Client, arrivedAt: number): Promise<Allowance>
+  consume(client: Client, arrivedAt: number): Promise<Deal>
   /** The next local midnight after an instant. */
   resetAfter(instant: number): number
 }
@@ -52,10 +44,6 @@ export const createQuota = (
   return {
     now: clock.now,
     resetAfter: instant => dayAt(instant).endsAt,
-    consume: async ({ keyId, limit }, arrivedAt) => {
-      const day = dayAt(arrivedAt)
-      const { allowed, remaining } = await meter.take(keyId, limit, day)
-      return { allowed, limit, remaining, resetsAt: day.endsAt }
-    },
+    consume: ({ keyId, limit }, arrivedAt) => meter.take(keyId, limit, dayAt(arrivedAt)),
   }
 }

@@ -2,7 +2,7 @@
 // short intervals. For people to look at, so a crash may lose the last second and a failed write count twice; the quota
 // is counted elsewhere and exactly.
 
-import { type Calendar, utcDayMs } from '../calendar.ts'
+import { type Calendar, type LocalDay, utcDayMs } from '../calendar.ts'
 import type { UsageDetailStore } from '../stores/store.ts'
 
 export type UsageDetail = {
@@ -26,25 +26,39 @@ export const createUsageDetail = (
   store: Pick<UsageDetailStore, 'addDetail'>,
   calendar: Calendar,
 ): UsageDetail => {
-  let counts = new Map<string, Tally>()
+  // The few tallies of a key stand in one list: one is found without putting a name together for every answer.
+  let tallies = new Map<string, Tally[]>()
+  let size = 0
   let flushing: Promise<void> | undefined
 
-  const nameOf = ({ keyId, day, endpoint, statusClass }: Omit<Entry, 'count' | 'keepUntil'>): string =>
-    `${keyId} ${day} ${statusClass} ${endpoint}`
-  const add = (entry: Tally): void => {
-    const before = counts.get(nameOf(entry))
-    if (before) before.count += entry.count
-    else if (counts.size < mostEntries) counts.set(nameOf(entry), entry)
+  const find = (keyId: string, day: LocalDay, endpoint: string, statusClass: string): Tally | undefined => {
+    for (const tally of tallies.get(keyId) ?? [])
+      if (tally.statusClass === statusClass && tally.endpoint === endpoint && tally.day === day) return tally
+    return undefined
+  }
+  const keep = (tally: Tally): void => {
+    if (size >= mostEntries) return
+    const ofKey = tallies.get(tally.keyId)
+    if (ofKey) ofKey.push(tally)
+    else tallies.set(tally.keyId, [tally])
+    size += 1
+  }
+  const takeAll = (): Tally[] => {
+    const all = [...tallies.values()].flat()
+    tallies = new Map()
+    size = 0
+    return all
   }
   const handOver = async (): Promise<void> => {
-    const entries = [...counts.values()]
+    const entries = takeAll()
     if (entries.length === 0) return
-    counts = new Map()
     await store.addDetail(entries).catch(() => {
       // A store that is away is told of by its own observer. The older counts go before those that came meanwhile.
-      const later = counts
-      counts = new Map()
-      for (const entry of [...entries, ...later.values()]) add(entry)
+      for (const tally of [...entries, ...takeAll()]) {
+        const before = find(tally.keyId, tally.day, tally.endpoint, tally.statusClass)
+        if (before) before.count += tally.count
+        else keep(tally)
+      }
     })
   }
   const flush = (): Promise<void> => {
@@ -57,19 +71,16 @@ export const createUsageDetail = (
 
   return {
     count: ({ keyId, endpoint, status, arrivedAt }) => {
-      const answer = {
-        keyId,
-        day: calendar.dayOf(arrivedAt),
-        endpoint,
-        statusClass: `${Math.floor(status / 100)}xx`,
-      }
-      const before = counts.get(nameOf(answer))
+      const day = calendar.dayOf(arrivedAt)
+      const statusClass = classes[Math.floor(status / 100)] ?? 'other'
+      const before = find(keyId, day, endpoint, statusClass)
       if (before) {
         before.count += 1
         return
       }
-      add({ ...answer, count: 1, keepUntil: calendar.nextMidnight(arrivedAt) + keepForMs })
-      if (counts.size >= mostEntries) void flush()
+      const keepUntil = calendar.nextMidnight(arrivedAt) + keepForMs
+      keep({ keyId, day, endpoint, statusClass, count: 1, keepUntil })
+      if (size >= mostEntries) void flush()
     },
     flush,
     close: async () => {
@@ -79,3 +90,5 @@ export const createUsageDetail = (
     },
   }
 }
+
+const classes: readonly (string | undefined)[] = [undefined, '1xx', '2xx', '3xx', '4xx', '5xx']

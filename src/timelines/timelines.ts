@@ -126,7 +126,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
 
   const purges = createPurges<PurgeScope>((scope, key) => covers(scope, cellIdOf(key)))
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
-  const demand = createDemand<Cell>(clock)
+  const demand = createDemand<Cell>()
   const failures = createFailures(options, clock)
   const flights = createJointFlight({ store, holdForMs: options.holdForMs }, error =>
     observer.sharedTierFailed('flight', error),

@@ -20,7 +20,7 @@ const policy = freshByAge(
 /** A look ahead over real parts; `refreshed` lists what it had loaded, in order. */
 const setUp = ({ batch = 3, standing = [] as string[] } = {}) => {
   const clock = manualClock()
-  const demand = createDemand<string>(clock)
+  const demand = createDemand<string>()
   const memory = createMemoryTier<string>(1_000_000)
   const refreshed: string[] = []
   const resting = new Set<string>()
@@ -45,7 +45,7 @@ const setUp = ({ batch = 3, standing = [] as string[] } = {}) => {
     clock,
   })
   const ask = (key: string, times = 1) => {
-    for (let i = 0; i < times; i++) demand.ask(key, key)
+    for (let i = 0; i < times; i++) demand.ask(key, key, clock.now())
   }
   const finishAll = async () => {
     for (const { resolve } of gates.splice(0)) resolve()

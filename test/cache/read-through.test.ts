@@ -57,7 +57,7 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
     policy,
     purges,
     failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 1),
-    demand: createDemand(clock),
+    demand: createDemand(),
     waitForMs: 60_000,
     clock,
     observer: { read: () => {}, refreshFailed: error => failures.push(error) },
