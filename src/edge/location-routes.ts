@@ -28,7 +28,7 @@ const objectBytes = 600
 export const createLocationRoutes = (current: CurrentCatalogue, keepBytes: number) => {
   const kept = new LRUCache<string, Representation>({
     maxSize: keepBytes,
-    sizeCalculation: ({ pieces: [bytes] }, name) => (bytes?.length ?? 0) + name.length + objectBytes,
+    sizeCalculation: ({ pieces: [bytes] }, name) => bytes.length + name.length + objectBytes,
   })
   let of: Catalogue | undefined
 

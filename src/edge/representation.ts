@@ -18,8 +18,8 @@ export type Representation = {
   readonly tag: string
   /** Header lines of a 200 and a 304 alike. */
   readonly headers: string
-  /** Its bytes, one after the other. */
-  readonly pieces: readonly Buffer[]
+  /** Its bytes, in one piece or in two of which the first is short. */
+  readonly pieces: Pieces
   /** The compressed forms of these bytes that were made before; asked for when one is wanted. */
   readonly forms: () => Forms
   /** Hears of a compressed form that was made and is kept. */
@@ -27,6 +27,8 @@ export type Representation = {
   /** What the cache did, in the words of `cache-status`, for answers with weather. */
   readonly cache?: string
 }
+
+export type Pieces = readonly [Buffer] | readonly [Buffer, Buffer]
 
 export type Coding = 'br' | 'gzip'
 /** By coding: ready, or still being made. */
@@ -51,7 +53,7 @@ export const sendRepresentation = (
     respond(exchange, 304, shared, [])
     return
   }
-  const send = (body: readonly Buffer[], coding: string): void =>
+  const send = (body: Pieces, coding: string): void =>
     respond(
       exchange,
       200,
@@ -107,11 +109,7 @@ const make = (
   return making
 }
 
-const bytesOf = (pieces: readonly Buffer[]): number => {
-  let bytes = 0
-  for (const piece of pieces) bytes += piece.length
-  return bytes
-}
+const bytesOf = ([first, second]: Pieces): number => first.length + (second?.length ?? 0)
 
 // Consumers send the same few lines over and over.
 const choices = new LRUCache<string, Coding | 'identity'>({ max: 500 })
