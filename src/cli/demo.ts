@@ -47,25 +47,25 @@ export const addDemoCommand = (program: Command, add: AddCommand): void =>
         ABOHAWA_OPS__PORT: String(await freePort(ops.port)),
         ABOHAWA_LOG__LEVEL: 'warn',
       })
-      const { log, flush } = openLog(config.log.level)
+      const { log, lines, flush } = openLog(config.log.level)
       opened.defer(flush)
-      const gateway = await startGateway(config, { clock: terminal.clock, log })
+      const gateway = await startGateway(config, { clock: terminal.clock, log, lines })
       opened.defer(gateway.close)
       const keys: IssuedKey[] = []
       await administerWith(config, terminal.clock, async administration => {
         for (const tier of Object.keys(config.quota.tiers))
           keys.push(await administration.createKey('Demo', tier))
       })
-      const lines = curlLines(gateway.apiUrl, keys.at(-1)?.key ?? '')
+      const asks = curlLines(gateway.apiUrl, keys.at(-1)?.key ?? '')
       terminal.show(
         {
           apiUrl: gateway.apiUrl,
           opsUrl: gateway.opsUrl,
           provider: config.provider.baseUrl,
           keys,
-          curl: lines.map(([, line]) => line),
+          curl: asks.map(([, line]) => line),
         },
-        welcome(gateway.apiUrl, gateway.opsUrl, config.provider.baseUrl, keys, lines),
+        welcome(gateway.apiUrl, gateway.opsUrl, config.provider.baseUrl, keys, asks),
       )
       await stopped
       terminal.remark('Stopping.')

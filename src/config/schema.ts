@@ -147,6 +147,7 @@ const quota = section({
 const log = section({
   level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
   access: flag(),
+  accessShare: decimal(0, 1),
 })
 
 /** Decodes the settings of all files and variables together into what the program uses, and encodes it back. */

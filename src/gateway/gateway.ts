@@ -15,7 +15,8 @@ import { InputError, messageOf } from '../errors.ts'
 import { createAuthenticate } from '../metering/authentication.ts'
 import { createKeyDirectory } from '../metering/key-directory.ts'
 import { createUsageDetail } from '../metering/usage-detail.ts'
-import type { Log } from '../ops/log.ts'
+import { createAccessLog } from '../ops/access-log.ts'
+import type { OpenLog } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { buildOps } from '../ops/ops.ts'
 import { createReadiness } from '../ops/readiness.ts'
@@ -49,11 +50,18 @@ const shareOfLists = 1 / 16
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
 export const startGateway = async (
   config: Config,
-  { clock, log, open = openStore }: { clock: Clock; log: Log; open?: typeof openStore },
+  {
+    clock,
+    log,
+    lines,
+    open = openStore,
+  }: Pick<OpenLog, 'log' | 'lines'> & { clock: Clock; open?: typeof openStore },
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
   const metrics = createMetrics()
+  const accessLog =
+    config.log.access && log.isLevelEnabled('info') ? createAccessLog(config.log, lines, clock) : undefined
   const calendar = createCalendar(config.quota.timeZone)
   const store = await open(config, clock, {
     redisAway: reason => log.error({ reason }, 'redis is away'),
@@ -128,7 +136,7 @@ export const startGateway = async (
       timezone: calendar.zone,
       clock,
       isDraining: () => readiness.phase === 'draining',
-      observer: observeApi(metrics, log, config.log.access, usageDetail),
+      observer: observeApi(metrics, log, accessLog, usageDetail),
     },
     { ...config.server, keepBytes: config.cache.memoryBytes * shareOfLists },
   )

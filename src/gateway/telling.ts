@@ -2,7 +2,7 @@
 // something; decides nothing.
 
 import type { CatalogueChange } from '../catalogue/live-catalogue.ts'
-import type { ApiParts } from '../edge/api.ts'
+import type { Access, ApiParts } from '../edge/api.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import type { LineState } from '../metering/line.ts'
 import type { MeterObserver } from '../metering/meter.ts'
@@ -84,15 +84,15 @@ export const observeCatalogue = (metrics: Metrics, log: Log) => ({
 export const observeApi = (
   metrics: Metrics,
   log: Log,
-  logAccess: boolean,
+  accessLog: ((access: Access) => void) | undefined,
   usageDetail: UsageDetail,
 ): ApiParts['observer'] => ({
   admission: metrics.admission,
-  answered: ({ arrivedAt, ...access }) => {
-    const { keyId, endpoint, status } = access
+  answered: access => {
+    const { keyId, endpoint, status, arrivedAt } = access
     metrics.requestAnswered(endpoint, status, access.ms / 1000)
     if (keyId !== undefined) usageDetail.count({ keyId, endpoint, status, arrivedAt })
-    if (logAccess) log.info(access, 'answered')
+    accessLog?.(access)
   },
   failed: (error, requestId) =>
     error instanceof AbohawaError

@@ -346,6 +346,14 @@ const table: Record<string, Row> = {
       ['null', 'null'],
     ],
   },
+  'log.accessShare': {
+    allowed: 'a number from 0 to 1',
+    wrong: [
+      ['-0.1', '-0.1'],
+      ['1.1', '1.1'],
+      ['10%', '"10%"'],
+    ],
+  },
 }
 
 t.test('every setting has its rows here', async t => {

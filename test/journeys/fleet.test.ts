@@ -116,7 +116,11 @@ t.test('a restarted gateway finds the weather of its earlier life in the embedde
 t.test(
   'SIGTERM under load: readiness goes red, what was accepted is answered, the process ends by itself',
   async t => {
-    const env = { ...baseEnv, ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+    const env = {
+      ...baseEnv,
+      ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+      ABOHAWA_LOG__ACCESS: 'true',
+    }
     const { key } = await createKey(env, 'enterprise')
     const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
     const { api = '', ops = '' } = gateway.urls
@@ -126,9 +130,11 @@ t.test(
     const dispatcher = new Agent({ connections: 20, keepAliveTimeout: 60_000 })
     t.teardown(() => dispatcher.close())
     const outcomes: string[] = []
+    let asked = 0
     const asking = Array.from({ length: 20 }, async () => {
       for (;;) {
-        const outcome = await request(`${api}${list}`, { dispatcher, headers: { 'x-api-key': key } }).then(
+        const headers = { 'x-api-key': key, 'x-request-id': `load-${++asked}` }
+        const outcome = await request(`${api}${list}`, { dispatcher, headers }).then(
           async ({ statusCode, headers, body }) => {
             await body.text()
             return { status: String(statusCode), last: headers.connection === 'close' }
@@ -159,7 +165,10 @@ t.test(
     t.equal((await slow).status, 200, 'the request in flight was finished')
     t.strictSame(new Set(outcomes), new Set(['200']), `${outcomes.length} requests`)
     t.equal(await gateway.exited, 0)
-    t.match(gateway.lines.join('\n'), /"msg":"stopped"/)
+    while (!gateway.lines.at(-1)?.includes('"msg":"stopped"')) await new Promise(setImmediate)
+    const logged = gateway.lines.flatMap(line => /"requestId":"load-(\d+)"/.exec(line)?.[1] ?? [])
+    t.equal(new Set(logged).size, outcomes.length, 'every answer has its line in the log')
+    t.equal(logged.length, outcomes.length)
   },
 )
 

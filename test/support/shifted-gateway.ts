@@ -11,6 +11,7 @@ const [shift = 0, skew = 0] = process.argv.slice(2).map(Number)
 const gateway = await startGateway(loadConfig({ files: [], env: process.env }), {
   clock: { now: () => Date.now() + shift + skew },
   log: pino({ level: 'error' }),
+  lines: process.stdout,
   open: async (...given) => {
     const store = await openStore(...given)
     return { ...store, time: async () => (await store.time()) + shift }

@@ -64,8 +64,9 @@ export const startGateway = async (
     },
   })
   const logged: Record<string, unknown>[] = []
-  const log = pino({ level: 'info', base: null }, { write: (line: string) => logged.push(JSON.parse(line)) })
-  const gateway = await start(config, { clock, log })
+  const lines = { write: (line: string) => void logged.push(JSON.parse(line)) }
+  const log = pino({ level: 'info', base: null }, lines)
+  const gateway = await start(config, { clock, log, lines })
 
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   let closed: Promise<void> | undefined
