@@ -1,10 +1,9 @@
 // The composition root: makes every part from the configuration, introduces the parts to one another, opens the two
 // listeners and closes everything in order. Nothing is decided here that a part could decide.
 
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Server } from 'node:net'
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import type { FastifyInstance } from 'fastify'
 import { createAnswers } from '../answer.ts'
 import { createCalendar } from '../calendar.ts'
 import { openCatalogue } from '../catalogue/live-catalogue.ts'
@@ -169,8 +168,13 @@ export const startGateway = async (
   }
 }
 
+type Listener = {
+  readonly server: Server
+  listen(at: { host: string; port: number }): Promise<unknown>
+}
+
 const listen = async (
-  app: FastifyInstance,
+  app: Listener,
   section: 'server' | 'ops',
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<string> => {
