@@ -1,10 +1,9 @@
 // The story of an answer: a point, its grid cell, the cell's timeline from the cache, the slice of it that is right
 // now. Knows no HTTP and no keys, so that tools can ask the same questions as consumers.
 
-import type { Reading } from './cache/read-through.ts'
+import type { Reading, ReadThrough } from './cache/read-through.ts'
 import { type Calendar, quarterHourMs } from './calendar.ts'
 import { AbohawaError } from './errors.ts'
-import type { Timelines } from './timelines/timelines.ts'
 import type { Cell, Grid } from './weather/cell.ts'
 import {
   type Current,
@@ -44,7 +43,7 @@ export type Answers = {
 
 export type AnswerParts = {
   readonly grid: Grid
-  readonly timelines: Pick<Timelines, 'read' | 'keepBeside'>
+  readonly timelines: ReadThrough<Cell, Timeline>
   readonly calendar: Calendar
   readonly hourlyHours: number
 }

@@ -1,8 +1,9 @@
 // The places we serve: one by its id, its parent, or a page of those that match. An immutable view of one snapshot;
 // unpublished places are out of sight here, save as the parent that a published child names.
 
-import type { Location, LocationId, LocationType } from './location.ts'
-import { fold, foldNames } from './search.ts'
+import { type Location, type LocationType, parentTypeOf } from './location.ts'
+import { createNameIndex, type NameIndex } from './name-index.ts'
+import { fold } from './search.ts'
 import type { Snapshot } from './snapshot.ts'
 
 /** Which places to list: those of a level, directly under `parentId` if given, whose names hold `q` if given. */
@@ -32,25 +33,34 @@ export type Catalogue = Readonly<{
   checksum: string
 }>
 
-type Entry = Readonly<{ location: Location; names: string }>
-
 // Sorting is stable and a snapshot is by id, so equals stay by id and pages never overlap.
 const byPopulation = (a: Location, b: Location): number => b.population - a.population
 
-/** The catalogue of a snapshot; names are folded here once, so that a search only compares. */
+const none: readonly Location[] = []
+
+/** The catalogue of a snapshot; the names of a list are made ready when it is first searched, and only then. */
 export const createCatalogue = (snapshot: Snapshot): Catalogue => {
   const byId = new Map<string, Location>(snapshot.locations.map(location => [location.id, location]))
   const published = Object.freeze(snapshot.locations.filter(location => location.published))
-  const entries = published
-    .toSorted(byPopulation)
-    .map((location): Entry => ({ location, names: foldNames([location.name_en, location.name_bn]) }))
-  const byType = Map.groupBy(entries, ({ location }) => location.type)
-  const byParent = Map.groupBy(entries, ({ location }) => location.parentId)
+  const sorted = published.toSorted(byPopulation)
+  const byType = Map.groupBy(sorted, ({ type }) => type)
+  const byParent = Map.groupBy(sorted, ({ parentId }) => parentId)
+  const indices = new Map<readonly Location[], NameIndex>()
 
-  const listed = ({ type, parentId }: ListQuery): readonly Entry[] => {
-    if (parentId === undefined) return byType.get(type) ?? []
-    if (!byId.get(parentId)?.published) return []
-    return (byParent.get(parentId as LocationId) ?? []).filter(({ location }) => location.type === type)
+  const listed = ({ type, parentId }: ListQuery): readonly Location[] => {
+    if (parentId === undefined) return byType.get(type) ?? none
+    const parent = byId.get(parentId)
+    // All children of a place are of one level.
+    if (!parent?.published || parent.type !== parentTypeOf(type)) return none
+    return byParent.get(parent.id) ?? none
+  }
+
+  const indexOf = (places: readonly Location[]): NameIndex => {
+    const known = indices.get(places)
+    if (known) return known
+    const index = createNameIndex(places.map(({ name_en, name_bn }) => [name_en, name_bn]))
+    indices.set(places, index)
+    return index
   }
 
   return Object.freeze<Catalogue>({
@@ -60,11 +70,12 @@ export const createCatalogue = (snapshot: Snapshot): Catalogue => {
     },
     parentOf: ({ parentId }) => (parentId === null ? undefined : byId.get(parentId)),
     list: query => {
-      const wanted = fold(query.q ?? '')
-      const candidates = listed(query)
-      const matches = wanted === '' ? candidates : candidates.filter(({ names }) => names.includes(wanted))
-      const page = matches.slice(query.offset, query.offset + query.limit)
-      return { results: page.map(({ location }) => location), total: matches.length }
+      const { q = '', limit, offset } = query
+      const places = listed(query)
+      const wanted = fold(q)
+      if (wanted === '') return { results: places.slice(offset, offset + limit), total: places.length }
+      const { page, total } = indexOf(places)(wanted, limit, offset)
+      return { results: page.map(at => places[at] as Location), total }
     },
     all: () => published,
     size: published.length,

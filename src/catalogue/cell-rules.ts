@@ -3,7 +3,8 @@
 
 import { type Bounds, type Field, isLocationType, locationTypes } from './location.ts'
 
-type Rule = (value: unknown) => string | undefined
+/** Answers with the sentence of a fault, or with nothing. */
+export type Rule = (value: unknown) => string | undefined
 
 const longest = 60
 

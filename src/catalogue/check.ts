@@ -1,13 +1,14 @@
 // Every fault in a set of places, in the order of the rows. Pure: where the rows came from (a table, a snapshot) and
 // what becomes of the faults is for others. A set without faults can be served.
 
-import { refusal, rulesWithin, show } from './cell-rules.ts'
+import { type Rule, refusal, rulesWithin, show } from './cell-rules.ts'
 import {
   type Bounds,
   cellOf,
   type Field,
   fields,
   isLocationType,
+  type Naming,
   parentTypeOf,
   type Row,
 } from './location.ts'
@@ -46,16 +47,25 @@ const checkParent = (row: Row, byId: ReadonlyMap<unknown, Row>, say: Sayer): voi
     say('id', refusal(id, `an id that begins with ${show(parentId)}, that of its parent`))
 }
 
-const checkRow = (row: Row, rules: ReturnType<typeof rulesWithin>, say: Sayer): void => {
-  for (const field of fields) {
-    const column = row.naming[field]
-    if (column === undefined) continue
-    if (!Object.hasOwn(row.cells, column)) {
+type Column = Readonly<{ field: Field; column: string; rules: readonly Rule[] }>
+
+const columnsOf = (naming: Naming, bounds: Bounds): Column[] => {
+  const rules = rulesWithin(bounds)
+  return fields.flatMap(field => {
+    const column = naming[field]
+    return column === undefined ? [] : [{ field, column, rules: rules[field] }]
+  })
+}
+
+const checkRow = (row: Row, columns: readonly Column[], say: Sayer): void => {
+  for (const { field, column, rules } of columns) {
+    const value = row.cells[column]
+    if (value === undefined) {
       if (field !== 'published') say(field, refusal(undefined, `a row with a value for ${column}`))
       continue
     }
-    for (const rule of rules[field]) {
-      const message = rule(row.cells[column])
+    for (const rule of rules) {
+      const message = rule(value)
       if (message !== undefined) say(field, message)
     }
   }
@@ -70,18 +80,19 @@ const firstById = (rows: readonly Row[]): Map<unknown, Row> => {
   return byId
 }
 
-/** Every fault of the rows against the rules of a catalogue whose places lie within `bounds`. */
+/** Every fault of the rows, all named alike, against the rules of a catalogue whose places lie within `bounds`. */
 export const check = (rows: readonly Row[], bounds: Bounds): Fault[] => {
   const faults: Fault[] = []
-  const rules = rulesWithin(bounds)
+  const columns = columnsOf(rows[0]?.naming ?? {}, bounds)
+  const known = new Set<string>(columns.map(({ column }) => column))
   const byId = firstById(rows)
   for (const row of rows) {
-    const known = new Set<string>(Object.values(row.naming))
-    for (const [column, value] of Object.entries(row.cells))
-      if (!known.has(column)) faults.push({ row: row.row, column, message: refusal(value, 'no such column') })
+    for (const column of Object.keys(row.cells))
+      if (!known.has(column))
+        faults.push({ row: row.row, column, message: refusal(row.cells[column], 'no such column') })
     const say: Sayer = (field, message) =>
       faults.push({ row: row.row, column: row.naming[field] ?? field, message })
-    checkRow(row, rules, say)
+    checkRow(row, columns, say)
     const id = cellOf(row, 'id')
     const first = byId.get(id)
     if (typeof id === 'string' && first && first !== row)

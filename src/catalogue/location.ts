@@ -85,7 +85,7 @@ export const parentTypeOf = (type: LocationType): LocationType | null =>
 /** What a row has for a field; undefined when it has nothing. */
 export const cellOf = (row: Row, field: Field): unknown => {
   const column = row.naming[field]
-  return column !== undefined && Object.hasOwn(row.cells, column) ? row.cells[column] : undefined
+  return column === undefined ? undefined : row.cells[column]
 }
 
 /** The place a row tells of; only for rows in which `check` found no fault. */

@@ -9,14 +9,18 @@ const marksOnLatin = /(\p{Script=Latin})[\p{M}&&\p{Script=Inherited}]+/gv
 const foldCase = (text: string): string =>
   text.toLowerCase().toUpperCase().toLowerCase().replaceAll('\u03c2', '\u03c3')
 
+const blanks = /\s+/gu
+
+// Most names and queries, for which the long way does nothing but fold small letters, encodings and blanks.
+const plain = /^[\x20-\x7e\u0980-\u09ff]*$/u
+
 /** The form in which spellings are compared; texts that read alike fold to the same string, in Unicode NFC. */
 export const fold = (text: string): string =>
-  foldCase(text.replace(zeroWidth, '').normalize('NFD'))
-    .normalize('NFD')
-    .replace(marksOnLatin, '$1')
-    .normalize('NFC')
-    .replace(/\s+/gu, ' ')
-    .trim()
-
-/** All names of a place in one folded text. The line break between them is in no folded query, so none spans two. */
-export const foldNames = (names: readonly string[]): string => names.map(fold).join('\n')
+  plain.test(text)
+    ? text.toLowerCase().normalize('NFC').replace(blanks, ' ').trim()
+    : foldCase(text.replace(zeroWidth, '').normalize('NFD'))
+        .normalize('NFD')
+        .replace(marksOnLatin, '$1')
+        .normalize('NFC')
+        .replace(blanks, ' ')
+        .trim()

@@ -31,21 +31,31 @@ const lineOf = (location: Location): string => {
 
 const linesOf = (locations: readonly Location[]): string => locations.map(lineOf).join(',\n')
 
+const beforeLines = ',\n  "locations": [\n'
+const afterLines = '\n  ]\n}\n'
+
 // Plain order of characters on a code that begins with its parent's: children follow their parent.
 const byId = (a: Location, b: Location): number => (a.id < b.id ? -1 : a.id > b.id ? 1 : 0)
 
-/** The SHA-256 of the places as a snapshot writes them, in hexadecimal; `locations` are sorted by id. */
-const checksumOf = (locations: readonly Location[]): string =>
-  createHash('sha256').update(linesOf(locations)).digest('hex')
+/** The SHA-256 of the places as a snapshot writes them, in hexadecimal. */
+const checksumOf = (lines: string): string => createHash('sha256').update(lines).digest('hex')
 
-/** A snapshot of these places: sorted, counted and with its checksum. */
+/** What a text has where a snapshot has the lines of its places, and the checksum of that. */
+export const checksumIn = (text: string): string =>
+  checksumOf(text.slice(text.indexOf(beforeLines) + beforeLines.length, -afterLines.length))
+
+/**
+ * A snapshot of these places: sorted, counted and with its checksum.
+ * @param known the checksum, where it is known
+ */
 export const composeSnapshot = (
   { title, sources, built }: Pick<Provenance, 'title' | 'sources' | 'built'>,
   places: readonly Location[],
+  known?: string,
 ): Snapshot => {
   const locations = Object.freeze(places.toSorted(byId))
   const counts = countByType(locations.map(({ type }) => type))
-  const sha256 = checksumOf(locations)
+  const sha256 = known ?? checksumOf(linesOf(locations))
   return Object.freeze({
     provenance: Object.freeze({ schema: schemaVersion, title, sources, built, counts, sha256 }),
     locations,
@@ -59,5 +69,5 @@ export const formatSnapshot = ({ provenance, locations }: Snapshot): string => {
     '\n',
     '\n  ',
   )
-  return `{\n  "provenance": ${head},\n  "locations": [\n${linesOf(locations)}\n  ]\n}\n`
+  return `{\n  "provenance": ${head}${beforeLines}${linesOf(locations)}${afterLines}`
 }

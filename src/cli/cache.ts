@@ -8,7 +8,7 @@ import type { Config } from '../config/schema.ts'
 import { InputError, messageOf } from '../errors.ts'
 import type { CacheDesk } from '../gateway/cache-desk.ts'
 import { spotIn, targetIn } from '../gateway/cache-target.ts'
-import { type CellReport, cellReport, type PurgeReport } from '../gateway/cell-report.ts'
+import type { CellReport, PurgeReport } from '../gateway/cell-report.ts'
 import { openStore, storeName } from '../stores/open-store.ts'
 import { cellText } from './cell-text.ts'
 import { type AddCommand, factsText, Misuse, type Terminal } from './terminal.ts'
@@ -125,6 +125,7 @@ const askGateway = async (
   } catch (error) {
     return { silent: messageOf(error) }
   }
+  const { cellReport } = await import('../gateway/cell-report.ts')
   const report = cellReport.safeParse(body).data
   if (report) return { report }
   const refusal = body instanceof Object && 'error' in body ? body.error : undefined

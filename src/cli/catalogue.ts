@@ -1,11 +1,8 @@
 // `abohawa catalogue …`: the snapshot of places, from a table of facts to what is published.
 
 import type { Command } from 'commander'
-import { buildSnapshot } from '../catalogue/build.ts'
 import { type Fault, faultLine } from '../catalogue/check.ts'
-import { checkFile } from '../catalogue/file-check.ts'
 import type { Counts } from '../catalogue/location.ts'
-import { setPublished } from '../catalogue/publication.ts'
 import type { AddCommand, Terminal } from './terminal.ts'
 
 export const addCatalogueCommands = (program: Command, add: AddCommand): void => {
@@ -23,6 +20,8 @@ export const addCatalogueCommands = (program: Command, add: AddCommand): void =>
         .requiredOption('--out <json>', 'the snapshot to write; untouched when the table has a fault'),
     run: async (terminal, { from, out }) => {
       const { bounds, sources, title } = terminal.config().catalogue
+      // Loaded here, like all that reads tables: the other commands start without it.
+      const { buildSnapshot } = await import('../catalogue/build.ts')
       const builtOn = new Date(terminal.clock.now()).toISOString().slice(0, 10)
       const { counts, faults, keptUnpublished } = await buildSnapshot({
         csvPath: from,
@@ -46,6 +45,7 @@ export const addCatalogueCommands = (program: Command, add: AddCommand): void =>
     run: async (terminal, _options, file) => {
       const { path, bounds } = terminal.config().catalogue
       const checked = file ?? path
+      const { checkFile } = await import('../catalogue/file-check.ts')
       const { counts, faults } = await checkFile(checked, bounds)
       if (faults.length > 0) return showFaults(terminal, checked, counts, faults)
       terminal.show({ file: checked, counts, faults }, `${checked}: ${countsText(counts)}, no fault.`)
@@ -60,6 +60,7 @@ export const addCatalogueCommands = (program: Command, add: AddCommand): void =>
       setUp: command => command.argument('<id>', 'id of the place'),
       run: async (terminal, _options, id = '') => {
         const { path, bounds } = terminal.config().catalogue
+        const { setPublished } = await import('../catalogue/publication.ts')
         const { changed, location } = await setPublished(path, id, published, { bounds })
         const state = published ? 'published' : 'unpublished'
         terminal.show(

@@ -42,19 +42,22 @@ const sizes: Units = {
 
 const namesOf = ({ factors }: Units): string[] => factors.map(([name]) => name)
 
+const choiceOf = (units: Units): string =>
+  new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(namesOf(units))
+
 const patternOf = (units: Units): RegExp => new RegExp(`^[0-9]+(\\.[0-9]+)?(${namesOf(units).join('|')})$`)
 
 const parse = (text: string, units: Units): number => {
   const [, digits, name] = /^([0-9]+(?:\.[0-9]+)?)([A-Za-z]*)$/.exec(text) ?? []
-  const names = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(namesOf(units))
   if (digits === undefined || name === undefined)
     throw new InputError(
-      `"${text}" is not a ${units.noun}: write a number and its unit (${names}), such as ${units.example}`,
+      `"${text}" is not a ${units.noun}: write a number and its unit (${choiceOf(units)}), such as ${units.example}`,
     )
-  if (name === '') throw new InputError(`"${text}" has no unit: add ${names}, as in ${units.example}`)
+  if (name === '')
+    throw new InputError(`"${text}" has no unit: add ${choiceOf(units)}, as in ${units.example}`)
   const factor = new Map(units.factors).get(name)
   if (factor === undefined)
-    throw new InputError(`"${text}" has a unit that is not known: a ${units.noun} ends in ${names}`)
+    throw new InputError(`"${text}" has a unit that is not known: a ${units.noun} ends in ${choiceOf(units)}`)
   const value = Math.round(Number(digits) * factor)
   if (!Number.isSafeInteger(value)) throw new InputError(`"${text}" is too large for a ${units.noun}`)
   return value

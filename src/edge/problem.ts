@@ -3,13 +3,16 @@
 
 import { AbohawaError } from '../errors.ts'
 
+/** What a consumer can be refused with. */
+export type ProblemStatus = 400 | 401 | 404 | 405 | 429 | 500
+
 /** A refusal of one request; thrown by whoever finds the reason, sent by the listener. */
 export class Problem extends Error {
   override name = 'Problem'
-  readonly status: number
+  readonly status: ProblemStatus
   readonly headers: Readonly<Record<string, string>>
 
-  constructor(status: number, sentence: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(status: ProblemStatus, sentence: string, headers: Readonly<Record<string, string>> = {}) {
     super(sentence)
     this.status = status
     this.headers = headers

@@ -2,9 +2,10 @@
 // head checks and joins header by header, which costs as much as the rest of a hit; what is written here is made of
 // words of ours alone. What a response says is for those who call.
 
-import { type ServerResponse, STATUS_CODES } from 'node:http'
+import type { ServerResponse } from 'node:http'
 import type { Clock } from '../clock.ts'
 import type { Exchange } from './exchange.ts'
+import type { ProblemStatus } from './problem.ts'
 import { rateLimitHeaders } from './response-headers.ts'
 
 /** What Node keeps of a head that it has written; its own writeHead sets the same. */
@@ -14,6 +15,8 @@ type WithHead = ServerResponse & {
   _last: boolean
   _hasBody: boolean
 }
+
+export type ResponseStatus = 200 | 304 | ProblemStatus
 
 /**
  * Writes a whole response, unless one was written or the consumer is gone.
@@ -41,7 +44,7 @@ export const createRespond = (clock: Clock, isDraining: () => boolean): Respond 
     given.statusCode = status
     given._last = !stays
     if (status === 304) given._hasBody = false
-    given._header = `${statusLines[status] ?? statusLineOf(status)}${headers}${rateLimitHeaders(client?.limit ?? 0, remaining, resetsAt)}x-request-id: ${id}\r\n${dateLine()}${stays ? keepAlive : close}`
+    given._header = `${statusLines[status]}${headers}${rateLimitHeaders(client?.limit ?? 0, remaining, resetsAt)}x-request-id: ${id}\r\n${dateLine()}${stays ? keepAlive : close}`
     const [first, second] = body
     if (first && second && given._hasBody) {
       // A short first piece goes with the head: two pieces cost the socket less than three.
@@ -65,5 +68,14 @@ export const keepAliveMs = 72_000
 const keepAlive = `connection: keep-alive\r\nkeep-alive: timeout=${keepAliveMs / 1000}\r\n\r\n`
 const close = 'connection: close\r\n\r\n'
 
-const statusLineOf = (status: number): string => `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n`
-const statusLines: Readonly<Record<number, string>> = { 200: statusLineOf(200), 304: statusLineOf(304) }
+// The statuses of the contract.
+const statusLines: Readonly<Record<ResponseStatus, string>> = {
+  200: 'HTTP/1.1 200 OK\r\n',
+  304: 'HTTP/1.1 304 Not Modified\r\n',
+  400: 'HTTP/1.1 400 Bad Request\r\n',
+  401: 'HTTP/1.1 401 Unauthorized\r\n',
+  404: 'HTTP/1.1 404 Not Found\r\n',
+  405: 'HTTP/1.1 405 Method Not Allowed\r\n',
+  429: 'HTTP/1.1 429 Too Many Requests\r\n',
+  500: 'HTTP/1.1 500 Internal Server Error\r\n',
+}

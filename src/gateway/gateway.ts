@@ -1,16 +1,15 @@
 // The composition root: makes every part from the configuration, introduces the parts to one another, opens the two
 // listeners and closes everything in order. Nothing is decided here that a part could decide.
 
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Server } from 'node:net'
 import { resolve } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
-import type { FastifyInstance } from 'fastify'
 import { createAnswers } from '../answer.ts'
 import { createCalendar } from '../calendar.ts'
 import { openCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
-import { type Api, buildApi } from '../edge/api.ts'
+import { buildApi } from '../edge/api.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { createAuthenticate } from '../metering/authentication.ts'
 import { createKeyDirectory } from '../metering/key-directory.ts'
@@ -173,8 +172,13 @@ export const startGateway = async (
   }
 }
 
+type Listener = {
+  readonly server: Server
+  listen(at: { host: string; port: number }): Promise<unknown>
+}
+
 const listen = async (
-  app: Pick<Api, 'server' | 'listen'> | FastifyInstance,
+  app: Listener,
   section: 'server' | 'ops',
   { host, port }: { readonly host: string; readonly port: number },
 ): Promise<string> => {

@@ -1,46 +1,78 @@
-// The ops listener, for those who run the gateway: is it alive, does it want traffic, what has it counted, what is
-// cached, and what does the provider say. On a port of its own, loopback unless told otherwise; consumers never see it.
+// The ops listener, for those who run the gateway: is it alive, does it want traffic, what has it counted; all else is
+// for operator-routes.ts. On a port of its own, loopback unless told otherwise; consumers never see it.
 
-import Fastify, { type FastifyInstance } from 'fastify'
-import { AbohawaError } from '../errors.ts'
-import { type OpsCache, registerCache } from './cache-routes.ts'
+import { once } from 'node:events'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { FastifyInstance } from 'fastify'
+import { messageOf } from '../errors.ts'
 import type { Metrics } from './metrics.ts'
-import { type PassthroughBudget, type PassthroughOptions, registerPassthrough } from './passthrough.ts'
+import type { OperatorParts } from './operator-routes.ts'
 import type { Readiness } from './readiness.ts'
 
-export type OpsParts = {
-  readonly metrics: Metrics
-  readonly readiness: Readiness
-  readonly provider: PassthroughOptions
-  readonly budget: PassthroughBudget
-  readonly cache: OpsCache
+// Imported by name it would load Node's own client for fetch too, a twentieth of a start.
+const { createServer } = process.getBuiltinModule('node:http')
+
+export type OpsParts = OperatorParts & { readonly metrics: Metrics; readonly readiness: Readiness }
+
+export type OpsListener = {
+  readonly server: Server
+  listen(at: { readonly host: string; readonly port: number }): Promise<unknown>
+  /** Breaks off what is still connected. */
+  close(): Promise<void>
 }
 
-export const buildOps = ({ metrics, readiness, provider, budget, cache }: OpsParts): FastifyInstance => {
-  const app = Fastify({ forceCloseConnections: true })
-  app.get('/livez', async () => ({ status: 'live' }))
-  app.get('/readyz', async (_request, reply) => {
-    const report = await readiness.report()
-    return reply.code(report.status === 'ready' ? 200 : 503).send(report)
-  })
-  app.get('/metrics', async (_request, reply) =>
-    reply.type(metrics.contentType).send(await metrics.exposition()),
-  )
-  registerCache(app, cache)
-  registerPassthrough(app, provider, budget)
-  app.setNotFoundHandler((_request, reply) => {
-    reply.code(404).send({
-      error:
-        'there is nothing here; try /livez, /readyz, /metrics, /cache/cell?of=…, POST /cache/purge or /provider/v1/forecast?…',
+type Told = readonly [status: number, type: string, body: string]
+
+const json = (status: number, body: object): Told => [
+  status,
+  'application/json; charset=utf-8',
+  JSON.stringify(body),
+]
+
+export const buildOps = ({ metrics, readiness, ...parts }: OpsParts): OpsListener => {
+  let rest: Promise<FastifyInstance> | undefined
+  const openRest = async () => (await import('./operator-routes.ts')).buildOperatorRoutes(parts)
+
+  const probes = new Map<string | undefined, () => Told | Promise<Told>>([
+    ['/livez', () => json(200, { status: 'live' })],
+    [
+      '/readyz',
+      async () => {
+        const report = await readiness.report()
+        return json(report.status === 'ready' ? 200 : 503, report)
+      },
+    ],
+    ['/metrics', async () => [200, metrics.contentType, await metrics.exposition()]],
+  ])
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    const probe = isRead ? probes.get(request.url?.split('?', 1)[0]) : undefined
+    if (!probe) {
+      rest ??= openRest()
+      ;(await rest).routing(request, response)
+      return
+    }
+    const [status, type, body] = await probe()
+    response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body) }).end(body)
+  }
+
+  const server = createServer((request, response) => {
+    answer(request, response).catch(error => {
+      response.writeHead(500, { 'content-type': 'application/json; charset=utf-8' })
+      response.end(JSON.stringify({ error: messageOf(error) }))
     })
   })
-  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
-    reply.code(statusOf(error)).send({ error: error.message })
-  })
-  return app
+
+  return {
+    server,
+    listen: ({ host, port }) => once(server.listen(port, host), 'listening'),
+    close: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+      await (await rest)?.close()
+    },
+  }
 }
-
-const statuses: Readonly<Record<string, number>> = { bad_input: 400, store_unavailable: 503 }
-
-const statusOf = (error: Error & { statusCode?: number }): number =>
-  (error instanceof AbohawaError ? statuses[error.code] : error.statusCode) ?? 500

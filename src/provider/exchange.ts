@@ -3,7 +3,7 @@
 
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
-import { errors, Pool } from 'undici'
+import type { Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { ProviderError } from './errors.ts'
@@ -34,14 +34,19 @@ const maxBodyBytes = 64 * 1024 * 1024
 export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange => {
   const { origin, pathname } = new URL(options.baseUrl)
   const prefix = pathname === '/' ? '' : pathname
-  const pool = new Pool(origin, {
-    connections: options.maxConcurrent,
-    pipelining: 1,
-    connect: { timeout: options.connectTimeoutMs },
-    headersTimeout: options.timeoutMs,
-    bodyTimeout: options.bodyTimeoutMs,
-    maxResponseSize: maxBodyBytes,
-  })
+  let pool: Promise<Pool> | undefined
+  const openPool = async (): Promise<Pool> => {
+    // Loaded with the first request: a gateway that serves what it has starts without it.
+    const { Pool } = await import('undici')
+    return new Pool(origin, {
+      connections: options.maxConcurrent,
+      pipelining: 1,
+      connect: { timeout: options.connectTimeoutMs },
+      headersTimeout: options.timeoutMs,
+      bodyTimeout: options.bodyTimeoutMs,
+      maxResponseSize: maxBodyBytes,
+    })
+  }
   const headers = {
     accept: 'application/json',
     'accept-encoding': 'gzip',
@@ -52,11 +57,12 @@ export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange
   return {
     get: async path => {
       try {
+        pool ??= openPool()
         const {
           statusCode,
           headers: given,
           body,
-        } = await pool.request({
+        } = await (await pool).request({
           method: 'GET',
           path: prefix + path,
           headers,
@@ -69,7 +75,7 @@ export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange
         throw cause instanceof ProviderError ? cause : brokenOff(cause, options)
       }
     },
-    close: () => pool.close(),
+    close: async () => (await pool)?.close(),
   }
 }
 
@@ -98,25 +104,25 @@ const brokenOff = (
       `the provider's answer was not whole within ${totalTimeoutMs} ms`,
       { cause },
     )
-  if (cause instanceof errors.ConnectTimeoutError)
+  const { code } = cause as NodeJS.ErrnoException
+  if (code === 'UND_ERR_CONNECT_TIMEOUT')
     return new ProviderError(
       'provider_unreachable',
       `no connection to the provider within ${connectTimeoutMs} ms`,
       { cause },
     )
-  if (cause instanceof errors.HeadersTimeoutError)
+  if (code === 'UND_ERR_HEADERS_TIMEOUT')
     return new ProviderError('provider_timeout', `no answer from the provider within ${timeoutMs} ms`, {
       cause,
     })
-  if (cause instanceof errors.BodyTimeoutError)
+  if (code === 'UND_ERR_BODY_TIMEOUT')
     return new ProviderError('provider_timeout', `the provider's body stood still for ${bodyTimeoutMs} ms`, {
       cause,
     })
-  if (cause instanceof errors.ResponseExceededMaxSizeError)
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE')
     return new ProviderError('provider_garbled', `the provider's body is longer than ${maxBodyBytes} bytes`, {
       cause,
     })
-  const { code } = cause as NodeJS.ErrnoException
   if (code !== undefined && unconnected.has(code))
     return new ProviderError('provider_unreachable', `no connection to the provider: ${code}`, { cause })
   return new ProviderError(

@@ -2,9 +2,12 @@
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
 import t from 'tap'
-import { createCatalogue } from '../../src/catalogue/catalogue.ts'
+import { createCatalogue, type ListQuery } from '../../src/catalogue/catalogue.ts'
 import { type Location, type LocationType, locationTypes } from '../../src/catalogue/location.ts'
+import { fold } from '../../src/catalogue/search.ts'
 import { formatSnapshot } from '../../src/catalogue/snapshot.ts'
 import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
 import { bounds } from './sample-places.ts'
@@ -70,4 +73,42 @@ t.test('well-known places are found by either name', async t => {
   t.match(first('division', 'dhaka'), { id: '30', name_bn: '\u09a2\u09be\u0995\u09be' })
   t.match(first('district', '\u0995\u09c1\u09ae\u09bf\u09b2\u09cd\u09b2\u09be'), { name_en: 'Cumilla' })
   t.match(first('division', '\u09ae\u09df\u09ae\u09a8\u09b8\u09bf\u0982\u09b9'), { name_en: 'Mymensingh' })
+})
+
+t.test('a search gives what looking at every name gives, in order, on every page', async t => {
+  const place = fc.constantFrom(...catalogue.all())
+  const maybe = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.option(arbitrary, { nil: undefined })
+  const search = place.chain(({ type, name_en, name_bn, parentId }) => {
+    const part = fc
+      .tuple(fc.constantFrom(name_en, name_bn), fc.nat(20), fc.integer({ min: 1, max: 9 }))
+      .map(([name, from, length]) => name.slice(from % name.length).slice(0, length))
+    return fc.record({
+      type: fc.oneof({ weight: 9, arbitrary: fc.constant(type) }, fc.constantFrom(...locationTypes)),
+      q: maybe(fc.oneof({ weight: 4, arbitrary: part }, fc.tuple(part, part).map(String), fc.string())),
+      parentId: maybe(
+        fc.oneof(
+          fc.constant(parentId ?? '0'),
+          place.map(({ id }): string => id),
+        ),
+      ),
+      limit: fc.integer({ min: 1, max: 100 }),
+      offset: fc.oneof(fc.constant(0), fc.nat(300)),
+    })
+  })
+  const shown = ({ type, q = '', parentId, limit, offset }: ListQuery) => {
+    const all = catalogue
+      .all()
+      .filter(place => place.type === type && (parentId === undefined || place.parentId === parentId))
+      .filter(({ name_en, name_bn }) => [name_en, name_bn].some(name => fold(name).includes(fold(q))))
+      .toSorted((a, b) => b.population - a.population || (a.id < b.id ? -1 : 1))
+    return { results: all.slice(offset, offset + limit), total: all.length }
+  }
+  let several = 0
+  const same = fc.property(search, query => {
+    const page = catalogue.list(query)
+    if (query.q && page.total > 1) several += 1
+    return isDeepStrictEqual(page, shown(query))
+  })
+  t.doesNotThrow(() => fc.assert(same, { numRuns: 400 }))
+  t.ok(several > 20, `${several} searches found more than one place`)
 })

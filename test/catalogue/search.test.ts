@@ -1,5 +1,6 @@
 // Which spellings are one and the same to a search. Both encodings are written as code points, for they look alike.
 
+import fc from 'fast-check'
 import t from 'tap'
 import { fold } from '../../src/catalogue/search.ts'
 
@@ -65,4 +66,11 @@ t.test('folding a folded text changes nothing, and it is in NFC', async t => {
 
 t.test('blank and empty texts fold to nothing', async t => {
   for (const text of ['', ' ', '\u200d', '\ufeff \n']) t.equal(fold(text), '')
+})
+
+t.test('the short way for plain texts folds as the long way does, which a joiner forces', async t => {
+  const sign = fc.oneof(fc.integer({ min: 0x20, max: 0x7e }), fc.integer({ min: 0x980, max: 0x9ff }))
+  const text = fc.array(sign, { maxLength: 12 }).map(signs => String.fromCodePoint(...signs))
+  const same = fc.property(text, text => fold(text) === fold(`${text}\u200d`))
+  t.doesNotThrow(() => fc.assert(same, { numRuns: 2_000 }))
 })
