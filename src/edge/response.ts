@@ -22,7 +22,14 @@ export type ResponseStatus = 200 | 304 | ProblemStatus
  * Writes a whole response, unless one was written or the consumer is gone.
  * @param headers header lines, each with its CRLF; without those that every response has
  */
-export type Respond = (exchange: Exchange, status: number, headers: string, body: readonly Buffer[]) => void
+export type Respond = (
+  exchange: Exchange,
+  status: ResponseStatus,
+  headers: string,
+  body: readonly [Buffer?, Buffer?],
+) => void
+
+export type ResponseStatus = 200 | 304 | ProblemStatus
 
 /** @param isDraining whether consumers are to open their next connection elsewhere */
 export const createRespond = (clock: Clock, isDraining: () => boolean): Respond => {
