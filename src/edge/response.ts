@@ -29,8 +29,6 @@ export type Respond = (
   body: readonly [Buffer?, Buffer?],
 ) => void
 
-export type ResponseStatus = 200 | 304 | ProblemStatus
-
 /** @param isDraining whether consumers are to open their next connection elsewhere */
 export const createRespond = (clock: Clock, isDraining: () => boolean): Respond => {
   let second = 0
