@@ -1,0 +1,255 @@
+// What each step of a hit costs, in ns, so that a regression is seen where it happens: `node bench/hot-path.ts`. One
+// process, no kernel and no network: the same bytes go through Node's own HTTP server twice, once to a handler that
+// writes a ready buffer and once to the API listener. Throughput over real sockets is the business of the speed bench.
+
+import { createServer } from 'node:http'
+import { parseArgs } from 'node:util'
+import { measure } from 'mitata'
+import { createAnswers, type Known } from '../src/answer.ts'
+import { createCalendar, quarterHourMs, utcDayMs } from '../src/calendar.ts'
+import { openCatalogue } from '../src/catalogue/live-catalogue.ts'
+import { systemClock } from '../src/clock.ts'
+import { buildApi } from '../src/edge/api.ts'
+import { createPlaces } from '../src/edge/places.ts'
+import { createRenderedWeather } from '../src/edge/rendered-weather.ts'
+import { routeOf } from '../src/edge/routes.ts'
+import { observeApi } from '../src/gateway/telling.ts'
+import { createAdministration } from '../src/metering/administration.ts'
+import { createAuthenticate } from '../src/metering/authentication.ts'
+import { createKeyDirectory } from '../src/metering/key-directory.ts'
+import { createMeter } from '../src/metering/meter.ts'
+import { createQuota } from '../src/metering/quota.ts'
+import { createUsageDetail } from '../src/metering/usage-detail.ts'
+import { createAccessLog } from '../src/ops/access-log.ts'
+import { openLog } from '../src/ops/log.ts'
+import { createMetrics } from '../src/ops/metrics.ts'
+import { openEmbeddedStore } from '../src/stores/embedded.ts'
+import { createGrid } from '../src/weather/cell.ts'
+import { layOut } from '../src/weather/timeline.ts'
+import { openWire } from './hot-path/wire.ts'
+import { box, catalogueFile } from './set-up.ts'
+
+// What each step cost when this was written, as a multiple of what Node itself spends on the same request in the same
+// run. A step fails the check at half as much again; steps too short for that are left to the whole.
+const expected: Readonly<Record<string, number>> = {
+  'a hit, whole': 2.2,
+}
+const tolerated = 1.5
+const connections = 64
+const rounds = 12
+
+const usage = `Usage: node bench/hot-path.ts [options]
+
+Measures the steps of a hit in ns, without a network, beside Node's own HTTP server with a ready body.
+
+  --check  exit with 1 when a step costs ${tolerated} times what it did, as a multiple of Node's own cost
+  --json   the figures as JSON
+  --help   this text
+`
+
+const path = '/api/v1/weather/district/3026?lang=en'
+
+const setUp = async () => {
+  const clock = systemClock
+  const store = openEmbeddedStore(':memory:', clock)
+  const calendar = createCalendar('Asia/Dhaka')
+  const catalogue = await openCatalogue({ path: catalogueFile, bounds: box, pollMs: utcDayMs })
+  const tiers = { bench: 1e12 }
+  const administration = createAdministration({ store, tiers, calendar, clock })
+  const { key } = await administration.createKey('Bench', 'bench')
+  const directory = createKeyDirectory(store, clock)
+  await directory.hear()
+  const authenticate = createAuthenticate(directory, tiers, clock)
+  const authentication = await authenticate(key)
+  if (!('client' in authentication)) throw new Error('the key is refused')
+  const meter = createMeter({
+    store,
+    whenStoreIsDown: 'refuse',
+    instances: () => 1,
+    dayOf: calendar.dayOf,
+    clock,
+    observer: { storeAway: () => {}, storeBack: () => {}, nearLimit: () => {} },
+  })
+  const quota = createQuota(meter, calendar, clock, utcDayMs)
+  const metrics = createMetrics()
+
+  const now = clock.now()
+  const quarter = Math.floor(now / quarterHourMs) * quarterHourMs
+  const midnight = calendar.nextMidnight(now - 2 * utcDayMs)
+  const timeline = layOut(
+    now,
+    { start: quarter - 4 * quarterHourMs, length: 110 },
+    { start: midnight, length: 264 },
+    { start: Math.floor((midnight + 6 * 3_600_000) / utcDayMs), length: 11 },
+  )
+  timeline.values.forEach((_, i) => {
+    timeline.values[i] = Math.round(Math.sin(i) * 400) / 10
+  })
+  const answers = createAnswers({
+    grid: createGrid(0.1),
+    timelines: {
+      read: () => ({
+        value: timeline,
+        readAt: clock.now(),
+        fetchedAt: now,
+        freshUntil: now + utcDayMs,
+        outcome: 'hit',
+        source: 'memory',
+        forwarded: false,
+        collapsed: false,
+      }),
+      keepBeside: () => {},
+    },
+    calendar,
+    hourlyHours: 144,
+  })
+  const detail = createUsageDetail(store, calendar)
+  const { log } = openLog('silent')
+  const observer = observeApi(metrics, log, undefined, detail)
+  const api = buildApi(
+    {
+      authenticate,
+      quota,
+      answers,
+      catalogue: catalogue.current,
+      bounds: box,
+      area: 'Bangladesh',
+      timezone: calendar.zone,
+      clock,
+      isDraining: () => false,
+      observer,
+    },
+    {
+      tls: { cert: null, key: null },
+      trustedProxies: [],
+      requestTimeoutMs: 60_000,
+      keepBytes: 1_000_000,
+    },
+  )
+  const close = async (): Promise<void> => {
+    catalogue.close()
+    directory.close()
+    await detail.close()
+    await meter.close()
+    await store.close()
+  }
+  return {
+    api,
+    key,
+    authenticate,
+    client: authentication.client,
+    quota,
+    answers,
+    catalogue,
+    calendar,
+    observer,
+    clock,
+    close,
+  }
+}
+
+type Step = {
+  readonly name: string
+  readonly run: () => unknown /** How often a run does it. */
+  readonly times: number
+}
+
+const main = async (): Promise<void> => {
+  const { values: given } = parseArgs({
+    options: { check: { type: 'boolean' }, json: { type: 'boolean' }, help: { type: 'boolean' } },
+  })
+  if (given.help) {
+    process.stdout.write(usage)
+    return
+  }
+  const parts = await setUp()
+  const { api, key, authenticate, client, quota, answers, catalogue, calendar, observer, clock } = parts
+  const request = Buffer.from(`GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${key}\r\n\r\n`)
+  const hits = openWire(api.server, connections)
+  await hits.askAll(request)
+  const answer = hits.lastAnswer()
+  const body = answer.subarray(answer.indexOf('\r\n\r\n') + 4)
+  if (!answer.toString('latin1', 0, 15).includes(' 200 ')) throw new Error(`a hit answered ${answer}`)
+  JSON.parse(body.toString())
+
+  const bare = createServer((_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length })
+    response.end(body)
+  })
+  const raw = openWire(bare, connections)
+
+  const places = createPlaces(catalogue.current, answers.cellAt)
+  const rendered = createRenderedWeather(answers, calendar.zone)
+  const place = places('district', '3026')
+  const known = answers.read(place.cell) as Known
+  const access = {
+    requestId: 'abcdefghijkl-1',
+    method: 'GET',
+    url: path,
+    endpoint: 'weather',
+    status: 200,
+    arrivedAt: clock.now(),
+    ms: 0.123,
+    keyId: client.keyId,
+    cache: 'hit; ttl=4000; detail=memory',
+  } as const
+  const accessLog = createAccessLog({ accessShare: 1 }, { write: () => {} }, clock)
+  const units = Array.from({ length: connections })
+
+  const steps: Step[] = [
+    { name: 'Node alone, whole', run: () => raw.askAll(request), times: connections },
+    { name: 'a hit, whole', run: () => hits.askAll(request), times: connections },
+    { name: 'who asks: the key, known', run: () => authenticate(key), times: 1 },
+    {
+      name: `a unit, ${connections} at once, embedded store`,
+      run: () => Promise.all(units.map(() => quota.consume(client, clock.now()))),
+      times: connections,
+    },
+    { name: 'which route', run: () => routeOf(path), times: 1 },
+    { name: 'which place', run: () => places('district', '3026').piece('en'), times: 1 },
+    {
+      name: 'the weather of its cell, rendered before',
+      run: () => rendered.represent(known, rendered.weather(known), place.piece('en')),
+      times: 1,
+    },
+    { name: 'counts and times of an answer', run: () => observer.answered(access), times: 1 },
+    { name: 'a line of the access log', run: () => accessLog(access), times: 1 },
+  ]
+
+  const best = new Map<string, number>()
+  for (let round = 0; round < rounds; round++) {
+    process.stderr.write(process.stderr.isTTY ? `\rround ${round + 1} of ${rounds}` : '')
+    for (const { name, run, times } of steps) {
+      const { min, p50 } = await measure(run, { min_cpu_time: 60e6, min_samples: 8, inner_gc: false })
+      // The fastest sample of a batch of calls, or the middle one where a call is long enough to be a sample itself.
+      const ns = (times > 1 ? p50 : min) / times
+      best.set(name, Math.min(best.get(name) ?? Number.POSITIVE_INFINITY, ns))
+    }
+  }
+  if (process.stderr.isTTY) process.stderr.write('\n')
+  hits.close()
+  raw.close()
+  await parts.close()
+
+  const alone = best.get('Node alone, whole') ?? Number.NaN
+  const results = [...best].map(([name, ns]) => ({
+    name,
+    ns: Math.round(ns),
+    ofNode: ns / alone,
+    atMost: expected[name] === undefined ? undefined : expected[name] * tolerated,
+  }))
+  if (given.json) process.stdout.write(`${JSON.stringify(results)}\n`)
+  else
+    for (const { name, ns, ofNode, atMost } of results)
+      process.stdout.write(
+        `${name.padEnd(44)} ${String(ns).padStart(7)} ns  ${ofNode.toFixed(2)} of Node${atMost === undefined ? '' : `, at most ${atMost.toFixed(2)}`}\n`,
+      )
+  const slow = results.filter(({ ofNode, atMost }) => atMost !== undefined && ofNode > atMost)
+  for (const { name, ofNode, atMost } of slow)
+    process.stderr.write(
+      `${name} costs ${ofNode.toFixed(2)} times what Node spends; allowed: ${atMost?.toFixed(2)}\n`,
+    )
+  if (given.check && slow.length > 0) process.exitCode = 1
+}
+
+await main()

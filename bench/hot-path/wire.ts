@@ -1,0 +1,57 @@
+// A server's connections without a kernel: requests are handed to Node's HTTP server as bytes, and an answer is seen as
+// the write it goes out with. What is left is what this process itself spends on a request.
+
+import type { Server } from 'node:http'
+import { Duplex } from 'node:stream'
+
+export type Wire = {
+  /** One request on each connection; resolves when all are answered. */
+  askAll(request: Buffer): Promise<void>
+  /** What the first connection was answered last. */
+  lastAnswer(): Buffer
+  close(): void
+}
+
+type Chunk = { chunk: Buffer | string; encoding: BufferEncoding }
+
+const bytesOf = ({ chunk, encoding }: Chunk): Buffer =>
+  typeof chunk === 'string' ? Buffer.from(chunk, encoding) : chunk
+
+export const openWire = (server: Server, connections: number): Wire => {
+  let owed = 0
+  let answered = (): void => {}
+  let last: readonly Chunk[] = []
+  const open = Array.from({ length: connections }, (_, i) => {
+    const took = (chunks: readonly Chunk[]): void => {
+      if (i === 0) last = chunks
+      owed -= 1
+      if (owed === 0) answered()
+    }
+    const connection = new Duplex({
+      decodeStrings: false,
+      read: () => {},
+      write: (chunk, encoding, done) => {
+        took([{ chunk, encoding }])
+        done()
+      },
+      writev: (chunks, done) => {
+        took(chunks as Chunk[])
+        done()
+      },
+    })
+    server.emit('connection', connection)
+    return connection
+  })
+  return {
+    askAll: request =>
+      new Promise(resolve => {
+        owed = connections
+        answered = resolve
+        for (const connection of open) connection.push(request)
+      }),
+    lastAnswer: () => Buffer.concat(last.map(bytesOf)),
+    close: () => {
+      for (const connection of open) connection.destroy()
+    },
+  }
+}
