@@ -28,6 +28,7 @@ export const queryOf = <Name extends string>(url: string, names: readonly Name[]
 
 // Undefined for what is not percent-encoded UTF-8.
 const decoded = (part: string): string | undefined => {
+  if (!part.includes('%') && !part.includes('+')) return part
   try {
     return decodeURIComponent(part.replaceAll('+', ' '))
   } catch {

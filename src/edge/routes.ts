@@ -16,7 +16,7 @@ export type Route =
 export const routeOf = (url: string): Route => {
   const path = pathOf(url)
   try {
-    const route = routeTo(wordsOf(path))
+    const route = path.includes('%') ? routeOfEncoded(path) : routeOfPlain(path)
     if (route) return route
   } catch {
     return other(badRequest(`the path is ${quoted(path)}; allowed: percent-encoded UTF-8`))
@@ -24,25 +24,40 @@ export const routeOf = (url: string): Route => {
   return other(notFound(`there is nothing at ${quoted(path)}; ${endpoints}`))
 }
 
-const routeTo = ([name, first, second, third, ...more]: readonly string[]): Route | undefined => {
-  if (more.length > 0) return undefined
-  if (name === 'weather' && first === 'coords' && second && third)
-    return { endpoint: 'coords', first: second, second: third }
-  if (third !== undefined) return undefined
-  if (name === 'locations' && first === undefined) return { endpoint: 'locations', first: '', second: '' }
-  // A word that is empty names nothing.
-  if (!first || !second) return undefined
-  if (name === 'weather' || name === 'forecast') return { endpoint: name, first, second }
-  return name === 'locations' ? { endpoint: 'location', first, second } : undefined
-}
-
 const prefix = '/api/v1/'
 
-// The words behind the prefix; none for a path elsewhere. @throws URIError for what is not percent-encoded UTF-8
-const wordsOf = (path: string): string[] => {
-  if (!path.includes('%')) return path.startsWith(prefix) ? path.slice(prefix.length).split('/') : []
-  const words = path.split('/').map(decodeURIComponent)
-  return `${words.slice(0, 3).join('/')}/` === prefix ? words.slice(3) : []
+// Nearly every path is plain, and cut where its slashes are.
+const routeOfPlain = (path: string): Route | undefined => {
+  if (!path.startsWith(prefix)) return undefined
+  const nameEnds = path.indexOf('/', prefix.length)
+  if (nameEnds === -1) return routeTo(path.slice(prefix.length))
+  const firstEnds = path.indexOf('/', nameEnds + 1)
+  if (firstEnds === -1) return undefined
+  const name = path.slice(prefix.length, nameEnds)
+  const first = path.slice(nameEnds + 1, firstEnds)
+  const secondEnds = path.indexOf('/', firstEnds + 1)
+  if (secondEnds === -1) return routeTo(name, first, path.slice(firstEnds + 1))
+  const third = path.slice(secondEnds + 1)
+  return third.includes('/') ? undefined : routeTo(name, first, path.slice(firstEnds + 1, secondEnds), third)
+}
+
+// An encoded word may hold a slash, so words are told apart first. @throws URIError for what is no UTF-8
+const routeOfEncoded = (path: string): Route | undefined => {
+  const [root, api, version, name, first, second, third, ...more] = path.split('/').map(decodeURIComponent)
+  if (root !== '' || api !== 'api' || version !== 'v1' || more.length > 0) return undefined
+  return routeTo(name, first, second, third)
+}
+
+// A word that is empty names nothing.
+const routeTo = (name?: string, first?: string, second?: string, third?: string): Route | undefined => {
+  if (first === undefined) return name === 'locations' ? { endpoint: name, first: '', second: '' } : undefined
+  if (!first || !second) return undefined
+  if (third !== undefined)
+    return name === 'weather' && first === 'coords' && third
+      ? { endpoint: 'coords', first: second, second: third }
+      : undefined
+  if (name === 'weather' || name === 'forecast') return { endpoint: name, first, second }
+  return name === 'locations' ? { endpoint: 'location', first, second } : undefined
 }
 
 const pathOf = (url: string): string => {
