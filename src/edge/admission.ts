@@ -48,11 +48,11 @@ export const createAdmission = ({
 
   return {
     ask: exchange => {
-      const { request } = exchange
+      const { request, connection } = exchange
       const wayProblem = transportProblem(request)
       if (wayProblem) throw wayProblem
       // A key that is known here is known at once.
-      const known = authenticate(keyOf(request.headers['x-api-key']))
+      const known = authenticate(keyOf(request.headers['x-api-key']), connection.said)
       return known instanceof Promise ? known.then(late => takeAs(exchange, late)) : takeAs(exchange, known)
     },
     settle: (exchange, { allowed, remaining }) => {

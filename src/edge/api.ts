@@ -93,11 +93,11 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     if (problem.status >= 500) observer.failed(error, exchange.id)
     const body = bodyOf(problem)
     const more = Object.entries(problem.headers).map(([name, value]) => `${name}: ${value}\r\n`)
-    respond(
+    respond.with(
       exchange,
       problem.status,
       `content-type: ${jsonType}\r\ncontent-length: ${body.length}\r\ncache-control: no-store\r\n${more.join('')}`,
-      [body],
+      body,
     )
   }
 
@@ -118,12 +118,13 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const { url = '', method = '' } = request
     const arrivedAt = quota.now()
     const id = requestIdOf(request.headers['x-request-id'])
-    const exchange = openExchange(request, response, id, arrivedAt, quota.resetAfter(arrivedAt))
+    const connection = connections.of(request.socket)
+    const resetsAt = quota.resetAfter(arrivedAt)
+    const exchange = openExchange(request, response, connection, id, arrivedAt, resetsAt)
     const route = routeOf(url)
-    const { socket } = request
-    connections.began(socket)
+    connection.requests = (connection.requests ?? 0) + 1
     response.on('close', () => {
-      connections.ended(socket)
+      connection.requests = (connection.requests ?? 1) - 1
       observer.answered({
         requestId: exchange.id,
         method,

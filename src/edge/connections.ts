@@ -4,37 +4,47 @@
 
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { noKeySaid, type SaidKey } from '../metering/authentication.ts'
+
+export type Connection = {
+  readonly socket: Socket
+  /** How many are being answered; undefined until the first. */
+  requests: number | undefined
+  /** The key that came with the last request. */
+  readonly said: SaidKey
+}
 
 export type Connections = {
-  /** A request came on a socket, and was answered or given up. */
-  began(socket: Socket): void
-  ended(socket: Socket): void
+  /** The connection of a socket on which a request came. */
+  of(socket: Socket): Connection
   /** Drops every connection on which no request is being answered, heard from or not. */
   closeSilent(): void
 }
 
-/** `requests` that are being answered; undefined until the first. */
-type Connection = { readonly socket: Socket; requests: number | undefined }
+// On the socket itself, because it is looked up with every request.
+const mark = Symbol('connection')
+type Marked = Socket & { [mark]?: Connection }
 
 /** Follows the server's connections, and replaces what Node would drop when it closes by those that are really idle. */
 export const trackConnections = (server: Server): Connections => {
   const open = new Set<Connection>()
-  const connectionOf = new WeakMap<Socket, Connection>()
 
-  server.on('connection', (socket: Socket) => {
-    const connection = { socket, requests: undefined }
+  const track = (socket: Marked): Connection => {
+    const connection = { socket, requests: undefined, said: noKeySaid() }
     open.add(connection)
-    connectionOf.set(socket, connection)
+    socket[mark] = connection
     socket.once('close', () => open.delete(connection))
-  })
+    return connection
+  }
+  server.on('connection', track)
   // Under TLS the socket that connects and the socket that asks are two objects of one connection.
-  server.on('secureConnection', (asking: Socket) => {
+  server.on('secureConnection', (asking: Marked) => {
     for (const connection of open)
       if (
         connection.socket.remotePort === asking.remotePort &&
         connection.socket.remoteAddress === asking.remoteAddress
       )
-        connectionOf.set(asking, connection)
+        asking[mark] = connection
   })
 
   const closeThose = (mayGo: (requests: number | undefined) => boolean) => {
@@ -42,14 +52,7 @@ export const trackConnections = (server: Server): Connections => {
   }
   server.closeIdleConnections = () => closeThose(requests => requests === 0)
   return {
-    began: socket => {
-      const connection = connectionOf.get(socket)
-      if (connection) connection.requests = (connection.requests ?? 0) + 1
-    },
-    ended: socket => {
-      const connection = connectionOf.get(socket)
-      if (connection) connection.requests = (connection.requests ?? 1) - 1
-    },
+    of: (socket: Marked) => socket[mark] ?? track(socket),
     closeSilent: () => closeThose(requests => !requests),
   }
 }

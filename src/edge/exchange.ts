@@ -3,10 +3,12 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Client } from '../metering/authentication.ts'
+import type { Connection } from './connections.ts'
 
 export type Exchange = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
+  readonly connection: Connection
   /** The consumer's own id for the request, or ours. */
   readonly id: string
   /** By the clock that decides the day of quota, ms since the epoch. */
@@ -26,12 +28,14 @@ export type Exchange = {
 export const openExchange = (
   request: IncomingMessage,
   response: ServerResponse,
+  connection: Connection,
   id: string,
   arrivedAt: number,
   resetsAt: number,
 ): Exchange => ({
   request,
   response,
+  connection,
   id,
   arrivedAt,
   resetsAt,

@@ -51,6 +51,7 @@ export const createLocationRoutes = (current: CurrentCatalogue, keepBytes: numbe
       tag: tagOf(bytes),
       headers: link ? `${metadataHeaders}link: ${link}\r\n` : metadataHeaders,
       pieces: [bytes],
+      ready: {},
       forms: () => forms,
       made: form => {
         formBytes += form.length

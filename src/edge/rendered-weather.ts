@@ -20,12 +20,13 @@ export type Rendered = Slice<{
   told: Told | undefined
 }>
 
-/** What is said of a reading, the same for a second. */
+/** What is said of a reading, the same for a second, and the bodies that it was said with, by their places. */
 type Told = {
   readonly known: Known
   readonly second: number
   readonly words: string
   readonly headers: string
+  readonly bodies: Map<PlacePiece, Representation>
 }
 
 export type RenderedWeather = {
@@ -33,7 +34,7 @@ export type RenderedWeather = {
   weather(known: Known): Rendered
   /** The slice of /forecast of so many days. */
   forecast(known: Known, days: number): Rendered
-  /** A whole body: a place and its weather. */
+  /** A whole body: a place and its weather. `headers` go with the place. */
   represent(known: Known, rendered: Rendered, place: PlacePiece, headers?: string): Representation
 }
 
@@ -102,6 +103,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
       second,
       words: cacheWords(known),
       headers: freshnessHeaders(known, rightUntil),
+      bodies: new Map<PlacePiece, Representation>(),
     }
     rendered.told = news
     return news
@@ -120,11 +122,14 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
       }),
     represent: (known, rendered, place, headers = '') => {
       const told = tell(known, rendered)
-      return {
+      const before = told.bodies.get(place)
+      if (before) return before
+      const body: Representation = {
         tag: place.tag + rendered.tag,
         headers: told.headers + headers,
         pieces: [place.bytes, rendered.bytes],
         cache: told.words,
+        ready: {},
         forms: () => formsFor(rendered, place.tag),
         made: form => {
           rendered.formBytes += form.length + objectBytes
@@ -133,6 +138,8 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
           if (kept?.slices.includes(rendered)) account(known, kept)
         },
       }
+      if (told.bodies.size < mostForms) told.bodies.set(place, body)
+      return body
     },
   }
 }

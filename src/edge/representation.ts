@@ -8,7 +8,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
 import type { Exchange } from './exchange.ts'
-import type { Respond } from './response.ts'
+import { type Pieces, type Respond, startOf } from './response.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
 
@@ -18,8 +18,9 @@ export type Representation = {
   readonly tag: string
   /** Header lines of a 200 and a 304 alike. */
   readonly headers: string
-  /** Its bytes, in one piece or in two of which the first is short. */
   readonly pieces: Pieces
+  /** Starts of responses that were put together before, by coding; begins empty. */
+  readonly ready: { [coding in Coding | 'identity']?: Buffer }
   /** The compressed forms of these bytes that were made before; asked for when one is wanted. */
   readonly forms: () => Forms
   /** Hears of a compressed form that was made and is kept. */
@@ -27,8 +28,6 @@ export type Representation = {
   /** What the cache did, in the words of `cache-status`, for answers with weather. */
   readonly cache?: string
 }
-
-export type Pieces = readonly [Buffer] | readonly [Buffer, Buffer]
 
 export type Coding = 'br' | 'gzip'
 /** By coding: ready, or still being made. */
@@ -44,34 +43,38 @@ export const sendRepresentation = (
   exchange: Exchange,
   representation: Representation,
 ): void | Promise<void> => {
-  const { tag, headers, pieces } = representation
-  exchange.cache = representation.cache
+  const { tag, pieces } = representation
   const asked = exchange.request.headers
-  // Weak, because one tag stands for the plain and the compressed forms of the same body.
-  const shared = `${headers}etag: W/"${tag}"\r\nvary: accept-encoding\r\n`
+  exchange.cache = representation.cache
   if (asked['if-none-match'] !== undefined && matches(asked['if-none-match'], `"${tag}"`)) {
-    respond(exchange, 304, shared, [])
+    respond.with(exchange, 304, linesOf(representation))
     return
   }
-  const send = (body: Pieces, coding: string): void =>
-    respond(
-      exchange,
-      200,
-      `content-type: ${jsonType}\r\ncontent-length: ${bytesOf(body)}\r\n${coding}${shared}`,
-      body,
-    )
-
   const accepted = asked['accept-encoding']
   const coding =
     accepted === undefined || bytesOf(pieces) < worthCompressingBytes ? undefined : codingFor(accepted)
   if (coding === undefined) {
-    send(pieces, '')
+    respond.ready(exchange, readyStart(representation, 'identity', pieces), pieces)
     return
   }
   const forms = representation.forms()
   const form = forms[coding] ?? make(coding, forms, representation)
-  if (form instanceof Promise) return form.then(bytes => send([bytes], codingLines[coding]))
-  send([form], codingLines[coding])
+  const send = (bytes: Buffer): void =>
+    respond.ready(exchange, readyStart(representation, coding, [bytes]), [bytes])
+  if (form instanceof Promise) return form.then(send)
+  send(form)
+}
+
+// Weak, because one tag stands for the plain and the compressed forms of the same body.
+const linesOf = ({ headers, tag }: Pick<Representation, 'headers' | 'tag'>): string =>
+  `${headers}etag: W/"${tag}"\r\nvary: accept-encoding\r\n`
+
+const readyStart = (representation: Representation, coding: Coding | 'identity', body: Pieces): Buffer => {
+  const { ready } = representation
+  ready[coding] ??= startOf(
+    `content-type: ${jsonType}\r\ncontent-length: ${bytesOf(body)}\r\n${codingLines[coding]}${linesOf(representation)}`,
+  )
+  return ready[coding]
 }
 
 // Below this a compressed body saves no packet.
@@ -83,7 +86,8 @@ const encoders: Readonly<Record<Coding, (bytes: Buffer) => Promise<Buffer>>> = {
   br: bytes => brotli(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
   gzip: bytes => zip(bytes),
 }
-const codingLines: Readonly<Record<Coding, string>> = {
+const codingLines: Readonly<Record<Coding | 'identity', string>> = {
+  identity: '',
   br: 'content-encoding: br\r\n',
   gzip: 'content-encoding: gzip\r\n',
 }

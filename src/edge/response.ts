@@ -18,16 +18,19 @@ type WithHead = ServerResponse & {
 
 export type ResponseStatus = 200 | 304 | ProblemStatus
 
-/**
- * Writes a whole response, unless one was written or the consumer is gone.
- * @param headers header lines, each with its CRLF; without those that every response has
- */
-export type Respond = (
-  exchange: Exchange,
-  status: ResponseStatus,
-  headers: string,
-  body: readonly [Buffer?, Buffer?],
-) => void
+/** Writes whole responses; nothing where one was written or the consumer is gone. */
+export type Respond = {
+  /** @param headers header lines, each with its CRLF, without those that every response has */
+  with(exchange: Exchange, status: ResponseStatus, headers: string, body?: Buffer): void
+  /** @param start the status line and headers of a 200, as `startOf` makes them */
+  ready(exchange: Exchange, start: Buffer, body: Pieces): void
+}
+
+/** The bytes of a body, in one piece or in two of which the first is short. */
+export type Pieces = readonly [Buffer] | readonly [Buffer, Buffer]
+
+/** The start of a 200 as bytes, to be kept. */
+export const startOf = (headers: string): Buffer => Buffer.from(statusLines[200] + headers, 'latin1')
 
 /** @param isDraining whether consumers are to open their next connection elsewhere */
 export const createRespond = (clock: Clock, isDraining: () => boolean): Respond => {
@@ -41,30 +44,51 @@ export const createRespond = (clock: Clock, isDraining: () => boolean): Respond 
     }
     return date
   }
+  // What every response has, and no two alike.
+  const ownLines = ({ id, client, remaining, resetsAt }: Exchange, stays: boolean): string =>
+    `${rateLimitHeaders(client?.limit ?? 0, remaining, resetsAt)}x-request-id: ${id}\r\n${dateLine()}${stays ? keepAlive : close}`
 
-  return ({ id, client, remaining, resetsAt, response }, status, headers, body) => {
-    const given = response as WithHead
-    if (given._header || given.destroyed) return
-    const stays = given.shouldKeepAlive && !isDraining()
-    given.statusCode = status
-    given._last = !stays
-    if (status === 304) given._hasBody = false
-    given._header = `${statusLines[status]}${headers}${rateLimitHeaders(client?.limit ?? 0, remaining, resetsAt)}x-request-id: ${id}\r\n${dateLine()}${stays ? keepAlive : close}`
-    const [first, second] = body
-    if (first && second && given._hasBody) {
+  const begin = (exchange: Exchange, status: ResponseStatus): WithHead | undefined => {
+    const response = exchange.response as WithHead
+    if (response._header || response.destroyed) return undefined
+    response.statusCode = status
+    response._last = !response.shouldKeepAlive || isDraining()
+    return response
+  }
+
+  return {
+    with: (exchange, status, headers, body) => {
+      const response = begin(exchange, status)
+      if (!response) return
+      if (status === 304) response._hasBody = false
+      response._header = `${statusLines[status]}${headers}${ownLines(exchange, !response._last)}`
+      response.end(body)
+    },
+    ready: (exchange, start, [first, second]) => {
+      const response = begin(exchange, 200)
+      if (!response) return
+      const own = ownLines(exchange, !response._last)
+      if (!response._hasBody) {
+        response._header = start.toString('latin1') + own
+        response.end()
+        return
+      }
       // A short first piece goes with the head: two pieces cost the socket less than three.
-      given._headerSent = true
-      given.socket?.cork()
-      given.write(joined(given._header, first))
-      given.end(second)
-    } else given.end(first)
+      response._header = own
+      response._headerSent = true
+      response.socket?.cork()
+      response.write(joined(start, own, second && first))
+      response.end(second ?? first)
+    },
   }
 }
 
-const joined = (head: string, piece: Buffer): Buffer => {
-  const bytes = Buffer.allocUnsafe(head.length + piece.length)
-  bytes.write(head, 'latin1')
-  bytes.set(piece, head.length)
+const joined = (start: Buffer, own: string, piece: Buffer | undefined): Buffer => {
+  const pieceAt = start.length + own.length
+  const bytes = Buffer.allocUnsafe(pieceAt + (piece?.length ?? 0))
+  bytes.set(start)
+  bytes.write(own, start.length, 'latin1')
+  if (piece) bytes.set(piece, pieceAt)
   return bytes
 }
 

@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { FoundKey } from '../stores/store.ts'
 import type { KeyDirectory } from './key-directory.ts'
-import { hashOf, keyLength, keyPrefix, parseKey } from './key-form.ts'
+import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey } from './key-form.ts'
 import { findLimit, type Tiers } from './tiers.ts'
 
 /** Who asks, and the daily limit: the key's own, or that of its tier. */
@@ -27,8 +27,16 @@ export type Refusal =
 
 export type Authentication = { client: Client } | { refusal: Refusal }
 
+/** The key that was said last by someone who will say it again, with its hash, so that it is hashed once. */
+export type SaidKey = { presented: string; hash: KeyHash | undefined }
+
+export const noKeySaid = (): SaidKey => ({ presented: '', hash: undefined })
+
 /** At once where this process knows the key, or that there is none. */
-export type Authenticate = (presented: string | undefined) => Authentication | Promise<Authentication>
+export type Authenticate = (
+  presented: string | undefined,
+  said?: SaidKey,
+) => Authentication | Promise<Authentication>
 
 /** The returned function fails with StoreError when the look-up does and AbohawaError for a tier that is gone: no refusals. */
 export const createAuthenticate = (
@@ -51,15 +59,19 @@ export const createAuthenticate = (
     return { client: { keyId, subscriberId, tier, limit } }
   }
 
-  return presented => {
+  return (presented, said = noKeySaid()) => {
     if (presented === undefined || presented === '') return { refusal: 'missing' }
     if (!presented.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
     // A key of which there is a copy was found right before; only for others its form has to be looked at.
-    const copy = presented.length === keyLength ? keys.copyOf(hashOf(presented)) : undefined
+    if (presented.length !== keyLength) return { refusal: 'malformed' }
+    if (said.hash === undefined || presented !== said.presented) {
+      said.presented = presented
+      said.hash = hashOf(presented)
+    }
+    const copy = keys.copyOf(said.hash)
     if (copy) return judge(copy)
-    const key = parseKey(presented)
-    if (!key) return { refusal: 'malformed' }
-    const found = keys.find(hashOf(key))
+    if (!parseKey(presented)) return { refusal: 'malformed' }
+    const found = keys.find(said.hash)
     return found instanceof Promise ? found.then(judge) : judge(found)
   }
 }
