@@ -3,7 +3,7 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../clock.ts'
-import type { Attempt } from './embedded-attempt.ts'
+import { type Attempt, inTransaction } from './embedded-attempt.ts'
 import { StoreError, type UsageStore } from './store.ts'
 
 const schema = `
@@ -54,10 +54,9 @@ export const embeddedUsage = (
     take: ({ instance, sequence, takes }) =>
       attempt(() => {
         if ((sequences.get(instance) ?? 0) >= sequence) throw new StoreError('a later trip came first')
-        // One transaction, so that a command in another process can't come between the checks and the counts.
-        db.exec('BEGIN IMMEDIATE')
-        try {
-          const results = takes.map(({ keyId, day, units, limit, dealt, keepUntil }) => {
+        // A command in another process can't come between the checks and the counts.
+        const results = inTransaction(db, () =>
+          takes.map(({ keyId, day, units, limit, dealt, keepUntil }) => {
             const before = usedOn(keyId, day)
             const mine = dealtOf(day).get(`${instance} ${keyId}`) ?? 0
             const corrected = Math.max(0, before + dealt - mine)
@@ -65,17 +64,13 @@ export const embeddedUsage = (
             const used = corrected + taken
             if (used !== before) statements.put.run({ key: keyId, day, used, keep: keepUntil })
             return { taken, used, before }
-          })
-          db.exec('COMMIT')
-          sequences.set(instance, sequence)
-          takes.forEach(({ keyId, day, dealt }, i) => {
-            dealtOf(day).set(`${instance} ${keyId}`, dealt + (results[i]?.taken ?? 0))
-          })
-          return results
-        } catch (error) {
-          if (db.isTransaction) db.exec('ROLLBACK')
-          throw error
-        }
+          }),
+        )
+        sequences.set(instance, sequence)
+        takes.forEach(({ keyId, day, dealt }, i) => {
+          dealtOf(day).set(`${instance} ${keyId}`, dealt + (results[i]?.taken ?? 0))
+        })
+        return results
       }),
     usedOn: (keyId, days) => attempt(() => days.map(day => usedOn(keyId, day))),
     // One process, which hears itself.
