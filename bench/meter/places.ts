@@ -47,7 +47,15 @@ export const places: Record<PlaceName, (scope: Scope) => Promise<Place>> = {
     const cluster = await startCluster()
     scope.teardown(cluster.stop)
     return {
-      env: { ABOHAWA_REDIS__URL: cluster.url, ABOHAWA_REDIS__MODE: 'cluster' },
+      env: {
+        ABOHAWA_REDIS__URL: cluster.url,
+        ABOHAWA_REDIS__MODE: 'cluster',
+        // The first node may be the one that is killed, and commands start afterwards.
+        ABOHAWA_REDIS__NODES: cluster.nodes
+          .slice(1)
+          .map(({ address }) => address)
+          .join(','),
+      },
       strike: async keyId => (await cluster.masterOf(`abohawa:quota:{q${crc32(keyId) % 16}}`)).kill(),
     }
   },
