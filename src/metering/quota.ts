@@ -4,8 +4,8 @@
 import { type Calendar, hourMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Client } from './authentication.ts'
-import type { MeteredDay } from './line.ts'
 import type { Meter } from './meter.ts'
+import type { MeteredDay } from './partition.ts'
 
 /** What the rate-limit headers say. `resetsAt` is the next local midnight, ms since the epoch. */
 export type Allowance = {

@@ -50,7 +50,7 @@ export const embeddedUsage = (
 
   return {
     sweepUsage: () => void statements.sweep.run(clock.now()),
-    lineOf: () => 0,
+    partitionOf: () => 0,
     take: ({ instance, sequence, takes }) =>
       attempt(() => {
         if ((sequences.get(instance) ?? 0) >= sequence) throw new StoreError('a later trip came first')

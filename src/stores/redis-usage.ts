@@ -93,7 +93,7 @@ export const redisUsage = (
   const channel = key('used')
 
   return {
-    lineOf: redis.isCluster ? bucketOf : () => 0,
+    partitionOf: redis.isCluster ? bucketOf : () => 0,
     take: ({ instance, sequence, takes }) =>
       attempt(async () => {
         const reply = await redis.abohawaTake(

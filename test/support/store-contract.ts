@@ -247,8 +247,8 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(other, [{ taken: 1, used: 3, before: 2 }])
   })
 
-  test('keys have a line, and the store a clock', async (t, store) => {
-    t.equal(store.lineOf('key_1'), store.lineOf('key_1'))
+  test('keys have a partition, and the store a clock', async (t, store) => {
+    t.equal(store.partitionOf('key_1'), store.partitionOf('key_1'))
     t.ok(Math.abs((await store.time()) - Date.now()) < 60_000)
   })
 
