@@ -13,7 +13,11 @@ import { type Fate, unreliable } from './unreliable-store.ts'
 const calendar = createCalendar('Asia/Dhaka')
 
 // Some meters on one store, each an instance; what they are asked for and what they gave.
-const setUp = (instances: number, limits: Record<string, number>) => {
+const setUp = (
+  instances: number,
+  limits: Record<string, number>,
+  whenStoreIsDown: 'share' | 'refuse' = 'share',
+) => {
   const clock = manualClock('2026-11-21T17:59:00Z')
   const real = openEmbeddedStore(':memory:', clock)
   const store = unreliable(real)
@@ -22,7 +26,7 @@ const setUp = (instances: number, limits: Record<string, number>) => {
   const meters = Array.from({ length: instances }, () =>
     createMeter({
       store,
-      whenStoreIsDown: 'share',
+      whenStoreIsDown,
       instances: () => instances,
       dayOf: calendar.dayOf,
       clock,
@@ -308,6 +312,47 @@ t.test('an exhausted quota stays a 429 in an outage, an unknown key is an error'
   for (let i = 0; i < 3; i++) await turn()
   t.strictSame(scene.given.get('small 2026-11-21')?.at(-1), { allowed: false, remaining: 0 })
   t.equal(scene.refused.length, 1)
+})
+
+t.test(
+  'where nobody shall deal alone nobody does, and counting goes on as soon as the store is back',
+  async t => {
+    const scene = setUp(2, limits, 'refuse')
+    for (const instance of [0, 1]) scene.ask(instance, 'large')
+    for (let i = 0; i < 5; i++) scene.ask(0, 'small')
+    await turn()
+    await scene.finish()
+    await scene.store.down('lost')
+    for (let i = 0; i < 10; i++) for (const instance of [0, 1]) scene.ask(instance, 'large')
+    scene.ask(0, 'small')
+    for (let i = 0; i < 5; i++) await turn()
+    t.equal(scene.refused.length, 20)
+    t.strictSame(
+      scene.given.get('small 2026-11-21')?.at(-1),
+      { allowed: false, remaining: 0 },
+      'known as exhausted',
+    )
+    t.equal(scene.meters[0]?.state(), 'away')
+    scene.store.up()
+    await scene.pass(500)
+    t.equal(scene.meters[0]?.state(), 'counting', 'there is nothing to settle')
+    for (let i = 0; i < 1_000; i++) scene.ask(i, 'large')
+    await turn()
+    await scene.finish()
+    t.equal(scene.admitted('large 2026-11-21'), 900)
+    t.equal(await scene.usedOn('large 2026-11-21'), 900)
+    t.equal(scene.alone(), 0)
+  },
+)
+
+t.test('news that may be missed change nothing where nobody deals alone', async t => {
+  const scene = setUp(2, limits, 'refuse')
+  scene.ask(0, 'large')
+  await turn()
+  await scene.finish()
+  await scene.store.down('lost')
+  scene.store.up()
+  t.equal(scene.meters[0]?.state(), 'counting')
 })
 
 t.test('80 and 100 per cent are told once a day, by whoever passes them', async t => {
