@@ -39,12 +39,15 @@ export type Meter = {
   close(): Promise<void>
 }
 
+type Entry = { readonly count: Count; readonly partition: Partition }
+
 const keepCountForMs = 3_600_000
 
 export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
   const { store, clock } = parts
   const instance = randomBytes(5).toString('hex')
-  const counts = new Map<string, Count>()
+  // By day and key: nothing needs to be put together to find the count of a request.
+  const days = new Map<LocalDay, Map<string, Entry>>()
   // On a cluster one part may be away and another not.
   const partitions = new Map<number, Partition>()
   let away = 0
@@ -83,23 +86,30 @@ export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
     return partition
   }
 
-  const countFor = (keyId: string, metered: MeteredDay): Count => {
-    const name = `${keyId} ${metered.day}`
-    const known = counts.get(name)
+  const entryFor = (keyId: string, metered: MeteredDay): Entry => {
+    const entries = days.get(metered.day) ?? new Map<string, Entry>()
+    if (entries.size === 0) days.set(metered.day, entries)
+    const known = entries.get(keyId)
     if (known) return known
     const count = { keyId, metered, limit: 0, dealt: 0, confirmed: 0, view: undefined }
-    counts.set(name, count)
-    partitionFor(keyId).counts.add(count)
-    return count
+    const entry = { count, partition: partitionFor(keyId) }
+    entries.set(keyId, entry)
+    entry.partition.counts.add(count)
+    return entry
   }
 
   const forgetOldDays = (): void => {
     const now = clock.now()
-    for (const [name, count] of counts) {
-      const over = now - count.metered.endsAt
-      if (over < keepCountForMs || (count.dealt !== count.confirmed && over < 24 * keepCountForMs)) continue
-      counts.delete(name)
-      partitionFor(count.keyId).counts.delete(count)
+    for (const [day, entries] of days) {
+      for (const [keyId, { count, partition }] of entries) {
+        const over = now - count.metered.endsAt
+        // The counts of a day end together.
+        if (over < keepCountForMs) break
+        if (count.dealt !== count.confirmed && over < 24 * keepCountForMs) continue
+        entries.delete(keyId)
+        partition.counts.delete(count)
+      }
+      if (entries.size === 0) days.delete(day)
     }
   }
 
@@ -108,8 +118,8 @@ export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
       for (const partition of partitions.values()) partition.lost()
       return
     }
-    const count = counts.get(`${news.keyId} ${news.day}`)
-    if (count) partitionFor(news.keyId).heard(count, news.used)
+    const entry = days.get(news.day)?.get(news.keyId)
+    entry?.partition.heard(entry.count, news.used)
   })
 
   const look = async (): Promise<void> => {
@@ -118,7 +128,10 @@ export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
   }
 
   return {
-    take: (keyId, limit, metered) => partitionFor(keyId).ask(countFor(keyId, metered), limit),
+    take: (keyId, limit, metered) => {
+      const { count, partition } = entryFor(keyId, metered)
+      return partition.ask(count, limit)
+    },
     look,
     state: () => {
       const states = [...partitions.values()].map(partition => partition.state())

@@ -108,13 +108,15 @@ export const createPartition = ({
     const results = await store.take({
       instance,
       sequence,
-      takes: asked.map(({ count, units }) => ({
-        keyId: count.keyId,
-        ...count.metered,
+      takes: asked.map(({ count: { keyId, metered, limit, dealt }, units }) => ({
+        keyId,
+        day: metered.day,
         units,
-        limit: count.limit,
-        dealt: count.dealt,
-        step: stepOf(count.limit),
+        limit,
+        dealt,
+        step: stepOf(limit),
+        endsAt: metered.endsAt,
+        keepUntil: metered.keepUntil,
       })),
     })
     results.forEach((result, i) => {

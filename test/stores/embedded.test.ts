@@ -160,6 +160,8 @@ t.test('a file of the first version is taken over with all that it holds', async
   ])
   t.match(await store.findByHash('hash-1'), { key: { id: 'key_1' }, validUntil: null })
   t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [42])
+  await store.raiseUsed('key_1', '2026-11-21', 43, 9e12)
+  t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [43])
   t.equal(await store.replaceHash('key_1', 'new', 9_000), true)
   t.match(await store.findByHash('hash-1'), { key: { hash: 'new' }, validUntil: 9_000 })
 })
