@@ -1,6 +1,6 @@
 // The ways to run Redis that the rows measure, each with what can befall it.
 
-import { crc32 } from 'node:zlib'
+import { usageTag } from '../../src/stores/redis-usage.ts'
 import { startDurableRedis } from '../../test/support/durable-redis.ts'
 import { startCluster } from '../../test/support/redis-cluster.ts'
 import { masterName, startSentinel } from '../../test/support/redis-sentinel.ts'
@@ -56,7 +56,7 @@ export const places: Record<PlaceName, (scope: Scope) => Promise<Place>> = {
           .map(({ address }) => address)
           .join(','),
       },
-      strike: async keyId => (await cluster.masterOf(`abohawa:quota:{q${crc32(keyId) % 16}}`)).kill(),
+      strike: async keyId => (await cluster.masterOf(`abohawa:quota:${usageTag(keyId)}`)).kill(),
     }
   },
 }

@@ -11,7 +11,10 @@ import type { RedisListening } from './redis-listening.ts'
 import { StoreError, type UsageStore, type UsedNews } from './store.ts'
 
 // Counts of one bucket lie in one slot of a cluster, so that a trip is one command for all of its keys.
-const buckets = 16
+const buckets = 4
+const bucketOf = (keyId: string): number => crc32(keyId) % buckets
+/** The hash tag under which everything lies that is counted for a key. */
+export const usageTag = (keyId: string): string => `{q${bucketOf(keyId)}}`
 // A trip may still be on its way when its day is over.
 const keepLiveForMs = hourMs
 const mostNames = 10_000
@@ -92,9 +95,8 @@ export const redisUsage = (
 ): UsageStore => {
   redis.defineCommand('abohawaTake', { lua: takeScript })
   redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
-  const bucketOf = (keyId: string) => crc32(keyId) % buckets
   const nameIn = (kind: string, keyId: string, time: string) =>
-    `${key(kind)}:{q${bucketOf(keyId)}}:${keyId}:${time}`
+    `${key(kind)}:${usageTag(keyId)}:${keyId}:${time}`
   const liveKey = (keyId: string, day: string) => nameIn('quota', keyId, day)
   const recordKey = (keyId: string, day: string) => nameIn('used', keyId, day.slice(0, 7))
   const channel = key('used')

@@ -89,6 +89,7 @@ export type Trip = {
   readonly instance: string
   /** Rises with each trip of an instance in a partition; a trip that comes after a later one changes nothing. */
   readonly sequence: number
+  /** Those of one day have the same ends. */
   readonly takes: readonly Take[]
 }
 

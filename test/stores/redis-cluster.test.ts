@@ -2,6 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
+import { usageTag } from '../../src/stores/redis-usage.ts'
 import { runCommand } from '../support/process.ts'
 import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
@@ -113,7 +114,7 @@ t.test('slots that move are followed without an error or a lost count', async t 
     }
   }
   const working = Array.from({ length: 40 }, (_, i) => work(i))
-  for (let i = 0; i < 12; i++) await cluster.moveSlotOf(`${prefix}quota:{q${i}}:`)
+  for (let i = 0; i < 12; i++) await cluster.moveSlotOf(`${prefix}quota:${usageTag(`key_${i}`)}:`)
   over = true
   await Promise.all(working)
   for (const [keyId, count] of counted)
