@@ -6,7 +6,7 @@ import { type ProviderProcess, startProvider } from '../../test/support/provider
 import { startRedis } from '../../test/support/redis-server.ts'
 import { type Answered, type Caller, openCallers } from '../callers.ts'
 import { count, median, ms, type Row, type Scope, sorted } from '../row.ts'
-import { createKey, metric, processEnv, startProcess, until } from '../set-up.ts'
+import { createKey, type Env, metric, processEnv, startProcess, until } from '../set-up.ts'
 
 export type FleetSize = { readonly processes: number; readonly callersEach: number }
 
@@ -22,11 +22,15 @@ const rounds = 7
 
 const pathOfRound = (round: number): string => `/api/v1/weather/coords/${21 + round * 0.1}/${90}`
 
-export const startFleet = async (scope: Scope, { processes, callersEach }: FleetSize): Promise<Fleet> => {
+export const startFleet = async (
+  scope: Scope,
+  { processes, callersEach }: FleetSize,
+  more: Env = {},
+): Promise<Fleet> => {
   const provider = await startProvider(scope, ['--runs', 'none'], null)
   const redis = await startRedis()
   scope.teardown(redis.stop)
-  const env = processEnv(provider.url, { ABOHAWA_REDIS__URL: redis.url })
+  const env = processEnv(provider.url, { ABOHAWA_REDIS__URL: redis.url, ...more })
   const key = await createKey(env)
   const started = Array.from({ length: processes }, async () => {
     const process = await startProcess(scope, env)

@@ -13,6 +13,7 @@ import {
   inTurn,
   issueKeys,
   meterEnv,
+  patient,
   startGateways,
   usedToday,
 } from './fleet.ts'
@@ -34,7 +35,7 @@ export const measureExactness = async (
   { processes, connections, requests }: Size,
   tiers: readonly string[],
 ): Promise<Exactness> => {
-  const env = meterEnv(place)
+  const env = meterEnv({ ...patient, ...place })
   const keys = await issueKeys(env, tiers)
   const { callers } = await startGateways(scope, env, { processes, connections })
   const redis = new Redis(place.ABOHAWA_REDIS__URL ?? '')

@@ -6,7 +6,7 @@ import { startScript } from '../../test/support/process.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
 import { openCallers } from '../callers.ts'
 import { count, type Row, type Scope } from '../row.ts'
-import { type Asked, askOn, issueKeys, meterEnv, usedOn } from './fleet.ts'
+import { type Asked, askOn, issueKeys, meterEnv, patient, usedOn } from './fleet.ts'
 
 const zone = 'Asia/Dhaka'
 const script = new URL('../../test/support/shifted-gateway.ts', import.meta.url).pathname
@@ -25,7 +25,7 @@ export type MidnightFound = {
   readonly byDay: readonly { given: number; refused: number; counted: number }[]
   /** Answers whose reset is neither of the two midnights. */
   readonly strays: number
-  /** Answers of the new day that were asked for before the last answer of the old day had been asked for, in ms. */
+  /** How long after the first answer of the new day had come one was still asked for and of the old day, in ms. */
   readonly overlapMs: number
 }
 
@@ -36,6 +36,7 @@ export const measureMidnight = async (
   const redis = await startRedis()
   scope.teardown(redis.stop)
   const env = meterEnv({
+    ...patient,
     ABOHAWA_REDIS__URL: redis.url,
     ABOHAWA_QUOTA__TIME_ZONE: zone,
     ABOHAWA_QUOTA__TIERS__SCARCE: String(limit),
@@ -44,7 +45,7 @@ export const measureMidnight = async (
   if (!issued) throw new Error('no key')
   const calendar = createCalendar(zone)
   // Time for the processes to start, as far as the store's clock goes.
-  const startMs = 4_000
+  const startMs = 6_000
   const midnight = calendar.nextMidnight(Date.now())
   const shift = midnight - beforeMs - startMs - Date.now()
   const processes = await Promise.all(
@@ -63,7 +64,7 @@ export const measureMidnight = async (
   const days = [calendar.dayOf(midnight - 1), calendar.dayOf(midnight)]
   const counted = await usedOn(env, issued.id, days)
   const of = (end: number | undefined): Asked[] => answers.filter(({ reset }) => reset * 1000 === end)
-  const firstNew = Math.min(...of(ends[1]).map(({ at }) => at))
+  const firstNew = Math.min(...of(ends[1]).map(({ at, ms }) => at + ms))
   const lastOld = Math.max(...of(ends[0]).map(({ at }) => at))
   return {
     byDay: ends.map((end, i) => ({

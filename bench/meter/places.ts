@@ -1,6 +1,6 @@
 // The ways to run Redis that the rows measure, each with what can befall it.
 
-import { crc32 } from 'node:zlib'
+import { usageTag } from '../../src/stores/redis-usage.ts'
 import { startDurableRedis } from '../../test/support/durable-redis.ts'
 import { startCluster } from '../../test/support/redis-cluster.ts'
 import { masterName, startSentinel } from '../../test/support/redis-sentinel.ts'
@@ -47,8 +47,16 @@ export const places: Record<PlaceName, (scope: Scope) => Promise<Place>> = {
     const cluster = await startCluster()
     scope.teardown(cluster.stop)
     return {
-      env: { ABOHAWA_REDIS__URL: cluster.url, ABOHAWA_REDIS__MODE: 'cluster' },
-      strike: async keyId => (await cluster.masterOf(`abohawa:quota:{q${crc32(keyId) % 16}}`)).kill(),
+      env: {
+        ABOHAWA_REDIS__URL: cluster.url,
+        ABOHAWA_REDIS__MODE: 'cluster',
+        // The first node may be the one that is killed, and commands start afterwards.
+        ABOHAWA_REDIS__NODES: cluster.nodes
+          .slice(1)
+          .map(({ address }) => address)
+          .join(','),
+      },
+      strike: async keyId => (await cluster.masterOf(`abohawa:quota:${usageTag(keyId)}`)).kill(),
     }
   },
 }

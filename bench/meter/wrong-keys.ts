@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { createKey } from '../../src/metering/key-form.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
 import { count, type Row, type Scope } from '../row.ts'
-import { askOn, commandsSent, meterEnv, startGateways } from './fleet.ts'
+import { askOn, commandsSent, meterEnv, patient, startGateways } from './fleet.ts'
 
 export type Flood = {
   readonly refused: number
@@ -29,7 +29,7 @@ export const measureFlood = async (
 ): Promise<Flood> => {
   const redis = await startRedis()
   scope.teardown(redis.stop)
-  const env = meterEnv({ ABOHAWA_REDIS__URL: redis.url })
+  const env = meterEnv({ ...patient, ABOHAWA_REDIS__URL: redis.url })
   const { callers, processes } = await startGateways(scope, env, { processes: 1, connections: 64 })
   const raw = new Redis(redis.url)
   scope.teardown(() => raw.quit())

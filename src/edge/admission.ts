@@ -3,7 +3,7 @@
 
 import type { Authenticate, Authentication, Refusal } from '../metering/authentication.ts'
 import { keyPrefix } from '../metering/key-form.ts'
-import type { Deal } from '../metering/line.ts'
+import type { Deal } from '../metering/partition.ts'
 import type { Quota } from '../metering/quota.ts'
 import type { Exchange } from './exchange.ts'
 import { Problem } from './problem.ts'

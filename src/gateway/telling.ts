@@ -4,8 +4,8 @@
 import type { CatalogueChange } from '../catalogue/live-catalogue.ts'
 import type { Access, ApiParts } from '../edge/api.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
-import type { LineState } from '../metering/line.ts'
 import type { MeterObserver } from '../metering/meter.ts'
+import type { MeterState } from '../metering/partition.ts'
 import type { UsageDetail } from '../metering/usage-detail.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
@@ -101,7 +101,7 @@ export const observeApi = (
 })
 
 /** How quotas are counted, in one line of /readyz. */
-export const quotaDetail = (state: LineState, offsetMs: number): string => {
+export const quotaDetail = (state: MeterState, offsetMs: number): string => {
   const words = {
     counting: 'counted together',
     away: 'counted by this instance alone',

@@ -1,18 +1,19 @@
-// Units of daily counts for all keys: which line a key is counted on, what the store's news say of which count, and when
-// counts may be forgotten. Knows days as it is told them, and nothing of clients; how units are taken is the lines'.
+// Units of daily counts for all keys: in which partition a key is counted, what the store's news say of which count, and
+// when counts may be forgotten. Knows days as it is told them, and nothing of clients; how units are taken is the
+// partitions'.
 
 import { randomBytes } from 'node:crypto'
 import type { LocalDay } from '../calendar.ts'
 import type { Taken, UsageStore } from '../stores/store.ts'
 import {
   type Count,
-  createLine,
+  createPartition,
   type Deal,
-  type Line,
-  type LineParts,
-  type LineState,
   type MeteredDay,
-} from './line.ts'
+  type MeterState,
+  type Partition,
+  type PartitionParts,
+} from './partition.ts'
 
 export type MeterObserver = {
   /** Counting together ended, for a reason, or began again. */
@@ -22,8 +23,8 @@ export type MeterObserver = {
   nearLimit(news: { keyId: string; day: LocalDay; used: number; limit: number; percent: 80 | 100 }): void
 }
 
-export type MeterParts = Omit<LineParts, 'instance' | 'store' | 'observer'> & {
-  readonly store: Pick<UsageStore, 'lineOf' | 'take' | 'onUsed' | 'time'>
+export type MeterParts = Omit<PartitionParts, 'instance' | 'store' | 'observer'> & {
+  readonly store: Pick<UsageStore, 'partitionOf' | 'take' | 'onUsed' | 'time'>
   readonly observer: MeterObserver
 }
 
@@ -32,20 +33,23 @@ export type Meter = {
   take(keyId: string, limit: number, day: MeteredDay): Promise<Deal>
   /** To be called at short intervals: looks for a store that is away, and says again what was dealt meanwhile. */
   look(): Promise<void>
-  /** The worst of all lines. */
-  state(): LineState
+  /** The worst of all partitions. */
+  state(): MeterState
   /** Tells the store what it does not know yet, if it can be reached. */
   close(): Promise<void>
 }
+
+type Entry = { readonly count: Count; readonly partition: Partition }
 
 const keepCountForMs = 3_600_000
 
 export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
   const { store, clock } = parts
   const instance = randomBytes(5).toString('hex')
-  const counts = new Map<string, Count>()
+  // By day and key: nothing needs to be put together to find the count of a request.
+  const days = new Map<LocalDay, Map<string, Entry>>()
   // On a cluster one part may be away and another not.
-  const lines = new Map<number, Line>()
+  const partitions = new Map<number, Partition>()
   let away = 0
   let merged = 0
 
@@ -56,11 +60,11 @@ export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
     }
   }
 
-  const lineFor = (keyId: string): Line => {
-    const number = store.lineOf(keyId)
-    const known = lines.get(number)
+  const partitionFor = (keyId: string): Partition => {
+    const number = store.partitionOf(keyId)
+    const known = partitions.get(number)
     if (known) return known
-    const line = createLine({
+    const partition = createPartition({
       ...parts,
       instance,
       observer: {
@@ -78,49 +82,59 @@ export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
         counted: tellNearLimit,
       },
     })
-    lines.set(number, line)
-    return line
+    partitions.set(number, partition)
+    return partition
   }
 
-  const countFor = (keyId: string, metered: MeteredDay): Count => {
-    const name = `${keyId} ${metered.day}`
-    const known = counts.get(name)
+  const entryFor = (keyId: string, metered: MeteredDay): Entry => {
+    const entries = days.get(metered.day) ?? new Map<string, Entry>()
+    if (entries.size === 0) days.set(metered.day, entries)
+    const known = entries.get(keyId)
     if (known) return known
     const count = { keyId, metered, limit: 0, dealt: 0, confirmed: 0, view: undefined }
-    counts.set(name, count)
-    lineFor(keyId).counts.add(count)
-    return count
+    const entry = { count, partition: partitionFor(keyId) }
+    entries.set(keyId, entry)
+    entry.partition.counts.add(count)
+    return entry
   }
 
   const forgetOldDays = (): void => {
     const now = clock.now()
-    for (const [name, count] of counts) {
-      const over = now - count.metered.endsAt
-      if (over < keepCountForMs || (count.dealt !== count.confirmed && over < 24 * keepCountForMs)) continue
-      counts.delete(name)
-      lineFor(count.keyId).counts.delete(count)
+    for (const [day, entries] of days) {
+      for (const [keyId, { count, partition }] of entries) {
+        const over = now - count.metered.endsAt
+        // The counts of a day end together.
+        if (over < keepCountForMs) break
+        if (count.dealt !== count.confirmed && over < 24 * keepCountForMs) continue
+        entries.delete(keyId)
+        partition.counts.delete(count)
+      }
+      if (entries.size === 0) days.delete(day)
     }
   }
 
   const stopHearing = store.onUsed(news => {
     if (news === 'lost') {
-      for (const line of lines.values()) line.lost()
+      for (const partition of partitions.values()) partition.lost()
       return
     }
-    const count = counts.get(`${news.keyId} ${news.day}`)
-    if (count) lineFor(news.keyId).heard(count, news.used)
+    const entry = days.get(news.day)?.get(news.keyId)
+    entry?.partition.heard(entry.count, news.used)
   })
 
   const look = async (): Promise<void> => {
     forgetOldDays()
-    await Promise.all([...lines.values()].map(line => line.look()))
+    await Promise.all([...partitions.values()].map(partition => partition.look()))
   }
 
   return {
-    take: (keyId, limit, metered) => lineFor(keyId).ask(countFor(keyId, metered), limit),
+    take: (keyId, limit, metered) => {
+      const { count, partition } = entryFor(keyId, metered)
+      return partition.ask(count, limit)
+    },
     look,
     state: () => {
-      const states = [...lines.values()].map(line => line.state())
+      const states = [...partitions.values()].map(partition => partition.state())
       return (['away', 'settling'] as const).find(state => states.includes(state)) ?? 'counting'
     },
     close: async () => {

@@ -4,8 +4,8 @@
 import { type Calendar, hourMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Client } from './authentication.ts'
-import type { Deal, MeteredDay } from './line.ts'
 import type { Meter } from './meter.ts'
+import type { Deal, MeteredDay } from './partition.ts'
 
 export type Quota = {
   /** The instant that decides which day a request belongs to. */

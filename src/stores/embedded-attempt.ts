@@ -1,6 +1,7 @@
-// How the parts of the embedded store answer. SQLite does so at once; the promises are the contract's, and carry its
-// errors.
+// How the parts of the embedded store act. SQLite answers at once; the promises are the contract's, and carry its
+// errors. What belongs together is one transaction, which also writes to the disk once and not for each of its steps.
 
+import type { DatabaseSync } from 'node:sqlite'
 import { messageOf } from '../errors.ts'
 import { StoreError } from './store.ts'
 
@@ -17,3 +18,17 @@ export const attemptsOn =
       throw new StoreError(`the embedded store ${path} failed: ${messageOf(cause)}`, { cause })
     }
   }
+
+/** Runs a step as one write transaction, of which nothing is left when it throws. */
+export const inTransaction = <Value>(db: DatabaseSync, step: () => Value): Value => {
+  db.exec('BEGIN IMMEDIATE')
+  try {
+    const value = step()
+    db.exec('COMMIT')
+    return value
+  } catch (error) {
+    // Some failures end the transaction themselves.
+    if (db.isTransaction) db.exec('ROLLBACK')
+    throw error
+  }
+}

@@ -2,7 +2,7 @@
 // lately, and notices in the order they were given. There is one instance.
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { Attempt } from './embedded-attempt.ts'
+import { type Attempt, inTransaction } from './embedded-attempt.ts'
 import type { FleetStore } from './store.ts'
 
 const schema = `
@@ -31,18 +31,11 @@ export const embeddedFleet = (db: DatabaseSync, attempt: Attempt): FleetStore =>
   return {
     pulse: ({ topic, asked, wantedForMs, now }) =>
       attempt(() => {
-        // One transaction: a write each to the disk would cost the event loop more than all of them together.
-        db.exec('BEGIN IMMEDIATE')
-        try {
+        inTransaction(db, () => {
           for (const name of asked) statements.ask.run(topic, name, now)
           statements.forget.run(topic, now - wantedForMs)
           statements.sweep.run(now)
-          db.exec('COMMIT')
-        } catch (error) {
-          // Some failures end the transaction themselves.
-          if (db.isTransaction) db.exec('ROLLBACK')
-          throw error
-        }
+        })
         return { instances: 1, wanted: Number(statements.count.get(topic)?.wanted) }
       }),
     wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),

@@ -2,7 +2,7 @@
 // Takes over files that an earlier version wrote.
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import type { Attempt } from './embedded-attempt.ts'
+import { type Attempt, inTransaction } from './embedded-attempt.ts'
 import type { KeyRecord, KeyStore, Subscriber } from './store.ts'
 
 const schema = `
@@ -33,19 +33,6 @@ const bringUpToDate = (db: DatabaseSync): void => {
     for (const addition of additions.slice(version())) db.exec(addition)
     db.exec(`PRAGMA user_version = ${additions.length}`)
   })
-}
-
-const inTransaction = <Value>(db: DatabaseSync, step: () => Value): Value => {
-  db.exec('BEGIN IMMEDIATE')
-  try {
-    const value = step()
-    db.exec('COMMIT')
-    return value
-  } catch (error) {
-    // Some failures end the transaction themselves.
-    if (db.isTransaction) db.exec('ROLLBACK')
-    throw error
-  }
 }
 
 export const embeddedKeys = (db: DatabaseSync, attempt: Attempt): KeyStore => {

@@ -3,7 +3,7 @@
 // spent on, and why, is the caller's.
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { Attempt } from './embedded-attempt.ts'
+import { type Attempt, inTransaction } from './embedded-attempt.ts'
 import type { SpendingStore } from './store.ts'
 
 const schema = `
@@ -35,23 +35,11 @@ export const embeddedSpending = (db: DatabaseSync, attempt: Attempt): SpendingSt
     const row = statements.closedUntil.get(provider)
     return row ? Number(row.until) : null
   }
-  const inTransaction = <Value>(step: () => Value): Promise<Value> =>
-    attempt(() => {
-      db.exec('BEGIN IMMEDIATE')
-      try {
-        const value = step()
-        db.exec('COMMIT')
-        return value
-      } catch (error) {
-        // Some failures end the transaction themselves.
-        if (db.isTransaction) db.exec('ROLLBACK')
-        throw error
-      }
-    })
+  const inOne = <Value>(step: () => Value): Promise<Value> => attempt(() => inTransaction(db, step))
 
   return {
     reserve: ({ provider, windows, wanted, unit, now }) =>
-      inTransaction(() => {
+      inOne(() => {
         statements.sweep.run(now)
         const used = windows.map(({ name }) => usedIn(provider, name))
         const closed = closedUntil(provider)
@@ -64,7 +52,7 @@ export const embeddedSpending = (db: DatabaseSync, attempt: Attempt): SpendingSt
         return { granted, closedUntil: null, used: used.map(amount => amount + granted) }
       }),
     settle: ({ provider, changes }) =>
-      inTransaction(() => {
+      inOne(() => {
         for (const { name, by, atLeast = 0, keepUntil } of changes)
           statements.add.run({ provider, name, by, least: atLeast, keep: keepUntil })
       }),

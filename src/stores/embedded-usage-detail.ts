@@ -2,7 +2,7 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../clock.ts'
-import type { Attempt } from './embedded-attempt.ts'
+import { type Attempt, inTransaction } from './embedded-attempt.ts'
 import type { UsageDetailStore } from './store.ts'
 
 const schema = `
@@ -25,19 +25,12 @@ export const embeddedUsageDetail = (db: DatabaseSync, clock: Clock, attempt: Att
   }
   return {
     addDetail: entries =>
-      attempt(() => {
-        // One transaction: a write each to the disk would cost the event loop more than all of them together.
-        db.exec('BEGIN IMMEDIATE')
-        try {
+      attempt(() =>
+        inTransaction(db, () => {
           statements.sweep.run(clock.now())
           for (const entry of entries) statements.add.run(entry)
-          db.exec('COMMIT')
-        } catch (error) {
-          // Some failures end the transaction themselves.
-          if (db.isTransaction) db.exec('ROLLBACK')
-          throw error
-        }
-      }),
+        }),
+      ),
     detailOn: (keyId, day) =>
       attempt(() =>
         statements.on.all(keyId, day).map(row => ({

@@ -3,17 +3,28 @@
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../clock.ts'
-import type { Attempt } from './embedded-attempt.ts'
+import { type Attempt, inTransaction } from './embedded-attempt.ts'
 import { StoreError, type UsageStore } from './store.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS usage (
-    key_id TEXT NOT NULL, day TEXT NOT NULL, used INTEGER NOT NULL, last_taken INTEGER NOT NULL,
-    keep_until INTEGER NOT NULL, PRIMARY KEY (key_id, day)
+    key_id TEXT NOT NULL, day TEXT NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL,
+    PRIMARY KEY (key_id, day)
   ) STRICT, WITHOUT ROWID;
 `
 // Nobody deals units of an earlier day any more.
 const daysDealt = 3
+
+// What the first version wrote there is of no use any more.
+const dropFormerColumn = (db: DatabaseSync): void => {
+  const isThere = () =>
+    db.prepare(`SELECT 1 FROM pragma_table_info('usage') WHERE name = 'last_taken'`).get() !== undefined
+  if (!isThere()) return
+  // Looked at again inside the transaction, because another process may be opening the file too.
+  inTransaction(db, () => {
+    if (isThere()) db.exec('ALTER TABLE usage DROP COLUMN last_taken')
+  })
+}
 
 /** `sweep` forgets what may be forgotten. */
 export const embeddedUsage = (
@@ -22,60 +33,61 @@ export const embeddedUsage = (
   attempt: Attempt,
 ): UsageStore & { sweepUsage(): void } => {
   db.exec(schema)
+  dropFormerColumn(db)
   const statements = {
     find: db.prepare(`SELECT used FROM usage WHERE key_id = ? AND day = ?`),
-    // last_taken is of an earlier form of the file.
     put: db.prepare(
-      `INSERT INTO usage VALUES (:key, :day, :used, 0, :keep) ON CONFLICT (key_id, day) DO UPDATE SET used = :used`,
+      `INSERT INTO usage VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key_id, day) DO UPDATE SET used = ?3`,
     ),
     raise: db.prepare(
-      `INSERT INTO usage VALUES (?, ?, ?, 0, ?)
+      `INSERT INTO usage VALUES (?, ?, ?, ?)
        ON CONFLICT (key_id, day) DO UPDATE SET used = MAX(used, excluded.used)`,
     ),
     sweep: db.prepare(`DELETE FROM usage WHERE keep_until <= ?`),
   }
-  const dealtOn = new Map<string, Map<string, number>>()
+  statements.find.setReturnArrays(true)
+  // By instance, day and key.
+  const dealtBy = new Map<string, Map<string, Map<string, number>>>()
   const sequences = new Map<string, number>()
 
-  const dealtOf = (day: string): Map<string, number> => {
-    let dealt = dealtOn.get(day)
-    if (!dealt) {
-      dealt = new Map()
-      dealtOn.set(day, dealt)
-      if (dealtOn.size > daysDealt) dealtOn.delete([...dealtOn.keys()].sort()[0] ?? '')
-    }
+  const dealtOf = (instance: string, day: string): Map<string, number> => {
+    const days = dealtBy.get(instance) ?? new Map<string, Map<string, number>>()
+    const known = days.get(day)
+    if (known) return known
+    const dealt = new Map<string, number>()
+    dealtBy.set(instance, days.set(day, dealt))
+    if (days.size > daysDealt) days.delete([...days.keys()].sort()[0] ?? '')
     return dealt
   }
-  const usedOn = (keyId: string, day: string) => Number(statements.find.get(keyId, day)?.used ?? 0)
+  const usedOn = (keyId: string, day: string) => {
+    // Rows are arrays here, which the types do not say.
+    const row = statements.find.get(keyId, day) as number[] | undefined
+    return row?.[0] ?? 0
+  }
 
   return {
     sweepUsage: () => void statements.sweep.run(clock.now()),
-    lineOf: () => 0,
+    partitionOf: () => 0,
     take: ({ instance, sequence, takes }) =>
       attempt(() => {
         if ((sequences.get(instance) ?? 0) >= sequence) throw new StoreError('a later trip came first')
-        // One transaction, so that a command in another process can't come between the checks and the counts.
-        db.exec('BEGIN IMMEDIATE')
-        try {
-          const results = takes.map(({ keyId, day, units, limit, dealt, keepUntil }) => {
+        // A command in another process can't come between the checks and the counts.
+        const results = inTransaction(db, () =>
+          takes.map(({ keyId, day, units, limit, dealt, keepUntil }) => {
             const before = usedOn(keyId, day)
-            const mine = dealtOf(day).get(`${instance} ${keyId}`) ?? 0
+            const mine = dealtOf(instance, day).get(keyId) ?? 0
             const corrected = Math.max(0, before + dealt - mine)
             const taken = Math.max(0, Math.min(units, limit - corrected))
             const used = corrected + taken
-            if (used !== before) statements.put.run({ key: keyId, day, used, keep: keepUntil })
+            if (used !== before) statements.put.run(keyId, day, used, keepUntil)
             return { taken, used, before }
-          })
-          db.exec('COMMIT')
-          sequences.set(instance, sequence)
-          takes.forEach(({ keyId, day, dealt }, i) => {
-            dealtOf(day).set(`${instance} ${keyId}`, dealt + (results[i]?.taken ?? 0))
-          })
-          return results
-        } catch (error) {
-          if (db.isTransaction) db.exec('ROLLBACK')
-          throw error
-        }
+          }),
+        )
+        sequences.set(instance, sequence)
+        takes.forEach(({ keyId, day, dealt }, i) => {
+          dealtOf(instance, day).set(keyId, dealt + (results[i]?.taken ?? 0))
+        })
+        return results
       }),
     usedOn: (keyId, days) => attempt(() => days.map(day => usedOn(keyId, day))),
     // One process, which hears itself.

@@ -8,7 +8,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
 import { InputError, messageOf } from '../errors.ts'
-import { attemptsOn } from './embedded-attempt.ts'
+import { attemptsOn, inTransaction } from './embedded-attempt.ts'
 import { embeddedFleet } from './embedded-fleet.ts'
 import { embeddedKeys } from './embedded-keys.ts'
 import { embeddedSpending } from './embedded-spending.ts'
@@ -85,13 +85,11 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
         return true
       }),
     deleteBytes: keys =>
-      attempt(() => {
-        // One transaction: thousands of them would keep the event loop for as many writes to the disk.
-        db.exec('BEGIN IMMEDIATE')
-        const removed = keys.reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0)
-        db.exec('COMMIT')
-        return removed
-      }),
+      attempt(() =>
+        inTransaction(db, () =>
+          keys.reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0),
+        ),
+      ),
     ...createLocalFlights(),
     ...embeddedFleet(db, attempt),
     ...embeddedSpending(db, attempt),

@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis'
 
 export type Hearing = {
   message(text: string): void
-  /** The connection was lost: nothing is heard for now. */
+  /** Something may not be heard, for now or from before. */
   lost(): void
   /** It listens, for the first time or again; what was said until now was missed. */
   again(): void
@@ -14,6 +14,8 @@ export type Hearing = {
 export type RedisListening = {
   /** The answer ends the listening. */
   listen(channel: string, hearing: Hearing): () => void
+  /** Whoever listens is to take it that something was missed. */
+  doubt(): void
   close(): void
 }
 
@@ -48,15 +50,16 @@ export const createRedisListening = (open: () => Redis | undefined): RedisListen
       for (const hearing of hearings.get(channel) ?? []) hearing.message(text)
     })
     opened.on('ready', () => void subscribe(opened, [...hearings.keys()]))
-    opened.on('close', () => {
-      for (const set of hearings.values()) for (const hearing of set) hearing.lost()
-    })
+    opened.on('close', doubt)
     opened.on('end', () => {
       clearInterval(asking)
       connectLater()
     })
     // Told by the connection that commands go over.
     opened.on('error', () => {})
+  }
+  const doubt = (): void => {
+    for (const set of hearings.values()) for (const hearing of set) hearing.lost()
   }
   const connectLater = (): void => {
     if (!isOver) timer = setTimeout(connect, againAfterMs).unref()
@@ -70,6 +73,7 @@ export const createRedisListening = (open: () => Redis | undefined): RedisListen
       else if (set.size === 1 && connection?.status === 'ready') void subscribe(connection, [channel])
       return () => set.delete(hearing)
     },
+    doubt,
     close: () => {
       isOver = true
       clearTimeout(timer)

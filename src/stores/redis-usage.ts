@@ -4,55 +4,64 @@
 
 import { crc32 } from 'node:zlib'
 import type { Result } from 'ioredis'
+import { LRUCache } from 'lru-cache'
 import { dayNumber, hourMs, utcDayMs } from '../calendar.ts'
 import type { Attempt, RedisClient } from './redis-connection.ts'
 import type { RedisListening } from './redis-listening.ts'
 import { StoreError, type UsageStore, type UsedNews } from './store.ts'
 
 // Counts of one bucket lie in one slot of a cluster, so that a trip is one command for all of its keys.
-const buckets = 16
+const buckets = 4
+const bucketOf = (keyId: string): number => crc32(keyId) % buckets
+/** The hash tag under which everything lies that is counted for a key. */
+export const usageTag = (keyId: string): string => `{q${bucketOf(keyId)}}`
 // A trip may still be on its way when its day is over.
 const keepLiveForMs = hourMs
-const fieldsPerTake = 7
+const mostNames = 10_000
+const fieldsPerTake = 5
 
-// KEYS: the day's count and the month's record of each take. ARGV: instance, sequence, channel, then for each take
-// units, limit, dealt, step, end of the live count, end of the record, and `key day`. A refused take makes no count.
+// KEYS: the day's count and the month's record of each take. ARGV: instance, sequence, channel, how long the names of
+// counts are up to their bucket, and as JSON the days, each with the ends of a count and of a record, and the takes in one
+// row of numbers: units, limit, dealt, step and which of the days. A refused take makes no count. Answers in one string,
+// because a number by itself costs more to send and to read than to count.
 const takeScript = `
+local call, match, floor, text = redis.call, string.match, math.floor, string.format
 local instance, sequence = ARGV[1], tonumber(ARGV[2])
+local days, takes = cjson.decode(ARGV[5]), cjson.decode(ARGV[6])
 local reply = {}
 for i = 1, #KEYS / 2 do
-  local at = 3 + (i - 1) * ${fieldsPerTake}
-  local units, limit, dealt = tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
-  local found = redis.call('HMGET', KEYS[2 * i - 1], 'used', instance)
-  local before = tonumber(found[1] or '0')
-  local last, mine = 0, 0
+  local live, at = KEYS[2 * i - 1], (i - 1) * ${fieldsPerTake}
+  local units, limit, dealt, day = takes[at + 1], takes[at + 2], takes[at + 3], days[takes[at + 5]]
+  local found = call('HMGET', live, 'used', instance)
+  local told = found[1] or '0'
+  local before, used = tonumber(told), tonumber(told) + dealt
   if found[2] then
-    local blank = string.find(found[2], ' ', 1, true)
-    last, mine = tonumber(string.sub(found[2], 1, blank - 1)), tonumber(string.sub(found[2], blank + 1))
+    local last, mine = match(found[2], '(%d+) (%d+)')
+    if tonumber(last) >= sequence then return redis.error_reply('OVERTAKEN by trip ' .. last) end
+    used = used - mine
   end
-  if last >= sequence then
-    return redis.error_reply('OVERTAKEN by trip ' .. last)
-  end
-  local used = math.max(0, before + dealt - mine)
-  local taken = math.max(0, math.min(units, limit - used))
+  if used < 0 then used = 0 end
+  local taken = limit - used
+  if taken > units then taken = units end
+  if taken < 0 then taken = 0 end
   used = used + taken
-  if found[1] or used > 0 then
-    redis.call('HSET', KEYS[2 * i - 1], 'used', used, instance, sequence .. ' ' .. (dealt + taken))
-    if not found[1] then redis.call('PEXPIREAT', KEYS[2 * i - 1], ARGV[at + 5]) end
-  end
+  local usedText = told
   if used ~= before then
-    local keyDay = ARGV[at + 7]
-    if redis.call('HSET', KEYS[2 * i], string.sub(keyDay, -2), used) == 1 then
-      redis.call('PEXPIREAT', KEYS[2 * i], ARGV[at + 6])
-    end
-    local step = tonumber(ARGV[at + 4])
-    if math.floor(used / step) > math.floor(before / step) then
-      redis.call('PUBLISH', ARGV[3], keyDay .. ' ' .. used)
+    usedText = text('%d', used)
+    if call('HSET', KEYS[2 * i], day[1], usedText) == 1 then call('PEXPIREAT', KEYS[2 * i], day[3]) end
+    local step = takes[at + 4]
+    if floor(used / step) > floor(before / step) then
+      local name = string.sub(live, string.find(live, '}', ARGV[4], true) + 2)
+      call('PUBLISH', ARGV[3], string.sub(name, 1, -12) .. ' ' .. string.sub(name, -10) .. ' ' .. usedText)
     end
   end
-  reply[3 * i - 2], reply[3 * i - 1], reply[3 * i] = taken, used, before
+  if found[1] or used > 0 then
+    call('HSET', live, 'used', usedText, instance, text('%s %d', ARGV[2], dealt + taken))
+    if not found[1] then call('PEXPIREAT', live, day[2]) end
+  end
+  reply[i] = text('%d %s %s', taken, usedText, told)
 end
-return reply`
+return table.concat(reply, ' ')`
 
 // KEYS: the day's count and the month's record. ARGV: the count, the ends of both, and the day of the month.
 const raiseScript = `
@@ -66,7 +75,7 @@ return 1`
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    abohawaTake(keys: number, ...keysAndValues: (string | number)[]): Result<number[], Context>
+    abohawaTake(keys: number, ...keysAndValues: (string | number)[]): Result<string, Context>
     abohawaRaise(
       live: string,
       record: string,
@@ -86,39 +95,61 @@ export const redisUsage = (
 ): UsageStore => {
   redis.defineCommand('abohawaTake', { lua: takeScript })
   redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
-  const bucketOf = (keyId: string) => crc32(keyId) % buckets
-  const tag = (keyId: string) => `{q${bucketOf(keyId)}}`
-  const liveKey = (keyId: string, day: string) => key('quota', tag(keyId), keyId, day)
-  const recordKey = (keyId: string, day: string) => key('used', tag(keyId), keyId, day.slice(0, 7))
+  const nameIn = (kind: string, keyId: string, time: string) =>
+    `${key(kind)}:${usageTag(keyId)}:${keyId}:${time}`
+  const liveKey = (keyId: string, day: string) => nameIn('quota', keyId, day)
+  const recordKey = (keyId: string, day: string) => nameIn('used', keyId, day.slice(0, 7))
   const channel = key('used')
+  const lengthToBucket = Buffer.byteLength(key('quota'))
+  // Of the keys that were counted last, because a trip names each of its keys twice.
+  const names = new LRUCache<string, { day: string; live: string; record: string }>({ max: mostNames })
+  const namesOf = (keyId: string, day: string) => {
+    const known = names.get(keyId)
+    if (known?.day === day) return known
+    const made = { day, live: liveKey(keyId, day), record: recordKey(keyId, day) }
+    names.set(keyId, made)
+    return made
+  }
 
   return {
-    lineOf: redis.isCluster ? bucketOf : () => 0,
+    partitionOf: redis.isCluster ? bucketOf : () => 0,
     take: ({ instance, sequence, takes }) =>
       attempt(async () => {
+        const keys: string[] = []
+        const numbers: number[] = []
+        const days: [dayOfMonth: string, liveUntil: number, recordUntil: number][] = []
+        let day = ''
+        for (const take of takes) {
+          if (take.day !== day) {
+            day = take.day
+            days.push([
+              day.slice(-2),
+              Math.min(take.keepUntil, take.endsAt + keepLiveForMs),
+              // The record is of a month, and its days are written one after the other.
+              take.keepUntil + 31 * utcDayMs,
+            ])
+          }
+          const { live, record } = namesOf(take.keyId, day)
+          keys.push(live, record)
+          numbers.push(take.units, take.limit, take.dealt, take.step, days.length)
+        }
         const reply = await redis.abohawaTake(
-          takes.length * 2,
-          ...takes.flatMap(({ keyId, day }) => [liveKey(keyId, day), recordKey(keyId, day)]),
+          keys.length,
+          ...keys,
           instance,
           sequence,
           channel,
-          ...takes.flatMap(({ keyId, day, units, limit, dealt, step, endsAt, keepUntil }) => [
-            units,
-            limit,
-            dealt,
-            step,
-            Math.min(keepUntil, endsAt + keepLiveForMs),
-            // The record is of a month, and its days are written one after the other.
-            keepUntil + 31 * utcDayMs,
-            `${keyId} ${day}`,
-          ]),
+          lengthToBucket,
+          JSON.stringify(days),
+          JSON.stringify(numbers),
         )
-        if (reply.length !== takes.length * 3)
-          throw new StoreError(`Redis answered ${reply.length} numbers for ${takes.length} counts`)
+        const told = reply === '' ? [] : reply.split(' ')
+        if (told.length !== takes.length * 3)
+          throw new StoreError(`Redis answered ${told.length} numbers for ${takes.length} counts`)
         return takes.map((_, i) => ({
-          taken: reply[3 * i] ?? 0,
-          used: reply[3 * i + 1] ?? 0,
-          before: reply[3 * i + 2] ?? 0,
+          taken: Number(told[3 * i]),
+          used: Number(told[3 * i + 1]),
+          before: Number(told[3 * i + 2]),
         }))
       }),
     usedOn: (keyId, days) =>

@@ -15,17 +15,14 @@ import { type Store, StoreError } from './store.ts'
 
 /** Connects. @throws InputError when Redis can't be reached at the start */
 export const openRedisStore = async (options: RedisOptions, observer: RedisObserver): Promise<Store> => {
-  const changed = new Set<() => void>()
-  const tellChange = () => {
-    for (const tell of changed) tell()
-  }
+  // On a cluster the connection that listens may be whole while a master is lost.
   const redis = await connect(options, {
     redisAway: reason => {
-      tellChange()
+      listening.doubt()
       observer.redisAway(reason)
     },
     redisBack: () => {
-      tellChange()
+      listening.doubt()
       observer.redisBack()
     },
   })
@@ -38,7 +35,6 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
     }
   }
   const listening = createRedisListening(() => listenerOn(redis))
-  const usage = redisUsage(redis, key, attempt, listening.listen)
 
   // Bytes and the flight that loads them are written in one step, so on a cluster they lie in one slot.
   const bytesKey = (name: string) => key('bytes', `{${name}}`)
@@ -56,17 +52,7 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
   return {
     kind: 'redis',
     ...redisKeys(redis, key, attempt),
-    ...usage,
-    // On a cluster the line that carries the news may be whole while a master is lost.
-    onUsed: listener => {
-      const lost = () => listener('lost')
-      changed.add(lost)
-      const stop = usage.onUsed(listener)
-      return () => {
-        changed.delete(lost)
-        stop()
-      }
-    },
+    ...redisUsage(redis, key, attempt, listening.listen),
     ...redisUsageDetail(redis, key, attempt),
     readBytes: name => attempt(async () => (await redis.getBuffer(bytesKey(name))) ?? undefined),
     writeBytes: async (name, bytes, expiresAt, token) =>

@@ -84,11 +84,12 @@ export type Take = {
   readonly keepUntil: number
 }
 
-/** What one instance asks at once, of keys of one line. */
+/** What one instance asks at once, of keys of one partition. */
 export type Trip = {
   readonly instance: string
-  /** Rises with each trip of an instance on a line; a trip that comes after a later one changes nothing. */
+  /** Rises with each trip of an instance in a partition; a trip that comes after a later one changes nothing. */
   readonly sequence: number
+  /** Those of one day have the same ends. */
   readonly takes: readonly Take[]
 }
 
@@ -98,8 +99,8 @@ export type Taken = { readonly taken: number; readonly used: number; readonly be
 export type UsedNews = { readonly keyId: string; readonly day: string; readonly used: number }
 
 export interface UsageStore {
-  /** The line of a key: a small number. Keys of one line are counted in one step, different lines apart. */
-  lineOf(keyId: string): number
+  /** The partition of a key: a small number. Keys of one are counted in one step, those of different ones apart. */
+  partitionOf(keyId: string): number
   /**
    * Takes up to `units` of what is left of each day's limit, in one atomic step over everyone who shares the store.
    * What was taken is not lost when this process dies right after. A trip whose outcome stays unknown does no harm: the
@@ -108,7 +109,7 @@ export interface UsageStore {
   take(trip: Trip): Promise<Taken[]>
   /** What a key used on each of the days, in their order; 0 where nothing is known. */
   usedOn(keyId: string, days: readonly string[]): Promise<number[]>
-  /** Hears of counts that passed a step, over all who share the store, and that the line that carries this was lost. */
+  /** Hears of counts that passed a step, over all who share the store, and that some may have been missed. */
   onUsed(listener: (news: UsedNews | 'lost') => void): () => void
   /** The store's own clock, ms since the epoch. */
   time(): Promise<number>

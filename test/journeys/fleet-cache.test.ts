@@ -11,9 +11,11 @@ const path = '/api/v1/weather/coords/23.7/90.4'
 const answered = (answers: readonly { status: number }[]) =>
   answers.filter(({ status }) => status === 200).length
 const skip = withoutOwnRedis
+// A machine that is held up is neither an outage of Redis nor the death of a process.
+const patient = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s', ABOHAWA_CACHE__HOLD_FOR: '5s' }
 
 t.test('a cell that all processes are asked for at once is asked of the provider once', { skip }, async t => {
-  const { calls, answers } = await measureStampede(await startFleet(t, size), path)
+  const { calls, answers } = await measureStampede(await startFleet(t, size, patient), path)
   t.equal(calls, 1)
   t.equal(answered(answers), 120)
 })
@@ -24,7 +26,7 @@ t.test(
     skip,
   },
   async t => {
-    const { calls, answers } = await killHolder(await startFleet(t, size), path)
+    const { calls, answers } = await killHolder(await startFleet(t, size, patient), path)
     t.equal(calls, 2)
     t.equal(answered(answers), 80)
   },

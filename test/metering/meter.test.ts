@@ -2,8 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
-import { type Deal, type MeteredDay, settleForMs } from '../../src/metering/line.ts'
 import { createMeter } from '../../src/metering/meter.ts'
+import { type Deal, type MeteredDay, settleForMs } from '../../src/metering/partition.ts'
 import { shareOf } from '../../src/metering/share.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { StoreError } from '../../src/stores/store.ts'
@@ -13,19 +13,30 @@ import { type Fate, unreliable } from './unreliable-store.ts'
 const calendar = createCalendar('Asia/Dhaka')
 
 // Some meters on one store, each an instance; what they are asked for and what they gave.
-const setUp = (instances: number, limits: Record<string, number>) => {
+const setUp = (
+  instances: number,
+  limits: Record<string, number>,
+  whenStoreIsDown: 'share' | 'refuse' = 'share',
+) => {
   const clock = manualClock('2026-11-21T17:59:00Z')
   const real = openEmbeddedStore(':memory:', clock)
   const store = unreliable(real)
   const near: unknown[] = []
+  let alone = 0
   const meters = Array.from({ length: instances }, () =>
     createMeter({
       store,
-      whenStoreIsDown: 'share',
+      whenStoreIsDown,
       instances: () => instances,
       dayOf: calendar.dayOf,
       clock,
-      observer: { storeAway: () => {}, storeBack: () => {}, nearLimit: news => near.push(news) },
+      observer: {
+        storeAway: () => {},
+        storeBack: merged => {
+          alone += merged
+        },
+        nearLimit: news => near.push(news),
+      },
     }),
   )
   const dayNow = (): MeteredDay => {
@@ -48,6 +59,8 @@ const setUp = (instances: number, limits: Record<string, number>) => {
     asked,
     given,
     refused,
+    /** Units that were dealt without the store and are counted by now. */
+    alone: () => alone,
     ask: (instance: number, keyId: string): void => {
       const metered = dayNow()
       const name = `${keyId} ${metered.day}`
@@ -169,7 +182,7 @@ t.test('whatever happens, nobody gets more than the limit, and the counts are ri
         const counted = await scene.usedOn(name)
         if (counted !== admitted) throw new Error(`${admitted} admitted, ${counted} counted for ${name}`)
       }
-      alone += [...scene.given.values()].flat().filter(deal => deal.allowed && deal.local).length
+      alone += scene.alone()
       await scene.real.close()
     }),
     { numRuns: 300 },
@@ -297,8 +310,49 @@ t.test('an exhausted quota stays a 429 in an outage, an unknown key is an error'
   scene.ask(0, 'small')
   scene.ask(0, 'middle')
   for (let i = 0; i < 3; i++) await turn()
-  t.strictSame(scene.given.get('small 2026-11-21')?.at(-1), { allowed: false, remaining: 0, local: true })
+  t.strictSame(scene.given.get('small 2026-11-21')?.at(-1), { allowed: false, remaining: 0 })
   t.equal(scene.refused.length, 1)
+})
+
+t.test(
+  'where nobody shall deal alone nobody does, and counting goes on as soon as the store is back',
+  async t => {
+    const scene = setUp(2, limits, 'refuse')
+    for (const instance of [0, 1]) scene.ask(instance, 'large')
+    for (let i = 0; i < 5; i++) scene.ask(0, 'small')
+    await turn()
+    await scene.finish()
+    await scene.store.down('lost')
+    for (let i = 0; i < 10; i++) for (const instance of [0, 1]) scene.ask(instance, 'large')
+    scene.ask(0, 'small')
+    for (let i = 0; i < 5; i++) await turn()
+    t.equal(scene.refused.length, 20)
+    t.strictSame(
+      scene.given.get('small 2026-11-21')?.at(-1),
+      { allowed: false, remaining: 0 },
+      'known as exhausted',
+    )
+    t.equal(scene.meters[0]?.state(), 'away')
+    scene.store.up()
+    await scene.pass(500)
+    t.equal(scene.meters[0]?.state(), 'counting', 'there is nothing to settle')
+    for (let i = 0; i < 1_000; i++) scene.ask(i, 'large')
+    await turn()
+    await scene.finish()
+    t.equal(scene.admitted('large 2026-11-21'), 900)
+    t.equal(await scene.usedOn('large 2026-11-21'), 900)
+    t.equal(scene.alone(), 0)
+  },
+)
+
+t.test('news that may be missed change nothing where nobody deals alone', async t => {
+  const scene = setUp(2, limits, 'refuse')
+  scene.ask(0, 'large')
+  await turn()
+  await scene.finish()
+  await scene.store.down('lost')
+  scene.store.up()
+  t.equal(scene.meters[0]?.state(), 'counting')
 })
 
 t.test('80 and 100 per cent are told once a day, by whoever passes them', async t => {

@@ -1,4 +1,4 @@
-// A real store behind a line that a test can cut: trips wait until the test decides what becomes of them, as on a
+// A real store behind a connection that a test can cut: trips wait until the test decides what becomes of them, as on a
 // network that loses questions, loses answers and delivers late.
 
 import type { Store, Taken, Trip, UsageStore, UsedNews } from '../../src/stores/store.ts'
@@ -9,7 +9,7 @@ export type Fate = 'answered' | 'lost' | 'unanswered' | 'late'
 
 type Pending = { trip: Trip; resolve(taken: Taken[]): void; reject(error: Error): void }
 
-export type UnreliableStore = Pick<UsageStore, 'lineOf' | 'take' | 'onUsed' | 'time'> & {
+export type UnreliableStore = Pick<UsageStore, 'partitionOf' | 'take' | 'onUsed' | 'time'> & {
   /** Decides on a trip that is out, if there is one. */
   decide(which: number, fate: Fate): Promise<void>
   /** Counts what was late, in any order. */
@@ -49,7 +49,7 @@ export const unreliable = (store: Store): UnreliableStore => {
   }
 
   return {
-    lineOf: () => 0,
+    partitionOf: () => 0,
     take: trip =>
       new Promise((resolve, reject) => {
         if (isDown) reject(new StoreError('down'))
@@ -81,7 +81,7 @@ export const unreliable = (store: Store): UnreliableStore => {
       const all = pending
       pending = []
       for (const one of all) await meet(one, fate)
-      // On every line the last news come before its end.
+      // On every connection the last news come before its end.
       for (const listener of listeners) listener('lost')
     },
     up: () => {

@@ -51,6 +51,23 @@ t.test('what has expired is swept from the file', async t => {
   await again.close()
 })
 
+t.test('a removal that fails half-way removes nothing, and the store goes on', async t => {
+  const path = join(t.testdir(), 'store.db')
+  const store = openEmbeddedStore(path, systemClock)
+  t.teardown(() => store.close())
+  for (const key of ['first', 'second'])
+    await store.writeBytes(key, Buffer.from(key), systemClock.now() + 60_000)
+  const beside = new DatabaseSync(path)
+  // FAIL, other than ABORT, leaves it to the caller to take back what was done before.
+  beside.exec(`CREATE TRIGGER stuck BEFORE DELETE ON bytes WHEN old.key = 'second'
+    BEGIN SELECT RAISE(FAIL, 'stuck'); END`)
+  await t.rejects(store.deleteBytes(['first', 'second']), { name: 'StoreError', message: /stuck/ })
+  t.equal(String(await store.readBytes('first')), 'first')
+  beside.exec('DROP TRIGGER stuck')
+  beside.close()
+  t.equal(await store.deleteBytes(['first', 'second']), 2)
+})
+
 t.test('windows that are over are swept from the file', async t => {
   const clock = manualClock('2026-11-21T00:00Z')
   const store = openEmbeddedStore(':memory:', clock)
@@ -143,6 +160,8 @@ t.test('a file of the first version is taken over with all that it holds', async
   ])
   t.match(await store.findByHash('hash-1'), { key: { id: 'key_1' }, validUntil: null })
   t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [42])
+  await store.raiseUsed('key_1', '2026-11-21', 43, 9e12)
+  t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [43])
   t.equal(await store.replaceHash('key_1', 'new', 9_000), true)
   t.match(await store.findByHash('hash-1'), { key: { hash: 'new' }, validUntil: 9_000 })
 })

@@ -2,14 +2,15 @@
 
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
-import { startRedisProcess, until } from '../support/redis-process.ts'
+import { inTurn, startRedisProcess, until, wentAndCameBack } from '../support/redis-process.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
+import { workedMs } from '../support/work-time.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
 const timeouts = { connectTimeoutMs: 500, commandTimeoutMs: 200 }
 
-t.test('a Redis that hangs fails commands in time; both that it is away and back are told once', async t => {
+t.test('a Redis that hangs fails commands in time; both that it is away and back are told', async t => {
   const told: string[] = []
   const server = await startRedisProcess()
   t.teardown(server.stop)
@@ -19,24 +20,24 @@ t.test('a Redis that hangs fails commands in time; both that it is away and back
   )
   t.teardown(() => store.close())
   server.signal('SIGSTOP')
-  const from = Date.now()
+  const from = workedMs()
   await t.rejects(store.ping(), { name: 'StoreError' })
-  t.ok(Date.now() - from < 600, `failed after ${Date.now() - from} ms`)
+  t.ok(workedMs() - from < 600, `failed after ${workedMs() - from} ms`)
   await until('it is taken for away', async () => told.length > 0)
-  const asked = Date.now()
+  const asked = workedMs()
   await t.rejects(store.ping(), { name: 'StoreError' })
-  t.ok(Date.now() - asked < 100, 'then commands fail at once')
+  t.ok(workedMs() - asked < 100, 'then commands fail at once')
   server.signal('SIGCONT')
   await until('it works again', async () => {
     await store.ping()
     return true
   })
-  await until('it is told', async () => told.length > 1)
-  t.match(told, [/^away: .*Socket timeout/, 'back'])
-  t.equal(told.length, 2)
+  await until('it is told', async () => told.at(-1) === 'back')
+  t.match(told[0], /^away: .*Socket timeout/)
+  t.match(inTurn(told), wentAndCameBack)
 })
 
-t.test('a Redis that is started again is told away once and back once, and news are heard again', async t => {
+t.test('a Redis that is started again is told away and back, and news are heard again', async t => {
   const told: string[] = []
   const first = await startRedisProcess()
   const store = await openRedisStore(
@@ -56,7 +57,7 @@ t.test('a Redis that is started again is told away once and back once, and news 
     await store.endFlight('cell', 1, '')
     return heard.includes('cell')
   })
-  t.strictSame(told, ['away', 'back'])
+  t.match(inTurn(told), wentAndCameBack)
 })
 
 t.test('a store that is closed tells nobody that Redis is away', async t => {

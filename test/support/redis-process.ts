@@ -71,6 +71,11 @@ export const startRedisProcess = async ({
   }
 }
 
+/** What the observer of a connection was told, without the reasons. */
+export const inTurn = (told: readonly string[]): string => told.map(word => word.split(':')[0]).join(' ')
+/** Once; a process that was held up itself may lose its connection once more. */
+export const wentAndCameBack = /^away back( away back)*$/
+
 /** Asks again until the answer is yes; fails with the words given when that takes too long. */
 export const until = async (
   what: string,

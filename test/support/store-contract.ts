@@ -8,7 +8,7 @@ import {
   StoreError,
   type Subscriber,
 } from '../../src/stores/store.ts'
-import { aTake, instanceOn, keysOfOneLine } from './usage-instance.ts'
+import { aTake, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 
 const subscriber = (id: string, name: string, createdAt = 1_000): Subscriber => ({
   id,
@@ -165,7 +165,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
 
   test('several units and several keys are taken at once, each cut to what is left', async (t, store) => {
     const ask = instanceOn(store, 'one')
-    const [first = '', second = '', third = ''] = keysOfOneLine(store, 3)
+    const [first = '', second = '', third = ''] = keysOfOnePartition(store, 3)
     const several = [
       { keyId: first, units: 2 },
       { keyId: second, units: 5 },
@@ -247,8 +247,8 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(other, [{ taken: 1, used: 3, before: 2 }])
   })
 
-  test('keys have a line, and the store a clock', async (t, store) => {
-    t.equal(store.lineOf('key_1'), store.lineOf('key_1'))
+  test('keys have a partition, and the store a clock', async (t, store) => {
+    t.equal(store.partitionOf('key_1'), store.partitionOf('key_1'))
     t.ok(Math.abs((await store.time()) - Date.now()) < 60_000)
   })
 

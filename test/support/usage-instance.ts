@@ -38,7 +38,7 @@ export const instanceOn = (
 }
 
 /** Ids of keys that are counted in one step. */
-export const keysOfOneLine = (store: Store, count: number): string[] =>
+export const keysOfOnePartition = (store: Store, count: number): string[] =>
   Array.from({ length: 1_000 }, (_, i) => `key_${i}`)
-    .filter(id => store.lineOf(id) === store.lineOf('key_0'))
+    .filter(id => store.partitionOf(id) === store.partitionOf('key_0'))
     .slice(0, count)

@@ -1,6 +1,7 @@
-// The counts of keys that are counted in one step, by group commit: while one trip to the store is out, whoever asks joins
-// the next one, and what a trip took is dealt out in the order of asking. While the store is away each instance deals its
-// share by itself and says afterwards what it dealt; until all have said so, it takes no more than its share.
+// A partition of the counts: those that the store counts in one step. They are taken by group commit: while one trip to
+// the store is out, whoever asks joins the next one, and what a trip took is dealt out in the order of asking. While the
+// store is away each instance deals its share by itself and says afterwards what it dealt; until all have said so, it
+// takes no more than its share.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LocalDay } from '../calendar.ts'
@@ -9,8 +10,8 @@ import { messageOf } from '../errors.ts'
 import { StoreError, type Taken, type UsageStore } from '../stores/store.ts'
 import { shareOf, stepOf } from './share.ts'
 
-/** `local`: dealt without the store. */
-export type Deal = { readonly allowed: boolean; readonly remaining: number; readonly local: boolean }
+/** What is left of the day's units after one was asked for. */
+export type Deal = { readonly allowed: boolean; readonly remaining: number }
 
 export type MeteredDay = { readonly day: LocalDay; readonly endsAt: number; readonly keepUntil: number }
 
@@ -29,9 +30,9 @@ export type Count = {
 
 type View = { used: number; dealt: number }
 
-export type LineState = 'counting' | 'away' | 'settling'
+export type MeterState = 'counting' | 'away' | 'settling'
 
-export type LineParts = {
+export type PartitionParts = {
   /** A name of this instance, of this life. */
   readonly instance: string
   readonly store: Pick<UsageStore, 'take' | 'time'>
@@ -50,9 +51,9 @@ export type LineParts = {
   }
 }
 
-export type Line = {
+export type Partition = {
   readonly counts: Set<Count>
-  state(): LineState
+  state(): MeterState
   /** One unit. @throws StoreError when the store is away and this instance has nothing left to deal */
   ask(count: Count, limit: number): Promise<Deal>
   /** The store's count was told by another instance. */
@@ -73,7 +74,7 @@ type Asked = { readonly count: Count; readonly units: number }
 
 type Waiter = { resolve(deal: Deal): void; reject(error: unknown): void }
 
-export const createLine = ({
+export const createPartition = ({
   instance,
   store,
   whenStoreIsDown,
@@ -81,10 +82,10 @@ export const createLine = ({
   dayOf,
   clock,
   observer,
-}: LineParts): Line => {
+}: PartitionParts): Partition => {
   const counts = new Set<Count>()
   let waiting = new Map<Count, Waiter[]>()
-  let state: LineState = 'counting'
+  let state: MeterState = 'counting'
   let sequence = 0
   let departing = false
   let looking: Promise<void> | undefined
@@ -107,13 +108,15 @@ export const createLine = ({
     const results = await store.take({
       instance,
       sequence,
-      takes: asked.map(({ count, units }) => ({
-        keyId: count.keyId,
-        ...count.metered,
+      takes: asked.map(({ count: { keyId, metered, limit, dealt }, units }) => ({
+        keyId,
+        day: metered.day,
         units,
-        limit: count.limit,
-        dealt: count.dealt,
-        step: stepOf(count.limit),
+        limit,
+        dealt,
+        step: stepOf(limit),
+        endsAt: metered.endsAt,
+        keepUntil: metered.keepUntil,
       })),
     })
     results.forEach((result, i) => {
@@ -140,7 +143,7 @@ export const createLine = ({
 
   const refuse = (count: Count, { resolve, reject }: Waiter): void => {
     const view = viewOf(count)
-    if (view && view.used >= count.limit) resolve({ allowed: false, remaining: 0, local: true })
+    if (view && view.used >= count.limit) resolve({ allowed: false, remaining: 0 })
     else reject(new StoreError('the store of the counts is away, and no share of this one is left here'))
   }
 
@@ -152,7 +155,7 @@ export const createLine = ({
     }
     count.view = viewOf(count)
     count.dealt += 1
-    waiter.resolve({ allowed: true, remaining: left - 1, local: true })
+    waiter.resolve({ allowed: true, remaining: left - 1 })
   }
 
   const stopCounting = (reason: string): void => {
@@ -170,9 +173,9 @@ export const createLine = ({
     waiters.forEach((waiter, i) => {
       if (i < taken) {
         const remaining = count.limit - (used - taken) - i - 1
-        waiter.resolve({ allowed: true, remaining, local: false })
+        waiter.resolve({ allowed: true, remaining })
       } else if (i < units || used >= count.limit)
-        waiter.resolve({ allowed: false, remaining: Math.max(0, count.limit - used), local: false })
+        waiter.resolve({ allowed: false, remaining: Math.max(0, count.limit - used) })
       else refuse(count, waiter)
     })
   }
@@ -288,7 +291,7 @@ export const createLine = ({
     lost: () => {
       if (state === 'away' || whenStoreIsDown === 'refuse') return
       // Others may be dealing alone.
-      stopCounting('the line to the store was lost')
+      stopCounting('news of the store are not heard')
       settle()
     },
     look: () => {

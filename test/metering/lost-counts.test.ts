@@ -1,0 +1,56 @@
+// A Redis that forgot its counts is told again by those who still run.
+
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { createMeter } from '../../src/metering/meter.ts'
+import { openRedisStore } from '../../src/stores/redis.ts'
+import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+
+const endsAt = Date.now() + 43_200_000
+const metered = { day: '2026-11-21', endsAt, keepUntil: endsAt + 86_400_000 }
+const quiet = { redisAway: () => {}, redisBack: () => {} }
+
+t.test(
+  'what two instances dealt is right again after each has asked once more',
+  { skip: withoutOwnRedis },
+  async t => {
+    const redis = await startRedis()
+    t.teardown(redis.stop)
+    const raw = new Redis(redis.url)
+    t.teardown(() => raw.quit())
+    const options = { url: redis.url, prefix: 'x:', connectTimeoutMs: 10_000, commandTimeoutMs: 10_000 }
+    const open = async () => {
+      const store = await openRedisStore(options, quiet)
+      const meter = createMeter({
+        store,
+        whenStoreIsDown: 'refuse',
+        instances: () => 2,
+        dayOf: () => metered.day,
+        clock: Date,
+        observer: { storeAway: () => {}, storeBack: () => {}, nearLimit: () => {} },
+      })
+      t.teardown(async () => {
+        await meter.close()
+        await store.close()
+      })
+      const take = async (times: number) =>
+        (await Promise.all(Array.from({ length: times }, () => meter.take('key_1', 100, metered)))).filter(
+          ({ allowed }) => allowed,
+        ).length
+      const used = async () => (await store.usedOn('key_1', [metered.day]))[0]
+      return { take, used }
+    }
+    const [one, other] = [await open(), await open()]
+    await one.take(30)
+    await other.take(20)
+    t.equal(await one.used(), 50)
+    await raw.flushall()
+    t.equal(await one.used(), 0)
+    await one.take(1)
+    t.equal(await one.used(), 31, 'the other has said nothing yet')
+    await other.take(1)
+    t.equal(await one.used(), 52)
+    t.equal((await one.take(60)) + (await other.take(60)), 48, 'and the limit holds')
+    t.equal(await other.used(), 100)
+  },
+)
