@@ -55,7 +55,14 @@ const simulatedTimelines = async (): Promise<Timeline[]> => {
     const askedAt = systemClock.now()
     const body = await (await fetch(simulator.url + pathFor(cells, horizon, calendar.zone))).text()
     const answeredAt = systemClock.now()
-    return decodeTimelines(body, { cells: timelines, horizon, calendar, askedAt, answeredAt }).map(result => {
+    const results = await decodeTimelines(body, {
+      cells: timelines,
+      horizon,
+      calendar,
+      askedAt,
+      answeredAt,
+    })
+    return results.map(result => {
       if (result instanceof Error) throw result
       return result
     })

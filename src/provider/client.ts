@@ -65,7 +65,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     try {
       const body = await exchange.get(pathFor(cells, horizon, calendar.zone))
       void lease.done('answered')
-      const results = decodeTimelines(body, {
+      const results = await decodeTimelines(body, {
         cells: cells.length,
         horizon,
         calendar,

@@ -2,6 +2,7 @@
 // is ever stored: complete JSON, as many elements as cells, the expected offset, every section and variable, arrays
 // as long as their times, times in even steps from today on.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as z from 'zod'
 import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../calendar.ts'
 import { currentAt, daysFrom, layOut, type Span, type Timeline } from '../weather/timeline.ts'
@@ -9,7 +10,8 @@ import { currentUnits, dailyUnits, hourlyUnits } from '../weather/variables.ts'
 import { ProviderError } from './errors.ts'
 import { type Horizon, pastDays, pastQuarterHours } from './query.ts'
 
-const column = z.array(z.number().nullable())
+// Its values are looked at as they are copied, one by one.
+const column = z.custom<readonly unknown[]>(Array.isArray, 'expected an array')
 const section = z.object({ time: z.array(z.string()) }).catchall(column)
 const units = z.record(z.string(), z.string())
 const element = z.object({
@@ -31,22 +33,40 @@ export type Expected = {
   readonly answeredAt: number
 }
 
+// Others are answered between the elements of a long list.
+const mostMsAtOnce = 4
+
 /**
  * For each cell in the order of the request its timeline, or what is wrong with its element: one bad element costs
- * the others nothing. @throws ProviderError when the body as a whole can't be used
+ * the others nothing. Rejects with ProviderError when the body as a whole can't be used.
  */
-export const decodeTimelines = (body: string, expected: Expected): (Timeline | ProviderError)[] => {
+export const decodeTimelines = async (
+  body: string,
+  expected: Expected,
+): Promise<(Timeline | ProviderError)[]> => {
   const elements = elementsOf(body)
   if (elements.length !== expected.cells)
     throw garbled(`${elements.length} elements for ${expected.cells} points`)
-  return elements.map(raw => {
-    try {
-      return decodeTimeline(raw, expected)
-    } catch (error) {
-      if (error instanceof ProviderError) return error
-      throw error
+  const results: (Timeline | ProviderError)[] = []
+  const steps = createSteps()
+  let begun = performance.now()
+  for (const raw of elements) {
+    if (performance.now() - begun > mostMsAtOnce) {
+      await nextTurn()
+      begun = performance.now()
     }
-  })
+    results.push(resultOf(() => decodeTimeline(raw, expected, steps)))
+  }
+  return results
+}
+
+const resultOf = (decode: () => Timeline): Timeline | ProviderError => {
+  try {
+    return decode()
+  } catch (error) {
+    if (error instanceof ProviderError) return error
+    throw error
+  }
 }
 
 const elementsOf = (body: string): unknown[] => {
@@ -66,7 +86,11 @@ const elementsOf = (body: string): unknown[] => {
   }
 }
 
-const decodeTimeline = (raw: unknown, { calendar, horizon, askedAt, answeredAt }: Expected): Timeline => {
+const decodeTimeline = (
+  raw: unknown,
+  { calendar, horizon, askedAt, answeredAt }: Expected,
+  steps: Steps,
+): Timeline => {
   const parsed = element.safeParse(raw)
   if (!parsed.success) {
     const [issue] = parsed.error.issues
@@ -83,9 +107,9 @@ const decodeTimeline = (raw: unknown, { calendar, horizon, askedAt, answeredAt }
   const timeline = layOut(
     // The earlier of the two instants: weather is never told to be younger than it may be.
     askedAt,
-    spanOf('minutely_15', minutely_15, instant, quarterHourMs),
-    spanOf('hourly', hourly, instant, hourMs),
-    spanOf('daily', daily, dayNumber, 1),
+    steps.spanOf('minutely_15', minutely_15, instant, quarterHourMs),
+    steps.spanOf('hourly', hourly, instant, hourMs),
+    steps.spanOf('daily', daily, dayNumber, 1),
   )
   const { values, quarterHours, hours, days } = timeline
   fill(values, quarterHours.offset, 'minutely_15', minutely_15, unitTables.minutely_15_units, currentUnits)
@@ -104,12 +128,25 @@ const expectLength = (name: string, { time }: Given, expected: number): void => 
   if (time.length !== expected) throw garbled(`${name} has ${time.length} steps, expected ${expected}`)
 }
 
-const spanOf = (name: string, { time }: Given, positionOf: (time: string) => number, step: number): Span => {
-  const start = positionOf(time[0] ?? '')
-  time.forEach((text, i) => {
-    if (positionOf(text) !== start + i * step) throw garbled(`${name}.time[${i}] is ${text}, out of step`)
-  })
-  return { start, length: time.length }
+type Steps = ReturnType<typeof createSteps>
+
+/** Reads the times of sections. All elements of a body have the same, so that most are compared and not read. */
+const createSteps = () => {
+  const known = new Map<string, { readonly time: readonly string[]; readonly span: Span }>()
+  return {
+    spanOf: (name: string, { time }: Given, positionOf: (time: string) => number, step: number): Span => {
+      const before = known.get(name)
+      if (before?.time.length === time.length && time.every((text, i) => text === before.time[i]))
+        return before.span
+      const start = positionOf(time[0] ?? '')
+      time.forEach((text, i) => {
+        if (positionOf(text) !== start + i * step) throw garbled(`${name}.time[${i}] is ${text}, out of step`)
+      })
+      const span = { start, length: time.length }
+      known.set(name, { time, span })
+      return span
+    },
+  }
 }
 
 // Writes a section's columns into the timeline's values, from its offset on.
@@ -124,7 +161,7 @@ const fill = (
   let at = offset
   let present = false
   for (const [variable, unit] of Object.entries(wanted)) {
-    const column = given[variable] as (number | null)[] | undefined
+    const column = given[variable]
     const givenUnit = givenUnits[variable]
     if (!column || givenUnit === undefined) throw garbled(`${name}.${variable} is missing`)
     if (column.length !== given.time.length)
@@ -133,10 +170,15 @@ const fill = (
     if (givenUnit !== unit && givenUnit !== 'undefined')
       throw garbled(`${name}.${variable} is in "${givenUnit}", expected "${unit}"`)
     for (const value of column) {
-      if (value !== null && Math.abs(value) >= 8192) throw garbled(`${name}.${variable} holds ${value}`)
+      if (value === null) {
+        values[at++] = Number.NaN
+        continue
+      }
+      if (typeof value !== 'number' || Math.abs(value) >= 8192)
+        throw garbled(`${name}.${variable} holds ${JSON.stringify(value)}, expected numbers and nulls`)
       // "+ 0" turns the provider's -0 into 0.
-      values[at++] = value === null ? Number.NaN : value + 0
-      present ||= value !== null
+      values[at++] = value + 0
+      present = true
     }
   }
   if (!present) throw garbled(`${name} has no value at all`)

@@ -26,7 +26,7 @@ const decode = (body: unknown) =>
   })
 
 t.test('a good body gives a timeline for each cell', async t => {
-  const [dhaka, chattogram] = decode(text) as Timeline[]
+  const [dhaka, chattogram] = (await decode(text)) as Timeline[]
   const body = JSON.parse(text)
   t.equal(currentAt(dhaka as Timeline, now, calendar)?.temperature_2m, body[0].minutely_15.temperature_2m[4])
   t.equal(
@@ -39,7 +39,7 @@ t.test('every number of the body lies where its variable and step are looked for
   const body = JSON.parse(text)
   body[1].hourly.temperature_2m[30] = -0
   body[1].hourly.cloud_cover[31] = null
-  const { hours, days, values } = decode(body)[1] as Timeline
+  const { hours, days, values } = (await decode(body))[1] as Timeline
   t.equal(values.buffer.byteLength, values.byteLength, 'in a buffer of its own')
   t.ok(Object.is(values[hours.offset + 30], 0))
   t.ok(Number.isNaN(values[hours.offset + 6 * hours.length + 31]))
@@ -58,7 +58,7 @@ t.test('a variable that the models do not have is null, and the others are there
   const body = JSON.parse(text)
   body[0].minutely_15_units.snowfall = 'undefined'
   body[0].minutely_15.snowfall.fill(null)
-  const current = currentAt(decode(body)[0] as Timeline, now, calendar)
+  const current = currentAt((await decode(body))[0] as Timeline, now, calendar)
   t.equal(current?.snowfall, null)
   t.type(current?.temperature_2m, 'number')
 })
@@ -70,11 +70,21 @@ const spoilings: [string, (element: any) => void, RegExp][] = [
     e => (e.hourly_units.temperature_2m = '°F'),
     /hourly\.temperature_2m is in "°F", expected "°C"/,
   ],
-  ['a number as text', e => (e.daily.weather_code[2] = '3'), /daily\.weather_code\.2: /],
+  [
+    'a number as text',
+    e => (e.daily.weather_code[2] = '3'),
+    /daily\.weather_code holds "3", expected numbers and nulls/,
+  ],
   [
     'a number that no weather has',
     e => (e.hourly.cloud_cover[0] = 1e9),
     /hourly\.cloud_cover holds 1000000000/,
+  ],
+  ['a column that is none', e => (e.daily.weather_code = 3), /daily\.weather_code: expected an array/],
+  [
+    'a time in the middle that is out of step, where the element before had none',
+    e => (e.hourly.time[7] = e.hourly.time[8]),
+    /hourly\.time\[7\] is .*, out of step/,
   ],
   ['no units', e => delete e.daily_units, /daily_units: /],
   ['a section without times', e => delete e.hourly.time, /hourly\.time: /],
@@ -99,7 +109,7 @@ for (const [what, spoil, message] of spoilings)
   t.test(`${what} spoils its own element and no other`, async t => {
     const body = JSON.parse(text)
     spoil(body[0])
-    const [spoilt, good] = decode(body)
+    const [spoilt, good] = await decode(body)
     t.match(spoilt, { code: 'provider_garbled', message, retryable: false })
     t.ok(daysFrom(good as Timeline, now, calendar, 7))
   })
@@ -107,13 +117,13 @@ for (const [what, spoil, message] of spoilings)
 t.test(
   'a body that is not JSON to its end is cut off, an empty one is a refusal, a wrong count is garbled',
   async t => {
-    t.throws(() => decode(text.slice(0, -1)), { code: 'provider_cut_off', retryable: true })
-    t.throws(() => decode('<html>'), { code: 'provider_cut_off' })
-    t.throws(() => decode(' '), { code: 'provider_refused' })
-    t.throws(() => decode(JSON.parse(text).slice(1)), {
+    await t.rejects(decode(text.slice(0, -1)), { code: 'provider_cut_off', retryable: true })
+    await t.rejects(decode('<html>'), { code: 'provider_cut_off' })
+    await t.rejects(decode(' '), { code: 'provider_refused' })
+    await t.rejects(decode(JSON.parse(text).slice(1)), {
       code: 'provider_garbled',
       message: /1 elements for 2 points/,
     })
-    t.throws(() => decode('null'), { code: 'provider_garbled' })
+    await t.rejects(decode('null'), { code: 'provider_garbled' })
   },
 )

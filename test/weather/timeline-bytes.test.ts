@@ -25,7 +25,7 @@ const simulated = async (): Promise<Timeline[]> => {
   const horizon = { quarterHours: 98, days: 9 }
   const body = await (await fetch(simulator.url + pathFor(cells, horizon, calendar.zone))).text()
   const expected = { cells: cells.length, horizon, calendar, askedAt: now, answeredAt: now }
-  return decodeTimelines(body, expected) as Timeline[]
+  return (await decodeTimelines(body, expected)) as Timeline[]
 }
 const weather = await simulated()
 
