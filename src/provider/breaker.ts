@@ -58,7 +58,8 @@ export const createBreaker = (
         const rest = Math.min(restForMs * 2 ** (attempt - 1), restForAtMostMs)
         // Up to a quarter less by chance, so that a fleet does not probe in step.
         const drawn = rest * (1 - Math.random() / 4)
-        restEndsAt = performance.now() + drawn
+        // The policy reckons in whole milliseconds, so that its rest may end up to one later.
+        restEndsAt = performance.now() + drawn + 1
         return drawn
       }),
     },

@@ -76,3 +76,14 @@ t.test(
     t.equal(await ask(), 'ok')
   },
 )
+
+t.test('whoever asks as soon as the rest is said to be over is let through', async t => {
+  let refused = 0
+  for (let i = 0; i < 50; i++) {
+    const { breaker, ask } = setUp(10)
+    for (let failure = 0; failure < 3; failure++) await ask('provider_failing')
+    while (breaker.resting()) await new Promise(resolve => setImmediate(resolve))
+    if ((await ask()) !== 'ok') refused += 1
+  }
+  t.equal(refused, 0)
+})
