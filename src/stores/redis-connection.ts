@@ -96,6 +96,8 @@ const openServer = (
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     enableAutoPipelining: true,
+    // A trip is one command already, and does not wait for others.
+    autoPipeliningIgnoredCommands: ['abohawaTake'],
     retryStrategy: retryDelay,
     // A master that became a replica: whoever is master now is found by connecting anew.
     reconnectOnError: error => error.message.startsWith('READONLY'),
