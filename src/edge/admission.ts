@@ -48,11 +48,11 @@ export const createAdmission = ({
 
   return {
     ask: exchange => {
-      const { request, connection } = exchange
-      const wayProblem = transportProblem(request)
+      const { request, asked, connection } = exchange
+      const wayProblem = transportProblem(request, asked)
       if (wayProblem) throw wayProblem
       // A key that is known here is known at once.
-      const known = authenticate(keyOf(request.headers['x-api-key']), connection.said)
+      const known = authenticate(asked.key, connection.said)
       return known instanceof Promise ? known.then(late => takeAs(exchange, late)) : takeAs(exchange, known)
     },
     settle: (exchange, { allowed, remaining }) => {
@@ -94,6 +94,3 @@ const refusals: Readonly<Record<Refusal, string>> = {
   'key-revoked': 'the API key is invalid: it was revoked',
   'subscriber-revoked': 'the API key is invalid: its subscriber was revoked',
 }
-
-const keyOf = (value: string | string[] | undefined): string | undefined =>
-  Array.isArray(value) ? value.join(', ') : value?.trim()

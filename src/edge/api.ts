@@ -7,6 +7,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { type AdmissionParts, createAdmission, QuotaExhausted } from './admission.ts'
+import { askedIn } from './asked.ts'
 import { trackConnections } from './connections.ts'
 import { type Exchange, openExchange } from './exchange.ts'
 import { createLocationRoutes } from './location-routes.ts'
@@ -117,10 +118,11 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const started = performance.now()
     const { url = '', method = '' } = request
     const arrivedAt = quota.now()
-    const id = requestIdOf(request.headers['x-request-id'])
+    const asked = askedIn(request.rawHeaders)
+    const id = requestIdOf(asked.requestId)
     const connection = connections.of(request.socket)
     const resetsAt = quota.resetAfter(arrivedAt)
-    const exchange = openExchange(request, response, connection, id, arrivedAt, resetsAt)
+    const exchange = openExchange(request, asked, response, connection, id, arrivedAt, resetsAt)
     const route = routeOf(url)
     connection.requests = (connection.requests ?? 0) + 1
     response.on('close', () => {

@@ -3,10 +3,12 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Client } from '../metering/authentication.ts'
+import type { Asked } from './asked.ts'
 import type { Connection } from './connections.ts'
 
 export type Exchange = {
   readonly request: IncomingMessage
+  readonly asked: Asked
   readonly response: ServerResponse
   readonly connection: Connection
   /** The consumer's own id for the request, or ours. */
@@ -27,6 +29,7 @@ export type Exchange = {
 
 export const openExchange = (
   request: IncomingMessage,
+  asked: Asked,
   response: ServerResponse,
   connection: Connection,
   id: string,
@@ -34,6 +37,7 @@ export const openExchange = (
   resetsAt: number,
 ): Exchange => ({
   request,
+  asked,
   response,
   connection,
   id,

@@ -44,15 +44,16 @@ export const sendRepresentation = (
   representation: Representation,
 ): void | Promise<void> => {
   const { tag, pieces } = representation
-  const asked = exchange.request.headers
+  const { ifNoneMatch, acceptEncoding } = exchange.asked
   exchange.cache = representation.cache
-  if (asked['if-none-match'] !== undefined && matches(asked['if-none-match'], `"${tag}"`)) {
+  if (ifNoneMatch !== undefined && matches(ifNoneMatch, `"${tag}"`)) {
     respond.with(exchange, 304, linesOf(representation))
     return
   }
-  const accepted = asked['accept-encoding']
   const coding =
-    accepted === undefined || bytesOf(pieces) < worthCompressingBytes ? undefined : codingFor(accepted)
+    acceptEncoding === undefined || bytesOf(pieces) < worthCompressingBytes
+      ? undefined
+      : codingFor(acceptEncoding)
   if (coding === undefined) {
     respond.ready(exchange, readyStart(representation, 'identity', pieces), pieces)
     return

@@ -9,8 +9,8 @@ const sane = /^[A-Za-z0-9._:/+=@-]{1,128}$/
 const process = randomBytes(9).toString('base64url')
 let given = 0
 
-export const requestIdOf = (told: string | string[] | undefined): string => {
-  if (typeof told === 'string' && sane.test(told)) return told
+export const requestIdOf = (told: string | undefined): string => {
+  if (told !== undefined && sane.test(told)) return told
   given += 1
   return `${process}-${given.toString(36)}`
 }

@@ -3,9 +3,10 @@
 
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIPv6, type Socket } from 'node:net'
+import type { Asked } from './asked.ts'
 import { badRequest, type Problem } from './problem.ts'
 
-export type TransportProblem = (request: IncomingMessage) => Problem | undefined
+export type TransportProblem = (request: IncomingMessage, asked: Asked) => Problem | undefined
 
 /** @param trustedProxies addresses and CIDR ranges that may end TLS for us */
 export const createTransportProblem = (trustedProxies: readonly string[]): TransportProblem => {
@@ -15,16 +16,16 @@ export const createTransportProblem = (trustedProxies: readonly string[]): Trans
 
   // x-forwarded-proto is believed from trusted addresses alone, where its last entry is what came to the proxy; a
   // request that was plain on any part of its way was plain.
-  const cameOverHttps = ({ socket, headers }: IncomingMessage): boolean => {
-    const ways = String(headers['x-forwarded-proto'] ?? '').split(',')
+  const cameOverHttps = ({ socket }: IncomingMessage, { forwardedProto = '' }: Asked): boolean => {
+    const ways = forwardedProto.split(',')
     const told = ways.every(way => way.trim().toLowerCase() === 'https')
     return told && (isTrusted(socket) || 'encrypted' in socket)
   }
 
-  return request => {
-    if (request.httpVersion === '1.1' && !request.headers.host)
+  return (request, asked) => {
+    if (request.httpVersion === '1.1' && !asked.host)
       return badRequest('the host header is missing; HTTP/1.1 requires it')
-    if (trustedProxies.length > 0 && !cameOverHttps(request))
+    if (trustedProxies.length > 0 && !cameOverHttps(request, asked))
       return badRequest('the request came over plain HTTP; HTTPS is required')
     return undefined
   }

@@ -213,7 +213,8 @@ export const createPartition = ({
         for (const [count, waiters] of part) for (const waiter of waiters) dealAlone(count, waiter)
       }
     }
-    if (waiting.size > 0) void inTurn(depart)
+    // What this turn brings goes along: half as many trips again would cost more than they save in waiting.
+    if (waiting.size > 0) setImmediate(() => void inTurn(depart))
     else departing = false
   }
 
