@@ -20,6 +20,7 @@ import {
 const server = section({
   host: host(),
   port: whole(0, 65535, ' (0 picks a free port)'),
+  reusePort: flag(),
   tls: section({
     cert: filePath('a file path, or null').nullable(),
     key: filePath('a file path, or null').nullable(),

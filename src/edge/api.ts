@@ -65,7 +65,12 @@ export type ApiOptions = {
 
 export type Api = {
   readonly server: Server
-  listen(options: { readonly host: string; readonly port: number }): Promise<void>
+  listen(at: {
+    readonly host: string
+    readonly port: number
+    /** Whether other processes may listen there too. */
+    readonly reusePort?: boolean
+  }): Promise<void>
   /** Takes no more connections, and resolves when what is in flight is answered. */
   close(): Promise<void>
 }
@@ -162,8 +167,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   server.on('checkExpectation', listen)
   return {
     server,
-    listen: async where => {
-      server.listen(where)
+    listen: async at => {
+      server.listen(at)
       await once(server, 'listening')
     },
     close: async () => {

@@ -172,18 +172,20 @@ export const startGateway = async (
   }
 }
 
+type ListenAt = { readonly host: string; readonly port: number; readonly reusePort?: boolean }
+
 type Listener = {
   readonly server: Server
-  listen(at: { host: string; port: number }): Promise<unknown>
+  listen(at: ListenAt): Promise<unknown>
 }
 
 const listen = async (
   app: Listener,
   section: 'server' | 'ops',
-  { host, port }: { readonly host: string; readonly port: number },
+  { host, port, reusePort = false }: ListenAt,
 ): Promise<string> => {
   try {
-    await app.listen({ host, port })
+    await app.listen({ host, port, reusePort })
   } catch (cause) {
     throw new InputError(
       `${section}.host and ${section}.port are ${host}:${port}, which can't be listened on: ${messageOf(cause)}`,

@@ -84,6 +84,15 @@ const table: Record<string, Row> = {
     ],
   },
   'server.port': { ...whole(0, 65535), allowed: PORT },
+  'server.reusePort': {
+    allowed: 'true or false',
+    wrong: [
+      ['"yes"', '"yes"'],
+      ['no', '"no"'],
+      ['1', '1'],
+      ['null', 'null'],
+    ],
+  },
   'server.tls.cert': {
     allowed: 'a file path, or null',
     wrong: [

@@ -43,6 +43,53 @@ const baseEnv = {
   ABOHAWA_LOG__ACCESS: 'false',
 }
 
+t.test(
+  'gateways share a port where they are told to, and count as one; elsewhere the second is refused',
+  async t => {
+    const redis = await testRedis(t)
+    const shared = {
+      ...baseEnv,
+      ABOHAWA_REDIS__URL: redis.url,
+      ABOHAWA_REDIS__PREFIX: redis.prefix,
+      ABOHAWA_SERVER__REUSE_PORT: 'true',
+    }
+    const first = await startCommand(t, ['serve'], ['api', 'ops'], shared)
+    const port = new URL(first.urls.api ?? '').port
+    const env = { ...shared, ABOHAWA_SERVER__PORT: port }
+    const second = await startCommand(t, ['serve'], ['api', 'ops'], env)
+    t.equal(second.urls.api, first.urls.api)
+    const { key } = await createKey(shared, 'free')
+    const served = async ({ urls }: typeof first) =>
+      Number(
+        /_count\{endpoint="locations",status="200"\} (\d+)/.exec(
+          (await askAt(`${urls.ops}/metrics`)).text,
+        )?.[1] ?? 0,
+      )
+    // Each connection goes to one of the two, by its own port.
+    const left: number[] = []
+    for (let i = 0; i < 60; i++) {
+      const dispatcher = new Agent({ pipelining: 0 })
+      const { headers, body } = await request(`${first.urls.api}${list}`, {
+        dispatcher,
+        headers: { 'x-api-key': key },
+      })
+      await body.text()
+      await dispatcher.close()
+      left.push(Number(headers['x-ratelimit-remaining']))
+    }
+    t.strictSame(
+      left,
+      Array.from({ length: 60 }, (_, i) => 99 - i),
+    )
+    const counts = [await served(first), await served(second)]
+    t.equal((counts[0] ?? 0) + (counts[1] ?? 0), 60)
+    t.ok(Math.min(...counts) > 5, `both serve: ${counts.join(' and ')}`)
+    const alone = await runCommand(['serve'], { ...env, ABOHAWA_SERVER__REUSE_PORT: 'false' })
+    t.equal(alone.code, 1)
+    t.match(alone.stderr, /which can't be listened on: .*EADDRINUSE/)
+  },
+)
+
 t.test('two gateways on one Redis admit exactly the quota of a key under concurrent load', async t => {
   const redis = await testRedis(t)
   const env = { ...baseEnv, ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
