@@ -29,22 +29,30 @@ const linesOf = (ran: readonly Ran[]): string[][] =>
       : [[row.id, 'the row broke', '—', crash.split('\n')[0] ?? '', '**no**']],
   )
 
+const tableFrom = (head: readonly string[], lines: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...lines].map(cells => `| ${cells.join(' | ')} |`).join('\n')
+
 const markdown = (lines: readonly string[][]): string =>
-  [['row', 'what', 'bar', 'measured', 'met?'], ['---', '---', '---', '---', '---'], ...lines]
-    .map(cells => `| ${cells.join(' | ')} |`)
+  tableFrom(['row', 'what', 'bar', 'measured', 'met?'], lines)
+
+/** Tables of figures, then sentences. */
+const besides = (ran: readonly Ran[]): string =>
+  ran
+    .flatMap(({ result }) => [
+      ...(result?.table ? [tableFrom(result.table.head, result.table.lines)] : []),
+      ...(result?.notes ?? []),
+    ])
+    .map(text => `${text}\n`)
     .join('\n')
 
-export const tableOf = (ran: readonly Ran[]): string =>
-  `${markdown(linesOf(ran))}\n${ran
-    .flatMap(({ result }) => result?.notes ?? [])
-    .map(note => `\n${note}\n`)
-    .join('')}`
+export const tableOf = (ran: readonly Ran[]): string => `${markdown(linesOf(ran))}\n\n${besides(ran)}`
 
-const machine = (): string[] => {
+const machine = (ran: readonly Ran[]): string[] => {
   const redis = spawnSync('redis-server', ['--version']).stdout?.toString() ?? ''
   return [
     `${cpus().length} × ${cpus()[0]?.model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GiB, shared with other work`,
     `Linux (${process.arch}), Node ${process.version}, Redis ${/v=(\S+)/.exec(redis)?.[1] ?? 'not found'}`,
+    ...new Set(ran.flatMap(({ result }) => result?.versions ?? [])),
   ]
 }
 
@@ -75,7 +83,7 @@ ${intro} Written by \`npm run ${bench}\`; do not
 edit it by hand.
 
 - ${new Date(systemClock.now()).toISOString().slice(0, 10)}, ${minutes.toFixed(1)} minutes in all
-${machine()
+${machine(ran)
   .map(line => `- ${line}`)
   .join('\n')}
 
@@ -83,10 +91,7 @@ ${markdown(linesOf(ran))}
 
 ${missed === 0 ? 'Every bar was met in this run.' : `${missed} of the bars were missed in this run; their figures stand above like the others.`}
 
-${ran
-  .flatMap(({ result }) => result?.notes ?? [])
-  .map(note => `${note}\n`)
-  .join('\n')}
+${besides(ran)}
 ${drawings.map(([name, { caption }]) => `![${caption}](${name})\n`).join('\n')}
 ## How to read it
 

@@ -18,15 +18,28 @@ export type Result = {
   readonly findings: readonly Finding[]
   /** Sentences below the table. */
   readonly notes?: readonly string[]
+  /** All figures side by side, below the findings. */
+  readonly table?: { readonly head: readonly string[]; readonly lines: readonly (readonly string[])[] }
+  /** What ran besides Node and Redis, such as `nginx 1.22.1`. */
+  readonly versions?: readonly string[]
   /** Drawings by the name of their file in docs/. */
   readonly drawings?: Readonly<Record<string, { readonly caption: string; readonly svg: string }>>
 }
 
+/** What was asked for on the command line. */
+export type Wish = {
+  readonly settings: Readonly<Record<string, number>>
+  /** Of the parts of the row, those to run. */
+  readonly parts: readonly string[]
+}
+
 export type Row = {
   readonly id: string
+  /** What is measured in turn within the row, and can be chosen like a row. */
+  readonly parts?: readonly string[]
   /** How it is measured, in a sentence or two. */
   readonly method: string
-  run(scope: Scope, progress: (text: string) => void): Promise<Result>
+  run(scope: Scope, progress: (text: string) => void, wish: Wish): Promise<Result>
 }
 
 export const sorted = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b)

@@ -4,7 +4,7 @@
 
 import { parseArgs } from 'node:util'
 import { type Ran, tableOf } from './report.ts'
-import type { Row } from './row.ts'
+import type { Row, Wish } from './row.ts'
 
 export type Bench = {
   /** As npm calls it, such as `bench:cache`. */
@@ -12,6 +12,8 @@ export type Bench = {
   readonly summary: string
   readonly page: string
   readonly rows: readonly Row[]
+  /** Whole numbers of at least 1 that can be set by an option of that name. */
+  readonly settings?: Readonly<Record<string, { readonly help: string; readonly usual: number }>>
   /** Writes the page when all rows were run. */
   write(ran: readonly Ran[]): Promise<void>
 }
@@ -20,12 +22,12 @@ const tell = (text: string): void => {
   process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${text}` : `${text}\n`)
 }
 
-const runRow = async (row: Row): Promise<Ran> => {
+const runRow = async (row: Row, wish: Wish): Promise<Ran> => {
   const teardowns: (() => unknown)[] = []
   const scope = { teardown: (fn: () => unknown) => void teardowns.push(fn) }
   const started = performance.now()
   try {
-    const result = await row.run(scope, text => tell(`${row.id}: ${text}`))
+    const result = await row.run(scope, text => tell(`${row.id}: ${text}`), wish)
     return { row, result, seconds: (performance.now() - started) / 1000 }
   } catch (error) {
     return { row, crash: String(error instanceof Error ? error.stack : error), seconds: Number.NaN }
@@ -34,37 +36,68 @@ const runRow = async (row: Row): Promise<Ran> => {
   }
 }
 
-export const runBench = async ({ name, summary, page, rows, write }: Bench): Promise<void> => {
-  const ids = rows.map(({ id }) => id).join(', ')
+type Chosen = { readonly row: Row; readonly parts: readonly string[] }
+
+const allOf = (row: Row): Chosen => ({ row, parts: row.parts ?? [] })
+
+/** The rows that are named, and of rows with parts those that are named. */
+const chosenOf = (rows: readonly Row[], only: string): Chosen[] => {
+  const chosen = new Map<Row, string[]>()
+  for (const id of only.split(',').map(text => text.trim())) {
+    const row = rows.find(one => one.id === id || one.parts?.includes(id))
+    if (!row) throw new Error(`--only names "${id}"; allowed: ${idsOf(rows).join(', ')}`)
+    chosen.set(row, [...(chosen.get(row) ?? []), ...(row.id === id ? (row.parts ?? []) : [id])])
+  }
+  return [...chosen].map(([row, parts]) => ({ row, parts }))
+}
+
+const idsOf = (rows: readonly Row[]): string[] => rows.flatMap(({ id, parts = [] }) => [id, ...parts])
+
+const settingOf = (name: string, text: string | boolean | undefined, usual: number): number => {
+  const value = text === undefined ? usual : Number(text)
+  if (!Number.isInteger(value) || value < 1)
+    throw new Error(`--${name} is ${text}; allowed: a whole number of at least 1`)
+  return value
+}
+
+export const runBench = async ({ name, summary, page, rows, settings = {}, write }: Bench): Promise<void> => {
+  const options = Object.entries(settings).map(
+    ([option, { help, usual }]) => `  ${`--${option} <number>`.padEnd(17)} ${help}; ${usual} unless told\n`,
+  )
   const usage = `Usage: npm run -s ${name} -- [options]
 
 ${summary} and writes ${page}. Needs redis-server on the path.
 
   --only <row,row>  these rows alone, without writing ${page}
-  --json            the results as JSON on standard output
+${options.join('')}  --json            the results as JSON on standard output
   --help            this text
 
-Rows: ${ids}
+Rows: ${idsOf(rows).join(', ')}
 `
-  const chosenRows = (only: string | undefined): readonly Row[] =>
-    only?.split(',').map(id => {
-      const row = rows.find(one => one.id === id.trim())
-      if (!row) throw new Error(`--only names "${id}"; allowed: ${ids}`)
-      return row
-    }) ?? rows
-
   try {
     const { values } = parseArgs({
-      options: { only: { type: 'string' }, json: { type: 'boolean' }, help: { type: 'boolean' } },
+      options: {
+        only: { type: 'string' },
+        json: { type: 'boolean' },
+        help: { type: 'boolean' },
+        ...Object.fromEntries(Object.keys(settings).map(option => [option, { type: 'string' as const }])),
+      },
     })
     if (values.help) {
       process.stdout.write(usage)
       return
     }
+    const given = values as Record<string, string | boolean | undefined>
+    const set = Object.fromEntries(
+      Object.entries(settings).map(([option, { usual }]) => [
+        option,
+        settingOf(option, given[option], usual),
+      ]),
+    )
     const ran: Ran[] = []
-    for (const row of chosenRows(values.only)) {
+    for (const { row, parts } of values.only ? chosenOf(rows, values.only) : rows.map(allOf)) {
       tell(`${row.id}: begins`)
-      const done = await runRow(row)
+      const done = await runRow(row, { settings: set, parts })
       tell(`${row.id}: ${done.crash ? `broke: ${done.crash}` : `done in ${done.seconds.toFixed(0)} s`}`)
       ran.push(done)
     }

@@ -3,6 +3,7 @@
 import { Redis } from 'ioredis'
 import { startCluster } from '../../test/support/redis-cluster.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
+import { issueKeys, usedToday } from '../keys.ts'
 import { count, median, ms, type Row, type Scope, sorted } from '../row.ts'
 import type { Env } from '../set-up.ts'
 import {
@@ -11,11 +12,9 @@ import {
   commandsSent,
   faultsOf,
   inTurn,
-  issueKeys,
   meterEnv,
   patient,
   startGateways,
-  usedToday,
 } from './fleet.ts'
 
 export type Size = { readonly processes: number; readonly connections: number; readonly requests: number }

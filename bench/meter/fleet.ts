@@ -3,22 +3,16 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
-import { administerWith } from '../../src/cli/keys.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import type { Running } from '../../test/support/process.ts'
 import { type Caller, openCallers } from '../callers.ts'
+import { quietZone } from '../keys.ts'
 import type { Scope } from '../row.ts'
 import { type Env, processEnv, startProcess } from '../set-up.ts'
 
 export const path = '/api/v1/locations?type=division'
-
-/** Noon in this zone is near, so that no run crosses a midnight and splits its counts over two days. */
-const quietZone = (): string => {
-  const hoursAhead = 12 - new Date().getUTCHours()
-  return `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
-}
 
 /** No weather is asked for, so there need be no provider behind the address. */
 export const meterEnv = (more: Env): Env =>
@@ -26,26 +20,6 @@ export const meterEnv = (more: Env): Env =>
 
 /** For rows that are about no outage: a machine that is held up must not look like one. */
 export const patient: Env = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s' }
-
-export type Issued = { readonly id: string; readonly key: string; readonly limit: number }
-
-/** A key for each of the tiers. */
-export const issueKeys = async (env: Env, tiers: readonly string[]): Promise<Issued[]> => {
-  const issued: Issued[] = []
-  await administerWith(loadConfig({ files: [], env }), systemClock, async administration => {
-    for (const tier of tiers) issued.push(await administration.createKey('Bench', tier))
-  })
-  return issued
-}
-
-/** What each of the keys used today, in their order. */
-export const usedToday = async (env: Env, ids: readonly string[]): Promise<number[]> => {
-  const used: number[] = []
-  await administerWith(loadConfig({ files: [], env }), systemClock, async administration => {
-    for (const id of ids) used.push((await administration.usage(id, 1)).days[0]?.used ?? 0)
-  })
-  return used
-}
 
 /** What a key used on each of the days, in their order. */
 export const usedOn = async (env: Env, id: string, days: readonly string[]): Promise<number[]> => {

@@ -5,8 +5,9 @@ import { createCalendar } from '../../src/calendar.ts'
 import { startScript } from '../../test/support/process.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
 import { openCallers } from '../callers.ts'
+import { issueKeys } from '../keys.ts'
 import { count, type Row, type Scope } from '../row.ts'
-import { type Asked, askOn, issueKeys, meterEnv, patient, usedOn } from './fleet.ts'
+import { type Asked, askOn, meterEnv, patient, usedOn } from './fleet.ts'
 
 const zone = 'Asia/Dhaka'
 const script = new URL('../../test/support/shifted-gateway.ts', import.meta.url).pathname

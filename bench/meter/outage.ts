@@ -3,9 +3,10 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { chart } from '../chart.ts'
+import { issueKeys, usedToday } from '../keys.ts'
 import { count, ms, type Row, type Scope, sorted } from '../row.ts'
 import { metric, until } from '../set-up.ts'
-import { type Asked, askOn, issueKeys, meterEnv, startGateways, usedToday } from './fleet.ts'
+import { type Asked, askOn, meterEnv, startGateways } from './fleet.ts'
 import { type PlaceName, places } from './places.ts'
 
 export type OutageSize = {

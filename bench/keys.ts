@@ -1,0 +1,33 @@
+// Keys for the rows of a benchmark, made and read in this process: a command each would be a process each. Where counts
+// matter a day must not end in the middle, so there is a time zone that is far from its midnight.
+
+import { administerWith } from '../src/cli/keys.ts'
+import { systemClock } from '../src/clock.ts'
+import { loadConfig } from '../src/config/load.ts'
+import type { Env } from './set-up.ts'
+
+/** Noon in this zone is near, so that no run crosses a midnight and splits its counts over two days. */
+export const quietZone = (): string => {
+  const hoursAhead = 12 - new Date().getUTCHours()
+  return `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
+}
+
+export type Issued = { readonly id: string; readonly key: string; readonly limit: number }
+
+/** A key for each of the tiers. */
+export const issueKeys = async (env: Env, tiers: readonly string[]): Promise<Issued[]> => {
+  const issued: Issued[] = []
+  await administerWith(loadConfig({ files: [], env }), systemClock, async administration => {
+    for (const tier of tiers) issued.push(await administration.createKey('Bench', tier))
+  })
+  return issued
+}
+
+/** What each of the keys used today, in their order. */
+export const usedToday = async (env: Env, ids: readonly string[]): Promise<number[]> => {
+  const used: number[] = []
+  await administerWith(loadConfig({ files: [], env }), systemClock, async administration => {
+    for (const id of ids) used.push((await administration.usage(id, 1)).days[0]?.used ?? 0)
+  })
+  return used
+}
