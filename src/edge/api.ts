@@ -31,6 +31,7 @@ export type Access = {
   readonly url: string
   /** Low in number: the route's name, or `other`. */
   readonly endpoint: Route['endpoint']
+  /** 499 when the consumer left before there was one. */
   readonly status: number
   /** By the clock that decides the day of quota, ms since the epoch. */
   readonly arrivedAt: number
@@ -130,6 +131,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const exchange = openExchange(request, asked, response, connection, id, arrivedAt, resetsAt)
     const route = routeOf(url)
     connection.requests = (connection.requests ?? 0) + 1
+    // What the log tells of a consumer who leaves before there is an answer.
+    response.statusCode = 499
     response.on('close', () => {
       connection.requests = (connection.requests ?? 1) - 1
       observer.answered({

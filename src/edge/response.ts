@@ -50,8 +50,10 @@ export const createRespond = (clock: Clock, isDraining: () => boolean): Respond 
 
   const begin = (exchange: Exchange, status: ResponseStatus): WithHead | undefined => {
     const response = exchange.response as WithHead
-    if (response._header || response.destroyed) return undefined
+    if (response._header) return undefined
+    // Also for whoever has left: the log tells what the answer was.
     response.statusCode = status
+    if (response.destroyed) return undefined
     response._last = !response.shouldKeepAlive || isDraining()
     return response
   }

@@ -17,7 +17,7 @@ export type OpenLog = {
   flush(): void
 }
 
-const gatherBytes = 32 * 1024
+const gatherBytes = 64 * 1024
 const gatherForMs = 250
 // A reader that stands still costs so much memory; what comes then is lost, and the log says so.
 const mostBytes = 64 * 1024 * 1024
@@ -26,15 +26,33 @@ export const openLog = (level: LevelWithSilent): OpenLog => {
   const destination = pino.destination({
     fd: 1,
     sync: false,
-    minLength: gatherBytes,
-    maxWrite: 2 * gatherBytes,
-    periodicFlush: gatherForMs,
+    contentMode: 'buffer',
+    maxWrite: gatherBytes,
     maxLength: mostBytes,
   })
-  const write = (line: string): void => {
-    destination.write(line)
-    destination.flush()
+  const send = (bytes: Buffer): void => {
+    // The types of the destination know text alone; in this mode it takes bytes.
+    destination.write(bytes as unknown as string)
   }
+
+  // Lines are encoded where they will be written from, one by one: gathered as text they would be a rope that takes
+  // longer to unroll than to write.
+  let gathered = Buffer.allocUnsafeSlow(gatherBytes)
+  let at = 0
+  const handOver = (): void => {
+    if (at === 0) return
+    send(gathered.subarray(0, at))
+    gathered = Buffer.allocUnsafeSlow(gatherBytes)
+    at = 0
+  }
+  const gather = (line: string): void => {
+    // A character takes three bytes at most.
+    if (line.length * 3 > gatherBytes - at) handOver()
+    if (line.length * 3 > gatherBytes) send(Buffer.from(line))
+    else at += gathered.write(line, at)
+  }
+  setInterval(handOver, gatherForMs).unref()
+
   const log = pino(
     {
       level,
@@ -42,21 +60,27 @@ export const openLog = (level: LevelWithSilent): OpenLog => {
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: label => ({ level: label }) },
     },
-    { write },
+    {
+      write: line => {
+        handOver()
+        send(Buffer.from(line))
+      },
+    },
   )
   let dropped = 0
   destination.on('drop', () => {
     dropped += 1
   })
   destination.on('drain', () => {
-    if (dropped > 0) log.warn({ dropped }, 'lines of the log were lost: its reader stood still')
+    if (dropped > 0) log.warn({ dropped }, 'parts of the log were lost: its reader stood still')
     dropped = 0
   })
   return {
     log,
-    lines: destination,
+    lines: { write: gather },
     flush: () => {
       try {
+        handOver()
         destination.flushSync()
       } catch {
         // Nothing was written yet, or standard output is gone: there is nobody left to tell.

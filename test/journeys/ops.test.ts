@@ -1,6 +1,7 @@
 // What those who run the gateway see: health, readiness, metrics, the provider itself, a swap of the catalogue.
 
 import { copyFileSync } from 'node:fs'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
 import { setPublished } from '../../src/catalogue/publication.ts'
@@ -45,6 +46,27 @@ t.test('health, readiness and metrics', async t => {
     /^process_resident_memory_bytes \d+$/m,
   ])
     t.match(text, line)
+})
+
+t.test('a consumer who leaves before there is an answer is told of as 499, and the load goes on', async t => {
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const { hostname, port } = new URL(gateway.apiUrl)
+  await provider.steer({ hold: true })
+  t.teardown(() => provider.steer({ hold: false }))
+  const socket = connect(Number(port), hostname)
+  socket.write(
+    `GET /api/v1/weather/coords/21.1/89.1 HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.free}\r\n\r\n`,
+  )
+  while ((await provider.state()).inFlight === 0);
+  socket.resetAndDestroy()
+  const left = () => gateway.logged.find(({ status }) => status === 499)
+  while (!left()) await new Promise(setImmediate)
+  t.match(left(), { endpoint: 'coords', keyId: gateway.keyIds.free })
+  await provider.steer({ hold: false })
+  t.equal((await gateway.get('/weather/coords/21.1/89.1')).status, 200)
+  const { text } = await askAt(`${gateway.opsUrl}/metrics`)
+  t.match(text, /^http_server_request_duration_seconds_count\{endpoint="coords",status="499"\} 1$/m)
+  t.match(text, /^abohawa_provider_points_total 1$/m)
 })
 
 t.test('the consumers’ listener has none of it, and the ops listener none of the API', async t => {
