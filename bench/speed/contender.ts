@@ -25,6 +25,8 @@ export type Contender = {
   tally?(): Promise<Tally>
   /** Before each round, such as emptying a log. */
   tidy?(): Promise<void>
+  /** How long after the last answer its tally may still grow. */
+  readonly settlesForMs?: number
 }
 
 /** A contender that can't be measured here, and why. */

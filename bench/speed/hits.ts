@@ -117,6 +117,7 @@ const judged = (of: Of): Finding[] => {
     ...late('redis', 'raw', 3, 'the same: p99, of raw'),
     ...against('redis-1000', 'raw', 0.75, 'Redis, 1,000 keys, of raw'),
     ...late('redis-1000', 'raw', 3, 'the same: p99, of raw'),
+    ...against('embedded-log', 'raw', 0.7, 'embedded store, with the access log, of raw'),
     ...against('redis-log', 'raw', 0.7, 'Redis, 1 key, with the access log, of raw'),
     ...against('redis-304', 'redis', 1, '304, of the 200', noise),
     ...against('redis-br', 'redis', 1, 'br, of the 200', noise),

@@ -97,6 +97,7 @@ return answer
 const configOf = (folder: string, port: number, openPort: number, origin: string): string => `
 ${modules.map(file => `load_module ${file};`).join('\n')}
 daemon off;
+${process.getuid?.() === 0 ? 'user root;' : ''}
 worker_processes 1;
 pid ${folder}/nginx.pid;
 error_log ${folder}/error.log error;

@@ -63,6 +63,9 @@ const cleanEnv = (more: Env): NodeJS.ProcessEnv => ({
 
 export const product = new URL('../../src/main.ts', import.meta.url).pathname
 
+/** As `npm run abohawa` and the image start the product. */
+const flagsOf = (script: string): string[] => (script === product ? ['--max-semi-space-size=8'] : [])
+
 let started = 0
 
 /** Starts a command with its output in a file of the folder. */
@@ -97,7 +100,13 @@ export const startPinned = async (
   listeners: readonly string[],
   env: Env = {},
 ): Promise<Pinned> => {
-  const { child, output } = spawnPinned(scope, folder, core, [process.execPath, script, ...args], env)
+  const { child, output } = spawnPinned(
+    scope,
+    folder,
+    core,
+    [process.execPath, ...flagsOf(script), script, ...args],
+    env,
+  )
   const urls: Record<string, string> = {}
   await until(`${script} listens`, async () => {
     const text = await readFile(output, 'utf8')

@@ -1,6 +1,7 @@
 // Rounds of all contenders in turn: load on each for some seconds, its answers looked at and its own counts compared
 // with those of the load before and after. Finds figures and faults, judges nothing.
 
+import { setTimeout as pause } from 'node:timers/promises'
 import { median } from '../row.ts'
 import { until } from '../set-up.ts'
 import type { Contender, Tally, World } from './contender.ts'
@@ -80,6 +81,7 @@ const measureOnce = async ({ folder }: World, contender: Contender, seconds: num
 
 /** What a server counted when nothing is under way any more: requests in flight at the end of a load still arrive. */
 const settled = async (contender: Contender): Promise<Tally> => {
+  if (contender.settlesForMs) await pause(contender.settlesForMs)
   let last = await contender.tally?.()
   await until(
     `${contender.id} has counted all`,
