@@ -5,15 +5,8 @@ import type { Reading, ReadThrough } from './cache/read-through.ts'
 import { type Calendar, quarterHourMs } from './calendar.ts'
 import { AbohawaError } from './errors.ts'
 import type { Cell, Grid } from './weather/cell.ts'
-import {
-  type Current,
-  currentAt,
-  type Daily,
-  daysFrom,
-  type Hourly,
-  hoursFrom,
-  type Timeline,
-} from './weather/timeline.ts'
+import type { Timeline } from './weather/timeline.ts'
+import { createTimelineText } from './weather/timeline-text.ts'
 import { forecastDays } from './weather/variables.ts'
 
 /** The weather of a cell as it is known at the instant it was read: what slices are cut from. */
@@ -21,8 +14,9 @@ export type Known = Reading<Timeline> & { readonly cell: Cell }
 
 /** What is right from one instant until before another, as far as the timeline knows; ms since the epoch. */
 export type Slice<Content> = Content & { readonly beginsAt: number; readonly endsAt: number }
-export type Weather = Slice<{ current: Current; hourly: Hourly; daily: Daily }>
-export type Forecast = Slice<{ daily: Daily }>
+/** Sections of the contract as JSON text. */
+export type Weather = Slice<{ current: string; hourly: string; daily: string }>
+export type Forecast = Slice<{ daily: string }>
 
 export type Point = { readonly latitude: number; readonly longitude: number }
 
@@ -49,6 +43,7 @@ export type AnswerParts = {
 }
 
 export const createAnswers = ({ grid, timelines, calendar, hourlyHours }: AnswerParts): Answers => {
+  const text = createTimelineText(calendar)
   const knownAs = (cell: Cell, reading: Reading<Timeline>): Known => ({ ...reading, cell })
 
   return {
@@ -61,15 +56,15 @@ export const createAnswers = ({ grid, timelines, calendar, hourlyHours }: Answer
       const { value: timeline, readAt } = known
       const beginsAt = Math.floor(readAt / quarterHourMs) * quarterHourMs
       return {
-        current: within(currentAt(timeline, readAt, calendar), known),
-        hourly: within(hoursFrom(timeline, readAt, calendar, hourlyHours), known),
-        daily: within(daysFrom(timeline, readAt, calendar, forecastDays), known),
+        current: within(text.current(timeline, readAt), known),
+        hourly: within(text.hourly(timeline, readAt, hourlyHours), known),
+        daily: within(text.daily(timeline, readAt, forecastDays), known),
         beginsAt,
         endsAt: beginsAt + quarterHourMs,
       }
     },
     forecast: (known, days) => ({
-      daily: within(daysFrom(known.value, known.readAt, calendar, days), known),
+      daily: within(text.daily(known.value, known.readAt, days), known),
       beginsAt: known.readAt,
       endsAt: calendar.nextMidnight(known.readAt),
     }),

@@ -55,23 +55,22 @@ export const pointOf = (latitude: number, longitude: number) => {
 export const placePiece = (location: object): Buffer =>
   Buffer.from(`{"location":${JSON.stringify(location)},`)
 
+const currentUnitsText = JSON.stringify({ time: 'iso8601', interval: 'seconds', ...currentUnits })
+const hourlyUnitsText = JSON.stringify({ time: 'iso8601', ...hourlyUnits })
+const dailyUnitsText = JSON.stringify({ time: 'iso8601', ...dailyUnits })
+
 /** The other piece of /weather. */
 export const weatherPiece = ({ current, hourly, daily }: Weather, timezone: string): Buffer =>
-  restOf({
-    current,
-    current_units: { time: 'iso8601', interval: 'seconds', ...currentUnits },
-    hourly,
-    hourly_units: { time: 'iso8601', ...hourlyUnits },
-    daily,
-    daily_units: { time: 'iso8601', ...dailyUnits },
-    timezone,
-  })
+  Buffer.from(
+    `"current":${current},"current_units":${currentUnitsText},"hourly":${hourly},"hourly_units":${hourlyUnitsText},${dailyPart(daily, timezone)}`,
+  )
 
 /** The other piece of /forecast. */
 export const forecastPiece = ({ daily }: Forecast, timezone: string): Buffer =>
-  restOf({ daily, daily_units: { time: 'iso8601', ...dailyUnits }, timezone })
+  Buffer.from(dailyPart(daily, timezone))
 
-const restOf = (body: object): Buffer => Buffer.from(JSON.stringify(body).slice(1))
+const dailyPart = (daily: string, timezone: string): string =>
+  `"daily":${daily},"daily_units":${dailyUnitsText},"timezone":${JSON.stringify(timezone)}}`
 
 const nameIn = (lang: Language, { name_en, name_bn }: { name_en: string; name_bn: string }): string =>
   (lang === 'en' ? name_en : name_bn) || name_en || name_bn

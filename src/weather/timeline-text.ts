@@ -1,0 +1,89 @@
+// Slices of a timeline as JSON text, written straight from its numbers: what JSON.stringify would make of the slices of
+// timeline.ts, without the objects in between. A number or a time that was written before is not written anew.
+
+import { type Calendar, dayNumber, dayOfNumber, hourMs, quarterHourMs } from '../calendar.ts'
+import type { Series, Timeline } from './timeline.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
+
+export type TimelineText = {
+  /** The running quarter-hour at `now`; undefined when the timeline does not reach it, here and below. */
+  current(timeline: Timeline, now: number): string | undefined
+  /** `count` hours from the running local hour on. */
+  hourly(timeline: Timeline, now: number, count: number): string | undefined
+  /** `count` days from the local day of `now` on. */
+  daily(timeline: Timeline, now: number, count: number): string | undefined
+}
+
+// Weather has few different numbers, but bad bodies may bring any.
+const mostNumbers = 20_000
+
+export const createTimelineText = (calendar: Calendar): TimelineText => {
+  const numbers = new Map<number, string>()
+  const textOf = (value: number | undefined): string => {
+    if (value === undefined || Number.isNaN(value)) return 'null'
+    // The decimals that the provider gave; see timeline.ts. "+ 0" turns -0 into 0.
+    const thousandths = Math.round(value * 1000) + 0
+    let text = numbers.get(thousandths)
+    if (text === undefined) {
+      text = String(thousandths / 1000)
+      if (numbers.size >= mostNumbers) numbers.clear()
+      numbers.set(thousandths, text)
+    }
+    return text
+  }
+
+  /** The times of so many steps: the same for every timeline, since all begin at whole steps. */
+  const timesOf = (timeOf: (start: number, step: number) => string) => {
+    let last = { first: Number.NaN, count: 0, text: '' }
+    return (first: number, count: number): string => {
+      if (last.first !== first || last.count !== count) {
+        const times = Array.from({ length: count }, (_, i) => `"${timeOf(first, i)}"`)
+        last = { first, count, text: `"time":[${times.join(',')}]` }
+      }
+      return last.text
+    }
+  }
+  const hours = timesOf((first, step) => calendar.localMinute(first + step * hourMs))
+  const days = timesOf((first, step) => dayOfNumber(first + step))
+
+  const columns = (
+    values: Float32Array,
+    { offset, length }: Series,
+    units: object,
+    from: number,
+    count: number,
+  ): string => {
+    let text = ''
+    let column = offset
+    for (const name of Object.keys(units)) {
+      text += `,"${name}":[`
+      for (let step = from; step < from + count; step++)
+        text += step === from ? textOf(values[column + step]) : `,${textOf(values[column + step])}`
+      text += ']'
+      column += length
+    }
+    return text
+  }
+
+  return {
+    current: ({ values, quarterHours: { start, length, offset } }, now) => {
+      const step = Math.floor((now - start) / quarterHourMs)
+      if (step < 0 || step >= length) return undefined
+      const fields = Object.keys(currentUnits).map(
+        (name, i) => `,"${name}":${textOf(values[offset + i * length + step])}`,
+      )
+      const time = calendar.localMinute(start + step * quarterHourMs)
+      return `{"time":"${time}","interval":${quarterHourMs / 1000}${fields.join('')}}`
+    },
+    hourly: ({ values, hours: series }, now, count) => {
+      const from = Math.floor((now - series.start) / hourMs)
+      if (from < 0 || from + count > series.length) return undefined
+      return `{${hours(series.start + from * hourMs, count)}${columns(values, series, hourlyUnits, from, count)}}`
+    },
+    daily: ({ values, days: series }, now, count) => {
+      const from = dayNumber(calendar.dayOf(now)) - series.start
+      if (from < 0 || from + count > series.length) return undefined
+      return `{${days(series.start + from, count)}${columns(values, series, dailyUnits, from, count)}}`
+    },
+  }
+}

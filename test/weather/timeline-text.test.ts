@@ -1,0 +1,66 @@
+// The text of slices is what JSON.stringify makes of them, whatever the numbers, the instant and the order of questions.
+
+import fc from 'fast-check'
+import t from 'tap'
+import { createCalendar, hourMs, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
+import { currentAt, daysFrom, hoursFrom, layOut } from '../../src/weather/timeline.ts'
+import { createTimelineText } from '../../src/weather/timeline-text.ts'
+
+const start = Date.parse('2026-11-20T18:00Z')
+const value = fc.oneof(
+  fc.constant(Number.NaN),
+  fc.constant(-0),
+  fc.integer({ min: -8191, max: 8191 }),
+  fc.integer({ min: -819_100, max: 819_100 }).map(hundredths => hundredths / 100),
+)
+
+for (const zone of ['Asia/Dhaka', 'Asia/Kathmandu', 'Europe/Berlin'])
+  t.test(`slices in ${zone}`, async t => {
+    const calendar = createCalendar(zone)
+    const text = createTimelineText(calendar)
+    fc.assert(
+      fc.property(
+        fc.array(value, { minLength: 30, maxLength: 60 }),
+        fc.integer({ min: -2 * hourMs, max: 3 * utcDayMs }),
+        fc.integer({ min: 1, max: 50 }),
+        fc.integer({ min: 1, max: 7 }),
+        (numbers, after, count, days) => {
+          const timeline = layOut(
+            start,
+            { start, length: 40 },
+            { start, length: 60 },
+            { start: Math.floor(start / utcDayMs) + 1, length: 8 },
+          )
+          timeline.values.forEach((_, i) => {
+            timeline.values[i] = numbers[i % numbers.length] ?? 0
+          })
+          const now = start + after
+          return (
+            text.current(timeline, now) === JSON.stringify(currentAt(timeline, now, calendar)) &&
+            text.hourly(timeline, now, count) === JSON.stringify(hoursFrom(timeline, now, calendar, count)) &&
+            text.daily(timeline, now, days) === JSON.stringify(daysFrom(timeline, now, calendar, days))
+          )
+        },
+      ),
+      { numRuns: 300 },
+    )
+    t.equal(
+      text.current(
+        layOut(start, { start, length: 1 }, { start, length: 0 }, { start: 0, length: 0 }),
+        start + quarterHourMs,
+      ),
+      undefined,
+    )
+  })
+
+t.test('numbers of all sorts do not pile up', async t => {
+  const text = createTimelineText(createCalendar('UTC'))
+  const timeline = layOut(start, { start, length: 4_000 }, { start, length: 4_000 }, { start: 0, length: 0 })
+  timeline.values.forEach((_, i) => {
+    timeline.values[i] = i / 16
+  })
+  t.equal(
+    text.hourly(timeline, start, 4_000),
+    JSON.stringify(hoursFrom(timeline, start, createCalendar('UTC'), 4_000)),
+  )
+})
