@@ -16,7 +16,9 @@ export type Answered = {
 }
 
 /** Asks with the key of all, unless another is given. */
-export type Caller = { ask(path: string, key?: string): Promise<Answered> }
+export type Caller = {
+  ask(path: string, key?: string, headers?: Readonly<Record<string, string>>): Promise<Answered>
+}
 
 const headEnd = Buffer.from('\r\n\r\n')
 
@@ -47,13 +49,14 @@ const callerOn = (socket: Socket, key: string): Caller => {
     const end = received.indexOf(headEnd)
     if (end < 0) return
     const head = received.toString('latin1', 0, end)
-    const length = Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
+    const bodiless = head.startsWith('304', 9)
+    const length = bodiless ? 0 : Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
     if (received.length < end + headEnd.length + length) return
     settle?.(head)
   })
   socket.on('close', () => settle?.(''))
   return {
-    ask: (path, asking = key) => {
+    ask: (path, asking = key, headers = {}) => {
       const { promise, resolve } = Promise.withResolvers<Answered>()
       const started = performance.now()
       settle = head => {
@@ -62,7 +65,10 @@ const callerOn = (socket: Socket, key: string): Caller => {
         resolve({ status: Number(head.slice(9, 12)), ms: performance.now() - started, head })
       }
       if (socket.destroyed) settle('')
-      else socket.write(`GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${asking}\r\n\r\n`)
+      else {
+        const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+        socket.write(`GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${asking}\r\n${more.join('')}\r\n`)
+      }
       return promise
     },
   }

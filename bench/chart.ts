@@ -12,26 +12,27 @@ const width = 760
 const panelHeight = 190
 const [left, right, top, gap, bottom] = [64, 92, 44, 44, 48]
 
-const style = `
+/** Of every drawing. */
+export const style = `
   text { font: 12px system-ui, sans-serif; fill: #24292f }
   .title { font-size: 15px; font-weight: 600 }
   .ground { fill: #ffffff } .grid { stroke: #d0d7de } .axis { stroke: #57606a }
   polyline { fill: none; stroke-width: 2; stroke-linejoin: round }
   .line0 { stroke: #0969da } .line1 { stroke: #bc4c00 } .line2 { stroke: #6e7781; stroke-dasharray: 6 4 }
-  .name0 { fill: #0969da } .name1 { fill: #bc4c00 } .name2 { fill: #6e7781 }
+  .name0, .bar0 { fill: #0969da } .name1, .bar1 { fill: #bc4c00 } .name2 { fill: #6e7781 }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3 } .ground { fill: #0d1117 } .grid { stroke: #30363d } .axis { stroke: #8b949e }
     .line0 { stroke: #58a6ff } .line1 { stroke: #f0883e } .line2 { stroke: #8b949e }
-    .name0 { fill: #58a6ff } .name1 { fill: #f0883e } .name2 { fill: #8b949e }
+    .name0, .bar0 { fill: #58a6ff } .name1, .bar1 { fill: #f0883e } .name2 { fill: #8b949e }
   }`
 
 /** About four to six steps of 1, 2 or 5 times a power of ten. */
-const niceStep = (most: number): number => {
+export const niceStep = (most: number): number => {
   const power = 10 ** Math.floor(Math.log10(most / 4))
   return power * ([1, 2, 5, 10].find(factor => most / (power * factor) <= 6) ?? 10)
 }
 
-const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
+export const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 
 /** The whole text of the file. */
 export const chart = ({ title, x, panels }: Chart): string => {

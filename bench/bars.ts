@@ -1,0 +1,58 @@
+// Bars with names, in pairs, as an SVG that reads on light and on dark pages.
+
+import { escaped, niceStep, style } from './chart.ts'
+
+export type Bars = {
+  readonly title: string
+  /** What the two bars of a pair are. */
+  readonly kinds: readonly [string, string]
+  readonly bars: readonly { readonly name: string; readonly values: readonly [number, number] }[]
+  /** After the point, of the figures beside the bars. */
+  readonly digits: number
+}
+
+const width = 760
+const [left, right, top, bottom, pairHeight] = [96, 112, 64, 16, 34]
+
+/** The whole text of the file. */
+export const bars = ({ title, kinds, bars: pairs, digits }: Bars): string => {
+  const height = top + pairs.length * pairHeight + bottom + 20
+  const most = Math.max(...pairs.flatMap(({ values }) => values), 1e-9)
+  const step = niceStep(most)
+  const end = Math.ceil((most / step) * 1.001) * step
+  const xOf = (value: number): number => left + (value / end) * (width - left - right)
+  const floor = top + pairs.length * pairHeight
+  const parts: string[] = []
+  for (let x = 0; x <= end + step / 2; x += step)
+    parts.push(
+      `<line class="grid" x1="${xOf(x).toFixed(1)}" x2="${xOf(x).toFixed(1)}" y1="${top - 6}" y2="${floor}"/>`,
+      `<text x="${xOf(x).toFixed(1)}" y="${floor + 18}" text-anchor="middle">${Number(x.toPrecision(6)).toLocaleString('en-GB')}</text>`,
+    )
+  kinds.forEach((kind, i) => {
+    parts.push(
+      `<rect class="bar${i}" x="${left + i * 130}" y="36" width="12" height="12"/>`,
+      `<text x="${left + i * 130 + 18}" y="47">${escaped(kind)}</text>`,
+    )
+  })
+  pairs.forEach(({ name, values }, row) => {
+    const y = top + row * pairHeight
+    values.forEach((value, i) => {
+      parts.push(
+        `<rect class="bar${i}" x="${left}" y="${y + i * 13}" width="${(xOf(value) - left).toFixed(1)}" height="11"/>`,
+      )
+    })
+    const told = values.map(value => value.toFixed(digits)).join(' / ')
+    parts.push(
+      `<text x="${left - 8}" y="${y + 16}" text-anchor="end">${escaped(name)}</text>`,
+      `<text x="${(xOf(Math.max(...values)) + 8).toFixed(1)}" y="${y + 16}">${told}</text>`,
+    )
+  })
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title)}">
+<style>${style}
+</style>
+<rect class="ground" width="${width}" height="${height}"/>
+<text class="title" x="${left}" y="24">${escaped(title)}</text>
+${parts.join('\n')}
+</svg>
+`
+}

@@ -1,0 +1,144 @@
+// Our own gateway as a contender, in several forms: on the embedded store and on Redis, with one key and with many, with
+// the access log, and asked for a 304, for br and for every place in turn.
+
+import { readFile, truncate } from 'node:fs/promises'
+import { join } from 'node:path'
+import { brotliDecompressSync } from 'node:zlib'
+import { issueKeys, quietZone, usedToday } from '../keys.ts'
+import { type Scope, sum } from '../row.ts'
+import { type Env, forAll, placesByCell, processEnv } from '../set-up.ts'
+import { ask, type Contender, expectBody, path, type Tally, type World } from './contender.ts'
+import type { Asking } from './load.ts'
+import { type Pinned, product, serverCores, startPinned } from './pinned.ts'
+
+/** Makes a weather answer 10 kB long. */
+const hours = '148'
+
+/** Weather that stays fresh for a run, and counts that no midnight splits. */
+export const gatewayEnv = (providerUrl: string, more: Env): Env =>
+  processEnv(providerUrl, {
+    ABOHAWA_WEATHER__HOURLY_HOURS: hours,
+    ABOHAWA_CACHE__FRESH_FOR: '6h',
+    ABOHAWA_QUOTA__TIME_ZONE: quietZone(),
+    ...more,
+  })
+
+export const startGateway = (scope: Scope, folder: string, core: string, env: Env): Promise<Pinned> =>
+  startPinned(scope, folder, core, [product, 'serve'], ['api', 'ops'], env)
+
+type Form = {
+  readonly id: string
+  readonly name: string
+  readonly server: 'embedded' | 'redis' | 'log'
+  readonly keys?: number
+  readonly paths?: readonly string[]
+  readonly asks?: '304' | 'br'
+}
+
+const places = placesByCell().flatMap(({ paths }) => paths)
+
+const forms: readonly Form[] = [
+  { id: 'embedded', name: 'Abohawa, embedded store', server: 'embedded' },
+  { id: 'redis', name: 'Abohawa, Redis, 1 key', server: 'redis' },
+  { id: 'redis-1000', name: 'Abohawa, Redis, 1,000 keys in turn', server: 'redis', keys: 1_000 },
+  { id: 'redis-log', name: 'Abohawa, Redis, 1 key, access log to a file', server: 'log' },
+  { id: 'redis-304', name: 'Abohawa, Redis, 1 key, 304', server: 'redis', asks: '304' },
+  { id: 'redis-br', name: 'Abohawa, Redis, 1 key, br', server: 'redis', asks: 'br' },
+  {
+    id: 'places',
+    name: `Abohawa, Redis, 1 key, ${places.length.toLocaleString('en-GB')} places in turn`,
+    server: 'redis',
+    paths: places,
+  },
+]
+
+export const gatewayIds = forms.map(({ id }) => id)
+
+export const startGateways = async (
+  scope: Scope,
+  world: World,
+  wanted: readonly string[],
+): Promise<Contender[]> => {
+  const envs: Record<Form['server'], Env> = {
+    embedded: { ABOHAWA_STORE__PATH: join(world.folder, 'embedded.db') },
+    redis: { ABOHAWA_REDIS__URL: world.redisUrl },
+    log: {
+      ABOHAWA_REDIS__URL: world.redisUrl,
+      ABOHAWA_REDIS__PREFIX: 'logged:',
+      ABOHAWA_LOG__ACCESS: 'true',
+      ABOHAWA_LOG__LEVEL: 'info',
+    },
+  }
+  const running = new Map<Form['server'], Promise<Pinned>>()
+  const contenders: Contender[] = []
+  for (const form of forms.filter(({ id }) => wanted.includes(id))) {
+    const env = gatewayEnv(world.providerUrl, envs[form.server])
+    const server = running.get(form.server) ?? startGateway(scope, world.folder, serverCores[0], env)
+    running.set(form.server, server)
+    contenders.push(await contenderOf(form, await server, env, world))
+  }
+  return contenders
+}
+
+const contenderOf = async (form: Form, server: Pinned, env: Env, world: World): Promise<Contender> => {
+  const keys = await issueKeys(env, Array(form.keys ?? 1).fill('enterprise'))
+  const [{ key } = { key: '' }] = keys
+  const base = server.urls.api ?? ''
+  const send = (headers: Record<string, string> = {}) => ask(base + path, { 'x-api-key': key, ...headers })
+  const paths = form.paths ?? [path]
+  await forAll(paths, 64, one => ask(base + one, { 'x-api-key': key }))
+
+  const headersAsked = async (): Promise<Record<string, string>> => {
+    if (form.asks === '304') return { 'if-none-match': (await send()).headers.etag ?? '' }
+    return form.asks === 'br' ? { 'accept-encoding': 'br' } : {}
+  }
+  const asking = async (): Promise<Asking> => ({
+    url: base,
+    paths,
+    keys: keys.map(one => one.key),
+    headers: await headersAsked(),
+  })
+  const check = async (): Promise<void> => {
+    const refused = await send({ 'x-api-key': 'another' })
+    if (refused.status !== 401) throw new Error('a key that is unknown was let in')
+    const [answer, expected] = [await send(await headersAsked()), await world.reference()]
+    const { status, headers, body } = answer
+    if (form.asks === '304') {
+      if (status !== 304 || body.length > 0)
+        throw new Error(`answered ${status} with ${body.length} bytes, not 304`)
+    } else if (form.asks === 'br') {
+      if (headers['content-encoding'] !== 'br') throw new Error('answered without br')
+      expectBody({ status, body: brotliDecompressSync(body) }, expected.body)
+    } else expectBody(answer, expected.body)
+    if (form.asks !== 'br' && headers.etag !== expected.headers.etag) throw new Error('has another etag')
+    if (!headers['cache-status']?.includes('; hit;'))
+      throw new Error('came from the provider, not from the cache')
+  }
+  const ids = keys.map(({ id }) => id)
+  const ops = server.urls.ops ?? ''
+  const tally = async (): Promise<Tally> => {
+    const { right, others } = await answeredBy(ops, form.asks === '304' ? '304' : '200')
+    const counted = sum(await usedToday(env, ids))
+    const lines = form.server === 'log' ? { logged: linesIn(await readFile(server.output)) } : {}
+    return { counted, right, others, ...lines }
+  }
+  const tidy = () => truncate(server.output)
+  return { id: form.id, name: form.name, pid: server.child.pid ?? 0, asking, check, tally, tidy }
+}
+
+/** Answers of a gateway so far, by its own metrics. */
+const answeredBy = async (ops: string, status: string): Promise<{ right: number; others: number }> => {
+  const text = (await ask(`${ops}/metrics`)).body.toString()
+  const counts = [
+    ...text.matchAll(/^http_server_request_duration_seconds_count\{.*status="(\d+)".*\} (\d+)$/gm),
+  ]
+  const of = (wanted: boolean): number =>
+    sum(counts.filter(([, told]) => (told === status) === wanted).map(([, , answers]) => Number(answers)))
+  return { right: of(true), others: of(false) }
+}
+
+const linesIn = (text: Buffer): number => {
+  let lines = 0
+  for (let at = text.indexOf(10); at >= 0; at = text.indexOf(10, at + 1)) lines += 1
+  return lines
+}

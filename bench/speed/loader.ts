@@ -1,0 +1,42 @@
+// What stands in for wrk where it is not installed: callers in a process of their own that ask again as soon as they are
+// answered. Reads what to ask from a file and prints one line of JSON.
+
+import { readFile } from 'node:fs/promises'
+import { openCallers } from '../callers.ts'
+import { sorted } from '../row.ts'
+import type { Asking, Loaded } from './load.ts'
+
+const { url, paths, keys, headers, seconds, atOnce } = JSON.parse(
+  await readFile(process.argv[2] ?? '', 'utf8'),
+) as Asking & { seconds: number; atOnce: number }
+
+const teardowns: (() => unknown)[] = []
+const callers = await openCallers({ teardown: fn => void teardowns.push(fn) }, url, '', atOnce)
+const started = performance.now()
+const end = started + seconds * 1000
+const times: number[] = []
+let [asked, wrong] = [0, 0]
+await Promise.all(
+  callers.map(async caller => {
+    while (performance.now() < end) {
+      const turn = asked++
+      const path = paths[turn % paths.length] ?? '/'
+      const { status, ms } = await caller.ask(path, keys[turn % keys.length] ?? 'none', headers)
+      if (status === 0 || status >= 400) wrong += 1
+      // A connection that is gone asks no further.
+      if (status === 0) return
+      times.push(ms)
+    }
+  }),
+)
+const inOrder = sorted(times)
+const at = (share: number): number => inOrder[Math.floor(inOrder.length * share)] ?? Number.NaN
+const loaded: Loaded = {
+  answers: times.length,
+  seconds: (performance.now() - started) / 1000,
+  p50: at(0.5),
+  p99: at(0.99),
+  wrong,
+}
+process.stdout.write(`${JSON.stringify(loaded)}\n`)
+for (const teardown of teardowns) teardown()

@@ -1,0 +1,186 @@
+// nginx with Lua and Redis at the guarantees of the gateway: the hash of the key looked up and one unit of its day taken
+// exactly, in one EVALSHA per request; the body from a cache in memory, under the same headers. And nginx with its own
+// cache and nothing else, as the ceiling.
+
+import { spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import { freePort } from '../../test/support/redis-server.ts'
+import type { Scope } from '../row.ts'
+import { until } from '../set-up.ts'
+import {
+  type Absent,
+  ask,
+  type Contender,
+  expectBody,
+  limit,
+  path,
+  tallyByHeader,
+  type World,
+} from './contender.ts'
+import { serverCores, spawnPinned } from './pinned.ts'
+
+const key = 'nginx-key-of-the-bench'
+const modules = ['ndk_http_module', 'ngx_http_lua_module'].map(name => `/usr/lib/nginx/modules/${name}.so`)
+
+const told = spawnSync('nginx', ['-v']).stderr?.toString() ?? ''
+export const nginxVersion = /nginx\/(\S+)/.exec(told)?.[1]
+
+const whyAbsent = (): string | undefined => {
+  if (nginxVersion === undefined)
+    return 'nginx is not installed (Debian and Ubuntu: nginx libnginx-mod-http-lua)'
+  const missing = modules.find(file => !existsSync(file))
+  return missing && `nginx has no Lua, ${missing} is missing (Debian and Ubuntu: libnginx-mod-http-lua)`
+}
+
+// Key and count in one step, by the server's clock. Dhaka's day, with an offset that never changes.
+const takeUnit = `
+local limit = redis.call('HGET', KEYS[1], 'limit')
+if not limit then return { 0, 0, 0 } end
+local day = math.floor((tonumber(redis.call('TIME')[1]) + 21600) / 86400)
+local ends = (day + 1) * 86400 - 21600
+local name = KEYS[1] .. ':' .. day
+local used = redis.call('INCR', name)
+if used == 1 then redis.call('EXPIREAT', name, ends + 86400) end
+return { tonumber(limit), used, ends }`
+
+const luaOf = (redisPort: string, sha: string): string => `
+local ffi = require "ffi"
+ffi.cdef "unsigned char *SHA256(const unsigned char *d, size_t n, unsigned char *md);"
+local digest = ffi.new("unsigned char[32]")
+local weather = ngx.shared.weather
+local passed = { "content-type", "content-language", "etag", "last-modified", "cache-control", "age", "cache-status", "vary" }
+local command = "*4\\r\\n$7\\r\\nEVALSHA\\r\\n$40\\r\\n${sha}\\r\\n$1\\r\\n1\\r\\n$36\\r\\nkey:"
+
+local function take(hash)
+  local redis = ngx.socket.tcp()
+  if not redis:connect("127.0.0.1", ${redisPort}, { pool_size = 256 }) then return end
+  redis:send(command .. hash .. "\\r\\n")
+  if redis:receive() ~= "*3" then return end
+  local limit, used, ends = redis:receive(), redis:receive(), redis:receive()
+  redis:setkeepalive(60000, 256)
+  return tonumber(limit:sub(2)), tonumber(used:sub(2)), ends:sub(2)
+end
+
+local function answer()
+  local key = ngx.var.http_x_api_key
+  if not key then return ngx.exit(401) end
+  ffi.C.SHA256(key, #key, digest)
+  local limit, used, ends = take(ffi.string(digest, 32))
+  if not limit then return ngx.exit(500) end
+  if limit == 0 then return ngx.exit(401) end
+  local headers = ngx.header
+  headers["x-ratelimit-limit"] = limit
+  headers["x-ratelimit-remaining"] = math.max(0, limit - used)
+  headers["x-ratelimit-reset"] = ends
+  headers["x-request-id"] = ngx.var.request_id
+  if used > limit then return ngx.exit(429) end
+  local uri = ngx.var.request_uri
+  local body = weather:get(uri)
+  if not body then
+    local fetched = ngx.location.capture("/origin" .. uri)
+    if fetched.status ~= 200 then return ngx.exit(502) end
+    body = fetched.body
+    weather:set(uri, body, 3600)
+    for _, name in ipairs(passed) do weather:set(name .. uri, fetched.header[name], 3600) end
+  end
+  for i = 1, #passed do headers[passed[i]] = weather:get(passed[i] .. uri) end
+  headers["content-length"] = #body
+  ngx.print(body)
+end
+return answer
+`
+
+const configOf = (folder: string, port: number, openPort: number, origin: string): string => `
+${modules.map(file => `load_module ${file};`).join('\n')}
+daemon off;
+worker_processes 1;
+pid ${folder}/nginx.pid;
+error_log ${folder}/error.log error;
+events { worker_connections 1024; }
+http {
+  access_log off;
+  keepalive_requests 1000000000;
+  client_body_temp_path ${folder}/body;
+  proxy_temp_path ${folder}/proxy;
+  fastcgi_temp_path ${folder}/fastcgi;
+  uwsgi_temp_path ${folder}/uwsgi;
+  scgi_temp_path ${folder}/scgi;
+  lua_package_path "${folder}/?.lua;;";
+  lua_shared_dict weather 64m;
+  proxy_cache_path ${folder}/cache keys_zone=open:8m;
+  server {
+    listen 127.0.0.1:${port};
+    location / { content_by_lua_block { require("answer")() } }
+    location /origin/ { internal; proxy_pass ${origin}/; }
+  }
+  server {
+    listen 127.0.0.1:${openPort};
+    location / {
+      proxy_pass ${origin};
+      proxy_cache open;
+      proxy_cache_valid 200 1h;
+      proxy_ignore_headers cache-control;
+    }
+  }
+}
+`
+
+export const startNginx = async (scope: Scope, world: World): Promise<(Contender | Absent)[]> => {
+  const metered = { id: 'nginx', name: 'nginx + Lua + Redis at the same guarantees' }
+  const open = { id: 'nginx-open', name: 'nginx with its cache alone: no key, no count (a ceiling)' }
+  const absent = whyAbsent()
+  if (absent) return [metered, open].map(one => ({ ...one, absent }))
+
+  const redis = new Redis(world.redisUrl)
+  const hash = createHash('sha256').update(key).digest()
+  await redis.hset(Buffer.concat([Buffer.from('key:'), hash]), 'limit', String(limit))
+  const sha = String(await redis.script('LOAD', takeUnit))
+  await redis.quit()
+
+  const folder = join(world.folder, 'nginx')
+  await mkdir(folder)
+  const [port, openPort] = [await freePort(), await freePort()]
+  await writeFile(join(folder, 'answer.lua'), luaOf(new URL(world.redisUrl).port, sha))
+  await writeFile(join(folder, 'nginx.conf'), configOf(folder, port, openPort, world.originUrl))
+  const command: [string, ...string[]] = ['nginx', '-p', folder, '-c', join(folder, 'nginx.conf')]
+  const { child } = spawnPinned(scope, folder, serverCores[0], command)
+  const [base, openBase] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${openPort}`]
+  const send = (url: string, given = key) => ask(url + path, { 'x-api-key': given })
+  await until(
+    'nginx answers',
+    () =>
+      send(openBase).then(
+        () => true,
+        () => false,
+      ),
+    10_000,
+  )
+
+  const reference = await world.reference()
+  const ours = Object.keys(reference.headers).filter(name => !['connection', 'keep-alive'].includes(name))
+  return [
+    {
+      ...metered,
+      pid: child.pid ?? 0,
+      asking: async () => ({ url: base, paths: [path], keys: [key] }),
+      check: async () => {
+        if ((await send(base, 'another')).status !== 401) throw new Error('a key that is unknown was let in')
+        const answer = await send(base)
+        expectBody(answer, world.body)
+        const missing = ours.filter(name => answer.headers[name] === undefined)
+        if (missing.length > 0) throw new Error(`headers are missing: ${missing.join(', ')}`)
+      },
+      tally: tallyByHeader(base + path, key),
+    },
+    {
+      ...open,
+      pid: child.pid ?? 0,
+      asking: async () => ({ url: openBase, paths: [path], keys: [] }),
+      check: async () => expectBody(await send(openBase), world.body),
+    },
+  ]
+}

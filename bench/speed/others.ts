@@ -1,0 +1,77 @@
+// The contenders that are no gateway of ours but run in Node: the plain server that is the measure, and two compositions.
+
+import { createHash } from 'node:crypto'
+import { truncate } from 'node:fs/promises'
+import { Redis } from 'ioredis'
+import type { Scope } from '../row.ts'
+import {
+  type Absent,
+  ask,
+  type Contender,
+  expectBody,
+  limit,
+  path,
+  tallyByHeader,
+  type World,
+} from './contender.ts'
+import { type Pinned, serverCores, startPinned } from './pinned.ts'
+
+const script = (name: string): string => new URL(`servers/${name}`, import.meta.url).pathname
+const key = 'usual-key-of-the-bench'
+
+const start = (scope: Scope, world: World, name: string, args: readonly string[]): Promise<Pinned> =>
+  startPinned(scope, world.folder, serverCores[0], [script(name), ...args], ['api'])
+
+/** The body over Node's own server, without a key. */
+export const startRaw = async (scope: Scope, world: World): Promise<Contender> => {
+  const { child, urls } = await start(scope, world, 'origin.ts', [world.bodyFile])
+  return plain('raw', 'raw node:http, one ready body', child.pid ?? 0, urls.api ?? '', world)
+}
+
+export const startProxy = async (scope: Scope, world: World): Promise<Contender> => {
+  const { child, urls } = await start(scope, world, 'fastify-proxy.ts', [world.originUrl])
+  return plain(
+    'proxy',
+    'Fastify + reply-from: no key, no count, no cache',
+    child.pid ?? 0,
+    urls.api ?? '',
+    world,
+  )
+}
+
+const plain = (id: string, name: string, pid: number, base: string, { body }: World): Contender => ({
+  id,
+  name,
+  pid,
+  asking: async () => ({ url: base, paths: [path], keys: [] }),
+  check: async () => expectBody(await ask(base + path), body),
+})
+
+export const startUsual = async (scope: Scope, world: World): Promise<Contender | Absent> => {
+  const id = 'usual'
+  const name = 'Fastify + @fastify/rate-limit on Redis + lru-cache, as most would write it'
+  const found = await import('@fastify/rate-limit').then(
+    () => true,
+    () => false,
+  )
+  if (!found) return { id, name, absent: '@fastify/rate-limit is not installed: npm ci' }
+  const redis = new Redis(world.redisUrl)
+  await redis.set(`usual:key:${createHash('sha256').update(key).digest('hex')}`, 'enterprise')
+  await redis.quit()
+  const args = [world.originUrl, world.redisUrl, String(limit)]
+  const { child, urls, output } = await start(scope, world, 'fastify-usual.ts', args)
+  const base = urls.api ?? ''
+  return {
+    id,
+    name,
+    pid: child.pid ?? 0,
+    asking: async () => ({ url: base, paths: [path], keys: [key] }),
+    check: async () => {
+      if ((await ask(base + path, { 'x-api-key': 'another' })).status !== 401)
+        throw new Error('a key that is unknown was let in')
+      expectBody(await ask(base + path, { 'x-api-key': key }), world.body)
+    },
+    tally: tallyByHeader(base + path, key),
+    tidy: () => truncate(output),
+  }
+}

@@ -1,0 +1,143 @@
+// Where things run: what is measured on one core, everything else on the others. Starts processes on a core, tells what
+// processor time they took, and ends them with the row.
+
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import type { Scope } from '../row.ts'
+import { type Env, until } from '../set-up.ts'
+
+/** Cores that this process may use, by number. */
+const allowedCores = (): number[] => {
+  const told = spawnSync('taskset', ['-cp', String(process.pid)]).stdout?.toString() ?? ''
+  const list = /: ([\d,-]+)\s*$/.exec(told)?.[1] ?? ''
+  return list
+    .split(',')
+    .filter(Boolean)
+    .flatMap(part => {
+      const [from = 0, to = from] = part.split('-').map(Number)
+      return Array.from({ length: to - from + 1 }, (_, i) => from + i)
+    })
+}
+
+const cores = allowedCores()
+
+/** False where there is no taskset, or but one core: then everything runs wherever the system puts it. */
+export const pins = cores.length > 1
+export const coreCount = pins ? cores.length : availableParallelism()
+
+/** Of what is measured: the first for one process, the second for another beside it. */
+export const serverCores = [String(cores[0]), String(cores[1])] as const
+/** Of callers, Redis, provider and this process. */
+export const loadCores = cores.slice(1).join(',')
+/** The same while two processes are measured; undefined where that leaves none. */
+export const loadCoresBesideTwo = cores.length > 2 ? cores.slice(2).join(',') : undefined
+
+/** Moves this process, and with it whatever it starts from now on, away from the core of what is measured. */
+export const stepAside = (to = loadCores): void => {
+  if (pins) spawnSync('taskset', ['-a', '-cp', to, String(process.pid)])
+}
+
+/** The command line that runs another on these cores. */
+export const onCores = (list: string, command: string, args: readonly string[]): [string, string[]] =>
+  pins ? ['taskset', ['-c', list, command, ...args]] : [command, [...args]]
+
+export type Pinned = {
+  readonly child: ChildProcess
+  /** Base addresses by listener. */
+  readonly urls: Readonly<Record<string, string>>
+  /** File of its standard output; it may be emptied at any time. */
+  readonly output: string
+}
+
+const cleanEnv = (more: Env): NodeJS.ProcessEnv => ({
+  ...Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith('ABOHAWA_') && name !== 'NODE_OPTIONS'),
+  ),
+  NODE_ENV: 'production',
+  ...more,
+})
+
+export const product = new URL('../../src/main.ts', import.meta.url).pathname
+
+let started = 0
+
+/** Starts a command with its output in a file of the folder. */
+export const spawnPinned = (
+  scope: Scope,
+  folder: string,
+  core: string,
+  [command, ...args]: readonly [string, ...string[]],
+  env: Env = {},
+): Pick<Pinned, 'child' | 'output'> => {
+  const output = join(folder, `output-${started++}.log`)
+  // Opened to append, so that the file can be emptied while the process writes on.
+  const file = openSync(output, 'a')
+  const [program, all] = onCores(core, command, args)
+  const child = spawn(program, all, { env: cleanEnv(env), stdio: ['ignore', file, file] })
+  const exited = once(child, 'exit')
+  scope.teardown(async () => {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGTERM')
+    const late = setTimeout(() => child.kill('SIGKILL'), 5_000)
+    await exited
+    clearTimeout(late)
+  })
+  return { child, output }
+}
+
+/** Starts a script in Node and waits until the listeners named have told their addresses in its output. */
+export const startPinned = async (
+  scope: Scope,
+  folder: string,
+  core: string,
+  [script, ...args]: readonly [string, ...string[]],
+  listeners: readonly string[],
+  env: Env = {},
+): Promise<Pinned> => {
+  const { child, output } = spawnPinned(scope, folder, core, [process.execPath, script, ...args], env)
+  const urls: Record<string, string> = {}
+  await until(`${script} listens`, async () => {
+    const text = await readFile(output, 'utf8')
+    if (child.exitCode !== null) throw new Error(`${script} ended with ${child.exitCode}: ${text}`)
+    for (const line of text.split('\n').filter(one => one.includes('"listening"'))) {
+      const told = JSON.parse(line) as { listener: string; url: string }
+      urls[told.listener] = told.url
+    }
+    return listeners.every(listener => urls[listener])
+  })
+  return { child, urls, output }
+}
+
+const ticksPerSecond = 100
+
+/** Processor time that a process and its children took so far, in seconds; steps are 10 ms. */
+export const cpuSecondsOf = async (pid: number): Promise<number> => {
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
+  // The name in brackets may hold anything; user and system time are the 12th and 13th field after it.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ').filter(Boolean)
+  const ofChildren = await Promise.all(children.map(child => cpuSecondsOf(Number(child))))
+  return ofChildren.reduce(
+    (sum, seconds) => sum + seconds,
+    (Number(fields[11]) + Number(fields[12])) / ticksPerSecond,
+  )
+}
+
+/** Time that a core was not idle so far, in seconds, whoever used it; 0 where it can't be told. */
+export const busySecondsOf = async (core: string): Promise<number> => {
+  const stat = await readFile('/proc/stat', 'utf8')
+  const fields = new RegExp(`^cpu${core} (.+)$`, 'm').exec(stat)?.[1]?.split(' ').map(Number) ?? []
+  // Idle time and waiting for disks are the 4th and 5th; those of guests are in the first two already.
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = fields
+  return (user + nice + system + irq + softirq + steal) / ticksPerSecond
+}
+
+/** Resident memory in MiB: now, and at most so far. */
+export const residentOf = async (pid: number): Promise<{ now: number; most: number }> => {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8')
+  const of = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024
+  return { now: of('VmRSS'), most: of('VmHWM') }
+}

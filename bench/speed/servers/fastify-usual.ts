@@ -1,0 +1,37 @@
+// The gateway as most would compose it: Fastify with its log, the key looked up in Redis by its hash, the rate-limit
+// plugin counting in Redis by key, and lru-cache with what the provider said, parsed, which is written out per answer.
+
+import { createHash } from 'node:crypto'
+import rateLimit from '@fastify/rate-limit'
+import { fastify } from 'fastify'
+import { Redis } from 'ioredis'
+import { LRUCache } from 'lru-cache'
+
+const [origin = '', redisUrl = '', limit = ''] = process.argv.slice(2)
+
+const redis = new Redis(redisUrl)
+const cache = new LRUCache<string, object>({ max: 5_000, ttl: 3_600_000 })
+const app = fastify({ logger: true })
+const keyOf = (headers: Record<string, unknown>): string => String(headers['x-api-key'])
+
+app.addHook('onRequest', async (request, reply) => {
+  const hash = createHash('sha256').update(keyOf(request.headers)).digest('hex')
+  if ((await redis.get(`usual:key:${hash}`)) === null) return reply.code(401).send({ error: 'unknown key' })
+})
+await app.register(rateLimit, {
+  redis,
+  nameSpace: 'usual:count:',
+  max: Number(limit),
+  timeWindow: '1 day',
+  keyGenerator: request => keyOf(request.headers),
+})
+app.get('/*', async request => {
+  const held = cache.get(request.url)
+  if (held) return held
+  const response = await fetch(origin + request.url)
+  const weather = (await response.json()) as object
+  cache.set(request.url, weather)
+  return weather
+})
+const url = await app.listen({ host: '127.0.0.1', port: 0 })
+process.stdout.write(`${JSON.stringify({ msg: 'listening', listener: 'api', url })}\n`)

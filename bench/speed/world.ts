@@ -1,0 +1,79 @@
+// What all contenders of a run share: a provider, a Redis, the body that all of them send, and a gateway of its own that
+// says what the right answer is now.
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startProvider } from '../../test/support/provider-process.ts'
+import { startRedis } from '../../test/support/redis-server.ts'
+import type { Scope } from '../row.ts'
+import { createKey } from '../set-up.ts'
+import { type Answer, ask, expectBody, path, type World } from './contender.ts'
+import { gatewayEnv, startGateway } from './gateways.ts'
+import { loadCores, startPinned, stepAside } from './pinned.ts'
+
+/** A folder that goes with the row. */
+export const openFolder = async (scope: Scope): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-bench-'))
+  scope.teardown(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A provider and a Redis beside this process, away from the core of what is measured. */
+export const openBackground = async (scope: Scope) => {
+  stepAside()
+  const folder = await openFolder(scope)
+  const provider = await startProvider(scope, ['--runs', 'none'], null)
+  const redis = await startRedis()
+  scope.teardown(redis.stop)
+  return { folder, provider, providerUrl: provider.url, redisUrl: redis.url }
+}
+
+export const openWorld = async (scope: Scope): Promise<World> => {
+  const { folder, providerUrl, redisUrl } = await openBackground(scope)
+  const env = gatewayEnv(providerUrl, { ABOHAWA_STORE__PATH: join(folder, 'reference.db') })
+  const key = await createKey(env)
+  const gateway = await startGateway(scope, folder, loadCores, env)
+  const reference = (): Promise<Answer> => ask(gateway.urls.api + path, { 'x-api-key': key })
+
+  await awayFromTurn(10)
+  const first = await reference()
+  await compareWithProvider(providerUrl, first)
+  const bodyFile = join(folder, 'body.json')
+  await writeFile(bodyFile, first.body)
+  const own = ['connection', 'keep-alive', 'date', 'transfer-encoding']
+  const passed = Object.entries(first.headers).filter(
+    ([name]) => !own.includes(name) && !name.startsWith('x-ratelimit-'),
+  )
+  const headersFile = join(folder, 'headers.json')
+  await writeFile(headersFile, JSON.stringify(Object.fromEntries(passed)))
+  const script = new URL('servers/origin.ts', import.meta.url).pathname
+  const origin = await startPinned(scope, folder, loadCores, [script, bodyFile, headersFile], ['api'])
+  const originUrl = origin.urls.api ?? ''
+  expectBody(await ask(originUrl), first.body)
+  return { folder, providerUrl, redisUrl, originUrl, bodyFile, body: first.body, reference }
+}
+
+/** Throws unless the current weather of the answer is what the provider itself says. */
+const compareWithProvider = async (providerUrl: string, { headers, body }: Answer): Promise<void> => {
+  const [, latitude = '', longitude = ''] = /key="(.+),(.+)"/.exec(headers['cache-status'] ?? '') ?? []
+  const { current } = JSON.parse(body.toString()) as { current: Record<string, unknown> }
+  const names = Object.keys(current).filter(name => name !== 'time' && name !== 'interval')
+  const query = new URLSearchParams({ latitude, longitude, current: names.join(',') })
+  const told = JSON.parse(
+    (await ask(`${providerUrl}/v1/forecast?${query}`)).body.toString(),
+  ) as typeof JSON & {
+    current: Record<string, unknown>
+  }
+  const other = names.filter(name => told.current[name] !== current[name])
+  if (names.length === 0 || other.length > 0)
+    throw new Error(`the reference differs from the provider in ${other.join(', ') || 'everything'}`)
+}
+
+const quarterMs = 900_000
+
+/** Bodies change with the quarter-hour: waits it out where its turn falls into the seconds to come. */
+export const awayFromTurn = async (seconds: number): Promise<void> => {
+  const left = quarterMs - (Date.now() % quarterMs)
+  if (left < (seconds + 3) * 1000) await new Promise(resolve => setTimeout(resolve, left + 500))
+}
