@@ -1,5 +1,6 @@
 // How long the event loop is held up while many cells are loaded anew under load.
 
+import { setTimeout as pause } from 'node:timers/promises'
 import { createGrid } from '../../src/weather/cell.ts'
 import { runCommand } from '../../test/support/process.ts'
 import { issueKeys } from '../keys.ts'
@@ -21,7 +22,7 @@ export const refresh: Row = {
   method:
     `${count(cells)} cells on Redis are purged softly (\`abohawa cache purge all --soft\`) while all of them are asked for in turn as fast ` +
     'as it goes, until the provider was asked for each. The delay is nodejs_eventloop_lag_* of the metrics, which begin anew ' +
-    `with each reading, from just before the purge to that moment, less the ${timerMs} ms of the timer behind them. ` +
+    `with each reading, from the first of these (within 100 ms) to the last, less the ${timerMs} ms of the timer behind them. ` +
     'Beside it the same load with nothing to load.',
   run: async (scope, progress, { settings: { rounds = 5, seconds = 4 } }) => {
     const { folder, provider, providerUrl, redisUrl } = await openBackground(scope)
@@ -58,22 +59,31 @@ export const refresh: Row = {
       quiet.push((await delay()).p99)
 
       const { points } = await provider.state()
-      const loading = load(folder, asking, seconds + 4)
+      let done = false
+      const loading = (async () => {
+        while (!done) {
+          const loaded = await load(folder, asking, 2)
+          answers += loaded.answers
+          wrong += loaded.wrong
+        }
+      })()
+      const loadedAnew = async (): Promise<number> => (await provider.state()).points - points
       const purged = await runCommand(['cache', 'purge', 'all', '--soft'], env)
       if (purged.code !== 0) throw new Error(purged.stderr)
-      await delay()
-      const started = performance.now()
-      await until('all cells were loaded anew', async () => {
-        const state = await provider.state()
-        return state.points - points >= cells && state.inFlight === 0
+      // A gateway hears of a purge some seconds later; the window must not be thinned by the wait.
+      await until('the first cells are loaded anew', async () => {
+        await delay()
+        await pause(100)
+        return (await loadedAnew()) > 0
       })
+      const started = performance.now()
+      await until('all cells were loaded anew', async () => (await loadedAnew()) >= cells)
       tookMs.push(performance.now() - started)
       const { p99, most } = await delay()
+      done = true
+      await loading
       p99s.push(p99)
       slowest.push(most)
-      const loaded = await loading
-      answers += loaded.answers
-      wrong += loaded.wrong
       await until('nothing waits', async () => (await metric(ops, 'abohawa_provider_waiting_cells')) === 0)
     }
     const told = (values: readonly number[]): string => `${ms(Math.min(...values))} / ${ms(median(values))}`
