@@ -64,7 +64,7 @@ const cleanEnv = (more: Env): NodeJS.ProcessEnv => ({
 export const product = new URL('../../src/main.ts', import.meta.url).pathname
 
 /** As `npm run abohawa` and the image start the product. */
-const flagsOf = (script: string): string[] => (script === product ? ['--max-semi-space-size=8'] : [])
+export const flagsOf = (script: string): string[] => (script === product ? ['--max-semi-space-size=8'] : [])
 
 let started = 0
 
@@ -133,6 +133,15 @@ export const cpuSecondsOf = async (pid: number): Promise<number> => {
     (sum, seconds) => sum + seconds,
     (Number(fields[11]) + Number(fields[12])) / ticksPerSecond,
   )
+}
+
+/** Time that a core was not idle so far, in seconds, whoever used it; 0 where it can't be told. */
+export const busySecondsOf = async (core: string): Promise<number> => {
+  const stat = await readFile('/proc/stat', 'utf8')
+  const fields = new RegExp(`^cpu${core} (.+)$`, 'm').exec(stat)?.[1]?.split(' ').map(Number) ?? []
+  // Idle time and waiting for disks are the 4th and 5th; those of guests are in the first two already.
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = fields
+  return (user + nice + system + irq + softirq + steal) / ticksPerSecond
 }
 
 /** Resident memory in MiB: now, and at most so far. */

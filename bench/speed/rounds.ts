@@ -6,7 +6,7 @@ import { median } from '../row.ts'
 import { until } from '../set-up.ts'
 import type { Contender, Tally, World } from './contender.ts'
 import { connections, load } from './load.ts'
-import { cpuSecondsOf } from './pinned.ts'
+import { busySecondsOf, cpuSecondsOf, serverCores } from './pinned.ts'
 import { awayFromTurn } from './world.ts'
 
 export type Sample = {
@@ -17,6 +17,8 @@ export type Sample = {
   readonly cpuMicros: number
   /** Share of its core that the server was busy. */
   readonly busy: number
+  /** Share of that core that went to anything else. */
+  readonly others: number
 }
 
 export type Measured = {
@@ -67,15 +69,23 @@ const measureOnce = async ({ folder }: World, contender: Contender, seconds: num
   await contender.tidy?.()
   const asking = await contender.asking()
   const before = await settled(contender)
-  const cpuBefore = await cpuSecondsOf(contender.pid)
+  const [cpuBefore, coreBefore] = [await cpuSecondsOf(contender.pid), await busySecondsOf(serverCores[0])]
   const { answers, seconds: took, p50, p99, wrong } = await load(folder, asking, seconds)
   const cpu = (await cpuSecondsOf(contender.pid)) - cpuBefore
+  const core = (await busySecondsOf(serverCores[0])) - coreBefore
   const after = await settled(contender)
   await check()
   if (wrong > 0) faults.push(`${wrong} answers of ${answers} were of 400 and above, or none came`)
   faults.push(...faultsOf(before, after, answers))
   if (answers === 0) return { answers, faults }
-  const sample = { perSecond: answers / took, p50, p99, cpuMicros: (cpu * 1e6) / answers, busy: cpu / took }
+  const sample = {
+    perSecond: answers / took,
+    p50,
+    p99,
+    cpuMicros: (cpu * 1e6) / answers,
+    busy: cpu / took,
+    others: Math.max(0, core - cpu) / took,
+  }
   return { sample, answers, faults }
 }
 
@@ -97,15 +107,15 @@ const settled = async (contender: Contender): Promise<Tally> => {
 }
 
 /**
- * Every answer that the load saw must have been counted, and no more but those that were in flight when it ended; and
- * what a server counts in several places must agree.
+ * Every answer that the load saw must have been right and counted, and no more was counted but what was in flight when
+ * the load hung up; and what a server counts in several places must agree.
  */
 const faultsOf = (before: Tally, after: Tally, answers: number): string[] => {
   const grown = (name: keyof Tally): number | undefined => {
     const value = after[name]
     return value === undefined ? undefined : value - (before[name] ?? 0)
   }
-  const [counted, right, others, logged] = [
+  const [counted, right, others = 0, logged] = [
     grown('counted'),
     grown('right'),
     grown('others'),
@@ -114,8 +124,11 @@ const faultsOf = (before: Tally, after: Tally, answers: number): string[] => {
   const faults: string[] = []
   if (counted !== undefined && (counted < answers || counted > answers + connections))
     faults.push(`${counted} counted of ${answers} answers`)
-  if (right !== undefined && right !== counted) faults.push(`${counted} counted of ${right} answered rightly`)
-  if (others !== undefined && others !== 0) faults.push(`${others} answers of another status`)
-  if (logged !== undefined && logged !== right) faults.push(`${logged} lines in the log of ${right} answers`)
+  if (right !== undefined && right < answers)
+    faults.push(`${right} of ${answers} answers had the right status`)
+  if (right !== undefined && right + others !== counted)
+    faults.push(`${counted} counted of ${right + others} in the metrics`)
+  if (logged !== undefined && logged !== counted)
+    faults.push(`${logged} lines in the log of ${counted} counted`)
   return faults
 }

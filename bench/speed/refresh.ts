@@ -1,0 +1,104 @@
+// How long the event loop is held up while many cells are loaded anew under load.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { createGrid } from '../../src/weather/cell.ts'
+import { runCommand } from '../../test/support/process.ts'
+import { issueKeys } from '../keys.ts'
+import { count, median, ms, type Row } from '../row.ts'
+import { box, forAll, metric, pathOf, until } from '../set-up.ts'
+import { ask } from './contender.ts'
+import { gatewayEnv, startGateway } from './gateways.ts'
+import { load } from './load.ts'
+import { serverCores } from './pinned.ts'
+import { openBackground } from './world.ts'
+
+const cells = 1_500
+const boundMs = 10
+/** The delay is read from a timer of this period, which is part of what it tells. */
+const timerMs = 10
+
+export const refresh: Row = {
+  id: 'refresh',
+  method:
+    `${count(cells)} cells on Redis are purged softly (\`abohawa cache purge all --soft\`) while all of them are asked for in turn as fast ` +
+    'as it goes, until the provider was asked for each. The delay is nodejs_eventloop_lag_* of the metrics, which begin anew ' +
+    `with each reading, from the first of these (within 100 ms) to the last, less the ${timerMs} ms of the timer behind them. ` +
+    'Beside it the same load with nothing to load.',
+  run: async (scope, progress, { settings: { rounds = 5, seconds = 4 } }) => {
+    const { folder, provider, providerUrl, redisUrl } = await openBackground(scope)
+    const env = gatewayEnv(providerUrl, { ABOHAWA_REDIS__URL: redisUrl })
+    const [issued] = await issueKeys(env, ['enterprise'])
+    const key = issued?.key ?? ''
+    const { urls } = await startGateway(scope, folder, serverCores[0], env)
+    const ops = urls.ops ?? ''
+    const paths = createGrid(0.1).cellsIn(box).slice(0, cells).map(pathOf)
+    progress(`fills ${paths.length} cells`)
+    await forAll(paths, 64, async one => {
+      const { status } = await ask(urls.api + one, { 'x-api-key': key })
+      if (status !== 200) throw new Error(`${one} answered ${status}`)
+    })
+    const asking = { url: urls.api ?? '', paths, keys: [key] }
+    const delay = async (): Promise<{ p99: number; most: number }> => {
+      // Both come from one reading: the first begins a new window.
+      const text = (await ask(`${ops}/metrics`)).body.toString()
+      const of = (name: string): number =>
+        Number(new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)$`, 'm').exec(text)?.[1]) * 1000 -
+        timerMs
+      return { p99: Math.max(0, of('p99')), most: Math.max(0, of('max')) }
+    }
+
+    const quiet: number[] = []
+    const p99s: number[] = []
+    const slowest: number[] = []
+    const tookMs: number[] = []
+    let [answers, wrong] = [0, 0]
+    for (let round = 1; round <= rounds; round++) {
+      progress(`round ${round} of ${rounds}`)
+      await delay()
+      await load(folder, asking, Math.min(2, seconds))
+      quiet.push((await delay()).p99)
+
+      const { points } = await provider.state()
+      let done = false
+      const loading = (async () => {
+        while (!done) {
+          const loaded = await load(folder, asking, 2)
+          answers += loaded.answers
+          wrong += loaded.wrong
+        }
+      })()
+      const loadedAnew = async (): Promise<number> => (await provider.state()).points - points
+      const purged = await runCommand(['cache', 'purge', 'all', '--soft'], env)
+      if (purged.code !== 0) throw new Error(purged.stderr)
+      // A gateway hears of a purge some seconds later; the window must not be thinned by the wait.
+      await until('the first cells are loaded anew', async () => {
+        await delay()
+        await pause(100)
+        return (await loadedAnew()) > 0
+      })
+      const started = performance.now()
+      await until('all cells were loaded anew', async () => (await loadedAnew()) >= cells)
+      tookMs.push(performance.now() - started)
+      const { p99, most } = await delay()
+      done = true
+      await loading
+      p99s.push(p99)
+      slowest.push(most)
+      await until('nothing waits', async () => (await metric(ops, 'abohawa_provider_waiting_cells')) === 0)
+    }
+    const told = (values: readonly number[]): string => `${ms(Math.min(...values))} / ${ms(median(values))}`
+    return {
+      findings: [
+        {
+          what: `event-loop delay while ${count(cells)} cells are loaded anew under load: p99`,
+          bar: `≤ ${boundMs} ms`,
+          measured:
+            `${told(p99s)} best / median of ${rounds}, ${ms(Math.max(...slowest))} the longest of all; ${told(quiet)} under the ` +
+            `same load without; cells loaded in ${ms(median(tookMs))}; ${wrong} of ${count(answers)} answers wrong`,
+          met: Math.min(...p99s) <= boundMs && wrong === 0,
+          figures: { p99: p99s, longest: slowest, quiet, tookMs, wrong },
+        },
+      ],
+    }
+  },
+}

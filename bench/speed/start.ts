@@ -1,0 +1,75 @@
+// How soon a process answers after its start, with the whole catalogue.
+
+import { join } from 'node:path'
+import { freePort } from '../../test/support/redis-server.ts'
+import { issueKeys } from '../keys.ts'
+import { median, ms, type Row } from '../row.ts'
+import { until } from '../set-up.ts'
+import { ask } from './contender.ts'
+import { gatewayEnv } from './gateways.ts'
+import { flagsOf, product, serverCores, spawnPinned } from './pinned.ts'
+import { openBackground } from './world.ts'
+
+const boundMs = 400
+const starts = 7
+
+export const start: Row = {
+  id: 'start',
+  method:
+    `\`abohawa serve\` on the embedded store, ${starts} times, from the start of the process until a request with a key to ` +
+    '/api/v1/locations gets its 200, asked for every 2 ms; beside it a Node process that does nothing, to its end.',
+  run: async (scope, progress) => {
+    const { folder, providerUrl } = await openBackground(scope)
+    const env = gatewayEnv(providerUrl, { ABOHAWA_STORE__PATH: join(folder, 'store.db') })
+    const [issued] = await issueKeys(env, ['enterprise'])
+    const headers = { 'x-api-key': issued?.key ?? '' }
+    const times: number[] = []
+    const bare: number[] = []
+    for (let round = 1; round <= starts; round++) {
+      progress(`start ${round} of ${starts}`)
+      const began = performance.now()
+      const nothing = spawnPinned(scope, folder, serverCores[0], [process.execPath, '-e', '0'])
+      await new Promise(resolve => nothing.child.once('exit', resolve))
+      bare.push(performance.now() - began)
+
+      const port = await freePort()
+      const url = `http://127.0.0.1:${port}/api/v1/locations?type=division`
+      const started = performance.now()
+      const { child } = spawnPinned(
+        scope,
+        folder,
+        serverCores[0],
+        [process.execPath, ...flagsOf(product), product, 'serve'],
+        {
+          ...env,
+          ABOHAWA_SERVER__PORT: String(port),
+        },
+      )
+      let answered = false
+      while (!answered) {
+        if (performance.now() - started > 30_000) throw new Error('no answer within 30 s')
+        answered = await ask(url, headers).then(
+          ({ status }) => status === 200,
+          () => false,
+        )
+        if (!answered) await new Promise(resolve => setTimeout(resolve, 2))
+      }
+      times.push(performance.now() - started)
+      child.kill('SIGTERM')
+      await until('the process ended', async () => child.exitCode !== null)
+    }
+    return {
+      findings: [
+        {
+          what: 'start to the first answer, with the whole catalogue',
+          bar: `≤ ${boundMs} ms`,
+          measured:
+            `${ms(Math.min(...times))} best, ${ms(median(times))} median of ${starts}; ` +
+            `a Node process that does nothing ${ms(Math.min(...bare))} best, ${ms(median(bare))} median`,
+          met: Math.min(...times) <= boundMs,
+          figures: { times, bare },
+        },
+      ],
+    }
+  },
+}
