@@ -14,6 +14,15 @@ export type Finding = {
   readonly figures: Readonly<Record<string, number | string | readonly number[]>>
 }
 
+/** A line for what can't be measured on this machine. */
+export const notMeasured = (what: string, why: string): Finding => ({
+  what,
+  bar: '—',
+  measured: `not measured: ${why}`,
+  met: null,
+  figures: {},
+})
+
 export type Result = {
   readonly findings: readonly Finding[]
   /** Sentences below the table. */

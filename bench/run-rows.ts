@@ -11,6 +11,8 @@ export type Bench = {
   readonly name: string
   readonly summary: string
   readonly page: string
+  /** What has to be installed, as a sentence; Redis unless told. */
+  readonly needs?: string
   readonly rows: readonly Row[]
   /** Whole numbers of at least 1 that can be set by an option of that name. */
   readonly settings?: Readonly<Record<string, { readonly help: string; readonly usual: number }>>
@@ -60,13 +62,21 @@ const settingOf = (name: string, text: string | boolean | undefined, usual: numb
   return value
 }
 
-export const runBench = async ({ name, summary, page, rows, settings = {}, write }: Bench): Promise<void> => {
+export const runBench = async ({
+  name,
+  summary,
+  page,
+  rows,
+  settings = {},
+  write,
+  needs = 'Needs redis-server on the path.',
+}: Bench): Promise<void> => {
   const options = Object.entries(settings).map(
     ([option, { help, usual }]) => `  ${`--${option} <number>`.padEnd(17)} ${help}; ${usual} unless told\n`,
   )
   const usage = `Usage: npm run -s ${name} -- [options]
 
-${summary} and writes ${page}. Needs redis-server on the path.
+${summary} and writes ${page}. ${needs}
 
   --only <row,row>  these rows alone, without writing ${page}
 ${options.join('')}  --json            the results as JSON on standard output

@@ -10,8 +10,9 @@ import { two } from './speed/two.ts'
 
 await runBench({
   name: 'bench',
-  summary: 'Measures the speed of the gateway against its bars, some 10 minutes in all,',
+  summary: 'Measures the speed of the gateway against its bars in some 10 minutes',
   page: 'docs/performance.md',
+  needs: 'Needs Linux; what is compared over redis-server, nginx with Lua and wrk needs these on the path.',
   rows: [hits, two, resident, refresh, start],
   settings: {
     rounds: { help: 'rounds of every row in turn', usual: 7 },

@@ -32,11 +32,14 @@ export type Contender = {
 /** A contender that can't be measured here, and why. */
 export type Absent = { readonly id: string; readonly name: string; readonly absent: string }
 
+export const withoutRedis = 'redis-server is not installed (Debian and Ubuntu: redis-server)'
+
 export type World = {
   /** For whatever is written. */
   readonly folder: string
   readonly providerUrl: string
-  readonly redisUrl: string
+  /** Undefined where there is no Redis to measure with. */
+  readonly redisUrl: string | undefined
   /** Sends the body with all headers of the gateway's but those of the quota, on the cores of the load. */
   readonly originUrl: string
   /** A file of the body. */

@@ -7,7 +7,16 @@ import { brotliDecompressSync } from 'node:zlib'
 import { issueKeys, quietZone, usedToday } from '../keys.ts'
 import { type Scope, sum } from '../row.ts'
 import { type Env, forAll, placesByCell, processEnv } from '../set-up.ts'
-import { ask, type Contender, expectBody, path, type Tally, type World } from './contender.ts'
+import {
+  type Absent,
+  ask,
+  type Contender,
+  expectBody,
+  path,
+  type Tally,
+  type World,
+  withoutRedis,
+} from './contender.ts'
 import type { Asking } from './load.ts'
 import { type Pinned, product, serverCores, startPinned } from './pinned.ts'
 
@@ -61,20 +70,24 @@ export const startGateways = async (
   scope: Scope,
   world: World,
   wanted: readonly string[],
-): Promise<Contender[]> => {
+): Promise<(Contender | Absent)[]> => {
   const envs: Record<Form['server'], Env> = {
     embedded: { ABOHAWA_STORE__PATH: join(world.folder, 'embedded.db') },
-    redis: { ABOHAWA_REDIS__URL: world.redisUrl },
+    redis: { ABOHAWA_REDIS__URL: world.redisUrl ?? '' },
     embeddedLog: { ABOHAWA_STORE__PATH: join(world.folder, 'logged.db'), ...logged },
     redisLog: {
-      ABOHAWA_REDIS__URL: world.redisUrl,
+      ABOHAWA_REDIS__URL: world.redisUrl ?? '',
       ABOHAWA_REDIS__PREFIX: 'logged:',
       ...logged,
     },
   }
   const running = new Map<Form['server'], Promise<Pinned>>()
-  const contenders: Contender[] = []
+  const contenders: (Contender | Absent)[] = []
   for (const form of forms.filter(({ id }) => wanted.includes(id))) {
+    if (form.server !== 'embedded' && world.redisUrl === undefined) {
+      contenders.push({ id: form.id, name: form.name, absent: withoutRedis })
+      continue
+    }
     const env = gatewayEnv(world.providerUrl, envs[form.server])
     const server = running.get(form.server) ?? startGateway(scope, world.folder, serverCores[0], env)
     running.set(form.server, server)

@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { bars } from '../bars.ts'
-import { count, type Finding, type Row } from '../row.ts'
+import { count, type Finding, notMeasured, type Row } from '../row.ts'
 import type { Absent, Contender } from './contender.ts'
 import { gatewayIds, startGateways } from './gateways.ts'
 import { connections, loader } from './load.ts'
@@ -42,21 +42,15 @@ export const hits: Row = {
     const of = (id: string): Measured | undefined => measured.find(({ contender }) => contender.id === id)
     const findings = [
       ...judged(of),
-      ...absent.map(({ name, absent: why }) => ({
-        what: name,
-        bar: '—',
-        measured: `not measured: ${why}`,
-        met: null,
-        figures: {},
-      })),
+      ...absent.map(({ name, absent: why }) => notMeasured(name, why)),
       checked(measured),
     ]
     return {
       findings,
       table: tableOf(measured, of('raw')),
-      versions: [loader, ...(nginxVersion ? [`nginx ${nginxVersion}`] : []), packages()],
+      versions: [...(nginxVersion ? [`nginx ${nginxVersion}`] : []), packages()],
       notes: [
-        `Rounds: ${rounds} of ${seconds} s for each row after one to warm up. Body: ${count(world.body.length)} bytes, the same for all.`,
+        `Load from ${loader}. Rounds: ${rounds} of ${seconds} s for each row after one to warm up. Body: ${count(world.body.length)} bytes, the same for all.`,
         'Of a column with two figures the first is the best round and the second the median. CPU is the processor time of the ' +
           'server alone for an answer, which other work on the machine moves least; "busy" is the share of its core that the ' +
           'server used and "others" what went to anything else there, both of the median round. Where the two are well below ' +

@@ -31,8 +31,7 @@ const hasWrk = told !== undefined && told !== ''
 
 export const loader = hasWrk
   ? `wrk ${/^wrk (?:debian\/)?(\S+)/.exec(told)?.[1] ?? ''}`
-  : 'the loader of bench/speed/loader.ts, because wrk is not installed (Debian and Ubuntu: apt-get install wrk); ' +
-    'rows faster than it are bounded by it'
+  : 'a loader of our own, because wrk is not installed (Debian and Ubuntu: wrk), so that rows faster than it are bounded by it'
 
 /** Ms as wrk tells them are microseconds. */
 const script = ({ paths, keys, headers = {} }: Asking): string => {

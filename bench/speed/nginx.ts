@@ -20,6 +20,7 @@ import {
   path,
   tallyByHeader,
   type World,
+  withoutRedis,
 } from './contender.ts'
 import { serverCores, spawnPinned } from './pinned.ts'
 
@@ -136,9 +137,11 @@ export const startNginx = async (scope: Scope, world: World): Promise<(Contender
   const metered = { id: 'nginx', name: 'nginx + Lua + Redis at the same guarantees' }
   const open = { id: 'nginx-open', name: 'nginx with its cache alone: no key, no count (a ceiling)' }
   const absent = whyAbsent()
+  const { redisUrl } = world
+  if (redisUrl === undefined) return [metered, open].map(one => ({ ...one, absent: withoutRedis }))
   if (absent) return [metered, open].map(one => ({ ...one, absent }))
 
-  const redis = new Redis(world.redisUrl)
+  const redis = new Redis(redisUrl)
   const hash = createHash('sha256').update(key).digest()
   await redis.hset(Buffer.concat([Buffer.from('key:'), hash]), 'limit', String(limit))
   const sha = String(await redis.script('LOAD', takeUnit))
@@ -147,7 +150,7 @@ export const startNginx = async (scope: Scope, world: World): Promise<(Contender
   const folder = join(world.folder, 'nginx')
   await mkdir(folder)
   const [port, openPort] = [await freePort(), await freePort()]
-  await writeFile(join(folder, 'answer.lua'), luaOf(new URL(world.redisUrl).port, sha))
+  await writeFile(join(folder, 'answer.lua'), luaOf(new URL(redisUrl).port, sha))
   await writeFile(join(folder, 'nginx.conf'), configOf(folder, port, openPort, world.originUrl))
   const command: [string, ...string[]] = ['nginx', '-p', folder, '-c', join(folder, 'nginx.conf')]
   const { child } = spawnPinned(scope, folder, serverCores[0], command)

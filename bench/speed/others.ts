@@ -13,6 +13,7 @@ import {
   path,
   tallyByHeader,
   type World,
+  withoutRedis,
 } from './contender.ts'
 import { type Pinned, serverCores, startPinned } from './pinned.ts'
 
@@ -54,6 +55,7 @@ export const startUsual = async (scope: Scope, world: World): Promise<Contender 
     () => true,
     () => false,
   )
+  if (world.redisUrl === undefined) return { id, name, absent: withoutRedis }
   if (!found) return { id, name, absent: '@fastify/rate-limit is not installed: npm ci' }
   const redis = new Redis(world.redisUrl)
   await redis.set(`usual:key:${createHash('sha256').update(key).digest('hex')}`, 'enterprise')

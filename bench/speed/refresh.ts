@@ -25,8 +25,8 @@ export const refresh: Row = {
     `with each reading, from the first of these (within 100 ms) to the last, less the ${timerMs} ms of the timer behind them. ` +
     'Beside it the same load with nothing to load.',
   run: async (scope, progress, { settings: { rounds = 5, seconds = 4 } }) => {
-    const { folder, provider, providerUrl, redisUrl } = await openBackground(scope)
-    const env = gatewayEnv(providerUrl, { ABOHAWA_REDIS__URL: redisUrl })
+    const { folder, provider, providerUrl, storeEnv } = await openBackground(scope)
+    const env = gatewayEnv(providerUrl, storeEnv)
     const [issued] = await issueKeys(env, ['enterprise'])
     const key = issued?.key ?? ''
     const { urls } = await startGateway(scope, folder, serverCores[0], env)

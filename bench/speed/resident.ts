@@ -17,8 +17,8 @@ export const resident: Row = {
     'A gateway on Redis with the settings of the defaults is asked for the weather of every place in English and in Bangla, ' +
     'by 64 callers, and then for all of these in turn as fast as it goes. Resident memory as the kernel tells it.',
   run: async (scope, progress, { settings: { seconds = 4 } }) => {
-    const { folder, providerUrl, redisUrl } = await openBackground(scope)
-    const env = gatewayEnv(providerUrl, { ABOHAWA_REDIS__URL: redisUrl, ABOHAWA_WEATHER__HOURLY_HOURS: '48' })
+    const { folder, providerUrl, storeEnv } = await openBackground(scope)
+    const env = gatewayEnv(providerUrl, { ...storeEnv, ABOHAWA_WEATHER__HOURLY_HOURS: '48' })
     const [issued] = await issueKeys(env, ['enterprise'])
     const key = issued?.key ?? ''
     const { child, urls } = await startGateway(scope, folder, serverCores[0], env)

@@ -1,8 +1,8 @@
 // Two processes on one Redis, on a core each, beside one of them alone: what the second adds.
 
 import { issueKeys } from '../keys.ts'
-import { count, median, type Row, sum } from '../row.ts'
-import { ask, path } from './contender.ts'
+import { count, median, notMeasured, type Row, sum } from '../row.ts'
+import { ask, path, withoutRedis } from './contender.ts'
 import { gatewayEnv, startGateway } from './gateways.ts'
 import { connections, load } from './load.ts'
 import {
@@ -25,11 +25,12 @@ export const two: Row = {
     `${connections} connections and both at once with half of them each. By CPU: what both could answer in the ` +
     'processor time of two cores, of what one alone could in that of one.',
   run: async (scope, progress, { settings: { rounds = 5, seconds = 4 } }) => {
-    const { folder, providerUrl, redisUrl } = await openBackground(scope)
+    const { folder, providerUrl, redisUrl, storeEnv } = await openBackground(scope)
+    if (redisUrl === undefined) return { findings: [notMeasured('two processes of one', withoutRedis)] }
     const apart = loadCoresBesideTwo !== undefined
     if (apart) stepAside(loadCoresBesideTwo)
     const on = loadCoresBesideTwo ?? `${serverCores[0]},${loadCores}`
-    const env = gatewayEnv(providerUrl, { ABOHAWA_REDIS__URL: redisUrl })
+    const env = gatewayEnv(providerUrl, storeEnv)
     const [issued] = await issueKeys(env, ['enterprise'])
     const keys = [issued?.key ?? '']
     const gateways = await Promise.all(serverCores.map(core => startGateway(scope, folder, core, env)))

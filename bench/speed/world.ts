@@ -5,9 +5,9 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startProvider } from '../../test/support/provider-process.ts'
-import { startRedis } from '../../test/support/redis-server.ts'
+import { startRedis, withoutOwnRedis } from '../../test/support/redis-server.ts'
 import type { Scope } from '../row.ts'
-import { createKey } from '../set-up.ts'
+import { createKey, type Env } from '../set-up.ts'
 import { type Answer, ask, expectBody, path, type World } from './contender.ts'
 import { gatewayEnv, startGateway } from './gateways.ts'
 import { loadCores, startPinned, stepAside } from './pinned.ts'
@@ -19,14 +19,18 @@ export const openFolder = async (scope: Scope): Promise<string> => {
   return folder
 }
 
-/** A provider and a Redis beside this process, away from the core of what is measured. */
+/** A provider and, where it is installed, a Redis beside this process, away from the core of what is measured. */
 export const openBackground = async (scope: Scope) => {
   stepAside()
   const folder = await openFolder(scope)
   const provider = await startProvider(scope, ['--runs', 'none'], null)
-  const redis = await startRedis()
-  scope.teardown(redis.stop)
-  return { folder, provider, providerUrl: provider.url, redisUrl: redis.url }
+  const redis = withoutOwnRedis ? undefined : await startRedis()
+  if (redis) scope.teardown(redis.stop)
+  /** Of a gateway: on Redis, or where there is none on a store of its own. */
+  const storeEnv: Env = redis
+    ? { ABOHAWA_REDIS__URL: redis.url }
+    : { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
+  return { folder, provider, providerUrl: provider.url, redisUrl: redis?.url, storeEnv }
 }
 
 export const openWorld = async (scope: Scope): Promise<World> => {

@@ -4,6 +4,7 @@ import type { Forecast, Weather } from '../answer.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location } from '../catalogue/location.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../weather/variables.ts'
+import { lastingText } from './lasting.ts'
 import type { Language } from './parameters.ts'
 
 type Parents = Pick<Catalogue, 'parentOf'>
@@ -53,7 +54,7 @@ export const pointOf = (latitude: number, longitude: number) => {
 
 /** The first piece of a body with weather: whose weather it is. */
 export const placePiece = (location: object): Buffer =>
-  Buffer.from(`{"location":${JSON.stringify(location)},`)
+  lastingText(`{"location":${JSON.stringify(location)},`)
 
 const currentUnitsText = JSON.stringify({ time: 'iso8601', interval: 'seconds', ...currentUnits })
 const hourlyUnitsText = JSON.stringify({ time: 'iso8601', ...hourlyUnits })
@@ -61,13 +62,13 @@ const dailyUnitsText = JSON.stringify({ time: 'iso8601', ...dailyUnits })
 
 /** The other piece of /weather. */
 export const weatherPiece = ({ current, hourly, daily }: Weather, timezone: string): Buffer =>
-  Buffer.from(
+  lastingText(
     `"current":${current},"current_units":${currentUnitsText},"hourly":${hourly},"hourly_units":${hourlyUnitsText},${dailyPart(daily, timezone)}`,
   )
 
 /** The other piece of /forecast. */
 export const forecastPiece = ({ daily }: Forecast, timezone: string): Buffer =>
-  Buffer.from(dailyPart(daily, timezone))
+  lastingText(dailyPart(daily, timezone))
 
 const dailyPart = (daily: string, timezone: string): string =>
   `"daily":${daily},"daily_units":${dailyUnitsText},"timezone":${JSON.stringify(timezone)}}`

@@ -5,6 +5,7 @@ import { LRUCache } from 'lru-cache'
 import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'
 import type { LocationType } from '../catalogue/location.ts'
 import { detailOf, listItemOf } from './bodies.ts'
+import { lastingText } from './lasting.ts'
 import { locationTypeOf, type Query, queryOf, searchTextOf, wholeNumberOf } from './parameters.ts'
 import { type CurrentCatalogue, findLocation } from './places.ts'
 import { type Forms, type Representation, tagOf } from './representation.ts'
@@ -44,7 +45,7 @@ export const createLocationRoutes = (current: CurrentCatalogue, keepBytes: numbe
     const found = kept.get(name)
     if (found) return found
     const { body, link } = render()
-    const bytes = Buffer.from(JSON.stringify(body))
+    const bytes = lastingText(JSON.stringify(body))
     const forms: Forms = {}
     let formBytes = 0
     const representation: Representation = {

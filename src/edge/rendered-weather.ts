@@ -20,13 +20,12 @@ export type Rendered = Slice<{
   told: Told | undefined
 }>
 
-/** What is said of a reading, the same for a second, and the bodies that it was said with, by their places. */
+/** What is said of a reading, the same for a second. */
 type Told = {
   readonly known: Known
   readonly second: number
   readonly words: string
   readonly headers: string
-  readonly bodies: Map<PlacePiece, Representation>
 }
 
 export type RenderedWeather = {
@@ -45,10 +44,13 @@ type Kept = { readonly slices: (Rendered | undefined)[] }
 const objectBytes = 400
 // Places of one cell in all their forms; raw points are without number.
 const mostForms = 300
+const mostRecent = 128
 const tagLength = 14
 
 export const createRenderedWeather = (answers: Answers, timezone: string): RenderedWeather => {
   const keptOf = new WeakMap<Timeline, Kept>()
+  // Whole bodies as they were said last. Few: who is asked for once a second gains nothing by it.
+  const recent = new Map<PlacePiece, { readonly told: Told; readonly body: Representation }>()
 
   const account = (known: Known, { slices }: Kept): void => {
     let bytes = 0
@@ -103,7 +105,6 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
       second,
       words: cacheWords(known),
       headers: freshnessHeaders(known, rightUntil),
-      bodies: new Map<PlacePiece, Representation>(),
     }
     rendered.told = news
     return news
@@ -122,8 +123,8 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
       }),
     represent: (known, rendered, place, headers = '') => {
       const told = tell(known, rendered)
-      const before = told.bodies.get(place)
-      if (before) return before
+      const before = recent.get(place)
+      if (before?.told === told) return before.body
       const body: Representation = {
         tag: place.tag + rendered.tag,
         headers: told.headers + headers,
@@ -138,7 +139,8 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
           if (kept?.slices.includes(rendered)) account(known, kept)
         },
       }
-      if (told.bodies.size < mostForms) told.bodies.set(place, body)
+      if (recent.size >= mostRecent) recent.clear()
+      recent.set(place, { told, body })
       return body
     },
   }

@@ -8,6 +8,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
 import type { Exchange } from './exchange.ts'
+import { lasting, lastingText } from './lasting.ts'
 import { type Pieces, type Respond, startOf } from './response.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
@@ -19,8 +20,8 @@ export type Representation = {
   /** Header lines of a 200 and a 304 alike. */
   readonly headers: string
   readonly pieces: Pieces
-  /** Starts of responses that were put together before, by coding; begins empty. */
-  readonly ready: { [coding in Coding | 'identity']?: Buffer }
+  /** Starts of responses that were put together before, by coding; begins empty. Bytes from the second time on. */
+  readonly ready: { [coding in Coding | 'identity']?: string | Buffer }
   /** The compressed forms of these bytes that were made before; asked for when one is wanted. */
   readonly forms: () => Forms
   /** Hears of a compressed form that was made and is kept. */
@@ -70,12 +71,22 @@ export const sendRepresentation = (
 const linesOf = ({ headers, tag }: Pick<Representation, 'headers' | 'tag'>): string =>
   `${headers}etag: W/"${tag}"\r\nvary: accept-encoding\r\n`
 
-const readyStart = (representation: Representation, coding: Coding | 'identity', body: Pieces): Buffer => {
+const readyStart = (
+  representation: Representation,
+  coding: Coding | 'identity',
+  body: Pieces,
+): string | Buffer => {
   const { ready } = representation
-  ready[coding] ??= startOf(
-    `content-type: ${jsonType}\r\ncontent-length: ${bytesOf(body)}\r\n${codingLines[coding]}${linesOf(representation)}`,
-  )
-  return ready[coding]
+  const before = ready[coding]
+  if (typeof before === 'object') return before
+  const start =
+    before === undefined
+      ? startOf(
+          `content-type: ${jsonType}\r\ncontent-length: ${bytesOf(body)}\r\n${codingLines[coding]}${linesOf(representation)}`,
+        )
+      : lastingText(before, 'latin1')
+  ready[coding] = start
+  return start
 }
 
 // Below this a compressed body saves no packet.
@@ -100,7 +111,8 @@ const make = (
   { pieces, made }: Pick<Representation, 'pieces' | 'made'>,
 ): Promise<Buffer> => {
   const making = encoders[coding](Buffer.concat(pieces)).then(
-    form => {
+    bytes => {
+      const form = lasting(bytes)
       forms[coding] = form
       made?.(form)
       return form

@@ -22,15 +22,15 @@ export type ResponseStatus = 200 | 304 | ProblemStatus
 export type Respond = {
   /** @param headers header lines, each with its CRLF, without those that every response has */
   with(exchange: Exchange, status: ResponseStatus, headers: string, body?: Buffer): void
-  /** @param start the status line and headers of a 200, as `startOf` makes them */
-  ready(exchange: Exchange, start: Buffer, body: Pieces): void
+  /** @param start the status line and headers of a 200, as `startOf` makes them, or the same as bytes */
+  ready(exchange: Exchange, start: string | Buffer, body: Pieces): void
 }
 
 /** The bytes of a body, in one piece or in two of which the first is short. */
 export type Pieces = readonly [Buffer] | readonly [Buffer, Buffer]
 
-/** The start of a 200 as bytes, to be kept. */
-export const startOf = (headers: string): Buffer => Buffer.from(statusLines[200] + headers, 'latin1')
+/** The start of a 200. */
+export const startOf = (headers: string): string => statusLines[200] + headers
 
 /** @param isDraining whether consumers are to open their next connection elsewhere */
 export const createRespond = (clock: Clock, isDraining: () => boolean): Respond => {
@@ -71,7 +71,7 @@ export const createRespond = (clock: Clock, isDraining: () => boolean): Respond 
       if (!response) return
       const own = ownLines(exchange, !response._last)
       if (!response._hasBody) {
-        response._header = start.toString('latin1') + own
+        response._header = (typeof start === 'string' ? start : start.toString('latin1')) + own
         response.end()
         return
       }
@@ -85,11 +85,14 @@ export const createRespond = (clock: Clock, isDraining: () => boolean): Respond 
   }
 }
 
-const joined = (start: Buffer, own: string, piece: Buffer | undefined): Buffer => {
+const joined = (start: string | Buffer, own: string, piece: Buffer | undefined): Buffer => {
   const pieceAt = start.length + own.length
   const bytes = Buffer.allocUnsafe(pieceAt + (piece?.length ?? 0))
-  bytes.set(start)
-  bytes.write(own, start.length, 'latin1')
+  if (typeof start === 'string') bytes.write(start + own, 'latin1')
+  else {
+    bytes.set(start)
+    bytes.write(own, start.length, 'latin1')
+  }
   if (piece) bytes.set(piece, pieceAt)
   return bytes
 }
