@@ -8,6 +8,7 @@ import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../calendar.ts'
 import { currentAt, daysFrom, layOut, type Span, type Timeline } from '../weather/timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../weather/variables.ts'
 import { ProviderError } from './errors.ts'
+import { elementsOf } from './json-elements.ts'
 import { type Horizon, pastDays, pastQuarterHours } from './query.ts'
 
 // Its values are looked at as they are copied, one by one.
@@ -44,20 +45,33 @@ export const decodeTimelines = async (
   body: string,
   expected: Expected,
 ): Promise<(Timeline | ProviderError)[]> => {
-  const elements = elementsOf(body)
-  if (elements.length !== expected.cells)
-    throw garbled(`${elements.length} elements for ${expected.cells} points`)
+  if (body.trim() === '')
+    throw new ProviderError('provider_refused', 'the provider answered 200 with an empty body')
   const results: (Timeline | ProviderError)[] = []
   const steps = createSteps()
   let begun = performance.now()
-  for (const raw of elements) {
+  for (const raw of complete(body)) {
     if (performance.now() - begun > mostMsAtOnce) {
       await nextTurn()
       begun = performance.now()
     }
     results.push(resultOf(() => decodeTimeline(raw, expected, steps)))
   }
+  if (results.length !== expected.cells)
+    throw garbled(`${results.length} elements for ${expected.cells} points`)
   return results
+}
+
+function* complete(body: string): Generator<unknown> {
+  try {
+    yield* elementsOf(body)
+  } catch (cause) {
+    throw new ProviderError(
+      'provider_cut_off',
+      `the provider's body is not complete JSON (${body.length} characters)`,
+      { cause },
+    )
+  }
 }
 
 const resultOf = (decode: () => Timeline): Timeline | ProviderError => {
@@ -66,23 +80,6 @@ const resultOf = (decode: () => Timeline): Timeline | ProviderError => {
   } catch (error) {
     if (error instanceof ProviderError) return error
     throw error
-  }
-}
-
-const elementsOf = (body: string): unknown[] => {
-  if (body.trim() === '')
-    throw new ProviderError('provider_refused', 'the provider answered 200 with an empty body')
-  try {
-    const json: unknown = JSON.parse(body)
-    return Array.isArray(json) ? json : [json]
-  } catch (cause) {
-    throw new ProviderError(
-      'provider_cut_off',
-      `the provider's body is not complete JSON (${body.length} characters)`,
-      {
-        cause,
-      },
-    )
   }
 }
 
