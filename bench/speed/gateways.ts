@@ -38,7 +38,7 @@ export const startGateway = (scope: Scope, folder: string, core: string, env: En
 type Form = {
   readonly id: string
   readonly name: string
-  readonly server: 'embedded' | 'embeddedLog' | 'redis' | 'redisLog'
+  readonly server: 'embedded' | 'embeddedLog' | 'redis' | 'redisLog' | 'places'
   readonly keys?: number
   readonly paths?: readonly string[]
   readonly asks?: '304' | 'br'
@@ -57,7 +57,7 @@ const forms: readonly Form[] = [
   {
     id: 'places',
     name: `Abohawa, Redis, 1 key, ${places.length.toLocaleString('en-GB')} places in turn`,
-    server: 'redis',
+    server: 'places',
     paths: places,
   },
 ]
@@ -74,6 +74,8 @@ export const startGateways = async (
   const envs: Record<Form['server'], Env> = {
     embedded: { ABOHAWA_STORE__PATH: join(world.folder, 'embedded.db') },
     redis: { ABOHAWA_REDIS__URL: world.redisUrl ?? '' },
+    // On its own, so that the others hold one body as their peers do.
+    places: { ABOHAWA_REDIS__URL: world.redisUrl ?? '', ABOHAWA_REDIS__PREFIX: 'places:' },
     embeddedLog: { ABOHAWA_STORE__PATH: join(world.folder, 'logged.db'), ...logged },
     redisLog: {
       ABOHAWA_REDIS__URL: world.redisUrl ?? '',

@@ -12,8 +12,8 @@ import { tagOf } from './representation.ts'
 /** The catalogue that is in force now; it may be swapped between two requests. */
 export type CurrentCatalogue = () => Catalogue
 
-/** The piece of a body that says whose weather it is, and what that piece is called. */
-export type PlacePiece = { readonly bytes: Buffer; readonly tag: string }
+/** The piece of a body that says whose weather it is, what its bytes are called, and a number of its own. */
+export type PlacePiece = { readonly bytes: Buffer; readonly tag: string; readonly number: number }
 
 export type Place = {
   readonly cell: Cell
@@ -31,9 +31,11 @@ export const findLocation = (catalogue: Catalogue, type: string, id: string): Lo
 
 // Half a tag for the place and a longer one for the weather: 48 bits tell apart what one cell's places look like.
 const tagLength = 8
+let pieces = 0
 export const pieceOf = (location: object): PlacePiece => {
   const bytes = placePiece(location)
-  return { bytes, tag: tagOf(bytes, tagLength) }
+  pieces += 1
+  return { bytes, tag: tagOf(bytes, tagLength), number: pieces }
 }
 
 export const createPlaces = (current: CurrentCatalogue, cellAt: (location: Location) => Cell) => {

@@ -37,6 +37,12 @@ export type RenderedWeather = {
   represent(known: Known, rendered: Rendered, place: PlacePiece, headers?: string): Representation
 }
 
+type Slot = {
+  place: PlacePiece | undefined
+  told: Told | undefined
+  body: Representation | undefined
+}
+
 /** Slices by what they are of: 0 is /weather, 1 to 7 /forecast of so many days. */
 type Kept = { readonly slices: (Rendered | undefined)[] }
 
@@ -49,8 +55,13 @@ const tagLength = 14
 
 export const createRenderedWeather = (answers: Answers, timezone: string): RenderedWeather => {
   const keptOf = new WeakMap<Timeline, Kept>()
-  // Whole bodies as they were said last. Few: who is asked for once a second gains nothing by it.
-  const recent = new Map<PlacePiece, { readonly told: Told; readonly body: Representation }>()
+  // What was said last, in slots by the places' numbers: who is asked for a second time in a second is likely to be asked
+  // for again, and then has its whole body kept. Others leave nothing: most bodies are to die young.
+  const slots: Slot[] = Array.from({ length: mostRecent }, () => ({
+    place: undefined,
+    told: undefined,
+    body: undefined,
+  }))
 
   const account = (known: Known, { slices }: Kept): void => {
     let bytes = 0
@@ -123,8 +134,9 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
       }),
     represent: (known, rendered, place, headers = '') => {
       const told = tell(known, rendered)
-      const before = recent.get(place)
-      if (before?.told === told) return before.body
+      const slot = slots[place.number % mostRecent] as Slot
+      const isSecond = slot.place === place && slot.told === told
+      if (isSecond && slot.body) return slot.body
       const body: Representation = {
         tag: place.tag + rendered.tag,
         headers: told.headers + headers,
@@ -139,8 +151,9 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
           if (kept?.slices.includes(rendered)) account(known, kept)
         },
       }
-      if (recent.size >= mostRecent) recent.clear()
-      recent.set(place, { told, body })
+      slot.place = place
+      slot.told = told
+      slot.body = isSecond ? body : undefined
       return body
     },
   }
