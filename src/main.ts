@@ -1,4 +1,4 @@
-#!/usr/bin/env -S node --max-semi-space-size=8
+#!/usr/bin/env -S node --max-semi-space-size=8 --no-allocation-site-pretenuring
 // The process: hands the command line, the environment and the clock to the commands, and ends with their exit code.
 
 import { enableCompileCache } from 'node:module'

@@ -64,7 +64,8 @@ const cleanEnv = (more: Env): NodeJS.ProcessEnv => ({
 export const product = new URL('../../src/main.ts', import.meta.url).pathname
 
 /** As `npm run abohawa` and the image start the product. */
-export const flagsOf = (script: string): string[] => (script === product ? ['--max-semi-space-size=8'] : [])
+export const flagsOf = (script: string): string[] =>
+  script === product ? ['--max-semi-space-size=8', '--no-allocation-site-pretenuring'] : []
 
 let started = 0
 
