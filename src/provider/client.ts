@@ -50,6 +50,8 @@ export type Provider = {
   close(): void
 }
 
+const handedOverAtOnce = 10
+
 export const createProvider = (options: ProviderOptions, parts: ProviderParts): Provider => {
   const { exchange, breaker, budget, clock, calendar, observer } = parts
   const { horizon, maxPointsPerRequest, refusedForMs, queueForMs } = options
@@ -144,11 +146,13 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
           void lease.done('unsent')
         }
       })
-      batch.forEach(({ resolve, reject }, i) => {
+      for (const [i, { resolve, reject }] of batch.entries()) {
+        // Whoever waits has work to do with it, such as keeping it for the fleet: others are answered in between.
+        if (i > 0 && i % handedOverAtOnce === 0) await nextTurn()
         const result = results[i]
         if (result === undefined || result instanceof ProviderError) reject(result)
         else resolve(result)
-      })
+      }
     } catch (error) {
       await fail(batch, error)
     }

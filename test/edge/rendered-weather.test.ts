@@ -1,0 +1,141 @@
+// Weather as bytes: made once for each slice, shared by the places of a cell, accounted for, and gone with its timeline.
+
+import t from 'tap'
+import { type Answers, createAnswers, type Known } from '../../src/answer.ts'
+import { createCalendar, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
+import { lasting, lastingText } from '../../src/edge/lasting.ts'
+import { pieceOf } from '../../src/edge/places.ts'
+import { createRenderedWeather } from '../../src/edge/rendered-weather.ts'
+import type { Representation } from '../../src/edge/representation.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { layOut } from '../../src/weather/timeline.ts'
+
+const start = Date.parse('2026-11-21T06:00Z')
+const calendar = createCalendar('Asia/Dhaka')
+const midnight = calendar.nextMidnight(start - utcDayMs)
+const timelineAt = (fetchedAt: number) =>
+  layOut(
+    fetchedAt,
+    { start, length: 20 },
+    { start: midnight, length: 72 },
+    { start: Math.floor(start / utcDayMs), length: 9 },
+  )
+const grid = createGrid(0.1)
+const cell = grid.cellOf(23.7, 90.4)
+
+const setUp = () => {
+  let [rendered, beside] = [0, 0]
+  const real = createAnswers({
+    grid,
+    calendar,
+    hourlyHours: 48,
+    timelines: {
+      read: () => Promise.reject(new Error('not asked')),
+      keepBeside: (_cell, _timeline, bytes) => {
+        beside = bytes
+      },
+    },
+  })
+  const counted = <Slice>(slice: Slice): Slice => {
+    rendered += 1
+    return slice
+  }
+  const answers: Answers = {
+    ...real,
+    weather: known => counted(real.weather(known)),
+    forecast: (known, days) => counted(real.forecast(known, days)),
+  }
+  const weather = createRenderedWeather(answers, calendar.zone)
+  return { weather, rendered: () => rendered, beside: () => beside }
+}
+
+const knownAt = (readAt: number, value = timelineAt(start)): Known => ({
+  value,
+  cell,
+  readAt,
+  fetchedAt: value.fetchedAt,
+  freshUntil: start + utcDayMs,
+  outcome: 'hit',
+  source: 'memory',
+  forwarded: false,
+  collapsed: false,
+})
+const textOf = ({ pieces }: Representation): string => Buffer.concat([...pieces]).toString()
+
+t.test('a slice is rendered once, for every place and answer until it ends', async t => {
+  const { weather, rendered } = setUp()
+  const timeline = timelineAt(start)
+  const [one, other] = [pieceOf({ id: '1' }), pieceOf({ id: '2' })]
+  for (const after of [0, 1, quarterHourMs - 1])
+    for (const place of [one, other]) {
+      const known = knownAt(start + after, timeline)
+      const body = JSON.parse(textOf(weather.represent(known, weather.weather(known), place)))
+      t.match(body, { location: {}, current: { time: '2026-11-21T12:00' }, timezone: 'Asia/Dhaka' })
+    }
+  t.equal(rendered(), 1)
+  const next = knownAt(start + quarterHourMs, timeline)
+  t.match(textOf(weather.represent(next, weather.weather(next), one)), '"time":"2026-11-21T12:15"')
+  t.equal(rendered(), 2)
+  // A clock that was put back finds no weather of the future.
+  const back = knownAt(start + 5, timeline)
+  t.match(textOf(weather.represent(back, weather.weather(back), one)), '"time":"2026-11-21T12:00"')
+  t.equal(rendered(), 3)
+  const renewed = knownAt(start + 6, timelineAt(start + 6))
+  weather.weather(renewed)
+  t.equal(rendered(), 4)
+  for (const days of [1, 7, 1]) weather.forecast(renewed, days)
+  t.equal(rendered(), 6, 'forecasts of other lengths are others')
+})
+
+t.test('tags tell bodies apart: by place and by weather', async t => {
+  const { weather } = setUp()
+  const known = knownAt(start)
+  const tagOf = (id: string, at: Known) => weather.represent(at, weather.weather(at), pieceOf({ id })).tag
+  t.equal(tagOf('1', known), tagOf('1', knownAt(start + 1)))
+  t.not(tagOf('1', known), tagOf('2', known))
+  t.not(tagOf('1', known), tagOf('1', knownAt(start + quarterHourMs)))
+})
+
+t.test('what is kept is accounted for, compressed bodies too, and no more of them than a bound', async t => {
+  const { weather, beside } = setUp()
+  const known = knownAt(start)
+  const rendered = weather.weather(known)
+  const alone = beside()
+  t.ok(alone >= rendered.bytes.length)
+  const compress = (id: string) => {
+    const body = weather.represent(known, rendered, pieceOf({ id }))
+    body.forms().br = Buffer.alloc(2_000)
+    body.made?.(Buffer.alloc(2_000))
+  }
+  compress('1')
+  t.ok(beside() >= alone + 2_000)
+  for (let i = 0; i < 1_000; i++) compress(`point ${i}`)
+  t.ok(beside() < alone + 320 * 2_600, `${beside()} bytes`)
+  weather.weather(knownAt(start + quarterHourMs, known.value))
+  t.equal(beside(), alone, 'they go with their slice')
+})
+
+t.test('a body is kept for a second once it was asked for again, and says the same', async t => {
+  const { weather } = setUp()
+  const timeline = timelineAt(start)
+  const place = pieceOf({ id: '1' })
+  const ask = (after: number) => {
+    const known = knownAt(start + after, timeline)
+    return weather.represent(known, weather.weather(known), place)
+  }
+  const [first, second, third] = [ask(0), ask(10), ask(999)]
+  t.not(first, second)
+  t.equal(second, third)
+  t.equal(first.headers, second.headers)
+  t.not(ask(1_000), third)
+  t.not(ask(1_000).headers, third.headers)
+})
+
+t.test('what is kept lies in memory of its own', async t => {
+  const text = lastingText('{"name_bn":"ঢাকা"}')
+  t.equal(text.toString(), '{"name_bn":"ঢাকা"}')
+  t.equal(text.buffer.byteLength, text.length)
+  const part = Buffer.alloc(100, 7).subarray(10, 20)
+  t.strictSame([...lasting(part)], [...part])
+  t.equal(lasting(part).buffer.byteLength, 10)
+})
