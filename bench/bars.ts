@@ -12,7 +12,7 @@ export type Bars = {
 }
 
 const width = 760
-const [left, right, top, bottom, pairHeight] = [96, 112, 64, 16, 34]
+const [left, right, top, bottom, pairHeight] = [112, 112, 64, 16, 34]
 
 /** The whole text of the file. */
 export const bars = ({ title, kinds, bars: pairs, digits }: Bars): string => {

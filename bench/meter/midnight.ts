@@ -65,8 +65,12 @@ export const measureMidnight = async (
   const days = [calendar.dayOf(midnight - 1), calendar.dayOf(midnight)]
   const counted = await usedOn(env, issued.id, days)
   const of = (end: number | undefined): Asked[] => answers.filter(({ reset }) => reset * 1000 === end)
-  const firstNew = Math.min(...of(ends[1]).map(({ at, ms }) => at + ms))
-  const lastOld = Math.max(...of(ends[0]).map(({ at }) => at))
+  // Too many to be arguments of one call.
+  const firstNew = of(ends[1]).reduce(
+    (first, { at, ms }) => Math.min(first, at + ms),
+    Number.POSITIVE_INFINITY,
+  )
+  const lastOld = of(ends[0]).reduce((last, { at }) => Math.max(last, at), Number.NEGATIVE_INFINITY)
   return {
     byDay: ends.map((end, i) => ({
       given: of(end).filter(({ status }) => status === 200).length,

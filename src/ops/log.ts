@@ -75,16 +75,15 @@ export const openLog = (level: LevelWithSilent): OpenLog => {
     if (dropped > 0) log.warn({ dropped }, 'parts of the log were lost: its reader stood still')
     dropped = 0
   })
-  return {
-    log,
-    lines: { write: gather },
-    flush: () => {
-      try {
-        handOver()
-        destination.flushSync()
-      } catch {
-        // Nothing was written yet, or standard output is gone: there is nobody left to tell.
-      }
-    },
+  const flush = (): void => {
+    try {
+      handOver()
+      destination.flushSync()
+    } catch {
+      // Nothing was written yet, or standard output is gone: there is nobody left to tell.
+    }
   }
+  // The last answers may be told of after everything else has ended.
+  process.once('exit', flush)
+  return { log, lines: { write: gather }, flush }
 }
