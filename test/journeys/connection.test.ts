@@ -1,0 +1,133 @@
+// Many requests on one connection: each is answered in its place, whole, and to the key that asked for it.
+
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import t from 'tap'
+import { startProvider } from '../support/provider-process.ts'
+import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+
+const provider = await startProvider(t)
+let gateway: TestGateway
+t.before(async () => {
+  gateway = await startGateway(t, { providerUrl: provider.url })
+})
+
+type Answer = { status: number; headers: Map<string, string>; body: string }
+
+/** Everything that comes back on one connection for these bytes, until `count` answers are there or it ends. */
+const answersTo = async (
+  bytes: string,
+  methods: readonly string[],
+): Promise<{ answers: Answer[]; ended: boolean }> => {
+  const { hostname, port } = new URL(gateway.apiUrl)
+  const socket = connect(Number(port), hostname)
+  let received = Buffer.alloc(0)
+  socket.on('data', (chunk: Buffer) => {
+    received = Buffer.concat([received, chunk])
+  })
+  let ended = false
+  socket.on('end', () => {
+    ended = true
+  })
+  socket.write(bytes)
+  const answers: Answer[] = []
+  while (answers.length < methods.length) {
+    const end = received.indexOf('\r\n\r\n')
+    const [statusLine = '', ...lines] = received.toString('latin1', 0, Math.max(end, 0)).split('\r\n')
+    const headers = new Map(lines.map(line => line.split(/: (.*)/s).slice(0, 2) as [string, string]))
+    const bodyless = methods[answers.length] === 'HEAD' || statusLine.includes(' 304 ')
+    const length = bodyless ? 0 : Number(headers.get('content-length') ?? 0)
+    if (end < 0 || received.length < end + 4 + length) {
+      await Promise.race([once(socket, 'data'), once(socket, 'close')])
+      if (socket.destroyed) throw new Error(`ended after ${answers.length} answers`)
+      continue
+    }
+    const body = received.toString('utf8', end + 4, end + 4 + length)
+    answers.push({ status: Number(statusLine.split(' ')[1]), headers, body })
+    received = received.subarray(end + 4 + length)
+  }
+  if (
+    [...(answers.at(-1)?.headers ?? [])].some(([name, value]) => name === 'connection' && value === 'close')
+  )
+    while (!ended) await new Promise(setImmediate)
+  socket.destroy()
+  return { answers, ended }
+}
+
+const asked = (path: string, more = '', method = 'GET', version = '1.1', key = gateway.keys.enterprise) =>
+  `${method} /api/v1${path} HTTP/${version}\r\nhost: x\r\nx-api-key: ${key}\r\n${more}\r\n`
+
+t.test(
+  'requests sent at once are answered in their order, cold and warm, with and without bodies',
+  async t => {
+    const { headers } = await gateway.get('/weather/district/3026')
+    const requests: [string, string, string][] = [
+      ['/weather/coords/25.5/89.5', '', 'GET'],
+      ['/weather/district/3026', '', 'GET'],
+      ['/weather/district/3026', '', 'HEAD'],
+      ['/weather/district/3026', `if-none-match: ${headers.etag}\r\n`, 'GET'],
+      ['/weather/district/9', '', 'GET'],
+      ['/locations/district/3026', '', 'GET'],
+      ['/forecast/district/3026?days=2', '', 'GET'],
+    ]
+    const { answers, ended } = await answersTo(
+      requests.map(([path, more, method]) => asked(path, more, method)).join(''),
+      requests.map(([, , method]) => method),
+    )
+    t.strictSame(
+      answers.map(({ status }) => status),
+      [200, 200, 200, 304, 404, 200, 200],
+    )
+    t.equal(JSON.parse(answers[0]?.body ?? '').location.type, 'coords')
+    t.equal(JSON.parse(answers[1]?.body ?? '').location.id, '3026')
+    t.equal(answers[2]?.headers.get('content-length'), answers[1]?.headers.get('content-length'))
+    t.equal(JSON.parse(answers[6]?.body ?? '').daily.time.length, 2)
+    t.notOk(ended)
+    for (const { headers } of answers) t.equal(headers.get('connection'), 'keep-alive')
+    t.equal(new Set(answers.map(({ headers }) => headers.get('x-request-id'))).size, answers.length)
+  },
+)
+
+t.test('keys that take turns on a connection are each counted for themselves', async t => {
+  const [free, business] = [gateway.keys.free, gateway.keys.business]
+  const wrong = `${free?.slice(0, -1)}${free?.endsWith('0') ? '1' : '0'}`
+  const path = '/locations/district/3026'
+  const turn = [free, business, wrong, free, undefined, business, free]
+  const { answers } = await answersTo(
+    turn.map(key => asked(path, '', 'GET', '1.1', key ?? '')).join(''),
+    turn.map(() => 'GET'),
+  )
+  t.strictSame(
+    answers.map(({ status, headers }) => [
+      status,
+      headers.get('x-ratelimit-limit'),
+      headers.get('x-ratelimit-remaining'),
+    ]),
+    [
+      [200, '100', '99'],
+      [200, '10000', '9999'],
+      [401, '0', '0'],
+      [200, '100', '98'],
+      [401, '0', '0'],
+      [200, '10000', '9998'],
+      [200, '100', '97'],
+    ],
+  )
+})
+
+t.test(
+  'a connection ends where its consumer asks for that, and with HTTP/1.0 unless it is to be kept',
+  async t => {
+    const path = '/weather/district/3026'
+    for (const [bytes, kept] of [
+      [asked(path, 'connection: close\r\n'), false],
+      [asked(path, '', 'GET', '1.0'), false],
+      [asked(path, 'connection: keep-alive\r\n', 'GET', '1.0'), true],
+      [asked('/nothing', 'connection: close\r\n'), false],
+    ] as const) {
+      const { answers, ended } = await answersTo(bytes, ['GET'])
+      t.equal(answers[0]?.headers.get('connection'), kept ? 'keep-alive' : 'close', bytes.slice(0, 60))
+      t.equal(ended, !kept)
+    }
+  },
+)
