@@ -1,6 +1,6 @@
 // Bars with names, in pairs, as an SVG that reads on light and on dark pages.
 
-import { escaped, niceStep, style } from './chart.ts'
+import { drawing, escaped, niceStep } from './chart.ts'
 
 export type Bars = {
   readonly title: string
@@ -47,12 +47,5 @@ export const bars = ({ title, kinds, bars: pairs, digits }: Bars): string => {
       `<text x="${(xOf(Math.max(...values)) + 8).toFixed(1)}" y="${y + 16}">${told}</text>`,
     )
   })
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title)}">
-<style>${style}
-</style>
-<rect class="ground" width="${width}" height="${height}"/>
-<text class="title" x="${left}" y="24">${escaped(title)}</text>
-${parts.join('\n')}
-</svg>
-`
+  return drawing({ title, width, height, left }, parts)
 }

@@ -12,8 +12,7 @@ const width = 760
 const panelHeight = 190
 const [left, right, top, gap, bottom] = [64, 92, 44, 44, 48]
 
-/** Of every drawing. */
-export const style = `
+const style = `
   text { font: 12px system-ui, sans-serif; fill: #24292f }
   .title { font-size: 15px; font-weight: 600 }
   .ground { fill: #ffffff } .grid { stroke: #d0d7de } .axis { stroke: #57606a }
@@ -72,13 +71,26 @@ export const chart = ({ title, x, panels }: Chart): string => {
       )
     })
   })
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title)}">
+  parts.push(
+    `<text x="${(left + width - right) / 2}" y="${height - 10}" text-anchor="middle">${escaped(x.label)}</text>`,
+  )
+  return drawing({ title, width, height, left }, parts)
+}
+
+/** The whole text of a drawing: its title over its parts. */
+export const drawing = (
+  {
+    title,
+    width,
+    height,
+    left,
+  }: { title: string; width: number; height: number /** Where the title begins. */; left: number },
+  parts: readonly string[],
+): string => `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(title)}">
 <style>${style}
 </style>
 <rect class="ground" width="${width}" height="${height}"/>
 <text class="title" x="${left}" y="24">${escaped(title)}</text>
 ${parts.join('\n')}
-<text x="${(left + width - right) / 2}" y="${height - 10}" text-anchor="middle">${escaped(x.label)}</text>
 </svg>
 `
-}
