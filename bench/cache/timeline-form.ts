@@ -53,14 +53,13 @@ const simulatedTimelines = async (): Promise<Timeline[]> => {
       grid.cellOf(20.5 + ((i * 0.618_034) % 1) * 6, 88 + (i / timelines) * 4.6),
     )
     const askedAt = systemClock.now()
-    const body = await (await fetch(simulator.url + pathFor(cells, horizon, calendar.zone))).text()
-    const answeredAt = systemClock.now()
-    const results = await decodeTimelines(body, {
+    const body = await (await fetch(simulator.url + pathFor(cells, horizon, calendar.zone))).bytes()
+    const results = await decodeTimelines([body], {
       cells: timelines,
       horizon,
       calendar,
+      clock: systemClock,
       askedAt,
-      answeredAt,
     })
     return results.map(result => {
       if (result instanceof Error) throw result

@@ -65,15 +65,9 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     const askedAt = clock.now()
     let outcome = 'ok'
     try {
-      const body = await exchange.get(pathFor(cells, horizon, calendar.zone))
+      const body = exchange.bytes(pathFor(cells, horizon, calendar.zone))
+      const results = await decodeTimelines(body, { cells: cells.length, horizon, calendar, clock, askedAt })
       void lease.done('answered')
-      const results = await decodeTimelines(body, {
-        cells: cells.length,
-        horizon,
-        calendar,
-        askedAt,
-        answeredAt: clock.now(),
-      })
       const faults = results.filter(result => result instanceof ProviderError)
       outcome = faults[0]?.code ?? 'ok'
       // Not one good element: that is the provider's fault and not a point's.

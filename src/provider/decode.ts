@@ -5,6 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import * as z from 'zod'
 import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../calendar.ts'
+import type { Clock } from '../clock.ts'
 import { currentAt, daysFrom, layOut, type Span, type Timeline } from '../weather/timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../weather/variables.ts'
 import { ProviderError } from './errors.ts'
@@ -29,9 +30,9 @@ export type Expected = {
   readonly cells: number
   readonly horizon: Horizon
   readonly calendar: Calendar
-  /** When the request was sent and when the answer was whole, ms since the epoch. */
+  readonly clock: Clock
+  /** When the request was sent, ms since the epoch. */
   readonly askedAt: number
-  readonly answeredAt: number
 }
 
 // Others are answered between the elements of a long list.
@@ -40,17 +41,16 @@ const mostMsAtOnce = 4
 /**
  * For each cell in the order of the request its timeline, or what is wrong with its element: one bad element costs
  * the others nothing. Rejects with ProviderError when the body as a whole can't be used.
+ * @param body its bytes as they come, cut anywhere
  */
 export const decodeTimelines = async (
-  body: string,
+  body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   expected: Expected,
 ): Promise<(Timeline | ProviderError)[]> => {
-  if (body.trim() === '')
-    throw new ProviderError('provider_refused', 'the provider answered 200 with an empty body')
   const results: (Timeline | ProviderError)[] = []
   const steps = createSteps()
   let begun = performance.now()
-  for (const raw of complete(body)) {
+  for await (const raw of complete(body)) {
     if (performance.now() - begun > mostMsAtOnce) {
       await nextTurn()
       begun = performance.now()
@@ -62,15 +62,23 @@ export const decodeTimelines = async (
   return results
 }
 
-function* complete(body: string): Generator<unknown> {
+async function* complete(body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<unknown> {
+  let bytes = 0
+  const counted = async function* () {
+    for await (const piece of body) {
+      bytes += piece.length
+      yield piece
+    }
+    if (bytes === 0)
+      throw new ProviderError('provider_refused', 'the provider answered 200 with an empty body')
+  }
   try {
-    yield* elementsOf(body)
+    yield* elementsOf(counted())
   } catch (cause) {
-    throw new ProviderError(
-      'provider_cut_off',
-      `the provider's body is not complete JSON (${body.length} characters)`,
-      { cause },
-    )
+    if (!(cause instanceof SyntaxError)) throw cause
+    throw new ProviderError('provider_cut_off', `the provider's body is not complete JSON (${bytes} bytes)`, {
+      cause,
+    })
   }
 }
 
@@ -85,9 +93,10 @@ const resultOf = (decode: () => Timeline): Timeline | ProviderError => {
 
 const decodeTimeline = (
   raw: unknown,
-  { calendar, horizon, askedAt, answeredAt }: Expected,
+  { calendar, horizon, clock, askedAt }: Expected,
   steps: Steps,
 ): Timeline => {
+  const answeredAt = clock.now()
   const parsed = element.safeParse(raw)
   if (!parsed.success) {
     const [issue] = parsed.error.issues

@@ -1,8 +1,9 @@
-// One HTTP exchange with the provider: sends the path, reads the body to its end, gives the text of a 200 or throws the
-// ProviderError the answer stands for. Owns the connection pool and its timeouts; decides nothing about retries.
+// One HTTP exchange with the provider: sends the path, gives the body of a 200 as it comes in or throws the ProviderError
+// the answer stands for. Owns the connection pool and its timeouts; decides nothing about retries.
 
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
+import { pipeline, type Readable } from 'node:stream'
+import { text as textOf } from 'node:stream/consumers'
+import { createGunzip } from 'node:zlib'
 import type { Pool } from 'undici'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
@@ -24,12 +25,19 @@ export type ExchangeOptions = {
 }
 
 export type Exchange = {
-  /** The text of a 200. @throws ProviderError */
-  get(path: string): Promise<string>
+  /**
+   * The unzipped bytes of a 200 as they come, each piece once it is asked for.
+   * @throws ProviderError, in the midst of the body too
+   */
+  bytes(path: string): AsyncGenerator<Uint8Array>
+  /** The text of a 200, whole. @throws ProviderError */
+  text(path: string): Promise<string>
   close(): Promise<void>
 }
 
 const maxBodyBytes = 64 * 1024 * 1024
+// Some two cells: what is decoded in one go.
+const unzipAtOnce = 64 * 1024
 
 export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange => {
   const { origin, pathname } = new URL(options.baseUrl)
@@ -54,27 +62,26 @@ export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange
     ...(options.apiKey ? { 'x-api-key': options.apiKey } : {}),
   }
 
+  const bytes = async function* (path: string): AsyncGenerator<Uint8Array> {
+    try {
+      pool ??= openPool()
+      const answer = await (await pool).request({
+        method: 'GET',
+        path: prefix + path,
+        headers,
+        signal: AbortSignal.timeout(options.totalTimeoutMs),
+      })
+      const body = bounded(unzipped(answer.body, answer.headers['content-encoding']))
+      if (answer.statusCode !== 200) throw refusalOf(answer.statusCode, await textOf(body), clock.now())
+      yield* body
+    } catch (cause) {
+      throw cause instanceof ProviderError ? cause : brokenOff(cause, options)
+    }
+  }
+
   return {
-    get: async path => {
-      try {
-        pool ??= openPool()
-        const {
-          statusCode,
-          headers: given,
-          body,
-        } = await (await pool).request({
-          method: 'GET',
-          path: prefix + path,
-          headers,
-          signal: AbortSignal.timeout(options.totalTimeoutMs),
-        })
-        const text = await textOf(Buffer.from(await body.arrayBuffer()), given['content-encoding'])
-        if (statusCode === 200) return text
-        throw refusalOf(statusCode, text, clock.now())
-      } catch (cause) {
-        throw cause instanceof ProviderError ? cause : brokenOff(cause, options)
-      }
-    },
+    bytes,
+    text: path => textOf(bytes(path)),
     close: async () => (await pool)?.close(),
   }
 }
@@ -82,17 +89,21 @@ export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange
 // What the system says when no connection came about, so that nothing was asked.
 const unconnected = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'])
 
-const unzip = promisify(gunzip)
+const unzipped = (body: Readable, encoding: string | string[] | undefined): Readable =>
+  // What goes wrong in either is met by whoever reads the end of the pipe.
+  encoding === 'gzip' ? pipeline(body, createGunzip({ chunkSize: unzipAtOnce }), () => {}) : body
 
-// A zipped body that is cut off fails here like one that is not: as what it holds, which is not all of it.
-const textOf = async (bytes: Buffer, encoding: string | string[] | undefined): Promise<string> => {
-  if (encoding !== 'gzip') return bytes.toString()
-  try {
-    return (await unzip(bytes, { maxOutputLength: maxBodyBytes })).toString()
-  } catch (cause) {
-    throw new ProviderError('provider_cut_off', "the provider's zipped body can't be unzipped", { cause })
+async function* bounded(body: Readable): AsyncGenerator<Uint8Array> {
+  let length = 0
+  for await (const piece of body) {
+    length += piece.length
+    if (length > maxBodyBytes) throw tooLong()
+    yield piece
   }
 }
+
+const tooLong = (cause?: unknown): ProviderError =>
+  new ProviderError('provider_garbled', `the provider's body is longer than ${maxBodyBytes} bytes`, { cause })
 
 const brokenOff = (
   cause: unknown,
@@ -119,10 +130,10 @@ const brokenOff = (
     return new ProviderError('provider_timeout', `the provider's body stood still for ${bodyTimeoutMs} ms`, {
       cause,
     })
-  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE')
-    return new ProviderError('provider_garbled', `the provider's body is longer than ${maxBodyBytes} bytes`, {
-      cause,
-    })
+  if (code === 'UND_ERR_RES_EXCEEDED_MAX_SIZE') return tooLong(cause)
+  // A zipped body that is cut off fails like one that is not: as what it holds, which is not all of it.
+  if (code?.startsWith('Z_'))
+    return new ProviderError('provider_cut_off', "the provider's zipped body can't be unzipped", { cause })
   if (code !== undefined && unconnected.has(code))
     return new ProviderError('provider_unreachable', `no connection to the provider: ${code}`, { cause })
   return new ProviderError(

@@ -49,7 +49,7 @@ export const createRunWatch = (
   const poll = async (): Promise<void> => {
     try {
       const run = runOf(
-        await exchange.get(`/data/${encodeURIComponent(model)}/static/meta.json`),
+        await exchange.text(`/data/${encodeURIComponent(model)}/static/meta.json`),
         clock.now(),
       )
       readAt = clock.now()

@@ -6,7 +6,7 @@ import { decodeTimelines } from '../../src/provider/decode.ts'
 import { horizonFor, pathFor } from '../../src/provider/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { currentAt, daysFrom, type Timeline } from '../../src/weather/timeline.ts'
-import { noon } from '../support/manual-clock.ts'
+import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 
 const provider = await startProvider(t)
@@ -17,12 +17,12 @@ const cells = [grid.cellOf(23.8, 90.4), grid.cellOf(22.3, 91.8)]
 const text = await (await fetch(provider.url + pathFor(cells, horizon, calendar.zone))).text()
 const now = Date.parse(noon)
 const decode = (body: unknown) =>
-  decodeTimelines(typeof body === 'string' ? body : JSON.stringify(body), {
+  decodeTimelines([Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))], {
     cells: 2,
     horizon,
     calendar,
+    clock: manualClock(),
     askedAt: now,
-    answeredAt: now,
   })
 
 t.test('a good body gives a timeline for each cell', async t => {
@@ -119,7 +119,7 @@ t.test(
   async t => {
     await t.rejects(decode(text.slice(0, -1)), { code: 'provider_cut_off', retryable: true })
     await t.rejects(decode('<html>'), { code: 'provider_cut_off' })
-    await t.rejects(decode(' '), { code: 'provider_refused' })
+    await t.rejects(decode(''), { code: 'provider_refused' })
     await t.rejects(decode(JSON.parse(text).slice(1)), {
       code: 'provider_garbled',
       message: /1 elements for 2 points/,

@@ -1,4 +1,5 @@
-// Lists element by element: what JSON.parse makes of the whole, and its refusal of what is no JSON.
+// Lists element by element, however their bytes are cut: what JSON.parse makes of the whole, and its refusal of what is
+// no JSON.
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -9,24 +10,41 @@ const whole = (text: string): unknown => {
   return Array.isArray(value) ? value : [value]
 }
 
-t.test('any JSON, however it is spaced, gives the elements of the whole', async t => {
-  fc.assert(
-    fc.property(fc.jsonValue(), fc.constantFrom(undefined, 1, '\t', '\r\n'), (value, space) => {
-      const text = ` ${JSON.stringify(value, null, space)}\n`
-      t.strictSame([...elementsOf(text)], whole(text))
-    }),
+/** The bytes of a text in pieces of this length. */
+const cut = (text: string, length: number): Uint8Array[] => {
+  const bytes = Buffer.from(text)
+  return Array.from({ length: Math.ceil(bytes.length / length) }, (_, i) =>
+    bytes.subarray(i * length, (i + 1) * length),
+  )
+}
+const elements = (text: string, length = 1 << 16): Promise<unknown[]> =>
+  Array.fromAsync(elementsOf(cut(text, length)))
+
+t.test('any JSON, however it is spaced and cut, gives the elements of the whole', async t => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.jsonValue({ stringUnit: 'binary' }),
+      fc.constantFrom(undefined, 1, '\t', '\r\n'),
+      fc.integer({ min: 1, max: 40 }),
+      async (value, space, length) => {
+        const text = ` ${JSON.stringify(value, null, space)}\n`
+        t.strictSame(await elements(text, length), whole(text))
+      },
+    ),
     { numRuns: 300 },
   )
-  t.strictSame([...elementsOf('[]')], [])
-  t.strictSame([...elementsOf('[ ]')], [])
-  t.strictSame([...elementsOf('[{"a":"}],{\\\\\\""},[1,[2]],"x,]"]')], [{ a: '}],{\\"' }, [1, [2]], 'x,]'])
+  t.strictSame(await elements('[]'), [])
+  t.strictSame(await elements('[ ]', 1), [])
+  const awkward = '[{"a":"}],{\\\\\\""},[1,[2]],"x,]°আ"]'
+  for (const length of [1, 2, 3, 100])
+    t.strictSame(await elements(awkward, length), [{ a: '}],{\\"' }, [1, [2]], 'x,]°আ'])
 })
 
 t.test('a text that is spoilt anywhere is refused wherever JSON.parse refuses it', async t => {
   const good = JSON.stringify([{ a: [1, 2, '"]'] }, { b: null }, [3, '\\']])
-  const refuses = (parse: () => unknown): boolean => {
+  const refuses = async (parse: () => unknown): Promise<boolean> => {
     try {
-      parse()
+      await parse()
       return false
     } catch (error) {
       t.equal(error instanceof SyntaxError, true, String(error))
@@ -36,20 +54,23 @@ t.test('a text that is spoilt anywhere is refused wherever JSON.parse refuses it
   for (let at = 0; at < good.length; at++)
     for (const put of ['', ',', ']', '}', '[', '"', '\\', 'x', ' ']) {
       const text = good.slice(0, at) + put + good.slice(at + 1)
-      t.equal(
-        refuses(() => [...elementsOf(text)]),
-        refuses(() => JSON.parse(text)),
-        text,
-      )
+      const expected = await refuses(() => JSON.parse(text))
+      for (const length of [7, 100]) t.equal(await refuses(() => elements(text, length)), expected, text)
     }
   for (let length = 0; length < good.length; length++)
-    t.ok(
-      refuses(() => [...elementsOf(good.slice(0, length))]),
-      good.slice(0, length),
-    )
-  for (const text of ['[1]x', '[1]]', '[1,]', '[,1]', '[1 2]', '[', '[1,,2]', '{}{}'])
-    t.ok(
-      refuses(() => [...elementsOf(text)]),
-      text,
-    )
+    t.ok(await refuses(() => elements(good.slice(0, length))), good.slice(0, length))
+  for (const text of ['[1]x', '[1]]', '[1,]', '[,1]', '[1 2]', '[', '[1,,2]', '{}{}', '', ' '])
+    t.ok(await refuses(() => elements(text)), text)
+})
+
+t.test('an element is given as soon as it has come', async t => {
+  const given: string[] = []
+  const pieces = function* () {
+    for (const piece of cut('[1,2,3]', 2)) {
+      given.push('piece')
+      yield piece
+    }
+  }
+  for await (const element of elementsOf(pieces())) given.push(String(element))
+  t.strictSame(given, ['piece', 'piece', '1', 'piece', '2', 'piece', '3'])
 })

@@ -16,16 +16,17 @@ const marks = { generation: 3, run: Date.parse('2026-11-21T01:40Z') }
 const now = Date.parse(noon)
 
 const simulated = async (): Promise<Timeline[]> => {
-  const simulator = await startSimulator({ clock: manualClock() })
+  const clock = manualClock()
+  const simulator = await startSimulator({ clock })
   t.teardown(() => simulator.close())
   const grid = createGrid(0.1)
   const cells = Array.from({ length: 25 }, (_, i) =>
     grid.cellOf(20.7 + i * 0.24, 88.1 + ((i * 7) % 25) * 0.18),
   )
   const horizon = { quarterHours: 98, days: 9 }
-  const body = await (await fetch(simulator.url + pathFor(cells, horizon, calendar.zone))).text()
-  const expected = { cells: cells.length, horizon, calendar, askedAt: now, answeredAt: now }
-  return (await decodeTimelines(body, expected)) as Timeline[]
+  const body = await (await fetch(simulator.url + pathFor(cells, horizon, calendar.zone))).bytes()
+  const expected = { cells: cells.length, horizon, calendar, clock, askedAt: now }
+  return (await decodeTimelines([body], expected)) as Timeline[]
 }
 const weather = await simulated()
 
