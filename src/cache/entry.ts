@@ -3,18 +3,22 @@
 
 import { crc32 } from 'node:zlib'
 
-export type Entry<Value> = {
-  readonly value: Value
+/** What is noted beside a value: all that its freshness goes by. */
+export type Notes = {
   /** Ms since the epoch. */
   readonly fetchedAt: number
-  /** What the value takes in memory. */
-  readonly bytes: number
   /** From 0 to 1, by chance: how much of the spread of freshness is this entry's. */
   readonly lot: number
   /** How many purges were known when its load began. */
   readonly generation: number
   /** When the newest run of the source known at its load became available, ms since the epoch; null if none is followed. */
   readonly run: number | null
+}
+
+export type Entry<Value> = Notes & {
+  readonly value: Value
+  /** What the value takes in memory. */
+  readonly bytes: number
 }
 
 /** The lot of an entry: the same wherever it is drawn, another for another key or fetch. */

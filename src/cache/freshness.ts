@@ -1,17 +1,17 @@
 // How long an entry is good: by its age, or until a newer run of the source. Both stretch when the source's budget
 // runs short, and neither serves an entry longer than what was fetched reaches. Pure; all instants are ms since the epoch.
 
-import type { Entry } from './entry.ts'
+import type { Notes } from './entry.ts'
 
 /** `fresh`: serve it. `stale`: serve it and load it anew. `expired`: load it before anything is served. */
 export type Freshness = 'fresh' | 'stale' | 'expired'
 
 export type FreshnessPolicy = {
   /** From when on it may be loaded anew ahead of time; never earlier than the freshness that was asked for. */
-  dueAt(entry: Entry<unknown>, now: number): number
+  dueAt(entry: Notes, now: number): number
   /** Until when it is fresh: a little later than it is due. */
-  freshUntil(entry: Entry<unknown>, now: number): number
-  usableUntil(entry: Entry<unknown>, now: number): number
+  freshUntil(entry: Notes, now: number): number
+  usableUntil(entry: Notes, now: number): number
   /** The mean time between two loads of an entry in steady demand, as the policy has it without any stretch. */
   periodMs(): number
   /** The most that stretching can do. */
@@ -43,7 +43,7 @@ export type RunOptions = {
 /** A run of the source: when it became available, and how long runs are apart. */
 export type Run = { readonly availableAt: number; readonly intervalMs: number }
 
-export const freshnessOf = (entry: Entry<unknown>, policy: FreshnessPolicy, now: number): Freshness => {
+export const freshnessOf = (entry: Notes, policy: FreshnessPolicy, now: number): Freshness => {
   if (now < policy.freshUntil(entry, now)) return 'fresh'
   return now < policy.usableUntil(entry, now) ? 'stale' : 'expired'
 }
@@ -99,7 +99,7 @@ const policyOf = (
 ): FreshnessPolicy => {
   const lead = leadOf(options)
   const longest = longestUseMs(options)
-  const freshUntil = (entry: Entry<unknown>, now: number) => Math.floor(dueAt(entry, now) + lead)
+  const freshUntil = (entry: Notes, now: number) => Math.floor(dueAt(entry, now) + lead)
   return {
     dueAt,
     freshUntil,

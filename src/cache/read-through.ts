@@ -4,7 +4,7 @@
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { Demand } from './demand.ts'
-import type { Entry } from './entry.ts'
+import type { Entry, Notes } from './entry.ts'
 import { type Failure, type Failures, StillResting } from './failures.ts'
 import { type Freshness, type FreshnessPolicy, freshnessOf } from './freshness.ts'
 import type { JointFlight } from './joint-flight.ts'
@@ -117,7 +117,7 @@ export const createReadThrough = <Subject, Value>(
   // A refresh and a first read of the same key may overlap (its entry expired or was evicted meanwhile): one load.
   const loading = createFlight<string, Found<Value>>()
 
-  const stateOf = (key: string, entry: Entry<Value>, now = clock.now()): Freshness => {
+  const stateOf = (key: string, entry: Notes, now = clock.now()): Freshness => {
     const state = freshnessOf(entry, policy, now)
     const purged = state === 'expired' ? undefined : purges.of(key, entry)
     if (purged === 'hard') return 'expired'
@@ -137,14 +137,14 @@ export const createReadThrough = <Subject, Value>(
     subject: Subject,
     key: string,
     purpose: Purpose,
-    enough: (entry: Entry<Value>) => boolean,
+    enough: (notes: Notes) => boolean,
   ): Promise<Found<Value>> => {
     const { result, joined } = loading.run(key, async () => {
       const { result: entry, joined: elsewhere } = await flights.run(key, {
         load: token => loadAndKeep(subject, key, purpose, token),
         arrived: async () => {
-          const found = await shared.get(key)
-          if (!found || !enough(found)) return undefined
+          const found = await shared.get(key, enough)
+          if (!found) return undefined
           memory.set(key, found)
           failures.clear(key)
           return found

@@ -48,18 +48,24 @@ export const encodeTimeline = (timeline: Timeline, marks: Marks): Buffer => {
   return bytes
 }
 
-/** The timeline and marks that `encodeTimeline` was given, or undefined for bytes that are not wholly its own. */
-export const decodeTimeline = (bytes: Buffer): { timeline: Timeline; marks: Marks } | undefined => {
+/** What stands before the columns, or undefined for bytes that are not wholly an `encodeTimeline`'s. */
+export const readHead = (bytes: Buffer): { fetchedAt: number; marks: Marks } | undefined => {
   if (bytes.length <= headBytes || bytes.readUInt8(0) !== version) return undefined
   if (bytes.readUInt32LE(checksumAt) !== checksumOf(bytes)) return undefined
+  const run = bytes.readDoubleLE(marksAt + 8)
+  const generation = bytes.readDoubleLE(marksAt)
+  return { fetchedAt: bytes.readDoubleLE(1), marks: { generation, run: Number.isNaN(run) ? null : run } }
+}
+
+/** The timeline and marks that `encodeTimeline` was given, or undefined for bytes that are not wholly its own. */
+export const decodeTimeline = (bytes: Buffer): { timeline: Timeline; marks: Marks } | undefined => {
+  const head = readHead(bytes)
+  if (!head) return undefined
   try {
     const packed = brotliDecompressSync(bytes.subarray(headBytes))
-    const timeline = layOut(bytes.readDoubleLE(1), spanAt(bytes, 0), spanAt(bytes, 1), spanAt(bytes, 2))
+    const timeline = layOut(head.fetchedAt, spanAt(bytes, 0), spanAt(bytes, 1), spanAt(bytes, 2))
     const end = columnsOf(timeline).reduce((at, column) => unpackColumn(packed, at, column), 0)
-    if (end !== packed.length) return undefined
-    const run = bytes.readDoubleLE(marksAt + 8)
-    const generation = bytes.readDoubleLE(marksAt)
-    return { timeline, marks: { generation, run: Number.isNaN(run) ? null : run } }
+    return end === packed.length ? { timeline, marks: head.marks } : undefined
   } catch {
     return undefined
   }

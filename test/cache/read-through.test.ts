@@ -23,9 +23,15 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
   const loads: string[] = []
   const failures: unknown[] = []
   const loader = { failure: undefined as Error | undefined, gate: Promise.resolve() as Promise<unknown> }
+  const entryIn = (bytes: Buffer) => JSON.parse(bytes.toString()) as Entry<string>
+  const decoded: string[] = []
   const codec = {
     encode: (entry: Entry<string>) => Buffer.from(JSON.stringify(entry)),
-    decode: (bytes: Buffer) => JSON.parse(bytes.toString()) as Entry<string>,
+    notes: entryIn,
+    decode: (bytes: Buffer) => {
+      decoded.push(entryIn(bytes).value)
+      return entryIn(bytes)
+    },
   }
   const observer = { sharedTierFailed: (_step: string, error: unknown) => failures.push(error) }
   const shared = createSharedTier(
@@ -75,6 +81,7 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
   return {
     clock,
     loads,
+    decoded,
     failures,
     hastened,
     loader,
@@ -188,7 +195,7 @@ t.test('past its last use a stale entry is not served: the failure of the load i
 })
 
 t.test('a refresh takes what another process has refreshed already', async t => {
-  const { cache, elsewhere: another, clock, loads } = setUp(t)
+  const { cache, elsewhere: another, clock, loads, decoded } = setUp(t)
   const elsewhere = another()
   await cache.read('a')
   await elsewhere.read('a')
@@ -196,6 +203,7 @@ t.test('a refresh takes what another process has refreshed already', async t => 
   await elsewhere.read('a')
   await settled()
   t.equal(loads.length, 2)
+  t.strictSame(decoded, ['a 1'], 'what was read and is too old is seen to be so without being decoded')
   t.match(await cache.read('a'), { value: 'a 1', outcome: 'stale' })
   await settled()
   t.match(await cache.read('a'), { value: 'a 2', outcome: 'hit' })

@@ -7,7 +7,7 @@ import { pathFor } from '../../src/provider/query.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { currentAt, daysFrom, hoursFrom, layOut, type Timeline } from '../../src/weather/timeline.ts'
-import { decodeTimeline, encodeTimeline } from '../../src/weather/timeline-bytes.ts'
+import { decodeTimeline, encodeTimeline, readHead } from '../../src/weather/timeline-bytes.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { sampleTimeline } from './sample-timeline.ts'
 
@@ -61,8 +61,11 @@ t.test('marks come back as they were given', t => {
     { generation: 0, run: null },
     { generation: 1, run: 0 },
     { generation: Number.MAX_SAFE_INTEGER, run: now },
-  ])
-    t.strictSame(decodeTimeline(encodeTimeline(sampleTimeline(), given))?.marks, given)
+  ]) {
+    const bytes = encodeTimeline(sampleTimeline(), given)
+    t.strictSame(decodeTimeline(bytes)?.marks, given)
+    t.strictSame(readHead(bytes), { fetchedAt: sampleTimeline().fetchedAt, marks: given })
+  }
   t.end()
 })
 
