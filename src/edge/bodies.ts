@@ -53,8 +53,7 @@ export const pointOf = (latitude: number, longitude: number) => {
 // place of a cell and language.
 
 /** The first piece of a body with weather: whose weather it is. */
-export const placePiece = (location: object): Buffer =>
-  lastingText(`{"location":${JSON.stringify(location)},`)
+export const placeText = (location: object): string => `{"location":${JSON.stringify(location)},`
 
 const currentUnitsText = JSON.stringify({ time: 'iso8601', interval: 'seconds', ...currentUnits })
 const hourlyUnitsText = JSON.stringify({ time: 'iso8601', ...hourlyUnits })

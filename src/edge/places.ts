@@ -4,7 +4,8 @@
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location } from '../catalogue/location.ts'
 import type { Cell } from '../weather/cell.ts'
-import { namedSummaryOf, placePiece, summaryOf } from './bodies.ts'
+import { namedSummaryOf, placeText, pointOf, summaryOf } from './bodies.ts'
+import { lastingText } from './lasting.ts'
 import { type Language, locationTypeOf } from './parameters.ts'
 import { notFound, quoted } from './problem.ts'
 import { tagOf } from './representation.ts'
@@ -32,11 +33,14 @@ export const findLocation = (catalogue: Catalogue, type: string, id: string): Lo
 // Half a tag for the place and a longer one for the weather: 48 bits tell apart what one cell's places look like.
 const tagLength = 8
 let pieces = 0
-export const pieceOf = (location: object): PlacePiece => {
-  const bytes = placePiece(location)
+const pieceOf = (bytes: Buffer): PlacePiece => {
   pieces += 1
   return { bytes, tag: tagOf(bytes, tagLength), number: pieces }
 }
+
+/** Of a raw point, which is not kept: there are too many of them. */
+export const pointPiece = (latitude: number, longitude: number): PlacePiece =>
+  pieceOf(Buffer.from(placeText(pointOf(latitude, longitude))))
 
 export const createPlaces = (current: CurrentCatalogue, cellAt: (location: Location) => Cell) => {
   const places = new WeakMap<Location, Place>()
@@ -46,7 +50,13 @@ export const createPlaces = (current: CurrentCatalogue, cellAt: (location: Locat
       cell: cellAt(location),
       piece: form => {
         pieces[form] ??= pieceOf(
-          form === 'forecast' ? summaryOf(location, catalogue) : namedSummaryOf(location, catalogue, form),
+          lastingText(
+            placeText(
+              form === 'forecast'
+                ? summaryOf(location, catalogue)
+                : namedSummaryOf(location, catalogue, form),
+            ),
+          ),
         )
         return pieces[form]
       },

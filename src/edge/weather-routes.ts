@@ -3,9 +3,8 @@
 import type { Answers, Known } from '../answer.ts'
 import type { Bounds } from '../catalogue/location.ts'
 import { forecastDays } from '../weather/variables.ts'
-import { pointOf } from './bodies.ts'
 import { degreesOf, languageOf, queryOf, wholeNumberOf } from './parameters.ts'
-import { type CurrentCatalogue, createPlaces, pieceOf } from './places.ts'
+import { type CurrentCatalogue, createPlaces, pointPiece } from './places.ts'
 import { badRequest } from './problem.ts'
 import { createRenderedWeather } from './rendered-weather.ts'
 import type { Representation } from './representation.ts'
@@ -43,7 +42,7 @@ export const createWeatherRoutes = ({ catalogue, answers, bounds, area, timezone
       rendered.represent(
         known,
         rendered.weather(known),
-        pieceOf(pointOf(latitude, longitude)),
+        pointPiece(latitude, longitude),
         languageLines[lang],
       ),
     )

@@ -25,6 +25,10 @@ export type Box = {
   readonly east: number
 }
 
+// More than any two longitudes lie apart on the finest grid, and more cells than the country has on a usual one.
+const indicesApart = 100_000
+const mostKnown = 20_000
+
 /** @param cellDegrees edge of a cell, 1/n of a degree for a whole n from 1 to 100 */
 export const createGrid = (cellDegrees: number): Grid => {
   const perDegree = Math.round(1 / cellDegrees)
@@ -38,9 +42,17 @@ export const createGrid = (cellDegrees: number): Grid => {
   // Dividing whole numbers and cutting at four decimals gives every centre one spelling; "+ 0" turns -0 into 0.
   const centre = (degrees: number): number => Number((indexOf(degrees) / perDegree).toFixed(4)) + 0
 
+  // One object for a cell however often it is asked for: what others keep by it they keep once.
+  let known = new Map<number, Cell>()
   const cellOf = (latitude: number, longitude: number): Cell => {
-    const cell = { latitude: centre(latitude), longitude: centre(longitude) }
-    return { id: `${cell.latitude},${cell.longitude}` as CellId, ...cell }
+    const place = indexOf(latitude) * indicesApart + indexOf(longitude)
+    const before = known.get(place)
+    if (before) return before
+    const centres = { latitude: centre(latitude), longitude: centre(longitude) }
+    const cell = { id: `${centres.latitude},${centres.longitude}` as CellId, ...centres }
+    if (known.size >= mostKnown) known = new Map()
+    known.set(place, cell)
+    return cell
   }
   const within = (from: number, to: number): number[] => {
     const first = indexOf(from)

@@ -4,7 +4,7 @@ import t from 'tap'
 import { type Answers, createAnswers, type Known } from '../../src/answer.ts'
 import { createCalendar, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
 import { lasting, lastingText } from '../../src/edge/lasting.ts'
-import { pieceOf } from '../../src/edge/places.ts'
+import { pointPiece } from '../../src/edge/places.ts'
 import { createRenderedWeather } from '../../src/edge/rendered-weather.ts'
 import type { Representation } from '../../src/edge/representation.ts'
 import { createGrid } from '../../src/weather/cell.ts'
@@ -65,7 +65,7 @@ const textOf = ({ pieces }: Representation): string => Buffer.concat([...pieces]
 t.test('a slice is rendered once, for every place and answer until it ends', async t => {
   const { weather, rendered } = setUp()
   const timeline = timelineAt(start)
-  const [one, other] = [pieceOf({ id: '1' }), pieceOf({ id: '2' })]
+  const [one, other] = [pointPiece(1, 90), pointPiece(2, 90)]
   for (const after of [0, 1, quarterHourMs - 1])
     for (const place of [one, other]) {
       const known = knownAt(start + after, timeline)
@@ -90,10 +90,11 @@ t.test('a slice is rendered once, for every place and answer until it ends', asy
 t.test('tags tell bodies apart: by place and by weather', async t => {
   const { weather } = setUp()
   const known = knownAt(start)
-  const tagOf = (id: string, at: Known) => weather.represent(at, weather.weather(at), pieceOf({ id })).tag
-  t.equal(tagOf('1', known), tagOf('1', knownAt(start + 1)))
-  t.not(tagOf('1', known), tagOf('2', known))
-  t.not(tagOf('1', known), tagOf('1', knownAt(start + quarterHourMs)))
+  const tagOf = (latitude: number, at: Known) =>
+    weather.represent(at, weather.weather(at), pointPiece(latitude, 90)).tag
+  t.equal(tagOf(1, known), tagOf(1, knownAt(start + 1)))
+  t.not(tagOf(1, known), tagOf(2, known))
+  t.not(tagOf(1, known), tagOf(1, knownAt(start + quarterHourMs)))
 })
 
 t.test('what is kept is accounted for, compressed bodies too, and no more of them than a bound', async t => {
@@ -102,14 +103,14 @@ t.test('what is kept is accounted for, compressed bodies too, and no more of the
   const rendered = weather.weather(known)
   const alone = beside()
   t.ok(alone >= rendered.bytes.length)
-  const compress = (id: string) => {
-    const body = weather.represent(known, rendered, pieceOf({ id }))
+  const compress = (latitude: number) => {
+    const body = weather.represent(known, rendered, pointPiece(latitude, 90))
     body.forms().br = Buffer.alloc(2_000)
     body.made?.(Buffer.alloc(2_000))
   }
-  compress('1')
+  compress(1)
   t.ok(beside() >= alone + 2_000)
-  for (let i = 0; i < 1_000; i++) compress(`point ${i}`)
+  for (let i = 0; i < 1_000; i++) compress(2 + i)
   t.ok(beside() < alone + 320 * 2_600, `${beside()} bytes`)
   weather.weather(knownAt(start + quarterHourMs, known.value))
   t.equal(beside(), alone, 'they go with their slice')
@@ -118,7 +119,7 @@ t.test('what is kept is accounted for, compressed bodies too, and no more of the
 t.test('a body is kept for a second once it was asked for again, and says the same', async t => {
   const { weather } = setUp()
   const timeline = timelineAt(start)
-  const place = pieceOf({ id: '1' })
+  const place = pointPiece(1, 90)
   const ask = (after: number) => {
     const known = knownAt(start + after, timeline)
     return weather.represent(known, weather.weather(known), place)

@@ -35,6 +35,15 @@ t.test('an edge belongs to the cell north and east of it, and the points beside 
   t.end()
 })
 
+t.test('a cell is one object, and stays the same cell when more are asked for than are remembered', t => {
+  const grid = createGrid(0.01)
+  const first = grid.cellOf(23.81, 90.41)
+  t.equal(grid.cellOf(23.8101, 90.4099), first)
+  grid.cellsIn({ south: 20, west: 88, north: 22, east: 90 })
+  t.strictSame(grid.cellOf(23.81, 90.41), first)
+  t.end()
+})
+
 t.test('minus zero and zero are one cell', t => {
   t.strictSame(tenth.cellOf(-0, -0), tenth.cellOf(0, 0))
   t.ok(Object.is(tenth.cellOf(-0.01, -0.01).latitude, 0))
