@@ -10,6 +10,7 @@ WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json locations.json ./
 COPY config ./config
+COPY bin ./bin
 COPY src ./src
 # /data is the one folder the process writes to; keep it on a volume when the embedded store is used.
 RUN install -d -o node -g node /data /cache
@@ -22,10 +23,10 @@ VOLUME /data
 USER node
 # One start that ends again: what Node compiled for it stays in /cache, where every later start reads it.
 RUN ABOHAWA_SERVER__HOST=127.0.0.1 ABOHAWA_SERVER__DRAIN_FOR=0s ABOHAWA_STORE__PATH=:memory: \
-    timeout --preserve-status 5 node --max-semi-space-size=8 --no-allocation-site-pretenuring src/main.ts serve
+    timeout --preserve-status 5 bin/abohawa serve
 ENV NODE_COMPILE_CACHE_READONLY=1
 EXPOSE 8080 9090
 # A variable wins over a file, so the port here is the one the gateway has.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ABOHAWA_OPS__PORT}/livez`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["node", "--max-semi-space-size=8", "--no-allocation-site-pretenuring", "src/main.ts"]
+ENTRYPOINT ["bin/abohawa"]
 CMD ["serve"]

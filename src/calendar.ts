@@ -47,23 +47,31 @@ export const createCalendar = (zone: string): Calendar => {
   const localIso = (instant: number): string =>
     new Date(instant + offsetSecondsAt(instant) * 1000).toISOString()
 
-  // Asked for with every request, and nearly always of the running quarter-hour.
+  const dayAt = (instant: number): LocalDay => localIso(instant).slice(0, 10)
+
+  // Both are asked for with every request, and nearly always of the running quarter-hour and day.
   let lastQuarter: { readonly number: number; readonly day: LocalDay } | undefined
   const dayOf = (instant: number): LocalDay => {
     const number = Math.floor(instant / quarterHourMs)
-    if (lastQuarter?.number !== number) lastQuarter = { number, day: localIso(instant).slice(0, 10) }
+    if (lastQuarter?.number !== number) lastQuarter = { number, day: dayAt(instant) }
     return lastQuarter.day
   }
-
+  let lastTurn: { readonly seenFrom: number; readonly midnight: number } | undefined
   const nextMidnight = (instant: number): number => {
-    const today = dayOf(instant)
+    if (lastTurn === undefined || instant < lastTurn.seenFrom || instant >= lastTurn.midnight)
+      lastTurn = { seenFrom: instant, midnight: findMidnight(instant) }
+    return lastTurn.midnight
+  }
+
+  const findMidnight = (instant: number): number => {
+    const today = dayAt(instant)
     // Some zones skip or repeat midnight, so the turn is searched for and not computed: the first quarter-hour of
     // another day lies within a day and a few hours.
     let before = Math.floor(instant / quarterHourMs)
     let after = before + 30 * 4
     while (after - before > 1) {
       const middle = Math.floor((before + after) / 2)
-      if (dayOf(middle * quarterHourMs) === today) before = middle
+      if (dayAt(middle * quarterHourMs) === today) before = middle
       else after = middle
     }
     return after * quarterHourMs

@@ -37,6 +37,21 @@ t.test('offsets follow the summer time of the zone', t => {
   t.end()
 })
 
+t.test('whichever instant is asked for after another, its own midnight is told', t => {
+  const days = ['2026-03-28', '2026-03-29', '2026-03-30']
+  const instants = days.flatMap(day =>
+    [0, 11, 22].map(hour => at(`${day}T${String(hour).padStart(2, '0')}:30Z`)),
+  )
+  const calendar = createCalendar('Europe/Berlin')
+  for (const before of instants)
+    for (const instant of instants) {
+      calendar.nextMidnight(before)
+      t.equal(calendar.nextMidnight(instant), createCalendar('Europe/Berlin').nextMidnight(instant))
+      t.equal(calendar.dayOf(instant), createCalendar('Europe/Berlin').dayOf(instant))
+    }
+  t.end()
+})
+
 t.test('days are counted through leap days and the turn of the year', t => {
   t.equal(dayOfNumber(dayNumber('2028-02-28') + 1), '2028-02-29')
   t.equal(dayOfNumber(dayNumber('2026-02-28') + 1), '2026-03-01')

@@ -4,6 +4,7 @@
 import { readFile, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliDecompressSync } from 'node:zlib'
+import { product } from '../../test/support/process.ts'
 import { issueKeys, quietZone, usedToday } from '../keys.ts'
 import { type Scope, sum } from '../row.ts'
 import { type Env, forAll, placesByCell, processEnv } from '../set-up.ts'
@@ -18,7 +19,7 @@ import {
   withoutRedis,
 } from './contender.ts'
 import type { Asking } from './load.ts'
-import { type Pinned, product, serverCores, startPinned } from './pinned.ts'
+import { type Pinned, serverCores, startPinned } from './pinned.ts'
 
 /** Makes a weather answer 10 kB long. */
 const hours = '148'

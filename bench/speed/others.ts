@@ -21,7 +21,7 @@ const script = (name: string): string => new URL(`servers/${name}`, import.meta.
 const key = 'usual-key-of-the-bench'
 
 const start = (scope: Scope, world: World, name: string, args: readonly string[]): Promise<Pinned> =>
-  startPinned(scope, world.folder, serverCores[0], [script(name), ...args], ['api'])
+  startPinned(scope, world.folder, serverCores[0], [process.execPath, script(name), ...args], ['api'])
 
 /** The body over Node's own server, without a key. */
 export const startRaw = async (scope: Scope, world: World): Promise<Contender> => {

@@ -61,12 +61,6 @@ const cleanEnv = (more: Env): NodeJS.ProcessEnv => ({
   ...more,
 })
 
-export const product = new URL('../../src/main.ts', import.meta.url).pathname
-
-/** As `npm run abohawa` and the image start the product. */
-export const flagsOf = (script: string): string[] =>
-  script === product ? ['--max-semi-space-size=8', '--no-allocation-site-pretenuring'] : []
-
 let started = 0
 
 /** Starts a command with its output in a file of the folder. */
@@ -92,26 +86,20 @@ export const spawnPinned = (
   return { child, output }
 }
 
-/** Starts a script in Node and waits until the listeners named have told their addresses in its output. */
+/** Starts a command and waits until the listeners named have told their addresses in its output. */
 export const startPinned = async (
   scope: Scope,
   folder: string,
   core: string,
-  [script, ...args]: readonly [string, ...string[]],
+  command: readonly [string, ...string[]],
   listeners: readonly string[],
   env: Env = {},
 ): Promise<Pinned> => {
-  const { child, output } = spawnPinned(
-    scope,
-    folder,
-    core,
-    [process.execPath, ...flagsOf(script), script, ...args],
-    env,
-  )
+  const { child, output } = spawnPinned(scope, folder, core, command, env)
   const urls: Record<string, string> = {}
-  await until(`${script} listens`, async () => {
+  await until(`${command.join(' ')} listens`, async () => {
     const text = await readFile(output, 'utf8')
-    if (child.exitCode !== null) throw new Error(`${script} ended with ${child.exitCode}: ${text}`)
+    if (child.exitCode !== null) throw new Error(`${command.join(' ')} ended with ${child.exitCode}: ${text}`)
     for (const line of text.split('\n').filter(one => one.includes('"listening"'))) {
       const told = JSON.parse(line) as { listener: string; url: string }
       urls[told.listener] = told.url

@@ -1,13 +1,14 @@
 // How soon a process answers after its start, with the whole catalogue.
 
 import { join } from 'node:path'
+import { product } from '../../test/support/process.ts'
 import { freePort } from '../../test/support/redis-server.ts'
 import { issueKeys } from '../keys.ts'
 import { median, ms, type Row } from '../row.ts'
 import { until } from '../set-up.ts'
 import { ask } from './contender.ts'
 import { gatewayEnv } from './gateways.ts'
-import { flagsOf, product, serverCores, spawnPinned } from './pinned.ts'
+import { serverCores, spawnPinned } from './pinned.ts'
 import { openBackground } from './world.ts'
 
 const boundMs = 400
@@ -35,16 +36,10 @@ export const start: Row = {
       const port = await freePort()
       const url = `http://127.0.0.1:${port}/api/v1/locations?type=division`
       const started = performance.now()
-      const { child } = spawnPinned(
-        scope,
-        folder,
-        serverCores[0],
-        [process.execPath, ...flagsOf(product), product, 'serve'],
-        {
-          ...env,
-          ABOHAWA_SERVER__PORT: String(port),
-        },
-      )
+      const { child } = spawnPinned(scope, folder, serverCores[0], [product, 'serve'], {
+        ...env,
+        ABOHAWA_SERVER__PORT: String(port),
+      })
       let answered = false
       while (!answered) {
         if (performance.now() - started > 30_000) throw new Error('no answer within 30 s')

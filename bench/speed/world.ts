@@ -52,7 +52,13 @@ export const openWorld = async (scope: Scope): Promise<World> => {
   const headersFile = join(folder, 'headers.json')
   await writeFile(headersFile, JSON.stringify(Object.fromEntries(passed)))
   const script = new URL('servers/origin.ts', import.meta.url).pathname
-  const origin = await startPinned(scope, folder, loadCores, [script, bodyFile, headersFile], ['api'])
+  const origin = await startPinned(
+    scope,
+    folder,
+    loadCores,
+    [process.execPath, script, bodyFile, headersFile],
+    ['api'],
+  )
   const originUrl = origin.urls.api ?? ''
   expectBody(await ask(originUrl), first.body)
   return { folder, providerUrl, redisUrl, originUrl, bodyFile, body: first.body, reference }

@@ -5,7 +5,7 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location } from '../catalogue/location.ts'
 import type { Cell } from '../weather/cell.ts'
 import { namedSummaryOf, placeText, pointOf, summaryOf } from './bodies.ts'
-import { lastingText } from './lasting.ts'
+import { createShelf } from './lasting.ts'
 import { type Language, locationTypeOf } from './parameters.ts'
 import { notFound, quoted } from './problem.ts'
 import { tagOf } from './representation.ts'
@@ -44,13 +44,15 @@ export const pointPiece = (latitude: number, longitude: number): PlacePiece =>
 
 export const createPlaces = (current: CurrentCatalogue, cellAt: (location: Location) => Cell) => {
   const places = new WeakMap<Location, Place>()
+  // All places of a catalogue go with it.
+  const shelve = createShelf()
   const placeOf = (location: Location, catalogue: Catalogue): Place => {
     const pieces: Partial<Record<Language | 'forecast', PlacePiece>> = {}
     return {
       cell: cellAt(location),
       piece: form => {
         pieces[form] ??= pieceOf(
-          lastingText(
+          shelve(
             placeText(
               form === 'forecast'
                 ? summaryOf(location, catalogue)

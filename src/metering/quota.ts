@@ -26,24 +26,15 @@ export const createQuota = (
   clock: Clock,
   keepUsageForMs: number,
 ): Quota => {
-  // Looking for a midnight is the dearest part of a request, and the same for all requests of a day.
-  let today: (MeteredDay & { readonly seenFrom: number }) | undefined
   const dayAt = (instant: number): MeteredDay => {
-    if (today && instant >= today.seenFrom && instant < today.endsAt) return today
     const endsAt = calendar.nextMidnight(instant)
-    today = {
-      seenFrom: instant,
-      day: calendar.dayOf(instant),
-      endsAt,
-      // Never less than an hour past midnight: requests of the old day may still be on their way then.
-      keepUntil: endsAt + Math.max(hourMs, keepUsageForMs),
-    }
-    return today
+    // Never less than an hour past midnight: requests of the old day may still be on their way then.
+    return { day: calendar.dayOf(instant), endsAt, keepUntil: endsAt + Math.max(hourMs, keepUsageForMs) }
   }
 
   return {
     now: clock.now,
-    resetAfter: instant => dayAt(instant).endsAt,
+    resetAfter: calendar.nextMidnight,
     consume: ({ keyId, limit }, arrivedAt) => meter.take(keyId, limit, dayAt(arrivedAt)),
   }
 }

@@ -3,7 +3,7 @@
 import t from 'tap'
 import { type Answers, createAnswers, type Known } from '../../src/answer.ts'
 import { createCalendar, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
-import { lasting, lastingText } from '../../src/edge/lasting.ts'
+import { createShelf, lasting, lastingText } from '../../src/edge/lasting.ts'
 import { pointPiece } from '../../src/edge/places.ts'
 import { createRenderedWeather } from '../../src/edge/rendered-weather.ts'
 import type { Representation } from '../../src/edge/representation.ts'
@@ -139,4 +139,14 @@ t.test('what is kept lies in memory of its own', async t => {
   const part = Buffer.alloc(100, 7).subarray(10, 20)
   t.strictSame([...lasting(part)], [...part])
   t.equal(lasting(part).buffer.byteLength, 10)
+})
+
+t.test('texts on a shelf share blocks, and none overwrites another', async t => {
+  const shelve = createShelf()
+  const texts = Array.from({ length: 1_000 }, (_, i) => `${i} ঢাকা`.repeat(1 + (i % 70)))
+  texts.push('x'.repeat(1 << 20), '')
+  const shelved = texts.map(shelve)
+  t.strictSame(shelved.map(String), texts)
+  const blocks = new Set(shelved.map(({ buffer }) => buffer))
+  t.ok(blocks.size < 20, `${blocks.size} blocks`)
 })

@@ -7,7 +7,8 @@ import { createInterface } from 'node:readline'
 
 type Teardown = { teardown(fn: () => unknown): void }
 
-const main = new URL('../../src/main.ts', import.meta.url).pathname
+/** What starts the product, as its users do. */
+export const product = new URL('../../bin/abohawa', import.meta.url).pathname
 
 /** The environment without settings of this machine, so that a test sees what it sets. */
 const cleanEnv = (more: Record<string, string> = {}): NodeJS.ProcessEnv => ({
@@ -33,17 +34,25 @@ export const startCommand = (
   args: readonly string[],
   listeners: readonly string[],
   env: Record<string, string> = {},
-): Promise<Running> => startScript(t, main, args, listeners, env)
+): Promise<Running> => start(t, product, args, listeners, env)
 
 /** The same with a script of the tests in place of the product's command line. */
-export const startScript = async (
+export const startScript = (
   t: Teardown,
   script: string,
   args: readonly string[],
   listeners: readonly string[],
   env: Record<string, string> = {},
+): Promise<Running> => start(t, process.execPath, [script, ...args], listeners, env)
+
+const start = async (
+  t: Teardown,
+  command: string,
+  args: readonly string[],
+  listeners: readonly string[],
+  env: Record<string, string>,
 ): Promise<Running> => {
-  const child = spawn(process.execPath, [script, ...args], {
+  const child = spawn(command, args, {
     env: cleanEnv(env),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
@@ -75,7 +84,7 @@ export type Ended = { code: number; stdout: string; stderr: string }
 /** Runs a command to its end. */
 export const runCommand = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
   new Promise(resolve => {
-    execFile(process.execPath, [main, ...args], { env: cleanEnv(env) }, (error, stdout, stderr) => {
+    execFile(product, args, { env: cleanEnv(env) }, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code) : 0, stdout, stderr })
     })
   })
