@@ -1,5 +1,5 @@
-// What a process holds that is asked for every cell of a fine grid, three times over: whether the bound on what it accounts for
-// holds, and whether the process itself levels off.
+// What a process holds that is asked for every cell of a fine grid, three times over: whether the bound on what it
+// accounts for holds, and whether the process itself levels off.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -15,8 +15,8 @@ const boundMiB = 256
 export const memory: Row = {
   id: 'memory',
   method:
-    `One gateway process with cache.memory ${boundMiB}MiB and cells of 0.05°, all cells of the box asked for three times: loaded, then read twice as fast as it goes, ` +
-    'with 64 callers; resident memory as the kernel tells it, four times a second.',
+    `One gateway process with cache.memory ${boundMiB}MiB and cells of 0.05°, all cells of the box asked for three times: ` +
+    'loaded, then read twice as fast as it goes, with 64 callers; resident memory as the kernel tells it, four times a second.',
   run: async (scope, progress) => {
     const folder = await mkdtemp(join(tmpdir(), 'abohawa-bench-'))
     scope.teardown(() => rm(folder, { recursive: true, force: true }))

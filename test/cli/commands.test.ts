@@ -54,7 +54,13 @@ for (const [args, sentence] of misuses)
 
 t.test('--version prints the version of package.json', async t => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  t.match(await runCommand(['--version']), { code: 0, stdout: `${version}\n`, stderr: '' })
+  const told = { code: 0, stdout: `${version}\n`, stderr: '' }
+  t.match(await runCommand(['--version']), told)
+  t.match(
+    await runCommand(['--version'], { NODE_COMPILE_CACHE: join(root, 'package.json', 'cache') }),
+    told,
+    'and where nothing can be kept for the next start too',
+  )
 })
 
 t.test('a group of commands without one shows what there is', async t => {

@@ -1,0 +1,73 @@
+// Bodies as they travel: zipped and not, whole, cut off, damaged and too long, from a real server.
+
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { createExchange } from '../../src/provider/exchange.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+const text = JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ i, unit: '°C' })))
+const zipped = gzipSync(text)
+const damaged = Buffer.from(zipped)
+damaged.fill(0, 2_000, 2_100)
+const inGzip = { 'content-encoding': 'gzip' }
+
+const answers: Record<string, RequestListener> = {
+  '/plain': (_, response) => response.end(text),
+  '/zipped': (_, response) => response.writeHead(200, inGzip).end(zipped),
+  '/zipped-cut-off': (_, response) => response.writeHead(200, inGzip).end(zipped.subarray(0, -100)),
+  '/damaged': (_, response) => response.writeHead(200, inGzip).end(damaged),
+  '/swollen': (_, response) => response.writeHead(200, inGzip).end(gzipSync(Buffer.alloc(65 << 20))),
+  '/refused': (_, response) =>
+    response.writeHead(400, inGzip).end(gzipSync('{"error":true,"reason":"Latitude must be a number"}')),
+  '/broken-off': (_, response) => {
+    response.writeHead(200, { 'content-length': text.length })
+    response.write(text.slice(0, 1_000), () => response.destroy())
+  },
+}
+const server = createServer((request, response) => answers[request.url ?? '']?.(request, response))
+await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
+const exchange = createExchange(
+  {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    apiKey: null,
+    connectTimeoutMs: 1_000,
+    timeoutMs: 5_000,
+    bodyTimeoutMs: 5_000,
+    totalTimeoutMs: 10_000,
+    maxConcurrent: 1,
+  },
+  manualClock(),
+)
+t.teardown(async () => {
+  await exchange.close()
+  server.close()
+})
+
+t.test('a body comes whole, zipped or not, and in pieces', async t => {
+  t.equal(await exchange.text('/plain'), text)
+  t.equal(await exchange.text('/zipped'), text)
+  const pieces = await Array.fromAsync(exchange.bytes('/zipped'))
+  t.ok(pieces.length > 1 && pieces.every(({ length }) => length <= 1 << 16), `${pieces.length} pieces`)
+})
+
+for (const [path, code, message] of [
+  ['/zipped-cut-off', 'provider_cut_off', /can't be unzipped/],
+  ['/damaged', 'provider_cut_off', /can't be unzipped/],
+  ['/swollen', 'provider_garbled', /longer than 67108864 bytes/],
+  ['/refused', 'provider_refused', /Latitude must be a number/],
+  ['/broken-off', 'provider_broke_off', /./],
+] as const)
+  t.test(`${path.slice(1)} is ${code}, and the next exchange is none the worse`, async t => {
+    await t.rejects(exchange.text(path), { code, message })
+    t.equal(await exchange.text('/zipped'), text)
+  })
+
+t.test('who reads no further leaves no connection behind', async t => {
+  for await (const piece of exchange.bytes('/plain')) {
+    t.ok(piece.length > 0)
+    break
+  }
+  t.equal(await exchange.text('/plain'), text)
+})
