@@ -117,6 +117,9 @@ const decodeTimeline = (
     steps.spanOf('hourly', hourly, instant, hourMs),
     steps.spanOf('daily', daily, dayNumber, 1),
   )
+  // Hours are found by their own times: those of other days would be told as missing for as long as they are kept.
+  if (hourly.time[0] !== `${daily.time[0]}T00:00`)
+    throw garbled(`hourly begins at ${hourly.time[0]}, expected the beginning of ${daily.time[0]}`)
   const { values, quarterHours, hours, days } = timeline
   fill(values, quarterHours.offset, 'minutely_15', minutely_15, unitTables.minutely_15_units, currentUnits)
   fill(values, hours.offset, 'hourly', hourly, unitTables.hourly_units, hourlyUnits)

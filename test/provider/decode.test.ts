@@ -98,6 +98,15 @@ const spoilings: [string, (element: any) => void, RegExp][] = [
   ['no offset', e => delete e.utc_offset_seconds, /utc_offset_seconds: /],
   ['a time that is none', e => (e.daily.time[0] = 'today'), /daily\.time\[0\] is today, out of step/],
   [
+    'hours of other days',
+    e => {
+      e.hourly.time = e.hourly.time.map((time: string) =>
+        new Date(Date.parse(`${time}Z`) - 3 * 86_400_000).toISOString().slice(0, 16),
+      )
+    },
+    /hourly begins at .*, expected the beginning of/,
+  ],
+  [
     'no value at all',
     e => {
       for (const [name, column] of Object.entries<unknown[]>(e.daily)) if (name !== 'time') column.fill(null)
