@@ -127,6 +127,11 @@ const setUp = async () => {
       tls: { cert: null, key: null },
       trustedProxies: [],
       requestTimeoutMs: 60_000,
+      writeTimeoutMs: 60_000,
+      maxConnections: 1_000,
+      maxUnauthenticated: 1_000,
+      maxPipelined: 16,
+      maxQueuedRequests: 1_000,
       keepBytes: 1_000_000,
     },
   )

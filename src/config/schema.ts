@@ -27,6 +27,11 @@ const server = section({
   }),
   trustedProxies: z.array(addressRange(), 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8]'),
   requestTimeout: lasting('100ms', '10m'),
+  writeTimeout: lasting('100ms', '10m'),
+  maxConnections: whole(1, 1_000_000),
+  maxUnauthenticated: whole(1, 1_000_000),
+  maxPipelined: whole(1, 10_000),
+  maxQueuedRequests: whole(1, 1_000_000),
   drainFor: lasting('0s', '10m'),
 })
 

@@ -8,7 +8,7 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { type AdmissionParts, createAdmission, QuotaExhausted } from './admission.ts'
 import { askedIn } from './asked.ts'
-import { trackConnections } from './connections.ts'
+import { type ConnectionLimits, type ConnectionObserver, trackConnections } from './connections.ts'
 import { type Exchange, openExchange } from './exchange.ts'
 import { createLocationRoutes } from './location-routes.ts'
 import { type Problem, problemOf } from './problem.ts'
@@ -18,7 +18,7 @@ import { createRespond, keepAliveMs } from './response.ts'
 import { type Answer, type EndpointName, type Route, routeOf } from './routes.ts'
 import { type TlsFiles, tlsOptions } from './tls.ts'
 import { createTransportProblem } from './transport.ts'
-import { refuseConnect, refuseUnparsable } from './unparsable.ts'
+import { createUnparsable } from './unparsable.ts'
 import { createWeatherRoutes, type WeatherRoutesParts } from './weather-routes.ts'
 
 // Imported by name it would load Node's own client for fetch too, a twentieth of a start.
@@ -49,13 +49,13 @@ export type ApiObserver = {
 
 export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> &
   WeatherRoutesParts & {
-    readonly observer: ApiObserver & AdmissionParts['observer']
+    readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
     readonly clock: Clock
     /** Whether the process is on its way out: consumers are then asked to open their next connection elsewhere. */
     readonly isDraining: () => boolean
   }
 
-export type ApiOptions = {
+export type ApiOptions = ConnectionLimits & {
   readonly tls: TlsFiles
   readonly trustedProxies: readonly string[]
   /** How long a request may take to arrive. */
@@ -66,6 +66,8 @@ export type ApiOptions = {
 
 export type Api = {
   readonly server: Server
+  /** Open connections, and how many of them have not shown a good key. */
+  connections(): { readonly open: number; readonly unauthenticated: number }
   listen(at: {
     readonly host: string
     readonly port: number
@@ -97,6 +99,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const fail = (error: unknown, exchange: Exchange): void => {
     admission.failed(exchange, error)
     const problem = problemOf(error, clock.now())
+    if (problem.status < 500 && !exchange.client && !connections.refused(exchange.connection))
+      exchange.response.shouldKeepAlive = false
     if (problem.status >= 500) observer.failed(error, exchange.id)
     const body = bodyOf(problem)
     const more = Object.entries(problem.headers).map(([name, value]) => `${name}: ${value}\r\n`)
@@ -110,7 +114,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
 
   const answer = async (exchange: Exchange, url: string, route: Route): Promise<void> => {
     try {
-      admission.settle(exchange, await admission.ask(exchange))
+      const deal = await admission.ask(exchange)
+      connections.authenticated(exchange.connection)
+      admission.settle(exchange, deal)
       if (route.endpoint === 'other') throw route.problem
       const found = answers[route.endpoint](url, route.first, route.second)
       const sent = sendRepresentation(respond, exchange, found instanceof Promise ? await found : found)
@@ -130,11 +136,11 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const resetsAt = quota.resetAfter(arrivedAt)
     const exchange = openExchange(request, asked, response, connection, id, arrivedAt, resetsAt)
     const route = routeOf(url)
-    connection.requests = (connection.requests ?? 0) + 1
+    connections.requestCame(connection, request)
     // What the log tells of a consumer who leaves before there is an answer.
     response.statusCode = 499
     response.on('close', () => {
-      connection.requests = (connection.requests ?? 1) - 1
+      connections.requestEnded(connection, request)
       observer.answered({
         requestId: exchange.id,
         method,
@@ -157,21 +163,28 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     // Node looks for requests that take too long only this often, every 30 s unless told otherwise.
     connectionsCheckingInterval: Math.min(1_000, options.requestTimeoutMs),
     keepAliveTimeout: keepAliveMs,
+    // What is read ahead of a connection whose requests have to wait.
+    highWaterMark: 16 * 1024,
   }
   const tls = tlsOptions(options.tls)
   const server = tls
-    ? process.getBuiltinModule('node:https').createServer({ ...http, ...tls }, listen)
+    ? process
+        .getBuiltinModule('node:https')
+        .createServer({ ...http, ...tls, handshakeTimeout: options.requestTimeoutMs }, listen)
     : createServer(http, listen)
-  const connections = trackConnections(server)
-  const resetsAt = () => quota.resetAfter(quota.now())
-  server.on('clientError', (error, socket) => refuseUnparsable(error, socket as Socket, resetsAt()))
-  server.on('connect', (_request, socket) => refuseConnect(socket as Socket, resetsAt()))
+  const connections = trackConnections(server, options, observer)
+  const { refuseUnparsable, refuseConnect } = createUnparsable(connections, () =>
+    quota.resetAfter(quota.now()),
+  )
+  server.on('clientError', (error, socket) => refuseUnparsable(socket as Socket, error))
+  server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   server.on('checkExpectation', listen)
   return {
     server,
+    connections: connections.count,
     listen: async at => {
-      server.listen(at)
+      server.listen({ ...at, backlog: listenBacklog })
       await once(server, 'listening')
     },
     close: async () => {
@@ -185,6 +198,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     },
   }
 }
+
+// Connections that the kernel holds for us before it turns clients away for a second; it may allow fewer (somaxconn).
+const listenBacklog = 4_096
 
 // Some put their key into the URL by mistake; it must not stand in the log.
 const withoutKeys = (url: string): string =>

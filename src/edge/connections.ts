@@ -1,58 +1,331 @@
-// The connections of a server that is closing: which of them may go at once, which are still owed an answer, and which
-// never asked for one. Node counts a connection that it has accepted but not heard from as idle and drops it, although
-// its request may be on the way; here it is waited for.
+// The open connections of the API: whose they are, what is owed on them, and which have to go when there are too many.
+// A connection is read in small pieces until a good key came on it, so that strangers can neither queue thousands of
+// requests nor hold the event loop; then it goes at full speed. How it is read is for paced-reading.ts.
 
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { noKeySaid, type SaidKey } from '../metering/authentication.ts'
+import { type PacedReading, readPaced } from './paced-reading.ts'
+import { createTurns, type Task } from './turns.ts'
+
+export type ConnectionLimits = {
+  /** Open connections. */
+  readonly maxConnections: number
+  /** Of those, the ones on which no good key came yet. */
+  readonly maxUnauthenticated: number
+  /** Requests on one connection that are not answered yet; beyond it nothing is read. */
+  readonly maxPipelined: number
+  /** Requests over all connections that wait behind another one on theirs. */
+  readonly maxQueuedRequests: number
+  /** How long a client may take nothing of an answer. */
+  readonly writeTimeoutMs: number
+}
+
+/**
+ * Why a connection was closed: too many in all (`connections`), too many without a good key (`unauthenticated`), too many
+ * requests queued (`pipelining`), or answers that nobody takes (`write_timeout`).
+ */
+export type ClosingReason = 'connections' | 'unauthenticated' | 'pipelining' | 'write_timeout'
+
+export type ConnectionObserver = { connectionClosed(reason: ClosingReason): void }
 
 export type Connection = {
-  readonly socket: Socket
-  /** How many are being answered; undefined until the first. */
+  /** How many requests are not answered yet; undefined until the first. */
   requests: number | undefined
   /** The key that came with the last request. */
   readonly said: SaidKey
+  /** The client has shown a good key. */
+  isAuthenticated: boolean
 }
 
 export type Connections = {
   /** The connection of a socket on which a request came. */
   of(socket: Socket): Connection
+  requestCame(connection: Connection, request: IncomingMessage): void
+  /** A request came with a good key. */
+  authenticated(connection: Connection): void
+  /** A request was refused without a good key. False where the connection is to end with the answer. */
+  refused(connection: Connection): boolean
+  /** A request is answered, or its client is gone. */
+  requestEnded(connection: Connection, request: IncomingMessage): void
+  /**
+   * Takes no further request from a connection, and calls back once all that came are answered, with whether the last of
+   * them had come whole. Only the first call for a connection counts.
+   */
+  end(connection: Connection, whenAnswered: (lastIsWhole: boolean) => void): void
   /** Drops every connection on which no request is being answered, heard from or not. */
   closeSilent(): void
+  /** How many are open, and how many of them have not shown a good key. */
+  count(): { readonly open: number; readonly unauthenticated: number }
+}
+
+type Tracked = Connection & {
+  /** The socket that was accepted. */
+  readonly socket: Socket
+  /** The socket on which requests come: under TLS another one. */
+  http: Socket
+  /** Reading has begun. */
+  isBegun: boolean
+  /** Undefined while Node reads by itself. */
+  reading: PacedReading | undefined
+  /** The connection's turn to be read. */
+  readonly task: Task
+  /** By `performance.now()`, as are all instants here. */
+  readonly openedAt: number
+  usedAt: number
+  /** Requests that came without a good key. */
+  refusals: number
+  /** One did, or more was sent than a request before a good key came. */
+  isSuspect: boolean
+  /** The last request, until it is answered and known to be whole. */
+  last: IncomingMessage | undefined
+  /** Set once no further request is taken. */
+  whenAnswered: (() => void) | undefined
+  /** When the client ended its side; Infinity until then. */
+  endedAt: number
+  /** How much the client had taken when that last changed, and when it did. */
+  taken: number
+  takenAt: number
 }
 
 // On the socket itself, because it is looked up with every request.
 const mark = Symbol('connection')
-type Marked = Socket & { [mark]?: Connection }
+type Marked = Socket & { [mark]?: Tracked }
+
+// A connection this young may be about to send its key.
+const youngMs = 1_000
+const sweepEveryMs = 1_000
+// A client that ends its side waits for its answers, or is gone; Node by itself takes it to be gone at once.
+const answerAfterEndMs = 1_000
+// A client that was refused so often and never showed a good key is sent away.
+const mostRefusals = 1_000
+// What connections that are read in pieces may take of each turn of the event loop.
+const pacedMsPerTurn = 1
+// Requests that are taken at once from a suspect; from a client that is not known yet it is a single one.
+const suspectPipelined = 4
+// More than one request, and than any head may have, before a good key came: a suspect.
+const greedyBytes = 32 * 1024
+// Idle connections make room in numbers, so that they are seldom searched for.
+const shareClosedAtOnce = 1 / 64
 
 /** Follows the server's connections, and replaces what Node would drop when it closes by those that are really idle. */
-export const trackConnections = (server: Server): Connections => {
-  const open = new Set<Connection>()
+export const trackConnections = (
+  server: Server,
+  limits: ConnectionLimits,
+  observer: ConnectionObserver,
+): Connections => {
+  const { maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests, writeTimeoutMs } = limits
+  const open = new Set<Tracked>()
+  // Those without a good key, the oldest first: nothing speaks against them yet, or something does.
+  const unknown = new Set<Tracked>()
+  const suspects = new Set<Tracked>()
+  const turns = createTurns(pacedMsPerTurn)
+  const isTls = 'setSecureContext' in server
+  let queued = 0
 
-  const track = (socket: Marked): Connection => {
-    const connection = { socket, requests: undefined, said: noKeySaid() }
+  const forget = (connection: Tracked): void => {
+    if (!open.delete(connection)) return
+    unknown.delete(connection)
+    suspects.delete(connection)
+    turns.cancel(connection.task)
+  }
+  const drop = (connection: Tracked | undefined, reason: ClosingReason): void => {
+    if (!connection) return
+    observer.connectionClosed(reason)
+    forget(connection)
+    connection.http.destroy()
+    connection.socket.destroy()
+  }
+
+  const track = (socket: Marked): Tracked => {
+    const now = performance.now()
+    const connection: Tracked = {
+      socket,
+      http: socket,
+      isBegun: false,
+      reading: undefined,
+      task: {
+        // Clients that have been let in are heard before others are, and suspects come last.
+        get priority() {
+          return connection.isSuspect ? 'low' : connection.isBegun ? 'known' : 'new'
+        },
+        run: () => read(connection),
+      },
+      openedAt: now,
+      usedAt: now,
+      requests: undefined,
+      said: noKeySaid(),
+      isAuthenticated: false,
+      refusals: 0,
+      isSuspect: false,
+      last: undefined,
+      whenAnswered: undefined,
+      endedAt: Number.POSITIVE_INFINITY,
+      taken: 0,
+      takenAt: now,
+    }
     open.add(connection)
+    unknown.add(connection)
     socket[mark] = connection
-    socket.once('close', () => open.delete(connection))
+    socket.once('close', () => forget(connection))
+    makeRoom(connection)
     return connection
   }
-  server.on('connection', track)
-  // Under TLS the socket that connects and the socket that asks are two objects of one connection.
-  server.on('secureConnection', (asking: Marked) => {
-    for (const connection of open)
-      if (
-        connection.socket.remotePort === asking.remotePort &&
-        connection.socket.remoteAddress === asking.remoteAddress
-      )
-        asking[mark] = connection
-  })
+  const makeRoom = (newcomer: Tracked): void => {
+    if (open.size > maxConnections) closeIdle(newcomer)
+    closeStranger()
+  }
+  const closeStranger = (): void => {
+    if (unknown.size + suspects.size <= maxUnauthenticated) return
+    const [oldestSuspect] = suspects
+    const [oldest] = unknown
+    const isOld = oldest !== undefined && performance.now() - oldest.openedAt > youngMs
+    drop(oldestSuspect ?? (isOld ? oldest : undefined), 'unauthenticated')
+  }
+  const suspect = (connection: Tracked): void => {
+    if (connection.isSuspect) return
+    connection.isSuspect = true
+    unknown.delete(connection)
+    suspects.add(connection)
+    closeStranger()
+  }
+  // Idle connections make room for new ones; where all are busy the new one goes.
+  const closeIdle = (newcomer: Tracked): void => {
+    const idle = [...open].filter(connection => connection !== newcomer && !connection.requests)
+    const wanted = Math.max(open.size - maxConnections, Math.floor(maxConnections * shareClosedAtOnce))
+    idle.sort((one, other) => one.usedAt - other.usedAt)
+    for (const connection of idle.slice(0, wanted)) drop(connection, 'connections')
+    if (open.size > maxConnections) drop(newcomer, 'connections')
+  }
 
-  const closeThose = (mayGo: (requests: number | undefined) => boolean) => {
+  const read = (connection: Tracked): void => {
+    if (connection.whenAnswered || !open.has(connection)) return
+    if (!connection.isBegun) begin(connection)
+    const { reading } = connection
+    if (!reading) return
+    reading.resume()
+    // Whoever showed a good key, and waits for its answers, is read by Node itself.
+    if (connection.isAuthenticated && !connection.requests && reading.end()) connection.reading = undefined
+  }
+  const isFull = ({ requests = 0, isAuthenticated, isSuspect }: Tracked): boolean =>
+    requests >= Math.min(maxPipelined, isAuthenticated ? maxPipelined : isSuspect ? suspectPipelined : 1)
+  const begin = (connection: Tracked): void => {
+    connection.isBegun = true
+    pace(connection)
+    connection.http.once('end', () => {
+      connection.endedAt = performance.now()
+    })
+  }
+  const pace = (connection: Tracked): void => {
+    connection.reading = readPaced(connection.http, {
+      mayRead: () => !isFull(connection) && !connection.whenAnswered && turns.mayGoOn(connection.task),
+      onReadable: () => {
+        if (!connection.isAuthenticated && connection.http.readableLength > greedyBytes) suspect(connection)
+        read(connection)
+      },
+      onResume: () => turns.queue(connection.task),
+    })
+  }
+
+  const closeDeepest = (): void => {
+    let deepest: Tracked | undefined
+    for (const connection of open)
+      if ((connection.requests ?? 0) > (deepest?.requests ?? 0)) deepest = connection
+    drop(deepest, 'pipelining')
+  }
+  const sweep = (): void => {
+    const now = performance.now()
+    for (const connection of open) {
+      const { bytesWritten, writableLength } = connection.http
+      const taken = bytesWritten - writableLength
+      if (writableLength === 0 || taken !== connection.taken) {
+        connection.taken = taken
+        connection.takenAt = now
+      } else if (now - connection.takenAt >= writeTimeoutMs) drop(connection, 'write_timeout')
+      if (now - connection.endedAt >= answerAfterEndMs) connection.http.destroy()
+    }
+  }
+
+  const closeThose = (mayGo: (requests: number | undefined) => boolean): void => {
     for (const { socket, requests } of open) if (mayGo(requests)) socket.destroy()
   }
+  // Options of the server that Node's HTTP does not hand on. Under TLS the handshake has to be read at once.
+  Object.assign(server, { httpAllowHalfOpen: true, pauseOnConnect: !isTls })
   server.closeIdleConnections = () => closeThose(requests => requests === 0)
+  const sweeping = setInterval(sweep, Math.min(sweepEveryMs, writeTimeoutMs)).unref()
+  server.once('close', () => clearInterval(sweeping))
+
+  // Under TLS the socket that connects and the socket that asks are two objects of one connection.
+  const handshaking = new Map<string, Tracked>()
+  server.on('connection', (socket: Marked) => {
+    const connection = track(socket)
+    if (!open.has(connection)) return
+    if (!isTls) return turns.mayGoOn(connection.task) ? read(connection) : undefined
+    const peer = peerOf(socket)
+    handshaking.set(peer, connection)
+    socket.once('close', () => {
+      if (handshaking.get(peer) === connection) handshaking.delete(peer)
+    })
+  })
+  server.on('secureConnection', (http: Marked) => {
+    const peer = peerOf(http)
+    const connection = handshaking.get(peer)
+    if (!connection) return
+    handshaking.delete(peer)
+    http[mark] = connection
+    connection.http = http
+    begin(connection)
+  })
+
   return {
     of: (socket: Marked) => socket[mark] ?? track(socket),
+    requestCame: (given, request) => {
+      const connection = given as Tracked
+      const requests = (connection.requests ?? 0) + 1
+      connection.requests = requests
+      connection.last = request
+      if (requests === 1) return
+      queued += 1
+      // More than it may have came at once; from now on they come one by one.
+      if (requests > maxPipelined && !connection.reading) pace(connection)
+      if (queued > maxQueuedRequests) closeDeepest()
+    },
+    authenticated: given => {
+      const connection = given as Tracked
+      if (connection.isAuthenticated) return
+      connection.isAuthenticated = true
+      unknown.delete(connection)
+      suspects.delete(connection)
+    },
+    refused: given => {
+      const connection = given as Tracked
+      if (connection.isAuthenticated) return true
+      connection.refusals += 1
+      if (open.has(connection)) suspect(connection)
+      if (connection.refusals < mostRefusals) return true
+      connection.whenAnswered ??= () => {}
+      return false
+    },
+    requestEnded: (given, request) => {
+      const connection = given as Tracked
+      const requests = (connection.requests ?? 1) - 1
+      connection.requests = requests
+      connection.usedAt = performance.now()
+      if (connection.last === request && request.complete) connection.last = undefined
+      if (requests > 0) queued -= 1
+      else connection.whenAnswered?.()
+      if (connection.reading) turns.queue(connection.task)
+    },
+    end: (given, whenAnswered) => {
+      const connection = given as Tracked
+      if (connection.whenAnswered) return
+      const lastIsWhole = connection.last?.complete ?? true
+      connection.whenAnswered = () => whenAnswered(lastIsWhole)
+      if (!connection.requests) connection.whenAnswered()
+    },
     closeSilent: () => closeThose(requests => !requests),
+    count: () => ({ open: open.size, unauthenticated: unknown.size + suspects.size }),
   }
 }
+
+const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`

@@ -94,6 +94,7 @@ export const startGateway = async (
   const { grid, timelines, provider, budget, breaker, runs } = supply
 
   metrics.watch({
+    connections: () => api.connections(),
     memoryEntries: () => timelines.held().entries,
     memoryBytes: () => timelines.held().bytes,
     places: () => catalogue.current().size,

@@ -88,6 +88,7 @@ export const observeApi = (
   usageDetail: UsageDetail,
 ): ApiParts['observer'] => ({
   admission: metrics.admission,
+  connectionClosed: metrics.connectionClosed,
   answered: access => {
     const { keyId, endpoint, status, arrivedAt } = access
     metrics.requestAnswered(endpoint, status, access.ms / 1000)

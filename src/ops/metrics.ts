@@ -9,6 +9,7 @@ const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 
 /** Read when the metrics are. */
 export type Gauges = {
+  readonly connections: () => { readonly open: number; readonly unauthenticated: number }
   readonly memoryEntries: () => number
   readonly memoryBytes: () => number
   readonly places: () => number
@@ -51,6 +52,12 @@ export const createMetrics = () => {
     },
     ['decision'],
   )
+  const connectionsClosed = new Counter({
+    name: 'abohawa_connections_closed_total',
+    help: 'Connections to the API that were closed because of a limit: connections, unauthenticated, pipelining or write_timeout.',
+    labelNames: ['reason'],
+    registers,
+  })
   const nearLimits = new Counter({
     name: 'abohawa_keys_near_limit_total',
     help: 'Keys whose count of a day passed 80 or 100 per cent of the limit; each is counted by one instance.',
@@ -123,6 +130,7 @@ export const createMetrics = () => {
     /** Of which endpoint, with which status, after how many seconds. */
     requestAnswered: timeRequest,
     admission: countAdmission,
+    connectionClosed: (reason: string) => connectionsClosed.inc({ reason }),
     nearLimit: (percent: number) => nearLimits.inc({ percent }),
     read: ({ outcome, source, collapsed }: { outcome: string; source: string; collapsed: boolean }) => {
       countRead(outcome, source)
@@ -161,6 +169,12 @@ export const createMetrics = () => {
             for (const [value, amount] of read()) this.set({ [label]: value }, amount)
           },
         })
+      gauge('abohawa_connections', 'Open connections to the API.', () => gauges.connections().open)
+      gauge(
+        'abohawa_connections_unauthenticated',
+        'Open connections to the API on which no good key came yet.',
+        () => gauges.connections().unauthenticated,
+      )
       gauge('abohawa_cache_memory_entries', 'Timelines in the memory tier.', gauges.memoryEntries)
       gauge(
         'abohawa_cache_memory_bytes',

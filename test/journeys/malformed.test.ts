@@ -262,7 +262,9 @@ async function exchange(bytes: string, end = 'connection: close\r\n\r\n') {
     const [head = '', body = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n')
     const [statusLine = '', ...lines] = head.split('\r\n')
     const headers = new Headers(lines.map(line => line.split(/: (.*)/s).slice(0, 2) as [string, string]))
-    return { status: Number(statusLine.split(' ')[1]), headers, text: body }
+    const length = Number(headers.get('content-length'))
+    const text = Buffer.from(body).subarray(0, length).toString()
+    return { status: Number(statusLine.split(' ')[1]), headers, text }
   }
   const complete = () => {
     const { headers, text } = parse()

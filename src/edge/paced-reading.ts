@@ -1,0 +1,70 @@
+// Reads a connection in small pieces, so that its owner decides after each request whether to take the next one. Node's
+// own parser takes all requests of a 64 KiB read at once, some 3,600 of the smallest, before anything can stop it. Which
+// connections are read like this, and for how long, is for connections.ts.
+//
+// A `readable` listener is the documented way to make Node's HTTP server read through JavaScript again. The way back to
+// its fast path is not public: where the private parts are missing, a connection stays paced, which is right and a
+// tenth slower.
+
+import type { Socket } from 'node:net'
+
+export type PacedReading = {
+  /** Takes what has arrived, as far as the owner allows. */
+  resume(): void
+  /** Gives the connection back to Node's fast path; false while bytes wait, or where that way is not known. */
+  end(): boolean
+}
+
+type PacedOwner = {
+  /** Whether one more request may be taken from this connection now. */
+  readonly mayRead: () => boolean
+  /** Bytes have arrived. */
+  readonly onReadable: () => void
+  /** Node reads again, after it had stopped because answers were not taken. */
+  readonly onResume: () => void
+}
+
+type Consumer = { consume(handle: object): void; _consumed?: boolean }
+/** What Node keeps on the sockets of its HTTP server. */
+type HttpSocket = Socket & {
+  readonly parser?: Partial<Consumer> | null
+  readonly _handle?: object | null
+  /** Set while Node itself has stopped reading, because answers are not taken. */
+  readonly _paused?: boolean
+}
+
+// At most seven requests, the smallest being 18 bytes.
+const pieceBytes = 128
+const stoppingEvents = ['pause', 'resume'] as const
+
+/** @param socket one that Node's HTTP server has just been given */
+export const readPaced = (socket: Socket, { mayRead, onReadable, onResume }: PacedOwner): PacedReading => {
+  const http: HttpSocket = socket
+  const listeners = stoppingEvents.map(event => socket.listeners(event))
+  socket.on('readable', onReadable)
+  socket.on('resume', onResume)
+
+  return {
+    resume: () => {
+      while (socket.readableLength > 0 && !socket.destroyed && !http._paused && mayRead())
+        // Whoever listens for data is handed what is read: Node's parser.
+        socket.read(Math.min(socket.readableLength, pieceBytes))
+      // The end is met by reading behind it.
+      if (socket.readableLength === 0) socket.read(0)
+    },
+    end: () => {
+      const { parser, _handle: handle, _paused: paused } = http
+      if (socket.destroyed || socket.readableLength > 0 || paused) return false
+      if (!handle || typeof parser?.consume !== 'function' || parser._consumed) return false
+      socket.removeListener('readable', onReadable)
+      socket.removeListener('resume', onResume)
+      // Node stops and starts a fast connection through listeners that it took away with its fast path.
+      for (const [i, event] of stoppingEvents.entries())
+        for (const listener of listeners[i] ?? [])
+          if (!socket.listeners(event).includes(listener)) socket.on(event, listener as () => void)
+      parser.consume(handle)
+      parser._consumed = true
+      return true
+    },
+  }
+}

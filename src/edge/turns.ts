@@ -1,0 +1,96 @@
+// Shares of the event loop for work that must not hold up other work: whoever asks goes on until the share of this turn
+// is used up, and is called back in a later turn. Knows nothing of connections.
+
+export type Turns = {
+  /** Whether a task may go on now; if not, it is called back in its turn. */
+  mayGoOn(task: Task): boolean
+  /** Calls a task back in its turn. */
+  queue(task: Task): void
+  /** Forgets a task. */
+  cancel(task: Task): void
+}
+
+export type Task = {
+  /**
+   * Known tasks have their turn first. Then new ones, the newest first: in a flood of them, one that comes along waits
+   * for a turn and not for the flood. Then those that can wait.
+   */
+  readonly priority: Priority
+  run(): void
+}
+
+export type Priority = 'known' | 'new' | 'low'
+
+// What a task leaves behind, such as writes, is done between two calls of `setImmediate`, and counts too. So each task
+// has a call of its own, and all calls of a turn are ordered before the first of them.
+const mostTasksPerTurn = 16
+
+/** @param msPerTurn what all tasks together may take in one turn of the event loop; one of them always has its turn */
+export const createTurns = (msPerTurn: number): Turns => {
+  const waiting: Record<Priority, Set<Task>> = { known: new Set(), new: new Set(), low: new Set() }
+  // In the order of queueing; what waits no more is dropped when it is met.
+  const newest: Task[] = []
+  let endsAt = 0
+  let callsLeft = 0
+  let granted: Task | undefined
+
+  const newestOf = (tasks: ReadonlySet<Task>): Task | undefined => {
+    while (newest.length > 0) {
+      const task = newest.at(-1)
+      if (task && tasks.has(task)) return task
+      newest.pop()
+    }
+    return undefined
+  }
+  const oldestOf = ([task]: ReadonlySet<Task>): Task | undefined => task
+  const next = (): Task | undefined =>
+    oldestOf(waiting.known) ?? newestOf(waiting.new) ?? oldestOf(waiting.low)
+  const plan = (): void => {
+    if (callsLeft > 0) return
+    endsAt = performance.now() + msPerTurn
+    callsLeft = mostTasksPerTurn
+    for (let i = 0; i < mostTasksPerTurn; i++) setImmediate(runNext)
+  }
+  const runNext = (): void => {
+    const mayRun = callsLeft === mostTasksPerTurn || performance.now() < endsAt
+    callsLeft -= 1
+    const task = mayRun ? next() : undefined
+    if (task) {
+      cancel(task)
+      // Whoever has its turn does something in it.
+      granted = task
+      task.run()
+      granted = undefined
+    }
+    if (callsLeft === 0 && next()) plan()
+  }
+  const queue = (task: Task): void => {
+    cancel(task)
+    waiting[task.priority].add(task)
+    if (task.priority === 'new') newest.push(task)
+    plan()
+  }
+  const cancel = (task: Task): void => {
+    waiting.known.delete(task)
+    waiting.new.delete(task)
+    waiting.low.delete(task)
+  }
+
+  return {
+    mayGoOn: task => {
+      plan()
+      if (granted === task) {
+        granted = undefined
+        return true
+      }
+      const isNext =
+        task.priority === 'known' ||
+        (waiting.known.size === 0 && (task.priority === 'new' || waiting.new.size === 0))
+      if (isNext && performance.now() < endsAt) return true
+      queue(task)
+      return false
+    },
+    queue,
+    cancel,
+  }
+}

@@ -1,0 +1,145 @@
+// Requests in a row on one connection, some of them wrong: each that came whole is answered once and in its place, what
+// is no request gets one 400 behind them, and nothing is answered twice.
+
+import t from 'tap'
+import { startProvider } from '../support/provider-process.ts'
+import { openRaw } from '../support/raw-connection.ts'
+import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+
+const provider = await startProvider(t)
+let gateway: TestGateway
+t.before(async () => {
+  gateway = await startGateway(t, { providerUrl: provider.url })
+})
+
+let asked = 0
+const request = (path: string, { method = 'GET', more = '', key = gateway.keys.enterprise ?? '' } = {}) => {
+  asked += 1
+  return `${method} /api/v1${path} HTTP/1.1\r\nhost: x\r\nx-request-id: r${asked}\r\nx-api-key: ${key}\r\n${more}\r\n`
+}
+const outline = (answers: readonly { status: number; body: string }[]) =>
+  answers.map(({ status, body }) => [status, JSON.parse(body).error])
+
+t.test('garbage behind whole requests gets one 400 after all of their answers', async t => {
+  // The first needs the provider, so that all of them are owed when the garbage is met.
+  for (const [garbage, status, sentence] of [
+    ['hello there\r\n\r\n', 400, 'the request is not valid HTTP'],
+    [
+      `GET /${'x'.repeat(20_000)} HTTP/1.1\r\n\r\n`,
+      400,
+      'the URL and headers are too large; allowed: 16 KiB together',
+    ],
+    ['CONNECT x:443 HTTP/1.1\r\nhost: x\r\n\r\n', 405, 'the method is CONNECT; allowed: GET, HEAD'],
+  ] as const)
+    for (const cell of ['25.5/89.5', '24.5/89.5']) {
+      const raw = await openRaw(t, gateway.apiUrl)
+      raw.send(
+        request(`/weather/coords/${cell}`) +
+          request('/locations/district/3026') +
+          request('/forecast/district/3026') +
+          garbage,
+      )
+      const answers = await raw.answersToTheEnd()
+      t.strictSame(outline(answers), [
+        [200, undefined],
+        [200, undefined],
+        [200, undefined],
+        [status, sentence],
+      ])
+      t.strictSame(
+        answers.map(({ headers }) => headers.get('connection')),
+        ['keep-alive', 'keep-alive', 'keep-alive', 'close'],
+      )
+    }
+})
+
+t.test('garbage that comes later is told of in the same way', async t => {
+  const raw = await openRaw(t, gateway.apiUrl)
+  raw.send(request('/locations/district/3026'))
+  t.equal((await raw.answer()).status, 200)
+  raw.send('hello there\r\n\r\n')
+  t.strictSame(outline(await raw.answersToTheEnd()), [[400, 'the request is not valid HTTP']])
+})
+
+t.test('a body that turns bad belongs to its request, which is not answered twice', async t => {
+  const post = request('/locations', { method: 'POST', more: 'transfer-encoding: chunked\r\n' })
+  for (const before of ['', request('/locations/district/3026')]) {
+    // Together with the request, and after its answer.
+    const together = await openRaw(t, gateway.apiUrl)
+    together.send(`${before}${post}5\r\nhello\r\nnonsense\r\n\r\n`)
+    const later = await openRaw(t, gateway.apiUrl)
+    later.send(`${before}${post}5\r\nhello\r\n`)
+    if (before) t.equal((await later.answer()).status, 200)
+    t.equal((await later.answer()).status, 405)
+    later.send('nonsense\r\n\r\n')
+    t.strictSame(await later.answersToTheEnd(), [], 'nothing behind the 405')
+    t.strictSame(
+      (await together.answersToTheEnd()).map(({ status }) => status),
+      before ? [200, 405] : [405],
+    )
+  }
+})
+
+t.test('a request behind a body that came whole is answered', async t => {
+  const raw = await openRaw(t, gateway.apiUrl)
+  const post = request('/locations', { method: 'POST', more: 'transfer-encoding: chunked\r\n' })
+  raw.send(`${post}5\r\nhello\r\n0\r\n\r\n${request('/locations/district/3026')}garbage\r\n\r\n`)
+  t.strictSame(
+    (await raw.answersToTheEnd()).map(({ status }) => status),
+    [405, 200, 400],
+  )
+})
+
+t.test('thousands of requests at once are answered in their order', async t => {
+  const raw = await openRaw(t, gateway.apiUrl)
+  const first = asked + 1
+  const count = 3_000
+  raw.send(Array.from({ length: count }, () => request('/locations/district/3026')).join(''))
+  for (let i = 0; i < count; i++) {
+    const answer = await raw.answer()
+    if (answer.status !== 200 || answer.headers.get('x-request-id') !== `r${first + i}`)
+      t.fail(`answer ${i} is ${answer.status} to ${answer.headers.get('x-request-id')}`)
+  }
+  raw.send(request('/locations/district/3026'))
+  t.equal((await raw.answer()).status, 200)
+})
+
+t.test('a client without a good key is answered a thousand times on one connection', async t => {
+  const raw = await openRaw(t, gateway.apiUrl)
+  raw.send(Array.from({ length: 1_500 }, () => request('/locations/district/3026', { key: '' })).join(''))
+  const answers = await raw.answersToTheEnd()
+  t.equal(answers.length, 1_000)
+  t.ok(answers.every(({ status }) => status === 401))
+  t.equal(answers.at(-1)?.headers.get('connection'), 'close')
+  t.equal(answers.at(-2)?.headers.get('connection'), 'keep-alive')
+
+  const patient = await openRaw(t, gateway.apiUrl)
+  patient.send(Array.from({ length: 900 }, () => request('/locations/district/3026', { key: '' })).join(''))
+  for (let i = 0; i < 900; i++) await patient.answer()
+  patient.send(request('/locations/district/3026'))
+  t.equal((await patient.answer()).status, 200, 'whoever finds its key goes on')
+  patient.send(Array.from({ length: 300 }, () => request('/locations/district/3026', { key: '' })).join(''))
+  for (let i = 0; i < 300; i++) await patient.answer()
+  patient.send(request('/locations/district/3026'))
+  t.equal((await patient.answer()).status, 200, 'and is not sent away any more')
+})
+
+t.test('requests that arrive byte by byte are answered like whole ones', async t => {
+  const raw = await openRaw(t, gateway.apiUrl)
+  raw.socket.setNoDelay(true)
+  for (const byte of request('/locations/district/3026') + request('/nothing')) {
+    raw.send(byte)
+    await new Promise(setImmediate)
+  }
+  t.equal((await raw.answer()).status, 200)
+  t.equal((await raw.answer()).status, 404)
+})
+
+t.test('a client that ends its side still gets all of its answers', async t => {
+  for (const key of [gateway.keys.enterprise ?? '', '']) {
+    const raw = await openRaw(t, gateway.apiUrl)
+    raw.send(Array.from({ length: 50 }, () => request('/locations/district/3026', { key })).join(''))
+    raw.socket.end()
+    t.equal((await raw.answersToTheEnd()).length, 50)
+  }
+})

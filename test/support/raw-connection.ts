@@ -1,0 +1,78 @@
+// One TCP connection to a listener, for tests in which the bytes matter: what is sent is sent as it is, and what comes
+// back is read as HTTP/1.1 says, answer by answer.
+
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+
+export type RawAnswer = {
+  readonly status: number
+  readonly headers: ReadonlyMap<string, string>
+  readonly body: string
+}
+
+export type RawConnection = {
+  readonly socket: Socket
+  send(bytes: string | Buffer): void
+  /** The next answer. @throws Error when the connection ends before it, or after 10 s */
+  answer(method?: string): Promise<RawAnswer>
+  /** All answers until the other side closes. @throws Error after 10 s */
+  answersToTheEnd(): Promise<RawAnswer[]>
+}
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+const patienceMs = 10_000
+
+export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> => {
+  const { hostname, port } = new URL(url)
+  const socket = connect({ port: Number(port), host: hostname })
+  t.teardown(() => socket.destroy())
+  let received = Buffer.alloc(0)
+  let failed: Error | undefined
+  socket.on('error', error => {
+    failed = error
+  })
+  socket.on('data', (chunk: Buffer) => {
+    received = Buffer.concat([received, chunk])
+  })
+  await once(socket, 'connect')
+
+  const more = async (what: string): Promise<void> => {
+    if (socket.readableEnded || socket.destroyed)
+      throw new Error(`the connection ended before ${what}`, { cause: failed })
+    const signal = AbortSignal.timeout(patienceMs)
+    const events = ['data', 'end', 'close'].map(event => once(socket, event, { signal }))
+    await Promise.race(events).catch(cause => {
+      throw new Error(`${what} did not come within ${patienceMs} ms`, { cause })
+    })
+    for (const event of events) event.catch(() => {})
+  }
+  const answer = async (method = 'GET'): Promise<RawAnswer> => {
+    while (!received.includes('\r\n\r\n')) await more('the head of an answer')
+    const end = received.indexOf('\r\n\r\n')
+    const [statusLine = '', ...lines] = received.toString('latin1', 0, end).split('\r\n')
+    const headers = new Map(lines.map(line => line.split(/: (.*)/s).slice(0, 2) as [string, string]))
+    const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(statusLine)?.[1])
+    const length = method === 'HEAD' || status === 304 ? 0 : Number(headers.get('content-length'))
+    while (received.length < end + 4 + length) await more('the body of an answer')
+    const body = received.toString('utf8', end + 4, end + 4 + length)
+    received = received.subarray(end + 4 + length)
+    return { status, headers, body }
+  }
+
+  return {
+    socket,
+    send: bytes => {
+      socket.write(bytes)
+    },
+    answer,
+    answersToTheEnd: async () => {
+      const answers: RawAnswer[] = []
+      for (;;) {
+        while (received.length === 0 && !socket.readableEnded && !socket.destroyed) await more('the end')
+        if (received.length === 0) return answers
+        answers.push(await answer())
+      }
+    },
+  }
+}
