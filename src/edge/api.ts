@@ -8,7 +8,12 @@ import type { Socket } from 'node:net'
 import type { Clock } from '../clock.ts'
 import { type AdmissionParts, createAdmission, QuotaExhausted } from './admission.ts'
 import { askedIn } from './asked.ts'
-import { type ConnectionLimits, type ConnectionObserver, trackConnections } from './connections.ts'
+import {
+  type ConnectionCount,
+  type ConnectionLimits,
+  type ConnectionObserver,
+  trackConnections,
+} from './connections.ts'
 import { type Exchange, openExchange } from './exchange.ts'
 import { createLocationRoutes } from './location-routes.ts'
 import { type Problem, problemOf } from './problem.ts'
@@ -66,8 +71,7 @@ export type ApiOptions = ConnectionLimits & {
 
 export type Api = {
   readonly server: Server
-  /** Open connections, and how many of them have not shown a good key. */
-  connections(): { readonly open: number; readonly unauthenticated: number }
+  connections(): ConnectionCount
   listen(at: {
     readonly host: string
     readonly port: number

@@ -38,6 +38,14 @@ export type Connection = {
   isAuthenticated: boolean
 }
 
+export type ConnectionCount = {
+  readonly open: number
+  /** Of those, the ones that have not shown a good key. */
+  readonly unauthenticated: number
+  /** Requests that wait behind another one on their connection. */
+  readonly queuedRequests: number
+}
+
 export type Connections = {
   /** The connection of a socket on which a request came. */
   of(socket: Socket): Connection
@@ -55,8 +63,7 @@ export type Connections = {
   end(connection: Connection, whenAnswered: (lastIsWhole: boolean) => void): void
   /** Drops every connection on which no request is being answered, heard from or not. */
   closeSilent(): void
-  /** How many are open, and how many of them have not shown a good key. */
-  count(): { readonly open: number; readonly unauthenticated: number }
+  count(): ConnectionCount
 }
 
 type Tracked = Connection & {
@@ -125,6 +132,7 @@ export const trackConnections = (
 
   const forget = (connection: Tracked): void => {
     if (!open.delete(connection)) return
+    queued -= Math.max(0, (connection.requests ?? 0) - 1)
     unknown.delete(connection)
     suspects.delete(connection)
     turns.cancel(connection.task)
@@ -133,6 +141,8 @@ export const trackConnections = (
     if (!connection) return
     observer.connectionClosed(reason)
     forget(connection)
+    // What was read ahead goes at once: a flood comes faster than the collector.
+    connection.http.removeAllListeners('data').read()
     connection.http.destroy()
     connection.socket.destroy()
   }
@@ -211,6 +221,8 @@ export const trackConnections = (
     requests >= Math.min(maxPipelined, isAuthenticated ? maxPipelined : isSuspect ? suspectPipelined : 1)
   const begin = (connection: Tracked): void => {
     connection.isBegun = true
+    // Under TLS it has been given already.
+    if (!isTls) for (const give of giveToHttp) give.call(server, connection.socket)
     pace(connection)
     connection.http.once('end', () => {
       connection.endedAt = performance.now()
@@ -257,7 +269,12 @@ export const trackConnections = (
 
   // Under TLS the socket that connects and the socket that asks are two objects of one connection.
   const handshaking = new Map<string, Tracked>()
+  // Node's HTTP is given a connection when its turn comes: in a flood of them, those that wait cost little.
+  const giveToHttp = isTls ? [] : server.listeners('connection')
+  if (!isTls) server.removeAllListeners('connection')
   server.on('connection', (socket: Marked) => {
+    // Without a listener, a reset would end the process.
+    socket.on('error', () => {})
     const connection = track(socket)
     if (!open.has(connection)) return
     if (!isTls) return turns.mayGoOn(connection.task) ? read(connection) : undefined
@@ -284,7 +301,7 @@ export const trackConnections = (
       const requests = (connection.requests ?? 0) + 1
       connection.requests = requests
       connection.last = request
-      if (requests === 1) return
+      if (requests === 1 || !open.has(connection)) return
       queued += 1
       // More than it may have came at once; from now on they come one by one.
       if (requests > maxPipelined && !connection.reading) pace(connection)
@@ -296,6 +313,8 @@ export const trackConnections = (
       connection.isAuthenticated = true
       unknown.delete(connection)
       suspects.delete(connection)
+      // It may ask for more now.
+      if (connection.reading) turns.queue(connection.task)
     },
     refused: given => {
       const connection = given as Tracked
@@ -312,8 +331,9 @@ export const trackConnections = (
       connection.requests = requests
       connection.usedAt = performance.now()
       if (connection.last === request && request.complete) connection.last = undefined
+      if (requests === 0) connection.whenAnswered?.()
+      if (!open.has(connection)) return
       if (requests > 0) queued -= 1
-      else connection.whenAnswered?.()
       if (connection.reading) turns.queue(connection.task)
     },
     end: (given, whenAnswered) => {
@@ -324,7 +344,7 @@ export const trackConnections = (
       if (!connection.requests) connection.whenAnswered()
     },
     closeSilent: () => closeThose(requests => !requests),
-    count: () => ({ open: open.size, unauthenticated: unknown.size + suspects.size }),
+    count: () => ({ open: open.size, unauthenticated: unknown.size + suspects.size, queuedRequests: queued }),
   }
 }
 

@@ -9,7 +9,11 @@ const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.
 
 /** Read when the metrics are. */
 export type Gauges = {
-  readonly connections: () => { readonly open: number; readonly unauthenticated: number }
+  readonly connections: () => {
+    readonly open: number
+    readonly unauthenticated: number
+    readonly queuedRequests: number
+  }
   readonly memoryEntries: () => number
   readonly memoryBytes: () => number
   readonly places: () => number
@@ -174,6 +178,11 @@ export const createMetrics = () => {
         'abohawa_connections_unauthenticated',
         'Open connections to the API on which no good key came yet.',
         () => gauges.connections().unauthenticated,
+      )
+      gauge(
+        'abohawa_requests_queued',
+        'Requests to the API that wait behind another one on their connection.',
+        () => gauges.connections().queuedRequests,
       )
       gauge('abohawa_cache_memory_entries', 'Timelines in the memory tier.', gauges.memoryEntries)
       gauge(

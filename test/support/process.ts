@@ -36,6 +36,15 @@ export const startCommand = (
   env: Record<string, string> = {},
 ): Promise<Running> => start(t, product, args, listeners, env)
 
+/** The same with so many bytes of memory at the most: a test of what fills memory must not take the machine. */
+export const startLimited = (
+  t: Teardown,
+  dataBytes: number,
+  args: readonly string[],
+  listeners: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Running> => start(t, 'prlimit', [`--data=${dataBytes}`, product, ...args], listeners, env)
+
 /** The same with a script of the tests in place of the product's command line. */
 export const startScript = (
   t: Teardown,

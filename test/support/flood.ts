@@ -1,0 +1,35 @@
+// A flood for tests, as a process of its own: connections that send many requests at once and read no answer. Prints its
+// state as a line of JSON four times a second, and ends by itself after a minute.
+
+import { connect } from 'node:net'
+import { parseArgs } from 'node:util'
+
+const { values } = parseArgs({
+  options: {
+    url: { type: 'string', default: '' },
+    sockets: { type: 'string', default: '1' },
+    requests: { type: 'string', default: '1' },
+    /** One request; the two characters \\r and \\n stand for what they are called. */
+    request: { type: 'string', default: '' },
+  },
+})
+const { hostname, port } = new URL(values.url)
+const request = values.request.replaceAll('\\r', '\r').replaceAll('\\n', '\n')
+const bytes = Buffer.from(request.repeat(Number(values.requests)))
+const state = { connected: 0, closed: 0 }
+
+for (let i = 0; i < Number(values.sockets); i++) {
+  const socket = connect({ port: Number(port), host: hostname })
+  // Nothing is read, so that the kernel's buffers fill and the other side has to keep what it wants to say.
+  socket.pause()
+  socket.on('error', () => {})
+  socket.on('connect', () => {
+    state.connected += 1
+    socket.write(bytes)
+  })
+  socket.on('close', () => {
+    state.closed += 1
+  })
+}
+setInterval(() => process.stdout.write(`${JSON.stringify(state)}\n`), 250)
+setTimeout(() => process.exit(), 60_000)
