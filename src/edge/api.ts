@@ -103,7 +103,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const fail = (error: unknown, exchange: Exchange): void => {
     admission.failed(exchange, error)
     const problem = problemOf(error, clock.now())
-    if (problem.status < 500 && !exchange.client && !connections.refused(exchange.connection))
+    const isStranger = !exchange.client && problem.status < 500
+    if (problem.endsConnection || (isStranger && !connections.refused(exchange.connection)))
       exchange.response.shouldKeepAlive = false
     if (problem.status >= 500) observer.failed(error, exchange.id)
     const body = bodyOf(problem)

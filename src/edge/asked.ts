@@ -9,6 +9,7 @@ export type Asked = {
   readonly ifNoneMatch: string | undefined
   readonly acceptEncoding: string | undefined
   readonly forwardedProto: string | undefined
+  readonly transferEncoding: string | undefined
 }
 
 type Mutable = { -readonly [name in keyof Asked]: Asked[name] }
@@ -22,27 +23,34 @@ export const askedIn = (raw: readonly string[]): Asked => {
     ifNoneMatch: undefined,
     acceptEncoding: undefined,
     forwardedProto: undefined,
+    transferEncoding: undefined,
   }
   for (let i = 0; i + 1 < raw.length; i += 2) {
-    const name = raw[i] as string
-    const field = fieldsByLength[name.length]
-    if (!field || name.toLowerCase() !== field.header) continue
-    const before = asked[field.name]
-    asked[field.name] = before === undefined ? raw[i + 1] : `${before}, ${raw[i + 1]}`
+    const given = raw[i] as string
+    const fields = fieldsByLength[given.length]
+    if (!fields) continue
+    const header = given.toLowerCase()
+    for (const field of fields) {
+      if (header !== field.header) continue
+      const before = asked[field.name]
+      asked[field.name] = before === undefined ? raw[i + 1] : `${before}, ${raw[i + 1]}`
+    }
   }
   return asked
 }
 
-// No two of them are of one length.
-const fieldsByLength: readonly ({ readonly header: string; readonly name: keyof Asked } | undefined)[] =
-  Object.entries({
-    host: 'host',
-    'x-api-key': 'key',
-    'x-request-id': 'requestId',
-    'if-none-match': 'ifNoneMatch',
-    'accept-encoding': 'acceptEncoding',
-    'x-forwarded-proto': 'forwardedProto',
-  } as const).reduce<{ header: string; name: keyof Asked }[]>((byLength, [header, name]) => {
-    byLength[header.length] = { header, name }
-    return byLength
-  }, [])
+type Field = { readonly header: string; readonly name: keyof Asked }
+
+// Few headers have one of these lengths, so that most are passed over at a look.
+const fieldsByLength: readonly (readonly Field[] | undefined)[] = Object.entries({
+  host: 'host',
+  'x-api-key': 'key',
+  'x-request-id': 'requestId',
+  'if-none-match': 'ifNoneMatch',
+  'accept-encoding': 'acceptEncoding',
+  'x-forwarded-proto': 'forwardedProto',
+  'transfer-encoding': 'transferEncoding',
+} as const).reduce<Field[][]>((byLength, [header, name]) => {
+  byLength[header.length] = [...(byLength[header.length] ?? []), { header, name }]
+  return byLength
+}, [])

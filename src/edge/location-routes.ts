@@ -72,13 +72,20 @@ export const createLocationRoutes = (current: CurrentCatalogue, keepBytes: numbe
     const offset = wholeNumberOf('offset', query.offset, { min: 0, max: 1_000_000_000, fallback: 0 })
     const q = searchTextOf(query.q)
 
+    const parentId = parent && query[parent]
+
     const catalogue = current()
-    // The whole query, because the links of a list repeat it.
-    return rendered(JSON.stringify(query), catalogue, () => {
-      const page = catalogue.list({ type, parentId: parent && query[parent], q, limit, offset })
+    // What was understood, and nothing else of the query: what is ignored makes no body of its own and is not repeated.
+    const understood: Understood = {
+      type,
+      ...(parent && parentId !== undefined ? { [parent]: parentId } : {}),
+      ...(q === '' ? {} : { q }),
+    }
+    return rendered(JSON.stringify([understood, limit, offset]), catalogue, () => {
+      const page = catalogue.list({ type, parentId, q, limit, offset })
       return {
         body: { results: page.results.map(place => listItemOf(place, catalogue)), total: page.total, type },
-        link: linksOf(query, page, limit, offset),
+        link: linksOf(understood, page, limit, offset),
       }
     })
   }
@@ -92,9 +99,12 @@ export const createLocationRoutes = (current: CurrentCatalogue, keepBytes: numbe
   return { list, detail }
 }
 
-const linksOf = (query: Query<ListParameter>, { total }: ListPage, limit: number, offset: number): string => {
+type Understood = Query<Exclude<ListParameter, 'limit' | 'offset'>>
+
+// Bounded, since there are other pages only where a list has matches, whose parents and texts are short.
+const linksOf = (understood: Understood, { total }: ListPage, limit: number, offset: number): string => {
   const linkTo = (rel: string, to: number, size: number) => {
-    const parameters = new URLSearchParams({ ...query, limit: String(size), offset: String(to) })
+    const parameters = new URLSearchParams({ ...understood, limit: String(size), offset: String(to) })
     return `</api/v1/locations?${parameters}>; rel="${rel}"`
   }
   // The page before ends where this one begins, or at the last match when this one lies beyond it.

@@ -3,6 +3,7 @@ declare module 'negotiator' {
   // biome-ignore lint/style/noDefaultExport: it is what the package has
   export default class Negotiator {
     constructor(request: { headers: Record<string, string | undefined> })
-    encoding(available: readonly string[], options?: { preferred?: readonly string[] }): string | undefined
+    /** Those of the available ones that may be used, the preferred first. */
+    encodings(available: readonly string[], options?: { preferred?: readonly string[] }): string[]
   }
 }

@@ -13,8 +13,13 @@ import { tagOf } from './representation.ts'
 /** The catalogue that is in force now; it may be swapped between two requests. */
 export type CurrentCatalogue = () => Catalogue
 
-/** The piece of a body that says whose weather it is, what its bytes are called, and a number of its own. */
-export type PlacePiece = { readonly bytes: Buffer; readonly tag: string; readonly number: number }
+/** The piece of a body that says whose weather it is, and what its bytes are called in an ETag. */
+export type PlacePiece = {
+  readonly bytes: Buffer
+  readonly tag: string
+  /** What was asked for: what is kept for it is found by this, never by a hash. */
+  readonly identity: number | string
+}
 
 export type Place = {
   readonly cell: Cell
@@ -30,36 +35,32 @@ export const findLocation = (catalogue: Catalogue, type: string, id: string): Lo
   return location
 }
 
-// Half a tag for the place and a longer one for the weather: 48 bits tell apart what one cell's places look like.
-const tagLength = 8
-let pieces = 0
-const pieceOf = (bytes: Buffer): PlacePiece => {
-  pieces += 1
-  return { bytes, tag: tagOf(bytes, tagLength), number: pieces }
-}
+const pieceOf = (bytes: Buffer, identity: number | string): PlacePiece => ({
+  bytes,
+  tag: tagOf(bytes),
+  identity,
+})
 
 /** Of a raw point, which is not kept: there are too many of them. */
 export const pointPiece = (latitude: number, longitude: number): PlacePiece =>
-  pieceOf(Buffer.from(placeText(pointOf(latitude, longitude))))
+  pieceOf(Buffer.from(placeText(pointOf(latitude, longitude))), `${latitude},${longitude}`)
 
 export const createPlaces = (current: CurrentCatalogue, cellAt: (location: Location) => Cell) => {
   const places = new WeakMap<Location, Place>()
   // All places of a catalogue go with it.
   const shelve = createShelf()
+  let made = 0
   const placeOf = (location: Location, catalogue: Catalogue): Place => {
     const pieces: Partial<Record<Language | 'forecast', PlacePiece>> = {}
     return {
       cell: cellAt(location),
       piece: form => {
-        pieces[form] ??= pieceOf(
-          shelve(
-            placeText(
-              form === 'forecast'
-                ? summaryOf(location, catalogue)
-                : namedSummaryOf(location, catalogue, form),
-            ),
-          ),
-        )
+        if (!pieces[form]) {
+          const summary =
+            form === 'forecast' ? summaryOf(location, catalogue) : namedSummaryOf(location, catalogue, form)
+          made += 1
+          pieces[form] = pieceOf(shelve(placeText(summary)), made)
+        }
         return pieces[form]
       },
     }

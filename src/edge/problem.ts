@@ -11,15 +11,25 @@ export class Problem extends Error {
   override name = 'Problem'
   readonly status: ProblemStatus
   readonly headers: Readonly<Record<string, string>>
+  /** Nothing that follows on the connection can be trusted to be a request. */
+  readonly endsConnection: boolean
 
-  constructor(status: ProblemStatus, sentence: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    status: ProblemStatus,
+    sentence: string,
+    headers: Readonly<Record<string, string>> = {},
+    endsConnection = false,
+  ) {
     super(sentence)
     this.status = status
     this.headers = headers
+    this.endsConnection = endsConnection
   }
 }
 
 export const badRequest = (sentence: string) => new Problem(400, sentence)
+/** A request that breaks the rules of HTTP itself; its connection ends. */
+export const badHttp = (sentence: string) => new Problem(400, sentence, {}, true)
 export const notFound = (sentence: string) => new Problem(404, sentence)
 
 /** A value as it was received, quoted and cut to a length that is safe to send back. */

@@ -13,8 +13,8 @@ import { cacheWords, freshnessHeaders } from './response-headers.ts'
 export type Rendered = Slice<{
   readonly bytes: Buffer
   readonly tag: string
-  /** Whole bodies compressed, by the tag of the place in them; oldest first. */
-  readonly forms: Map<string, Forms>
+  /** Whole bodies compressed, by the identity of the place in them; oldest first. */
+  readonly forms: Map<PlacePiece['identity'], Forms>
   /** What `forms` take. */
   formBytes: number
   told: Told | undefined
@@ -51,7 +51,6 @@ const objectBytes = 400
 // Places of one cell in all their forms; raw points are without number.
 const mostForms = 300
 const mostRecent = 128
-const tagLength = 14
 
 export const createRenderedWeather = (answers: Answers, timezone: string): RenderedWeather => {
   const keptOf = new WeakMap<Timeline, Kept>()
@@ -78,7 +77,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
       beginsAt,
       endsAt,
       bytes,
-      tag: tagOf(bytes, tagLength),
+      tag: tagOf(bytes),
       forms: new Map(),
       formBytes: 0,
       told: undefined,
@@ -92,8 +91,8 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
     return rendered
   }
 
-  const formsFor = (rendered: Rendered, place: string): Forms => {
-    const known = rendered.forms.get(place)
+  const formsFor = (rendered: Rendered, { identity }: PlacePiece): Forms => {
+    const known = rendered.forms.get(identity)
     if (known) return known
     const [oldest] = rendered.forms.keys()
     if (rendered.forms.size >= mostForms && oldest !== undefined) {
@@ -102,7 +101,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
       rendered.forms.delete(oldest)
     }
     const forms: Forms = {}
-    rendered.forms.set(place, forms)
+    rendered.forms.set(identity, forms)
     return forms
   }
 
@@ -134,8 +133,9 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
       }),
     represent: (known, rendered, place, headers = '') => {
       const told = tell(known, rendered)
-      const slot = slots[place.number % mostRecent] as Slot
-      const isSecond = slot.place === place && slot.told === told
+      // Raw points are without number: each is new.
+      const slot = typeof place.identity === 'number' ? slots[place.identity % mostRecent] : undefined
+      const isSecond = slot?.place === place && slot.told === told
       if (isSecond && slot.body) return slot.body
       const body: Representation = {
         tag: place.tag + rendered.tag,
@@ -143,7 +143,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
         pieces: [place.bytes, rendered.bytes],
         cache: told.words,
         ready: {},
-        forms: () => formsFor(rendered, place.tag),
+        forms: () => formsFor(rendered, place),
         made: form => {
           rendered.formBytes += form.length + objectBytes
           const kept = keptOf.get(known.value)
@@ -151,9 +151,11 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
           if (kept?.slices.includes(rendered)) account(known, kept)
         },
       }
-      slot.place = place
-      slot.told = told
-      slot.body = isSecond ? body : undefined
+      if (slot) {
+        slot.place = place
+        slot.told = told
+        slot.body = isSecond ? body : undefined
+      }
       return body
     },
   }

@@ -34,9 +34,11 @@ export type Coding = 'br' | 'gzip'
 /** By coding: ready, or still being made. */
 export type Forms = { [coding in Coding]?: Buffer | Promise<Buffer> }
 
-/** A short name for bytes: the same for the same bytes, another for others. */
-export const tagOf = (bytes: Buffer, length = 22): string =>
-  hash('sha256', bytes, 'base64url').slice(0, length)
+// 132 bits: two bodies of one tag can't be found on purpose.
+const tagLength = 22
+
+/** A name for bytes in an ETag: the same for the same bytes, another for others. Nothing is looked up by it. */
+export const tagOf = (bytes: Buffer): string => hash('sha256', bytes, 'base64url').slice(0, tagLength)
 
 /** Sends a 200 or 304; a promise where a form has to be made first. */
 export const sendRepresentation = (
@@ -51,10 +53,7 @@ export const sendRepresentation = (
     respond.with(exchange, 304, linesOf(representation))
     return
   }
-  const coding =
-    acceptEncoding === undefined || bytesOf(pieces) < worthCompressingBytes
-      ? undefined
-      : codingFor(acceptEncoding)
+  const coding = acceptEncoding === undefined ? undefined : codingFor(acceptEncoding, bytesOf(pieces))
   if (coding === undefined) {
     respond.ready(exchange, readyStart(representation, 'identity', pieces), pieces)
     return
@@ -128,17 +127,28 @@ const make = (
 
 const bytesOf = ([first, second]: Pieces): number => first.length + (second?.length ?? 0)
 
+type Choice = { readonly coding: Coding | undefined; readonly mayBePlain: boolean }
+
 // Consumers send the same few lines over and over.
-const choices = new LRUCache<string, Coding | 'identity'>({ max: 500 })
-const codingFor = (accepted: string): Coding | undefined => {
+const choices = new LRUCache<string, Choice>({ max: 500 })
+const choiceFor = (accepted: string): Choice => {
   let choice = choices.get(accepted)
-  if (choice === undefined) {
+  if (!choice) {
     const negotiator = new Negotiator({ headers: { 'accept-encoding': accepted } })
-    const chosen = negotiator.encoding(['br', 'gzip', 'identity'], { preferred: ['br', 'gzip'] })
-    choice = chosen === 'br' || chosen === 'gzip' ? chosen : 'identity'
+    const allowed = negotiator.encodings(['br', 'gzip', 'identity'], { preferred: ['br', 'gzip'] })
+    const [first] = allowed
+    choice = {
+      coding: first === 'br' || first === 'gzip' ? first : undefined,
+      mayBePlain: allowed.includes('identity'),
+    }
     choices.set(accepted, choice)
   }
-  return choice === 'identity' ? undefined : choice
+  return choice
+}
+// A small body is worth it only to someone who takes no other.
+const codingFor = (accepted: string, bytes: number): Coding | undefined => {
+  const { coding, mayBePlain } = choiceFor(accepted)
+  return bytes < worthCompressingBytes && mayBePlain ? undefined : coding
 }
 
 // Weak comparison, as RFC 9110 asks for here: `W/` does not count.

@@ -4,7 +4,7 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIPv6, type Socket } from 'node:net'
 import type { Asked } from './asked.ts'
-import { badRequest, type Problem } from './problem.ts'
+import { badHttp, badRequest, type Problem, quoted } from './problem.ts'
 
 export type TransportProblem = (request: IncomingMessage, asked: Asked) => Problem | undefined
 
@@ -14,23 +14,47 @@ export const createTransportProblem = (trustedProxies: readonly string[]): Trans
   const isTrusted = ({ remoteAddress }: Socket): boolean =>
     remoteAddress !== undefined && trusted.check(remoteAddress, familyOf(remoteAddress))
 
-  // x-forwarded-proto is believed from trusted addresses alone, where its last entry is what came to the proxy; a
-  // request that was plain on any part of its way was plain.
-  const cameOverHttps = ({ socket }: IncomingMessage, { forwardedProto = '' }: Asked): boolean => {
-    const ways = forwardedProto.split(',')
-    const told = ways.every(way => way.trim().toLowerCase() === 'https')
-    return told && (isTrusted(socket) || 'encrypted' in socket)
+  // x-forwarded-proto is believed from trusted addresses alone, and there every way it names counts: a request that was
+  // plain on any part of its way was plain. Who says nothing of a way before is judged by this connection.
+  const cameOverHttps = ({ socket }: IncomingMessage, { forwardedProto }: Asked): boolean =>
+    forwardedProto !== undefined && isTrusted(socket)
+      ? forwardedProto.split(',').every(way => way.trim().toLowerCase() === 'https')
+      : 'encrypted' in socket
+
+  // Nearly all requests name the same host.
+  let goodHost = ''
+  const hostProblem = (host: string | undefined, httpVersion: string): Problem | undefined => {
+    if (host === goodHost) return undefined
+    if (!host)
+      return httpVersion === '1.1' ? badHttp('the host header is missing; HTTP/1.1 requires it') : undefined
+    if (!hostForm.test(host))
+      return badHttp(`the host header is ${quoted(host)}; allowed: one host, with or without a port`)
+    goodHost = host
+    return undefined
   }
 
   return (request, asked) => {
-    if (request.httpVersion === '1.1' && !asked.host)
-      return badRequest('the host header is missing; HTTP/1.1 requires it')
+    const problem = hostProblem(asked.host, request.httpVersion) ?? httpProblem(request, asked)
+    if (problem) return problem
     if (trustedProxies.length > 0 && !cameOverHttps(request, asked))
       return badRequest('the request came over plain HTTP; HTTPS is required')
     return undefined
   }
 }
 
+// RFC 9110 and 9112, where Node's parser is more patient.
+const httpProblem = ({ httpVersion }: IncomingMessage, { transferEncoding }: Asked): Problem | undefined => {
+  if (httpVersion !== '1.1' && httpVersion !== '1.0')
+    return badHttp(`the HTTP version is ${httpVersion}; allowed: 1.1, 1.0`)
+  if (transferEncoding === undefined) return undefined
+  if (httpVersion === '1.0') return badHttp('transfer-encoding is given with HTTP/1.0; allowed: HTTP/1.1')
+  return transferEncoding.toLowerCase() === 'chunked'
+    ? undefined
+    : badHttp(`transfer-encoding is ${quoted(transferEncoding)}; allowed: chunked`)
+}
+
+// A name, an IPv4 address or an IPv6 address in brackets, as a URL may have them. More than one have a blank between.
+const hostForm = /^(?:[A-Za-z0-9._~!$&'()*+;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/
 const addressesOf = (ranges: readonly string[]): BlockList => {
   const list = new BlockList()
   for (const range of ranges) {

@@ -223,7 +223,55 @@ const garbage: [string, string, number, RegExp][] = [
     /key is missing/,
   ],
   ['HTTP/1.0', 'GET / HTTP/1.0\r\n\r\n', 401, /key is missing/],
+  ['HTTP/2.0', 'GET / HTTP/2.0\r\nhost: x\r\n\r\n', 400, /^the HTTP version is 2\.0; allowed: 1\.1, 1\.0$/],
+  ['HTTP/0.9', 'GET / HTTP/0.9\r\nhost: x\r\n\r\n', 400, /^the HTTP version is 0\.9; allowed: 1\.1, 1\.0$/],
+  [
+    'two hosts',
+    'GET / HTTP/1.1\r\nhost: x\r\nhost: x\r\n\r\n',
+    400,
+    /^the host header is "x, x"; allowed: one host/,
+  ],
+  [
+    'two hosts with HTTP/1.0',
+    'GET / HTTP/1.0\r\nhost: x\r\nHost: y\r\n\r\n',
+    400,
+    /^the host header is "x, y"/,
+  ],
+  [
+    'a host that is none',
+    'GET / HTTP/1.1\r\nhost: x/y\r\n\r\n',
+    400,
+    /^the host header is "x\/y"; allowed: one host/,
+  ],
+  ['a host with an account', 'GET / HTTP/1.1\r\nhost: a@x\r\n\r\n', 400, /^the host header is "a@x"/],
+  ['an empty host', 'GET / HTTP/1.1\r\nhost: \r\n\r\n', 400, /^the host header is missing/],
+  [
+    'a transfer encoding that is none',
+    'GET / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: identity\r\n\r\n',
+    400,
+    /^transfer-encoding is "identity"; allowed: chunked$/,
+  ],
+  [
+    'chunks in HTTP/1.0',
+    'POST / HTTP/1.0\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+    400,
+    /^transfer-encoding is given with HTTP\/1\.0; allowed: HTTP\/1\.1$/,
+  ],
+  [
+    'a length and chunks',
+    'POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+    400,
+    /^the request is not valid HTTP$/,
+  ],
 ]
+const hosts = ['x', 'x:8080', 'api.example.org', '127.0.0.1:1', '[::1]', '[::1]:443', 'a_b.example:']
+
+t.test('every form of a host is taken', async t => {
+  for (const host of hosts) {
+    const { status } = await exchange(`GET / HTTP/1.1\r\nhost: ${host}\r\n`)
+    t.equal(status, 401, host)
+  }
+})
 
 for (const [what, bytes, status, sentence] of garbage)
   t.test(`${what} on the socket is answered in JSON`, async t => {

@@ -111,6 +111,36 @@ t.test('an address that is not trusted can’t claim HTTPS', async t => {
   t.equal((await askAt(`${gateway.apiUrl}${list}`, { key: gateway.keys.free ?? '', headers })).status, 400)
 })
 
+t.test('TLS that ends here and TLS that ends at a proxy are each judged by themselves', async t => {
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: {
+      ABOHAWA_SERVER__TLS__CERT: join(fixtures, 'localhost.crt'),
+      ABOHAWA_SERVER__TLS__KEY: join(fixtures, 'localhost.key'),
+      ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.2/32',
+    },
+  })
+  const ca = readFileSync(join(fixtures, 'localhost.crt'))
+  const statusFrom = async (localAddress: string, headers: Record<string, string>) => {
+    const dispatcher = new Agent({ localAddress, connect: { ca } })
+    const { statusCode, body } = await request(`${gateway.apiUrl}${list}`, {
+      dispatcher,
+      headers: { 'x-api-key': gateway.keys.free ?? '', ...headers },
+    })
+    await body.dump()
+    await dispatcher.close()
+    return statusCode
+  }
+  // Straight from a consumer, whose own header says nothing.
+  t.equal(await statusFrom('127.0.0.1', {}), 200)
+  t.equal(await statusFrom('127.0.0.1', { 'x-forwarded-proto': 'http' }), 200)
+  // From the proxy: what it was asked by, or what it asks for itself.
+  t.equal(await statusFrom('127.0.0.2', { 'x-forwarded-proto': 'https' }), 200)
+  t.equal(await statusFrom('127.0.0.2', { 'x-forwarded-proto': 'http' }), 400)
+  t.equal(await statusFrom('127.0.0.2', { 'x-forwarded-proto': '' }), 400)
+  t.equal(await statusFrom('127.0.0.2', {}), 200)
+})
+
 t.test(
   'on loopback, with neither configured, plain HTTP is allowed, and a header changes nothing',
   async t => {
