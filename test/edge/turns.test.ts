@@ -1,0 +1,97 @@
+// Shares of the event loop: who goes on, who waits, and in which order.
+
+import t from 'tap'
+import { createTurns, type Priority, type Task, type Turns } from '../../src/edge/turns.ts'
+
+const turn = () => new Promise(resolve => setImmediate(resolve))
+const busy = (ms: number) => {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
+const task = (name: string, ran: string[], priority: Priority, work = () => {}): Task => ({
+  priority,
+  run: () => {
+    ran.push(name)
+    work()
+  },
+})
+/** Uses up the share of this turn. */
+const useUp = (turns: Turns) => {
+  turns.mayGoOn(task('first', [], 'known'))
+  busy(2)
+}
+
+t.test('a task goes on until the share is used up, and is called back in the next turn', async t => {
+  const turns = createTurns(1)
+  const ran: string[] = []
+  const one = task('one', ran, 'known')
+  t.ok(turns.mayGoOn(one))
+  busy(2)
+  t.notOk(turns.mayGoOn(one))
+  t.strictSame(ran, [])
+  await turn()
+  t.strictSame(ran, ['one'])
+})
+
+t.test('known tasks come first, then new ones from the newest on, then those that can wait', async t => {
+  const turns = createTurns(1_000)
+  const ran: string[] = []
+  useUp(turns)
+  for (const [name, priority] of [
+    ['low 1', 'low'],
+    ['new 1', 'new'],
+    ['new 2', 'new'],
+    ['known 1', 'known'],
+    ['low 2', 'low'],
+    ['known 2', 'known'],
+    ['new 3', 'new'],
+  ] as const)
+    turns.queue(task(name, ran, priority))
+  await turn()
+  t.strictSame(ran, ['known 1', 'known 2', 'new 3', 'new 2', 'new 1', 'low 1', 'low 2'])
+})
+
+t.test('nobody goes ahead of those who wait with more right', async t => {
+  const turns = createTurns(1_000)
+  const ran: string[] = []
+  turns.queue(task('known', ran, 'known'))
+  t.notOk(turns.mayGoOn(task('new', ran, 'new')))
+  t.notOk(turns.mayGoOn(task('low', ran, 'low')))
+  t.ok(turns.mayGoOn(task('another', ran, 'known')))
+  await turn()
+  t.strictSame(ran, ['known', 'new', 'low'])
+})
+
+t.test('one task a turn has its turn however long they take, and may go on in it', async t => {
+  const turns = createTurns(1)
+  const ran: string[] = []
+  const went: boolean[] = []
+  const slow = (name: string): Task => {
+    const self: Task = task(name, ran, 'low', () => {
+      busy(2)
+      went.push(turns.mayGoOn(self))
+    })
+    return self
+  }
+  for (const name of ['a', 'b', 'c']) turns.queue(slow(name))
+  for (let i = 0; i < 10 && ran.length < 3; i++) {
+    const before = ran.length
+    await turn()
+    t.ok(ran.length - before <= 1, 'one of them a turn')
+  }
+  t.strictSame(ran, ['a', 'b', 'c'])
+  t.strictSame(went, [true, true, true])
+})
+
+t.test('a task that was cancelled is not called, and one queued twice is called once', async t => {
+  const turns = createTurns(1_000)
+  const ran: string[] = []
+  const [gone, twice] = [task('gone', ran, 'new'), task('twice', ran, 'new')]
+  turns.queue(gone)
+  turns.queue(twice)
+  turns.queue(twice)
+  turns.cancel(gone)
+  await turn()
+  await turn()
+  t.strictSame(ran, ['twice'])
+})
