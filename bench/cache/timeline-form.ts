@@ -55,7 +55,7 @@ const simulatedTimelines = async (): Promise<Timeline[]> => {
     const askedAt = systemClock.now()
     const body = await (await fetch(simulator.url + pathFor(cells, horizon, calendar.zone))).bytes()
     const results = await decodeTimelines([body], {
-      cells: timelines,
+      cells,
       horizon,
       calendar,
       clock: systemClock,

@@ -50,6 +50,7 @@ export const observeSupply = (
     log.info({ kind, scope }, 'cache purged')
   },
   request: metrics.providerRequest,
+  refused: metrics.providerAnswerRefused,
   newRun: ({ initialisedAt, availableAt }) =>
     log.info({ initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'newer model run'),
   runsUnknown: reason => log.warn({ reason }, 'model runs are not known, the usual interval is assumed'),

@@ -121,6 +121,12 @@ export const createMetrics = () => {
     help: 'Points asked of the provider.',
     registers,
   })
+  const refusedAnswers = new Counter({
+    name: 'abohawa_provider_refused_answers_total',
+    help: 'Answers of the provider, or elements of them, that came and were refused, by what was wrong with them.',
+    labelNames: ['reason'],
+    registers,
+  })
   const catalogueLoads = new Counter({
     name: 'abohawa_catalogue_loads_total',
     help: 'Loads of the catalogue: taken, or refused for a fault.',
@@ -151,6 +157,7 @@ export const createMetrics = () => {
       providerRequests.observe({ outcome }, ms / 1000)
       providerPoints.inc(points)
     },
+    providerAnswerRefused: (reason: string) => refusedAnswers.inc({ reason }),
     catalogueLoaded: (outcome: 'taken' | 'refused') => catalogueLoads.inc({ outcome }),
     watch: (gauges: Gauges) => {
       const gauge = (name: string, help: string, read: () => number) =>

@@ -8,10 +8,11 @@ import type { Calendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
+import { boundsFor } from './body-bounds.ts'
 import type { Breaker } from './breaker.ts'
 import type { Budget, Lease } from './budget.ts'
 import { decodeTimelines } from './decode.ts'
-import { ProviderError } from './errors.ts'
+import { ProviderError, type RefusedAnswer } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { type Horizon, pathFor } from './query.ts'
 import { createQueue, type Urgency, type Waiting } from './queue.ts'
@@ -28,8 +29,12 @@ export type ProviderOptions = RetryOptions & {
   readonly horizon: Horizon
 }
 
-/** Hears of every request to the provider: its outcome (`ok` or a ProviderErrorCode), points and duration. */
-export type ProviderObserver = { request(outcome: string, points: number, ms: number): void }
+export type ProviderObserver = {
+  /** Hears of every request to the provider: its outcome (`ok` or a ProviderErrorCode), points and duration. */
+  request(outcome: string, points: number, ms: number): void
+  /** Hears of every answer, or element of one, that came and was refused. */
+  refused(why: RefusedAnswer): void
+}
 
 export type ProviderParts = {
   readonly exchange: Exchange
@@ -64,20 +69,24 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     const started = performance.now()
     const askedAt = clock.now()
     let outcome = 'ok'
+    let faults: readonly ProviderError[] = []
     try {
-      const body = exchange.bytes(pathFor(cells, horizon, calendar.zone))
-      const results = await decodeTimelines(body, { cells: cells.length, horizon, calendar, clock, askedAt })
+      const { bytes } = boundsFor(cells.length, horizon)
+      const body = exchange.bytes(pathFor(cells, horizon, calendar.zone), bytes)
+      const results = await decodeTimelines(body, { cells, horizon, calendar, clock, askedAt })
       void lease.done('answered')
-      const faults = results.filter(result => result instanceof ProviderError)
+      faults = results.filter(result => result instanceof ProviderError)
       outcome = faults[0]?.code ?? 'ok'
       // Not one good element: that is the provider's fault and not a point's.
       if (faults[0] && faults.length === results.length) throw faults[0]
       return results
     } catch (error) {
       outcome = error instanceof ProviderError ? error.code : 'internal'
+      if (error instanceof ProviderError && faults.length === 0) faults = [error]
       void lease.done(outcomeOf(error))
       throw error
     } finally {
+      for (const { refused } of faults) if (refused) observer.refused(refused)
       observer.request(outcome, cells.length, performance.now() - started)
     }
   }

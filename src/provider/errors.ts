@@ -29,6 +29,34 @@ export type ProviderErrorCode =
   /** It has been failing, and nothing is asked of it for a while. */
   | 'provider_resting'
 
+/** What was wrong with an answer that came and was refused, in few words to count by. */
+export type RefusedAnswer =
+  /** More bytes, depth, elements, chunks or headers than what was asked for can need. */
+  | 'too_large'
+  | 'too_deep'
+  | 'too_many_lists'
+  | 'too_many_elements'
+  | 'too_many_pieces'
+  | 'too_many_interim_responses'
+  /** Not whole, or not read, within the time for an exchange. */
+  | 'too_slow'
+  /** Bytes that are no whole JSON, can't be unzipped, or are packed in a way that was not asked for. */
+  | 'damaged'
+  | 'wrong_encoding'
+  /** Whole JSON with parts missing, or parts that are of another kind or length. */
+  | 'too_few_elements'
+  | 'wrong_shape'
+  /** Weather for another point, another time or in another unit. */
+  | 'wrong_place'
+  | 'wrong_time'
+  | 'wrong_unit'
+  /** A number that no weather has. */
+  | 'out_of_range'
+  /** A section without any value. */
+  | 'no_value'
+  /** A model run of another age, or made in another time, than any run is. */
+  | 'wrong_run'
+
 const helpedByRetry: ReadonlySet<ProviderErrorCode> = new Set([
   'provider_unreachable',
   'provider_broke_off',
@@ -44,10 +72,21 @@ export class ProviderError extends AbohawaError {
   readonly retryable: boolean
   /** When asking again makes sense, in ms since the epoch, where the provider's answer tells. */
   readonly retryAt: number | undefined
+  /** Where an answer came and was refused: for what. */
+  readonly refused: RefusedAnswer | undefined
 
-  constructor(code: ProviderErrorCode, message: string, options: ErrorOptions & { retryAt?: number } = {}) {
+  constructor(
+    code: ProviderErrorCode,
+    message: string,
+    options: ErrorOptions & { retryAt?: number; refused?: RefusedAnswer } = {},
+  ) {
     super(code, message, options)
     this.retryable = helpedByRetry.has(code)
     this.retryAt = options.retryAt
+    this.refused = options.refused
   }
 }
+
+/** An answer that came and is not what was asked for. @param sentence says what was given and what is allowed */
+export const garbled = (refused: RefusedAnswer, sentence: string): ProviderError =>
+  new ProviderError('provider_garbled', sentence, { refused })

@@ -1,5 +1,18 @@
 // The elements of a JSON list one after the other while its bytes come in, so that a long list is never in memory as a
-// whole and others have their turn in between. Whether an element is as it should be is for its reader.
+// whole and others have their turn in between. How many there may be, how large and how deep, is checked byte by byte,
+// before anything is parsed; whether an element is as it should be is for its reader.
+
+import { garbled } from './errors.ts'
+
+/** What a text may have at most. */
+export type ElementBounds = {
+  readonly elements: number
+  readonly elementBytes: number
+  /** Lists and objects within each other in an element. */
+  readonly depth: number
+  /** Lists and objects in an element altogether: each takes far more memory and time than its two bytes. */
+  readonly lists: number
+}
 
 // Bytes that mean something outside of strings, by kind; 0 for all others.
 const [quoting, opening, closing, parting] = [1, 2, 3, 4]
@@ -13,17 +26,20 @@ kinds[comma] = parting
 const blanks: ReadonlySet<number | undefined> = new Set(Buffer.from(' \t\r\n'))
 
 /**
- * The values of a list; the one value of a text that is none. Lazy: what is wrong is found when it is reached.
+ * The values of a list; the one value of a text that is none. Lazy: what is wrong is found when it is reached, and
+ * nothing behind it is read.
  * @param pieces of the text in UTF-8, cut anywhere
  * @throws SyntaxError where the text is no JSON or ends too soon
+ * @throws ProviderError where it passes its bounds
  */
 export async function* elementsOf(
   pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  bounds: ElementBounds,
 ): AsyncGenerator<unknown> {
   let at: 'start' | 'list' | 'end' | 'single' = 'start'
   let count = 0
-  let kept: Uint8Array[] = []
-  const endIn = createElementEnd()
+  const element = createElementBuffer(bounds.elementBytes)
+  const endIn = createElementEnd(bounds)
   for await (const piece of pieces) {
     let from = 0
     if (at === 'start') {
@@ -32,33 +48,61 @@ export async function* elementsOf(
       at = piece[from] === openList ? 'list' : 'single'
       if (at === 'list') from += 1
     }
-    if (at === 'single') kept.push(piece.subarray(from))
+    if (at === 'single') {
+      if (endIn(piece, from) < piece.length) throw new SyntaxError('something behind the end of the value')
+      element.add(piece, from, piece.length)
+    }
     while (at === 'list') {
       const end = endIn(piece, from)
-      kept.push(piece.subarray(from, end))
+      element.add(piece, from, end)
       if (end === piece.length) break
-      const element = joined(kept)
-      kept = []
       from = end + 1
       if (piece[end] === closeList) at = 'end'
       else if (piece[end] !== comma) throw new SyntaxError('a list that ends like an object')
-      const isEmptyList = at === 'end' && count === 0 && afterBlanks(element, 0) === element.length
-      if (!isEmptyList) yield JSON.parse(element.toString())
+      const text = element.take()
+      if (at === 'end' && count === 0 && isBlank(text)) continue
+      yield JSON.parse(text)
       count += 1
+      if (at === 'list' && count === bounds.elements)
+        throw garbled('too_many_elements', `the provider's body has more than ${count} elements`)
     }
     if (at === 'end' && afterBlanks(piece, from) < piece.length)
       throw new SyntaxError('something behind the end of the list')
   }
   if (at === 'list') throw new SyntaxError(`a list that does not end after ${count} elements`)
-  if (at !== 'end') yield JSON.parse(joined(kept).toString())
+  if (at !== 'end') yield JSON.parse(element.take())
 }
 
-const joined = (parts: readonly Uint8Array[]): Buffer => {
-  const [only] = parts
-  return parts.length === 1 && only
-    ? Buffer.from(only.buffer, only.byteOffset, only.byteLength)
-    : Buffer.concat(parts)
+/** Puts together the bytes of one element after the other, from as many pieces as each is cut into. */
+const createElementBuffer = (mostBytes: number) => {
+  // Most elements lie in two pieces or three. Copied, because a part of a piece would keep the whole of it alive.
+  let room: Buffer | undefined
+  let length = 0
+  let only: Uint8Array | undefined
+  return {
+    add: (piece: Uint8Array, from: number, to: number): void => {
+      if (length + to - from > mostBytes)
+        throw garbled('too_large', `an element of the provider's body is longer than ${mostBytes} bytes`)
+      if (length === 0) only = piece.subarray(from, to)
+      else {
+        room ??= Buffer.allocUnsafeSlow(mostBytes)
+        if (only) room.set(only)
+        only = undefined
+        room.set(piece.subarray(from, to), length)
+      }
+      length += to - from
+    },
+    take: (): string => {
+      const bytes = only ? Buffer.from(only.buffer, only.byteOffset, only.byteLength) : room
+      const text = bytes?.toString('utf8', 0, length) ?? ''
+      length = 0
+      only = undefined
+      return text
+    },
+  }
 }
+
+const isBlank = (text: string): boolean => /^[ \t\r\n]*$/.test(text)
 
 const afterBlanks = (bytes: Uint8Array, from: number): number => {
   let at = from
@@ -67,9 +111,10 @@ const afterBlanks = (bytes: Uint8Array, from: number): number => {
 }
 
 /** Tells where in a piece the element ends that is being read: at a comma or bracket of the list, or not in this one. */
-const createElementEnd = () => {
+const createElementEnd = ({ depth: mostDepth, lists: mostLists }: ElementBounds) => {
   // What the piece before left open.
   let depth = 0
+  let lists = 0
   let quoted = false
   let escaped = false
 
@@ -86,9 +131,20 @@ const createElementEnd = () => {
       if (at >= length) return length
       const kind = kinds[piece[at] as number]
       if (kind === quoting) quoted = true
-      else if (kind === opening) depth += 1
-      else if (depth === 0 && (kind === closing || kind === parting)) return at
-      else if (kind === closing) depth -= 1
+      else if (kind === opening) {
+        depth += 1
+        lists += 1
+        if (depth > mostDepth)
+          throw garbled('too_deep', `an element of the provider's body has more than ${mostDepth} levels`)
+        if (lists > mostLists)
+          throw garbled(
+            'too_many_lists',
+            `an element of the provider's body has more than ${mostLists} lists and objects`,
+          )
+      } else if (depth === 0 && (kind === closing || kind === parting)) {
+        lists = 0
+        return at
+      } else if (kind === closing) depth -= 1
       at += 1
     }
   }

@@ -18,6 +18,13 @@ export type Horizon = {
 export const pastQuarterHours = 4
 export const pastDays = 1
 
+/** How many steps each series of a timeline has. */
+export const stepsOf = ({ quarterHours, days }: Horizon) => ({
+  quarterHours: pastQuarterHours + quarterHours,
+  hours: (pastDays + days) * 24,
+  days: pastDays + days,
+})
+
 /** The horizon that keeps every answer whole for `usableForMs` after the fetch. */
 export const horizonFor = (usableForMs: number, hourlyHours: number): Horizon => {
   const hours = Math.ceil(usableForMs / hourMs)

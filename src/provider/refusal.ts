@@ -3,9 +3,12 @@
 
 import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
 import { ProviderError } from './errors.ts'
+import { excerptOf } from './excerpt.ts'
 
 // The provider sweeps its windows on its own clock; a little later than the turn is on the safe side.
 const marginMs = 2_000
+// Of a reason, in a line of the log.
+const mostCharacters = 200
 
 /** @param now when the answer came, ms since the epoch: the provider's windows are fixed on the clock */
 export const refusalOf = (status: number, body: string, now: number): ProviderError => {
@@ -34,7 +37,7 @@ export const refusalOf = (status: number, body: string, now: number): ProviderEr
 const reasonIn = (body: string): string => {
   try {
     const { reason } = JSON.parse(body) as { reason?: unknown }
-    return typeof reason === 'string' ? reason.slice(0, 200) : ''
+    return typeof reason === 'string' ? excerptOf(reason, mostCharacters) : ''
   } catch {
     return ''
   }

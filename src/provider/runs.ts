@@ -1,11 +1,11 @@
 // Which model run the provider's weather is made of: asks meta.json at intervals and knows the newest run that is
 // available. While meta.json can't be read, runs are taken to come as often as they did. Judges no timeline.
 
-import * as z from 'zod'
-import { minuteMs } from '../calendar.ts'
+import { minuteMs, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
-import { ProviderError } from './errors.ts'
+import { garbled, ProviderError, type RefusedAnswer } from './errors.ts'
+import { excerptOf } from './excerpt.ts'
 import type { Exchange } from './exchange.ts'
 
 /** A run, in ms since the epoch: the time it computes from, when it became available, and the time between two. */
@@ -19,6 +19,8 @@ export type RunObserver = {
   newRun(run: ModelRun): void
   /** meta.json could not be read; told once until it can be again. */
   runsUnknown(reason: string): void
+  /** Hears of every meta.json that came and was refused. */
+  refused(why: RefusedAnswer): void
 }
 
 export type RunWatch = {
@@ -29,11 +31,14 @@ export type RunWatch = {
   close(): void
 }
 
-const meta = z.object({
-  last_run_initialisation_time: z.number().positive(),
-  last_run_availability_time: z.number().positive(),
-  update_interval_seconds: z.number().min(60),
-})
+// It has some 300 bytes, and 2 kB where it describes the model's grid.
+const mostMetaBytes = 64 * 1024
+// A model whose newest run is older has been given up. An older run would make all weather fresh.
+const oldestRunMs = 30 * utcDayMs
+// Models take hours to compute, the slowest some days; the quickest run every quarter of an hour.
+const longestMakingMs = 7 * utcDayMs
+const shortestIntervalMs = 10 * minuteMs
+const longestIntervalMs = 7 * utcDayMs
 
 // After so many polls without an answer the usual interval is believed instead.
 const pollsMissed = 3
@@ -48,10 +53,8 @@ export const createRunWatch = (
 
   const poll = async (): Promise<void> => {
     try {
-      const run = runOf(
-        await exchange.text(`/data/${encodeURIComponent(model)}/static/meta.json`),
-        clock.now(),
-      )
+      const path = `/data/${encodeURIComponent(model)}/static/meta.json`
+      const run = runOf(await exchange.text(path, mostMetaBytes), clock.now())
       readAt = clock.now()
       failing = false
       // Servers that are not in step may name the former run once more.
@@ -59,6 +62,7 @@ export const createRunWatch = (
       known = run
       observer.newRun(run)
     } catch (error) {
+      if (error instanceof ProviderError && error.refused) observer.refused(error.refused)
       if (!failing) observer.runsUnknown(messageOf(error))
       failing = true
     }
@@ -80,29 +84,49 @@ export const createRunWatch = (
 }
 
 const runOf = (body: string, now: number): ModelRun => {
-  const parsed = meta.safeParse(jsonOf(body))
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    throw new ProviderError(
-      'provider_garbled',
-      `meta.json: ${issue?.path.join('.') || 'the body'}: ${issue?.message}`,
-    )
+  const fields = fieldsOf(body)
+  const secondsIn = (name: string): number => {
+    const value = fields[name]
+    if (typeof value !== 'number')
+      throw garbled('wrong_shape', `meta.json: ${name} is ${excerptOf(value)}, expected a number of seconds`)
+    return value
   }
-  const run = {
-    initialisedAt: parsed.data.last_run_initialisation_time * 1000,
-    availableAt: parsed.data.last_run_availability_time * 1000,
-    intervalMs: parsed.data.update_interval_seconds * 1000,
-  }
+  const initialised = secondsIn('last_run_initialisation_time')
+  const available = secondsIn('last_run_availability_time')
+  const interval = secondsIn('update_interval_seconds')
   // A run from the future would keep everything stale until then.
-  if (run.availableAt > now + minuteMs)
-    throw new ProviderError('provider_garbled', 'meta.json names a run that is not available yet')
-  return run
+  if (available * 1000 > now + minuteMs)
+    throw garbled('wrong_run', 'meta.json names a run that is not available yet')
+  if (available * 1000 < now - oldestRunMs)
+    throw garbled(
+      'wrong_run',
+      `meta.json: last_run_availability_time is ${available}, expected one within the last ${oldestRunMs / utcDayMs} days`,
+    )
+  if (initialised > available || initialised * 1000 < available * 1000 - longestMakingMs)
+    throw garbled(
+      'wrong_run',
+      `meta.json: last_run_initialisation_time is ${initialised}, expected one within the ${longestMakingMs / utcDayMs} days before ${available}`,
+    )
+  // Runs that are assumed to come every moment would keep everything stale, for the price of all of the budget.
+  if (interval * 1000 < shortestIntervalMs || interval * 1000 > longestIntervalMs)
+    throw garbled(
+      'wrong_run',
+      `meta.json: update_interval_seconds is ${interval}, expected ${shortestIntervalMs / 1000} to ${longestIntervalMs / 1000}`,
+    )
+  return { initialisedAt: initialised * 1000, availableAt: available * 1000, intervalMs: interval * 1000 }
 }
 
-const jsonOf = (body: string): unknown => {
+const fieldsOf = (body: string): Readonly<Record<string, unknown>> => {
+  let fields: unknown
   try {
-    return JSON.parse(body)
+    fields = JSON.parse(body)
   } catch (cause) {
-    throw new ProviderError('provider_cut_off', 'meta.json is not complete JSON', { cause })
+    throw new ProviderError('provider_cut_off', 'meta.json is not complete JSON', {
+      cause,
+      refused: 'damaged',
+    })
   }
+  if (typeof fields !== 'object' || fields === null)
+    throw garbled('wrong_shape', `meta.json is ${excerptOf(fields)}, expected an object`)
+  return fields as Record<string, unknown>
 }

@@ -71,7 +71,7 @@ const setUp = (
       budget,
       clock,
       calendar: createCalendar('Asia/Dhaka'),
-      observer: { request: (outcome, points) => requests.push([outcome, points]) },
+      observer: { request: (outcome, points) => requests.push([outcome, points]), refused: () => {} },
     },
   )
   t.teardown(async () => {

@@ -18,7 +18,7 @@ const text = await (await fetch(provider.url + pathFor(cells, horizon, calendar.
 const now = Date.parse(noon)
 const decode = (body: unknown) =>
   decodeTimelines([Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))], {
-    cells: 2,
+    cells,
     horizon,
     calendar,
     clock: manualClock(),

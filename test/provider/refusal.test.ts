@@ -38,3 +38,15 @@ for (const [status, body, code, retryable, retryAt] of table)
     t.notMatch(error.message, /html/)
     t.end()
   })
+
+t.test('a reason of any length and kind is one safe line', t => {
+  for (const [given, shown] of [
+    ['x'.repeat(20_000), `${'x'.repeat(200)}…`],
+    ['\u001b[2J all\r\nis\u2028well\u202e \u009b', ' [2J all  is well   '],
+    [`${'x'.repeat(199)}😀`, `${'x'.repeat(199)}\ufffd…`],
+  ] as const)
+    t.equal(refusalOf(500, reason(given), now).message, `the provider answered 500: ${shown}`)
+  for (const body of ['{"reason":5}', '{"reason":{"a":1}}', 'null', '5', '"text"', '['.repeat(16_000)])
+    t.equal(refusalOf(500, body, now).message, 'the provider answered 500', body.slice(0, 20))
+  t.end()
+})

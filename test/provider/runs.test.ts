@@ -3,6 +3,7 @@
 import t from 'tap'
 import { createExchange } from '../../src/provider/exchange.ts'
 import { createRunWatch, type ModelRun } from '../../src/provider/runs.ts'
+import { startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 
@@ -12,6 +13,7 @@ const simulator = await startProvider(t, ['--runs', 'ecmwf'])
 const setUp = (t: { teardown(fn: () => unknown): void }, model = 'ecmwf_ifs', baseUrl = simulator.url) => {
   const clock = manualClock()
   const told: string[] = []
+  const refused: string[] = []
   const exchange = createExchange(
     {
       baseUrl,
@@ -32,6 +34,7 @@ const setUp = (t: { teardown(fn: () => unknown): void }, model = 'ecmwf_ifs', ba
       observer: {
         newRun: ({ availableAt }: ModelRun) => told.push(new Date(availableAt).toISOString()),
         runsUnknown: reason => told.push(reason),
+        refused: why => refused.push(why),
       },
     },
   )
@@ -43,7 +46,7 @@ const setUp = (t: { teardown(fn: () => unknown): void }, model = 'ecmwf_ifs', ba
     clock.set(instant)
     await simulator.steer({ now: instant })
   }
-  return { watch, clock, told, at }
+  return { watch, clock, told, refused, at }
 }
 
 t.test('the newest run is known with the time it became available, and told once', async t => {
@@ -114,4 +117,102 @@ t.test('what can’t be read is told once in a sentence, and a run of the future
   await early.watch.poll()
   t.equal(early.watch.newest(), undefined)
   t.match(early.told, [/^meta\.json names a run that is not available yet$/])
+})
+
+const noon = Date.parse('2026-11-21T06:00:00Z') / 1000
+const good = {
+  last_run_initialisation_time: noon - 8 * 3600,
+  last_run_availability_time: noon - 3600,
+  update_interval_seconds: 6 * 3600,
+}
+const absurd: [string, string | object, string, RegExp][] = [
+  [
+    'of 20 MB',
+    `{"crs_wkt":"${'x'.repeat(20 << 20)}`,
+    'too_large',
+    /^the provider's body is longer than 65536 bytes$/,
+  ],
+  ['of lists in each other', '['.repeat(60_000), 'damaged', /^meta\.json is not complete JSON$/],
+  ['that is cut off', '{"last_run', 'damaged', /^meta\.json is not complete JSON$/],
+  ['of nothing', 'null', 'wrong_shape', /^meta\.json is null, expected an object$/],
+  ['of a text', `"${'x'.repeat(9_000)}"`, 'wrong_shape', /^meta\.json is x{80}…, expected an object$/],
+  [
+    'without an instant',
+    {},
+    'wrong_shape',
+    /^meta\.json: last_run_initialisation_time is nothing, expected a number/,
+  ],
+  [
+    'with an instant as text',
+    { ...good, last_run_availability_time: 'now' },
+    'wrong_shape',
+    /availability_time is now, expected a number of seconds$/,
+  ],
+  [
+    'with a run of 1970',
+    { ...good, last_run_initialisation_time: 1, last_run_availability_time: 2 },
+    'wrong_run',
+    /availability_time is 2, expected one within the last 30 days$/,
+  ],
+  [
+    'with a run before all time',
+    { ...good, last_run_availability_time: -1e308 },
+    'wrong_run',
+    /is -1e\+308, expected one within the last 30 days$/,
+  ],
+  [
+    'with a run that began before all time',
+    { ...good, last_run_initialisation_time: -1e300 },
+    'wrong_run',
+    /initialisation_time is -1e\+300, expected one within the 7 days before 1795237200$/,
+  ],
+  [
+    'with a run that is there before it began',
+    { ...good, last_run_initialisation_time: noon },
+    'wrong_run',
+    /initialisation_time is 1795240800, expected one within/,
+  ],
+  [
+    'with a run of all future',
+    { ...good, last_run_availability_time: 1e308 },
+    'wrong_run',
+    /^meta\.json names a run that is not available yet$/,
+  ],
+  [
+    'with runs every moment',
+    { ...good, update_interval_seconds: 1e-300 },
+    'wrong_run',
+    /update_interval_seconds is 1e-300, expected 600 to 604800$/,
+  ],
+  [
+    'with runs every minute',
+    { ...good, update_interval_seconds: 60 },
+    'wrong_run',
+    /is 60, expected 600 to 604800$/,
+  ],
+  [
+    'with no next run',
+    { ...good, update_interval_seconds: 1e300 },
+    'wrong_run',
+    /is 1e\+300, expected 600 to 604800$/,
+  ],
+]
+
+t.test('a meta.json that no model has is told in a sentence, counted, and changes nothing', async t => {
+  let body: string | object = good
+  const hostile = await startHostileProvider(t, '', {
+    meta: ({ response }) => response.end(typeof body === 'string' ? body : JSON.stringify(body)),
+  })
+  for (const [what, meta, why, message] of absurd) {
+    const { watch, told, refused } = setUp(t, 'ecmwf_ifs', hostile.url('meta'))
+    body = good
+    await watch.poll()
+    const known = watch.newest()
+    t.equal(known?.availableAt, good.last_run_availability_time * 1000)
+    body = meta
+    await watch.poll()
+    t.match(told[1], message, what)
+    t.strictSame(refused, [why], what)
+    t.strictSame(watch.newest(), known)
+  }
 })

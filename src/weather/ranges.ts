@@ -1,0 +1,73 @@
+// What a value of each variable may be: numbers outside of these ranges are no weather, whoever sends them. The ranges
+// are wider than any record on Earth, so that they refuse nonsense and never a storm. Units stand in variables.ts.
+
+import type { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
+
+/** The numbers a variable may have, ends included, in the unit of its table. */
+export type Range = {
+  readonly least: number
+  readonly most: number
+  /** Only whole numbers. */
+  readonly whole: boolean
+  /** Only these of them, by value: 1 for a number that is allowed. */
+  readonly codes: Uint8Array | undefined
+}
+
+const decimals = (least: number, most: number): Range => ({ least, most, whole: false, codes: undefined })
+const wholes = (least: number, most: number): Range => ({ least, most, whole: true, codes: undefined })
+
+// The codes of WMO table 4677 that the provider uses.
+const weatherCodes = [
+  0, 1, 2, 3, 45, 48, 51, 53, 55, 56, 57, 61, 63, 65, 66, 67, 71, 73, 75, 77, 80, 81, 82, 85, 86, 95, 96, 99,
+]
+const codes: Range = {
+  ...wholes(0, 99),
+  codes: Uint8Array.from({ length: 100 }, (_, code) => Number(weatherCodes.includes(code))),
+}
+
+// Records: -89.2 °C (Vostok, 1983) and 56.7 °C (Death Valley, 1913).
+const temperature = decimals(-100, 70)
+// Wind takes and moisture adds some degrees for the skin; nobody felt more than 81 °C (Dhahran, 2003).
+const apparent = decimals(-200, 120)
+const percent = wholes(0, 100)
+// Records: 401 mm in an hour (Shangdi, 1947), 198 mm in a quarter of one (Plumb Point, 1916).
+const rain = decimals(0, 500)
+// The provider makes 0.7 cm of snow of each mm of water.
+const snow = decimals(0, 350)
+// Records: 870 hPa (Typhoon Tip, 1979) and 1,084.8 hPa (Tosontsengel, 2001).
+const seaPressure = decimals(800, 1150)
+// From the top of Everest, some 310 hPa, to the shore of the Dead Sea.
+const surfacePressure = decimals(250, 1150)
+// Records: 408 km/h in a gust (Barrow Island, 1996), some 500 km/h in a tornado.
+const wind = decimals(0, 600)
+
+type Variable = keyof typeof currentUnits | keyof typeof hourlyUnits | keyof typeof dailyUnits
+
+/** The range of every variable, the same in each section that has it. */
+export const ranges: Readonly<Record<Variable, Range>> = {
+  temperature_2m: temperature,
+  temperature_2m_max: temperature,
+  temperature_2m_min: temperature,
+  apparent_temperature: apparent,
+  relative_humidity_2m: percent,
+  is_day: wholes(0, 1),
+  precipitation: rain,
+  rain,
+  showers: rain,
+  snowfall: snow,
+  precipitation_probability: percent,
+  precipitation_probability_max: percent,
+  weather_code: codes,
+  cloud_cover: percent,
+  pressure_msl: seaPressure,
+  surface_pressure: surfacePressure,
+  wind_speed_10m: wind,
+  wind_direction_10m: wholes(0, 360),
+  wind_gusts_10m: wind,
+}
+
+/** What a range allows, in words. */
+export const allowedIn = ({ least, most, whole, codes }: Range): string =>
+  codes
+    ? `the WMO codes ${weatherCodes.join(', ')}`
+    : `${whole ? 'whole numbers' : 'numbers'} from ${least} to ${most}`

@@ -1,0 +1,123 @@
+// A provider that lies or floods, as consumers and operators see it: nobody gets its weather, older weather is served
+// on, the metrics say what kind of nonsense came, and the gateway is as well as before.
+
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { startHostileProvider } from '../support/hostile-provider.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { askAt, startGateway } from '../support/start-gateway.ts'
+
+const start = '2026-11-21T06:05:30Z'
+const clock = manualClock(start)
+const honest = await startProvider(t)
+await honest.steer({ now: start })
+
+/** What becomes of an honest answer. */
+type Spoil = (answer: string) => string | Buffer
+let spoil: Spoil = answer => answer
+const provider = await startHostileProvider(t, honest.url, {
+  lying: async ({ response, honest }) => response.end(spoil(await honest())),
+})
+const gateway = await startGateway(t, {
+  providerUrl: provider.url('lying'),
+  clock,
+  env: {
+    ABOHAWA_PROVIDER__RETRIES: '0',
+    ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+    ABOHAWA_CACHE__RETRY_AFTER: '10ms',
+    ABOHAWA_CACHE__RETRY_AFTER_AT_MOST: '10ms',
+  },
+})
+const metrics = async () => (await askAt(`${gateway.opsUrl}/metrics`)).text
+const refusedAs = async (reason: string): Promise<number> =>
+  Number(
+    new RegExp(`^abohawa_provider_refused_answers_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(
+      await metrics(),
+    )?.[1] ?? 0,
+  )
+
+const sentence =
+  "no weather can be given for this place right now: the weather provider's answer was not usable"
+const all =
+  (pattern: RegExp, by: string): Spoil =>
+  answer =>
+    answer.replaceAll(pattern, by)
+const lies: [string, Spoil, string][] = [
+  ['a temperature of 8191.9', all(/("temperature_2m":\[)[^,]+/g, '$18191.9'), 'out_of_range'],
+  ['a humidity of 7777.7', all(/("relative_humidity_2m":\[)[^,]+/g, '$17777.7'), 'out_of_range'],
+  ['a weather code of 0.5', all(/("weather_code":\[)[^,]+/g, '$10.5'), 'out_of_range'],
+  ['a day of -3', all(/("is_day":\[)[^,]+/g, '$1-3'), 'out_of_range'],
+  ['weather of another place', all(/"latitude":[^,]+/g, '"latitude":51.5'), 'wrong_place'],
+  ['weather in other units', all(/°C/g, '°F'), 'wrong_unit'],
+  ['weather in Greenwich’s time', all(/"utc_offset_seconds":21600/g, '"utc_offset_seconds":0'), 'wrong_time'],
+  ['a list without end', () => `[${'0,'.repeat(100_000)}0]`, 'too_many_elements'],
+  ['lists in each other', () => `[${'['.repeat(1_000_000)}`, 'too_deep'],
+  ['more bytes than anybody asked for', () => Buffer.alloc(2_000_000, ' '), 'too_large'],
+  ['zipped bytes that are not said to be', answer => gzipSync(answer), 'damaged'],
+]
+
+let longitude = 88
+for (const [what, lie, reason] of lies)
+  t.test(`${what}: nobody gets it, it is counted, and the older weather is served on`, async t => {
+    clock.set(start)
+    spoil = answer => answer
+    longitude = Math.round((longitude + 0.2) * 10) / 10
+    const [warm, cold] = [`/weather/coords/23/${longitude}`, `/weather/coords/24/${longitude}`]
+    const before = await gateway.get(warm)
+    t.equal(before.status, 200)
+    const counted = await refusedAs(reason)
+
+    spoil = lie
+    const answer = await gateway.get(cold)
+    t.equal(answer.status, 500)
+    t.match(
+      answer.body.error,
+      reason === 'damaged' ? /: the weather provider's answer was cut off$/ : sentence,
+    )
+    t.equal(await refusedAs(reason), counted + 1)
+
+    clock.advance(2 * 3_600_000)
+    t.match((await gateway.get(warm)).headers['cache-status'], /fwd=stale/)
+    const deadline = performance.now() + 10_000
+    while ((await refusedAs(reason)) < counted + 2)
+      if (performance.now() > deadline)
+        throw new Error(`the refresh was not refused as ${reason} within 10 s`)
+    clock.set(start)
+    t.strictSame((await gateway.get(warm)).body, before.body, 'as it was')
+    t.equal((await askAt(`${gateway.opsUrl}/readyz`)).status, 200)
+    spoil = answer => answer
+  })
+
+const statusesOf = async (points: readonly string[]): Promise<number[]> => {
+  const answers = await Promise.all(points.map(point => gateway.get(`/weather/coords/${point}`)))
+  return answers.map(({ status }) => status)
+}
+/** Does something to the elements of an answer, whether it is a list or not. */
+const toElements =
+  (change: (elements: { latitude: number; hourly: { cloud_cover: unknown[] } }[]) => object[]): Spoil =>
+  answer => {
+    const given = JSON.parse(answer)
+    const changed = change(Array.isArray(given) ? given : [given])
+    return JSON.stringify(Array.isArray(given) ? changed : changed[0])
+  }
+
+t.test('a batch in another order is nobody’s weather', async t => {
+  const counted = await refusedAs('wrong_place')
+  // One that travels alone gets the number of another.
+  spoil = toElements(elements =>
+    elements.length > 1 ? elements.toReversed() : [{ ...elements[0], location_id: 1 }],
+  )
+  t.strictSame(await statusesOf(['22/90.1', '22/90.2', '22/90.3', '22/90.4']), [500, 500, 500, 500])
+  t.ok((await refusedAs('wrong_place')) > counted)
+})
+
+t.test('one element that lies costs the others nothing', async t => {
+  const counted = await refusedAs('out_of_range')
+  spoil = toElements(elements => {
+    for (const { latitude, hourly } of elements) if (Math.round(latitude) === 24) hourly.cloud_cover[7] = 101
+    return elements
+  })
+  t.strictSame(await statusesOf(['22/91', '23/91', '24/91', '25/91']), [200, 200, 500, 200])
+  t.equal(await refusedAs('out_of_range'), counted + 1)
+})

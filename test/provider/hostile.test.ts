@@ -1,0 +1,186 @@
+// A provider that means harm against the gateway's own client, in a process with little memory: it lives, is done within
+// its time, answers others meanwhile, and says in a sentence what was wrong.
+
+import { execFile } from 'node:child_process'
+import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import type { Asked, Outcome } from '../support/ask-provider.ts'
+import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
+import { startProvider } from '../support/provider-process.ts'
+
+// Node itself does not start with half of it.
+const mostMiB = 768
+const points = 100
+const totalTimeoutMs = 5_000
+// Of some 20 seen, on a machine that has much else to do.
+const mostStillMs = 400
+const mostGrownMiB = 96
+
+const zipped = (...parts: (string | Buffer)[]): Attack => {
+  const body = gzipSync(Buffer.concat(parts.map(part => Buffer.from(part))))
+  return ({ response }) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(body)
+}
+const many = (text: string, times: number): Buffer => Buffer.alloc(text.length * times, text)
+/** An element with as many members as its bytes have room for. */
+const full = (memberOf: (i: number) => string): string => {
+  let members = memberOf(0)
+  for (let i = 1; members.length < 140_000; i++) members += `,${memberOf(i)}`
+  return `{${members}}`
+}
+/** Begins a body in gzip that has no end yet. */
+const gzipHead = (response: ServerResponse): ServerResponse => {
+  response.writeHead(200, { 'content-encoding': 'gzip' })
+  response.write(Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]))
+  return response
+}
+/** Blocks of gzip that are stored as they are, none of them the last. */
+const zippedZeros = Buffer.concat([Buffer.from([0, 0, 128, 255, 127]), Buffer.alloc(1 << 15)])
+const zippedNothing = Buffer.alloc(50_000, Buffer.from([0, 0, 0, 255, 255]))
+
+// What is sent, what it is refused as, how often, and the sentence.
+const attacks: Record<string, [Attack, string, number, RegExp]> = {
+  'six million elements in 12 kB': [
+    zipped('[0', many(',0', 6 << 20), ']'),
+    'too_many_elements',
+    1,
+    /^provider_garbled: the provider's body has more than 100 elements$/,
+  ],
+  'four million lists in each other': [
+    zipped(many('[', 4 << 20), many(']', 4 << 20)),
+    'too_deep',
+    1,
+    /^provider_garbled: an element of the provider's body has more than 8 levels$/,
+  ],
+  'objects without number, no two alike': [
+    zipped(
+      '[',
+      Array(points)
+        .fill(full(i => `"o${i}":{"k${i.toString(36)}":1}`))
+        .join(','),
+      ']',
+    ),
+    'too_many_lists',
+    1,
+    /^provider_garbled: an element of the provider's body has more than 256 lists and objects$/,
+  ],
+  'members without number in every element': [
+    zipped(
+      '[',
+      Array(points)
+        .fill(full(i => `"${i.toString(36)}":1`))
+        .join(','),
+      ']',
+    ),
+    'wrong_shape',
+    points,
+    /^provider_garbled: the provider's body is not as asked: latitude: expected a number, given nothing$/,
+  ],
+  'a text of 60 MiB': [
+    zipped('[{"latitude":"', many('a', 60 << 20), '"}]'),
+    'too_large',
+    1,
+    /^provider_garbled: an element of the provider's body is longer than 149696 bytes$/,
+  ],
+  'blanks without end': [
+    ({ response }) => forever(response.writeHead(200), many(' ', 1 << 16)),
+    'too_large',
+    1,
+    /^provider_garbled: the provider's body is longer than 14969600 bytes$/,
+  ],
+  'zeros without end, zipped': [
+    ({ response }) => forever(gzipHead(response), zippedZeros),
+    'too_large',
+    1,
+    /^provider_garbled: an element of the provider's body is longer than 149696 bytes$/,
+  ],
+  'zipped blocks of nothing without end': [
+    ({ response }) => forever(gzipHead(response), zippedNothing),
+    'too_large',
+    1,
+    /^provider_garbled: the provider's body is longer than 14969600 bytes$/,
+  ],
+  'single bytes': [
+    async ({ response, socket, honest }) => {
+      response.writeHead(200, { 'transfer-encoding': 'chunked' }).flushHeaders()
+      socket.write(inSingleBytes(Buffer.from(await honest())))
+    },
+    'too_many_pieces',
+    1,
+    /^provider_garbled: the provider's body comes in 4097 pieces for \d+ bytes, expected 16 bytes in each on average$/,
+  ],
+}
+
+// Refused by their status alone, whatever comes with it.
+const errors: Record<string, [Attack, RegExp]> = {
+  'an error with a reason of 60 MiB, zipped': [
+    ({ response }) =>
+      response
+        .writeHead(500, { 'content-encoding': 'gzip' })
+        .end(gzipSync(Buffer.concat([Buffer.from('{"reason":"'), many('a', 60 << 20), Buffer.from('"}')]))),
+    /^provider_failing: the provider answered 500$/,
+  ],
+  'a limit with a body without end': [
+    ({ response }) => forever(response.writeHead(429), many('[', 1 << 16)),
+    /^provider_limited: the provider answered 429$/,
+  ],
+}
+
+const honest = await startProvider(t)
+const provider = await startHostileProvider(t, honest.url, {
+  ...Object.fromEntries(Object.entries(attacks).map(([name, [attack]]) => [slug(name), attack])),
+  ...Object.fromEntries(Object.entries(errors).map(([name, [attack]]) => [slug(name), attack])),
+})
+
+function slug(name: string): string {
+  return name.replace(/\W+/g, '-')
+}
+
+const ask = (attack: string): Promise<Outcome> => {
+  const asked: Asked = {
+    goodUrl: provider.url('honest'),
+    url: provider.url(attack),
+    points,
+    totalTimeoutMs,
+  }
+  const script = join(import.meta.dirname, '../support/ask-provider.ts')
+  const args = [`--data=${mostMiB << 20}`, process.execPath, script, JSON.stringify(asked)]
+  return new Promise((resolve, reject) => {
+    execFile('prlimit', args, { timeout: 60_000, killSignal: 'SIGKILL' }, (error, stdout, stderr) => {
+      const why = stderr.split('\n').find(line => /FATAL|bad_alloc|Error/.test(line))
+      if (error) reject(new Error(`the process ended by ${error.signal ?? error.code}: ${why}`))
+      else resolve(JSON.parse(stdout) as Outcome)
+    })
+  })
+}
+
+const unharmed = (t: { ok(fine: boolean, what: string): void }, outcome: Outcome): void => {
+  t.ok(outcome.stoodStillMs <= mostStillMs, `stood still for ${outcome.stoodStillMs} ms`)
+  t.ok(outcome.grewMiB <= mostGrownMiB, `grew by ${outcome.grewMiB} MiB`)
+  t.ok(outcome.ms <= totalTimeoutMs + 2_000, `done after ${outcome.ms} ms`)
+}
+
+t.test('what is honest is loaded, with as little memory', async t => {
+  const outcome = await ask('honest')
+  t.match(outcome, { loaded: points, failed: {}, refused: {} })
+  unharmed(t, outcome)
+})
+
+for (const [name, [, why, times, sentence]] of Object.entries(attacks))
+  t.test(`${name}: refused in a sentence, and counted`, async t => {
+    const outcome = await ask(slug(name))
+    t.equal(outcome.loaded, 0)
+    const sentences = Object.keys(outcome.failed)
+    t.equal(sentences.length, 1)
+    t.match(sentences[0], sentence)
+    t.strictSame(outcome.refused, { [why]: times })
+    unharmed(t, outcome)
+  })
+
+for (const [name, [, sentence]] of Object.entries(errors))
+  t.test(`${name}: its status says enough`, async t => {
+    const outcome = await ask(slug(name))
+    t.match(Object.keys(outcome.failed)[0], sentence)
+    unharmed(t, outcome)
+  })

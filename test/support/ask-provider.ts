@@ -1,0 +1,116 @@
+// Asks a provider for weather with the gateway's own client, as a process of its own whose memory a test can bound, and
+// prints what came of it as one line of JSON: the outcomes, how long the event loop stood still, how far memory grew.
+
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { createCalendar } from '../../src/calendar.ts'
+import { createBreaker } from '../../src/provider/breaker.ts'
+import { createProvider } from '../../src/provider/client.ts'
+import { createExchange } from '../../src/provider/exchange.ts'
+import { horizonFor } from '../../src/provider/query.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { manualClock } from './manual-clock.ts'
+
+export type Asked = {
+  /** Asked first, so that everything is loaded and warm before anything is measured. */
+  goodUrl: string
+  url: string
+  points: number
+  totalTimeoutMs: number
+}
+
+export type Outcome = {
+  /** How many cells were loaded. */
+  loaded: number
+  /** The other cells by error: `code: sentence`. */
+  failed: Record<string, number>
+  /** How often something was refused, by reason. */
+  refused: Record<string, number>
+  ms: number
+  /** The longest time in which the event loop did nothing else. */
+  stoodStillMs: number
+  grewMiB: number
+}
+
+const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
+  const clock = manualClock()
+  const refused: Record<string, number> = {}
+  const exchange = createExchange(
+    {
+      baseUrl,
+      apiKey: null,
+      connectTimeoutMs: 2_000,
+      timeoutMs: 10_000,
+      bodyTimeoutMs: 10_000,
+      totalTimeoutMs,
+      maxConcurrent: 1,
+    },
+    clock,
+  )
+  const provider = createProvider(
+    {
+      maxConcurrent: 1,
+      maxPointsPerRequest: points,
+      retries: 0,
+      retryDelayMs: 1,
+      refusedForMs: 1_000,
+      queueForMs: 1_000,
+      horizon: horizonFor(13 * 3_600_000, 48),
+    },
+    {
+      exchange,
+      breaker: createBreaker({ after: 100, restForMs: 1_000, restForAtMostMs: 1_000 }, clock, () => {}),
+      budget: {
+        take: async points => ({ points, retryAt: null, done: async () => {} }),
+        limited: async () => {},
+      },
+      clock,
+      calendar: createCalendar('Asia/Dhaka'),
+      observer: {
+        request: () => {},
+        refused: why => {
+          refused[why] = (refused[why] ?? 0) + 1
+        },
+      },
+    },
+  )
+  const grid = createGrid(0.1)
+  const results = await Promise.allSettled(
+    Array.from({ length: points }, (_, i) =>
+      provider.load(grid.cellOf(21 + Math.floor(i / 40) / 10, 88 + (i % 40) / 10)),
+    ),
+  )
+  provider.close()
+  // Not waited for: a connection that is not let go of is what some tests look for.
+  void exchange.close()
+  return { results, refused }
+}
+
+const measured = async (asked: Asked): Promise<Outcome> => {
+  await ask(asked.goodUrl, asked)
+  const before = process.resourceUsage().maxRSS
+  const delay = monitorEventLoopDelay({ resolution: 2 })
+  delay.enable()
+  const started = performance.now()
+  const { results, refused } = await ask(asked.url, asked)
+  const ms = performance.now() - started
+  // A loop that is held up to the end is only seen in its next turn.
+  await new Promise(resolve => setTimeout(resolve, 10))
+  delay.disable()
+  const failed: Record<string, number> = {}
+  for (const result of results)
+    if (result.status === 'rejected') {
+      const name = `${result.reason.code}: ${result.reason.message}`
+      failed[name] = (failed[name] ?? 0) + 1
+    }
+  return {
+    loaded: results.filter(({ status }) => status === 'fulfilled').length,
+    failed,
+    refused,
+    ms: Math.round(ms),
+    stoodStillMs: Math.round(delay.max / 1e6),
+    grewMiB: Math.round((process.resourceUsage().maxRSS - before) / 1024),
+  }
+}
+
+const outcome = await measured(JSON.parse(process.argv[2] ?? '') as Asked)
+process.stdout.write(`${JSON.stringify(outcome)}\n`, () => process.exit(0))

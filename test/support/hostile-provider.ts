@@ -1,0 +1,78 @@
+// A provider that means harm: a real HTTP server on loopback, each of whose first path segments answers in a bad way of
+// its own. `/honest` passes on what a well-behaved provider answers.
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+
+export type Exchanged = {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly socket: Socket
+  /** What a well-behaved provider answers to the same question. */
+  honest(): Promise<string>
+}
+
+/** Answers a request; what is left open is ended with the test. */
+export type Attack = (exchanged: Exchanged) => unknown
+
+export type HostileProvider = {
+  /** The base address of an attack. */
+  url(attack: string): string
+  /** How many connections an attack has open. */
+  open(attack: string): number
+}
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+export const startHostileProvider = async (
+  t: Teardown,
+  honestUrl: string,
+  attacks: Readonly<Record<string, Attack>>,
+): Promise<HostileProvider> => {
+  const connections = new Map<string, Set<Socket>>()
+  const server = createServer((request, response) => {
+    const { socket } = request
+    const [, name = '', ...rest] = (request.url ?? '').split('/')
+    const honest = async () => (await fetch(`${honestUrl}/${rest.join('/')}`)).text()
+    // Whoever is attacked may go at any moment.
+    response.on('error', () => {})
+    const open = connections.get(name) ?? new Set()
+    connections.set(name, open.add(socket))
+    const attack = attacks[name]
+    if (attack) void attack({ request, response, socket, honest })
+    else void honest().then(text => response.end(text))
+  })
+  server.on('connection', socket => {
+    socket.on('error', () => {})
+    socket.once('close', () => {
+      for (const open of connections.values()) open.delete(socket)
+    })
+  })
+  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  return {
+    url: attack => `http://127.0.0.1:${port}/${attack}`,
+    open: attack => connections.get(attack)?.size ?? 0,
+  }
+}
+
+/** Sends the same bytes again and again for as long as somebody takes them. */
+export const forever = (to: ServerResponse | Socket, bytes: Buffer): void => {
+  const send = (): void => {
+    while (!to.destroyed && to.write(bytes));
+    if (!to.destroyed) to.once('drain', send)
+  }
+  send()
+}
+
+/** A body in chunks of one byte, as it travels, to its end. */
+export const inSingleBytes = (body: Buffer): Buffer => {
+  const chunk = Buffer.from('1\r\n_\r\n')
+  const chunks = Buffer.alloc(body.length * chunk.length, chunk)
+  for (const [i, byte] of body.entries()) chunks[i * chunk.length + 3] = byte
+  return Buffer.concat([chunks, Buffer.from('0\r\n\r\n')])
+}
