@@ -1,6 +1,7 @@
 // Requests in a row on one connection, some of them wrong: each that came whole is answered once and in its place, what
 // is no request gets one 400 behind them, and nothing is answered twice.
 
+import { join } from 'node:path'
 import t from 'tap'
 import { startProvider } from '../support/provider-process.ts'
 import { openRaw } from '../support/raw-connection.ts'
@@ -142,4 +143,26 @@ t.test('a client that ends its side still gets all of its answers', async t => {
     raw.socket.end()
     t.equal((await raw.answersToTheEnd()).length, 50)
   }
+})
+
+t.test('over TLS it is the same', async t => {
+  const fixtures = join(import.meta.dirname, '..', 'fixtures')
+  const secure = await startGateway(t, {
+    providerUrl: provider.url,
+    env: {
+      ABOHAWA_SERVER__TLS__CERT: join(fixtures, 'localhost.crt'),
+      ABOHAWA_SERVER__TLS__KEY: join(fixtures, 'localhost.key'),
+    },
+  })
+  const key = secure.keys.enterprise ?? ''
+  const raw = await openRaw(t, secure.apiUrl)
+  const count = 1_000
+  const place = () => request('/locations/district/3026', { key })
+  raw.send(Array.from({ length: count }, place).join(''))
+  for (let i = 0; i < count; i++) t.equal((await raw.answer()).status, 200)
+  raw.send(`${place()}${request('/weather/coords/25.5/89.5', { key })}${place()}hello there\r\n\r\n`)
+  t.strictSame(
+    (await raw.answersToTheEnd()).map(({ status }) => status),
+    [200, 200, 200, 400],
+  )
 })

@@ -1,8 +1,9 @@
-// One TCP connection to a listener, for tests in which the bytes matter: what is sent is sent as it is, and what comes
+// One connection to a listener, over TCP or TLS as its address says, for tests in which the bytes matter: what is sent is sent as it is, and what comes
 // back is read as HTTP/1.1 says, answer by answer.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 
 export type RawAnswer = {
   readonly status: number
@@ -24,8 +25,11 @@ type Teardown = { teardown(fn: () => unknown): void }
 const patienceMs = 10_000
 
 export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> => {
-  const { hostname, port } = new URL(url)
-  const socket = connect({ port: Number(port), host: hostname })
+  const { hostname, port, protocol } = new URL(url)
+  const at = { port: Number(port), host: hostname }
+  const isTls = protocol === 'https:'
+  // The tests' own certificate is made out to a name, and what it proves is tested elsewhere.
+  const socket = isTls ? connectTls({ ...at, rejectUnauthorized: false }) : connect(at)
   t.teardown(() => socket.destroy())
   let received = Buffer.alloc(0)
   let failed: Error | undefined
@@ -35,7 +39,7 @@ export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> 
   socket.on('data', (chunk: Buffer) => {
     received = Buffer.concat([received, chunk])
   })
-  await once(socket, 'connect')
+  await once(socket, isTls ? 'secureConnect' : 'connect')
 
   const more = async (what: string): Promise<void> => {
     if (socket.readableEnded || socket.destroyed)
