@@ -2,6 +2,7 @@
 // Messages are for operators and logs: the edge decides what a consumer reads.
 
 import { AbohawaError } from '../errors.ts'
+import { safeText } from '../outside-text.ts'
 
 export type ProviderErrorCode =
   /** No connection to it came about: nothing was asked. */
@@ -37,6 +38,9 @@ const helpedByRetry: ReadonlySet<ProviderErrorCode> = new Set([
   'provider_cut_off',
 ])
 
+// It quotes the provider, and is kept for every cell that failed.
+const longestMessage = 300
+
 export class ProviderError extends AbohawaError {
   override name = 'ProviderError'
   declare readonly code: ProviderErrorCode
@@ -46,7 +50,7 @@ export class ProviderError extends AbohawaError {
   readonly retryAt: number | undefined
 
   constructor(code: ProviderErrorCode, message: string, options: ErrorOptions & { retryAt?: number } = {}) {
-    super(code, message, options)
+    super(code, safeText(message, longestMessage), options)
     this.retryable = helpedByRetry.has(code)
     this.retryAt = options.retryAt
   }

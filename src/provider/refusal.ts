@@ -2,6 +2,7 @@
 // or 400 by the leading words of its reason, because the texts change between releases of the provider. Pure.
 
 import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
+import { shortened } from '../outside-text.ts'
 import { ProviderError } from './errors.ts'
 
 // The provider sweeps its windows on its own clock; a little later than the turn is on the safe side.
@@ -34,7 +35,7 @@ export const refusalOf = (status: number, body: string, now: number): ProviderEr
 const reasonIn = (body: string): string => {
   try {
     const { reason } = JSON.parse(body) as { reason?: unknown }
-    return typeof reason === 'string' ? reason.slice(0, 200) : ''
+    return typeof reason === 'string' ? shortened(reason, 200) : ''
   } catch {
     return ''
   }
