@@ -141,6 +141,8 @@ t.test(
     const env = {
       ABOHAWA_REDIS__URL: redis.url,
       ABOHAWA_REDIS__PREFIX: redis.prefix,
+      // On a busy machine a gateway that waits in vain for Redis would go on alone, and ask the provider itself.
+      ABOHAWA_REDIS__COMMAND_TIMEOUT: '30s',
       ABOHAWA_SERVER__PORT: '0',
       ABOHAWA_SERVER__DRAIN_FOR: '0s',
       ABOHAWA_OPS__PORT: '0',
