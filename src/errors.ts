@@ -1,13 +1,19 @@
 // The one family of errors a part may raise on purpose: a stable code, a plain sentence, the facts behind it.
-// What a code means for a consumer (status, wording) or for a shell (exit code) is decided at the edges.
+// What a code means for a consumer (status, wording) or for a shell (exit code) is decided at the edges. What others
+// said stands in these sentences, so they are made printable, free of API keys and short here, for every reader.
 
-/** A failure with a stable `code`; `message` is one sentence that is fit to show to an operator. */
+import { safeText } from './outside-text.ts'
+
+/** A failure with a stable `code`; `message` is a sentence that is fit to show to an operator, or several, one a line. */
 export class AbohawaError extends Error {
   override name = 'AbohawaError'
   readonly code: string
 
-  constructor(code: string, message: string, options?: ErrorOptions) {
-    super(message, options)
+  constructor(code: string, message: string | readonly string[], options?: ErrorOptions) {
+    super(
+      typeof message === 'string' ? safeText(message) : message.map(each => safeText(each)).join('\n'),
+      options,
+    )
     this.code = code
   }
 }
@@ -16,11 +22,13 @@ export class AbohawaError extends Error {
 export class InputError extends AbohawaError {
   override name = 'InputError'
 
-  constructor(message: string, options?: ErrorOptions) {
+  constructor(message: string | readonly string[], options?: ErrorOptions) {
     super('bad_input', message, options)
   }
 }
 
-/** The sentence inside whatever was thrown. */
-export const messageOf = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message : String(thrown)
+/** The sentence inside whatever was thrown, fit to show like those of an AbohawaError. */
+export const messageOf = (thrown: unknown): string => {
+  if (thrown instanceof AbohawaError) return thrown.message
+  return safeText(thrown instanceof Error ? thrown.message : String(thrown))
+}

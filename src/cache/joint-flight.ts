@@ -3,6 +3,7 @@
 // that costs a load per instance, and never an answer.
 
 import { AbohawaError, messageOf } from '../errors.ts'
+import { safeText } from '../outside-text.ts'
 import type { FlightStore } from '../stores/store.ts'
 import { retryAtOf } from './failures.ts'
 
@@ -28,7 +29,7 @@ export class FailedElsewhere extends AbohawaError {
   readonly retryAt: number | undefined
 
   constructor({ code, message, retryAt }: FailureNews) {
-    super(code, message)
+    super(safeText(code, 60), safeText(message, 300))
     this.retryAt = retryAt
   }
 }

@@ -1,6 +1,7 @@
 // What each cell of a place may hold, looked at alone. A rule answers with the sentence of its fault, or with nothing;
 // every rule of a cell is asked, so that one fault does not hide another. What rows owe each other is in check.ts.
 
+import { isPrintable, quoted, safeText } from '../outside-text.ts'
 import { type Bounds, type Field, isLocationType, locationTypes } from './location.ts'
 
 /** Answers with the sentence of a fault, or with nothing. */
@@ -10,8 +11,8 @@ const longest = 60
 
 /** A value as it is shown in a sentence: quoted when it is text, and cut to a length fit to read. */
 export const show = (value: unknown): string => {
-  const text = value === undefined ? 'nothing' : (JSON.stringify(value) ?? String(value))
-  return text.length > longest ? `${text.slice(0, longest)}…` : text
+  if (typeof value === 'string') return quoted(value, longest)
+  return value === undefined ? 'nothing' : safeText(JSON.stringify(value) ?? String(value), longest)
 }
 
 /** The sentence of a fault: what was given, what is wrong with it where that needs saying, what is allowed. */
@@ -42,12 +43,14 @@ const inNfc: Rule = value => {
   return refusal(value, allowed, because)
 }
 
-// Invisible signs that turn a line's direction or break it; joiners are left alone, Bengali spelling needs them.
-const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/u
+const printableRule = must(
+  'text without control characters',
+  value => typeof value !== 'string' || isPrintable(value),
+)
 
 const nameRules: readonly Rule[] = [
   text('a name of at least one letter', name => name.trim() !== ''),
-  must('text without control characters', value => typeof value !== 'string' || !unprintable.test(value)),
+  printableRule,
   must(
     'text without blanks at either end',
     value => typeof value !== 'string' || value.trim() === '' || value === value.trim(),
@@ -81,6 +84,7 @@ export const rulesWithin = (bounds: Bounds): Readonly<Record<Field, readonly Rul
   coordinates_basis: [basisRule],
   name_bn_basis: [basisRule],
   website: [
+    printableRule,
     must(
       'an http or https address or none',
       value => value === null || (typeof value === 'string' && isWebsite(value)),

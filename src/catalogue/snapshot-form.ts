@@ -1,6 +1,7 @@
 // The form a file of places has, before anybody asks what its places hold: which keys, of which kind, which version.
 
 import { z } from 'zod'
+import { isPrintable } from '../outside-text.ts'
 import { show } from './cell-rules.ts'
 import type { Fault } from './check.ts'
 import { schemaVersion } from './snapshot.ts'
@@ -9,16 +10,17 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const count = z.int().min(0)
+const label = z.string().min(1).refine(isPrintable, 'text without control characters')
 const sourceSchema = z.strictObject({
-  name: z.string().min(1),
+  name: label,
   url: z.url({ protocol: /^https?$/u }),
-  licence: z.string().min(1),
+  licence: label,
   date: z.iso.date(),
 })
 const fileSchema = z.strictObject({
   provenance: z.strictObject({
     schema: z.literal(schemaVersion),
-    title: z.string().min(1),
+    title: label,
     sources: z.array(sourceSchema).min(1),
     built: z.iso.date(),
     counts: z.strictObject({

@@ -9,6 +9,7 @@ import { InputError, messageOf } from '../errors.ts'
 import type { CacheDesk } from '../gateway/cache-desk.ts'
 import { spotIn, targetIn } from '../gateway/cache-target.ts'
 import type { CellReport, PurgeReport } from '../gateway/cell-report.ts'
+import { printable, safeText } from '../outside-text.ts'
 import { openStore, storeName } from '../stores/open-store.ts'
 import { cellText } from './cell-text.ts'
 import { type AddCommand, factsText, Misuse, type Terminal } from './terminal.ts'
@@ -33,7 +34,9 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
     run: async (terminal, { gateway }, of = '') => {
       meant(() => spotIn(of))
       if (gateway !== undefined && !/^https?:$/.test(URL.parse(gateway)?.protocol ?? ''))
-        throw new Misuse(`--gateway is ${gateway}; allowed: an address such as http://127.0.0.1:9090`)
+        throw new Misuse(
+          `--gateway is ${safeText(gateway, 60)}; allowed: an address such as http://127.0.0.1:9090`,
+        )
       const config = terminal.config()
       const asked = gateway?.replace(/\/+$/, '') ?? opsAddress(config.ops)
       const told = await askGateway(asked, of)
@@ -147,7 +150,7 @@ const purgeText = ({ kind, of, place, scope, cells, removed, store }: PurgeRepor
     'all' in scope
       ? 'everything'
       : 'cell' in scope
-        ? `the cell ${scope.cell}${place ? ` of ${place.name} (${place.type} ${place.id})` : ''}`
+        ? `the cell ${scope.cell}${place ? ` of ${printable(`${place.name} (${place.type} ${place.id})`)}` : ''}`
         : `the box ${of}`
   const count = (number: number, one: string, more: string) =>
     `${number.toLocaleString('en-US')} ${number === 1 ? one : more}`

@@ -3,6 +3,7 @@
 import type { Command } from 'commander'
 import { type Fault, faultLine } from '../catalogue/check.ts'
 import type { Counts } from '../catalogue/location.ts'
+import { printable } from '../outside-text.ts'
 import type { AddCommand, Terminal } from './terminal.ts'
 
 export const addCatalogueCommands = (program: Command, add: AddCommand): void => {
@@ -65,7 +66,7 @@ export const addCatalogueCommands = (program: Command, add: AddCommand): void =>
         const state = published ? 'published' : 'unpublished'
         terminal.show(
           { id, type: location.type, published, changed },
-          `${location.name_en} (${location.type} ${id}) ${changed ? 'is now' : 'was already'} ${state}.`,
+          `${printable(location.name_en)} (${location.type} ${id}) ${changed ? 'is now' : 'was already'} ${state}.`,
         )
         return 0
       },
@@ -75,7 +76,7 @@ export const addCatalogueCommands = (program: Command, add: AddCommand): void =>
 }
 
 const showFaults = (terminal: Terminal, file: string, counts: Counts, faults: readonly Fault[]): number => {
-  terminal.show({ file, counts, faults }, faults.map(faultLine).join('\n'))
+  terminal.show({ file, counts, faults }, faults.map(fault => printable(faultLine(fault))).join('\n'))
   terminal.remark(`abohawa: ${file} has ${faults.length} fault${faults.length === 1 ? '' : 's'}`)
   return 1
 }

@@ -2,6 +2,7 @@
 
 import { type Calendar, hourMs, minuteMs, utcDayMs } from '../calendar.ts'
 import type { CellReport, EntryReport } from '../gateway/cell-report.ts'
+import { printable } from '../outside-text.ts'
 import { factsText, indented, tableOf } from './terminal.ts'
 
 /** @param asked the gateway that told it, or undefined when the store alone was read */
@@ -39,16 +40,17 @@ export const cellText = (report: CellReport, asked: string | undefined, calendar
       ])
     }
   }
-  const title = place ? `${place.name} (${place.type} ${place.id})` : `The point ${report.of}`
+  const title = printable(place ? `${place.name} (${place.type} ${place.id})` : `The point ${report.of}`)
   return [title, factsText(facts), '', tiersText(report, timeOf)].join('\n')
 }
 
 const tiersText = ({ shared, gateway }: CellReport, timeOf: (iso: string) => string): string => {
-  const sharedName = `shared tier (${shared.kind})`
+  const sharedName = printable(`shared tier (${shared.kind})`)
   const memory = gateway?.memory ?? null
   const absent: string[] = []
   if (gateway && !memory) absent.push('  Nothing is in the memory of the gateway.')
-  if (shared.fault !== null) absent.push(`  Of the ${sharedName} nothing is known: ${shared.fault}.`)
+  if (shared.fault !== null)
+    absent.push(`  Of the ${sharedName} nothing is known: ${printable(shared.fault)}.`)
   else if (!shared.entry) absent.push(`  Nothing is in the ${sharedName}.`)
 
   const columns: [string, EntryReport][] = []

@@ -7,6 +7,7 @@ import type { Config } from '../config/schema.ts'
 import { parseDuration } from '../config/units.ts'
 import { messageOf } from '../errors.ts'
 import { type Administration, createAdministration, type ListedKey } from '../metering/administration.ts'
+import { printable, quoted, safeText } from '../outside-text.ts'
 import { openStore, storeName } from '../stores/open-store.ts'
 import { type AddCommand, counted, Misuse, type Terminal, tableOf } from './terminal.ts'
 import { usageCsv, usageText } from './usage-text.ts'
@@ -33,12 +34,12 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
         const meant = await administration.nearlyNamed(subscriber)
         if (meant !== undefined)
           terminal.remark(
-            `"${subscriber.trim()}" is a new subscriber, and nearly "${meant}". If that was meant, revoke this key and create another.`,
+            `${quoted(subscriber.trim(), 100)} is a new subscriber, and nearly ${quoted(meant, 100)}. If that was meant, revoke this key and create another.`,
           )
         const issued = await administration.createKey(subscriber, tier)
         terminal.show(
           issued,
-          `${issued.key}\n\n${issued.id} for ${issued.subscriber}, tier ${tier}: ${counted(issued.limit)} requests a day.\nKeep the key now: it can't be shown again.`,
+          `${issued.key}\n\n${issued.id} for ${printable(issued.subscriber)}, tier ${tier}: ${counted(issued.limit)} requests a day.\nKeep the key now: it can't be shown again.`,
         )
       })
     },
@@ -94,7 +95,7 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
             : `The former key works until ${formerKeyUntil.slice(0, 19).replace('T', ' ')} UTC.`
         terminal.show(
           rotated,
-          `${key}\n\n${id} for ${subscriber}, tier ${tier}: ${counted(limit)} requests a day, those of today included.\n${former}\nKeep the new key now: it can't be shown again.`,
+          `${key}\n\n${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit)} requests a day, those of today included.\n${former}\nKeep the new key now: it can't be shown again.`,
         )
       })
     },
@@ -130,7 +131,7 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
       if (tier === (requests !== undefined))
         throw new Misuse('the limit is a number of requests a day or --tier, one of the two')
       if (requests !== undefined && !/^[1-9]\d{0,11}$/.test(requests))
-        throw new Misuse(`the limit is ${requests}; allowed: a whole number of at least 1`)
+        throw new Misuse(`the limit is ${safeText(requests, 60)}; allowed: a whole number of at least 1`)
       return administer(terminal, async administration => {
         const key = await administration.setLimit(id, requests === undefined ? null : Number(requests))
         terminal.show(key, keyTable([key]))
@@ -150,7 +151,7 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
       if (csv && terminal.json) throw new Misuse('--csv and --json are two forms; allowed: one of them')
       const count = /^\d{1,3}$/.test(days) ? Number(days) : 0
       if (count < 1 || count > 400)
-        throw new Misuse(`--days is ${days}; allowed: a whole number from 1 to 400`)
+        throw new Misuse(`--days is ${safeText(days, 60)}; allowed: a whole number from 1 to 400`)
       return administer(terminal, async administration => {
         const usage = await administration.usage(id, count)
         if (csv) terminal.write(usageCsv(usage))
@@ -187,7 +188,7 @@ export const administerWith = async (
 
 const checkTier = (terminal: Terminal, name: string, tier: string): void => {
   const tiers = Object.keys(terminal.config().quota.tiers)
-  if (!tiers.includes(tier)) throw new Misuse(`${name} is "${tier}"; allowed: ${tiers.join(', ')}`)
+  if (!tiers.includes(tier)) throw new Misuse(`${name} is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
 }
 
 const overlapOf = (given: string): number => {

@@ -4,6 +4,8 @@
 import { Command, CommanderError } from 'commander'
 import packageFile from '../../package.json' with { type: 'json' }
 import { AbohawaError, messageOf } from '../errors.ts'
+import { withoutKeys } from '../key-redaction.ts'
+import { printableLines, safeText } from '../outside-text.ts'
 import { addCacheCommands } from './cache.ts'
 import { addCatalogueCommands } from './catalogue.ts'
 import { addConfigCommands } from './config.ts'
@@ -49,7 +51,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
 }
 
 const outcomeOf = (error: unknown): number => {
-  const tell = (text: string) => process.stderr.write(`abohawa: ${text}\n`)
+  const tell = (text: string) => process.stderr.write(`abohawa: ${printableLines(withoutKeys(text))}\n`)
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0
     const negative = /^error: unknown option '(-[\d.][^']*)'/.exec(error.message)?.[1]
@@ -61,7 +63,8 @@ const outcomeOf = (error: unknown): number => {
     }
     // A group of commands called without one has printed its help already.
     if (error.code !== 'commander.help') {
-      tell(`${error.message.replace(/^error: /, '').replaceAll('\n', ' ')}; \`--help\` shows what is allowed`)
+      const sentence = safeText(error.message.replace(/^error: /, '').replaceAll('\n', ' '))
+      tell(`${sentence}; \`--help\` shows what is allowed`)
     }
     return 2
   }

@@ -3,6 +3,7 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { parseDuration } from '../config/units.ts'
 import { messageOf } from '../errors.ts'
+import { safeText } from '../outside-text.ts'
 import { interruption } from './interruption.ts'
 import { type AddCommand, Misuse } from './terminal.ts'
 
@@ -35,8 +36,9 @@ export const addProviderCommand = (program: Command, add: AddCommand): void =>
         .option('--require-key <key>', 'answer only requests that carry this key'),
     run: async ({ json, clock, remark }, { host, port, seed, latency, limits, runs, requireKey }) => {
       if (limits !== 'free' && limits !== 'none')
-        throw new Misuse(`--limits is ${limits}; allowed: free, none`)
-      if (runs !== 'ecmwf' && runs !== 'none') throw new Misuse(`--runs is ${runs}; allowed: ecmwf, none`)
+        throw new Misuse(`--limits is ${safeText(limits, 60)}; allowed: free, none`)
+      if (runs !== 'ecmwf' && runs !== 'none')
+        throw new Misuse(`--runs is ${safeText(runs, 60)}; allowed: ecmwf, none`)
       const { startSimulator } = await import('../simulator/simulator.ts')
       const stopped = interruption()
       const provider = await startSimulator({

@@ -18,6 +18,7 @@ import {
   type Totals,
   type TransferRecord,
 } from '../metering/transfer.ts'
+import { jsonText } from '../outside-text.ts'
 import { openStore, type StoreOptions } from '../stores/open-store.ts'
 import type { Store } from '../stores/store.ts'
 import { type AddCommand, counted, Misuse, type Terminal } from './terminal.ts'
@@ -151,7 +152,7 @@ async function* linesOf(
       const { record: _, ...counts } = record
       Object.assign(totals, counts)
     }
-    yield `${JSON.stringify(record)}\n`
+    yield `${jsonText(record)}\n`
     written += 1
     if (written % progressEvery === 0) terminal.remark(`${counted(written)} records written`)
   }

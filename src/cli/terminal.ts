@@ -1,11 +1,13 @@
 // How every command is made: a help with an example, the options all of them share, and the terminal it is handed,
-// which knows whether people or programs read the output.
+// which knows whether people or programs read the output. What others wrote (names, reasons, file names) is made
+// printable here, in one place for all commands.
 
 import type { Command } from 'commander'
 import type { Clock } from '../clock.ts'
 import { loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { InputError } from '../errors.ts'
+import { jsonText, printable, printableLines } from '../outside-text.ts'
 
 /** What a command has in hand. */
 export type Terminal = {
@@ -16,11 +18,11 @@ export type Terminal = {
   readonly columns: number | undefined
   /** The configuration files of `--config`, then the environment, then `overrides` in the environment's own form. */
   config(overrides?: NodeJS.ProcessEnv): Config
-  /** Prints the outcome: `text`, or with --json the value it stands for. */
+  /** Prints the outcome: `text`, made printable line by line, or with --json the value it stands for. */
   show(value: unknown, text: string): void
   /** Prints text of a form of its own, such as CSV, as it is. */
   write(text: string): void
-  /** Prints a remark or a sign of progress on standard error. */
+  /** Prints a remark or a sign of progress on standard error, on one line. */
   remark(text: string): void
 }
 
@@ -72,13 +74,13 @@ export const createAddCommand =
               env: { ...env, ...overrides },
             }),
           show: (value, text) => {
-            process.stdout.write(`${options.json ? JSON.stringify(value) : text}\n`)
+            process.stdout.write(`${options.json ? jsonText(value) : printableLines(text)}\n`)
           },
           write: text => {
             process.stdout.write(text)
           },
           remark: text => {
-            process.stderr.write(`${text}\n`)
+            process.stderr.write(`${printable(text)}\n`)
           },
         }
         onExit((await run(terminal, options as never, ...command.args)) ?? 0)
@@ -90,15 +92,17 @@ const collect = (file: string, before: string[] = []): string[] => [...before, f
 /** A number as people read it: 10,000. */
 export const counted = (number: number): string => number.toLocaleString('en-US')
 
-/** Facts behind their names, one a line, indented. */
+/** Facts behind their names, one a line, indented; printable, as in `tableOf`. */
 export const factsText = (facts: readonly (readonly [string, string])[]): string =>
   indented(tableOf(['', ''], facts).replace(/^.*\n/, ''))
 
 /** Every line that says something two blanks further in. */
 export const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, '  ')
 
+const longestCell = 500
+
 /**
- * Rows under their headings, in columns as wide as they need.
+ * Rows under their headings, in columns as wide as they need. Cells are made printable, so that each stays in its row.
  * @param numbers the columns whose texts stand at the right
  */
 export const tableOf = (
@@ -106,10 +110,9 @@ export const tableOf = (
   rows: readonly (readonly string[])[],
   numbers: readonly number[] = [],
 ): string => {
-  const widths = headings.map((heading, i) =>
-    Math.max(heading.length, ...rows.map(row => row[i]?.length ?? 0)),
-  )
-  return [headings, ...rows]
+  const lines = [headings, ...rows].map(row => row.map(cell => printable(cell, longestCell)))
+  const widths = headings.map((_, i) => lines.reduce((width, row) => Math.max(width, row[i]?.length ?? 0), 0))
+  return lines
     .map(row =>
       row
         .map((text, i) => (numbers.includes(i) ? text.padStart(widths[i] ?? 0) : text.padEnd(widths[i] ?? 0)))

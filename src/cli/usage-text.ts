@@ -3,6 +3,7 @@
 
 import { dayNumber, type LocalDay } from '../calendar.ts'
 import type { Usage } from '../metering/administration.ts'
+import { printable } from '../outside-text.ts'
 import { counted, tableOf } from './terminal.ts'
 
 /** @param columns how wide the screen is; undefined when the text goes elsewhere */
@@ -52,7 +53,9 @@ const drawnDays = ({ id, subscriber, tier, limit, days }: Usage, columns: number
     limit === null
       ? `tier "${tier}" is not configured, so it has no limit`
       : `${counted(limit)} a day${isLimitDrawn ? ', marked │' : most > 0 ? ', far beyond the bars' : ''}`
-  return [`${id}, ${subscriber}, ${tier}: ${limitText}`, '', ...days.map(line).toReversed()].join('\n')
+  return [printable(`${id}, ${subscriber}, ${tier}: ${limitText}`), '', ...days.map(line).toReversed()].join(
+    '\n',
+  )
 }
 
 const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']

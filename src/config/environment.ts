@@ -3,10 +3,12 @@
 
 import { parse } from 'yaml'
 import * as z from 'zod'
+import { safeText } from '../outside-text.ts'
 import { type Assignment, type Fault, type Reading, unusableName } from './faults.ts'
 import { allowsNull, coreOf, nearestOf, type Setting, schemaAt, settings } from './tree.ts'
 
 const PREFIX = 'ABOHAWA_'
+const longestName = 80
 const IGNORED = 'ABOHAWA_TEST_'
 
 /** The variable of a setting: provider.baseUrl is ABOHAWA_PROVIDER__BASE_URL. */
@@ -73,7 +75,7 @@ const read = (variable: string, text: string): Assignment | Fault => {
   }
   const nearest = nearestOf(variable, settings, setting => variableOf(setting.path))
   const suggestion = nearest ? `; did you mean ${shownVariable(nearest)}?` : ''
-  return { sentence: `${variable}: this variable is not known${suggestion}` }
+  return { sentence: `${safeText(variable, longestName)}: this variable is not known${suggestion}` }
 }
 
 /** What the variables that start with ABOHAWA_ say; those that start with ABOHAWA_TEST_ are left alone. */

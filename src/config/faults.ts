@@ -2,6 +2,7 @@
 // Secrets are not repeated in it. Judges nothing itself; it puts the schema's findings into words.
 
 import * as z from 'zod'
+import { quoted, safeText } from '../outside-text.ts'
 import { secrets } from './kinds.ts'
 import { coreOf, namedIn, nearestPath, type Path, printPath, schemaAt } from './tree.ts'
 
@@ -23,8 +24,7 @@ const shown = (value: unknown, schema: z.core.$ZodType | undefined): string => {
   if (Array.isArray(value)) return 'a list'
   if (typeof value === 'object' && value !== null) return 'a map'
   const line = redacted(String(value), schema)
-  const short = line.length > LONGEST ? `${line.slice(0, LONGEST)}…` : line
-  return typeof value === 'string' ? JSON.stringify(short) : short
+  return typeof value === 'string' ? quoted(line, LONGEST) : safeText(line, LONGEST)
 }
 
 const within = (value: unknown, [key, ...rest]: Path): unknown =>

@@ -2,6 +2,7 @@
 // "x is 7, but must be …"; a kind with a unit converts it and says what its name in the program ends with.
 
 import * as z from 'zod'
+import { isPrintable } from '../outside-text.ts'
 import {
   DURATION_PATTERN,
   parseDuration,
@@ -19,6 +20,7 @@ export const text = (allowed: string, pattern = /\S/, accepts: (value: string) =
   z
     .string(allowed)
     .regex(pattern, { error: allowed, abort: true })
+    .refine(isPrintable, { error: `${allowed}, without control characters`, abort: true })
     .refine(accepts, { error: allowed, abort: true })
 
 /** true or false, and no other word for them. */

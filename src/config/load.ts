@@ -71,6 +71,6 @@ export const loadConfig = ({ files, env }: { files: readonly string[]; env: Node
   const unusable = new Set(faults.flatMap(({ path }) => (path ? [printPath(path)] : [])))
   if (config) faults.push(...disagreements(config, last, unusable))
   else if (faults.length === 0) faults.push(...faultsOf({ path: [], value: whole, at: () => DEFAULT_NAME }))
-  if (!config || faults.length > 0) throw new InputError(faults.map(({ sentence }) => sentence).join('\n'))
+  if (!config || faults.length > 0) throw new InputError(faults.map(({ sentence }) => sentence))
   return frozen(config)
 }

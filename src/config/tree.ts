@@ -3,6 +3,7 @@
 
 import leven from 'leven'
 import * as z from 'zod'
+import { quoted } from '../outside-text.ts'
 import { configSchema } from './schema.ts'
 
 export type Path = readonly PropertyKey[]
@@ -60,8 +61,7 @@ const settingsIn = (schema: z.core.$ZodType, path: readonly string[]): Setting[]
 export const settings: readonly Setting[] = settingsIn(configSchema, [])
 
 // Names come from files as well: whatever stands in one, a path stays one short line.
-const printKey = (key: string): string =>
-  /^[\w-]{1,60}$/.test(key) ? key : JSON.stringify(key.length > 60 ? `${key.slice(0, 60)}…` : key)
+const printKey = (key: string): string => (/^[\w-]{1,60}$/.test(key) ? key : quoted(key))
 
 /** A path as people write it: `catalogue.sources[0].url`. */
 export const printPath = (path: Path): string =>

@@ -2,6 +2,7 @@
 // A number without its unit is refused, so that nobody has to remember which unit a setting meant.
 
 import { InputError } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
 
 type Units = {
   noun: string
@@ -51,15 +52,17 @@ const parse = (text: string, units: Units): number => {
   const [, digits, name] = /^([0-9]+(?:\.[0-9]+)?)([A-Za-z]*)$/.exec(text) ?? []
   if (digits === undefined || name === undefined)
     throw new InputError(
-      `"${text}" is not a ${units.noun}: write a number and its unit (${choiceOf(units)}), such as ${units.example}`,
+      `${quoted(text)} is not a ${units.noun}: write a number and its unit (${choiceOf(units)}), such as ${units.example}`,
     )
   if (name === '')
-    throw new InputError(`"${text}" has no unit: add ${choiceOf(units)}, as in ${units.example}`)
+    throw new InputError(`${quoted(text)} has no unit: add ${choiceOf(units)}, as in ${units.example}`)
   const factor = new Map(units.factors).get(name)
   if (factor === undefined)
-    throw new InputError(`"${text}" has a unit that is not known: a ${units.noun} ends in ${choiceOf(units)}`)
+    throw new InputError(
+      `${quoted(text)} has a unit that is not known: a ${units.noun} ends in ${choiceOf(units)}`,
+    )
   const value = Math.round(Number(digits) * factor)
-  if (!Number.isSafeInteger(value)) throw new InputError(`"${text}" is too large for a ${units.noun}`)
+  if (!Number.isSafeInteger(value)) throw new InputError(`${quoted(text)} is too large for a ${units.noun}`)
   return value
 }
 

@@ -18,6 +18,7 @@ import {
 } from 'yaml'
 import type * as z from 'zod'
 import { messageOf } from '../errors.ts'
+import { safeText } from '../outside-text.ts'
 import { type Assignment, type Fault, type Reading, unknownName, unusableName } from './faults.ts'
 import { configSchema } from './schema.ts'
 import { namedIn, type Path, partsOf, printPath, schemaAt } from './tree.ts'
@@ -93,7 +94,8 @@ export const readYaml = (name: string, text: string): Reading => {
 
   const broken = document.errors[0] ?? document.warnings[0]
   if (broken) {
-    const why = broken.code === 'MULTIPLE_DOCS' ? 'it holds more than one document' : broken.message
+    const why =
+      broken.code === 'MULTIPLE_DOCS' ? 'it holds more than one document' : safeText(broken.message, 300)
     refuse(`${place(broken.pos[0])}: this is not a YAML config file: ${why}`)
     return reading
   }

@@ -33,6 +33,7 @@ const { createServer } = process.getBuiltinModule('node:http')
 export type Access = {
   readonly requestId: string
   readonly method: string
+  /** As it was received: it may hold what no log should tell. */
   readonly url: string
   /** Low in number: the route's name, or `other`. */
   readonly endpoint: Route['endpoint']
@@ -149,7 +150,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       observer.answered({
         requestId: exchange.id,
         method,
-        url: withoutKeys(url),
+        url,
         endpoint: route.endpoint,
         status: response.statusCode,
         arrivedAt,
@@ -206,10 +207,6 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
 
 // Connections that the kernel holds for us before it turns clients away for a second; it may allow fewer (somaxconn).
 const listenBacklog = 4_096
-
-// Some put their key into the URL by mistake; it must not stand in the log.
-const withoutKeys = (url: string): string =>
-  url.includes('svc_live_') ? url.replaceAll(/svc_live_\w+/g, 'svc_live_…') : url
 
 const bodyOf = (problem: Problem): Buffer => {
   const fields = problem instanceof QuotaExhausted ? problem.fields : {}

@@ -4,6 +4,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'
 import type { LocationType } from '../catalogue/location.ts'
+import { withoutKeys } from '../key-redaction.ts'
 import { detailOf, listItemOf } from './bodies.ts'
 import { lastingText } from './lasting.ts'
 import { locationTypeOf, type Query, queryOf, searchTextOf, wholeNumberOf } from './parameters.ts'
@@ -105,6 +106,7 @@ type Understood = Query<Exclude<ListParameter, 'limit' | 'offset'>>
 const linksOf = (understood: Understood, { total }: ListPage, limit: number, offset: number): string => {
   const linkTo = (rel: string, to: number, size: number) => {
     const parameters = new URLSearchParams({ ...understood, limit: String(size), offset: String(to) })
+    for (const [name, value] of parameters) parameters.set(name, withoutKeys(value))
     return `</api/v1/locations?${parameters}>; rel="${rel}"`
   }
   // The page before ends where this one begins, or at the last match when this one lies beyond it.

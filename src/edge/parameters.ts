@@ -2,7 +2,8 @@
 // and what is allowed. Pure; knows the shapes of parameters and not what they select.
 
 import { type LocationType, locationTypes } from '../catalogue/location.ts'
-import { badRequest, quoted } from './problem.ts'
+import { quoted } from '../outside-text.ts'
+import { badRequest } from './problem.ts'
 
 export type Language = 'bn' | 'en'
 

@@ -3,11 +3,12 @@
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location } from '../catalogue/location.ts'
+import { quoted } from '../outside-text.ts'
 import type { Cell } from '../weather/cell.ts'
 import { namedSummaryOf, placeText, pointOf, summaryOf } from './bodies.ts'
 import { createShelf } from './lasting.ts'
 import { type Language, locationTypeOf } from './parameters.ts'
-import { notFound, quoted } from './problem.ts'
+import { notFound } from './problem.ts'
 import { tagOf } from './representation.ts'
 
 /** The catalogue that is in force now; it may be swapped between two requests. */

@@ -32,12 +32,6 @@ export const badRequest = (sentence: string) => new Problem(400, sentence)
 export const badHttp = (sentence: string) => new Problem(400, sentence, {}, true)
 export const notFound = (sentence: string) => new Problem(404, sentence)
 
-/** A value as it was received, quoted and cut to a length that is safe to send back. */
-export const quoted = (value: string): string => {
-  const characters = [...value]
-  return JSON.stringify(characters.length > 60 ? `${characters.slice(0, 60).join('')}…` : value)
-}
-
 const noWeather = 'no weather can be given for this place right now'
 const sentences: Readonly<Record<string, string>> = {
   provider_unreachable: `${noWeather}: the weather provider can't be reached`,
@@ -64,7 +58,8 @@ const shortPauseSeconds = 10
 /** The problem that a failure is for a consumer: always 500, always with the time to wait. */
 export const problemOf = (error: unknown, now: number): Problem => {
   if (error instanceof Problem) return error
-  const sentence = error instanceof AbohawaError ? sentences[error.code] : undefined
+  const sentence =
+    error instanceof AbohawaError && Object.hasOwn(sentences, error.code) ? sentences[error.code] : undefined
   const retryAt = error instanceof Error && 'retryAt' in error ? Number(error.retryAt) : Number.NaN
   const seconds = Number.isNaN(retryAt) ? shortPauseSeconds : Math.max(1, Math.ceil((retryAt - now) / 1000))
   return new Problem(500, sentence ?? 'the gateway failed unexpectedly', { 'retry-after': String(seconds) })

@@ -1,6 +1,7 @@
 // Which endpoint a path is: five of them, by their first word and how many words follow. Knows names and no answers.
 
-import { badRequest, notFound, type Problem, quoted } from './problem.ts'
+import { quoted } from '../outside-text.ts'
+import { badRequest, notFound, type Problem } from './problem.ts'
 import type { Representation } from './representation.ts'
 
 /** Answers a GET or HEAD; the words are those of the path behind the endpoint's own, decoded. @throws Problem */

@@ -3,8 +3,9 @@
 
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIPv6, type Socket } from 'node:net'
+import { quoted } from '../outside-text.ts'
 import type { Asked } from './asked.ts'
-import { badHttp, badRequest, type Problem, quoted } from './problem.ts'
+import { badHttp, badRequest, type Problem } from './problem.ts'
 
 export type TransportProblem = (request: IncomingMessage, asked: Asked) => Problem | undefined
 

@@ -10,6 +10,7 @@ import {
   locationTypes,
 } from '../catalogue/location.ts'
 import { InputError } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
 import type { PurgeScope } from '../timelines/purge-scope.ts'
 import type { Box, Cell, Grid } from '../weather/cell.ts'
 
@@ -125,5 +126,3 @@ export const scopeOf = (
 }
 
 const boxText = ({ south, west, north, east }: Box): string => [south, west, north, east].join(',')
-
-const quoted = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)

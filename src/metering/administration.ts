@@ -6,6 +6,8 @@ import { closestMatch } from 'leven'
 import { type Calendar, daysUpTo, type LocalDay } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { InputError } from '../errors.ts'
+import { holdsKey } from '../key-redaction.ts'
+import { isPrintable, quoted } from '../outside-text.ts'
 import type { AnswerCount, KeyChange, KeyRecord, Store, Subscriber } from '../stores/store.ts'
 import { announceChange } from './key-directory.ts'
 import { createKey, hashOf, keyPrefix, type PresentedKey, randomBase62 } from './key-form.ts'
@@ -64,14 +66,14 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
         'that is a key and not the id of one, which begins with key_; `abohawa keys list` shows the ids',
       )
     const key = await store.findKey(id)
-    if (!key) throw new InputError(`there is no key "${id}"; \`abohawa keys list\` shows them all`)
+    if (!key) throw new InputError(`there is no key ${quoted(id)}; \`abohawa keys list\` shows them all`)
     return key
   }
   const subscriberBy = async (idOrName: string): Promise<Subscriber> => {
     const subscriber = await store.findSubscriber(idOrName)
     if (!subscriber)
       throw new InputError(
-        `there is no subscriber "${idOrName}"; \`abohawa subscribers list\` shows them all`,
+        `there is no subscriber ${quoted(idOrName, longestName)}; \`abohawa subscribers list\` shows them all`,
       )
     return subscriber
   }
@@ -133,7 +135,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       })
       if (subscriber.revokedAt !== null)
         throw new InputError(
-          `subscriber "${name}" is revoked; \`abohawa subscribers reinstate ${subscriber.id}\` first`,
+          `subscriber ${quoted(name, longestName)} is revoked; \`abohawa subscribers reinstate ${subscriber.id}\` first`,
         )
       const key = createKey()
       const id = `key_${randomBase62(12)}`
@@ -169,7 +171,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
         throw new InputError(`key ${id} is revoked; \`abohawa keys reinstate ${id}\` first`)
       if (status === 'subscriber revoked')
         throw new InputError(
-          `subscriber "${subscriber}" is revoked; \`abohawa subscribers reinstate ${record.subscriberId}\` first`,
+          `subscriber ${quoted(subscriber, longestName)} is revoked; \`abohawa subscribers reinstate ${record.subscriberId}\` first`,
         )
       const limit = record.limit ?? limitOf(tiers, tier)
       const key = createKey()
@@ -237,12 +239,17 @@ const isoOrNull = (instant: number | null): string | null => (instant === null ?
 const sortKey = ({ endpoint, statusClass }: AnswerCount): string => `${endpoint} ${statusClass}`
 const fold = (name: string): string => name.toLowerCase().replaceAll(/\s+/g, ' ')
 
+const longestName = 100
+
 const subscriberNameOf = (given: string): string => {
   const name = given.trim().normalize('NFC')
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is refused here
-  if (name === '' || [...name].length > 100 || /[\u0000-\u001f\u007f]/.test(name))
-    throw new InputError(`the subscriber's name is "${given}"; allowed: 1 to 100 characters on one line`)
+  if (name === '' || [...name].length > longestName || !isPrintable(name))
+    throw new InputError(
+      `the subscriber's name is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction`,
+    )
   if (/^sub_/.test(name))
-    throw new InputError(`the subscriber's name is "${given}"; names can't begin with sub_, as ids do`)
+    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't begin with sub_, as ids do`)
+  if (holdsKey(name))
+    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't hold an API key`)
   return name
 }

@@ -3,6 +3,7 @@
 
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
 import type { FoundKey } from '../stores/store.ts'
 import type { KeyDirectory } from './key-directory.ts'
 import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey } from './key-form.ts'
@@ -54,7 +55,7 @@ export const createAuthenticate = (
     if (limit === undefined)
       throw new AbohawaError(
         'tier_not_configured',
-        `key ${keyId} is on tier "${tier}", which quota.tiers does not have`,
+        `key ${keyId} is on tier ${quoted(tier)}, which quota.tiers does not have`,
       )
     return { client: { keyId, subscriberId, tier, limit } }
   }

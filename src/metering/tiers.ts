@@ -1,6 +1,7 @@
 // The plans a key can be on: a name and the requests it may make in a local day.
 
 import { InputError } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
 
 /** Tier name → requests per local day. */
 export type Tiers = Readonly<Record<string, number>>
@@ -13,6 +14,6 @@ export const findLimit = (tiers: Tiers, name: string): number | undefined =>
 export const limitOf = (tiers: Tiers, name: string): number => {
   const limit = findLimit(tiers, name)
   if (limit === undefined)
-    throw new InputError(`tier is "${name}"; allowed: ${Object.keys(tiers).join(', ')}`)
+    throw new InputError(`tier is ${quoted(name)}; allowed: ${Object.keys(tiers).join(', ')}`)
   return limit
 }

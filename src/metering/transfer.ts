@@ -5,26 +5,34 @@ import { z } from 'zod'
 import { type Calendar, dayNumber, daysUpTo, hourMs, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { InputError } from '../errors.ts'
+import { isPrintable, jsonText, quoted, shortened } from '../outside-text.ts'
 import type { FleetStore, KeyStore, UsageStore } from '../stores/store.ts'
 import { announceChange } from './key-directory.ts'
 
 type TransferStore = KeyStore & UsageStore & Pick<FleetStore, 'appendNotice'>
 
-const text = z.string().min(1)
+// What a store takes is shown in lists, and ids stand in lines of the log.
+const longestText = 200
+const text = z
+  .string()
+  .min(1)
+  .max(longestText, `it is longer than ${longestText} characters`)
+  .refine(isPrintable, 'it holds a control character or an invisible mark of direction')
+const id = text.regex(/^[\w.-]+$/, 'allowed are letters, digits and the signs _ . -')
 const instant = z.int().min(0)
 const count = z.int().min(0)
 const subscriberRecord = z.strictObject({
   record: z.literal('subscriber'),
-  id: text,
+  id,
   name: text,
   createdAt: instant,
   revokedAt: instant.nullable(),
 })
 const keyRecord = z.strictObject({
   record: z.literal('key'),
-  id: text,
+  id,
   hash: text,
-  subscriberId: text,
+  subscriberId: id,
   tier: text,
   limit: z.int().min(1).nullable(),
   createdAt: instant,
@@ -33,7 +41,7 @@ const keyRecord = z.strictObject({
 })
 const usageRecord = z.strictObject({
   record: z.literal('usage'),
-  keyId: text,
+  keyId: id,
   day: z.iso.date(),
   used: count,
 })
@@ -180,7 +188,7 @@ const createCheck = async (store: TransferStore) => {
     if (difference !== undefined) return difference
     const taken = subscriberIdOf.get(given.name)
     if (taken !== undefined && taken !== given.id)
-      return `subscriber ${given.id} is named "${given.name}", which is the name of ${taken}`
+      return `subscriber ${given.id} is named ${quoted(given.name, longestText)}, which is the name of ${taken}`
     subscribers.set(given.id, given)
     subscriberIdOf.set(given.name, given.id)
     totals.subscribers += 1
@@ -249,5 +257,7 @@ const differenceOf = (name: string, there: object | undefined, given: object): s
   )
   return field === undefined
     ? undefined
-    : `${name} is there with another ${field}: ${JSON.stringify(before?.[field])}, and here it is ${JSON.stringify(after?.[field])}`
+    : `${name} is there with another ${field}: ${shown(before?.[field])}, and here it is ${shown(after?.[field])}`
 }
+
+const shown = (value: unknown): string => shortened(jsonText(value), longestText)

@@ -2,7 +2,8 @@
 // Where to write it, and when it gets there, is for log.ts.
 
 import type { Clock } from '../clock.ts'
-import type { Lines } from './log.ts'
+import { bounded, jsonText } from '../outside-text.ts'
+import { type Lines, withoutCredentials } from './log.ts'
 
 export type AnsweredRequest = {
   readonly requestId: string
@@ -42,11 +43,15 @@ export const createAccessLog = (
   return ({ requestId, method, url, endpoint, status, ms, keyId, cache }) => {
     if (status < 500 && accessShare < 1 && random() >= accessShare) return
     lines.write(
-      `{"level":"info","time":"${timeNow()}","requestId":"${requestId}","method":"${method}","url":${textOf(url)},"endpoint":"${endpoint}","status":${status},"ms":${ms},${keyId === undefined ? '' : `"keyId":"${keyId}",`}${cache === undefined ? '' : `"cache":${textOf(cache)},`}${share}"msg":"answered"}\n`,
+      `{"level":"info","time":"${timeNow()}","requestId":"${requestId}","method":"${method}","url":${textOf(bounded(withoutUser(url)))},"endpoint":"${endpoint}","status":${status},"ms":${ms},${keyId === undefined ? '' : `"keyId":${textOf(keyId)},`}${cache === undefined ? '' : `"cache":${textOf(cache)},`}${share}"msg":"answered"}\n`,
     )
   }
 }
 
-// Only consumers' own text, and quotation marks, need an escape; a look is cheaper than writing every character anew.
-const textOf = (text: string): string => (needsEscape.test(text) ? JSON.stringify(text) : `"${text}"`)
+// Only text of others (consumers, the store), and quotation marks, need an escape; a look is cheaper than writing every
+// character anew.
+const textOf = (text: string): string => (needsEscape.test(text) ? jsonText(text) : `"${text}"`)
 const needsEscape = /[^\x20-\x21\x23-\x5b\x5d-\x7e]/
+
+// Nearly every URL begins with its path; one that names a host may name a user and a password too.
+const withoutUser = (url: string): string => (url.startsWith('/') ? url : withoutCredentials(url))

@@ -3,6 +3,7 @@
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { InputError } from '../errors.ts'
+import { safeText } from '../outside-text.ts'
 
 /** What is asked about the cache, in the operator's own words; both throw InputError for words that mean nothing. */
 export type OpsCache = {
@@ -33,7 +34,7 @@ export const registerCache = (app: FastifyInstance, cache: OpsCache): void => {
         const type = request.headers['content-type'] ?? 'missing'
         const sentence =
           error.statusCode === 415
-            ? `content-type is ${type}; allowed: application/json`
+            ? `content-type is ${safeText(type, 60)}; allowed: application/json`
             : `the body can't be read; allowed: ${example}`
         return reply.code(400).send({ error: sentence })
       },
@@ -46,7 +47,4 @@ export const registerCache = (app: FastifyInstance, cache: OpsCache): void => {
   )
 }
 
-const shown = (body: unknown): string => {
-  const text = JSON.stringify(body) ?? 'missing'
-  return text.length > 100 ? `${text.slice(0, 100)}…` : text
-}
+const shown = (body: unknown): string => safeText(JSON.stringify(body) ?? 'missing', 100)

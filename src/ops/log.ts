@@ -1,8 +1,10 @@
 // The log: one JSON object a line on standard output. What happens now and then is written at once; the lines of
 // requests are gathered and written by the bufferful, at short intervals and at the end. Holds no key and no provider
-// secret: parts hand over ids and sentences only.
+// secret: parts hand over ids and sentences only, and what slips through all the same is hidden and cut here.
 
-import { type LevelWithSilent, type Logger, pino } from 'pino'
+import { type LevelWithSilent, type Logger, pino, stdSerializers } from 'pino'
+import { withoutKeys, withoutPlainKeys } from '../key-redaction.ts'
+import { bounded, escapedJson } from '../outside-text.ts'
 
 export type Log = Logger
 
@@ -32,7 +34,7 @@ export const openLog = (level: LevelWithSilent): OpenLog => {
   })
   const send = (bytes: Buffer): void => {
     // The types of the destination know text alone; in this mode it takes bytes.
-    destination.write(bytes as unknown as string)
+    destination.write(withoutPlainKeys(bytes) as unknown as string)
   }
 
   // Lines are encoded where they will be written from, one by one: gathered as text they would be a rope that takes
@@ -53,20 +55,12 @@ export const openLog = (level: LevelWithSilent): OpenLog => {
   }
   setInterval(handOver, gatherForMs).unref()
 
-  const log = pino(
-    {
-      level,
-      base: null,
-      timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: label => ({ level: label }) },
+  const log = createLog(level, {
+    write: line => {
+      handOver()
+      send(Buffer.from(line))
     },
-    {
-      write: line => {
-        handOver()
-        send(Buffer.from(line))
-      },
-    },
-  )
+  })
   let dropped = 0
   destination.on('drop', () => {
     dropped += 1
@@ -87,3 +81,49 @@ export const openLog = (level: LevelWithSilent): OpenLog => {
   process.once('exit', flush)
   return { log, lines: { write: gather }, flush }
 }
+
+// Names under which a secret may come in an object that is logged whole, at its top or one level below.
+const secretNames = ['apiKey', 'password', 'sentinelPassword', 'authorization', 'cookie']
+const secretHeaders = ['x-api-key', 'authorization', 'proxy-authorization', 'cookie']
+const secretPaths = [
+  ...secretNames.flatMap(name => [name, `*.${name}`]),
+  ...secretHeaders.flatMap(name => [`headers["${name}"]`, `*.headers["${name}"]`]),
+]
+
+/** @param lines takes each line as it is to be written */
+export const createLog = (level: LevelWithSilent, lines: Lines): Log =>
+  pino(
+    {
+      level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: {
+        level: label => ({ level: label }),
+        log: fields => boundedIn(fields) as Record<string, unknown>,
+      },
+      serializers: { err: error => boundedIn(stdSerializers.err(error)) },
+      redact: { paths: secretPaths, censor: '***' },
+    },
+    { write: line => lines.write(`${escapedJson(withoutKeys(line.slice(0, -1)))}\n`) },
+  )
+
+const mostEntries = 50
+const mostLevels = 5
+
+/** A value with all text in it bounded, and without what is secret in that; errors are for their serializer. */
+const boundedIn = (value: unknown, level = 0): unknown => {
+  if (typeof value === 'string') return withoutCredentials(bounded(value))
+  if (typeof value !== 'object' || value === null) return value
+  if (level === mostLevels) return '…'
+  if (level > 0 && 'toJSON' in value && typeof value.toJSON === 'function')
+    return boundedIn(value.toJSON(), level + 1)
+  // Left to its serializer, which asks here again.
+  if (value instanceof Error) return value
+  if (Array.isArray(value)) return value.slice(0, mostEntries).map(each => boundedIn(each, level + 1))
+  const entries = Object.entries(value).slice(0, mostEntries)
+  return Object.fromEntries(entries.map(([name, each]) => [bounded(name), boundedIn(each, level + 1)]))
+}
+
+/** Text without the user and password of the URLs in it. */
+export const withoutCredentials = (text: string): string =>
+  text.includes('://') ? text.replaceAll(/(:\/\/)[^\s/?#@]*@/g, '$1***@') : text

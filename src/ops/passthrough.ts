@@ -3,6 +3,8 @@
 
 import replyFrom from '@fastify/reply-from'
 import type { FastifyInstance } from 'fastify'
+import { InputError, messageOf } from '../errors.ts'
+import { holdsKey } from '../key-redaction.ts'
 
 /** What the provider's limits still have room for, in points. */
 export type PassthroughBudget = {
@@ -41,7 +43,12 @@ export const registerPassthrough = (
     disableRequestLogging: true,
   })
   app.get<{ Params: { '*': string } }>('/provider/*', async (request, reply) => {
-    const points = pointsIn(request.raw.url ?? '')
+    const url = request.raw.url ?? ''
+    if (holdsKey(url))
+      throw new InputError(
+        'the URL holds an API key of this gateway; allowed: one without, the provider would log it',
+      )
+    const points = pointsIn(url)
     const lease = await budget.take(points, 'refresh')
     if (lease.points < points) {
       await lease.done('unsent')
@@ -58,7 +65,7 @@ export const registerPassthrough = (
         ...(options.apiKey ? { 'x-api-key': options.apiKey } : {}),
       }),
       onError: (failed, { error }) => {
-        failed.code(502).send({ error: `the provider did not answer: ${error.message}` })
+        failed.code(502).send({ error: `the provider did not answer: ${messageOf(error)}` })
       },
     })
   })

@@ -2,6 +2,7 @@
 // Messages are for operators and logs: the edge decides what a consumer reads.
 
 import { AbohawaError } from '../errors.ts'
+import { safeText } from '../outside-text.ts'
 
 export type ProviderErrorCode =
   /** No connection to it came about: nothing was asked. */
@@ -65,6 +66,9 @@ const helpedByRetry: ReadonlySet<ProviderErrorCode> = new Set([
   'provider_cut_off',
 ])
 
+// It quotes the provider, and is kept for every cell that failed.
+const longestMessage = 300
+
 export class ProviderError extends AbohawaError {
   override name = 'ProviderError'
   declare readonly code: ProviderErrorCode
@@ -80,7 +84,7 @@ export class ProviderError extends AbohawaError {
     message: string,
     options: ErrorOptions & { retryAt?: number; refused?: RefusedAnswer } = {},
   ) {
-    super(code, message, options)
+    super(code, safeText(message, longestMessage), options)
     this.retryable = helpedByRetry.has(code)
     this.retryAt = options.retryAt
     this.refused = options.refused

@@ -1,11 +1,9 @@
-// What the provider sent, as it may stand in a sentence of ours: on one line, cut to a safe length, without characters
-// that steer a terminal or turn text around.
+// A value that the provider sent, as it may stand in a sentence of ours. What makes text fit for one is outside-text.ts's.
+
+import { safeText } from '../outside-text.ts'
 
 const mostCharacters = 80
 
-/** A text as it is, any other value as JSON; both cut. */
-export const excerptOf = (value: unknown, most = mostCharacters): string => {
-  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing')
-  const cut = text.length > most ? `${text.slice(0, most)}…` : text
-  return cut.toWellFormed().replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ')
-}
+/** A text as it is, any other value as JSON; both made printable and cut. */
+export const excerptOf = (value: unknown, most = mostCharacters): string =>
+  safeText(typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing'), most)

@@ -2,6 +2,7 @@
 // allowed. All of a body is checked before any of it counts.
 
 import { InputError } from '../errors.ts'
+import { shortened } from '../outside-text.ts'
 import { type MoodName, moodNames } from './moods.ts'
 
 /** Absent fields stay as they are. */
@@ -88,4 +89,4 @@ const parse = (text: string): object => {
   return json
 }
 
-const cut = (text: string): string => (text.length > 80 ? `${text.slice(0, 80)}…` : text)
+const cut = (text: string): string => shortened(text, 80)

@@ -1,6 +1,7 @@
 // Single parameters read as what they must be: numbers, counts, one of some words, known names. A value that is not is
 // refused in the provider's manner, which is sometimes odd.
 
+import { shortened } from '../outside-text.ts'
 import type { Parameters } from './parameters.ts'
 import { Refusal } from './refusal.ts'
 
@@ -86,4 +87,4 @@ const refused = (reason: string): Refusal => new Refusal(400, reason)
 const corrupted = (name: string, wanted: string, text: string): Refusal =>
   refused(`Data corrupted at path '${name}'. Cannot read ${wanted} from '${cut(text)}'.`)
 
-const cut = (text: string): string => (text.length > 60 ? `${text.slice(0, 60)}…` : text)
+const cut = (text: string): string => shortened(text, 60)

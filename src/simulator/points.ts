@@ -1,6 +1,7 @@
 // The points a call asks for: coordinates, and what may be given for each of them besides. Lists must be as long as
 // the list of coordinates, or hold one time zone for all.
 
+import { shortened } from '../outside-text.ts'
 import { perPoint, readNumbers, readNumbersOrNan } from './parameter-values.ts'
 import type { Parameters } from './parameters.ts'
 import type { Place } from './place.ts'
@@ -56,6 +57,6 @@ const readIds = (given: Parameters): number[] | undefined =>
 
 const readZone = (asked: string): string => {
   const name = asked === 'auto' ? asked : zoneName(asked)
-  if (name === undefined) throw new Refusal(400, `Invalid timezone. Given: ${asked.slice(0, 60)}.`)
+  if (name === undefined) throw new Refusal(400, `Invalid timezone. Given: ${shortened(asked, 60)}.`)
   return name
 }

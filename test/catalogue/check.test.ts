@@ -110,7 +110,17 @@ const cases: [title: string, cells: TableRow, ...faults: string[]][] = [
   [
     'a name must not turn the direction of a line',
     { name_en: 'Am\u202etali' },
-    'row 5, name_en: given "Am\u202etali"; allowed is text without control characters',
+    'row 5, name_en: given "Am\\u202etali"; allowed is text without control characters',
+  ],
+  [
+    'a name must not turn the direction of a line in Arabic either',
+    { name_bn: 'আম\u061cতলী' },
+    'row 5, name_bn: given "আম\\u061cতলী"; allowed is text without control characters',
+  ],
+  [
+    'a website must not turn the direction of a line',
+    { website: 'https://x.bd/\u202egpj' },
+    'row 5, website: given "https://x.bd/\\u202egpj"; allowed is text without control characters',
   ],
   [
     'a name must not start or end with a blank',

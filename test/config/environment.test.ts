@@ -136,3 +136,10 @@ t.test('the environment of the process is not looked at', async t => {
   t.teardown(() => delete process.env.ABOHAWA_SERVER__PORT)
   t.equal(load({}).server.port, 8080)
 })
+
+t.test('a variable with a name that steers a terminal is repeated without that', async t => {
+  const name = `ABOHAWA_\u001b[2J\u202e\n${'X'.repeat(100_000)}`
+  const { message } = t.throws(() => loadConfig({ files: [], env: { [name]: '1' } })) as Error
+  t.match(message, /^ABOHAWA_\\u001b\[2J\\u202e\\u000aX+…: this variable is not known; did you mean /)
+  t.ok(message.length < 300)
+})

@@ -2,8 +2,11 @@
 
 import fc from 'fast-check'
 import t from 'tap'
+import { createKey } from '../../src/metering/key-form.ts'
 import { type AnsweredRequest, createAccessLog } from '../../src/ops/access-log.ts'
+import { leakIn, spellings } from '../support/key-spellings.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { rawControlIn } from '../support/raw-controls.ts'
 
 const request: AnsweredRequest = {
   requestId: 'abc-1',
@@ -70,4 +73,27 @@ t.test('of answers a share is written, and says so; of failures all', async t =>
   none.log(request)
   none.log({ ...request, status: 500 })
   t.equal(none.texts.length, 1)
+})
+
+t.test('a URL is written without keys, without a user, and at most 2,000 characters long', async t => {
+  const { log, texts } = written()
+  const key = createKey()
+  for (const spell of Object.values(spellings))
+    for (const url of [`/x?k=${spell(key)}&y=1`, `/${'x'.repeat(1_960)}?k=${spell(key)}`])
+      log({ ...request, url })
+  log({ ...request, url: `http://user:secret@host/x?y=${'z'.repeat(10_000)}` })
+  log({ ...request, url: `/x?y=${'z'.repeat(16_000)}` })
+  for (const text of texts) {
+    t.equal(leakIn(text, key), undefined, text)
+    t.ok(JSON.parse(text).url.length <= 2_001)
+    t.notMatch(text, 'secret')
+  }
+  t.match(JSON.parse(texts.at(-2) ?? '').url, /^http:\/\/\*\*\*@host\/x\?y=z+…$/)
+})
+
+t.test('an id of the store can’t write fields of its own', async t => {
+  const { log, texts } = written()
+  log({ ...request, keyId: 'k","status":999,"x":"\u001b\u202e' })
+  t.match(JSON.parse(texts[0] ?? ''), { status: 200, keyId: 'k","status":999,"x":"\u001b\u202e' })
+  t.equal(rawControlIn(texts[0] ?? ''), undefined)
 })

@@ -11,7 +11,7 @@ type Teardown = { teardown(fn: () => unknown): void }
 export const product = new URL('../../bin/abohawa', import.meta.url).pathname
 
 /** The environment without settings of this machine, so that a test sees what it sets. */
-const cleanEnv = (more: Record<string, string> = {}): NodeJS.ProcessEnv => ({
+export const cleanEnv = (more: Record<string, string> = {}): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !name.startsWith('ABOHAWA_') && name !== 'NODE_OPTIONS'),
   ),

@@ -4,7 +4,6 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pino } from 'pino'
 import { request } from 'undici'
 import { createCalendar } from '../../src/calendar.ts'
 import type { Clock } from '../../src/clock.ts'
@@ -12,6 +11,7 @@ import { loadConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { type Gateway, startGateway as start } from '../../src/gateway/gateway.ts'
 import { createAdministration } from '../../src/metering/administration.ts'
+import { createLog } from '../../src/ops/log.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { manualClock } from './manual-clock.ts'
 
@@ -65,7 +65,7 @@ export const startGateway = async (
   })
   const logged: Record<string, unknown>[] = []
   const lines = { write: (line: string) => void logged.push(JSON.parse(line)) }
-  const log = pino({ level: 'info', base: null }, lines)
+  const log = createLog('info', lines)
   const gateway = await start(config, { clock, log, lines })
 
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })

@@ -1,0 +1,316 @@
+// What others wrote (names in a store, labels, reasons, file names, arguments) is printed by every command without a
+// character that steers the terminal, for people and as JSON, on standard output and on standard error.
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer as createHttpServer } from 'node:http'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { createKey, hashOf } from '../../src/metering/key-form.ts'
+import { openStore } from '../../src/stores/open-store.ts'
+import { leakIn } from '../support/key-spellings.ts'
+import { look, runCommands } from '../support/printed.ts'
+import { runCommand } from '../support/process.ts'
+import { hostileText, rawControlIn } from '../support/raw-controls.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+// Neither an argument nor the name of a file can hold NUL, and a name of a file no slash.
+const hostileArgument = hostileText.replaceAll('\0', '').replaceAll('/', '')
+
+const listenOn = async (t: Test, server: Server | ReturnType<typeof createHttpServer>): Promise<number> => {
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  return (server.address() as AddressInfo).port
+}
+
+t.test('names that a store holds from before are shown escaped, each in its row', async t => {
+  const folder = t.testdir()
+  const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
+  const store = await openStore(
+    {
+      redis: { url: null, prefix: 'x:', connectTimeoutMs: 1, commandTimeoutMs: 1 },
+      store: { path: env.ABOHAWA_STORE__PATH },
+    },
+    systemClock,
+    { redisAway: () => {}, redisBack: () => {} },
+  )
+  const name = `Evil${hostileText}${'n'.repeat(5_000)}`
+  await store.ensureSubscriber({ id: 'sub_evil', name, createdAt: 0, revokedAt: null })
+  await store.addKey({
+    id: 'key_evil',
+    hash: hashOf(createKey()),
+    subscriberId: 'sub_evil',
+    tier: `gold${hostileText}`,
+    limit: 5,
+    createdAt: 0,
+    revokedAt: null,
+    formers: [],
+  })
+  await store.close()
+
+  const lists = [
+    ['subscribers', 'list'],
+    ['keys', 'list'],
+    ['keys', 'show', 'key_evil'],
+    ['subscribers', 'revoke', 'sub_evil'],
+    ['subscribers', 'reinstate', 'sub_evil'],
+  ]
+  for (const { stdout } of await look(t, lists, { code: 0 }, env)) {
+    t.equal(stdout.split('\n').length, 3, 'a heading, one row, and the end')
+    t.ok(stdout.includes('Evila\\u001b[2J'))
+  }
+  await look(
+    t,
+    [
+      ['keys', 'usage', 'key_evil', '--days', '2'],
+      ['keys', 'rotate', 'key_evil'],
+      ['store', 'migrate', '--to', join(folder, 'other.db')],
+    ],
+    { code: 0 },
+    env,
+  )
+  await look(t, [['keys', 'create', '--subscriber', hostileArgument, '--tier', 'free']], { code: 1 }, env)
+  const json = JSON.parse((await runCommand(['subscribers', 'list', '--json'], env)).stdout)
+  t.ok(json[0].name === name, 'JSON gives the name back as it is')
+
+  const exported = await runCommand(['store', 'export'], env)
+  t.equal(rawControlIn(exported.stdout), undefined)
+  t.ok(JSON.parse(exported.stdout.split('\n')[0] ?? '').name === name)
+})
+
+t.test('an import with such a name is refused by its line', async t => {
+  const folder = t.testdir()
+  const subscriber = { record: 'subscriber', id: 'sub_1', name: 'A', createdAt: 0, revokedAt: null }
+  const key = {
+    record: 'key',
+    id: 'key_1',
+    hash: 'h',
+    subscriberId: 'sub_1',
+    tier: 'free',
+    limit: null,
+    createdAt: 0,
+    revokedAt: null,
+    formers: [],
+  }
+  const end = { record: 'end', subscribers: 1, keys: 1, usage: 0 }
+  const cases: [object[], RegExp][] = [
+    [
+      [{ ...subscriber, name: 'A\u001b[2J\u202e' }, key, end],
+      /line 1 of .* is damaged: its name is wrong: it holds a control character or an invisible mark of direction; nothing was imported/,
+    ],
+    [
+      [{ ...subscriber, name: 'A'.repeat(1_000_000) }, key, end],
+      /line 1 of .*: its name is wrong: it is longer than 200 characters; nothing/,
+    ],
+    [
+      [subscriber, { ...key, tier: 'gold\u202e' }, end],
+      /line 2 of .*: its tier is wrong: it holds a control/,
+    ],
+    [
+      [subscriber, { ...key, id: 'k","status":1,"x":"' }, end],
+      /line 2 of .*: its id is wrong: allowed are letters, digits/,
+    ],
+    [[{ ...subscriber, [`x${hostileText}`]: 1 }, key, end], /line 1 of .* is damaged/],
+    [[{ record: '\u001b[2J\u202e' }], /line 1 of .* is damaged: it is no record/],
+  ]
+  const files = cases.map(([records], i) => {
+    const file = join(folder, `${i}.ndjson`)
+    writeFileSync(file, records.map(record => `${JSON.stringify(record)}\n`).join(''))
+    return file
+  })
+  const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
+  const lines = [...files, join(folder, hostileArgument)].map(file => ['store', 'import', file])
+  const ended = await look(t, lines, { code: 1 }, env)
+  for (const [i, [, sentence]] of cases.entries()) t.match(ended[i]?.stderr, sentence)
+
+  const good = join(folder, 'good.ndjson')
+  writeFileSync(good, [subscriber, key, end].map(record => `${JSON.stringify(record)}\n`).join(''))
+  await look(t, [['store', 'import', good]], { code: 0 }, env)
+})
+
+t.test('a configuration is complained of in clean lines', async t => {
+  const folder = t.testdir()
+  const file = join(folder, 'evil.yaml')
+  const value = JSON.stringify(`a${hostileText}${'v'.repeat(3_000)}`)
+  const name = JSON.stringify(`a${hostileText}${'v'.repeat(300)}`)
+  writeFileSync(
+    file,
+    `log: { level: ${value} }\nstore: { path: ${value} }\n${name}: 1\ncatalogue:\n  title: ${value}\n  bounds: { ${name}: 1 }\n  sources: [{ name: ${value}, url: ${value}, licence: x, date: ${value} }]\nquota: { tiers: { ${name}: 1, free: ${value} } }\nredis: { url: ${value}, prefix: ${value} }\ncache: { freshFor: ${value} }\n`,
+  )
+  const [wrong, json] = await runCommands([
+    ['config', 'check', '--config', file],
+    ['config', 'check', '--config', file, '--json'],
+  ])
+  const faults = (wrong?.stderr ?? '').trimEnd().split('\n')
+  t.equal(wrong?.code, 1)
+  t.equal(rawControlIn(wrong?.stderr ?? ''), undefined)
+  for (const line of faults) {
+    t.match(line, /evil\.yaml:\d+:\d+: /)
+    t.ok(line.length < 1_500, `${line.length} characters`)
+  }
+  t.ok(faults.length >= 10, 'a line for each fault')
+  t.match(wrong?.stderr, /catalogue\.title is "aa\\u001b\[2J.*…", but must be text of 1 to 200 characters/)
+  t.match(
+    wrong?.stderr,
+    /store\.path is "aa\\u001b\[2J.*…", but must be a file path, without control characters/,
+  )
+  t.equal(rawControlIn(json?.stdout ?? ''), undefined)
+  t.equal(JSON.parse(json?.stdout ?? '').faults.length, faults.length)
+
+  const broken = join(folder, 'broken.yaml')
+  writeFileSync(broken, `a: [${hostileText}`)
+  const lines = [broken, join(folder, `${hostileArgument}.yaml`)].map(each => [
+    'config',
+    'print',
+    '--config',
+    each,
+  ])
+  await look(t, lines, { code: 1 })
+})
+
+t.test('a catalogue is complained of in clean lines, and its labels hold no controls', async t => {
+  const folder = t.testdir()
+  const text = readFileSync(join(root, 'locations.json'), 'utf8')
+  const label = JSON.stringify(`Dha${hostileText}ka`)
+  const broken = {
+    'no-json': `${hostileText}${text}`,
+    name: text.replace('"Dhaka"', label),
+    title: text.replace(/"title": ?"Bangladesh"/, `"title":${label}`),
+    source: text.replace(/"licence": ?"MIT"/, `"licence":${label}`),
+    id: text.replace(/"id": ?"30"/, `"id":${label}`),
+    field: text.replace(/"id": ?"30"/, `${label}:1,"id":"30"`),
+  }
+  const files = Object.entries(broken).map(([title, content]) => {
+    t.not(content, text, title)
+    const file = join(folder, `${title}.json`)
+    writeFileSync(file, content)
+    return file
+  })
+  const tables = [
+    `id,type,${hostileText}\n1,2,3\n`,
+    `id,type\n"${hostileText},2\n`,
+    `id,type,parent\n${hostileText},${hostileText},"x"y"\n`,
+  ].map((csv, i) => {
+    const file = join(folder, `${i}.csv`)
+    writeFileSync(file, csv)
+    return file
+  })
+  const ended = await look(
+    t,
+    [...files, ...tables].map(file => ['catalogue', 'check', file]),
+    { code: 1 },
+  )
+  for (const { stdout } of ended) {
+    t.not(stdout, '')
+    t.ok(
+      stdout.split('\n').every(line => line.length < 2_500),
+      'short lines',
+    )
+  }
+  await look(
+    t,
+    [
+      ['catalogue', 'publish', '3026'],
+      ['catalogue', 'check', join(folder, hostileArgument)],
+    ],
+    { code: 1 },
+    { ABOHAWA_CATALOGUE__PATH: join(folder, 'name.json') },
+  )
+  const good = { ABOHAWA_CATALOGUE__PATH: join(root, 'locations.json') }
+  await look(t, [['catalogue', 'publish', hostileArgument]], { code: 1, json: false }, good)
+})
+
+t.test('what Redis says is printed escaped', async t => {
+  const said = `-ERR \u001b[31mred\u009b0m \u202e${'x'.repeat(10_000)}\r\n`
+  const server = createServer(socket => {
+    socket.on('error', () => {})
+    socket.on('data', () => socket.write(said))
+  })
+  const port = await listenOn(t, server)
+  const env = { ABOHAWA_REDIS__URL: `redis://127.0.0.1:${port}` }
+  const [list] = await look(t, [['keys', 'list']], { code: 1, json: false }, env)
+  t.match(list?.stderr, /which can't be used: ERR \\u001b\[31mred\\u009b0m/)
+})
+
+t.test('what a gateway says is printed escaped, for people and as JSON', async t => {
+  const evil = `e${hostileText}${'r'.repeat(10_000)}`
+  const at = '2026-11-21T06:00:00.000Z'
+  let answer: { status: number; body: object } = { status: 400, body: { error: evil } }
+  const server = createHttpServer((_request, response) => {
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(JSON.stringify(answer.body))
+  })
+  const address = `http://127.0.0.1:${await listenOn(t, server)}`
+  const show = ['cache', 'show', 'district/3026', '--gateway', address]
+  await look(t, [show], { code: 1 })
+  const entry = {
+    state: 'fresh',
+    fetchedAt: at,
+    run: null,
+    dueAt: at,
+    freshUntil: at,
+    usableUntil: at,
+    purged: null,
+    bytes: 1,
+  }
+  answer = {
+    status: 200,
+    body: {
+      of: evil,
+      place: { type: evil, id: evil, name: evil },
+      cell: { id: evil, latitude: 1, longitude: 2 },
+      cellDegrees: 0.1,
+      at,
+      shared: { kind: evil, entry, fault: evil },
+      gateway: {
+        memory: entry,
+        freshness: 'run',
+        newestRun: null,
+        stretch: 1,
+        loading: false,
+        lastAskedAt: at,
+        lastFailure: { code: evil, message: evil, failedAt: at, attempts: 2, restsUntil: at },
+      },
+    },
+  }
+  const [shown] = await look(t, [show], { code: 0 })
+  const { stdout = '' } = shown ?? {}
+  t.ok(stdout.length < 15_000, `${stdout.length} characters`)
+  t.ok(stdout.split('\n').length < 30, 'no line of its own')
+})
+
+t.test('what a command line says is repeated escaped and short, without keys', async t => {
+  const key = createKey()
+  const misused: string[][] = [
+    [hostileArgument],
+    ['keys', hostileArgument],
+    ['keys', 'list', `--${hostileArgument}`],
+    ['keys', 'create', '--subscriber', 'A', '--tier', hostileArgument],
+    ['keys', 'usage', 'key_1', '--days', hostileArgument],
+    ['keys', 'rotate', 'key_1', '--overlap', hostileArgument],
+    ['cache', 'show', hostileArgument],
+    ['cache', 'show', `${hostileArgument}/3026`],
+    ['cache', 'show', 'district/3026', '--gateway', hostileArgument],
+    ['cache', 'purge', hostileArgument],
+    ['provider', '--limits', hostileArgument],
+    ['demo', '--upstream', hostileArgument],
+    ['store', 'migrate', '--to', 'redis://127.0.0.1:1', '--to-prefix', hostileArgument],
+  ]
+  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  await look(t, misused, { code: 2, json: false }, env)
+  const unknown = [
+    ['keys', 'show', hostileArgument],
+    ['subscribers', 'revoke', hostileArgument],
+    ['cache', 'show', `district/${hostileArgument}`],
+  ]
+  await look(t, unknown, { code: 1, json: false }, { ...env, ABOHAWA_OPS__PORT: '1' })
+
+  const filledWith = (text: string) =>
+    [...misused, ...unknown].map(args => args.map(each => each.replace(hostileArgument, () => text)))
+  for (const { stdout, stderr } of await runCommands(filledWith(key), env))
+    t.equal(leakIn(stdout + stderr, key), undefined)
+  for (const { code, stderr } of await runCommands(filledWith('w'.repeat(1_000_000)), env)) {
+    t.not(code, 0)
+    t.ok(stderr.length < 2_500, `${stderr.length} characters`)
+  }
+})

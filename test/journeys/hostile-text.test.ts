@@ -1,0 +1,195 @@
+// A provider whose words are a weapon: reasons and units of 20 MB, full of what steers a terminal. What a gateway makes
+// of them is short, in its log, in its answers and on the screen of whoever looks into the cache.
+
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import t from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { questionIn } from '../../src/gateway/supply.ts'
+import { openStore } from '../../src/stores/open-store.ts'
+import { keyFor } from '../../src/timelines/question.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { runCommand, startCommand } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { hostileText, rawControlIn } from '../support/raw-controls.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { askAt } from '../support/start-gateway.ts'
+
+const longWords = (hostileText + 'x'.repeat(1_000)).repeat(20_000)
+const mostOfALine = 4_000
+const mostOfTheGateway = 1_500_000_000
+
+const good = await startProvider(t, undefined, null)
+
+/** How the provider answers a question for weather; the good one's answer is at hand. */
+type Hostility = (response: ServerResponse, body: () => Promise<Record<string, unknown>>) => Promise<void>
+const refusing =
+  (status: number): Hostility =>
+  async response => {
+    response.writeHead(status, { 'content-type': 'application/json' })
+    response.end(JSON.stringify({ error: true, reason: longWords }))
+  }
+const hostilities: Record<string, Hostility> = {
+  'a refusal, 400': refusing(400),
+  'an overload, 503': refusing(503),
+  'a limit, 429': refusing(429),
+  'a failure, 500': refusing(500),
+  'a unit of 20 MB': async (response, body) => {
+    const told = await body()
+    const units = told.hourly_units as Record<string, string>
+    response.end(JSON.stringify({ ...told, hourly_units: { ...units, temperature_2m: longWords } }))
+  },
+  'a time of 20 MB': async (response, body) => {
+    const told = await body()
+    const hourly = told.hourly as { time: string[] }
+    const time = hourly.time.with(5, longWords)
+    response.end(JSON.stringify({ ...told, hourly: { ...hourly, time } }))
+  },
+  'a value of 20 MB': async (response, body) => {
+    const told = await body()
+    const daily = told.daily as Record<string, unknown[]>
+    const weather_code = (daily.weather_code ?? []).with(1, longWords)
+    response.end(JSON.stringify({ ...told, daily: { ...daily, weather_code } }))
+  },
+  'no JSON': async response => {
+    response.end(`${hostileText}{`)
+  },
+}
+
+const hostileProvider = async (hostility: Hostility): Promise<string> => {
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = async () => (await fetch(`${good.url}${request.url}`)).json() as never
+    if (request.url?.startsWith('/v1/forecast')) return hostility(response, body)
+    response.writeHead(404).end(hostileText)
+  }
+  const server = createServer((request, response) => void answer(request, response))
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+for (const [title, hostility] of Object.entries(hostilities))
+  t.test(`${title}: the log has short lines, and the screen no controls`, async t => {
+    const env = {
+      ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_SERVER__DRAIN_FOR: '0s',
+      ABOHAWA_OPS__PORT: '0',
+      ABOHAWA_LOG__LEVEL: 'trace',
+      ABOHAWA_PROVIDER__RETRIES: '0',
+      ABOHAWA_PROVIDER__BASE_URL: await hostileProvider(hostility),
+    }
+    const issued = await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)
+    const { key } = JSON.parse(issued.stdout)
+    const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
+    execFileSync('prlimit', ['--pid', String(gateway.child.pid), `--data=${mostOfTheGateway}`])
+    const { api = '', ops = '' } = gateway.urls
+
+    const answer = await askAt(`${api}/api/v1/weather/district/3026`, { key })
+    t.equal(answer.status, 500)
+    t.match(answer.body.error, /^no weather can be given for this place right now: /)
+    t.ok(answer.text.length < 500, answer.text.slice(0, 500))
+
+    const report = await askAt(`${ops}/cache/cell?of=district/3026`)
+    t.equal(report.status, 200)
+    t.ok(report.text.length < mostOfALine, `${report.text.length} characters of a report`)
+    t.equal(rawControlIn(report.body.gateway.lastFailure.message), undefined, 'the report has no control')
+    t.ok(report.body.gateway.lastFailure.message.length <= 2_000)
+
+    for (const form of [[], ['--json']]) {
+      const shown = await runCommand(['cache', 'show', 'district/3026', '--gateway', ops, ...form], env)
+      t.match(shown, { code: 0, stderr: '' })
+      t.match(shown.stdout, /provider_/, 'the failure is told')
+      t.equal(rawControlIn(shown.stdout), undefined, `cache show ${form}`)
+      t.ok(shown.stdout.length < mostOfALine, `${shown.stdout.length} characters on the screen`)
+    }
+
+    const closed = once(gateway.child, 'close')
+    gateway.child.kill('SIGTERM')
+    await closed
+    t.ok(
+      gateway.lines.some(line => JSON.parse(line).msg === 'failed'),
+      'the failure has a line',
+    )
+    for (const line of gateway.lines) {
+      t.equal(rawControlIn(line), undefined)
+      t.ok(line.length <= mostOfALine, `a line of ${line.length} characters: ${line.slice(0, 200)}`)
+      JSON.parse(line)
+    }
+  })
+
+const until = async (what: string, isSo: () => unknown): Promise<void> => {
+  const deadline = performance.now() + 20_000
+  while (!(await isSo())) {
+    if (performance.now() > deadline) throw new Error(`waited in vain for ${what}`)
+    await pause(20)
+  }
+}
+
+t.test(
+  'what others leave in Redis is short and escaped too: a purge, the news of a lease, a key',
+  async t => {
+    const redis = await testRedis(t)
+    const env = {
+      ABOHAWA_REDIS__URL: redis.url,
+      ABOHAWA_REDIS__PREFIX: redis.prefix,
+      // On a busy machine a gateway that waits in vain for Redis would go on alone, and ask the provider itself.
+      ABOHAWA_REDIS__COMMAND_TIMEOUT: '30s',
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_SERVER__DRAIN_FOR: '0s',
+      ABOHAWA_OPS__PORT: '0',
+      ABOHAWA_LOG__LEVEL: 'trace',
+      ABOHAWA_PROVIDER__BASE_URL: good.url,
+    }
+    const issued = await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)
+    const { key } = JSON.parse(issued.stdout)
+    const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
+    execFileSync('prlimit', ['--pid', String(gateway.child.pid), `--data=${mostOfTheGateway}`])
+    const { api = '', ops = '' } = gateway.urls
+
+    const config = loadConfig({ files: [], env })
+    const store = await openStore(config, systemClock, { redisAway: () => {}, redisBack: () => {} })
+    t.teardown(() => store.close())
+    const words = longWords.slice(0, 2_000_000)
+    const purge = JSON.stringify({ kind: 'soft', scope: { cell: words } })
+    await store.appendNotice('purges', purge, Date.now() + 1e9)
+    const purged = () => gateway.lines.find(line => line.includes('"msg":"cache purged"'))
+    await until('the line of the purge', purged)
+
+    const cell = createGrid(config.cache.cellDegrees).cellOf(23.7, 90.4)
+    const flight = keyFor(questionIn(config), cell.id)
+    const begun = await store.beginFlight(flight, 30_000)
+    const token = 'token' in begun ? begun.token : null
+    t.ok(token, 'the load is ours')
+    const asking = askAt(`${api}/api/v1/weather/coords/23.7/90.4`, { key })
+    const cellNow = () => askAt(`${ops}/cache/cell?of=23.7,90.4`)
+    await until('the gateway to wait for our load', async () => (await cellNow()).body.gateway.loading)
+    await store.endFlight(flight, token ?? 0, JSON.stringify({ code: words, message: words }))
+    const answer = await asking
+    t.equal(answer.status, 500)
+    t.ok(answer.text.length < 500)
+    for (const form of [[], ['--json']]) {
+      const shown = await runCommand(['cache', 'show', '23.7,90.4', '--gateway', ops, ...form], env)
+      t.equal(rawControlIn(shown.stdout), undefined)
+      t.ok(shown.stdout.length < mostOfALine, `${shown.stdout.length} characters on the screen`)
+      t.match(shown.stdout, 'title')
+    }
+
+    const closed = once(gateway.child, 'close')
+    gateway.child.kill('SIGTERM')
+    await closed
+    t.ok(gateway.lines.some(line => JSON.parse(line).msg === 'failed'))
+    for (const line of gateway.lines) {
+      t.equal(rawControlIn(line), undefined)
+      t.ok(line.length <= 8_000, `a line of ${line.length} characters: ${line.slice(0, 100)}`)
+    }
+  },
+)

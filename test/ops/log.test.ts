@@ -1,0 +1,136 @@
+// What a line of the log never holds, whatever a part hands over: an API key, a secret of the configuration, a character
+// that steers a terminal, text without end.
+
+import { execFile } from 'node:child_process'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { AbohawaError } from '../../src/errors.ts'
+import { createKey } from '../../src/metering/key-form.ts'
+import { createLog } from '../../src/ops/log.ts'
+import { leakIn, spellings } from '../support/key-spellings.ts'
+import { hostileText, rawControlIn } from '../support/raw-controls.ts'
+
+const written = () => {
+  const lines: string[] = []
+  return { lines, log: createLog('trace', { write: line => void lines.push(line) }) }
+}
+
+t.test('text is cut to 2,000 characters, wherever it stands', async t => {
+  const { log, lines } = written()
+  const long = 'x'.repeat(20_000_000)
+  log.info({ reason: long }, 'told')
+  log.info({ scope: { cell: long, list: [long, { deeper: long }] } }, 'told')
+  log.info({ [long]: 1 }, 'told')
+  log.error({ err: new TypeError(long) }, 'told')
+  log.error({ err: Object.assign(new Error('short'), { body: long, cause: new Error(long) }) }, 'told')
+  log.info({ list: Array.from({ length: 10_000 }, (_, i) => i) }, 'told')
+  log.child({}).info({ reason: long }, 'told')
+  for (const line of lines) {
+    t.equal(JSON.parse(line).msg, 'told')
+    t.ok(line.length < 12_000, `${line.length} characters: ${line.slice(0, 100)}`)
+  }
+  const [first = ''] = lines
+  t.match(JSON.parse(first), { level: 'info', time: /^2\d{3}-.*Z$/, reason: `${'x'.repeat(2_000)}…` })
+})
+
+t.test('what fits comes through as it is', async t => {
+  const { log, lines } = written()
+  const fields = {
+    reason: 'Dhaka\nঢাকা "x" \\ 👍',
+    count: 3,
+    ratio: 0.5,
+    none: null,
+    yes: true,
+    list: ['a', 1],
+    nested: { deep: { deeper: 'b' } },
+    url: 'http://127.0.0.1:9090',
+    at: new Date(0),
+  }
+  log.info(fields, 'told')
+  log.error({ requestId: 'r', err: Object.assign(new TypeError('wrong'), { code: 'E_X' }) }, 'failed')
+  log.info('alone')
+  const [told, failed, alone] = lines.map(line => JSON.parse(line))
+  t.match(told, { ...fields, at: '1970-01-01T00:00:00.000Z' })
+  t.match(failed, {
+    level: 'error',
+    requestId: 'r',
+    err: { type: 'TypeError', message: 'wrong', code: 'E_X', stack: /^TypeError: wrong\n {4}at / },
+  })
+  t.match(alone, { level: 'info', msg: 'alone' })
+})
+
+t.test('what steers a terminal is escaped, and the value stays the same', async t => {
+  const { log, lines } = written()
+  log.info({ reason: hostileText, [hostileText]: 1 }, 'told')
+  log.info(hostileText)
+  for (const line of lines) {
+    t.equal(rawControlIn(line), undefined)
+    t.match(line, /^[^\n]*\n$/)
+  }
+  t.equal(JSON.parse(lines[0] ?? '').reason, hostileText)
+  t.equal(JSON.parse(lines[1] ?? '').msg, hostileText)
+})
+
+t.test('keys are hidden, whatever their spelling and wherever they stand', async t => {
+  const key = createKey()
+  for (const [spelling, spell] of Object.entries(spellings)) {
+    const { log, lines } = written()
+    const spelled = spell(key)
+    log.info({ reason: `the key ${spelled} was refused`, [spelled]: { list: [spelled] } }, 'told')
+    log.info(`the key ${spelled} was refused`)
+    log.error({ err: new Error(spelled, { cause: new Error(spelled) }) }, 'failed')
+    log.error({ err: new AbohawaError('x', spelled) }, 'failed')
+    log.error({ reason: 'x'.repeat(1_990) + spelled }, 'failed')
+    log.error(new Error(spelled))
+    for (const line of lines) {
+      JSON.parse(line)
+      t.equal(leakIn(line, key), undefined, `${spelling}: ${line.slice(0, 300)}`)
+    }
+  }
+})
+
+t.test('secrets under their usual names, and those in URLs, are hidden', async t => {
+  const { log, lines } = written()
+  const secret = 'Tr0ub4dor3'
+  log.info({ apiKey: secret, password: secret, authorization: secret, cookie: secret }, 'told')
+  log.info({ provider: { apiKey: secret, baseUrl: 'http://x' }, redis: { password: secret } }, 'told')
+  log.info({ redis: { sentinelPassword: secret, url: `redis://abohawa:${secret}@h:6379/2` } }, 'told')
+  log.info({ headers: { 'x-api-key': secret, authorization: secret, accept: 'x' } }, 'told')
+  log.info({ req: { headers: { 'x-api-key': secret, cookie: secret, host: 'h' } } }, 'told')
+  log.info(
+    { reason: `connect to rediss://:${secret}@h:1 and http://u:${secret}@p/x?y=http://a@b failed` },
+    'told',
+  )
+  for (const line of lines) t.notMatch(line, secret, line)
+  t.match(JSON.parse(lines[1] ?? ''), { provider: { apiKey: '***', baseUrl: 'http://x' } })
+  t.match(JSON.parse(lines[2] ?? ''), { redis: { url: 'redis://***@h:6379/2' } })
+  t.match(JSON.parse(lines[4] ?? ''), { req: { headers: { 'x-api-key': '***', host: 'h' } } })
+  t.match(JSON.parse(lines[5] ?? ''), {
+    reason: 'connect to rediss://***@h:1 and http://***@p/x?y=http://***@b failed',
+  })
+})
+
+t.test('a line of a request that slipped through with a key is written without it', async t => {
+  const key = createKey()
+  const given = [
+    `{"url":"/before"}`,
+    `{"url":"/x?k=${key}&y=1","msg":"answered"}`,
+    { reason: key },
+    `{"url":"/x?k=svc_live_…","name":"ঢাকা"}`,
+    ...Array.from({ length: 2_000 }, (_, i) => `{"line":${i},"pad":"${'x'.repeat(50)}"}`),
+    `{"url":"${key}"}`,
+  ]
+  const script = join(import.meta.dirname, '..', 'support', 'logging.ts')
+  const file = join(t.testdir({ 'given.json': JSON.stringify(given) }), 'given.json')
+  const { stdout } = await promisify(execFile)(process.execPath, [script, file], {
+    maxBuffer: 1e8,
+  })
+  t.equal(leakIn(stdout, key), undefined)
+  const lines = stdout.trimEnd().split('\n')
+  t.equal(lines.length, given.length)
+  t.strictSame(JSON.parse(lines[1] ?? ''), { url: '/x?k=svc_live_…&y=1', msg: 'answered' })
+  t.match(JSON.parse(lines[2] ?? ''), { reason: 'svc_live_…', msg: 'told' })
+  t.equal(lines[3], given[3])
+  t.equal(lines.at(-1), '{"url":"svc_live_…"}')
+})
