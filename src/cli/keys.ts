@@ -8,6 +8,7 @@ import { parseDuration } from '../config/units.ts'
 import { messageOf } from '../errors.ts'
 import { type Administration, createAdministration, type ListedKey } from '../metering/administration.ts'
 import { openStore, storeName } from '../stores/open-store.ts'
+import type { RefusedRecord } from '../stores/records.ts'
 import { type AddCommand, counted, Misuse, type Terminal, tableOf } from './terminal.ts'
 import { usageCsv, usageText } from './usage-text.ts'
 
@@ -165,7 +166,7 @@ export const administer = async (
   terminal: Terminal,
   act: (administration: Administration) => Promise<void>,
 ): Promise<number> => {
-  await administerWith(terminal.config(), terminal.clock, act)
+  await administerWith(terminal.config(), terminal.clock, act, refused => terminal.remark(remarkOn(refused)))
   return 0
 }
 
@@ -174,9 +175,10 @@ export const administerWith = async (
   config: Config,
   clock: Clock,
   act: (administration: Administration) => Promise<void>,
+  recordRefused: (refused: RefusedRecord) => void = () => {},
 ): Promise<void> => {
   // The outcome of the command tells what a connection's log lines would.
-  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
   try {
     const { timeZone, tiers } = config.quota
     await act(createAdministration({ store, tiers, calendar: createCalendar(timeZone), clock }))
@@ -184,6 +186,9 @@ export const administerWith = async (
     await store.close()
   }
 }
+
+const remarkOn = ({ record, name, fault }: RefusedRecord): string =>
+  `The record of ${record} ${name} is damaged: ${fault}.`
 
 const checkTier = (terminal: Terminal, name: string, tier: string): void => {
   const tiers = Object.keys(terminal.config().quota.tiers)

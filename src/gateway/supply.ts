@@ -42,7 +42,8 @@ export type SupplyParts = {
   readonly observer: SupplyObserver
 }
 
-const horizonOf = ({ cache, weather }: Config): Horizon =>
+/** How much of the future a gateway of this configuration asks for. */
+export const horizonOf = ({ cache, weather }: Config): Horizon =>
   horizonFor(longestUseMs(cache), weather.hourlyHours)
 
 /** The name of what a gateway of this configuration asks: cached timelines of another are not its own. */
@@ -52,6 +53,7 @@ export const questionIn = (config: Config): string =>
 export const openSupply = (config: Config, { store, catalogue, clock, observer }: SupplyParts): Supply => {
   const { cache } = config
   const horizon = horizonOf(config)
+  const calendar = createCalendar(config.quota.timeZone)
   const unit = weightOfPoint(horizon)
   const grid = createGrid(cache.cellDegrees)
   const exchange = createExchange(config.provider, clock)
@@ -74,7 +76,7 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
   const provider = createProvider(
     // Half of what a consumer waits for the budget's next window, half for the answer.
     { ...config.provider, horizon, queueForMs: cache.waitForMs / 2 },
-    { exchange, breaker, budget, clock, calendar: createCalendar(config.quota.timeZone), observer },
+    { exchange, breaker, budget, clock, calendar, observer },
   )
   const runs =
     cache.freshness === 'run'
@@ -86,6 +88,7 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
       batch: config.provider.maxPointsPerRequest,
       weightPerLoad: unit,
       question: questionIn(config),
+      horizon,
     },
     {
       provider,
@@ -95,6 +98,7 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
         cache.prefetch === 'population' ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => [],
       newestRun: () => runs?.newest(),
       stretch: budget.stretch,
+      calendar,
       clock,
       observer: {
         ...observer,
