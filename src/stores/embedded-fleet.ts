@@ -31,7 +31,7 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
     ),
     forget: db.prepare(`DELETE FROM wanted WHERE topic = ? AND asked_at <= ?`),
     forgetOdd: db.prepare(
-      `DELETE FROM wanted WHERE topic = ? AND (asked_at > ? OR length(name) > ${longestName})`,
+      `DELETE FROM wanted WHERE topic = ? AND (asked_at > ? OR octet_length(name) > ${longestName})`,
     ),
     forgetSurplus: db.prepare(
       `DELETE FROM wanted WHERE topic = ?1 AND name IN (
@@ -39,19 +39,19 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
     ),
     count: db.prepare(`SELECT count(*) AS wanted FROM wanted WHERE topic = ?`),
     wanted: db.prepare(
-      `SELECT name FROM wanted WHERE topic = ? AND asked_at >= ? AND length(name) <= ${longestName}
+      `SELECT name FROM wanted WHERE topic = ? AND asked_at >= ? AND octet_length(name) <= ${longestName}
        ORDER BY asked_at DESC LIMIT ${mostWantedRead}`,
     ),
     append: db.prepare(`INSERT INTO notices (topic, text, keep_until) VALUES (?, ?, ?)`),
     // The latest, as many as are kept where there are several gateways.
     after: db.prepare(
       `SELECT number, text FROM notices WHERE topic = ? AND number > ? AND number <= ${mostCounted}
-         AND length(text) <= ${longestNotice} ORDER BY number DESC LIMIT ${mostNotices}`,
+         AND octet_length(text) <= ${longestNotice} ORDER BY number DESC LIMIT ${mostNotices}`,
     ),
     has: db.prepare(`SELECT 1 FROM notices WHERE topic = ? AND number = ?`),
     sweep: db.prepare(`DELETE FROM notices WHERE keep_until <= ?`),
     sweepOdd: db.prepare(
-      `DELETE FROM notices WHERE number > ${mostCounted} OR length(text) > ${longestNotice}`,
+      `DELETE FROM notices WHERE number > ${mostCounted} OR octet_length(text) > ${longestNotice}`,
     ),
     // Else the next number would be beyond what can be told.
     countOn: db.prepare(`UPDATE sqlite_sequence SET seq = (SELECT COALESCE(MAX(number), 0) FROM notices)
@@ -86,8 +86,9 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
     wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),
     appendNotice: (topic, text, keepUntil) =>
       attempt(() => {
-        if (text.length > longestNotice)
-          throw new StoreError(`a notice has ${text.length} characters; allowed: ${longestNotice}`)
+        const length = Buffer.byteLength(text)
+        if (length > longestNotice)
+          throw new StoreError(`a notice has ${length} bytes; allowed: ${longestNotice}`)
         return Number(statements.append.run(topic, text, keepUntil).lastInsertRowid)
       }),
     noticesAfter: (topic, number) =>

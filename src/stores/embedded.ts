@@ -36,13 +36,13 @@ export const openEmbeddedStore = (
   clock: Clock,
   observer: Partial<RecordObserver> = {},
 ): Store => {
+  let db: DatabaseSync | undefined
   try {
     if (path !== ':memory:' && !existsSync(dirname(path))) mkdirSync(dirname(path))
-    return storeOn(new DatabaseSync(path, { timeout: busyTimeoutMs }), path, clock, {
-      ...unobserved,
-      ...observer,
-    })
+    db = new DatabaseSync(path, { timeout: busyTimeoutMs })
+    return storeOn(db, path, clock, { ...unobserved, ...observer })
   } catch (cause) {
+    if (db?.isOpen) db.close()
     throw new InputError(
       `store.path is ${path}, which can't be opened and written as an SQLite file: ${messageOf(cause)}`,
       { cause },

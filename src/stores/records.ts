@@ -10,7 +10,7 @@ export const mostBytesRead = 1_048_576
 /** Cells that are wanted over the fleet, and how many of them are read, the latest. */
 export const mostWanted = 500_000
 export const mostWantedRead = 50_000
-/** Characters of a wanted name, of a notice, and of a message between instances. */
+/** Bytes of a wanted name, of a notice, and of a message between instances. */
 export const longestName = 64
 export const longestNotice = 4_096
 export const longestMessage = 4_096

@@ -174,15 +174,16 @@ export const redisFleet = ({ redis, key, attempt, observer }: RedisParts): Fleet
             'wanted',
             name,
             Number(tooLong),
-            `are longer than ${longestName} characters, and were removed`,
+            `are longer than ${longestName} bytes, and were removed`,
           )
           return names.map(String)
         })
       }),
     appendNotice: (topic, text, keepUntil) =>
       attempt(async () => {
-        if (text.length > longestNotice)
-          throw new StoreError(`a notice has ${text.length} characters; allowed: ${longestNotice}`)
+        const length = Buffer.byteLength(text)
+        if (length > longestNotice)
+          throw new StoreError(`a notice has ${length} bytes; allowed: ${longestNotice}`)
         const name = key('notices', topic)
         const [number, gone] = await redis.abohawaAppend(name, text, keepUntil, mostNotices)
         refuseSome('notices', name, Number(gone), notOurs)

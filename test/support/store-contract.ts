@@ -449,7 +449,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const later = Date.now() + 60_000
     await t.rejects(store.appendNotice('keys', 'x'.repeat(4_097), later), {
       name: 'StoreError',
-      message: 'a notice has 4097 characters; allowed: 4096',
+      message: 'a notice has 4097 bytes; allowed: 4096',
     })
     t.ok(await store.appendNotice('keys', 'x'.repeat(4_096), later))
     t.equal((await store.noticesAfter('keys', 0)).notices.length, 1)
