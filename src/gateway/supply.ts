@@ -46,6 +46,11 @@ export type SupplyParts = {
 export const horizonOf = ({ cache, weather }: Config): Horizon =>
   horizonFor(longestUseMs(cache), weather.hourlyHours)
 
+// The centre of a cell on the edge may lie outside the bounds.
+const mostCellsIn = ({ catalogue: { bounds }, cache: { cellDegrees } }: Config): number =>
+  (Math.ceil((bounds.north - bounds.south) / cellDegrees) + 2) *
+  (Math.ceil((bounds.east - bounds.west) / cellDegrees) + 2)
+
 /** The name of what a gateway of this configuration asks: cached timelines of another are not its own. */
 export const questionIn = (config: Config): string =>
   questionOf(config.provider.baseUrl, horizonOf(config), config.quota.timeZone)
@@ -86,6 +91,7 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
     {
       ...cache,
       batch: config.provider.maxPointsPerRequest,
+      mostCells: mostCellsIn(config),
       weightPerLoad: unit,
       question: questionIn(config),
       horizon,

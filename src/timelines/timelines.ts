@@ -48,6 +48,8 @@ export type TimelinesOptions = FreshnessOptions &
     readonly demandForMs: number
     /** How many cells make a full batch. */
     readonly batch: number
+    /** How many cells there are at most: no more can be wanted. */
+    readonly mostCells: number
     /** The provider's weight of one load. */
     readonly weightPerLoad: number
     /** The name of what is asked, whatever the cell. */
@@ -185,9 +187,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     demandForMs,
     clock,
     pulsed: seen => {
-      fleet = seen
+      fleet = { ...seen, wanted: Math.min(seen.wanted, options.mostCells) }
       stretchedAt = Number.NEGATIVE_INFINITY
-      observer.pulsed(seen)
+      observer.pulsed(fleet)
     },
   })
 
