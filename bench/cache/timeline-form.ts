@@ -4,7 +4,7 @@
 import { createCalendar } from '../../src/calendar.ts'
 import { systemClock } from '../../src/clock.ts'
 import { decodeTimelines } from '../../src/provider/decode.ts'
-import { type Horizon, pathFor } from '../../src/provider/query.ts'
+import { type Horizon, pathFor, stepsWithin } from '../../src/provider/query.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { bytesOf, type Timeline } from '../../src/weather/timeline.ts'
@@ -27,17 +27,24 @@ const horizon: Horizon = { quarterHours: 98, days: 9 }
 export const measureTimelineForm = async (): Promise<TimelineForm> => {
   const forms = await simulatedTimelines()
   const marks = { generation: 1, run: forms[0]?.fetchedAt ?? 0 }
-  const encoded = forms.map(timeline => encodeTimeline(timeline, marks))
-  if (encoded.some(bytes => !decodeTimeline(bytes))) throw new Error('a timeline does not come back')
+  const expected = {
+    key: '0123456789ab:23.7,90.4',
+    lengths: stepsWithin(horizon),
+    now: systemClock.now(),
+    calendar: createCalendar('Asia/Dhaka'),
+  }
+  const encoded = forms.map(timeline => encodeTimeline(expected.key, timeline, marks))
+  if (encoded.some(bytes => typeof decodeTimeline(bytes, expected) === 'string'))
+    throw new Error('a timeline does not come back')
   const medianUs = (act: () => void): number => median(Array.from({ length: rounds }, () => usEach(act)))
   return {
     bytesInMemory: median(forms.map(bytesOf)),
     bytesShared: median(encoded.map(bytes => bytes.length)),
     encodeUs: medianUs(() => {
-      for (const timeline of forms) encodeTimeline(timeline, marks)
+      for (const timeline of forms) encodeTimeline(expected.key, timeline, marks)
     }),
     decodeUs: medianUs(() => {
-      for (const bytes of encoded) decodeTimeline(bytes)
+      for (const bytes of encoded) decodeTimeline(bytes, expected)
     }),
     timelines,
   }

@@ -2,6 +2,7 @@
 // sense again is taken at its word, any other rests for a time that doubles with each failure. Never replaces an entry.
 
 import { LRUCache } from 'lru-cache'
+import { hourMs, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 
@@ -34,13 +35,17 @@ export type RestOptions = {
 }
 
 const mostKeys = 20_000
+// The longest window that a source can have, and a bit: no pause that anyone announces is longer.
+const longestAnnouncedRestMs = utcDayMs + hourMs
 
 export const createFailures = (options: RestOptions, clock: Clock, random = Math.random): Failures => {
   const failures = new LRUCache<string, Failure & { readonly own: number }>({ max: mostKeys })
   return {
     note: (key, error, cold) => {
       const failedAt = clock.now()
-      const told = retryAtOf(error)
+      const announced = retryAtOf(error)
+      const told =
+        announced === undefined ? undefined : Math.min(announced, failedAt + longestAnnouncedRestMs)
       const before = failures.get(key)
       // A pause that was announced says nothing about this key: it does not lengthen the next rest.
       const own = (before?.own ?? 0) + (told === undefined ? 1 : 0)
@@ -69,8 +74,8 @@ export const createFailures = (options: RestOptions, clock: Clock, random = Math
 
 /** When an error says that asking again makes sense, ms since the epoch. */
 export const retryAtOf = (error: unknown): number | undefined =>
-  error instanceof Error && 'retryAt' in error && typeof error.retryAt === 'number'
-    ? error.retryAt
+  error instanceof Error && 'retryAt' in error && Number.isFinite(error.retryAt)
+    ? Number(error.retryAt)
     : undefined
 
 /** An earlier failure, told again to someone who asks while it rests. */

@@ -124,12 +124,17 @@ export const createJointFlight = (
   }
 }
 
+// Others are told a code and a sentence, and believe no more of what they hear.
+const codeForm = /^[a-z][a-z_]{0,39}$/
+const longestSentence = 300
+
 /** The failure that news tell of; what can't be understood is no reason to fail. */
 const failureIn = (news: string): FailureNews | undefined => {
   try {
     const { code, message, retryAt } = JSON.parse(news) as Partial<FailureNews>
-    if (typeof code !== 'string' || typeof message !== 'string') return undefined
-    return { code, message, ...(typeof retryAt === 'number' ? { retryAt } : {}) }
+    if (typeof code !== 'string' || !codeForm.test(code) || typeof message !== 'string') return undefined
+    const told = { code, message: safeText(message, longestSentence) }
+    return typeof retryAt === 'number' ? { ...told, retryAt } : told
   } catch {
     return undefined
   }
@@ -139,7 +144,7 @@ const newsOf = (error: unknown): string => {
   const retryAt = retryAtOf(error)
   const news: FailureNews = {
     code: error instanceof AbohawaError ? error.code : 'internal',
-    message: messageOf(error),
+    message: safeText(messageOf(error), longestSentence),
     ...(retryAt === undefined ? {} : { retryAt }),
   }
   return JSON.stringify(news)

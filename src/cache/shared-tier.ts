@@ -1,19 +1,26 @@
 // The second tier: entries as bytes in a store that outlives the process and that instances share. It can only make
-// things faster: a store that fails and bytes that do not decode are told to the observer and count as absent.
+// things faster: a store that fails, and bytes that can't be believed, are told to the observer and count as absent.
 
 import type { ByteStore } from '../stores/store.ts'
 import type { Entry, Notes } from './entry.ts'
 
-/** Turns entries into bytes and back; `notes` and `decode` answer undefined for bytes they do not know. */
+/** Bytes that are no entry of this key, and the reason in a word of low cardinality. */
+export type Refused = { readonly refused: string }
+
+/** Turns entries into bytes and back; `notes` and `decode` refuse bytes they do not believe. */
 export type Codec<Value> = {
-  encode(entry: Entry<Value>): Buffer
+  /** No entry is larger. */
+  readonly mostBytes: number
+  encode(entry: Entry<Value>, key: string): Buffer
   /** What is noted in them, at a fraction of what decoding costs. */
-  notes(bytes: Buffer, key: string): Notes | undefined
-  decode(bytes: Buffer, key: string): Entry<Value> | undefined
+  notes(bytes: Buffer, key: string): Notes | Refused
+  decode(bytes: Buffer, key: string): Entry<Value> | Refused
 }
 
 export type SharedTierObserver = {
-  sharedTierFailed(step: 'read' | 'write' | 'decode' | 'flight', error?: unknown): void
+  sharedTierFailed(step: 'read' | 'write' | 'flight', error: unknown): void
+  /** Something lies under a key of the cache and is not served. */
+  entryRefused(reason: string, key: string): void
 }
 
 export type SharedTier<Value> = {
@@ -34,27 +41,42 @@ export const createSharedTier = <Value>(
   }: { name: string; store: Pick<ByteStore, 'readBytes' | 'writeBytes'>; longestUseMs: number },
   codec: Codec<Value>,
   observer: SharedTierObserver,
-): SharedTier<Value> => ({
-  name,
-  get: async (key, isWanted) => {
-    try {
-      const bytes = await store.readBytes(key)
-      if (!bytes) return undefined
-      const notes = isWanted && codec.notes(bytes, key)
-      if (notes && !isWanted(notes)) return undefined
-      const entry = codec.decode(bytes, key)
-      if (!entry) observer.sharedTierFailed('decode')
-      return entry
-    } catch (error) {
-      observer.sharedTierFailed('read', error)
+): SharedTier<Value> => {
+  const read = async (
+    key: string,
+    isWanted: ((notes: Notes) => boolean) | undefined,
+  ): Promise<Entry<Value> | Refused | undefined> => {
+    const bytes = await store.readBytes(key, codec.mostBytes)
+    if (bytes === undefined) return undefined
+    if (typeof bytes === 'string') return { refused: bytes }
+    const notes = isWanted && codec.notes(bytes, key)
+    if (notes && 'refused' in notes) return notes
+    return notes && !isWanted?.(notes) ? undefined : codec.decode(bytes, key)
+  }
+
+  return {
+    name,
+    get: async (key, isWanted) => {
+      try {
+        const found = await read(key, isWanted)
+        if (!found || !('refused' in found)) return found
+        observer.entryRefused(found.refused, key)
+      } catch (error) {
+        observer.sharedTierFailed('read', error)
+      }
       return undefined
-    }
-  },
-  set: async (key, entry, token) => {
-    try {
-      await store.writeBytes(key, codec.encode(entry), Math.ceil(entry.fetchedAt + longestUseMs), token)
-    } catch (error) {
-      observer.sharedTierFailed('write', error)
-    }
-  },
-})
+    },
+    set: async (key, entry, token) => {
+      try {
+        await store.writeBytes(
+          key,
+          codec.encode(entry, key),
+          Math.ceil(entry.fetchedAt + longestUseMs),
+          token,
+        )
+      } catch (error) {
+        observer.sharedTierFailed('write', error)
+      }
+    },
+  }
+}

@@ -9,6 +9,7 @@ import { messageOf } from '../errors.ts'
 import { type Administration, createAdministration, type ListedKey } from '../metering/administration.ts'
 import { printable, quoted, safeText } from '../outside-text.ts'
 import { openStore, storeName } from '../stores/open-store.ts'
+import type { RefusedRecord } from '../stores/records.ts'
 import { type AddCommand, counted, Misuse, type Terminal, tableOf } from './terminal.ts'
 import { usageCsv, usageText } from './usage-text.ts'
 
@@ -166,7 +167,7 @@ export const administer = async (
   terminal: Terminal,
   act: (administration: Administration) => Promise<void>,
 ): Promise<number> => {
-  await administerWith(terminal.config(), terminal.clock, act)
+  await administerWith(terminal.config(), terminal.clock, act, refused => terminal.remark(remarkOn(refused)))
   return 0
 }
 
@@ -175,9 +176,10 @@ export const administerWith = async (
   config: Config,
   clock: Clock,
   act: (administration: Administration) => Promise<void>,
+  recordRefused: (refused: RefusedRecord) => void = () => {},
 ): Promise<void> => {
   // The outcome of the command tells what a connection's log lines would.
-  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
   try {
     const { timeZone, tiers } = config.quota
     await act(createAdministration({ store, tiers, calendar: createCalendar(timeZone), clock }))
@@ -185,6 +187,9 @@ export const administerWith = async (
     await store.close()
   }
 }
+
+const remarkOn = ({ record, name, fault }: RefusedRecord): string =>
+  `The record of ${record} ${name} is damaged: ${fault}.`
 
 const checkTier = (terminal: Terminal, name: string, tier: string): void => {
   const tiers = Object.keys(terminal.config().quota.tiers)

@@ -20,6 +20,7 @@ import {
 } from '../metering/transfer.ts'
 import { jsonText } from '../outside-text.ts'
 import { openStore, type StoreOptions } from '../stores/open-store.ts'
+import type { RefusedRecord } from '../stores/records.ts'
 import type { Store } from '../stores/store.ts'
 import { type AddCommand, counted, Misuse, type Terminal } from './terminal.ts'
 
@@ -98,7 +99,11 @@ const openParts = async (
   { clock }: Terminal,
   options: StoreOptions & Pick<Config, 'quota'>,
 ): Promise<{ store: Store; calendar: Calendar } & AsyncDisposable> => {
-  const store = await openStore(options, clock, { redisAway: () => {}, redisBack: () => {} })
+  // What can't be read would be missing on the other side.
+  const recordRefused = ({ record, name, fault }: RefusedRecord): void => {
+    throw new InputError(`the record of ${record} ${name} is damaged: ${fault}; mend or remove it first`)
+  }
+  const store = await openStore(options, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
   return {
     store,
     calendar: createCalendar(options.quota.timeZone),

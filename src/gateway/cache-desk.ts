@@ -3,6 +3,7 @@
 
 import { createPurges } from '../cache/purges.ts'
 import type { EntryFacts } from '../cache/read-through.ts'
+import { createCalendar } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location } from '../catalogue/location.ts'
 import type { Clock } from '../clock.ts'
@@ -10,7 +11,7 @@ import type { Config } from '../config/schema.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import type { RunWatch } from '../provider/runs.ts'
 import type { Store } from '../stores/store.ts'
-import { timelineCodec } from '../timelines/entry-codec.ts'
+import { createTimelineCodec } from '../timelines/entry-codec.ts'
 import { orderPurge, purgesAfter } from '../timelines/purge-log.ts'
 import { covers, type PurgeScope } from '../timelines/purge-scope.ts'
 import { cellIdOf, keyFor } from '../timelines/question.ts'
@@ -18,7 +19,7 @@ import type { CellExplanation, Timelines } from '../timelines/timelines.ts'
 import { createGrid } from '../weather/cell.ts'
 import { cellOfSpot, scopeOf, spotIn, targetIn } from './cache-target.ts'
 import type { CellReport, EntryReport, PurgeReport } from './cell-report.ts'
-import { questionIn } from './supply.ts'
+import { horizonOf, questionIn } from './supply.ts'
 
 export type CacheDesk = {
   /** All that is known of the cell of a point or place. @throws InputError */
@@ -40,6 +41,8 @@ export const createCacheDesk = (config: Config, parts: CacheDeskParts): CacheDes
   const { store, clock, running } = parts
   const { bounds, title } = config.catalogue
   const question = questionIn(config)
+  const horizon = horizonOf(config)
+  const calendar = createCalendar(config.quota.timeZone)
   const area = { bounds, title, grid: createGrid(config.cache.cellDegrees) }
   const catalogueFor = async (target: object) => ('place' in target ? parts.catalogue() : undefined)
 
@@ -48,14 +51,17 @@ export const createCacheDesk = (config: Config, parts: CacheDeskParts): CacheDes
     judged: EntryFacts | null | undefined,
   ): Promise<CellReport['shared']> => {
     const { kind } = store
+    const purges = createPurges<PurgeScope>((scope, name) => covers(scope, cellIdOf(name)))
+    const newestPurge = () => purges.generation
+    const codec = createTimelineCodec({ horizon, calendar, clock, newestPurge })
     try {
-      const bytes = await store.readBytes(key)
-      const found = bytes && timelineCodec.decode(bytes, key)
-      if (!bytes) return { kind, entry: null, fault: null }
-      if (!found) return { kind, entry: null, fault: `${bytes.length} bytes that this version can't read` }
+      const bytes = await store.readBytes(key, codec.mostBytes)
+      if (bytes === undefined) return { kind, entry: null, fault: null }
+      if (typeof bytes === 'string') return { kind, entry: null, fault: faultOf(bytes) }
       if (judged) return { kind, entry: { ...judgedEntry(judged), bytes: bytes.length }, fault: null }
-      const purges = createPurges<PurgeScope>((scope, name) => covers(scope, cellIdOf(name)))
       for (const purge of await purgesAfter(store, 0)) purges.add(purge)
+      const found = codec.decode(bytes, key)
+      if ('refused' in found) return { kind, entry: null, fault: faultOf(found.refused) }
       const entry: EntryReport = {
         fetchedAt: isoOf(found.fetchedAt),
         run: isoOrNull(found.run),
@@ -127,6 +133,18 @@ const judgedEntry = (facts: EntryFacts) => ({
   purged: facts.purged,
   bytes: facts.bytes,
 })
+
+const refusals: Readonly<Record<string, string>> = {
+  wrong_type: 'it is of another type of Redis than entries are',
+  too_large: 'it is larger than an entry can be',
+  length: 'it is cut off, or there are bytes behind its end',
+  version: 'it is of another version of the format',
+  checksum: 'its checksum is wrong',
+  key: 'it was written for another cell or another configuration',
+  instant: 'it has an instant that can not be',
+  malformed: 'its columns can not be read',
+}
+const faultOf = (refused: string): string => `what lies there is refused: ${refusals[refused] ?? refused}`
 
 const placeOf = (place: Location | undefined): CellReport['place'] =>
   place ? { type: place.type, id: place.id, name: place.name_en } : null

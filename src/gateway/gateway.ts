@@ -19,6 +19,7 @@ import type { OpenLog } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { buildOps } from '../ops/ops.ts'
 import { createReadiness } from '../ops/readiness.ts'
+import { createThrottle } from '../ops/throttle.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createCacheDesk } from './cache-desk.ts'
 import { openMetering } from './metering.ts'
@@ -27,6 +28,7 @@ import {
   observeApi,
   observeCatalogue,
   observeMeter,
+  observeRecords,
   observeSupply,
   providerDetail,
   quotaDetail,
@@ -43,6 +45,8 @@ export type Gateway = {
   close(): Promise<void>
 }
 
+// Each names a key whose count was lost: more than a handful, and never a flood.
+const linesOfKeysPerMinute = 60
 // Of the memory of the cache, what rendered lists and places may take.
 const shareOfLists = 1 / 16
 
@@ -62,9 +66,12 @@ export const startGateway = async (
   const accessLog =
     config.log.access && log.isLevelEnabled('info') ? createAccessLog(config.log, lines, clock) : undefined
   const calendar = createCalendar(config.quota.timeZone)
+  const seldom = createThrottle(clock)
+  const often = createThrottle(clock, linesOfKeysPerMinute)
   const store = await open(config, clock, {
     redisAway: reason => log.error({ reason }, 'redis is away'),
     redisBack: () => log.info('redis is back'),
+    ...observeRecords(metrics, log, { seldom, often }),
   })
   opening.defer(() => store.close())
   const keys = createKeyDirectory(store, clock)
@@ -88,7 +95,7 @@ export const startGateway = async (
     store,
     catalogue: catalogue.current,
     clock,
-    observer: observeSupply(metrics, log, metering.saw),
+    observer: observeSupply(metrics, log, seldom, metering.saw),
   })
   opening.defer(supply.close)
   const { grid, timelines, provider, budget, breaker, runs } = supply

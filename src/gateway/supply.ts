@@ -42,8 +42,14 @@ export type SupplyParts = {
   readonly observer: SupplyObserver
 }
 
-const horizonOf = ({ cache, weather }: Config): Horizon =>
+/** How much of the future a gateway of this configuration asks for. */
+export const horizonOf = ({ cache, weather }: Config): Horizon =>
   horizonFor(longestUseMs(cache), weather.hourlyHours)
+
+// The centre of a cell on the edge may lie outside the bounds.
+const mostCellsIn = ({ catalogue: { bounds }, cache: { cellDegrees } }: Config): number =>
+  (Math.ceil((bounds.north - bounds.south) / cellDegrees) + 2) *
+  (Math.ceil((bounds.east - bounds.west) / cellDegrees) + 2)
 
 /** The name of what a gateway of this configuration asks: cached timelines of another are not its own. */
 export const questionIn = (config: Config): string =>
@@ -52,6 +58,7 @@ export const questionIn = (config: Config): string =>
 export const openSupply = (config: Config, { store, catalogue, clock, observer }: SupplyParts): Supply => {
   const { cache } = config
   const horizon = horizonOf(config)
+  const calendar = createCalendar(config.quota.timeZone)
   const unit = weightOfPoint(horizon)
   const grid = createGrid(cache.cellDegrees)
   const exchange = createExchange(config.provider, clock)
@@ -74,7 +81,7 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
   const provider = createProvider(
     // Half of what a consumer waits for the budget's next window, half for the answer.
     { ...config.provider, horizon, queueForMs: cache.waitForMs / 2 },
-    { exchange, breaker, budget, clock, calendar: createCalendar(config.quota.timeZone), observer },
+    { exchange, breaker, budget, clock, calendar, observer },
   )
   const runs =
     cache.freshness === 'run'
@@ -84,8 +91,10 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
     {
       ...cache,
       batch: config.provider.maxPointsPerRequest,
+      mostCells: mostCellsIn(config),
       weightPerLoad: unit,
       question: questionIn(config),
+      horizon,
     },
     {
       provider,
@@ -95,6 +104,7 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
         cache.prefetch === 'population' ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => [],
       newestRun: () => runs?.newest(),
       stretch: budget.stretch,
+      calendar,
       clock,
       observer: {
         ...observer,

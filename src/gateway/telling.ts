@@ -9,11 +9,13 @@ import type { MeterState } from '../metering/partition.ts'
 import type { UsageDetail } from '../metering/usage-detail.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
+import type { Throttle } from '../ops/throttle.ts'
 import type { Breaker, BreakerState } from '../provider/breaker.ts'
 import type { BudgetState } from '../provider/budget.ts'
 import type { ProviderObserver } from '../provider/client.ts'
 import type { ModelRun, RunObserver } from '../provider/runs.ts'
 import type { BudgetObserver } from '../provider/spending-ledger.ts'
+import type { RecordObserver } from '../stores/records.ts'
 import type { TimelinesObserver } from '../timelines/timelines.ts'
 
 export type SupplyObserver = TimelinesObserver &
@@ -25,6 +27,7 @@ export type SupplyObserver = TimelinesObserver &
 export const observeSupply = (
   metrics: Metrics,
   log: Log,
+  seldom: Throttle,
   saw: (instances: number) => void,
 ): SupplyObserver => ({
   read: metrics.read,
@@ -35,10 +38,15 @@ export const observeSupply = (
   sharedTierFailed: (step, error) => {
     metrics.sharedTierFailed(step)
     // A store that is away has a line of its own; its failures one by one are only counted.
-    const level = step === 'decode' ? 'warn' : 'debug'
-    log[level](
-      { step, reason: error === undefined ? undefined : messageOf(error) },
-      'shared cache tier failed',
+    log.debug({ step, reason: messageOf(error) }, 'shared cache tier failed')
+  },
+  entryRefused: (reason, key) => {
+    metrics.entryRefused(reason)
+    seldom(`entry ${reason}`, leftOut =>
+      log.warn(
+        { reason, key, ...left(leftOut) },
+        'entry of the shared cache tier refused, it counts as absent',
+      ),
     )
   },
   pulsed: fleet => {
@@ -57,6 +65,28 @@ export const observeSupply = (
   storeAway: reason => log.warn({ reason }, 'budget is counted by this instance alone'),
   storeBack: () => log.info('budget is shared again'),
   breaker: state => log.warn({ state }, 'circuit to the provider'),
+})
+
+const left = (leftOut: number) => (leftOut > 0 ? { leftOut } : {})
+
+/** @param often for lines that name a key, @param seldom for the others */
+export const observeRecords = (
+  metrics: Metrics,
+  log: Log,
+  { seldom, often }: { seldom: Throttle; often: Throttle },
+): RecordObserver => ({
+  recordRefused: refused => {
+    metrics.recordRefused(refused.record)
+    seldom(`record ${refused.record}`, leftOut =>
+      log.warn({ ...refused, ...left(leftOut) }, 'record of the store refused'),
+    )
+  },
+  quotaMended: mended => {
+    metrics.quotaMended(mended.record)
+    often('quota', leftOut =>
+      log.warn({ ...mended, ...left(leftOut) }, 'quota record could not be read and was begun anew'),
+    )
+  },
 })
 
 export const observeMeter = (metrics: Metrics, log: Log): MeterObserver => ({

@@ -8,6 +8,7 @@ import type { Clock } from '../clock.ts'
 import { InputError } from '../errors.ts'
 import { holdsKey } from '../key-redaction.ts'
 import { isPrintable, quoted } from '../outside-text.ts'
+import { DamagedRecordError } from '../stores/records.ts'
 import type { AnswerCount, KeyChange, KeyRecord, Store, Subscriber } from '../stores/store.ts'
 import { announceChange } from './key-directory.ts'
 import { createKey, hashOf, keyPrefix, type PresentedKey, randomBase62 } from './key-form.ts'
@@ -69,6 +70,15 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     if (!key) throw new InputError(`there is no key ${quoted(id)}; \`abohawa keys list\` shows them all`)
     return key
   }
+  /** Whether the key is there; a change may be what mends a record that can't be read. */
+  const revocationOf = async (id: string): Promise<number | null> => {
+    try {
+      return (await keyById(id)).revokedAt
+    } catch (error) {
+      if (error instanceof DamagedRecordError) return null
+      throw error
+    }
+  }
   const subscriberBy = async (idOrName: string): Promise<Subscriber> => {
     const subscriber = await store.findSubscriber(idOrName)
     if (!subscriber)
@@ -110,7 +120,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     return showKey(id)
   }
   const setKeyRevoked = async (id: string, at: number | null): Promise<ListedKey> => {
-    const { revokedAt } = await keyById(id)
+    const revokedAt = await revocationOf(id)
     // Repeating a revocation keeps the instant of the first.
     return changeKey(id, { revokedAt: at === null ? null : (revokedAt ?? at) })
   }
@@ -183,12 +193,12 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     /** Puts a key on another tier; a limit of its own stays. */
     setTier: async (id: string, tier: string): Promise<ListedKey> => {
       limitOf(tiers, tier)
-      await keyById(id)
+      await revocationOf(id)
       return changeKey(id, { tier })
     },
     /** Gives a key a limit of its own, or with null that of its tier. */
     setLimit: async (id: string, limit: number | null): Promise<ListedKey> => {
-      await keyById(id)
+      await revocationOf(id)
       return changeKey(id, { limit })
     },
     listKeys: async (): Promise<ListedKey[]> => {

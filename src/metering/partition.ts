@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { LocalDay } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
-import { StoreError, type Taken, type UsageStore } from '../stores/store.ts'
+import { OvertakenError, StoreError, type Taken, type UsageStore } from '../stores/store.ts'
 import { shareOf, stepOf } from './share.ts'
 
 /** What is left of the day's units after one was asked for. */
@@ -105,20 +105,28 @@ export const createPartition = ({
   const trip = async (asked: readonly Asked[]): Promise<Taken[]> => {
     sequence += 1
     const dealt = asked.map(({ count }) => count.dealt)
-    const results = await store.take({
-      instance,
-      sequence,
-      takes: asked.map(({ count: { keyId, metered, limit, dealt }, units }) => ({
-        keyId,
-        day: metered.day,
-        units,
-        limit,
-        dealt,
-        step: stepOf(limit),
-        endsAt: metered.endsAt,
-        keepUntil: metered.keepUntil,
-      })),
-    })
+    let results: Taken[]
+    try {
+      results = await store.take({
+        instance,
+        sequence,
+        takes: asked.map(({ count: { keyId, metered, limit, dealt }, units }) => ({
+          keyId,
+          day: metered.day,
+          units,
+          limit,
+          dealt,
+          step: stepOf(limit),
+          endsAt: metered.endsAt,
+          keepUntil: metered.keepUntil,
+        })),
+      })
+    } catch (error) {
+      // Trips go one after the other, so none that is still waited for was overtaken: somebody else wrote that record.
+      // The next trip is counted after it.
+      if (error instanceof OvertakenError) sequence = Math.max(sequence, error.by)
+      throw error
+    }
     results.forEach((result, i) => {
       const count = asked[i]?.count
       if (!count) return

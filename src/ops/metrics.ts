@@ -105,8 +105,26 @@ export const createMetrics = () => {
   })
   const sharedTierFailures = new Counter({
     name: 'abohawa_cache_shared_tier_failures_total',
-    help: 'Reads, writes and decodings of the shared cache tier that failed and counted as absent.',
+    help: 'Reads and writes of the shared cache tier, and shared loads, that failed.',
     labelNames: ['step'],
+    registers,
+  })
+  const entriesRefused = new Counter({
+    name: 'abohawa_cache_entries_refused_total',
+    help: 'Entries of the shared cache tier that were refused and counted as absent, by reason.',
+    labelNames: ['reason'],
+    registers,
+  })
+  const recordsRefused = new Counter({
+    name: 'abohawa_store_records_refused_total',
+    help: 'Records of the store that were not as they are written, by what they are of: ignored, or begun anew.',
+    labelNames: ['record'],
+    registers,
+  })
+  const quotaRecordsMended = new Counter({
+    name: 'abohawa_quota_records_mended_total',
+    help: 'Quota records that could not be read and were begun anew: of the running day, or of the month.',
+    labelNames: ['record'],
     registers,
   })
   const providerRequests = new Histogram({
@@ -153,6 +171,9 @@ export const createMetrics = () => {
       wanted.set(fleet.wanted)
     },
     sharedTierFailed: (step: string) => sharedTierFailures.inc({ step }),
+    entryRefused: (reason: string) => entriesRefused.inc({ reason }),
+    recordRefused: (record: string) => recordsRefused.inc({ record }),
+    quotaMended: (record: string) => quotaRecordsMended.inc({ record }),
     providerRequest: (outcome: string, points: number, ms: number) => {
       providerRequests.observe({ outcome }, ms / 1000)
       providerPoints.inc(points)

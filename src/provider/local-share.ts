@@ -11,8 +11,8 @@ export type Grant = { readonly granted: number; readonly full: readonly LimitedW
 export type HandedIn = WindowAmount & { readonly atLeast: number }
 
 export type LocalShare = {
-  /** What the store holds at this instant. */
-  learn(windows: readonly LimitedWindow[], used: readonly number[], now: number): void
+  /** What the store holds at this instant; null where it can't be read, and what was seen before stays. */
+  learn(windows: readonly LimitedWindow[], used: readonly (number | null)[], now: number): void
   /** Changes that the store took. */
   told(changes: readonly WindowAmount[]): void
   /** Changes that it does not know of. */
@@ -37,7 +37,7 @@ export const createLocalShare = (): LocalShare => {
     learn: (windows, used, now) => {
       seen.forget(now)
       windows.forEach((window, i) => {
-        seen.set(window, used[i] ?? 0)
+        seen.set(window, used[i] ?? seen.get(window))
       })
     },
     told: changes => {

@@ -35,6 +35,13 @@ export const horizonFor = (usableForMs: number, hourlyHours: number): Horizon =>
   }
 }
 
+/** How many steps each series of an answer has. */
+export const stepsWithin = ({ quarterHours, days }: Horizon) => ({
+  quarterHours: pastQuarterHours + quarterHours,
+  hours: (pastDays + days) * 24,
+  days: pastDays + days,
+})
+
 /** Path and query for cells in this order; the provider answers them in the same order. */
 export const pathFor = (cells: readonly Cell[], horizon: Horizon, zone: string): string =>
   `/v1/forecast?latitude=${cells.map(cell => cell.latitude).join(',')}` +

@@ -3,6 +3,7 @@
 
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
+import { longestClosureMs } from '../stores/records.ts'
 import type { SpendingStore } from '../stores/store.ts'
 import { createLocalShare, type Grant, type HandedIn } from './local-share.ts'
 import type { LimitedWindow } from './spending-windows.ts'
@@ -61,9 +62,15 @@ export const createLedger = (
     away = { instances: instances() }
     observer.storeAway(messageOf(cause))
   }
-  const learn = (windows: readonly LimitedWindow[], used: readonly number[], until: number | null): void => {
-    local.learn(windows, used, clock.now())
-    closeHere(until ?? 0)
+  const learn = (
+    windows: readonly LimitedWindow[],
+    used: readonly (number | null)[],
+    until: number | null,
+  ): void => {
+    const now = clock.now()
+    local.learn(windows, used, now)
+    // The provider has no longer window: nobody can have meant that.
+    if (until !== null && until <= now + longestClosureMs) closeHere(until)
   }
   const tell = async (changes: readonly (WindowAmount | HandedIn)[]): Promise<void> => {
     await store.settle({
@@ -110,7 +117,10 @@ export const createLedger = (
       if (away || closureOwed || local.isOwing()) await reconciled(windows)
       if (away) return reserveHere(windows, wanted, unit)
       try {
-        const asked = windows.map(({ name, limit, keepUntil }) => ({ name, limit, keepUntil }))
+        const asked = windows.map(window => {
+          const { name, limit, keepUntil } = window
+          return { name, limit, keepUntil, known: local.used(window) }
+        })
         const reply = await store.reserve({ provider, windows: asked, wanted, unit, now: clock.now() })
         learn(windows, reply.used, reply.closedUntil)
         const full = windows.filter((window, i) => window.limit - (reply.used[i] ?? 0) < unit)

@@ -2,11 +2,25 @@
 // errors. What belongs together is one transaction, which also writes to the disk once and not for each of its steps.
 
 import type { DatabaseSync } from 'node:sqlite'
-import { messageOf } from '../errors.ts'
+import type { Clock } from '../clock.ts'
+import { AbohawaError, messageOf } from '../errors.ts'
+import { mostCounted, type RecordObserver } from './records.ts'
 import { StoreError } from './store.ts'
 
 /** Runs a step and turns what it throws into StoreError. */
 export type Attempt = <Value>(step: () => Value) => Promise<Value>
+
+/** What every part of the store works with. */
+export type EmbeddedParts = {
+  readonly db: DatabaseSync
+  readonly clock: Clock
+  readonly attempt: Attempt
+  readonly observer: RecordObserver
+}
+
+/** SQL for a count or an instant that is one, and NULL for any other: beyond it numbers are not even read. */
+export const wholeSql = (column: string): string =>
+  `CASE WHEN ${column} BETWEEN 0 AND ${mostCounted} THEN ${column} END`
 
 /** @param path of the file, for the sentence */
 export const attemptsOn =
@@ -15,6 +29,7 @@ export const attemptsOn =
     try {
       return step()
     } catch (cause) {
+      if (cause instanceof AbohawaError) throw cause
       throw new StoreError(`the embedded store ${path} failed: ${messageOf(cause)}`, { cause })
     }
   }

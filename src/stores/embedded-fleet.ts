@@ -1,9 +1,18 @@
 // What a process leaves for its next life and for the commands beside it, in the embedded store: what it was asked for
 // lately, and notices in the order they were given. There is one instance.
 
-import type { DatabaseSync } from 'node:sqlite'
-import { type Attempt, inTransaction } from './embedded-attempt.ts'
-import type { FleetStore } from './store.ts'
+import { type EmbeddedParts, inTransaction } from './embedded-attempt.ts'
+import {
+  clockToleranceMs,
+  longestName,
+  longestNotice,
+  mostCounted,
+  mostNotices,
+  mostWanted,
+  mostWantedRead,
+  type RecordKind,
+} from './records.ts'
+import { type FleetStore, StoreError } from './store.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS wanted (
@@ -14,39 +23,82 @@ const schema = `
   ) STRICT;
 `
 
-export const embeddedFleet = (db: DatabaseSync, attempt: Attempt): FleetStore => {
+export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetStore => {
   db.exec(schema)
   const statements = {
     ask: db.prepare(
       `INSERT INTO wanted VALUES (?, ?, ?) ON CONFLICT (topic, name) DO UPDATE SET asked_at = excluded.asked_at`,
     ),
     forget: db.prepare(`DELETE FROM wanted WHERE topic = ? AND asked_at <= ?`),
+    forgetOdd: db.prepare(
+      `DELETE FROM wanted WHERE topic = ? AND (asked_at > ? OR octet_length(name) > ${longestName})`,
+    ),
+    forgetSurplus: db.prepare(
+      `DELETE FROM wanted WHERE topic = ?1 AND name IN (
+         SELECT name FROM wanted WHERE topic = ?1 ORDER BY asked_at DESC LIMIT -1 OFFSET ${mostWanted})`,
+    ),
     count: db.prepare(`SELECT count(*) AS wanted FROM wanted WHERE topic = ?`),
-    wanted: db.prepare(`SELECT name FROM wanted WHERE topic = ? AND asked_at >= ? ORDER BY asked_at DESC`),
+    wanted: db.prepare(
+      `SELECT name FROM wanted WHERE topic = ? AND asked_at >= ? AND octet_length(name) <= ${longestName}
+       ORDER BY asked_at DESC LIMIT ${mostWantedRead}`,
+    ),
     append: db.prepare(`INSERT INTO notices (topic, text, keep_until) VALUES (?, ?, ?)`),
-    after: db.prepare(`SELECT number, text FROM notices WHERE topic = ? AND number > ? ORDER BY number`),
+    // The latest, as many as are kept where there are several gateways.
+    after: db.prepare(
+      `SELECT number, text FROM notices WHERE topic = ? AND number > ? AND number <= ${mostCounted}
+         AND octet_length(text) <= ${longestNotice} ORDER BY number DESC LIMIT ${mostNotices}`,
+    ),
     has: db.prepare(`SELECT 1 FROM notices WHERE topic = ? AND number = ?`),
     sweep: db.prepare(`DELETE FROM notices WHERE keep_until <= ?`),
+    sweepOdd: db.prepare(
+      `DELETE FROM notices WHERE number > ${mostCounted} OR octet_length(text) > ${longestNotice}`,
+    ),
+    // Else the next number would be beyond what can be told.
+    countOn: db.prepare(`UPDATE sqlite_sequence SET seq = (SELECT COALESCE(MAX(number), 0) FROM notices)
+       WHERE name = 'notices' AND (seq < 0 OR seq > ${mostCounted})`),
   }
+  const refuseSome = (record: RecordKind, changes: number | bigint): void => {
+    if (changes > 0)
+      observer.recordRefused({
+        record,
+        name: record,
+        fault: `${changes} of its rows could not be, and were removed`,
+      })
+  }
+  refuseSome('notices', statements.sweepOdd.run().changes)
+  statements.countOn.run()
+
+  const countOf = (topic: string): number => Number(statements.count.get(topic)?.wanted)
   return {
     pulse: ({ topic, asked, wantedForMs, now }) =>
       attempt(() => {
-        inTransaction(db, () => {
+        const odd = inTransaction(db, () => {
           for (const name of asked) statements.ask.run(topic, name, now)
           statements.forget.run(topic, now - wantedForMs)
+          const { changes } = statements.forgetOdd.run(topic, now + clockToleranceMs)
+          const surplus = countOf(topic) > mostWanted ? statements.forgetSurplus.run(topic).changes : 0
           statements.sweep.run(now)
+          return Number(changes) + Number(surplus)
         })
-        return { instances: 1, wanted: Number(statements.count.get(topic)?.wanted) }
+        refuseSome('wanted', odd)
+        return { instances: 1, wanted: countOf(topic) }
       }),
     wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),
     appendNotice: (topic, text, keepUntil) =>
-      attempt(() => Number(statements.append.run(topic, text, keepUntil).lastInsertRowid)),
+      attempt(() => {
+        const length = Buffer.byteLength(text)
+        if (length > longestNotice)
+          throw new StoreError(`a notice has ${length} bytes; allowed: ${longestNotice}`)
+        return Number(statements.append.run(topic, text, keepUntil).lastInsertRowid)
+      }),
     noticesAfter: (topic, number) =>
-      attempt(() => ({
-        notices: statements.after
+      attempt(() => {
+        const notices = statements.after
           .all(topic, number)
-          .map(row => ({ number: Number(row.number), text: String(row.text) })),
-        complete: number === 0 || statements.has.get(topic, number) !== undefined,
-      })),
+          .map(row => ({ number: Number(row.number), text: String(row.text) }))
+          .reverse()
+        const isKnown = number === 0 || statements.has.get(topic, number) !== undefined
+        return { notices, complete: isKnown && notices.length < mostNotices }
+      }),
   }
 }

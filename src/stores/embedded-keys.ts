@@ -2,8 +2,16 @@
 // Takes over files that an earlier version wrote.
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
-import { type Attempt, inTransaction } from './embedded-attempt.ts'
-import type { KeyRecord, KeyStore, Subscriber } from './store.ts'
+import { type EmbeddedParts, inTransaction } from './embedded-attempt.ts'
+import {
+  DamagedRecordError,
+  instantIn,
+  keyRecordOf,
+  longestText,
+  mostFields,
+  subscriberOf,
+} from './records.ts'
+import type { FormerHash, KeyRecord, KeyStore, Subscriber } from './store.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS subscribers (
@@ -35,46 +43,99 @@ const bringUpToDate = (db: DatabaseSync): void => {
   })
 }
 
-export const embeddedKeys = (db: DatabaseSync, attempt: Attempt): KeyStore => {
+// As text, and not more of it than a record can have: what it means is judged as it is for every store.
+const textOf = (...columns: string[]): string =>
+  columns.map(column => `substr(CAST(${column} AS TEXT), 1, ${longestText + 1}) AS ${column}`).join(', ')
+const keyColumns = textOf('id', 'hash', 'subscriber_id', 'tier', 'own_limit', 'created_at', 'revoked_at')
+const subscriberColumns = textOf('id', 'name', 'created_at', 'revoked_at')
+
+export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore => {
   bringUpToDate(db)
   const statements = {
     addKey: db.prepare(
       `INSERT INTO keys (id, hash, subscriber_id, tier, own_limit, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
     ),
     addFormer: db.prepare(`INSERT INTO former_hashes VALUES (?, ?, ?)`),
-    findKey: db.prepare(`SELECT * FROM keys WHERE id = ?`),
+    findKey: db.prepare(`SELECT ${keyColumns} FROM keys WHERE id = ?`),
     formersOf: db.prepare(
-      `SELECT hash, valid_until FROM former_hashes WHERE key_id = ? ORDER BY valid_until, hash`,
+      `SELECT ${textOf('hash', 'valid_until')} FROM former_hashes WHERE key_id = ? LIMIT ${mostFields}`,
     ),
     findByHash: db.prepare(
-      `SELECT id, NULL AS valid_until FROM keys WHERE hash = ?1
-       UNION ALL SELECT key_id, valid_until FROM former_hashes WHERE hash = ?1`,
+      `SELECT id FROM keys WHERE hash = ?1 UNION ALL SELECT key_id FROM former_hashes WHERE hash = ?1`,
     ),
-    listKeys: db.prepare(`SELECT * FROM keys ORDER BY created_at, id`),
-    changeKey: db.prepare(`UPDATE keys SET tier = ?, own_limit = ?, revoked_at = ? WHERE id = ?`),
+    listKeys: db.prepare(`SELECT ${keyColumns} FROM keys ORDER BY keys.created_at, keys.id`),
+    // Apart, so that a change needs nothing of the record but that it is there.
+    isKey: db.prepare(`SELECT 1 FROM keys WHERE id = ?`),
+    setTier: db.prepare(`UPDATE keys SET tier = ? WHERE id = ?`),
+    setLimit: db.prepare(`UPDATE keys SET own_limit = ? WHERE id = ?`),
+    setRevoked: db.prepare(`UPDATE keys SET revoked_at = ? WHERE id = ?`),
     shortenFormers: db.prepare(
       `UPDATE former_hashes SET valid_until = MIN(valid_until, ?2) WHERE key_id = ?1`,
     ),
+    formerHash: db.prepare(`SELECT hash FROM keys WHERE id = ?`),
     replaceHash: db.prepare(`UPDATE keys SET hash = ? WHERE id = ?`),
     addSubscriber: db.prepare(`INSERT INTO subscribers VALUES (?, ?, ?, ?) ON CONFLICT (name) DO NOTHING`),
-    findSubscriber: db.prepare(`SELECT * FROM subscribers WHERE id = ?1 OR name = ?1 ORDER BY id = ?1 DESC`),
-    listSubscribers: db.prepare(`SELECT * FROM subscribers ORDER BY created_at, id`),
+    findSubscriber: db.prepare(
+      `SELECT ${subscriberColumns} FROM subscribers WHERE id = ?1 OR name = ?1 ORDER BY subscribers.id = ?1 DESC`,
+    ),
+    listSubscribers: db.prepare(
+      `SELECT ${subscriberColumns} FROM subscribers ORDER BY subscribers.created_at, subscribers.id`,
+    ),
     setSubscriberRevoked: db.prepare(`UPDATE subscribers SET revoked_at = ? WHERE id = ?`),
   }
-  const keyOf = (row: Row): KeyRecord | undefined =>
-    row && {
-      id: String(row.id),
-      hash: String(row.hash),
-      subscriberId: String(row.subscriber_id),
-      tier: String(row.tier),
-      limit: numberOrNull(row.own_limit),
-      createdAt: Number(row.created_at),
-      revokedAt: numberOrNull(row.revoked_at),
-      formers: statements.formersOf
-        .all(row.id ?? '')
-        .map(former => ({ hash: String(former.hash), validUntil: Number(former.valid_until) })),
+  /** @throws DamagedRecordError, after it was told */
+  const told = <Value>(read: () => Value): Value => {
+    try {
+      return read()
+    } catch (error) {
+      if (error instanceof DamagedRecordError) observer.recordRefused(error.refused)
+      throw error
     }
-  const readKey = (id: string) => keyOf(statements.findKey.get(id))
+  }
+  const formersOf = (id: string): FormerHash[] =>
+    statements.formersOf.all(id).flatMap(row => {
+      const validUntil = instantIn(textIn(row.valid_until))
+      return validUntil === undefined ? [] : [{ hash: textIn(row.hash), validUntil }]
+    })
+  const keyIn = (row: Row): KeyRecord =>
+    told(() => {
+      const id = textIn(row.id)
+      const fields = {
+        hash: textIn(row.hash),
+        subscriberId: textIn(row.subscriber_id),
+        tier: textIn(row.tier),
+        limit: textIn(row.own_limit),
+        createdAt: textIn(row.created_at),
+        revokedAt: textIn(row.revoked_at),
+      }
+      return keyRecordOf(id, fields, formersOf(id))
+    })
+  const subscriberIn = (row: Row): Subscriber =>
+    told(() =>
+      subscriberOf(textIn(row.id), {
+        name: textIn(row.name),
+        createdAt: textIn(row.created_at),
+        revokedAt: textIn(row.revoked_at),
+      }),
+    )
+  const readKey = (id: string): KeyRecord | undefined => {
+    const row = statements.findKey.get(id)
+    return row && keyIn(row)
+  }
+  const readSubscriber = (idOrName: string): Subscriber | undefined => {
+    const row = statements.findSubscriber.get(idOrName)
+    return row && subscriberIn(row)
+  }
+  /** What can't be read is left out and told. */
+  const readAll = <Value>(rows: readonly Row[], read: (row: Row) => Value): Value[] =>
+    rows.flatMap(row => {
+      try {
+        return [read(row)]
+      } catch (error) {
+        if (error instanceof DamagedRecordError) return []
+        throw error
+      }
+    })
 
   return {
     addKey: ({ id, hash, subscriberId, tier, limit, createdAt, revokedAt, formers }) =>
@@ -88,28 +149,31 @@ export const embeddedKeys = (db: DatabaseSync, attempt: Attempt): KeyStore => {
     findByHash: hash =>
       attempt(() => {
         const row = statements.findByHash.get(hash)
-        const key = row && readKey(String(row.id))
-        const subscriber = key && subscriberOf(statements.findSubscriber.get(key.subscriberId))
-        return key && subscriber && { key, subscriber, validUntil: numberOrNull(row.valid_until) }
+        const key = row && readKey(textIn(row.id))
+        const validUntil =
+          key?.hash === hash ? null : key?.formers.find(former => former.hash === hash)?.validUntil
+        if (!key || validUntil === undefined) return undefined
+        const subscriber = readSubscriber(key.subscriberId)
+        return subscriber && { key, subscriber, validUntil }
       }),
-    listKeys: () => attempt(() => statements.listKeys.all().flatMap(row => keyOf(row) ?? [])),
-    changeKey: (id, change) =>
+    listKeys: () => attempt(() => readAll(statements.listKeys.all(), keyIn)),
+    changeKey: (id, { tier, limit, revokedAt }) =>
       attempt(() =>
         inTransaction(db, () => {
-          const key = readKey(id)
-          if (!key) return false
-          const { tier, limit, revokedAt } = { ...key, ...change }
-          statements.changeKey.run(tier, limit, revokedAt, id)
+          if (!statements.isKey.get(id)) return false
+          if (tier !== undefined) statements.setTier.run(tier, id)
+          if (limit !== undefined) statements.setLimit.run(limit, id)
+          if (revokedAt !== undefined) statements.setRevoked.run(revokedAt, id)
           return true
         }),
       ),
     replaceHash: (id, hash, formerValidUntil) =>
       attempt(() =>
         inTransaction(db, () => {
-          const key = readKey(id)
-          if (!key) return false
+          const former = statements.formerHash.get(id)
+          if (!former) return false
           statements.shortenFormers.run(id, formerValidUntil)
-          statements.addFormer.run(key.hash, id, formerValidUntil)
+          statements.addFormer.run(textIn(former.hash), id, formerValidUntil)
           statements.replaceHash.run(hash, id)
           return true
         }),
@@ -122,25 +186,16 @@ export const embeddedKeys = (db: DatabaseSync, attempt: Attempt): KeyStore => {
           subscriber.createdAt,
           subscriber.revokedAt,
         )
-        return subscriberOf(statements.findSubscriber.get(subscriber.name)) ?? subscriber
+        return readSubscriber(subscriber.name) ?? subscriber
       }),
-    findSubscriber: idOrName => attempt(() => subscriberOf(statements.findSubscriber.get(idOrName))),
-    listSubscribers: () =>
-      attempt(() => statements.listSubscribers.all().flatMap(row => subscriberOf(row) ?? [])),
+    findSubscriber: idOrName => attempt(() => readSubscriber(idOrName)),
+    listSubscribers: () => attempt(() => readAll(statements.listSubscribers.all(), subscriberIn)),
     setSubscriberRevoked: (id, at) =>
       attempt(() => statements.setSubscriberRevoked.run(at, id).changes === 1),
   }
 }
 
-type Row = Record<string, SQLOutputValue> | undefined
+type Row = Record<string, SQLOutputValue>
 
-const numberOrNull = (value: SQLOutputValue | undefined): number | null =>
-  value == null ? null : Number(value)
-
-const subscriberOf = (row: Row): Subscriber | undefined =>
-  row && {
-    id: String(row.id),
-    name: String(row.name),
-    createdAt: Number(row.created_at),
-    revokedAt: numberOrNull(row.revoked_at),
-  }
+/** Nothing is empty text, as in a hash of Redis. */
+const textIn = (value: SQLOutputValue | undefined): string => (value == null ? '' : String(value))

@@ -1,9 +1,10 @@
 // What was spent at the provider, in the embedded store: one count per window and one instant until which the provider
-// is closed. Every step is one write transaction, so that a command in another process can't come in between. What is
-// spent on, and why, is the caller's.
+// is closed. Every step is one write transaction, so that a command in another process can't come in between. A count
+// that can't be begins again at what the caller knows of it; a closure that nobody can have meant is lifted. What is spent
+// on, and why, is the caller's.
 
-import type { DatabaseSync } from 'node:sqlite'
-import { type Attempt, inTransaction } from './embedded-attempt.ts'
+import { type EmbeddedParts, inTransaction, wholeSql } from './embedded-attempt.ts'
+import { longestClosureMs, shown } from './records.ts'
 import type { SpendingStore } from './store.ts'
 
 const schema = `
@@ -14,47 +15,69 @@ const schema = `
   CREATE TABLE IF NOT EXISTS closures (provider TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `
 
-/** The spending of a store on this database. @param attempt turns failures into StoreError */
-export const embeddedSpending = (db: DatabaseSync, attempt: Attempt): SpendingStore => {
+/** The spending of a store on this database. */
+export const embeddedSpending = ({ db, attempt, observer }: EmbeddedParts): SpendingStore => {
   db.exec(schema)
   const statements = {
-    used: db.prepare(`SELECT used FROM spending WHERE provider = ? AND name = ?`),
-    add: db.prepare(
-      `INSERT INTO spending VALUES (:provider, :name, MAX(0, :least + :by), :keep)
-       ON CONFLICT (provider, name) DO UPDATE SET used = MAX(0, MAX(used, :least) + :by), keep_until = :keep`,
+    used: db.prepare(`SELECT ${wholeSql('used')} AS used FROM spending WHERE provider = ? AND name = ?`),
+    put: db.prepare(
+      `INSERT INTO spending VALUES (:provider, :name, :used, :keep)
+       ON CONFLICT (provider, name) DO UPDATE SET used = :used, keep_until = :keep`,
     ),
     // A few dozen rows at the most, so that every reservation may look through them all.
     sweep: db.prepare(`DELETE FROM spending WHERE keep_until <= ?`),
-    closedUntil: db.prepare(`SELECT until FROM closures WHERE provider = ?`),
+    closedUntil: db.prepare(`SELECT ${wholeSql('until')} AS until FROM closures WHERE provider = ?`),
     close: db.prepare(
-      `INSERT INTO closures VALUES (?, ?) ON CONFLICT (provider) DO UPDATE SET until = MAX(until, excluded.until)`,
+      `INSERT INTO closures VALUES (?, ?) ON CONFLICT (provider) DO UPDATE SET until = CASE
+         WHEN until BETWEEN excluded.until AND excluded.until + ${longestClosureMs} THEN until ELSE excluded.until END`,
     ),
+    open: db.prepare(`DELETE FROM closures WHERE provider = ?`),
   }
-  const usedIn = (provider: string, name: string) => Number(statements.used.get(provider, name)?.used ?? 0)
-  const closedUntil = (provider: string): number | null => {
-    const row = statements.closedUntil.get(provider)
-    return row ? Number(row.until) : null
+  const refuse = (name: string, fault: string) =>
+    observer.recordRefused({ record: 'spending', name: shown(name), fault })
+  /** Null where the count can't be one. */
+  const usedIn = (provider: string, name: string): number | null => {
+    const row = statements.used.get(provider, name)
+    return row ? (row.used as number | null) : 0
   }
+  /** Undefined where there is none, null where it can't be one. */
+  const closedUntil = (provider: string) =>
+    statements.closedUntil.get(provider)?.until as number | null | undefined
   const inOne = <Value>(step: () => Value): Promise<Value> => attempt(() => inTransaction(db, step))
 
   return {
     reserve: ({ provider, windows, wanted, unit, now }) =>
       inOne(() => {
         statements.sweep.run(now)
-        const used = windows.map(({ name }) => usedIn(provider, name))
+        const used = windows.map(({ name, keepUntil, known = 0 }) => {
+          const count = usedIn(provider, name)
+          if (count !== null) return count
+          refuse(`${provider} ${name}`, 'it could not be, and was begun anew')
+          statements.put.run({ provider, name, used: known, keep: keepUntil })
+          return known
+        })
         const closed = closedUntil(provider)
-        if (closed !== null && closed > now) return { granted: 0, closedUntil: closed, used }
+        if (closed === null || (closed !== undefined && closed > now + longestClosureMs)) {
+          refuse(`${provider} closed`, 'it could not be, and was lifted')
+          statements.open.run(provider)
+        } else if (closed !== undefined && closed > now) return { granted: 0, closedUntil: closed, used }
         const room = Math.min(wanted, ...windows.map(({ limit }, i) => limit - (used[i] ?? 0)))
         const granted = Math.max(0, Math.floor(room / unit)) * unit
         if (granted > 0)
-          for (const { name, keepUntil } of windows)
-            statements.add.run({ provider, name, by: granted, least: 0, keep: keepUntil })
+          windows.forEach(({ name, keepUntil }, i) => {
+            statements.put.run({ provider, name, used: (used[i] ?? 0) + granted, keep: keepUntil })
+          })
         return { granted, closedUntil: null, used: used.map(amount => amount + granted) }
       }),
     settle: ({ provider, changes }) =>
       inOne(() => {
-        for (const { name, by, atLeast = 0, keepUntil } of changes)
-          statements.add.run({ provider, name, by, least: atLeast, keep: keepUntil })
+        for (const { name, by, atLeast, keepUntil } of changes) {
+          const before = usedIn(provider, name) ?? atLeast
+          // What can't be read, and nobody knows, stays for the next reservation to mend.
+          if (before === undefined) continue
+          const used = Math.max(0, Math.max(before, atLeast ?? 0) + by)
+          statements.put.run({ provider, name, used, keep: keepUntil })
+        }
       }),
     closeUntil: (provider, until) =>
       attempt(() => {
@@ -62,8 +85,12 @@ export const embeddedSpending = (db: DatabaseSync, attempt: Attempt): SpendingSt
       }),
     spending: (provider, names) =>
       attempt(() => ({
-        used: names.map(name => usedIn(provider, name)),
-        closedUntil: closedUntil(provider),
+        used: names.map(name => {
+          const count = usedIn(provider, name)
+          if (count === null) refuse(`${provider} ${name}`, 'it is no whole number')
+          return count
+        }),
+        closedUntil: closedUntil(provider) ?? null,
       })),
   }
 }

@@ -1,8 +1,7 @@
 // How keys were answered, counted in the embedded store: a row per key, day, endpoint and class of status.
 
-import type { DatabaseSync } from 'node:sqlite'
-import type { Clock } from '../clock.ts'
-import { type Attempt, inTransaction } from './embedded-attempt.ts'
+import { type EmbeddedParts, inTransaction, wholeSql } from './embedded-attempt.ts'
+import { answerCountOf, mostFields, shown } from './records.ts'
 import type { UsageDetailStore } from './store.ts'
 
 const schema = `
@@ -13,14 +12,18 @@ const schema = `
   CREATE INDEX IF NOT EXISTS usage_detail_by_expiry ON usage_detail (keep_until);
 `
 
-export const embeddedUsageDetail = (db: DatabaseSync, clock: Clock, attempt: Attempt): UsageDetailStore => {
+export const embeddedUsageDetail = ({ db, clock, attempt, observer }: EmbeddedParts): UsageDetailStore => {
   db.exec(schema)
   const statements = {
     add: db.prepare(
       `INSERT INTO usage_detail VALUES (:keyId, :day, :endpoint, :statusClass, :count, :keepUntil)
-       ON CONFLICT DO UPDATE SET count = count + excluded.count, keep_until = excluded.keep_until`,
+       ON CONFLICT DO UPDATE
+         SET count = COALESCE(${wholeSql('count')}, 0) + excluded.count, keep_until = excluded.keep_until`,
     ),
-    on: db.prepare(`SELECT endpoint, status_class, count FROM usage_detail WHERE key_id = ? AND day = ?`),
+    on: db.prepare(
+      `SELECT substr(endpoint, 1, 99) AS endpoint, substr(status_class, 1, 99) AS status_class,
+         CAST(count AS TEXT) AS count FROM usage_detail WHERE key_id = ? AND day = ? LIMIT ${mostFields}`,
+    ),
     sweep: db.prepare(`DELETE FROM usage_detail WHERE keep_until <= ?`),
   }
   return {
@@ -33,11 +36,13 @@ export const embeddedUsageDetail = (db: DatabaseSync, clock: Clock, attempt: Att
       ),
     detailOn: (keyId, day) =>
       attempt(() =>
-        statements.on.all(keyId, day).map(row => ({
-          endpoint: String(row.endpoint),
-          statusClass: String(row.status_class),
-          count: Number(row.count),
-        })),
+        statements.on.all(keyId, day).flatMap(({ endpoint, status_class, count }) => {
+          const counted = answerCountOf(String(status_class), String(endpoint), String(count))
+          if (counted) return [counted]
+          const fault = `its count of ${day} is "${shown(String(count))}"`
+          observer.recordRefused({ record: 'usage_detail', name: shown(keyId), fault })
+          return []
+        }),
       ),
   }
 }

@@ -1,10 +1,11 @@
 // What keys used, counted in the embedded store: a row per key and day. What each instance has dealt of it is known to
-// the connection alone: with it ends the only process that could say it again.
+// the connection alone: with it ends the only process that could say it again. A count that can't be begins again at what
+// this process knows to be dealt.
 
 import type { DatabaseSync } from 'node:sqlite'
-import type { Clock } from '../clock.ts'
-import { type Attempt, inTransaction } from './embedded-attempt.ts'
-import { StoreError, type UsageStore } from './store.ts'
+import { type EmbeddedParts, inTransaction, wholeSql } from './embedded-attempt.ts'
+import { type MendedQuota, mostCounted, shown } from './records.ts'
+import { OvertakenError, type UsageStore } from './store.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS usage (
@@ -27,21 +28,23 @@ const dropFormerColumn = (db: DatabaseSync): void => {
 }
 
 /** `sweep` forgets what may be forgotten. */
-export const embeddedUsage = (
-  db: DatabaseSync,
-  clock: Clock,
-  attempt: Attempt,
-): UsageStore & { sweepUsage(): void } => {
+export const embeddedUsage = ({
+  db,
+  clock,
+  attempt,
+  observer,
+}: EmbeddedParts): UsageStore & { sweepUsage(): void } => {
   db.exec(schema)
   dropFormerColumn(db)
   const statements = {
-    find: db.prepare(`SELECT used FROM usage WHERE key_id = ? AND day = ?`),
+    find: db.prepare(`SELECT ${wholeSql('used')} FROM usage WHERE key_id = ? AND day = ?`),
     put: db.prepare(
       `INSERT INTO usage VALUES (?1, ?2, ?3, ?4) ON CONFLICT (key_id, day) DO UPDATE SET used = ?3`,
     ),
     raise: db.prepare(
       `INSERT INTO usage VALUES (?, ?, ?, ?)
-       ON CONFLICT (key_id, day) DO UPDATE SET used = MAX(used, excluded.used)`,
+       ON CONFLICT (key_id, day) DO UPDATE SET used = CASE
+         WHEN used BETWEEN 0 AND ${mostCounted} THEN MAX(used, excluded.used) ELSE excluded.used END`,
     ),
     sweep: db.prepare(`DELETE FROM usage WHERE keep_until <= ?`),
   }
@@ -59,37 +62,54 @@ export const embeddedUsage = (
     if (days.size > daysDealt) days.delete([...days.keys()].sort()[0] ?? '')
     return dealt
   }
-  const usedOn = (keyId: string, day: string) => {
+  /** Undefined where the count can't be one. */
+  const countOf = (keyId: string, day: string): number | undefined => {
     // Rows are arrays here, which the types do not say.
-    const row = statements.find.get(keyId, day) as number[] | undefined
-    return row?.[0] ?? 0
+    const row = statements.find.get(keyId, day) as (number | null)[] | undefined
+    return row ? (row[0] ?? undefined) : 0
   }
+  const knownOf = (keyId: string, day: string): number =>
+    [...dealtBy.values()].reduce((sum, days) => sum + (days.get(day)?.get(keyId) ?? 0), 0)
 
   return {
     sweepUsage: () => void statements.sweep.run(clock.now()),
     partitionOf: () => 0,
     take: ({ instance, sequence, takes }) =>
       attempt(() => {
-        if ((sequences.get(instance) ?? 0) >= sequence) throw new StoreError('a later trip came first')
+        const last = sequences.get(instance) ?? 0
+        if (last >= sequence) throw new OvertakenError(last)
+        const mended: MendedQuota[] = []
         // A command in another process can't come between the checks and the counts.
         const results = inTransaction(db, () =>
           takes.map(({ keyId, day, units, limit, dealt, keepUntil }) => {
-            const before = usedOn(keyId, day)
+            const found = countOf(keyId, day)
+            const before = found ?? knownOf(keyId, day)
+            if (found === undefined) mended.push({ keyId, day, record: 'day', used: before })
             const mine = dealtOf(instance, day).get(keyId) ?? 0
             const corrected = Math.max(0, before + dealt - mine)
             const taken = Math.max(0, Math.min(units, limit - corrected))
             const used = corrected + taken
-            if (used !== before) statements.put.run(keyId, day, used, keepUntil)
+            if (used !== found) statements.put.run(keyId, day, used, keepUntil)
             return { taken, used, before }
           }),
         )
         sequences.set(instance, sequence)
+        mended.forEach(observer.quotaMended)
         takes.forEach(({ keyId, day, dealt }, i) => {
           dealtOf(instance, day).set(keyId, dealt + (results[i]?.taken ?? 0))
         })
         return results
       }),
-    usedOn: (keyId, days) => attempt(() => days.map(day => usedOn(keyId, day))),
+    usedOn: (keyId, days) =>
+      attempt(() =>
+        days.map(day => {
+          const count = countOf(keyId, day)
+          if (count !== undefined) return count
+          const fault = `its count of ${day} is no whole number`
+          observer.recordRefused({ record: 'usage', name: shown(keyId), fault })
+          return knownOf(keyId, day)
+        }),
+      ),
     // One process, which hears itself.
     onUsed: () => () => {},
     time: () => attempt(() => clock.now()),

@@ -15,6 +15,7 @@ import { embeddedSpending } from './embedded-spending.ts'
 import { embeddedUsage } from './embedded-usage.ts'
 import { embeddedUsageDetail } from './embedded-usage-detail.ts'
 import { createLocalFlights } from './local-flights.ts'
+import { mostBytesRead, type RecordObserver, unobserved } from './records.ts'
 import type { Store } from './store.ts'
 
 const schema = `
@@ -30,11 +31,18 @@ const sweepEveryWrites = 500
 const busyTimeoutMs = 5_000
 
 /** @param path of the file, made when absent; `:memory:` keeps nothing. @throws InputError when it can't be opened */
-export const openEmbeddedStore = (path: string, clock: Clock): Store => {
+export const openEmbeddedStore = (
+  path: string,
+  clock: Clock,
+  observer: Partial<RecordObserver> = {},
+): Store => {
+  let db: DatabaseSync | undefined
   try {
     if (path !== ':memory:' && !existsSync(dirname(path))) mkdirSync(dirname(path))
-    return storeOn(new DatabaseSync(path, { timeout: busyTimeoutMs }), path, clock)
+    db = new DatabaseSync(path, { timeout: busyTimeoutMs })
+    return storeOn(db, path, clock, { ...unobserved, ...observer })
   } catch (cause) {
+    if (db?.isOpen) db.close()
     throw new InputError(
       `store.path is ${path}, which can't be opened and written as an SQLite file: ${messageOf(cause)}`,
       { cause },
@@ -42,12 +50,16 @@ export const openEmbeddedStore = (path: string, clock: Clock): Store => {
   }
 }
 
-const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
+const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordObserver): Store => {
   db.exec(schema)
-  const attempt = attemptsOn(path)
-  const { sweepUsage, ...usage } = embeddedUsage(db, clock, attempt)
+  const parts = { db, clock, attempt: attemptsOn(path), observer }
+  const { attempt } = parts
+  const { sweepUsage, ...usage } = embeddedUsage(parts)
   const statements = {
-    readBytes: db.prepare(`SELECT value FROM bytes WHERE key = ? AND expires_at > ?`),
+    // The length of a value is known without reading it.
+    readBytes: db.prepare(
+      `SELECT CASE WHEN length(value) <= ? THEN value END AS value FROM bytes WHERE key = ? AND expires_at > ?`,
+    ),
     writeBytes: db.prepare(
       `INSERT INTO bytes VALUES (?, ?, ?)
        ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,
@@ -65,12 +77,14 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
 
   return {
     kind: 'embedded',
-    ...embeddedKeys(db, attempt),
+    ...embeddedKeys(parts),
     ...usage,
-    ...embeddedUsageDetail(db, clock, attempt),
-    readBytes: key =>
+    ...embeddedUsageDetail(parts),
+    readBytes: (key, most = mostBytesRead) =>
       attempt(() => {
-        const value = statements.readBytes.get(key, clock.now())?.value
+        const row = statements.readBytes.get(most, key, clock.now())
+        const value = row?.value
+        if (value === null) return 'too_large'
         return value instanceof Uint8Array
           ? Buffer.from(value.buffer, value.byteOffset, value.byteLength)
           : undefined
@@ -91,8 +105,8 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock): Store => {
         ),
       ),
     ...createLocalFlights(),
-    ...embeddedFleet(db, attempt),
-    ...embeddedSpending(db, attempt),
+    ...embeddedFleet(parts),
+    ...embeddedSpending(parts),
     ping: () => attempt(() => void db.prepare('SELECT 1').get()),
     close: () =>
       attempt(() => {

@@ -3,6 +3,7 @@
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { openEmbeddedStore } from './embedded.ts'
+import type { RecordObserver } from './records.ts'
 import type { RedisObserver, RedisOptions } from './redis-connection.ts'
 import type { Store } from './store.ts'
 
@@ -22,11 +23,11 @@ export const storeName = ({ redis: { url, mode, sentinelMaster }, store }: Store
 export const openStore = async (
   { redis, store }: StoreOptions,
   clock: Clock,
-  observer: RedisObserver,
+  observer: RedisObserver & Partial<RecordObserver>,
 ): Promise<Store> => {
   const { url } = redis
   if (url === null)
-    return openEmbeddedStore(store.path === ':memory:' ? store.path : resolve(store.path), clock)
+    return openEmbeddedStore(store.path === ':memory:' ? store.path : resolve(store.path), clock, observer)
   const { openRedisStore } = await import('./redis.ts')
   return openRedisStore({ ...redis, url }, observer)
 }

@@ -5,6 +5,7 @@ import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type Cluster, Redis } from 'ioredis'
 import { InputError, messageOf } from '../errors.ts'
+import type { RecordObserver } from './records.ts'
 import {
   connectCluster,
   FailFastCluster,
@@ -41,6 +42,15 @@ export type RedisClient = Redis | Cluster
 
 /** Runs a step and turns what it throws into StoreError. */
 export type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
+
+/** What every part of the store works with. */
+export type RedisParts = {
+  readonly redis: RedisClient
+  /** The name of a key in Redis, behind the prefix. */
+  readonly key: (...parts: string[]) => string
+  readonly attempt: Attempt
+  readonly observer: RecordObserver
+}
 
 /** @throws InputError when Redis can't be reached at the start, or is run in another way than it is said to be */
 export const connect = async (options: RedisOptions, observer: RedisObserver): Promise<RedisClient> => {

@@ -1,11 +1,21 @@
 // API keys and subscribers in Redis. `key:<id>` is the record of a key with its present and former hashes, and
 // `key-of:<hash>` names the id that a hash belongs to; subscribers are found by id and by name. Whether a hash works is
 // told by the record alone, so each change of a key is one step on one slot, and a pointer without its record, or to one
-// that does not know the hash, is nothing.
+// that does not know the hash, is nothing. A record that can't be read is left as it is: it is nobody's to make anew.
 
 import type { Result } from 'ioredis'
-import type { RedisClient } from './redis-connection.ts'
-import type { KeyRecord, KeyStore, Subscriber } from './store.ts'
+import {
+  DamagedRecordError,
+  instantIn,
+  keyRecordOf,
+  longestName,
+  type RefusedRecord,
+  shown,
+  subscriberOf,
+} from './records.ts'
+import type { RedisClient, RedisParts } from './redis-connection.ts'
+import { hashReader, isWrongType, pairsOf } from './redis-records.ts'
+import type { FormerHash, KeyRecord, KeyStore, Subscriber } from './store.ts'
 
 // Former hashes are fields `former:<hash>` of the record; none works longer than the one replaced last.
 const replaceScript = `
@@ -15,7 +25,7 @@ for i = 1, #record, 2 do
   if record[i] == 'hash' and record[i + 1] ~= ARGV[1] then
     table.insert(change, 'former:' .. record[i + 1])
     table.insert(change, ARGV[2])
-  elseif string.sub(record[i], 1, 7) == 'former:' and tonumber(record[i + 1]) > tonumber(ARGV[2]) then
+  elseif string.sub(record[i], 1, 7) == 'former:' and (tonumber(record[i + 1]) or 0) > tonumber(ARGV[2]) then
     table.insert(change, record[i])
     table.insert(change, ARGV[2])
   end
@@ -30,13 +40,71 @@ declare module 'ioredis' {
   }
 }
 
-type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
-type KeyName = (...parts: string[]) => string
+type KeyName = RedisParts['key']
 
-export const redisKeys = (redis: RedisClient, key: KeyName, attempt: Attempt): KeyStore => {
+type Pair = readonly [field: string, value: string]
+
+const idsPerCommand = 1_000
+
+export const redisKeys = ({ redis, key, attempt, observer }: RedisParts): KeyStore => {
   redis.defineCommand('abohawaReplaceHash', { numberOfKeys: 1, lua: replaceScript })
-  const readKey = async (id: string) => keyOf(id, await redis.hgetall(key('key', id)))
-  const readSubscriber = async (id: string) => subscriberOf(id, await redis.hgetall(key('subscriber', id)))
+  const readHash = hashReader(redis)
+  const refuse = (record: 'key' | 'subscriber', name: string, fault: string): RefusedRecord => {
+    const refused = { record, name: shown(name), fault }
+    observer.recordRefused(refused)
+    return refused
+  }
+  /** @throws DamagedRecordError, after it was told */
+  const readRecord = async <Value>(
+    record: 'key' | 'subscriber',
+    id: string,
+    recordOf: (pairs: readonly Pair[]) => Value,
+  ): Promise<Value | undefined> => {
+    const found = await readHash(key(record, id))
+    if (typeof found === 'string') throw new DamagedRecordError(refuse(record, id, found))
+    try {
+      return found.length === 0 ? undefined : recordOf(pairsOf(found))
+    } catch (error) {
+      if (error instanceof DamagedRecordError) observer.recordRefused(error.refused)
+      throw error
+    }
+  }
+  const readKey = (id: string): Promise<KeyRecord | undefined> =>
+    readRecord('key', id, pairs => keyOf(id, pairs, fault => void refuse('key', id, fault)))
+  const readSubscriber = (id: string): Promise<Subscriber | undefined> =>
+    readRecord('subscriber', id, pairs => subscriberOf(id, Object.fromEntries(pairs)))
+  /** The id that a pointer leads to. @throws DamagedRecordError for one that is no id by its form */
+  const pointedAt = async (record: 'key' | 'subscriber', name: string): Promise<string | undefined> => {
+    try {
+      const id = await redis.getrange(name, 0, longestName)
+      if (id.length <= longestName) return id === '' ? undefined : id
+    } catch (error) {
+      if (!isWrongType(error)) throw error
+    }
+    throw new DamagedRecordError(refuse(record, name, 'it is no id'))
+  }
+  /** Everything listed that can be read; what can't is left out and told. */
+  const readAll = async <Value>(
+    list: string,
+    read: (id: string) => Promise<Value | undefined>,
+  ): Promise<Value[]> => {
+    const all: Value[] = []
+    for (let from = 0; ; from += idsPerCommand) {
+      const ids = await redis.zrange(list, String(from), String(from + idsPerCommand - 1))
+      const found = await Promise.all(
+        ids.map(async id => {
+          try {
+            return id.length <= longestName ? await read(id) : undefined
+          } catch (error) {
+            if (error instanceof DamagedRecordError) return undefined
+            throw error
+          }
+        }),
+      )
+      all.push(...found.flatMap(value => value ?? []))
+      if (ids.length < idsPerCommand) return all
+    }
+  }
   /** False when there is nothing of this name; nothing is ever removed, so a look before the change is enough. */
   const change = async (name: string, fields: Fields) => {
     if ((await redis.exists(name)) === 0) return false
@@ -49,19 +117,15 @@ export const redisKeys = (redis: RedisClient, key: KeyName, attempt: Attempt): K
     findKey: id => attempt(() => readKey(id)),
     findByHash: hash =>
       attempt(async () => {
-        const id = await redis.get(key('key-of', hash))
-        const found = id === null ? undefined : await readKey(id)
+        const id = await pointedAt('key', key('key-of', hash))
+        const found = id === undefined ? undefined : await readKey(id)
         const validUntil =
           found?.hash === hash ? null : found?.formers.find(former => former.hash === hash)?.validUntil
         if (!found || validUntil === undefined) return undefined
         const subscriber = await readSubscriber(found.subscriberId)
         return subscriber && { key: found, subscriber, validUntil }
       }),
-    listKeys: () =>
-      attempt(async () => {
-        const ids = await redis.zrange(key('keys'), '0', '-1')
-        return (await Promise.all(ids.map(readKey))).flatMap(record => record ?? [])
-      }),
+    listKeys: () => attempt(() => readAll(key('keys'), readKey)),
     changeKey: (id, { tier, limit, revokedAt }) =>
       attempt(() =>
         change(key('key', id), {
@@ -81,8 +145,8 @@ export const redisKeys = (redis: RedisClient, key: KeyName, attempt: Attempt): K
       attempt(async () => {
         const { id, name, createdAt, revokedAt } = subscriber
         const nameKey = key('subscriber-name', name)
-        const taken = await redis.get(nameKey)
-        if (taken !== null) return (await readSubscriber(taken)) ?? subscriber
+        const taken = await pointedAt('subscriber', nameKey)
+        if (taken !== undefined) return (await readSubscriber(taken)) ?? subscriber
         // The record stands before its name points to it; who loses the race for the name removes its own record.
         await redis.hset(key('subscriber', id), { name, createdAt, revokedAt: revokedAt ?? '' })
         if ((await redis.setnx(nameKey, id)) === 1) {
@@ -90,20 +154,16 @@ export const redisKeys = (redis: RedisClient, key: KeyName, attempt: Attempt): K
           return subscriber
         }
         await redis.del(key('subscriber', id))
-        return (await readSubscriber((await redis.get(nameKey)) ?? '')) ?? subscriber
+        return (await readSubscriber((await pointedAt('subscriber', nameKey)) ?? '')) ?? subscriber
       }),
     findSubscriber: idOrName =>
       attempt(async () => {
         const byId = await readSubscriber(idOrName)
         if (byId) return byId
-        const id = await redis.get(key('subscriber-name', idOrName))
-        return id === null ? undefined : readSubscriber(id)
+        const id = await pointedAt('subscriber', key('subscriber-name', idOrName))
+        return id === undefined ? undefined : readSubscriber(id)
       }),
-    listSubscribers: () =>
-      attempt(async () => {
-        const ids = await redis.zrange(key('subscribers'), '0', '-1')
-        return (await Promise.all(ids.map(readSubscriber))).flatMap(subscriber => subscriber ?? [])
-      }),
+    listSubscribers: () => attempt(() => readAll(key('subscribers'), readSubscriber)),
     setSubscriberRevoked: (id, at) =>
       attempt(() => change(key('subscriber', id), { revokedAt: fieldOf(at) })),
   }
@@ -130,34 +190,16 @@ type Fields = Record<string, string>
 
 // What is absent is an empty field, because a Redis hash holds strings only.
 const fieldOf = (value: number | null): string => String(value ?? '')
-const numberOrNull = (field: string | undefined): number | null => (field ? Number(field) : null)
 
-const keyOf = (id: string, fields: Fields): KeyRecord | undefined =>
-  fields.subscriberId === undefined
-    ? undefined
-    : {
-        id,
-        hash: fields.hash ?? '',
-        subscriberId: fields.subscriberId,
-        tier: fields.tier ?? '',
-        limit: numberOrNull(fields.limit),
-        createdAt: Number(fields.createdAt),
-        revokedAt: numberOrNull(fields.revokedAt),
-        formers: Object.entries(fields)
-          .filter(([field]) => field.startsWith('former:'))
-          .map(([field, until]) => ({ hash: field.slice('former:'.length), validUntil: Number(until) }))
-          .sort(byEnd),
-      }
-
-const byEnd = (one: { validUntil: number; hash: string }, other: { validUntil: number; hash: string }) =>
-  one.validUntil - other.validUntil || (one.hash < other.hash ? -1 : 1)
-
-const subscriberOf = (id: string, fields: Fields): Subscriber | undefined =>
-  fields.name === undefined
-    ? undefined
-    : {
-        id,
-        name: fields.name,
-        createdAt: Number(fields.createdAt),
-        revokedAt: numberOrNull(fields.revokedAt),
-      }
+/** @param refused hears of what is left out of it. @throws DamagedRecordError */
+const keyOf = (id: string, pairs: readonly Pair[], refused: (fault: string) => void): KeyRecord => {
+  const fields: Record<string, string> = {}
+  const formers: FormerHash[] = []
+  for (const [field, value] of pairs) {
+    const validUntil = instantIn(value)
+    if (!field.startsWith('former:')) fields[field] = value
+    else if (validUntil !== undefined) formers.push({ hash: field.slice('former:'.length), validUntil })
+    else refused(`its field "${shown(field)}" is "${shown(value)}"`)
+  }
+  return keyRecordOf(id, fields, formers)
+}

@@ -2,6 +2,7 @@
 // cluster any node hears all that is published. It is made when someone first listens, and made anew whenever it ends.
 
 import type { Redis } from 'ioredis'
+import type { RecordObserver } from './records.ts'
 
 export type Hearing = {
   message(text: string): void
@@ -21,9 +22,15 @@ export type RedisListening = {
 
 const againAfterMs = 500
 const askEveryMs = 2_000
+// Messages have some hundred bytes, and all that come at once are read at once.
+const mostPendingBytes = 1_048_576
+const tooLarge = `it is larger than ${mostPendingBytes} bytes, and the connection was made anew`
 
 /** @param open makes a connection that connects by itself and only once, or none while there is nothing to connect to */
-export const createRedisListening = (open: () => Redis | undefined): RedisListening => {
+export const createRedisListening = (
+  open: () => Redis | undefined,
+  observer: Pick<RecordObserver, 'recordRefused'>,
+): RedisListening => {
   const hearings = new Map<string, Set<Hearing>>()
   let connection: Redis | undefined
   let timer: NodeJS.Timeout | undefined
@@ -44,10 +51,25 @@ export const createRedisListening = (open: () => Redis | undefined): RedisListen
       connectLater()
       return
     }
+    // A message is held until it is whole, so what comes without anything being whole is bounded.
+    let pending = 0
+    const whole = () => {
+      pending = 0
+    }
     // Nothing is said on a silent channel whether or not the server is there; unanswered, the connection is given up.
-    const asking = setInterval(() => opened.ping().catch(() => {}), askEveryMs).unref()
+    const asking = setInterval(() => opened.ping().then(whole, () => {}), askEveryMs).unref()
     opened.on('message', (channel: string, text: string) => {
+      whole()
       for (const hearing of hearings.get(channel) ?? []) hearing.message(text)
+    })
+    opened.on('connect', () => {
+      opened.stream.on('data', (bytes: Buffer) => {
+        pending += bytes.length
+        if (pending <= mostPendingBytes) return
+        // At once: an orderly end would take in the rest first.
+        opened.stream.destroy()
+        observer.recordRefused({ record: 'message', name: 'a channel', fault: tooLarge })
+      })
     })
     opened.on('ready', () => void subscribe(opened, [...hearings.keys()]))
     opened.on('close', doubt)

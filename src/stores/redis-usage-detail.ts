@@ -1,13 +1,25 @@
-// How keys were answered, counted in Redis: a hash per key and day, with a field per endpoint and class of status.
+// How keys were answered, counted in Redis: a hash per key and day, with a field per endpoint and class of status. A count
+// that can't be added to begins again with what is added.
 
 import type { Result } from 'ioredis'
-import type { Attempt, RedisClient } from './redis-connection.ts'
+import { answerCountOf, mostCounted, shown } from './records.ts'
+import type { RedisParts } from './redis-connection.ts'
+import { hashReader, pairsOf, recordsLua } from './redis-records.ts'
 import type { UsageDetailStore } from './store.ts'
 
-// Counts and expiry in one step, so that no hash is ever without one.
-const addScript = `
-for i = 2, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
-return redis.call('PEXPIREAT', KEYS[1], ARGV[1])`
+// Counts and expiry in one step, so that no hash is ever without one. Answers how many counts were begun anew.
+const addScript = `${recordsLua}
+local anew = 0
+for i = 2, #ARGV, 2 do
+  local sum = pcall('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1])
+  if type(sum) == 'table' or sum < 0 or sum > ${mostCounted} then
+    if type(sum) == 'table' and isOtherType(sum) then call('DEL', KEYS[1]) end
+    call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+    anew = anew + 1
+  end
+end
+call('PEXPIREAT', KEYS[1], ARGV[1])
+return anew`
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -15,33 +27,42 @@ declare module 'ioredis' {
   }
 }
 
-export const redisUsageDetail = (
-  redis: RedisClient,
-  key: (...parts: string[]) => string,
-  attempt: Attempt,
-): UsageDetailStore => {
+export const redisUsageDetail = ({ redis, key, attempt, observer }: RedisParts): UsageDetailStore => {
   redis.defineCommand('abohawaAddDetail', { numberOfKeys: 1, lua: addScript })
+  const readHash = hashReader(redis)
   const nameOf = (keyId: string, day: string) => key('usage-detail', `{${keyId}}`, day)
+  const refuse = (name: string, fault: string) =>
+    observer.recordRefused({ record: 'usage_detail', name: shown(name), fault })
   return {
     addDetail: entries =>
       attempt(async () => {
         const hashes = Map.groupBy(entries, ({ keyId, day }) => nameOf(keyId, day))
         await Promise.all(
-          [...hashes].map(([name, counts]) =>
-            redis.abohawaAddDetail(
+          [...hashes].map(async ([name, counts]) => {
+            const anew = await redis.abohawaAddDetail(
               name,
               Math.max(...counts.map(({ keepUntil }) => keepUntil)),
               ...counts.flatMap(({ endpoint, statusClass, count }) => [`${statusClass} ${endpoint}`, count]),
-            ),
-          ),
+            )
+            if (anew > 0) refuse(name, `${anew} of its counts were no whole numbers, and were begun anew`)
+          }),
         )
       }),
     detailOn: (keyId, day) =>
-      attempt(async () =>
-        Object.entries(await redis.hgetall(nameOf(keyId, day))).map(([field, count]) => {
+      attempt(async () => {
+        const name = nameOf(keyId, day)
+        const found = await readHash(name)
+        if (typeof found === 'string') {
+          refuse(name, found)
+          return []
+        }
+        return pairsOf(found).flatMap(([field, text]) => {
           const [statusClass = '', ...endpoint] = field.split(' ')
-          return { endpoint: endpoint.join(' '), statusClass, count: Number(count) }
-        }),
-      ),
+          const counted = answerCountOf(statusClass, endpoint.join(' '), text)
+          if (counted) return [counted]
+          refuse(name, `its field "${shown(field)}" is "${shown(text)}"`)
+          return []
+        })
+      }),
   }
 }

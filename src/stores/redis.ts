@@ -2,19 +2,25 @@
 // a cluster alike. All keys begin with the configured prefix; counts and bytes carry an expiry. Fails fast: commands
 // have a timeout and nothing queues up while Redis is away.
 
-import { messageOf } from '../errors.ts'
+import { AbohawaError, messageOf } from '../errors.ts'
+import { mostBytesRead, type RecordObserver, unobserved } from './records.ts'
 import { connect, listenerOn, ping, type RedisObserver, type RedisOptions } from './redis-connection.ts'
 import { redisFleet } from './redis-fleet.ts'
 import { redisFlights } from './redis-flights.ts'
 import { redisKeys } from './redis-keys.ts'
 import { createRedisListening } from './redis-listening.ts'
+import { isWrongType } from './redis-records.ts'
 import { redisSpending } from './redis-spending.ts'
 import { redisUsage } from './redis-usage.ts'
 import { redisUsageDetail } from './redis-usage-detail.ts'
 import { type Store, StoreError } from './store.ts'
 
 /** Connects. @throws InputError when Redis can't be reached at the start */
-export const openRedisStore = async (options: RedisOptions, observer: RedisObserver): Promise<Store> => {
+export const openRedisStore = async (
+  options: RedisOptions,
+  observer: RedisObserver & Partial<RecordObserver>,
+): Promise<Store> => {
+  const records = { ...unobserved, ...observer }
   // On a cluster the connection that listens may be whole while a master is lost.
   const redis = await connect(options, {
     redisAway: reason => {
@@ -31,30 +37,42 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
     try {
       return await step()
     } catch (cause) {
+      if (cause instanceof AbohawaError) throw cause
       throw new StoreError(`Redis failed: ${messageOf(cause)}`, { cause })
     }
   }
-  const listening = createRedisListening(() => listenerOn(redis))
+  const parts = { redis, key, attempt, observer: records }
+  const listening = createRedisListening(() => listenerOn(redis), records)
 
   // Bytes and the flight that loads them are written in one step, so on a cluster they lie in one slot.
   const bytesKey = (name: string) => key('bytes', `{${name}}`)
   const { writeFenced, ...flights } = redisFlights(
-    redis,
+    parts,
     {
       flightKey: name => key('flight', `{${name}}`),
       bytesKey,
       channel: key('flights'),
     },
-    attempt,
     listening.listen,
   )
 
   return {
     kind: 'redis',
-    ...redisKeys(redis, key, attempt),
-    ...redisUsage(redis, key, attempt, listening.listen),
-    ...redisUsageDetail(redis, key, attempt),
-    readBytes: name => attempt(async () => (await redis.getBuffer(bytesKey(name))) ?? undefined),
+    ...redisKeys(parts),
+    ...redisUsage(parts, listening.listen),
+    ...redisUsageDetail(parts),
+    readBytes: (name, most = mostBytesRead) =>
+      attempt(async () => {
+        try {
+          // One byte more than wanted says that there are more, however many.
+          const bytes = await redis.getrangeBuffer(bytesKey(name), 0, most)
+          if (bytes.length === 0) return undefined
+          return bytes.length > most ? 'too_large' : bytes
+        } catch (error) {
+          if (isWrongType(error)) return 'wrong_type'
+          throw error
+        }
+      }),
     writeBytes: async (name, bytes, expiresAt, token) =>
       token !== undefined
         ? writeFenced(name, bytes, expiresAt, token)
@@ -69,8 +87,8 @@ export const openRedisStore = async (options: RedisOptions, observer: RedisObser
         return removed.reduce((sum, count) => sum + count, 0)
       }),
     ...flights,
-    ...redisFleet(redis, key, attempt),
-    ...redisSpending(redis, options.prefix, attempt),
+    ...redisFleet(parts),
+    ...redisSpending(parts),
     ping: () => attempt(() => ping(redis)),
     close: async () => {
       listening.close()

@@ -104,7 +104,7 @@ export interface UsageStore {
   /**
    * Takes up to `units` of what is left of each day's limit, in one atomic step over everyone who shares the store.
    * What was taken is not lost when this process dies right after. A trip whose outcome stays unknown does no harm: the
-   * next one says what was really dealt. @throws StoreError also when a later trip of the instance came first
+   * next one says what was really dealt. @throws StoreError, and OvertakenError when a later trip of the instance came first
    */
   take(trip: Trip): Promise<Taken[]>
   /** What a key used on each of the days, in their order; 0 where nothing is known. */
@@ -133,9 +133,15 @@ export interface UsageDetailStore {
   detailOn(keyId: string, day: string): Promise<AnswerCount[]>
 }
 
+/** Why what lies under a key is not read: it is more than can be, or not of the type that bytes have in Redis. */
+export type BytesFault = 'too_large' | 'wrong_type'
+
 export interface ByteStore {
-  /** Undefined when absent or past its expiry. */
-  readBytes(key: string): Promise<Buffer | undefined>
+  /**
+   * Undefined when absent or past its expiry.
+   * @param most bytes: a larger value is not fetched. 1 MiB when not given
+   */
+  readBytes(key: string, most?: number): Promise<Buffer | BytesFault | undefined>
   /**
    * Kept until `expiresAt` (ms since the epoch), then forgotten by the store itself. With the token of a flight the
    * bytes are refused, and the answer is false, when a later flight of the key has written.
@@ -179,7 +185,7 @@ export type Pulse = {
 export interface FleetStore {
   /** Says that an instance is alive and what is wanted; answers how many instances and wanted names there are. */
   pulse(pulse: Pulse): Promise<{ instances: number; wanted: number }>
-  /** What anyone was asked for since an instant, latest first. */
+  /** What anyone was asked for since an instant, latest first and a bounded number of them. */
   wanted(topic: string, since: number): Promise<string[]>
   /** Keeps a notice for all instances until `keepUntil` at least; its number is greater than that of any before it. */
   appendNotice(topic: string, text: string, keepUntil: number): Promise<number>
@@ -198,6 +204,8 @@ export type SpendingWindow = {
   /** Such as `minute:29384012`. */
   readonly name: string
   readonly limit: number
+  /** What the caller knows to be spent: where a count begins again that can't be read. 0 when not given. */
+  readonly known?: number
   /** When the window's count may be forgotten, ms since the epoch. */
   readonly keepUntil: number
 }
@@ -232,11 +240,14 @@ export interface SpendingStore {
   settle(correction: { provider: string; changes: readonly SpendingChange[] }): Promise<void>
   /** Nobody may reserve before this instant; of two the later one counts. */
   closeUntil(provider: string, until: number): Promise<void>
-  /** What each of the windows holds, in their order, and the last instant it was closed until, which may be past. */
+  /**
+   * What each of the windows holds, in their order, null where that can't be read; and the last instant it was closed
+   * until, which may be past.
+   */
   spending(
     provider: string,
     names: readonly string[],
-  ): Promise<{ used: number[]; closedUntil: number | null }>
+  ): Promise<{ used: (number | null)[]; closedUntil: number | null }>
 }
 
 export interface Store
@@ -256,7 +267,18 @@ export interface Store
 export class StoreError extends AbohawaError {
   override name = 'StoreError'
 
-  constructor(message: string, options?: ErrorOptions) {
-    super('store_unavailable', message, options)
+  constructor(message: string, options?: ErrorOptions, code = 'store_unavailable') {
+    super(code, message, options)
+  }
+}
+
+/** A later trip of the same instance was counted already, as far as the store has it: the one with this sequence. */
+export class OvertakenError extends StoreError {
+  override name = 'OvertakenError'
+  readonly by: number
+
+  constructor(by: number) {
+    super(`a later trip came first: ${by}`)
+    this.by = by
   }
 }

@@ -1,9 +1,27 @@
-// A cached timeline as an entry of the cache and as bytes of the shared tier: what it weighs, its lot, its marks.
+// A cached timeline as an entry of the cache and as bytes of the shared tier: what it weighs, its lot, its marks. What
+// comes from the shared tier is held against what this gateway asks for; the form of the bytes is the weather's.
 
 import { type Entry, lotOf, type Notes } from '../cache/entry.ts'
 import type { Codec } from '../cache/shared-tier.ts'
+import type { Calendar } from '../calendar.ts'
+import type { Clock } from '../clock.ts'
+import { type Horizon, stepsWithin } from '../provider/query.ts'
 import { bytesOf, type Timeline } from '../weather/timeline.ts'
-import { decodeTimeline, encodeTimeline, type Marks, readHead } from '../weather/timeline-bytes.ts'
+import {
+  decodeTimeline,
+  encodeTimeline,
+  type Marks,
+  mostEncodedBytes,
+  readHead,
+} from '../weather/timeline-bytes.ts'
+
+export type TimelineCodecParts = {
+  readonly horizon: Horizon
+  readonly calendar: Calendar
+  readonly clock: Clock
+  /** The number of the newest purge this process has heard of. */
+  readonly newestPurge: () => number
+}
 
 const notesOf = (key: string, fetchedAt: number, { generation, run }: Marks): Notes => ({
   fetchedAt,
@@ -18,14 +36,31 @@ export const entryOf = (key: string, value: Timeline, marks: Marks): Entry<Timel
   ...notesOf(key, value.fetchedAt, marks),
 })
 
-export const timelineCodec: Codec<Timeline> = {
-  encode: ({ value, generation, run }) => encodeTimeline(value, { generation, run }),
-  notes: (bytes, key) => {
-    const head = readHead(bytes)
-    return head && notesOf(key, head.fetchedAt, head.marks)
-  },
-  decode: (bytes, key) => {
-    const decoded = decodeTimeline(bytes)
-    return decoded && entryOf(key, decoded.timeline, decoded.marks)
-  },
+export const createTimelineCodec = ({
+  horizon,
+  calendar,
+  clock,
+  newestPurge,
+}: TimelineCodecParts): Codec<Timeline> => {
+  const lengths = stepsWithin(horizon)
+  const expectedAt = (key: string) => ({ key, lengths, calendar, now: clock.now() })
+  // No entry escapes purges by the number it brings: it knows of none that this process does not know of.
+  const believed = ({ generation, run }: Marks): Marks => ({
+    generation: Math.min(generation, newestPurge()),
+    run,
+  })
+  return {
+    mostBytes: mostEncodedBytes(lengths),
+    encode: ({ value, generation, run }, key) => encodeTimeline(key, value, { generation, run }),
+    notes: (bytes, key) => {
+      const head = readHead(bytes, expectedAt(key))
+      return typeof head === 'string' ? { refused: head } : notesOf(key, head.fetchedAt, believed(head.marks))
+    },
+    decode: (bytes, key) => {
+      const decoded = decodeTimeline(bytes, expectedAt(key))
+      return typeof decoded === 'string'
+        ? { refused: decoded }
+        : entryOf(key, decoded.timeline, believed(decoded.marks))
+    },
+  }
 }

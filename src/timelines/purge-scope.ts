@@ -12,12 +12,21 @@ export type PurgeScope =
 
 export type PurgeOrder = { readonly kind: PurgeKind; readonly scope: PurgeScope }
 
+// What stands in a notice may be anybody's: edges are degrees, and a cell is named as cells are.
+const degrees = z.number().min(-180).max(180)
+const cellForm = /^-?\d{1,3}(\.\d{1,4})?,-?\d{1,3}(\.\d{1,4})?$/
+
 const order = z.object({
   kind: z.enum(['soft', 'hard']),
   scope: z.union([
     z.object({ all: z.literal(true) }),
-    z.object({ cell: z.string().transform(id => id as CellId) }),
-    z.object({ box: z.object({ south: z.number(), west: z.number(), north: z.number(), east: z.number() }) }),
+    z.object({
+      cell: z
+        .string()
+        .regex(cellForm)
+        .transform(id => id as CellId),
+    }),
+    z.object({ box: z.object({ south: degrees, west: degrees, north: degrees, east: degrees }) }),
   ]),
 })
 

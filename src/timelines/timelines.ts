@@ -21,13 +21,14 @@ import {
   type ReadThrough,
 } from '../cache/read-through.ts'
 import { createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
-import { utcDayMs } from '../calendar.ts'
+import { type Calendar, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Provider } from '../provider/client.ts'
+import type { Horizon } from '../provider/query.ts'
 import type { ByteStore, FleetStore, FlightStore, Store } from '../stores/store.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import { entryOf, timelineCodec } from './entry-codec.ts'
+import { createTimelineCodec, entryOf } from './entry-codec.ts'
 import { createPulse, type Fleet } from './pulse.ts'
 import { purgesAfter } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
@@ -47,10 +48,13 @@ export type TimelinesOptions = FreshnessOptions &
     readonly demandForMs: number
     /** How many cells make a full batch. */
     readonly batch: number
+    /** How many cells there are at most: no more can be wanted. */
+    readonly mostCells: number
     /** The provider's weight of one load. */
     readonly weightPerLoad: number
     /** The name of what is asked, whatever the cell. */
     readonly question: string
+    readonly horizon: Horizon
   }
 
 export type TimelinesObserver = CacheObserver &
@@ -68,6 +72,7 @@ export type TimelinesParts = {
   readonly newestRun: () => Run | undefined
   /** How many times longer than asked for things are to be fresh, at a demand in weight per day. */
   readonly stretch: (demandPerDay: number) => number
+  readonly calendar: Calendar
   readonly clock: Clock
   readonly observer: TimelinesObserver
 }
@@ -96,8 +101,8 @@ const stretchEveryMs = 1_000
 const warmAtOnce = 256
 
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
-  const { provider, store, grid, newestRun, clock, observer } = parts
-  const { question, demandForMs } = options
+  const { provider, store, grid, newestRun, calendar, clock, observer } = parts
+  const { question, horizon, demandForMs } = options
   const keys = new WeakMap<Cell, string>()
   const keyOf = (cell: Cell): string => {
     let key = keys.get(cell)
@@ -142,7 +147,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     memory,
     shared: createSharedTier(
       { name: store.kind, store, longestUseMs: policy.longestUseMs },
-      timelineCodec,
+      createTimelineCodec({ horizon, calendar, clock, newestPurge: () => purges.generation }),
       observer,
     ),
     flights,
@@ -182,9 +187,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     demandForMs,
     clock,
     pulsed: seen => {
-      fleet = seen
+      fleet = { ...seen, wanted: Math.min(seen.wanted, options.mostCells) }
       stretchedAt = Number.NEGATIVE_INFINITY
-      observer.pulsed(seen)
+      observer.pulsed(fleet)
     },
   })
 

@@ -1,8 +1,15 @@
 // A column of weather as few small bytes and back: values as whole numbers, of which only the difference from the step
-// before is kept, or from where the slope before led when the column is smooth. Knows no timeline and checks nothing.
+// before is kept, or from where the slope before led when the column is smooth. Knows no timeline; reading refuses what
+// writing can't have written.
+
+/** Values lie between this and its negative, where 32 bits hold three decimals. */
+export const valuesBelow = 8_192
+
+// A difference of the widest values, bent once, takes 27 bits: seven to a byte.
+const mostBytesOfValue = 4
 
 /** Bytes that a column of this length takes at most. */
-export const mostBytes = (length: number): number => 1 + 4 * length
+export const mostBytes = (length: number): number => 1 + mostBytesOfValue * length
 
 const powers = [1, 10, 100, 1000]
 const slopeBit = 4
@@ -40,11 +47,16 @@ export const packColumn = (column: Float32Array, bytes: Uint8Array, from: number
   return at
 }
 
-/** Reads a column as long as `column` into it and answers where the next begins, beyond the end of bytes cut off. */
+/**
+ * Reads a column as long as `column` into it and answers where the next begins, beyond the end of bytes cut off; -1 for
+ * bytes that `packColumn` never writes: an unknown form, a number of too many bytes, a value out of bounds.
+ */
 export const unpackColumn = (bytes: Uint8Array, from: number, column: Float32Array): number => {
   let at = from
   const form = bytes[at++] ?? 0
+  if (form > slopeBit + 3) return -1
   const power = powers[form & 3] as number
+  const bound = valuesBelow * power
   const bySlope = (form & slopeBit) !== 0
   let last = 0
   let slope = 0
@@ -53,6 +65,7 @@ export const unpackColumn = (bytes: Uint8Array, from: number, column: Float32Arr
     let byte = bytes[at++] ?? 0
     let code = byte & 127
     for (let shift = 7; byte > 127; shift += 7) {
+      if (shift === 7 * mostBytesOfValue) return -1
       byte = bytes[at++] ?? 0
       code |= (byte & 127) << shift
     }
@@ -62,6 +75,7 @@ export const unpackColumn = (bytes: Uint8Array, from: number, column: Float32Arr
     }
     const difference = ((code - 1) >>> 1) ^ -((code - 1) & 1)
     const whole = last + slope + difference
+    if (whole >= bound || whole <= -bound) return -1
     if (bySlope && begun) slope = whole - last
     last = whole
     begun = true

@@ -1,10 +1,12 @@
 // A timeline as bytes for the shared cache tier: a versioned head with what the cache notes beside it, then the packed
-// columns, compressed, all under one checksum. Bytes of another version, damaged, cut off or with something behind them
-// count as absent: decoding answers undefined and never throws.
+// columns, compressed, all under one checksum. Whoever can write to the store may have put anything there, so nothing is
+// allocated by what the bytes say: the lengths are the reader's, and so is the bound of what is unpacked. Bytes that are
+// not wholly as `encodeTimeline` writes them for this key are refused with a reason; reading never throws.
 
 import { brotliCompressSync, brotliDecompressSync, constants, crc32 } from 'node:zlib'
+import { type Calendar, minuteMs, quarterHourMs, utcDayMs } from '../calendar.ts'
 import { mostBytes, packColumn, unpackColumn } from './packed-column.ts'
-import { layOut, type Series, type Span, type Timeline } from './timeline.ts'
+import { layOut, type Series, type Timeline } from './timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
 
 /** What the cache notes beside a timeline when it is loaded. */
@@ -15,19 +17,55 @@ export type Marks = {
   readonly run: number | null
 }
 
-// The head: version, fetchedAt, checksum, generation, run, then start and length of each series.
-const version = 2
+/** Steps of each series. */
+export type Lengths = { readonly quarterHours: number; readonly hours: number; readonly days: number }
+
+/** What bytes are held against: where they lie, what this gateway asks for, and when they are read. */
+export type Expectation = {
+  readonly key: string
+  readonly lengths: Lengths
+  /** Ms since the epoch. */
+  readonly now: number
+  readonly calendar: Pick<Calendar, 'offsetSecondsAt'>
+}
+
+/**
+ * Why bytes are refused. `length`: cut off, or more behind the end. `key`: written under another key. `instant`: a time
+ * that can't be. `malformed`: columns that are never written so, or that hold nothing.
+ */
+export type BytesRefusal = 'too_large' | 'length' | 'version' | 'checksum' | 'key' | 'instant' | 'malformed'
+
+// The head: version, fetchedAt, checksum, the key's own checksum, generation, run, and the start of each series.
+const version = 3
 const checksumAt = 9
-const marksAt = checksumAt + 4
-const spansAt = marksAt + 16
-const spanBytes = 8 + 4
-const headBytes = spansAt + 3 * spanBytes
+const keyAt = checksumAt + 4
+const marksAt = keyAt + 4
+const startsAt = marksAt + 16
+const headBytes = startsAt + 3 * 8
+
+/** By how much the clocks of the machines that share a store may differ. */
+const clockToleranceMs = 5 * minuteMs
 
 // Beyond this quality time grows and bytes hardly shrink; the window needs to hold one timeline, not megabytes.
-const compression = { [constants.BROTLI_PARAM_QUALITY]: 4, [constants.BROTLI_PARAM_LGWIN]: 16 }
+const windowBits = 16
+const compression = {
+  [constants.BROTLI_PARAM_QUALITY]: 4,
+  [constants.BROTLI_PARAM_LGWIN]: windowBits,
+}
 
-/** The bytes of a timeline, to be read by `decodeTimeline` alone. */
-export const encodeTimeline = (timeline: Timeline, marks: Marks): Buffer => {
+const columnCounts = [currentUnits, hourlyUnits, dailyUnits].map(units => Object.keys(units).length)
+
+const mostPacked = ({ quarterHours, hours, days }: Lengths): number =>
+  [quarterHours, hours, days].reduce((sum, length, i) => sum + (columnCounts[i] ?? 0) * mostBytes(length), 0)
+
+/** The most bytes that an entry with these lengths takes; what can't be compressed grows a little. */
+export const mostEncodedBytes = (lengths: Lengths): number => {
+  const packed = mostPacked(lengths)
+  return headBytes + packed + (packed >> 10) + 64
+}
+
+/** The bytes of a timeline under a key, to be read by `decodeTimeline` alone. */
+export const encodeTimeline = (key: string, timeline: Timeline, marks: Marks): Buffer => {
   const columns = columnsOf(timeline)
   const packed = new Uint8Array(columns.reduce((sum, { length }) => sum + mostBytes(length), 0))
   const end = columns.reduce((at, column) => packColumn(column, packed, at), 0)
@@ -37,52 +75,117 @@ export const encodeTimeline = (timeline: Timeline, marks: Marks): Buffer => {
   const bytes = Buffer.alloc(headBytes + body.length)
   bytes.writeUInt8(version, 0)
   bytes.writeDoubleLE(timeline.fetchedAt, 1)
+  bytes.writeUInt32LE(crc32(key), keyAt)
   bytes.writeDoubleLE(marks.generation, marksAt)
   bytes.writeDoubleLE(marks.run ?? Number.NaN, marksAt + 8)
-  seriesOf(timeline).forEach(({ start, length }, i) => {
-    bytes.writeDoubleLE(start, spansAt + i * spanBytes)
-    bytes.writeUInt32LE(length, spansAt + i * spanBytes + 8)
+  seriesOf(timeline).forEach(({ start }, i) => {
+    bytes.writeDoubleLE(start, startsAt + i * 8)
   })
   bytes.set(body, headBytes)
   bytes.writeUInt32LE(checksumOf(bytes), checksumAt)
   return bytes
 }
 
-/** What stands before the columns, or undefined for bytes that are not wholly an `encodeTimeline`'s. */
-export const readHead = (bytes: Buffer): { fetchedAt: number; marks: Marks } | undefined => {
-  if (bytes.length <= headBytes || bytes.readUInt8(0) !== version) return undefined
-  if (bytes.readUInt32LE(checksumAt) !== checksumOf(bytes)) return undefined
-  const run = bytes.readDoubleLE(marksAt + 8)
+/** What stands before the columns, or why the bytes are refused. */
+export const readHead = (
+  bytes: Buffer,
+  expected: Expectation,
+): { fetchedAt: number; marks: Marks } | BytesRefusal => {
+  if (bytes.length > mostEncodedBytes(expected.lengths)) return 'too_large'
+  if (bytes.length <= headBytes) return 'length'
+  if (bytes.readUInt8(0) !== version) return 'version'
+  if (bytes.readUInt32LE(checksumAt) !== checksumOf(bytes)) return 'checksum'
+  if (bytes.readUInt32LE(keyAt) !== crc32(expected.key)) return 'key'
+  const fetchedAt = bytes.readDoubleLE(1)
   const generation = bytes.readDoubleLE(marksAt)
-  return { fetchedAt: bytes.readDoubleLE(1), marks: { generation, run: Number.isNaN(run) ? null : run } }
+  const run = bytes.readDoubleLE(marksAt + 8)
+  const isNow = isInstant(fetchedAt) && fetchedAt <= expected.now + clockToleranceMs
+  const isRun = Number.isNaN(run) || (isInstant(run) && run <= fetchedAt + clockToleranceMs)
+  const isCount = Number.isSafeInteger(generation) && generation >= 0
+  if (!isNow || !isRun || !isCount || !areStarts(bytes, fetchedAt, expected)) return 'instant'
+  return { fetchedAt, marks: { generation, run: Number.isNaN(run) ? null : run } }
 }
 
-/** The timeline and marks that `encodeTimeline` was given, or undefined for bytes that are not wholly its own. */
-export const decodeTimeline = (bytes: Buffer): { timeline: Timeline; marks: Marks } | undefined => {
-  const head = readHead(bytes)
-  if (!head) return undefined
+/** The timeline and marks that `encodeTimeline` was given, or why the bytes are refused. */
+export const decodeTimeline = (
+  bytes: Buffer,
+  expected: Expectation,
+): { timeline: Timeline; marks: Marks } | BytesRefusal => {
+  const head = readHead(bytes, expected)
+  if (typeof head === 'string') return head
+  const packed = unpack(bytes.subarray(headBytes), mostPacked(expected.lengths))
+  if (typeof packed === 'string') return packed
+
+  const { quarterHours, hours, days } = expected.lengths
+  const timeline = layOut(
+    head.fetchedAt,
+    { start: startOf(bytes, 0), length: quarterHours },
+    { start: startOf(bytes, 1), length: hours },
+    { start: startOf(bytes, 2), length: days },
+  )
+  let at = 0
+  for (const column of columnsOf(timeline)) {
+    at = unpackColumn(packed, at, column)
+    if (at === -1) return 'malformed'
+  }
+  if (at !== packed.length) return 'length'
+  return seriesOf(timeline).every((series, i) => holdsValue(timeline, series, columnCounts[i] ?? 0))
+    ? { timeline, marks: head.marks }
+    : 'malformed'
+}
+
+const unpack = (body: Buffer, most: number): Buffer | BytesRefusal => {
+  // The lowest bit alone says 2^16: a window of another size is not ours, and may take 16 MiB to unpack.
+  if (((body[0] ?? 0) & 1) !== 0) return 'malformed'
   try {
-    const packed = brotliDecompressSync(bytes.subarray(headBytes))
-    const timeline = layOut(head.fetchedAt, spanAt(bytes, 0), spanAt(bytes, 1), spanAt(bytes, 2))
-    const end = columnsOf(timeline).reduce((at, column) => unpackColumn(packed, at, column), 0)
-    return end === packed.length ? { timeline, marks: head.marks } : undefined
-  } catch {
-    return undefined
+    // One byte more than there can be, so that all comes out in one piece.
+    const options = { maxOutputLength: most, chunkSize: Math.max(most + 1, 64), info: true }
+    const { buffer, engine } = brotliDecompressSync(body, options) as unknown as Unpacked
+    return engine.bytesWritten === body.length ? buffer : 'length'
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'ERR_BUFFER_TOO_LARGE') return 'too_large'
+    return code === 'Z_BUF_ERROR' ? 'length' : 'malformed'
   }
 }
 
-const spanAt = (bytes: Buffer, i: number): Span => ({
-  start: bytes.readDoubleLE(spansAt + i * spanBytes),
-  length: bytes.readUInt32LE(spansAt + i * spanBytes + 8),
-})
+// What comes with `info`, which the types do not know: how much of the input was read.
+type Unpacked = { readonly buffer: Buffer; readonly engine: { readonly bytesWritten: number } }
+
+const startOf = (bytes: Buffer, i: number): number => bytes.readDoubleLE(startsAt + i * 8)
+
+// NaN, infinities and what no date can say are none.
+const lastInstant = 8.64e15
+const isInstant = (value: number): boolean => value >= 0 && value <= lastInstant
+
+// Quarter-hours and days hold the instant of the fetch, and hours begin with the first day, on the zone's clock.
+const areStarts = (bytes: Buffer, fetchedAt: number, { lengths, calendar }: Expectation): boolean => {
+  const [quarterHours, hours, days] = [startOf(bytes, 0), startOf(bytes, 1), startOf(bytes, 2)]
+  if (!isInstant(quarterHours) || quarterHours % quarterHourMs !== 0 || !Number.isSafeInteger(days))
+    return false
+  const offset = calendar.offsetSecondsAt(fetchedAt) * 1000
+  const step = Math.floor((fetchedAt - quarterHours) / quarterHourMs)
+  const day = Math.floor((fetchedAt + offset) / utcDayMs) - days
+  return (
+    step >= 0 &&
+    step < lengths.quarterHours &&
+    day >= 0 &&
+    day < lengths.days &&
+    hours === days * utcDayMs - offset
+  )
+}
+
+const holdsValue = ({ values }: Timeline, { offset, length }: Series, columns: number): boolean => {
+  // Nearly always the first.
+  for (let i = offset; i < offset + columns * length; i++) if (!Number.isNaN(values[i])) return true
+  return length === 0
+}
 
 // Of everything but itself.
 const checksumOf = (bytes: Buffer): number =>
-  crc32(bytes.subarray(marksAt), crc32(bytes.subarray(0, checksumAt)))
+  crc32(bytes.subarray(keyAt), crc32(bytes.subarray(0, checksumAt)))
 
 const seriesOf = ({ quarterHours, hours, days }: Timeline): Series[] => [quarterHours, hours, days]
-
-const columnCounts = [currentUnits, hourlyUnits, dailyUnits].map(units => Object.keys(units).length)
 
 const columnsOf = (timeline: Timeline): Float32Array[] =>
   seriesOf(timeline).flatMap(({ offset, length }, i) =>

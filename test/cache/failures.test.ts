@@ -69,3 +69,20 @@ t.test('what is told again has the code, the sentence and the end of the rest', 
   t.equal(new StillResting({ error: 'odd', restsUntil: 1 }).code, 'internal')
   t.end()
 })
+
+t.test('no announced pause is longer than a day and an hour, and one that is no time is none', t => {
+  const { clock, failures } = setUp()
+  const rest = (retryAt: unknown) => {
+    const error = Object.assign(new AbohawaError('provider_limited', 'later'), { retryAt })
+    const { restsUntil } = failures.note('a', error, true)
+    failures.clear('a')
+    return restsUntil - clock.now()
+  }
+  const longest = 25 * 3_600_000
+  t.equal(rest(clock.now() + longest), longest)
+  for (const retryAt of [clock.now() + longest + 1, 253_402_300_799_000, 1e300])
+    t.equal(rest(retryAt), longest)
+  for (const retryAt of [Number.NaN, Number.POSITIVE_INFINITY, 'soon', undefined])
+    t.equal(rest(retryAt), 1_000)
+  t.end()
+})

@@ -105,6 +105,47 @@ t.test('a load that fails fails for all who waited, with its code and its pause'
   )
 })
 
+t.test('what others say of a failure is believed within bounds, and never shown as it comes', async t => {
+  const { one, other, landed } = await setUp(t, await testRedis(t), 300)
+  const hear = async (news: string) => {
+    landed.clear()
+    const flight = await one.store.beginFlight('a', 60_000)
+    const heard = other.run('a', async () => 'loaded here').catch((error: unknown) => error)
+    // Asked for the flight before it ends: commands of one instance keep their order.
+    await other.store.ping()
+    await one.store.endFlight('a', flight.token ?? 0, news)
+    return heard
+  }
+  const failure = {
+    code: 'provider_failing',
+    message: '\u001b[31m<b>down</b>\r\n'.repeat(100),
+    retryAt: 12_345,
+  }
+  const found = (await hear(JSON.stringify(failure))) as AbohawaError
+  t.match(found, { name: 'FailedElsewhere', code: 'provider_failing', retryAt: 12_345 })
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: no such character is to be there
+  t.ok(found.message.length <= 301 && !/[\u0000-\u001f]/.test(found.message), found.message)
+  const own = Object.assign(new AbohawaError('provider_failing', 'x'.repeat(100_000)))
+  const slow = gated('never')
+  const first = one.run('b', slow.load)
+  await slow.begun
+  const second = other.run('b', async () => t.fail('it must not load') as never)
+  await other.store.ping()
+  slow.fail(own)
+  await t.rejects(first, { code: 'provider_failing' })
+  await t.rejects(second, { name: 'FailedElsewhere', message: /^x{300}…$/ }, 'long news arrive, cut')
+  for (const news of [
+    '{',
+    '[]',
+    'null',
+    '{"code":"provider_failing"}',
+    '{"code":7,"message":"x"}',
+    '{"code":"<script>","message":"x"}',
+    `{"code":"${'x'.repeat(41)}","message":"x"}`,
+  ])
+    t.match(await hear(news), { result: 'loaded here', joined: false }, news)
+})
+
 t.test('a hold ends by itself when nobody prolongs it, and the next one has a greater token', async t => {
   const redis = await testRedis(t)
   const { one, other } = await setUp(t, redis, 300)

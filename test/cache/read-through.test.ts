@@ -26,6 +26,7 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
   const entryIn = (bytes: Buffer) => JSON.parse(bytes.toString()) as Entry<string>
   const decoded: string[] = []
   const codec = {
+    mostBytes: 10_000,
     encode: (entry: Entry<string>) => Buffer.from(JSON.stringify(entry)),
     notes: entryIn,
     decode: (bytes: Buffer) => {
@@ -33,7 +34,10 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
       return entryIn(bytes)
     },
   }
-  const observer = { sharedTierFailed: (_step: string, error: unknown) => failures.push(error) }
+  const observer = {
+    sharedTierFailed: (_step: string, error: unknown) => failures.push(error),
+    entryRefused: (reason: string) => failures.push(reason),
+  }
   const shared = createSharedTier(
     { name: 'embedded', store, longestUseMs: policy.longestUseMs },
     codec,

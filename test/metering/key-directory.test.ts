@@ -243,7 +243,8 @@ t.test(countsCommands, { skip: withoutOwnRedis }, async t => {
   await addKey(store, 'key_1', hashOf(good))
   const authenticate = createAuthenticate(directory, tiers, clock)
   /** How often keys were looked up by hash; only that uses GET here. */
-  const gets = async () => Number(/cmdstat_get:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0)
+  const gets = async () =>
+    Number(/cmdstat_getrange:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0)
   const before = await gets()
   const mistyped = good.slice(0, -1) + (good.endsWith('a') ? 'b' : 'a')
   for (const presented of [undefined, '', 'sk_live_x', 'svc_live_', `${good}x`, mistyped])

@@ -1,4 +1,5 @@
-// A Redis that forgot its counts is told again by those who still run.
+// A Redis that forgot its counts is told again by those who still run; one in which somebody else wrote trips that are not
+// theirs keeps nobody from counting.
 
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -52,5 +53,48 @@ t.test(
     t.equal(await one.used(), 52)
     t.equal((await one.take(60)) + (await other.take(60)), 48, 'and the limit holds')
     t.equal(await other.used(), 100)
+  },
+)
+
+t.test(
+  'trips that no instance made, in every key of a batch, cost two tries and no count',
+  { skip: withoutOwnRedis },
+  async t => {
+    const redis = await startRedis()
+    t.teardown(redis.stop)
+    const raw = new Redis(redis.url)
+    t.teardown(() => raw.quit())
+    const options = { url: redis.url, prefix: 'x:', connectTimeoutMs: 10_000, commandTimeoutMs: 10_000 }
+    const store = await openRedisStore(options, quiet)
+    const away: string[] = []
+    const meter = createMeter({
+      store,
+      whenStoreIsDown: 'share',
+      instances: () => 1,
+      dayOf: () => metered.day,
+      clock: Date,
+      observer: { storeAway: reason => away.push(reason), storeBack: () => {}, nearLimit: () => {} },
+    })
+    t.teardown(async () => {
+      await meter.close()
+      await store.close()
+    })
+    const keys = Array.from({ length: 20 }, (_, i) => `key_${i}`)
+    const round = () => Promise.all(keys.map(key => meter.take(key, 100, metered)))
+    await round()
+    for (let turn = 1; turn <= 5; turn++) {
+      for (const [i, live] of (await raw.keys('x:quota:*')).entries()) {
+        const [instance = ''] = (await raw.hkeys(live)).filter(field => field !== 'used')
+        // From a few trips ahead to more than anybody makes.
+        await raw.hset(live, instance, `${10 ** (turn * 3) + i} ${turn}`)
+      }
+      const deals = await round()
+      t.ok(
+        deals.every(({ allowed, remaining }) => allowed && remaining === 99 - turn),
+        `round ${turn}: ${JSON.stringify(deals.slice(0, 3))}`,
+      )
+    }
+    t.strictSame(away, [], 'nobody counted alone')
+    t.strictSame(await store.usedOn('key_7', [metered.day]), [6])
   },
 )

@@ -1,11 +1,13 @@
 // The store over TLS with an authority of one's own, in a numbered database, as a user with no more rights than it needs.
 
+import { Redis } from 'ioredis'
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { account, grantedCommands, makeAccount, refusals } from '../support/redis-account.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
+import { tamperedRecords } from '../support/tampered-records.ts'
 import { instanceOn } from '../support/usage-instance.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)
@@ -36,12 +38,26 @@ const open = () => openRedisStore({ ...place, prefix: `abohawa:${opened++}:` }, 
 
 storeContract(t, 'TLS, a user and a database', open)
 
-t.test('the user that the documents name can do all of that and nothing else', async t => {
-  t.strictSame(await refusals(server.admin), [])
+t.test('the user that the documents name needs every command it may run', async t => {
   const used = [...(await server.admin.info('commandstats')).matchAll(/^cmdstat_([^:]+):calls=/gm)].map(
     ([, name]) => name,
   )
   for (const command of grantedCommands(false)) t.ok(used.includes(command), `${command} is needed`)
+})
+
+const beside = new Redis({ port: server.port, db: 3 })
+t.teardown(() => beside.quit())
+tamperedRecords(t, 'TLS, a user and a database', async observer => {
+  const prefix = `abohawa:${opened++}:`
+  const store = await openRedisStore(
+    { ...place, commandTimeoutMs: 20_000, prefix },
+    { ...quiet, ...observer },
+  )
+  return { store, raw: beside, prefix }
+})
+
+t.test('the user can do all of that, mending included', async t => {
+  t.strictSame(await refusals(server.admin), [])
 })
 
 t.test('everything lies in the database of the URL', async t => {

@@ -1,8 +1,9 @@
 // The product's commands as processes of their own, for tests in which the process is what matters. Every process is
 // ended with the test that started it.
 
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 
 type Teardown = { teardown(fn: () => unknown): void }
@@ -44,6 +45,16 @@ export const startLimited = (
   listeners: readonly string[],
   env: Record<string, string> = {},
 ): Promise<Running> => start(t, 'prlimit', [`--data=${dataBytes}`, product, ...args], listeners, env)
+
+/** The most memory that a process had resident so far, in MiB; only on Linux. */
+export const peakOf = ({ pid }: ChildProcess): number => {
+  const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+  return Number(kib) / 1024
+}
+
+/** For tests that bound a process with prlimit of util-linux: false, or why they are skipped. */
+export const withoutPrlimit: string | false =
+  spawnSync('prlimit', ['--version']).status === 0 ? false : 'needs prlimit of util-linux'
 
 /** The same with a script of the tests in place of the product's command line. */
 export const startScript = (

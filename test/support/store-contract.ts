@@ -240,8 +240,13 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
 
   test('a trip that comes after a later one changes nothing', async (t, store) => {
     await store.take({ instance: 'one', sequence: 2, takes: [{ ...aTake, units: 2 }] })
-    await t.rejects(store.take({ instance: 'one', sequence: 1, takes: [{ ...aTake, units: 1 }] }), StoreError)
-    await t.rejects(store.take({ instance: 'one', sequence: 2, takes: [{ ...aTake, units: 1 }] }), StoreError)
+    const overtaken = { name: 'OvertakenError', code: 'store_unavailable', by: 2 }
+    for (const sequence of [1, 2])
+      await t.rejects(
+        store.take({ instance: 'one', sequence, takes: [{ ...aTake, units: 1 }] }),
+        overtaken,
+        `trip ${sequence}`,
+      )
     t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [2])
     const other = await store.take({ instance: 'two', sequence: 1, takes: [aTake] })
     t.strictSame(other, [{ taken: 1, used: 3, before: 2 }])
@@ -261,6 +266,15 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     await store.writeBytes('cell', Buffer.from('newer'), later)
     t.strictSame(await store.readBytes('cell'), Buffer.from('newer'))
     t.equal(await store.readBytes('cell2'), undefined)
+  })
+
+  test('bytes that are more than the reader takes are not read', async (t, store) => {
+    const later = Date.now() + 60_000
+    await store.writeBytes('cell', Buffer.alloc(101, 1), later)
+    t.equal(await store.readBytes('cell', 100), 'too_large')
+    t.strictSame(await store.readBytes('cell', 101), Buffer.alloc(101, 1))
+    await store.writeBytes('large', Buffer.alloc(1_048_577), later)
+    t.equal(await store.readBytes('large'), 'too_large', 'a mebibyte where nothing is said')
   })
 
   test('bytes past their expiry are absent', async (t, store) => {
@@ -422,6 +436,33 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame((await store.wanted('q', now + 1_000)).sort(), ['b', 'c'])
     t.strictSame(await store.wanted('other', now), [])
     t.strictSame(await store.pulse({ ...pulse, asked: [], now: now + 5_000 }), { instances: 1, wanted: 2 })
+  })
+
+  test('a name that no cell has is wanted by nobody, and the others are', async (t, store) => {
+    const pulse = { instance: 'one', aliveForMs: 1_000, topic: 'q', wantedForMs: 5_000, now: Date.now() }
+    await store.pulse({ ...pulse, asked: ['a', 'x'.repeat(65), 'b'] })
+    t.strictSame((await store.wanted('q', pulse.now)).sort(), ['a', 'b'])
+    t.match(await store.pulse({ ...pulse, asked: [] }), { wanted: 2 })
+  })
+
+  test('a notice that is too long is refused as it is given', async (t, store) => {
+    const later = Date.now() + 60_000
+    await t.rejects(store.appendNotice('keys', 'x'.repeat(4_097), later), {
+      name: 'StoreError',
+      message: 'a notice has 4097 bytes; allowed: 4096',
+    })
+    t.ok(await store.appendNotice('keys', 'x'.repeat(4_096), later))
+    t.equal((await store.noticesAfter('keys', 0)).notices.length, 1)
+  })
+
+  test('of very many notices the latest are read, and that there were more', async (t, store) => {
+    const later = Date.now() + 60_000
+    const first = await store.appendNotice('keys', 'first', later)
+    for (let i = 0; i < 1_000; i++) await store.appendNotice('keys', `key_${i}`, later)
+    const { notices, complete } = await store.noticesAfter('keys', first)
+    t.strictSame([notices.length, complete], [1_000, false])
+    t.equal(notices.at(-1)?.text, 'key_999')
+    t.equal((await store.noticesAfter('keys', 0)).complete, false)
   })
 
   test('notices are numbered in their order and read from any number on', async (t, store) => {

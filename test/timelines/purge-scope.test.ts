@@ -51,6 +51,13 @@ t.test('an order is read as it was written, and what is none is not read', t => 
     '{"kind":"hard","scope":{"all":false}}',
     '{"kind":"hard","scope":{"cell":7}}',
     '{"kind":"hard","scope":{"box":{"south":1,"west":null,"north":2,"east":3}}}',
+    '{"kind":"hard","scope":{"box":{"south":1e999,"west":1,"north":2,"east":3}}}',
+    '{"kind":"hard","scope":{"box":{"south":-181,"west":1,"north":2,"east":3}}}',
+    '{"kind":"hard","scope":{"box":{"south":"1","west":1,"north":2,"east":3}}}',
+    '{"kind":"hard","scope":{"cell":"<script>"}}',
+    `{"kind":"hard","scope":{"cell":"${'1'.repeat(1_000)},1"}}`,
+    '{"kind":"hard","scope":{"cell":"23.7,90.4,"}}',
+    '{"kind":"hard","scope":{"cell":"23.7,90.4\\n"}}',
   ])
     t.equal(readOrder(text), undefined, text)
   t.end()

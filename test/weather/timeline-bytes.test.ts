@@ -1,19 +1,44 @@
-// Timelines to bytes and back: simulated weather, numbers no weather has, and bytes spoilt in every place.
+// Timelines to bytes and back: simulated weather, numbers no weather has, bytes spoilt in every place, and bytes that
+// somebody wrote on purpose, with a checksum that is right.
 
+import fc from 'fast-check'
 import t from 'tap'
-import { createCalendar, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
+import { createCalendar, dayNumber, hourMs, minuteMs, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
 import { decodeTimelines } from '../../src/provider/decode.ts'
-import { pathFor } from '../../src/provider/query.ts'
+import { pathFor, stepsWithin } from '../../src/provider/query.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { currentAt, daysFrom, hoursFrom, layOut, type Timeline } from '../../src/weather/timeline.ts'
-import { decodeTimeline, encodeTimeline, readHead } from '../../src/weather/timeline-bytes.ts'
+import {
+  decodeTimeline,
+  type Expectation,
+  encodeTimeline,
+  readHead,
+} from '../../src/weather/timeline-bytes.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { sampleTimeline } from './sample-timeline.ts'
+import { compressed, plainColumns, plainHead, sealed, sealedBytes } from './sealed-bytes.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
 const marks = { generation: 3, run: Date.parse('2026-11-21T01:40Z') }
 const now = Date.parse(noon)
+const horizon = { quarterHours: 98, days: 9 }
+const key = 'q:23.7,90.4'
+const expected: Expectation = { key, lengths: stepsWithin(horizon), now, calendar }
+/** What the sample timeline is held against. */
+const ofSample: Expectation = { ...expected, lengths: { quarterHours: 60, hours: 216, days: 9 } }
+
+const encode = (timeline: Timeline) => encodeTimeline(key, timeline, marks)
+/** What comes back, or undefined when the bytes are refused. */
+const decode = (bytes: Buffer, against = expected) => {
+  const found = decodeTimeline(bytes, against)
+  return typeof found === 'string' ? undefined : found
+}
+/** Why bytes are refused. */
+const refusal = (bytes: Buffer, against: Partial<Expectation> = {}) => {
+  const found = decodeTimeline(bytes, { ...expected, ...against })
+  return typeof found === 'string' ? found : 'not refused'
+}
 
 const simulated = async (): Promise<Timeline[]> => {
   const clock = manualClock()
@@ -23,7 +48,6 @@ const simulated = async (): Promise<Timeline[]> => {
   const cells = Array.from({ length: 25 }, (_, i) =>
     grid.cellOf(20.7 + i * 0.24, 88.1 + ((i * 7) % 25) * 0.18),
   )
-  const horizon = { quarterHours: 98, days: 9 }
   const body = await (await fetch(simulator.url + pathFor(cells, horizon, calendar.zone))).bytes()
   const expected = { cells, horizon, calendar, clock, askedAt: now }
   return (await decodeTimelines([body], expected)) as Timeline[]
@@ -38,8 +62,8 @@ const answersOf = (timeline: Timeline) => ({
 
 t.test('simulated weather comes back value for value, marks with it, in a ninth of its room', t => {
   for (const timeline of weather) {
-    const bytes = encodeTimeline(timeline, marks)
-    const back = decodeTimeline(bytes)
+    const bytes = encode(timeline)
+    const back = decode(bytes)
     t.strictSame(back, { timeline, marks })
     t.strictSame(answersOf(back?.timeline as Timeline), answersOf(timeline))
     t.ok(
@@ -51,7 +75,7 @@ t.test('simulated weather comes back value for value, marks with it, in a ninth 
 })
 
 t.test('what comes back stands in a buffer of its own, no larger than its values', t => {
-  const values = decodeTimeline(encodeTimeline(sampleTimeline(), marks))?.timeline.values
+  const values = decode(encode(sampleTimeline()), ofSample)?.timeline.values
   t.equal(values?.buffer.byteLength, values?.byteLength)
   t.end()
 })
@@ -62,16 +86,17 @@ t.test('marks come back as they were given', t => {
     { generation: 1, run: 0 },
     { generation: Number.MAX_SAFE_INTEGER, run: now },
   ]) {
-    const bytes = encodeTimeline(sampleTimeline(), given)
-    t.strictSame(decodeTimeline(bytes)?.marks, given)
-    t.strictSame(readHead(bytes), { fetchedAt: sampleTimeline().fetchedAt, marks: given })
+    const bytes = encodeTimeline(key, sampleTimeline(), given)
+    t.strictSame(decode(bytes, ofSample)?.marks, given)
+    t.strictSame(readHead(bytes, ofSample), { fetchedAt: sampleTimeline().fetchedAt, marks: given })
   }
   t.end()
 })
 
 t.test('numbers of every size, with up to three decimals and with gaps, come back', t => {
   const seeded = seededNumbers(7)
-  const span = { start: now, length: 37 }
+  const spans = { start: now, length: 37 }
+  const midnight = { start: Date.parse('2026-11-20T18:00Z') }
   const kinds: ((step: number) => number)[] = [
     step => (step % 2 ? 8191.999 : -8191.999),
     step => [8191.999, -8191.999, -8191.999, 8191.999][step % 4] as number,
@@ -86,13 +111,22 @@ t.test('numbers of every size, with up to three decimals and with gaps, come bac
     () => (seeded() < 0.1 ? Number.NaN : Math.round(seeded() * 8_000) / 100),
   ]
   for (let round = 0; round < 200; round++) {
-    const timeline = layOut(now, span, { ...span, length: round % 5 }, { ...span, length: 1 })
+    const lengths = { quarterHours: 37, hours: round % 5, days: 1 }
+    const timeline = layOut(
+      now,
+      spans,
+      { ...midnight, length: lengths.hours },
+      { start: dayNumber('2026-11-21'), length: 1 },
+    )
     let kind = kinds[0] as (step: number) => number
     timeline.values.forEach((_, i) => {
       if (i % 37 === 0) kind = kinds[Math.floor(seeded() * kinds.length)] as typeof kind
       timeline.values[i] = kind(i % 37)
     })
-    t.strictSame(decodeTimeline(encodeTimeline(timeline, marks))?.timeline, timeline)
+    // A series without any value is refused.
+    for (const { offset } of [timeline.quarterHours, timeline.hours, timeline.days])
+      timeline.values[offset] = 1
+    t.strictSame(decode(encode(timeline), { ...expected, lengths })?.timeline, timeline)
   }
   t.end()
 })
@@ -103,8 +137,8 @@ t.test('numbers with more decimals are answered from the bytes as from memory', 
   timeline.values.forEach((_, i) => {
     timeline.values[i] = (seeded() - 0.5) * 16_383
   })
-  timeline.values[0] = 8191.9999
-  const back = decodeTimeline(encodeTimeline(timeline, marks))?.timeline as Timeline
+  timeline.values[0] = 8191.999
+  const back = decode(encode(timeline), ofSample)?.timeline as Timeline
   for (let i = 0; i < 60; i++) {
     const instant = timeline.fetchedAt + i * quarterHourMs
     t.strictSame(currentAt(back, instant, calendar), currentAt(timeline, instant, calendar))
@@ -116,13 +150,13 @@ t.test('numbers with more decimals are answered from the bytes as from memory', 
   t.end()
 })
 
-const bytes = encodeTimeline(weather[0] as Timeline, marks)
+const bytes = encode(weather[0] as Timeline)
 
 t.test('one bit turned over anywhere makes the bytes absent', t => {
   for (let bit = 0; bit < bytes.length * 8; bit++) {
     const spoilt = Buffer.from(bytes)
     spoilt[bit >> 3] = (spoilt[bit >> 3] as number) ^ (1 << (bit & 7))
-    if (decodeTimeline(spoilt)) t.fail(`bit ${bit & 7} of byte ${bit >> 3} is not noticed`)
+    if (decode(spoilt)) t.fail(`bit ${bit & 7} of byte ${bit >> 3} is not noticed`)
   }
   t.end()
 })
@@ -136,21 +170,21 @@ t.test('bytes replaced, swapped or blanked anywhere make the bytes absent', t =>
     swapped[at] = bytes[(at + 1) % bytes.length] as number
     swapped[(at + 1) % bytes.length] = bytes[at] as number
     for (const spoilt of [blanked, turned, swapped])
-      if (!spoilt.equals(bytes) && decodeTimeline(spoilt)) t.fail(`byte ${at} is not noticed`)
+      if (!spoilt.equals(bytes) && decode(spoilt)) t.fail(`byte ${at} is not noticed`)
   }
   t.end()
 })
 
 t.test('bytes cut off at any length, or with more behind or before them, are absent', t => {
   for (let length = 0; length < bytes.length; length++) {
-    if (decodeTimeline(bytes.subarray(0, length))) t.fail(`${length} bytes are taken for whole`)
-    if (length > 0 && decodeTimeline(bytes.subarray(length))) t.fail(`the bytes from ${length} on are taken`)
+    if (decode(bytes.subarray(0, length))) t.fail(`${length} bytes are taken for whole`)
+    if (length > 0 && decode(bytes.subarray(length))) t.fail(`the bytes from ${length} on are taken`)
   }
   for (const more of [Buffer.alloc(1), Buffer.alloc(4), Buffer.alloc(100, 0xff), bytes]) {
-    t.equal(decodeTimeline(Buffer.concat([bytes, more])), undefined)
-    t.equal(decodeTimeline(Buffer.concat([more, bytes])), undefined)
+    t.equal(decode(Buffer.concat([bytes, more])), undefined)
+    t.equal(decode(Buffer.concat([more, bytes])), undefined)
   }
-  t.ok(decodeTimeline(bytes), 'and the whole is there')
+  t.ok(decode(bytes), 'and the whole is there')
   t.end()
 })
 
@@ -158,12 +192,214 @@ t.test('bytes of every other version are absent, and of anything else too', t =>
   for (let version = 0; version < 256; version++) {
     const other = Buffer.from(bytes)
     other[0] = version
-    t.equal(decodeTimeline(other) !== undefined, version === bytes[0])
+    t.equal(decode(other) !== undefined, version === bytes[0])
   }
-  t.equal(decodeTimeline(Buffer.from('{"not":"ours"}'.repeat(20))), undefined)
-  t.equal(decodeTimeline(Buffer.alloc(5_000, bytes[0])), undefined)
+  t.equal(decode(Buffer.from('{"not":"ours"}'.repeat(20))), undefined)
+  t.equal(decode(Buffer.alloc(5_000, bytes[0])), undefined)
   t.end()
 })
+
+// From here on somebody wrote the bytes who knows the format: every checksum is right.
+
+const columns = plainColumns(expected.lengths)
+const body = compressed(columns)
+
+t.test('bytes that somebody else put together as they are described are read', t => {
+  const found = decode(sealedBytes(key, {}, body))
+  t.strictSame(found?.marks, { generation: 0, run: null })
+  t.equal(found?.timeline.fetchedAt, plainHead.fetchedAt)
+  t.ok(found?.timeline.values.every(value => value === 0))
+  t.end()
+})
+
+t.test('an entry under another key is refused, be it another cell or another question', t => {
+  for (const other of ['q:23.8,90.4', 'p:23.7,90.4', 'q:23.7,90.40', '', 'q:'])
+    t.equal(refusal(bytes, { key: other }), 'key', other)
+  t.end()
+})
+
+t.test('columns of another length are refused, longer or shorter, and take no room by what they say', t => {
+  const { quarterHours, hours, days } = expected.lengths
+  for (const lengths of [
+    { quarterHours: quarterHours + 1, hours, days },
+    { quarterHours: quarterHours - 1, hours, days },
+    { quarterHours, hours: hours + 24, days: days + 1 },
+    { quarterHours: 0, hours: 0, days: 0 },
+  ])
+    t.equal(refusal(sealedBytes(key, {}, compressed(plainColumns(lengths)))), 'length')
+  t.equal(refusal(sealedBytes(key, {}, compressed(Buffer.alloc(200_000, 1)))), 'too_large')
+  t.equal(refusal(sealedBytes(key, {}, Buffer.alloc(30_000))), 'too_large', 'before anything is unpacked')
+  t.end()
+})
+
+const odd = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, -1, 1e300, -1e300]
+
+t.test('an instant that can not be is refused, whichever of them', t => {
+  const heads: [string, object][] = [
+    ...odd.flatMap((value): [string, object][] => [
+      [`fetchedAt ${value}`, { fetchedAt: value }],
+      [`generation ${value}`, { generation: value }],
+      [`quarterHours ${value}`, { quarterHours: value }],
+      [`hours ${value}`, { hours: value }],
+      [`days ${value}`, { days: value }],
+    ]),
+    ...odd.slice(1).map((value): [string, object] => [`run ${value}`, { run: value }]),
+    ['fetched after now', { fetchedAt: now + 5 * minuteMs + 1 }],
+    ['fetched a year after now', { fetchedAt: now + 365 * utcDayMs }],
+    ['a run after the fetch', { run: now + 5 * minuteMs + 1 }],
+    ['half a purge', { generation: 0.5 }],
+    ['more purges than can be counted', { generation: 2 ** 53 }],
+    ['quarter-hours out of step', { quarterHours: now - minuteMs }],
+    ['quarter-hours after the fetch', { quarterHours: now + quarterHourMs }],
+    [
+      'quarter-hours that ended before the fetch',
+      { quarterHours: now - expected.lengths.quarterHours * quarterHourMs },
+    ],
+    ['hours out of step with days', { hours: plainHead.hours + hourMs }],
+    ['hours of another day', { hours: plainHead.hours + utcDayMs }],
+    ['days after the fetch', { days: plainHead.days + 1, hours: plainHead.hours + utcDayMs }],
+    ['days that ended before it', { days: plainHead.days - 10, hours: plainHead.hours - 10 * utcDayMs }],
+    ['half a day', { days: plainHead.days + 0.5, hours: plainHead.hours + utcDayMs / 2 }],
+  ]
+  for (const [what, head] of heads) t.equal(refusal(sealedBytes(key, head, body)), 'instant', what)
+  t.end()
+})
+
+t.test('clocks of a fleet may differ by five minutes', t => {
+  const ahead = { fetchedAt: now + 5 * minuteMs, run: now + 10 * minuteMs }
+  t.ok(decode(sealedBytes(key, ahead, body)))
+  t.end()
+})
+
+t.test('columns that are never written so are refused', t => {
+  const altered = (at: number, ...values: number[]): Buffer => {
+    const copy = Buffer.from(columns)
+    copy.set(values, at)
+    return compressed(copy)
+  }
+  const forms = Array.from({ length: 248 }, (_, i) => 8 + i)
+  for (const form of forms)
+    t.equal(refusal(sealedBytes(key, {}, altered(0, form))), 'malformed', `form ${form}`)
+  // A number of five bytes and more takes the place of as many values.
+  for (const length of [5, 6, 10, 300]) {
+    const long = Buffer.alloc(length, 0x80)
+    long[length - 1] = 1
+    t.equal(refusal(sealedBytes(key, {}, altered(1, ...long))), 'malformed', `${length} bytes`)
+  }
+  // 8,192 as a whole number, and with three decimals; written as twice itself and one.
+  const whole = [...varint(2 * 8_192 + 1)]
+  t.equal(refusal(sealedBytes(key, {}, altered(0, 0, ...whole))), 'malformed')
+  const decimals = [...varint(2 * 8_192_000 + 1)]
+  t.equal(refusal(sealedBytes(key, {}, altered(0, 3, ...decimals))), 'malformed')
+  const negative = [...varint(2 * 8_192)]
+  t.equal(refusal(sealedBytes(key, {}, altered(0, 0, ...negative))), 'malformed')
+  // A slope that never ends is out of bounds soon.
+  t.equal(refusal(sealedBytes(key, {}, altered(0, 4, 1, ...varint(8_001)))), 'malformed')
+  t.end()
+})
+
+t.test('a series without any value is refused, as the provider’s is', t => {
+  const { quarterHours, hours, days } = expected.lengths
+  const starts = [0, 15 * (1 + quarterHours), 15 * (1 + quarterHours) + 11 * (1 + hours), columns.length]
+  const counts = [15, 11, 4]
+  const lengths = [quarterHours, hours, days]
+  for (const [i, length] of lengths.entries()) {
+    const copy = Buffer.from(columns)
+    for (let column = 0; column < (counts[i] ?? 0); column++) {
+      const from = (starts[i] ?? 0) + column * (1 + length) + 1
+      copy.fill(0, from, from + length)
+    }
+    t.equal(refusal(sealedBytes(key, {}, compressed(copy))), 'malformed', `series ${i}`)
+    // One value is enough.
+    copy[(starts[i + 1] ?? 0) - 1] = 1
+    t.ok(decode(sealedBytes(key, {}, compressed(copy))), `series ${i} with one value`)
+  }
+  t.end()
+})
+
+t.test('what is compressed otherwise, cut off or has more behind it is refused', t => {
+  t.equal(refusal(sealedBytes(key, {}, Buffer.concat([body, Buffer.alloc(1)]))), 'length')
+  t.equal(refusal(sealedBytes(key, {}, Buffer.concat([body, body]))), 'length')
+  t.equal(refusal(sealedBytes(key, {}, body.subarray(0, -1))), 'length')
+  t.equal(refusal(sealedBytes(key, {}, compressed(columns, 24))), 'malformed', 'a window of 16 MiB')
+  t.equal(refusal(sealedBytes(key, {}, columns)), 'malformed', 'not compressed at all')
+  t.equal(refusal(sealedBytes(key, {}, Buffer.alloc(0))), 'length')
+  t.equal(refusal(sealedBytes(key, { version: 2 }, body)), 'version')
+  t.end()
+})
+
+const seed = 20_261_121
+const places = fc.integer({ min: 0, max: bytes.length - 1 })
+const changes = fc.array(
+  fc.oneof(
+    fc.record({ at: places, put: fc.uint8Array({ minLength: 1, maxLength: 9 }) }),
+    fc.record({ at: places, drop: fc.integer({ min: 1, max: 80 }) }),
+    fc.record({ at: places, add: fc.uint8Array({ minLength: 1, maxLength: 80 }) }),
+  ),
+  { minLength: 1, maxLength: 5 },
+)
+const mutated = (
+  list: readonly ({ at: number } & Partial<Record<'put' | 'add', Uint8Array> & { drop: number }>)[],
+) => {
+  let copy = Buffer.from(bytes)
+  for (const { at, put, drop, add } of list) {
+    if (put && at < copy.length) copy.set(put.subarray(0, copy.length - at), at)
+    if (drop) copy = Buffer.concat([copy.subarray(0, at), copy.subarray(at + drop)])
+    if (add) copy = Buffer.concat([copy.subarray(0, at), add, copy.subarray(at)])
+  }
+  return copy
+}
+
+t.test('a mutated entry is refused or the original, never another weather, and reading never throws', t => {
+  const original = decode(bytes)
+  fc.assert(
+    fc.property(changes, list => {
+      const copy = mutated(list)
+      const found = decode(copy)
+      if (found === undefined) return
+      t.ok(copy.equals(bytes))
+      t.strictSame(found, original)
+    }),
+    { seed, numRuns: 3_000 },
+  )
+  t.end()
+})
+
+t.test(
+  'a mutated entry whose checksum was made right again has numbers within bounds and the lengths asked for',
+  t => {
+    let read = 0
+    const outcomes = new Map<string, number>()
+    fc.assert(
+      fc.property(changes, list => {
+        const copy = mutated(list)
+        if (copy.length < 57) return
+        const found = decodeTimeline(sealed(copy), expected)
+        const outcome = typeof found === 'string' ? found : 'read'
+        outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1)
+        if (typeof found === 'string') return
+        read += 1
+        const { values, fetchedAt } = found.timeline
+        if (!values.every(value => Number.isNaN(value) || Math.abs(value) < 8_192))
+          throw new Error('out of bounds')
+        if (values.length !== (weather[0] as Timeline).values.length) throw new Error('another length')
+        if (!(fetchedAt <= now + 5 * minuteMs)) throw new Error('from the future')
+        if (!currentAt(found.timeline, fetchedAt, calendar)) throw new Error('not of its own time')
+      }),
+      { seed, numRuns: 3_000 },
+    )
+    t.comment(JSON.stringify(Object.fromEntries(outcomes)))
+    t.ok(read > 10 && outcomes.size > 4, `${read} could be read, ${outcomes.size} outcomes`)
+    t.end()
+  },
+)
+
+/** A number as it stands in a column. */
+function varint(code: number): Uint8Array {
+  const out: number[] = []
+  for (; code > 127; code = Math.floor(code / 128)) out.push((code % 128) + 128)
+  return Uint8Array.from([...out, code])
+}
 
 /** Numbers from 0 to 1 that a seed decides. */
 function seededNumbers(seed: number): () => number {

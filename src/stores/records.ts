@@ -1,0 +1,181 @@
+// What the stores believe of what they read. Whoever can write to Redis or to the file may have put anything there, and
+// disks and backups do the rest: so every record has a form and a size, and one that has neither is refused by rule and
+// told, at the cost of itself alone. Which records are mended, and how, stands where they are written.
+
+import { hourMs, utcDayMs } from '../calendar.ts'
+import { safeText } from '../outside-text.ts'
+import { type AnswerCount, type FormerHash, type KeyRecord, StoreError, type Subscriber } from './store.ts'
+
+/** Bytes that are read of a value where the reader names no bound. */
+export const mostBytesRead = 1_048_576
+/** Cells that are wanted over the fleet, and how many of them are read, the latest. */
+export const mostWanted = 500_000
+export const mostWantedRead = 50_000
+/** Bytes of a wanted name, of a notice, and of a message between instances. */
+export const longestName = 64
+export const longestNotice = 4_096
+export const longestMessage = 4_096
+export const mostNotices = 1_000
+/** Gateways that can share a store. */
+export const mostInstances = 1_000
+/** Fields of a hash that is read whole, and characters of all of them together. */
+export const mostFields = 10_000
+export const longestHash = 1_048_576
+/** No other instance holds the load of a key for longer: the most that cache.holdFor can be. */
+export const longestHoldMs = 60_000
+/** No count of units, answers or weight is larger. */
+export const mostCounted = 999_999_999_999_999
+/** Nobody closes the provider for longer: its longest window, and an hour for clocks that differ. */
+export const longestClosureMs = utcDayMs + hourMs
+/** By how much the clocks of gateways that share a store may differ. */
+export const clockToleranceMs = 300_000
+
+/** What a record is of. */
+export type RecordKind =
+  | 'key'
+  | 'subscriber'
+  | 'usage'
+  | 'usage_detail'
+  | 'message'
+  | 'flight'
+  | 'instances'
+  | 'wanted'
+  | 'notices'
+  | 'spending'
+
+/** A record that is not as it is written; `fault` says what is wrong with it. */
+export type RefusedRecord = { readonly record: RecordKind; readonly name: string; readonly fault: string }
+
+/** The count of a key's day that could not be read, in the running count or in the month's record, and what it is now. */
+export type MendedQuota = {
+  readonly keyId: string
+  readonly day: string
+  readonly record: 'day' | 'month'
+  readonly used: number
+}
+
+/** Hears of records that somebody else wrote, or that were damaged. */
+export type RecordObserver = {
+  /** It counts as absent, or was begun anew. */
+  recordRefused(refused: RefusedRecord): void
+  quotaMended(mended: MendedQuota): void
+}
+
+/** For whoever counts nothing. */
+export const unobserved: RecordObserver = { recordRefused: () => {}, quotaMended: () => {} }
+
+/** What decides about a key can't be read: nobody can say whether it may be used. */
+export class DamagedRecordError extends StoreError {
+  override name = 'DamagedRecordError'
+  readonly refused: RefusedRecord
+
+  constructor(refused: RefusedRecord) {
+    const { record, name, fault } = refused
+    super(`the record of ${record} ${name} is damaged: ${fault}`, {}, 'record_damaged')
+    this.refused = refused
+  }
+}
+
+/** A value of a record as it may stand in a sentence. */
+export const shown = (value: string): string => safeText(value, 60)
+
+/** A count or an instant as stores write it, a whole number from 0 on; undefined for anything else. */
+export const wholeIn = (text: string | undefined): number | undefined => {
+  const value = text !== undefined && /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
+  return Number.isSafeInteger(value) ? value : undefined
+}
+
+// The last that a date can say.
+const lastInstant = 8.64e15
+
+/** An instant as stores write it, in ms since the epoch; undefined for anything else. */
+export const instantIn = (text: string | undefined): number | undefined => {
+  const value = wholeIn(text)
+  return value !== undefined && value <= lastInstant ? value : undefined
+}
+
+/** The same for what a script answered with a number. @throws StoreError */
+export const wholeFrom = (value: unknown): number => {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+  const whole = typeof value === 'string' ? wholeIn(value) : undefined
+  if (whole !== undefined) return whole
+  throw new StoreError(`the store answered "${shown(String(value))}" where a whole number was expected`)
+}
+
+/** The fields of a record as text; absent ones are undefined or empty. */
+export type Fields = Readonly<Record<string, string | undefined>>
+
+/** Characters of a name, a hash or an id in a record. */
+export const longestText = 400
+
+/**
+ * What decides about a key must be readable; an instant that is only shown counts as 1970-01-01.
+ * @throws DamagedRecordError
+ */
+export const keyRecordOf = (id: string, fields: Fields, formers: readonly FormerHash[]): KeyRecord => {
+  const read = readerOf('key', id, fields)
+  return {
+    id,
+    hash: read.text('hash'),
+    subscriberId: read.text('subscriberId'),
+    tier: read.text('tier'),
+    limit: read.limitOrNull('limit'),
+    createdAt: instantIn(fields.createdAt) ?? 0,
+    revokedAt: read.instantOrNull('revokedAt'),
+    formers: formers.toSorted(byEnd),
+  }
+}
+
+/** @throws DamagedRecordError */
+export const subscriberOf = (id: string, fields: Fields): Subscriber => {
+  const read = readerOf('subscriber', id, fields)
+  return {
+    id,
+    name: read.text('name'),
+    createdAt: instantIn(fields.createdAt) ?? 0,
+    revokedAt: read.instantOrNull('revokedAt'),
+  }
+}
+
+const readerOf = (record: RecordKind, id: string, fields: Fields) => {
+  const damaged = (field: string, allowed: string) =>
+    new DamagedRecordError({
+      record,
+      name: shown(id),
+      fault: `its ${field} is "${shown(fields[field] ?? '')}"; allowed: ${allowed}`,
+    })
+  return {
+    text: (field: string): string => {
+      const value = fields[field]
+      if (!value || value.length > longestText) throw damaged(field, `1 to ${longestText} characters`)
+      return value
+    },
+    limitOrNull: (field: string): number | null => {
+      if (!fields[field]) return null
+      const value = wholeIn(fields[field])
+      if (!value) throw damaged(field, 'nothing, or a whole number from 1 on')
+      return value
+    },
+    instantOrNull: (field: string): number | null => {
+      if (!fields[field]) return null
+      const value = instantIn(fields[field])
+      if (value === undefined) throw damaged(field, 'nothing, or an instant in ms since 1970')
+      return value
+    },
+  }
+}
+
+const byEnd = (one: FormerHash, other: FormerHash): number =>
+  one.validUntil - other.validUntil || (one.hash < other.hash ? -1 : 1)
+
+/** A count of answers as operators are shown it; undefined for one that is none. */
+export const answerCountOf = (
+  statusClass: string,
+  endpoint: string,
+  countText: string,
+): AnswerCount | undefined => {
+  const count = wholeIn(countText)
+  return count !== undefined && /^(?:\dxx|other)$/.test(statusClass) && /^[\w/ -]{1,64}$/.test(endpoint)
+    ? { endpoint, statusClass, count }
+    : undefined
+}

@@ -1,0 +1,372 @@
+// A gateway on a Redis in which somebody else writes: weather, quotas, keys and what instances tell one another, with
+// little memory to spend on it. Consumers get the right weather and the right counts all along.
+
+import { brotliCompressSync, constants, crc32 } from 'node:zlib'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { createCalendar } from '../../src/calendar.ts'
+import { systemClock } from '../../src/clock.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { createAdministration } from '../../src/metering/administration.ts'
+import { openStore } from '../../src/stores/open-store.ts'
+import { peakOf, runCommand, startCommand, startLimited, withoutPrlimit } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { until } from '../support/redis-process.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { type Answer, askAt } from '../support/start-gateway.ts'
+import { sealed } from '../weather/sealed-bytes.ts'
+
+// The gateways are processes with the machine's clock, and so is the provider.
+const provider = await startProvider(t, undefined, null)
+const skip = withoutPrlimit
+// What a gateway takes by itself is some 200 MB resident; of what is in Redis it may take next to nothing.
+const dataBytes = 900_000_000
+const mostMiB = 230
+
+// Noon in this zone is near, so that no run of these tests crosses a midnight and splits its counts over two days.
+const hoursAhead = 12 - new Date().getUTCHours()
+const zone = `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
+const today = new Date(Date.now() + hoursAhead * 3_600_000).toISOString().slice(0, 10)
+
+const setUp = async (t: Test) => {
+  const redis = await testRedis(t)
+  const raw = new Redis(redis.url)
+  t.teardown(() => raw.quit())
+  const env = {
+    ABOHAWA_QUOTA__TIME_ZONE: zone,
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_OPS__PORT: '0',
+    ABOHAWA_PROVIDER__BASE_URL: provider.url,
+    ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
+    ABOHAWA_LOG__ACCESS: 'false',
+    ABOHAWA_CACHE__PREFETCH: 'none',
+    ABOHAWA_REDIS__URL: redis.url,
+    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s',
+  }
+  const config = loadConfig({ files: [], env })
+  const store = await openStore(config, systemClock, { redisAway: () => {}, redisBack: () => {} })
+  t.teardown(() => store.close())
+  const administration = createAdministration({
+    store,
+    tiers: config.quota.tiers,
+    calendar: createCalendar(zone),
+    clock: systemClock,
+  })
+  const createKey = (tier = 'free') => administration.createKey('A', tier)
+  return { raw, prefix: redis.prefix, env, createKey, administration }
+}
+
+const startGateway = async (t: Test, env: Record<string, string>) => {
+  const gateway = await startLimited(t, dataBytes, ['serve'], ['api', 'ops'], env)
+  const { api = '', ops = '' } = gateway.urls
+  const metric = async (name: string) =>
+    Number(
+      (await askAt(`${ops}/metrics`)).text
+        .split('\n')
+        .find(line => line.startsWith(`${name} `))
+        ?.split(' ')[1] ?? 0,
+    )
+  const ask = (path: string, key: string) => askAt(`${api}/api/v1${path}`, { key })
+  const logged = (msg: string) =>
+    gateway.lines.flatMap(line =>
+      line.includes(`"msg":"${msg}"`) ? [JSON.parse(line) as Record<string, unknown>] : [],
+    )
+  return { ...gateway, metric, ask, logged }
+}
+
+const lgwin = constants.BROTLI_PARAM_LGWIN
+/** The cache's own name of what lies under a key of Redis, such as `0123456789ab:23.7,90.4`. */
+const cacheKeyOf = (name: string, prefix: string): string => name.slice(`${prefix}bytes:{`.length, -1)
+const crcOf = (text: string): Buffer => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32LE(crc32(text))
+  return bytes
+}
+
+const weatherOf = ({ status, headers, body }: Answer) => ({
+  status,
+  cacheStatus: headers['cache-status'] ?? '',
+  current: body.current,
+  hourly: body.hourly,
+  daily: body.daily,
+})
+
+t.test(
+  'whatever lies under the key of a cell, its own weather is answered and takes its place',
+  { skip },
+  async t => {
+    const { raw, prefix, env, createKey } = await setUp(t)
+    const { key } = await createKey('enterprise')
+    const gateway = await startGateway(t, env)
+    const at = (i: number) => `/weather/coords/${(22.1 + i / 10).toFixed(1)}/90.4`
+    const from = weatherOf(await gateway.ask(at(0), key))
+    t.match(from, { status: 200, cacheStatus: /fwd=miss/ })
+    const [genuineKey = ''] = await raw.keys(`${prefix}bytes:*`)
+    const genuine = (await raw.getBuffer(genuineKey)) as Buffer
+    const keyOf = (i: number) => genuineKey.replace('22.1', (22.1 + i / 10).toFixed(1))
+    const put = (bytes: Buffer) => (name: string) => raw.set(name, bytes)
+    const altered = (change: (bytes: Buffer) => void) => {
+      const copy = Buffer.from(genuine)
+      change(copy)
+      return sealed(copy)
+    }
+    // Written for the cell whose bytes they are: whoever writes them knows how the key is bound.
+    const rebound = (name: string, bytes: Buffer) =>
+      sealed(Buffer.concat([bytes.subarray(0, 13), crcOf(cacheKeyOf(name, prefix)), bytes.subarray(17)]))
+
+    const cases: [what: string, reason: string, put: (name: string) => Promise<unknown>][] = [
+      ['the entry of another cell', 'key', put(genuine)],
+      ['a list', 'wrong_type', name => raw.rpush(name, 'x')],
+      ['200 MB', 'too_large', name => raw.setrange(name, 200_000_000, 'x')],
+      ['an entry whose last byte is missing', 'checksum', put(genuine.subarray(0, -1))],
+      ['a byte', 'length', put(Buffer.from([3]))],
+      ['an entry of another version', 'version', put(Buffer.concat([Buffer.from([2]), genuine.subarray(1)]))],
+      [
+        'an entry from the future',
+        'instant',
+        name =>
+          raw.set(
+            name,
+            rebound(
+              name,
+              altered(bytes => bytes.writeDoubleLE(Date.now() + 3_600_000, 1)),
+            ),
+          ),
+      ],
+      [
+        'an entry of an instant that is none',
+        'instant',
+        name =>
+          raw.set(
+            name,
+            rebound(
+              name,
+              altered(bytes => bytes.writeDoubleLE(Number.POSITIVE_INFINITY, 1)),
+            ),
+          ),
+      ],
+      [
+        'a bomb of some hundred bytes',
+        'too_large',
+        name => {
+          const bomb = brotliCompressSync(Buffer.alloc(64 << 20), { params: { [lgwin]: 16 } })
+          return raw.set(name, rebound(name, Buffer.concat([genuine.subarray(0, 57), bomb])))
+        },
+      ],
+      [
+        'columns that are none',
+        'malformed',
+        name => {
+          const body = brotliCompressSync(Buffer.alloc(16_000, 255), { params: { [lgwin]: 16 } })
+          return raw.set(name, rebound(name, Buffer.concat([genuine.subarray(0, 57), body])))
+        },
+      ],
+    ]
+    const told = new Map<string, number>()
+    for (const [i, [what, reason, place]] of cases.entries())
+      await t.test(what, async t => {
+        const name = keyOf(i + 1)
+        await place(name)
+        const { calls } = await provider.state()
+        const answer = weatherOf(await gateway.ask(at(i + 1), key))
+        t.match(answer, { status: 200, cacheStatus: /fwd=miss/ }, 'it counts as absent')
+        t.not(JSON.stringify(answer.hourly), JSON.stringify(from.hourly), 'and is not that of another cell')
+        t.equal((await provider.state()).calls, calls + 1, 'fetched once')
+        told.set(reason, (told.get(reason) ?? 0) + 1)
+        const count = await gateway.metric(`abohawa_cache_entries_refused_total{reason="${reason}"}`)
+        t.ok(count >= (told.get(reason) ?? 0), `${count} are counted`)
+        t.equal(
+          (await raw.type(name)) === 'string' && (await raw.strlen(name)) < 10_000,
+          true,
+          'a good one is there',
+        )
+      })
+    const lines = gateway.logged('entry of the shared cache tier refused, it counts as absent')
+    t.ok(
+      lines.length >= told.size && lines.length <= 2 * told.size,
+      `${lines.length} lines for ${told.size} reasons`,
+    )
+    t.match(lines[0], { level: 'warn', reason: 'key', key: /^[0-9a-f]{12}:22\.2,90\.4$/ })
+
+    await t.test('an entry from the future is shown for what it is', async t => {
+      const name = keyOf(30)
+      await raw.set(
+        name,
+        rebound(
+          name,
+          altered(bytes => bytes.writeDoubleLE(Date.now() + 9e9, 1)),
+        ),
+      )
+      const { stdout } = await runCommand(
+        ['cache', 'show', '25.1,90.4', '--gateway', gateway.urls.ops ?? ''],
+        env,
+      )
+      t.match(stdout, /nothing is known: what lies there is refused: it has an instant that can not be/)
+    })
+    const peak = peakOf(gateway.child)
+    t.ok(peak < mostMiB, `${peak.toFixed(0)} MiB at most`)
+  },
+)
+
+t.test('a bad quota record costs nobody else, and its own key gets what is legible', { skip }, async t => {
+  const { raw, prefix, env, createKey, administration } = await setUp(t)
+  const keys = await Promise.all(Array.from({ length: 6 }, () => createKey()))
+  const [bad, ...good] = keys as [(typeof keys)[number], ...typeof keys]
+  const gateway = await startGateway(t, env)
+  const list = '/locations?type=division'
+  const round = async () => {
+    const answers = await Promise.all(keys.map(({ key }) => gateway.ask(list, key)))
+    return answers.map(({ status, headers }) => [
+      status,
+      headers['x-ratelimit-remaining'],
+      headers['x-ratelimit-limit'],
+    ])
+  }
+  const left = (remaining: number) => keys.map(() => [200, String(remaining), '100'])
+  t.strictSame(await round(), left(99))
+  const named = async (kind: string) => (await raw.keys(`${prefix}${kind}:*${bad.id}*`))[0] ?? ''
+  const [live, record] = [await named('quota'), await named('used')]
+  t.ok(live && record)
+  const [instance = ''] = (await raw.hkeys(live)).filter(field => field !== 'used')
+
+  const damages: [what: string, damage: () => Promise<unknown>, mended: string][] = [
+    ['the day’s count is another type', () => raw.set(live, 'x'), 'day'],
+    ['the day’s count is nan', () => raw.hset(live, 'used', 'nan'), 'day'],
+    ['the day’s count is 1e400', () => raw.hset(live, 'used', '1e400'), 'day'],
+    ['the day’s count is negative', () => raw.hset(live, 'used', '-5'), 'day'],
+    ['the instance’s units are none', () => raw.hset(live, instance, 'x y'), 'day'],
+    ['the month’s record is another type', () => raw.set(record, 'x'), 'month'],
+    ['the instance’s trip is far ahead', () => raw.hset(live, instance, '123456789 1'), ''],
+    ['the instance’s trip is beyond all', () => raw.hset(live, instance, '999999999999999 1'), 'day'],
+  ]
+  for (const [i, [what, damage, mended]] of damages.entries())
+    await t.test(what, async t => {
+      const metric = `abohawa_quota_records_mended_total{record="${mended}"}`
+      const before = await gateway.metric(metric)
+      await damage()
+      const answers = await round()
+      t.strictSame(answers.slice(1), left(98 - i).slice(1), 'the others are counted as ever')
+      const [status, remaining] = answers[0] ?? []
+      t.equal(status, 200)
+      t.ok(/^\d{1,2}$/.test(String(remaining)) && Number(remaining) <= 98 - i, `remaining ${remaining}`)
+      if (mended !== '') t.equal(await gateway.metric(metric), before + 1)
+      t.equal(await gateway.metric('abohawa_quota_counting{state="counting"}'), 1, 'all count together')
+    })
+  const lines = gateway.logged('quota record could not be read and was begun anew')
+  t.equal(lines.length, damages.filter(([, , mended]) => mended !== '').length)
+  for (const line of lines) t.match(line, { level: 'warn', keyId: bad.id, day: today })
+  t.equal(gateway.logged('quotas are not counted together for now').length, 0)
+
+  const used = async ({ id }: { id: string }) => (await administration.usage(id, 1)).days[0]?.used
+  t.equal(await used(good[0] as (typeof keys)[number]), 1 + damages.length)
+  const all = await Promise.all(Array.from({ length: 130 }, () => gateway.ask(list, bad.key)))
+  t.ok(all.filter(({ status }) => status === 200).length <= 99 - damages.length, 'never more than the limit')
+  t.ok(all.every(({ headers }) => /^\d{1,2}$/.test(headers['x-ratelimit-remaining'] ?? '')))
+  t.equal(await used(bad), 100)
+})
+
+t.test(
+  'a key whose record is damaged is 500, in words that tell no record, and others work',
+  { skip },
+  async t => {
+    const { raw, prefix, env, createKey } = await setUp(t)
+    const [bad, good] = [await createKey(), await createKey()]
+    const gateway = await startGateway(t, env)
+    await raw.hset(`${prefix}key:${bad.id}`, 'limit', '-7')
+    const list = '/locations?type=division'
+    const answer = await gateway.ask(list, bad.key)
+    t.match(answer, {
+      status: 500,
+      body: { error: 'the record of this key is damaged on this gateway; only its operator can mend that' },
+      headers: { 'x-ratelimit-limit': '0', 'x-ratelimit-remaining': '0' },
+    })
+    t.match(await gateway.ask(list, good.key), { status: 200, headers: { 'x-ratelimit-limit': '100' } })
+    t.match(gateway.logged('record of the store refused'), [
+      {
+        record: 'key',
+        name: bad.id,
+        fault: 'its limit is "-7"; allowed: nothing, or a whole number from 1 on',
+      },
+    ])
+    const listed = await runCommand(['keys', 'list'], env)
+    t.match(listed, {
+      code: 0,
+      stdout: new RegExp(good.id),
+      stderr: /The record of key key_\w+ is damaged: its limit is "-7"/,
+    })
+    t.notMatch(listed.stdout, bad.id)
+    t.match(await runCommand(['store', 'export'], env), {
+      code: 1,
+      stderr: /key key_\w+ is damaged: .* mend or remove it/,
+    })
+    t.match(await runCommand(['keys', 'limit', bad.id, '50'], env), { code: 0, stdout: /50 \(own\)/ })
+    await until('the mended key works', async () => {
+      const { status, headers } = await gateway.ask(list, bad.key)
+      return status === 200 && headers['x-ratelimit-limit'] === '50'
+    })
+  },
+)
+
+t.test('a gateway starts and stays on a Redis full of what instances never say', { skip }, async t => {
+  const { raw, prefix, env, createKey } = await setUp(t)
+  const { key } = await createKey()
+  const first = await startCommand(t, ['serve'], ['api'], env)
+  await askAt(`${first.urls.api}/api/v1/weather/coords/23.7/90.4`, { key })
+  first.child.kill('SIGTERM')
+  await first.exited
+  const [wanted = ''] = await raw.keys(`${prefix}wanted:*`)
+  t.ok(wanted, 'what was asked for is known')
+  const now = Date.now()
+  const fill = (name: string, member: string, count: number) =>
+    raw.eval(
+      `for i = 1, ARGV[3] do redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2] .. i) end`,
+      1,
+      name,
+      String(now + 60_000),
+      member,
+      String(count),
+    )
+  await fill(`${prefix}instances`, 'gateway-', 200_000)
+  await fill(wanted, 'cell-', 100_000)
+  for (let i = 0; i < 100; i++) await raw.zadd(wanted, now, `${i}${'x'.repeat(1_000_000)}`)
+  await raw.zadd(
+    `${prefix}notices:purges`,
+    now,
+    `${now} ${'x'.repeat(50_000_000)}`,
+    '+inf',
+    'inf {"kind":"hard","scope":{"all":true}}',
+  )
+  await raw.zadd(`${prefix}notices:keys`, now, `${now} ${'y'.repeat(50_000_000)}`)
+  await raw.set(`${prefix}spending:x`, 'x')
+  const gateway = await startGateway(t, env)
+  t.match(await gateway.ask('/weather/coords/23.7/90.4', key), { status: 200 })
+  await until('it counts itself alone', async () => (await gateway.metric('abohawa_instances')) === 1)
+  t.ok((await gateway.metric('abohawa_cache_wanted_cells')) <= 73 * 58, 'no more than there are')
+
+  // What one gateway tells another: far too much, and texts for a terminal and a page.
+  const used = `${prefix}used`
+  const refused = 'abohawa_store_records_refused_total{record="message"}'
+  await raw.publish(used, 'x'.repeat(20_000_000))
+  await until('the large one is told', async () => (await gateway.metric(refused)) >= 1)
+  const texts = ['\u001b[2J<script>', `a ${today} ${'9'.repeat(300)}`]
+  // Until the connection is there again.
+  await until('the others are told', async () => {
+    for (const text of texts) await raw.publish(used, text)
+    await raw.publish(`${prefix}flights`, `cell ${'x'.repeat(5_000)}`)
+    return (await gateway.metric(refused)) >= 4
+  })
+  t.equal(gateway.child.exitCode, null)
+  // Two seconds are for others who may have counted alone while nobody heard of them.
+  await until(
+    'all is as ever',
+    async () => (await gateway.ask('/weather/coords/24.1/90.4', key)).status === 200,
+  )
+  const peak = peakOf(gateway.child)
+  t.ok(peak < mostMiB, `${peak.toFixed(0)} MiB at most`)
+  const told = gateway.logged('record of the store refused')
+  t.ok(told.length > 2 && told.length < 20, `${told.length} lines`)
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: no such character is to be there
+  t.ok(told.every(({ fault }) => !/[\u0000-\u001f]/.test(String(fault)) && String(fault).length < 200))
+})

@@ -1,0 +1,298 @@
+// A store file in which somebody else has written: what the types of its columns let through, which is numbers of any size
+// and texts of any length; and pages that a disk has spoilt.
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import fc from 'fast-check'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { AbohawaError } from '../../src/errors.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import type { MendedQuota, RefusedRecord } from '../../src/stores/records.ts'
+import type { KeyRecord, Store } from '../../src/stores/store.ts'
+import { aTake, instanceOn } from '../support/usage-instance.ts'
+
+const noCounts = ['-1', '-9223372036854775808', '9223372036854775807', '1000000000000000']
+
+const setUp = (t: Test) => {
+  const path = join(t.testdir(), 'store.db')
+  const refused: RefusedRecord[] = []
+  const mended: MendedQuota[] = []
+  const observer = {
+    recordRefused: (record: RefusedRecord) => void refused.push(record),
+    quotaMended: (record: MendedQuota) => void mended.push(record),
+  }
+  const open = () => openEmbeddedStore(path, systemClock, observer)
+  const store = open()
+  const beside = new DatabaseSync(path)
+  t.teardown(async () => {
+    await store.close()
+    beside.close()
+  })
+  return { path, store, open, beside, refused, mended }
+}
+
+t.test('a count that can’t be costs its own key alone, and begins again at what was dealt', async t => {
+  const { store, open, beside, mended } = setUp(t)
+  const { day } = aTake
+  const batch = (units: number) => ['a', 'bad', 'z'].map(keyId => ({ keyId, units, limit: 100 }))
+  const [one, two] = [instanceOn(store, 'one'), instanceOn(store, 'two')]
+  await one(...batch(30))
+  await two(...batch(20))
+  let used = 50
+  for (const text of noCounts) {
+    const spoil = () => beside.exec(`UPDATE usage SET used = ${text} WHERE key_id = 'bad'`)
+    spoil()
+    t.strictSame(await store.usedOn('bad', [day]), [used], `${text} as it is told`)
+    t.strictSame(
+      await one(...batch(1)),
+      ['a', 'bad', 'z'].map(() => ({ taken: 1, used: used + 1, before: used })),
+      text,
+    )
+    used += 1
+    t.strictSame(mended.splice(0), [{ keyId: 'bad', day, record: 'day', used: used - 1 }])
+    spoil()
+    t.strictSame(
+      await two(...batch(0)),
+      ['a', 'bad', 'z'].map(() => ({ taken: 0, used, before: used })),
+    )
+    t.strictSame(await store.usedOn('bad', [day]), [used], 'a look mends it too')
+    mended.length = 0
+    spoil()
+    await store.raiseUsed('bad', day, used, aTake.keepUntil)
+    t.strictSame(await store.usedOn('bad', [day]), [used])
+  }
+  beside.exec(`UPDATE usage SET used = -7 WHERE key_id = 'bad'`)
+  const next = open()
+  t.strictSame(await instanceOn(next, 'three')({ keyId: 'bad', limit: 100 }), [
+    { taken: 1, used: 1, before: 0 },
+  ])
+  await next.close()
+})
+
+t.test(
+  'a count of the budget that can’t be begins again at what is known, and a closure that can’t be is lifted',
+  async t => {
+    const { store, beside, refused } = setUp(t)
+    const now = Date.now()
+    const windows = [
+      { name: 'minute:1', limit: 10_000, keepUntil: now + 60_000, known: 2_000 },
+      { name: 'day:1', limit: 40_000, keepUntil: now + 60_000, known: 5_000 },
+    ]
+    const spend = { provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now }
+    for (const text of noCounts) {
+      await store.settle({
+        provider: 'acc1',
+        changes: [{ name: 'minute:1', by: -99_999, keepUntil: now + 60_000 }],
+      })
+      await store.reserve({ ...spend, wanted: 3_000 })
+      beside.exec(`UPDATE spending SET used = ${text} WHERE name = 'day:1'`)
+      t.strictSame((await store.spending('acc1', ['minute:1', 'day:1'])).used, [3_000, null], text)
+      await store.settle({ provider: 'acc1', changes: [{ name: 'day:1', by: 1, keepUntil: now + 60_000 }] })
+      t.strictSame(
+        await store.reserve(spend),
+        { granted: 3_000, closedUntil: null, used: [6_000, 8_000] },
+        text,
+      )
+      t.match(refused.splice(0), [{ record: 'spending' }, { record: 'spending', name: 'acc1 day:1' }])
+    }
+    for (const text of [...noCounts, '253402300799000', String(now + 25 * 3_600_000 + 1)]) {
+      beside.exec(`INSERT OR REPLACE INTO closures VALUES ('acc2', ${text})`)
+      t.match(await store.reserve({ ...spend, provider: 'acc2', wanted: 0 }), { closedUntil: null }, text)
+      t.match(refused.splice(0), [{ record: 'spending', name: 'acc2 closed' }])
+    }
+    for (const text of [...noCounts, '253402300799000']) {
+      beside.exec(`INSERT OR REPLACE INTO closures VALUES ('acc2', ${text})`)
+      await store.closeUntil('acc2', now + 9_000)
+      t.equal((await store.spending('acc2', [])).closedUntil, now + 9_000, text)
+    }
+  },
+)
+
+t.test('notices and names of any size and number are bounded, and later ones are heard', async t => {
+  const { path, store, beside, refused } = setUp(t)
+  const now = Date.now()
+  const first = await store.appendNotice('keys', 'one', now + 60_000)
+  beside.exec(`INSERT INTO notices VALUES
+    (9223372036854775807, 'keys', 'far', ${now + 60_000}),
+    (${first + 1}, 'keys', CAST(zeroblob(2000000) AS TEXT), ${now + 60_000})`)
+  t.match(await store.noticesAfter('keys', first), { notices: [], complete: true })
+  // With the largest number there is, SQLite gives none any more.
+  await t.rejects(store.appendNotice('keys', 'two', now + 60_000), { name: 'StoreError' })
+  const again = openEmbeddedStore(path, systemClock, { recordRefused: record => refused.push(record) })
+  t.match(refused, [{ record: 'notices', fault: /^2 of its rows could not be/ }])
+  const next = await again.appendNotice('keys', 'two', now + 60_000)
+  t.strictSame(await again.noticesAfter('keys', first), {
+    notices: [{ number: next, text: 'two' }],
+    complete: true,
+  })
+  await again.close()
+
+  refused.length = 0
+  const beat = (asked: string[]) =>
+    store.pulse({ instance: 'one', aliveForMs: 1_000, topic: 'q', asked, wantedForMs: 60_000, now })
+  await beat(['a'])
+  beside.exec(
+    `INSERT INTO wanted VALUES ('q', 'later', ${now + 10_000_000}), ('q', printf('%.*c', 100000, 'x'), ${now})`,
+  )
+  t.strictSame((await store.wanted('q', 0)).sort(), ['a', 'later'])
+  t.match(await beat([]), { wanted: 1 })
+  t.match(refused, [{ record: 'wanted', fault: /^2 of its rows/ }])
+  beside.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 501000)
+    INSERT INTO wanted SELECT 'q', 'n' || i, ${now} FROM n`)
+  t.match(await beat([]), { wanted: 500_000 })
+  t.equal((await store.wanted('q', 0)).length, 50_000)
+})
+
+const record = (id: string): KeyRecord => ({
+  id,
+  hash: `hash-of-${id}`,
+  subscriberId: 'sub_a',
+  tier: 'free',
+  limit: null,
+  createdAt: 1_000,
+  revokedAt: null,
+  formers: [{ hash: `former-of-${id}`, validUntil: 9_000 }],
+})
+
+t.test('a key’s record that can’t be is nobody’s to use, and costs no other key', async t => {
+  const { store, beside, refused } = setUp(t)
+  await store.ensureSubscriber({ id: 'sub_a', name: 'Padma', createdAt: 1, revokedAt: null })
+  await store.addKey(record('key_bad'))
+  await store.addKey(record('key_good'))
+  const damages: [column: string, value: string, message: RegExp][] = [
+    ...['-5', '0', '9223372036854775807'].map((value): [string, string, RegExp] => [
+      'own_limit',
+      value,
+      /its limit is "-?\d+"; allowed/,
+    ]),
+    ...['-1', '9223372036854775807'].map((value): [string, string, RegExp] => [
+      'revoked_at',
+      value,
+      /its revokedAt is "-?\d+"; allowed/,
+    ]),
+    ['tier', `''`, /its tier is ""/],
+    ['tier', `printf('%.*c', 2000000, 'x')`, /its tier is "x{60}…"/],
+    ['hash', `printf('%.*c', 2000000, 'x')`, /its hash is "x{60}…"/],
+  ]
+  for (const [column, value, message] of damages) {
+    beside.exec(`UPDATE keys SET ${column} = ${value} WHERE id = 'key_bad'`)
+    const damaged = { name: 'DamagedRecordError', code: 'record_damaged', message }
+    await t.rejects(store.findKey('key_bad'), damaged, `${column} ${value}`)
+    if (column !== 'hash') await t.rejects(store.findByHash('hash-of-key_bad'), damaged)
+    t.match(refused.splice(0)[0], { record: 'key', name: 'key_bad' })
+    t.match(await store.findByHash('hash-of-key_good'), { key: { id: 'key_good' } })
+    t.strictSame(
+      (await store.listKeys()).map(({ id }) => id),
+      ['key_good'],
+    )
+    beside.exec(
+      `UPDATE keys SET own_limit = NULL, revoked_at = NULL, tier = 'free', hash = 'hash-of-key_bad' WHERE id = 'key_bad'`,
+    )
+    refused.length = 0
+  }
+  beside.exec(`UPDATE keys SET own_limit = -5, created_at = -9 WHERE id = 'key_bad'`)
+  t.equal(await store.changeKey('key_bad', { limit: 7 }), true)
+  t.match(await store.findKey('key_bad'), { limit: 7, createdAt: 0 }, 'a change mends what it changes')
+  beside.exec(`UPDATE former_hashes SET valid_until = 9223372036854775807 WHERE key_id = 'key_bad'`)
+  t.equal(await store.findByHash('former-of-key_bad'), undefined, 'a former hash without an end has ended')
+  beside.exec(`UPDATE subscribers SET revoked_at = -1`)
+  await t.rejects(store.findByHash('hash-of-key_good'), { message: /subscriber sub_a is damaged/ })
+  t.strictSame(await store.listSubscribers(), [])
+})
+
+t.test('answers are counted on beside a count that can’t be, and only whole ones are told', async t => {
+  const { store, beside, refused } = setUp(t)
+  const { day, keepUntil } = aTake
+  const entry = { keyId: 'key_1', day, endpoint: 'weather', statusClass: '2xx', count: 2, keepUntil }
+  await store.addDetail([entry])
+  for (const [i, text] of noCounts.entries()) {
+    beside.exec(`UPDATE usage_detail SET count = ${text} WHERE key_id = 'key_1'`)
+    if (i === 0) t.strictSame(await store.detailOn('key_1', day), [])
+    await store.addDetail([entry, { ...entry, keyId: 'key_2' }])
+    t.match(await store.detailOn('key_1', day), [{ count: 2 }], text)
+    t.match(await store.detailOn('key_2', day), [{ count: 2 * (i + 1) }])
+  }
+  t.match(refused, [{ record: 'usage_detail', name: 'key_1' }])
+})
+
+t.test('bytes that are too many are not read', async t => {
+  const { store, beside } = setUp(t)
+  beside.exec(`INSERT INTO bytes VALUES ('cell', zeroblob(100000000), ${Date.now() + 60_000})`)
+  const before = process.memoryUsage().rss
+  const read = await store.readBytes('cell', 17_000)
+  t.equal(typeof read === 'string' ? read : `${read?.length} bytes`, 'too_large')
+  const grown = (process.memoryUsage().rss - before) / 1e6
+  t.ok(grown < 50, `${Math.round(grown)} MB more`)
+})
+
+// All that a gateway and the commands ask, in turn.
+const everything = (store: Store): (() => Promise<unknown>)[] => [
+  () => store.listKeys(),
+  () => store.listSubscribers(),
+  () => store.findByHash('hash-of-key_3'),
+  () => store.usedOn('key_3', [aTake.day]),
+  () => store.take({ instance: 'one', sequence: 1, takes: [{ ...aTake, keyId: 'key_3' }] }),
+  () => store.readBytes('cell-3'),
+  () => store.writeBytes('cell-3', Buffer.alloc(500), Date.now() + 60_000),
+  () => store.noticesAfter('keys', 0),
+  () => store.wanted('q', 0),
+  () => store.spending('acc1', ['minute:1']),
+  () => store.detailOn('key_3', aTake.day),
+]
+
+t.test('a file with spoilt pages fails with a sentence, or tells what it can, and ends nothing', async t => {
+  const folder = t.testdir()
+  const whole = join(folder, 'whole.db')
+  const filled = openEmbeddedStore(whole, systemClock)
+  await filled.ensureSubscriber({ id: 'sub_a', name: 'Padma', createdAt: 1, revokedAt: null })
+  for (let i = 0; i < 60; i++) {
+    await filled.addKey(record(`key_${i}`))
+    await filled.writeBytes(`cell-${i}`, Buffer.alloc(900, i), Date.now() + 60_000)
+    await filled.appendNotice('keys', `key_${i}`, Date.now() + 60_000)
+    await filled.raiseUsed(`key_${i}`, aTake.day, i, aTake.keepUntil)
+  }
+  await filled.close()
+  const { length } = readFileSync(whole)
+  let [failed, answered, runs] = [0, 0, 0]
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(
+        fc.record({
+          at: fc.integer({ min: 0, max: length - 1 }),
+          put: fc.uint8Array({ minLength: 1, maxLength: 200 }),
+        }),
+        { minLength: 1, maxLength: 8 },
+      ),
+      async spots => {
+        // Another file each time: SQLite keeps what lies beside it in memory for as long as it is open.
+        const path = join(folder, `spoilt-${runs++}.db`)
+        const bytes = readFileSync(whole)
+        for (const { at, put } of spots) bytes.set(put.subarray(0, length - at), at)
+        writeFileSync(path, bytes)
+        let store: Store
+        try {
+          store = openEmbeddedStore(path, systemClock)
+        } catch (error) {
+          if (!(error instanceof AbohawaError)) throw error
+          failed += 1
+          return
+        }
+        for (const ask of everything(store))
+          await ask().then(
+            () => {
+              answered += 1
+            },
+            (error: unknown) => {
+              if (!(error instanceof AbohawaError)) throw error
+              failed += 1
+            },
+          )
+        await store.close().catch(() => {})
+      },
+    ),
+    { seed: 20_261_121, numRuns: 60 },
+  )
+  t.ok(failed > 20 && answered > 20, `${failed} failed with a sentence, ${answered} were answered`)
+})

@@ -1,0 +1,118 @@
+// A Redis in which somebody else has written: every record of the store in every form that it must not have, on a single
+// server and on a cluster.
+
+import { Cluster, Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import type { RefusedRecord } from '../../src/stores/records.ts'
+import { openRedisStore } from '../../src/stores/redis.ts'
+import { startCluster } from '../support/redis-cluster.ts'
+import { until } from '../support/redis-process.ts'
+import { testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { tamperedRecords } from '../support/tampered-records.ts'
+
+const timeouts = { connectTimeoutMs: 5_000, commandTimeoutMs: 20_000 }
+const quiet = { redisAway: () => {}, redisBack: () => {} }
+let opened = 0
+
+const server = await testRedis(t)
+const raw = new Redis(server.url)
+t.teardown(() => raw.quit())
+tamperedRecords(t, 'single', async observer => {
+  const prefix = `${server.prefix}${opened++}:`
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, { ...quiet, ...observer })
+  return { store, raw, prefix }
+})
+
+/** A store that listens to both channels, and what it heard and was told. */
+const listening = async (t: Test) => {
+  const prefix = `${server.prefix}${opened++}:`
+  const refused: RefusedRecord[] = []
+  const store = await openRedisStore(
+    { ...timeouts, url: server.url, prefix },
+    { ...quiet, recordRefused: record => refused.push(record) },
+  )
+  t.teardown(() => store.close())
+  const news: unknown[] = []
+  const ends: [string | null, string][] = []
+  store.onUsed(each => news.push(each))
+  store.onFlightEnd((key, text) => ends.push([key, text]))
+  const publish = (channel: 'used' | 'flights', text: string) => raw.publish(prefix + channel, text)
+  await until(
+    'it listens',
+    async () => (await publish('used', 'probe 2026-11-21 1')) === 1 && news.length > 0,
+  )
+  await until('it listens', async () => (await publish('flights', 'probe ')) === 1 && ends.length > 0)
+  const heard = (marker: number) =>
+    until('the marker is heard', async () => {
+      await publish('used', `marker 2026-11-21 ${marker}`)
+      return news.some(each => Object(each).used === marker)
+    })
+  return { prefix, refused, news, ends, publish, heard }
+}
+
+t.test('messages that no gateway sends are told, and nobody acts on them', async t => {
+  const { prefix, refused, news, ends, publish, heard } = await listening(t)
+  await heard(2)
+  news.length = 0
+  ends.length = 0
+  const texts = [
+    '',
+    'x',
+    'key_1',
+    'key_1 2026-11-21',
+    'key_1 2026-11-21 x',
+    'key_1 2026-11-21 -5',
+    'key_1 2026-11-21 1e9',
+    'key_1 2026-11-21 1.5',
+    `key_1 2026-11-21 ${'9'.repeat(400)}`,
+    'key_1 yesterday 5',
+    'key_1 2026-11-21 5 6',
+    `${'x'.repeat(1_000)} 2026-11-21 5`,
+    '\u001b[31m<b>lost</b>',
+  ]
+  for (const text of texts) await publish('used', text)
+  await publish('flights', `cell ${'x'.repeat(4_096)}`)
+  await heard(3)
+  const others = news.filter(each => Object(each).keyId !== 'marker')
+  t.strictSame(others, [], 'not even that something was missed')
+  t.strictSame(ends, [])
+  t.equal(refused.length, texts.length + 1)
+  t.ok(refused.every(each => each.record === 'message' && each.name.startsWith(prefix)))
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: no such character is to be there
+  t.ok(refused.every(({ fault }) => fault.length < 120 && !/[\u0000-\u001f]/.test(fault)))
+})
+
+t.test(
+  'a message of megabytes is not taken in: the connection is made anew, and the next is heard',
+  async t => {
+    const { refused, news, heard } = await listening(t)
+    news.length = 0
+    const before = process.memoryUsage().rss
+    for (let i = 0; i < 3; i++) {
+      await raw.publish(`${server.prefix}${opened - 1}:used`, 'x'.repeat(8_000_000))
+      await until('it is told', async () => refused.length === i + 1)
+      await heard(100 + i)
+    }
+    t.match(refused, [
+      { record: 'message', fault: /larger than 1048576 bytes/ },
+      { record: 'message' },
+      { record: 'message' },
+    ])
+    t.ok(news.includes('lost'), 'and whoever listens knows that something was missed')
+    const grown = (process.memoryUsage().rss - before) / 1e6
+    t.ok(grown < 100, `${Math.round(grown)} MB more, what the test itself sent included`)
+  },
+)
+
+if (!withoutOwnRedis) {
+  const cluster = await startCluster(0)
+  t.teardown(cluster.stop)
+  const everywhere = new Cluster([cluster.url], { lazyConnect: true })
+  await everywhere.connect()
+  t.teardown(() => everywhere.disconnect())
+  tamperedRecords(t, 'cluster', async observer => {
+    const prefix = `tampered:${opened++}:`
+    const options = { ...timeouts, mode: 'cluster' as const, url: cluster.url, prefix }
+    return { store: await openRedisStore(options, { ...quiet, ...observer }), raw: everywhere, prefix }
+  })
+}

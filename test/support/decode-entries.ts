@@ -1,0 +1,16 @@
+// A process of its own that decodes entries of the shared tier, one a line of standard input, and says for each what
+// became of it and how much memory the process had at most. The test that starts it bounds its memory.
+
+import { createInterface } from 'node:readline'
+import { createCalendar } from '../../src/calendar.ts'
+import { decodeTimeline } from '../../src/weather/timeline-bytes.ts'
+
+const calendar = createCalendar('Asia/Dhaka')
+const { key, lengths, now } = JSON.parse(process.argv[2] ?? '{}')
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const found = decodeTimeline(Buffer.from(line, 'base64'), { key, lengths, now, calendar })
+  const outcome = typeof found === 'string' ? found : 'read'
+  const peakMiB = process.resourceUsage().maxRSS / 1024
+  process.stdout.write(`${JSON.stringify({ outcome, peakMiB })}\n`)
+}

@@ -1,0 +1,693 @@
+// What every Redis, however it is run, must make of records that somebody else wrote: a bad one costs itself alone, is
+// told, is mended by rule where it can be, and nothing but whole numbers comes out. The records are written over a
+// connection of the test's own.
+
+import type { Cluster, Redis } from 'ioredis'
+import type { Test } from 'tap'
+import type { MendedQuota, RecordObserver, RefusedRecord } from '../../src/stores/records.ts'
+import { usageTag } from '../../src/stores/redis-usage.ts'
+import type { KeyRecord, Store, Take } from '../../src/stores/store.ts'
+import { aTake, instanceOn, keysOfOnePartition } from './usage-instance.ts'
+
+export type Tampered = {
+  readonly store: Store
+  readonly raw: Redis | Cluster
+  readonly prefix: string
+}
+
+/** Texts that are no count: of no digits, of more than a number has, of others that Lua or JavaScript would take for one. */
+export const noCounts = [
+  'x',
+  'nan',
+  'NaN',
+  'inf',
+  '-inf',
+  'Infinity',
+  '-5',
+  '-0',
+  '1e400',
+  '1e3',
+  '0x10',
+  '1.5',
+  ' 5',
+  '5 ',
+  '',
+  '5\u0000',
+  '9'.repeat(16),
+  '9'.repeat(400),
+]
+
+type Put = (raw: Redis | Cluster, key: string) => Promise<unknown>
+
+/** Puts a record of another type in the place of a hash or a text. */
+const otherTypes: Record<string, Put> = {
+  'a list': (raw, key) => raw.rpush(key, 'x', 'y'),
+  'a set': (raw, key) => raw.sadd(key, 'x'),
+  'a sorted set': (raw, key) => raw.zadd(key, 1, 'x'),
+  'a stream': (raw, key) => raw.xadd(key, '*', 'used', '5'),
+}
+const types: Record<string, Put> = { 'a text': (raw, key) => raw.set(key, 'x'), ...otherTypes }
+const hashTypes = {
+  ...otherTypes,
+  'a hash': (raw: Redis | Cluster, key: string) => raw.hset(key, 'used', '5'),
+}
+
+/** @param open a store with a prefix of its own, and a connection beside it; closed by the test */
+export const tamperedRecords = (
+  t: Test,
+  name: string,
+  open: (observer: RecordObserver) => Promise<Tampered>,
+): void => {
+  type Scene = Tampered & { refused: RefusedRecord[]; mended: MendedQuota[] }
+  const test = (title: string, body: (t: Test, scene: Scene) => Promise<void>) =>
+    t.test(`${name}: ${title}`, async t => {
+      const refused: RefusedRecord[] = []
+      const mended: MendedQuota[] = []
+      const opened = await open({
+        recordRefused: record => refused.push(record),
+        quotaMended: record => mended.push(record),
+      })
+      t.teardown(() => opened.store.close())
+      await body(t, { ...opened, refused, mended })
+    })
+
+  const day = aTake.day
+  const quotaKey = (prefix: string, keyId: string) => `${prefix}quota:${usageTag(keyId)}:${keyId}:${day}`
+  const monthKey = (prefix: string, keyId: string) =>
+    `${prefix}used:${usageTag(keyId)}:${keyId}:${day.slice(0, 7)}`
+
+  /** Two instances that took 30 and 20 of three keys; a batch of all of them, with the middle one tampered with. */
+  const counted = async ({ store, prefix }: Scene) => {
+    const [first = '', bad = '', last = ''] = keysOfOnePartition(store, 3)
+    const ask = { one: instanceOn(store, 'one'), two: instanceOn(store, 'two') }
+    const batch = (units: number, more: Partial<Take> = {}) =>
+      [first, bad, last].map(keyId => ({ keyId, units, limit: 100, step: 2, ...more }))
+    await ask.one(...batch(30))
+    await ask.two(...batch(20))
+    return { ask, batch, bad, live: quotaKey(prefix, bad), record: monthKey(prefix, bad) }
+  }
+  const isWhole = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0
+
+  type Damage = {
+    readonly what: string
+    readonly put: (raw: Redis | Cluster, live: string, record: string) => Promise<unknown>
+    /** The record that is mended first; none where nothing is wrong with the numbers yet. */
+    readonly tells: ('day' | 'month')[]
+    /** What is legible, where it is less than the 50 that were taken, and what the store is told beside it. */
+    readonly legible?: number
+    readonly dealt?: number
+  }
+  const damages: Damage[] = [
+    ...Object.entries(types).map(
+      ([what, put]): Damage => ({
+        what: `the day’s count is ${what}`,
+        put: async (raw, live) => {
+          await raw.del(live)
+          await put(raw, live)
+        },
+        tells: ['day'],
+      }),
+    ),
+    ...Object.entries(types).map(
+      ([what, put]): Damage => ({
+        what: `the month’s record is ${what}`,
+        put: async (raw, _live, record) => {
+          await raw.del(record)
+          await put(raw, record)
+        },
+        tells: ['month'],
+      }),
+    ),
+    {
+      what: 'both are of another type: what the asking instance has dealt is all that is known',
+      put: async (raw, live, record) => {
+        await raw.del(live)
+        await raw.del(record)
+        await raw.set(live, 'x')
+        await raw.set(record, 'x')
+      },
+      tells: ['day', 'month'],
+      legible: 0,
+      dealt: 30,
+    },
+    ...noCounts.map(
+      (text): Damage => ({
+        what: `the count is ${JSON.stringify(text.slice(0, 20))}`,
+        put: (raw, live) => raw.hset(live, 'used', text),
+        tells: ['day'],
+      }),
+    ),
+    ...noCounts.map(
+      (text): Damage => ({
+        what: `the count and the month’s are ${JSON.stringify(text.slice(0, 20))}: the instances’ own units are left`,
+        put: async (raw, live, record) => {
+          await raw.hset(live, 'used', text)
+          await raw.hset(record, day.slice(8), text)
+        },
+        tells: ['day'],
+      }),
+    ),
+    ...noCounts.map(
+      (text): Damage => ({
+        what: `the instance’s units are ${JSON.stringify(text.slice(0, 20))}`,
+        put: (raw, live) => raw.hset(live, 'one', `1 ${text}`),
+        tells: ['day'],
+      }),
+    ),
+    ...noCounts.map(
+      (text): Damage => ({
+        what: `the instance’s trip is ${JSON.stringify(text.slice(0, 20))}`,
+        put: (raw, live) => raw.hset(live, 'one', `${text} 30`),
+        tells: ['day'],
+      }),
+    ),
+    ...['', 'x', '30', '1  30', '1 30 1', '1,30', '1 30\n'].map(
+      (text): Damage => ({
+        what: `the instance’s field is ${JSON.stringify(text)}`,
+        put: (raw, live) => raw.hset(live, 'one', text),
+        tells: ['day'],
+      }),
+    ),
+    {
+      what: 'the instance’s units are more than the count',
+      put: (raw, live) => raw.hset(live, 'used', '7'),
+      tells: ['day'],
+    },
+    {
+      what: 'a trip that no instance reaches stands beside its units',
+      put: (raw, live) => raw.hset(live, 'one', '999999999999999 30'),
+      tells: ['day'],
+    },
+    {
+      what: 'the count is gone and the fields of the instances stand',
+      put: (raw, live) => raw.hdel(live, 'used'),
+      tells: ['day'],
+    },
+    {
+      what: 'thousands of fields are in the day’s count, and none of them is believed but its own',
+      put: async (raw, live) => {
+        const fields = Array.from({ length: 2_500 }, (_, i) => [`f${i}`, '1 9'] as const)
+        await raw.hset(live, Object.fromEntries(fields))
+        await raw.hset(live, 'used', 'x')
+      },
+      tells: ['day'],
+    },
+  ]
+
+  test('a bad quota record costs its own key alone, is told, and is mended to what is legible of it', async (t, scene) => {
+    const { store, raw, mended } = scene
+    for (const { what, put, tells, legible = 50, dealt = 0 } of damages)
+      await t.test(what, async t => {
+        await clear(scene)
+        mended.length = 0
+        const { ask, batch, bad, live, record } = await counted(scene)
+        await put(raw, live, record)
+        const others = { taken: 1, used: 51, before: 50 }
+        t.strictSame(await ask.one(...batch(1)), [
+          others,
+          { taken: 1, used: legible + dealt + 1, before: legible },
+          others,
+        ])
+        t.strictSame(
+          mended.map(({ keyId, day, record }) => [keyId, day, record]),
+          tells.map(record => [bad, day, record]),
+        )
+        t.ok(mended.every(({ used }) => isWhole(used)))
+        const [, ofBad] = await ask.two(...batch(1))
+        t.strictSame(
+          ofBad,
+          { taken: 1, used: 52, before: legible + dealt + 1 },
+          'the other instance is counted once',
+        )
+        // Together no more than the limit.
+        const more = [...(await ask.one(...batch(40))), ...(await ask.two(...batch(40)))]
+        const admitted = [more[1], more[4]].reduce((sum, each) => sum + (each?.taken ?? 0), 0)
+        t.equal(admitted, 48)
+        t.strictSame(await store.usedOn(bad, [day]), [100])
+        t.equal(mended.length, tells.length, 'once')
+        t.match(await raw.hgetall(live), { used: '100' })
+        for (const key of [live, record]) t.ok((await raw.pttl(key)) > 0, `${key} expires`)
+      })
+  })
+
+  test('a batch in which every record is bad is counted all the same', async (t, scene) => {
+    const { store, raw, prefix, mended } = scene
+    const keys = keysOfOnePartition(store, 40)
+    for (const [i, keyId] of keys.entries()) {
+      const put = damages[i % damages.length]?.put
+      await put?.(raw, quotaKey(prefix, keyId), monthKey(prefix, keyId))
+    }
+    const ask = instanceOn(store, 'one')
+    const taken = await ask(...keys.map(keyId => ({ keyId, units: 2, limit: 3 })))
+    t.equal(taken.length, 40)
+    t.ok(taken.flatMap(each => Object.values(each)).every(isWhole), JSON.stringify(taken))
+    t.ok(taken.every(each => each.used <= 3 || each.before > 1))
+    t.ok(mended.length >= 30, `${mended.length} were mended`)
+  })
+
+  test('a trip beyond the instance’s own is told with its number, and the next one after it is counted', async (t, scene) => {
+    const { store, raw } = scene
+    const { batch, live } = await counted(scene)
+    await raw.hset(live, 'one', '123456 30')
+    const take = (sequence: number) =>
+      store.take({
+        instance: 'one',
+        sequence,
+        takes: batch(1).map(each => ({ ...aTake, ...each, dealt: 30 })),
+      })
+    await t.rejects(take(7), { name: 'OvertakenError', by: 123_456 })
+    // Of the first key one unit more was counted with the trip that failed, and put right with this one.
+    const results = await take(123_457)
+    t.strictSame(
+      results.map(({ taken, used }) => [taken, used]),
+      [
+        [1, 51],
+        [1, 51],
+        [1, 51],
+      ],
+    )
+  })
+
+  test('a count that comes from another store is raised over whatever was there', async (t, scene) => {
+    const { store, raw, prefix, mended } = scene
+    const { keyId, keepUntil } = aTake
+    const [live, record] = [quotaKey(prefix, keyId), monthKey(prefix, keyId)]
+    for (const { what, put } of damages)
+      await t.test(what, async t => {
+        await raw.del(live)
+        await raw.del(record)
+        mended.length = 0
+        await put(raw, live, record)
+        await store.raiseUsed(keyId, day, 60, keepUntil)
+        t.strictSame(await store.usedOn(keyId, [day]), [60])
+        const ask = instanceOn(store, 'new')
+        t.match(await ask({ keyId, limit: 100 }), [{ taken: 1, used: 61 }])
+      })
+  })
+
+  test('what was used is a whole number, whatever is in the record', async (t, scene) => {
+    const { store, raw, refused } = scene
+    const { bad, live, record } = await counted(scene)
+    for (const text of noCounts) {
+      await raw.hset(record, day.slice(8), text)
+      t.strictSame(await store.usedOn(bad, [day, '2026-11-20']), [50, 0], JSON.stringify(text.slice(0, 20)))
+    }
+    t.equal(refused.length, noCounts.length)
+    t.match(refused[0], { record: 'usage', fault: /its count of 2026-11-21 is no whole number/ })
+    await raw.del(record)
+    await raw.set(record, 'x')
+    t.strictSame(await store.usedOn(bad, [day]), [50])
+    await raw.hset(live, 'used', 'x')
+    t.strictSame(await store.usedOn(bad, [day]), [50], 'from what the instances dealt')
+    await raw.del(live)
+    await raw.set(live, 'x')
+    t.strictSame(await store.usedOn(bad, [day]), [0])
+  })
+
+  const keepUntil = Date.now() + 3_600_000
+  const spend = {
+    provider: 'acc1',
+    windows: [
+      { name: 'minute:7', limit: 10_000, keepUntil, known: 2_000 },
+      { name: 'day:1', limit: 40_000, keepUntil, known: 5_000 },
+    ],
+    wanted: 3_000,
+    unit: 3_000,
+    now: Date.now(),
+  }
+  const spendingKey = (prefix: string, part: string) => `${prefix}spending:{acc1}:${part}`
+
+  test('a count of the budget that can’t be read begins again at what the asking gateway knows', async (t, scene) => {
+    const { store, raw, prefix, refused } = scene
+    const key = spendingKey(prefix, 'day:1')
+    const puts: [string, Put][] = [
+      ...Object.entries(hashTypes),
+      ...noCounts
+        .filter(text => text !== '')
+        .map((text): [string, Put] => [JSON.stringify(text.slice(0, 20)), (raw, key) => raw.set(key, text)]),
+    ]
+    for (const [what, put] of puts) {
+      await clear(scene)
+      await store.reserve({ ...spend, wanted: 6_000 })
+      await raw.del(key)
+      await put(raw, key)
+      refused.length = 0
+      t.strictSame((await store.spending('acc1', ['minute:7', 'day:1'])).used, [6_000, null], what)
+      await store.settle({ provider: 'acc1', changes: [{ name: 'day:1', by: -1_000, keepUntil }] })
+      t.strictSame(
+        await store.reserve(spend),
+        { granted: 3_000, closedUntil: null, used: [9_000, 8_000] },
+        what,
+      )
+      t.match(refused, [{ record: 'spending' }, { record: 'spending', name: key }], what)
+      t.ok((await raw.pttl(key)) > 0, 'and it expires')
+      await raw.del(key)
+      await put(raw, key)
+      await store.settle({
+        provider: 'acc1',
+        changes: [{ name: 'day:1', by: 500, atLeast: 7_000, keepUntil }],
+      })
+      t.strictSame((await store.spending('acc1', ['day:1'])).used, [7_500], what)
+    }
+  })
+
+  test('a closure that nobody can have meant is lifted, and one of a day and an hour stands', async (t, scene) => {
+    const { store, raw, prefix, refused } = scene
+    const key = spendingKey(prefix, 'closed')
+    const longest = 25 * 3_600_000
+    const texts = ['x', '-1', '253402300799000', String(spend.now + longest + 1), '1e15', '9'.repeat(400)]
+    const puts: [string, Put][] = [
+      ...Object.entries(hashTypes),
+      ...texts.map((text): [string, Put] => [text.slice(0, 20), (raw, key) => raw.set(key, text)]),
+    ]
+    for (const [what, put] of puts) {
+      await clear(scene)
+      await put(raw, key)
+      refused.length = 0
+      t.match(await store.reserve(spend), { granted: 3_000, closedUntil: null }, what)
+      t.match(refused, [{ record: 'spending', name: key }], what)
+      t.equal(await raw.exists(key), 0)
+    }
+    for (const [what, put] of puts.filter(([what]) => !what.startsWith(String(spend.now).slice(0, 4)))) {
+      await raw.del(key)
+      await put(raw, key)
+      await store.closeUntil('acc1', spend.now + 9_000)
+      t.match(await store.reserve(spend), { granted: 0, closedUntil: spend.now + 9_000 }, what)
+    }
+    await raw.set(key, String(spend.now + longest))
+    t.match(await store.reserve(spend), { granted: 0, closedUntil: spend.now + longest })
+  })
+
+  const flightKey = (prefix: string) => `${prefix}flight:{cell}`
+  const flights: [string, Put][] = [
+    ...Object.entries(types),
+    ...['x', 'nan', '-1', '9'.repeat(400)].flatMap((text): [string, Put][] => [
+      [`held until ${text.slice(0, 9)}`, (raw, key) => raw.hset(key, 'until', text)],
+      [`token ${text.slice(0, 9)}`, (raw, key) => raw.hset(key, 'token', text)],
+      [`written ${text.slice(0, 9)}`, (raw, key) => raw.hset(key, 'written', text)],
+    ]),
+    ['held for an hour', (raw, key) => raw.hset(key, 'until', String(Date.now() + 3_600_000), 'token', '5')],
+    ['held until the year 9999', (raw, key) => raw.hset(key, 'until', '253402300799000', 'token', '5')],
+    ['written by a token that was never given', (raw, key) => raw.hset(key, 'token', '5', 'written', '9')],
+  ]
+
+  test('a flight that can’t be holds nothing: its key is loaded, written and held as ever', async (t, scene) => {
+    const { store, raw, prefix, refused } = scene
+    for (const [what, put] of flights)
+      await t.test(what, async t => {
+        await raw.del(flightKey(prefix))
+        refused.length = 0
+        await put(raw, flightKey(prefix))
+        const { token, heldForMs } = await store.beginFlight('cell', 60_000)
+        t.ok(isWhole(token) && Number(token) > 0, `token ${token}`)
+        t.equal(heldForMs, 0)
+        t.match(refused, [{ record: 'flight', name: flightKey(prefix) }])
+        t.match(await store.beginFlight('cell', 60_000), { token: null })
+        t.equal(await store.holdFlight('cell', token ?? 0, 60_000), true)
+        t.equal(await store.writeBytes('cell', Buffer.from('x'), Date.now() + 60_000, token ?? 0), true)
+        await store.endFlight('cell', token ?? 0, '')
+        const next = await store.beginFlight('cell', 60_000)
+        t.ok((next.token ?? 0) > (token ?? 0))
+        t.ok((await raw.pttl(flightKey(prefix))) > 0)
+        t.equal(refused.length, 1, 'once')
+        // Spoilt while it is held: whoever holds it can still write and end.
+        await raw.del(flightKey(prefix))
+        await put(raw, flightKey(prefix))
+        t.equal(typeof (await store.holdFlight('cell', 1, 60_000)), 'boolean')
+        t.equal(typeof (await store.writeBytes('cell', Buffer.from('y'), Date.now() + 60_000, 1)), 'boolean')
+        await store.endFlight('cell', 1, '')
+      })
+  })
+
+  test('bytes of another type or size are told, and writing replaces them', async (t, scene) => {
+    const { store, raw, prefix } = scene
+    const key = `${prefix}bytes:{cell}`
+    for (const [what, put] of Object.entries(hashTypes)) {
+      await raw.del(key)
+      await put(raw, key)
+      t.equal(await store.readBytes('cell', 100), 'wrong_type', what)
+      t.equal(await store.writeBytes('cell', Buffer.from('x'), Date.now() + 60_000, 1), true)
+      t.strictSame(await store.readBytes('cell', 100), Buffer.from('x'))
+    }
+    await raw.set(key, 'x'.repeat(101))
+    t.equal(await store.readBytes('cell', 100), 'too_large')
+    t.strictSame(await store.readBytes('cell', 101), Buffer.from('x'.repeat(101)))
+    await raw.set(key, '')
+    t.equal(await store.readBytes('cell', 100), undefined)
+  })
+
+  const heartbeat = { instance: 'one', aliveForMs: 20_000, topic: 'q', wantedForMs: 60_000 }
+
+  test('a set of heartbeats with thousands of names is begun anew, and those of the future are removed', async (t, scene) => {
+    const { store, raw, prefix, refused } = scene
+    const key = `${prefix}instances`
+    const now = Date.now()
+    const beat = (instance: string, at = now) => store.pulse({ ...heartbeat, instance, asked: [], now: at })
+    await beat('two')
+    t.match(await beat('one'), { instances: 2 })
+    await raw.zadd(key, ...Array.from({ length: 5_000 }, (_, i) => [now, `forged-${i}`]).flat())
+    t.match(await beat('one', now + 1), { instances: 2 }, 'as many as were known before')
+    t.match(refused, [{ record: 'instances', name: key, fault: /^it has 5002 members/ }])
+    t.match(await beat('one', now + 2), { instances: 2 }, 'until all can have said so again')
+    t.match(await beat('two', now + 3), { instances: 2 })
+    t.match(await beat('three', now + 4), { instances: 3 })
+    t.match(await beat('one', now + 20_002), { instances: 3 }, 'and then those who did')
+    refused.length = 0
+    await raw.zadd(key, now + 10_000_000, 'later', '+inf', 'ever')
+    t.match(await beat('one', now + 20_002), { instances: 3 })
+    t.match(refused, [{ record: 'instances', fault: /^2 of its members are of the future/ }])
+    for (const [what, put] of Object.entries({ ...types, ...hashTypes })) {
+      if (what === 'a sorted set') continue
+      await raw.del(key)
+      await put(raw, key)
+      const { instances } = await beat('one', now + 60_000)
+      t.equal(instances, 1, what)
+    }
+  })
+
+  test('names that are wanted are bounded in number and length, and none is wanted for ever', async (t, scene) => {
+    const { store, raw, prefix, refused } = scene
+    const key = `${prefix}wanted:q`
+    const now = Date.now()
+    const beat = (asked: string[]) => store.pulse({ ...heartbeat, asked, now })
+    t.match(await beat(['a', 'b']), { wanted: 2 })
+    await raw.zadd(key, now, 'x'.repeat(1_000_000), now, 'y'.repeat(65), now + 10_000_000, 'later')
+    t.strictSame((await store.wanted('q', now - 1)).sort(), ['a', 'b', 'later'])
+    t.match(refused, [{ record: 'wanted', fault: /^2 of its members are longer than 64/ }])
+    t.match(await beat([]), { wanted: 2 })
+    t.strictSame((await store.wanted('q', now - 1)).sort(), ['a', 'b'], 'what was too long is gone')
+    // In pieces, so that no node of a cluster seems to hang.
+    for (let from = 0; from < 501_000; from += 10_000)
+      await raw.eval(
+        `for i = 1, 10000 do redis.call('ZADD', KEYS[1], ARGV[1], 'n' .. (ARGV[2] + i)) end`,
+        1,
+        key,
+        String(now - 1),
+        String(from),
+      )
+    t.match(await beat([]), { wanted: 500_000 })
+    t.equal((await store.wanted('q', now - 1)).length, 50_000)
+    for (const [what, put] of Object.entries({ ...types, ...hashTypes })) {
+      if (what === 'a sorted set') continue
+      await raw.del(key)
+      await put(raw, key)
+      t.strictSame(await store.wanted('q', 0), [], what)
+      await put(raw, key).catch(() => {})
+      t.match(await beat(['a']), { wanted: 1 }, what)
+    }
+  })
+
+  test('notices of any size and number are bounded, and later ones are heard', async (t, scene) => {
+    const { store, raw, prefix, refused } = scene
+    const key = `${prefix}notices:keys`
+    const later = Date.now() + 60_000
+    const known = await store.appendNotice('keys', 'one', later)
+    await raw.zadd(key, known + 1, `${known + 1} ${'x'.repeat(1_000_000)}`, known + 2.5, 'half')
+    await raw.zadd(key, '+inf', 'never ends', 9e15, '9000000000000000 far')
+    const next = await store.appendNotice('keys', 'two', later)
+    t.ok(next > known && next < known + 600_000, 'its number is the store’s time')
+    t.match(refused, [{ record: 'notices', name: key, fault: /^2 of its members/ }])
+    t.strictSame(await store.noticesAfter('keys', known), {
+      notices: [{ number: next, text: 'two' }],
+      complete: true,
+    })
+    t.match(refused[1], { record: 'notices', fault: /^2 of its members/ })
+    t.equal(refused.length, 2)
+    await raw.eval(
+      `for i = 1, 20000 do redis.call('ZADD', KEYS[1], ARGV[1] + i, (ARGV[1] + i) .. ' n') end`,
+      1,
+      key,
+      String(next),
+    )
+    const many = await store.noticesAfter('keys', known)
+    t.strictSame([many.notices.length, many.complete], [1_000, false])
+    await t.rejects(store.appendNotice('keys', 'x'.repeat(5_000), later), { name: 'StoreError' })
+    for (const [what, put] of Object.entries({ ...types, ...hashTypes })) {
+      if (what === 'a sorted set') continue
+      await raw.del(key)
+      await put(raw, key)
+      t.strictSame(await store.noticesAfter('keys', known), { notices: [], complete: false }, what)
+      await raw.del(key)
+      await put(raw, key)
+      const number = await store.appendNotice('keys', 'three', later)
+      t.strictSame((await store.noticesAfter('keys', 0)).notices, [{ number, text: 'three' }], what)
+    }
+  })
+
+  const subscriber = { id: 'sub_a', name: 'Padma', createdAt: 1_000, revokedAt: null }
+  const record = (id: string): KeyRecord => ({
+    id,
+    hash: `hash-of-${id}`,
+    subscriberId: 'sub_a',
+    tier: 'free',
+    limit: null,
+    createdAt: 1_000,
+    revokedAt: null,
+    formers: [{ hash: `former-of-${id}`, validUntil: 9_000 }],
+  })
+
+  test('a key’s record that can’t be read is nobody’s to use, and costs no other key', async (t, scene) => {
+    const { store, raw, prefix, refused } = scene
+    const key = `${prefix}key:key_bad`
+    await store.ensureSubscriber(subscriber)
+    await store.addKey(record('key_good'))
+    const fatal: [string, RegExp][] = [
+      ...['abc', '-5', '0', '1.5', 'nan', '1e3', '9'.repeat(400)].map((text): [string, RegExp] => [
+        `limit=${text}`,
+        /its limit is ".+"; allowed: nothing, or a whole/,
+      ]),
+      ...['x', '-1', '8640000000000001'].map((text): [string, RegExp] => [
+        `revokedAt=${text}`,
+        /its revokedAt is ".+"; allowed: nothing, or an/,
+      ]),
+      ['tier=', /its tier is ""; allowed: 1 to 400 characters/],
+      [`tier=${'x'.repeat(401)}`, /its tier is "x{60}…"; allowed/],
+      ['hash=', /its hash is ""/],
+      ['subscriberId=', /its subscriberId is ""/],
+    ]
+    for (const [change, message] of fatal)
+      await t.test(change.slice(0, 30), async t => {
+        await raw.del(key)
+        await store.addKey(record('key_bad'))
+        const [field = '', value = ''] = change.split('=')
+        await raw.hset(key, field, value)
+        refused.length = 0
+        const damaged = { name: 'DamagedRecordError', code: 'record_damaged', message }
+        await t.rejects(store.findKey('key_bad'), damaged)
+        if (field !== 'hash') await t.rejects(store.findByHash('hash-of-key_bad'), damaged)
+        t.match(refused[0], { record: 'key', name: 'key_bad' })
+        t.match(await store.findByHash('hash-of-key_good'), { key: { id: 'key_good' } })
+        t.strictSame(
+          (await store.listKeys()).map(({ id }) => id),
+          ['key_good'],
+        )
+      })
+    for (const [what, put] of Object.entries(types)) {
+      await raw.del(key)
+      await put(raw, key)
+      await t.rejects(
+        store.findKey('key_bad'),
+        { message: /key_bad is damaged: it is of another type/ },
+        what,
+      )
+      t.equal(await raw.exists(key), 1, 'it is left as it is')
+    }
+    await raw.del(key)
+    await raw.hset(key, Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`f${i}`, 'x'])))
+    await t.rejects(store.findKey('key_bad'), { message: /it has 10001 fields/ })
+    await raw.del(key)
+    await store.addKey(record('key_bad'))
+    await raw.hset(key, 'tier', 'x'.repeat(2_000_000))
+    await t.rejects(store.findKey('key_bad'), { message: /it has 2\d+ characters/ })
+    await t.rejects(store.findByHash('hash-of-key_bad'), { message: /it has 2\d+ characters/ })
+    t.equal(await store.changeKey('key_bad', { tier: 'starter' }), true)
+    t.match(await store.findKey('key_bad'), { tier: 'starter' }, 'a change mends what it changes')
+  })
+
+  test('what only tells about a key is told as 1970, and a former hash without an end has ended', async (t, {
+    store,
+    raw,
+    prefix,
+    refused,
+  }) => {
+    await store.ensureSubscriber(subscriber)
+    await store.addKey(record('key_1'))
+    await raw.hset(`${prefix}key:key_1`, 'createdAt', 'x', 'former:a', 'x', 'former:b', '-1', 'former:', '')
+    t.strictSame(await store.findKey('key_1'), { ...record('key_1'), createdAt: 0 })
+    t.equal(refused.length, 3)
+    await raw.set(`${prefix}key-of:a`, 'key_1')
+    t.equal(await store.findByHash('a'), undefined)
+    t.equal(await store.replaceHash('key_1', 'next', 5_000), true)
+    t.match(await store.findKey('key_1'), { hash: 'next' })
+    await raw.hset(`${prefix}subscriber:sub_a`, 'createdAt', '99999999999999999')
+    t.strictSame(await store.findSubscriber('sub_a'), { ...subscriber, createdAt: 0 })
+    await raw.hset(`${prefix}subscriber:sub_a`, 'revokedAt', 'soon')
+    await t.rejects(store.findByHash('next'), {
+      message: /the record of subscriber sub_a is damaged: its revokedAt/,
+    })
+    t.strictSame(await store.listSubscribers(), [])
+  })
+
+  test('a pointer that is no id is told, and one that leads nowhere is nothing', async (t, {
+    store,
+    raw,
+    prefix,
+  }) => {
+    const pointer = `${prefix}key-of:hash-1`
+    for (const [what, put] of Object.entries(hashTypes)) {
+      await raw.del(pointer)
+      await put(raw, pointer)
+      await t.rejects(
+        store.findByHash('hash-1'),
+        { name: 'DamagedRecordError', message: /it is no id/ },
+        what,
+      )
+    }
+    await raw.set(pointer, 'x'.repeat(1_000_000))
+    await t.rejects(store.findByHash('hash-1'), { name: 'DamagedRecordError' })
+    await raw.set(pointer, 'nobody')
+    t.equal(await store.findByHash('hash-1'), undefined)
+  })
+
+  test('answers are counted on beside a count that is none, and only whole ones are told', async (t, scene) => {
+    const { store, raw, prefix, refused } = scene
+    const key = `${prefix}usage-detail:{key_1}:${day}`
+    const entry = {
+      keyId: 'key_1',
+      day,
+      endpoint: 'weather',
+      statusClass: '2xx',
+      count: 2,
+      keepUntil: Date.now() + 86_400_000,
+    }
+    const other = { ...entry, keyId: 'key_2' }
+    let counted = 0
+    for (const text of [...noCounts, '9223372036854775807', '-9223372036854775808']) {
+      await raw.hset(key, '2xx weather', text)
+      await store.addDetail([entry, other])
+      counted += 2
+      const [detail] = await store.detailOn('key_1', day)
+      // What Redis can add to is added to.
+      t.ok(detail && isWhole(detail.count) && detail.count <= 7, `${text.slice(0, 20)}: ${detail?.count}`)
+      t.match(await store.detailOn('key_2', day), [{ count: counted }], 'the other key is counted once')
+    }
+    for (const [what, put] of Object.entries(types)) {
+      await raw.del(key)
+      await put(raw, key)
+      refused.length = 0
+      t.strictSame(await store.detailOn('key_1', day), [], what)
+      await store.addDetail([entry])
+      t.match(await store.detailOn('key_1', day), [{ count: 2 }], what)
+      t.match(refused, [{ record: 'usage_detail' }, { record: 'usage_detail', name: key }], what)
+    }
+    await raw.hset(key, '2xx <b>', '1', '9xx weather', 'x', 'weather', '1', '', '1')
+    t.strictSame(await store.detailOn('key_1', day), [{ endpoint: 'weather', statusClass: '2xx', count: 2 }])
+  })
+
+  /** Removes everything under the prefix of this test. */
+  const clear = async ({ raw, prefix }: Tampered): Promise<void> => {
+    const nodes = 'nodes' in raw ? raw.nodes('master') : [raw]
+    const keys = await Promise.all(nodes.map(node => node.keys(`${prefix}*`)))
+    for (const key of keys.flat()) await raw.del(key)
+  }
+}

@@ -1,0 +1,73 @@
+// Timelines through a real store as a gateway reads them: what is believed of the marks that come with them, and what is
+// told of bytes that are refused.
+
+import t, { type Test } from 'tap'
+import { createSharedTier } from '../../src/cache/shared-tier.ts'
+import { createCalendar } from '../../src/calendar.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { createTimelineCodec, entryOf } from '../../src/timelines/entry-codec.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { sampleTimeline } from '../weather/sample-timeline.ts'
+
+const horizon = { quarterHours: 56, days: 8 }
+const key = 'q:23.7,90.4'
+
+const setUp = (t: Test, newestPurge = 5) => {
+  const clock = manualClock()
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(store.close)
+  const calendar = createCalendar('Asia/Dhaka')
+  const codec = createTimelineCodec({ horizon, calendar, clock, newestPurge: () => newestPurge })
+  const told: string[] = []
+  const tier = createSharedTier({ name: 'embedded', store, longestUseMs: 86_400_000 }, codec, {
+    sharedTierFailed: step => told.push(step),
+    entryRefused: (reason, key) => told.push(`${reason} ${key}`),
+  })
+  const entry = (generation: number) => entryOf(key, sampleTimeline(), { generation, run: null })
+  return { clock, store, codec, tier, told, entry }
+}
+
+t.test('an entry comes back as it was kept', async t => {
+  const { tier, entry, told } = setUp(t)
+  await tier.set(key, entry(3))
+  t.strictSame(await tier.get(key), entry(3))
+  t.strictSame(await tier.get(key, notes => notes.generation === 3), entry(3))
+  t.equal(await tier.get(key, () => false), undefined)
+  t.equal(await tier.get('q:23.8,90.4'), undefined)
+  t.strictSame(told, [])
+})
+
+t.test('no entry knows of purges that this process has not heard of', async t => {
+  const { tier, entry } = setUp(t)
+  await tier.set(key, entry(Number.MAX_SAFE_INTEGER))
+  t.equal((await tier.get(key))?.generation, 5)
+  let noted: number | undefined
+  await tier.get(key, ({ generation }) => {
+    noted = generation
+    return false
+  })
+  t.equal(noted, 5)
+})
+
+t.test(
+  'an entry moved to another key, and one from before the clock was put back, are told and absent',
+  async t => {
+    const { clock, store, tier, entry, told } = setUp(t)
+    await tier.set(key, entry(3))
+    const bytes = await store.readBytes(key)
+    await store.writeBytes('q:23.8,90.4', bytes as Buffer, clock.now() + 60_000)
+    t.equal(await tier.get('q:23.8,90.4'), undefined)
+    t.equal(await tier.get('q:23.8,90.4', () => true), undefined)
+    clock.advance(-3_600_000)
+    t.equal(await tier.get(key), undefined)
+    t.strictSame(told, ['key q:23.8,90.4', 'key q:23.8,90.4', `instant ${key}`])
+  },
+)
+
+t.test('more bytes than an entry has are not fetched', async t => {
+  const { clock, codec, store, tier, told } = setUp(t)
+  t.ok(codec.mostBytes < 20_000, `${codec.mostBytes} bytes`)
+  await store.writeBytes(key, Buffer.alloc(codec.mostBytes + 1, 3), clock.now() + 60_000)
+  t.equal(await tier.get(key), undefined)
+  t.strictSame(told, [`too_large ${key}`])
+})
