@@ -130,6 +130,8 @@ const askGateway = async (
   if (report) return { report }
   const refusal = body instanceof Object && 'error' in body ? body.error : undefined
   if (status === 400 && typeof refusal === 'string') throw new InputError(refusal)
+  // It is a gateway, and does not know the name it was asked by.
+  if (status === 403 && typeof refusal === 'string') return { silent: refusal }
   return { silent: `what answers there, with ${status}, is no gateway of this version` }
 }
 

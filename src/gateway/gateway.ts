@@ -145,7 +145,18 @@ export const startGateway = async (
     clock,
     running: { timelines, runs },
   })
-  const ops = buildOps({ metrics, readiness, provider: config.provider, budget, cache })
+  const ops = buildOps(
+    {
+      metrics,
+      readiness,
+      provider: config.provider,
+      budget,
+      pointWeight: supply.pointWeight,
+      cache,
+      observer: { refused: metrics.opsRefused },
+    },
+    config.ops,
+  )
 
   // Opened first and closed last, so that readiness can be asked while the API starts and drains.
   opening.defer(() => ops.close())

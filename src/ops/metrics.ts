@@ -110,6 +110,14 @@ export const createMetrics = () => {
     help: 'Points asked of the provider.',
     registers,
   })
+  const countOpsRefusal = countBy(
+    {
+      name: 'abohawa_ops_refused_total',
+      help: 'Requests to the ops listener that were refused, by what was wrong with them.',
+      registry,
+    },
+    ['reason'],
+  )
   const catalogueLoads = new Counter({
     name: 'abohawa_catalogue_loads_total',
     help: 'Loads of the catalogue: taken, or refused for a fault.',
@@ -139,6 +147,7 @@ export const createMetrics = () => {
       providerRequests.observe({ outcome }, ms / 1000)
       providerPoints.inc(points)
     },
+    opsRefused: countOpsRefusal,
     catalogueLoaded: (outcome: 'taken' | 'refused') => catalogueLoads.inc({ outcome }),
     watch: (gauges: Gauges) => {
       const gauge = (name: string, help: string, read: () => number) =>

@@ -1,40 +1,55 @@
 // What operators ask for now and then: what is cached, purges, what the provider says. Needed long after the start and
 // perhaps never, so the listener loads it with the first such request.
 
-import Fastify, { type FastifyInstance } from 'fastify'
-import { AbohawaError } from '../errors.ts'
+import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
+import { AbohawaError, messageOf } from '../errors.ts'
 import { type OpsCache, registerCache } from './cache-routes.ts'
 import { type PassthroughBudget, type PassthroughOptions, registerPassthrough } from './passthrough.ts'
+import { quoted, Refusal, type RefusalObserver } from './refusal.ts'
 
 export type OperatorParts = {
   readonly provider: PassthroughOptions
   readonly budget: PassthroughBudget
+  /** The weight of what the budget counts as one point. */
+  readonly pointWeight: number
   readonly cache: OpsCache
+  readonly observer: RefusalObserver
 }
+
+/** The most that the body of a purge may have; a box and a flag are some hundred bytes. */
+const longestBodyBytes = 4_096
 
 /** An app that never listens itself: requests are handed to its `routing`. */
 export const buildOperatorRoutes = async ({
   provider,
   budget,
+  pointWeight,
   cache,
+  observer,
 }: OperatorParts): Promise<FastifyInstance> => {
-  const app = Fastify()
-  registerCache(app, cache)
-  registerPassthrough(app, provider, budget)
-  app.setNotFoundHandler((_request, reply) => {
-    reply.code(404).send({
-      error:
-        'there is nothing here; try /livez, /readyz, /metrics, /cache/cell?of=…, POST /cache/purge or /provider/v1/forecast?…',
-    })
+  const fail = (error: Error & { statusCode?: number }, reply: FastifyReply): void => {
+    if (error instanceof Refusal) {
+      observer.refused(error.reason)
+      reply.headers(error.headers)
+    }
+    reply.code(statusOf(error)).send({ error: messageOf(error) })
+  }
+  const app = Fastify({
+    bodyLimit: longestBodyBytes,
+    // The router's own: a path that it can't decode.
+    frameworkErrors: (_error, { raw: { url = '' } }, reply) =>
+      fail(new Refusal(400, 'path', `the path ${quoted(url)} is not percent-encoded UTF-8`), reply),
   })
-  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => {
-    reply.code(statusOf(error)).send({ error: error.message })
-  })
+  registerCache(app, cache, longestBodyBytes)
+  registerPassthrough(app, { options: provider, budget, pointWeight })
+  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => fail(error, reply))
   await app.ready()
   return app
 }
 
 const statuses: Readonly<Record<string, number>> = { bad_input: 400, store_unavailable: 503 }
 
-const statusOf = (error: Error & { statusCode?: number }): number =>
-  (error instanceof AbohawaError ? statuses[error.code] : error.statusCode) ?? 500
+const statusOf = (error: Error & { statusCode?: number }): number => {
+  if (error instanceof Refusal) return error.status
+  return (error instanceof AbohawaError ? statuses[error.code] : error.statusCode) ?? 500
+}

@@ -127,6 +127,16 @@ const table: Record<string, Row> = {
     ],
   },
   'ops.port': { ...whole(0, 65535), allowed: PORT },
+  'ops.allowedHosts': {
+    allowed: 'a list of host names and IP addresses, such as [ops.example.org]',
+    wrong: [
+      ['ops.example.org', '"ops.example.org"'],
+      ['null', 'null'],
+      ['{}', 'a map'],
+    ],
+  },
+  'ops.maxConnections': whole(8, 10_000),
+  'ops.requestTimeout': duration('100ms', '1m', '99ms', '61s'),
   'redis.url': {
     allowed: REDIS_URL,
     wrong: [
@@ -398,6 +408,16 @@ t.test('a wrong item of a list is named by its number', async t => {
     `one.yaml:7:7: server.trustedProxies[4] is "proxy", but must be ${RANGE}`,
     `one.yaml:8:7: server.trustedProxies[5] is "fe80::1%eth0", but must be ${RANGE}`,
   ])
+})
+
+t.test('a host name that holds a port or a scheme is named by its number', async t => {
+  const files = ['ops:\n  allowedHosts: [ops.example, "::1", "ops.example:9090", "http://ops.example", "*"]']
+  t.strictSame(
+    faultsOfTexts(t, { files }).map(fault => fault.replace(/^\S+ ops\.allowedHosts/, '')),
+    ['"ops.example:9090"', '"http://ops.example"', '"*"'].map(
+      (shown, i) => `[${i + 2}] is ${shown}, but must be ${HOST}`,
+    ),
+  )
 })
 
 t.test('a node of Redis that is no host with a port is named by its number', async t => {
