@@ -1,13 +1,15 @@
 // The one family of errors a part may raise on purpose: a stable code, a plain sentence, the facts behind it.
 // What a code means for a consumer (status, wording) or for a shell (exit code) is decided at the edges.
 
-/** A failure with a stable `code`; `message` is one sentence that is fit to show to an operator. */
+import { redactedUrls } from './redacted-url.ts'
+
+/** A failure with a stable `code`; `message` is one sentence that is fit to show to an operator, URLs in it too. */
 export class AbohawaError extends Error {
   override name = 'AbohawaError'
   readonly code: string
 
   constructor(code: string, message: string, options?: ErrorOptions) {
-    super(message, options)
+    super(redactedUrls(message), options)
     this.code = code
   }
 }
@@ -21,6 +23,6 @@ export class InputError extends AbohawaError {
   }
 }
 
-/** The sentence inside whatever was thrown. */
+/** The sentence inside whatever was thrown, without what is secret in a URL that a library quotes. */
 export const messageOf = (thrown: unknown): string =>
-  thrown instanceof Error ? thrown.message : String(thrown)
+  redactedUrls(thrown instanceof Error ? thrown.message : String(thrown))

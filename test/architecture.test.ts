@@ -13,6 +13,7 @@ const ranks: Record<string, number> = {
   'calendar.ts': 0,
   'clock.ts': 0,
   'errors.ts': 0,
+  'redacted-url.ts': 0,
   catalogue: 1,
   simulator: 1,
   stores: 1,

@@ -9,6 +9,7 @@ import { InputError, messageOf } from '../errors.ts'
 import type { CacheDesk } from '../gateway/cache-desk.ts'
 import { spotIn, targetIn } from '../gateway/cache-target.ts'
 import type { CellReport, PurgeReport } from '../gateway/cell-report.ts'
+import { redactedUrl } from '../redacted-url.ts'
 import { openStore, storeName } from '../stores/open-store.ts'
 import { cellText } from './cell-text.ts'
 import { type AddCommand, factsText, Misuse, type Terminal } from './terminal.ts'
@@ -33,14 +34,18 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
     run: async (terminal, { gateway }, of = '') => {
       meant(() => spotIn(of))
       if (gateway !== undefined && !/^https?:$/.test(URL.parse(gateway)?.protocol ?? ''))
-        throw new Misuse(`--gateway is ${gateway}; allowed: an address such as http://127.0.0.1:9090`)
+        throw new Misuse(
+          `--gateway is ${redactedUrl(gateway)}; allowed: an address such as http://127.0.0.1:9090`,
+        )
       const config = terminal.config()
       const asked = gateway?.replace(/\/+$/, '') ?? opsAddress(config.ops)
       const told = await askGateway(asked, of)
       const report = 'report' in told ? told.report : await atDesk(terminal, config, desk => desk.explain(of))
       if ('silent' in told)
-        terminal.remark(`No gateway tells at ${asked} (${told.silent}): this is the shared tier alone.`)
-      const from = 'report' in told ? asked : undefined
+        terminal.remark(
+          `No gateway tells at ${redactedUrl(asked)} (${told.silent}): this is the shared tier alone.`,
+        )
+      const from = 'report' in told ? redactedUrl(asked) : undefined
       terminal.show(
         { asked: from ?? null, ...report },
         cellText(report, from, createCalendar(config.quota.timeZone)),

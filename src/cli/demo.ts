@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { IssuedKey } from '../metering/administration.ts'
+import { redactedUrl } from '../redacted-url.ts'
 import { interruption } from './interruption.ts'
 import { administerWith } from './keys.ts'
 import { type AddCommand, Misuse, tableOf } from './terminal.ts'
@@ -22,7 +23,9 @@ export const addDemoCommand = (program: Command, add: AddCommand): void =>
       ),
     run: async (terminal, { upstream }) => {
       if (upstream !== undefined && !URL.canParse(upstream))
-        throw new Misuse(`--upstream is ${upstream}; allowed: a URL such as https://api.open-meteo.com`)
+        throw new Misuse(
+          `--upstream is ${redactedUrl(upstream)}; allowed: a URL such as https://api.open-meteo.com`,
+        )
       const { startGateway } = await import('../gateway/gateway.ts')
       const { openLog } = await import('../ops/log.ts')
       const { startSimulator } = await import('../simulator/simulator.ts')

@@ -3,6 +3,7 @@
 
 import leven from 'leven'
 import * as z from 'zod'
+import { redactedUrls } from '../redacted-url.ts'
 import { configSchema } from './schema.ts'
 
 export type Path = readonly PropertyKey[]
@@ -59,9 +60,12 @@ const settingsIn = (schema: z.core.$ZodType, path: readonly string[]): Setting[]
 /** Every setting, in the order of the sections. */
 export const settings: readonly Setting[] = settingsIn(configSchema, [])
 
-// Names come from files as well: whatever stands in one, a path stays one short line.
-const printKey = (key: string): string =>
-  /^[\w-]{1,60}$/.test(key) ? key : JSON.stringify(key.length > 60 ? `${key.slice(0, 60)}…` : key)
+// Names come from files as well: whatever stands in one, a path stays one short line, without the password of a URL.
+const printKey = (key: string): string => {
+  if (/^[\w-]{1,60}$/.test(key)) return key
+  const shown = redactedUrls(key)
+  return JSON.stringify(shown.length > 60 ? `${shown.slice(0, 60)}…` : shown)
+}
 
 /** A path as people write it: `catalogue.sources[0].url`. */
 export const printPath = (path: Path): string =>

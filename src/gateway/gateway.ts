@@ -65,6 +65,11 @@ export const startGateway = async (
   const store = await open(config, clock, {
     redisAway: reason => log.error({ reason }, 'redis is away'),
     redisBack: () => log.info('redis is back'),
+    storeExposed: path =>
+      log.warn(
+        { path },
+        'the store is open to other users of this machine; chmod 600 it, its -wal and its -shm',
+      ),
   })
   opening.defer(() => store.close())
   const keys = createKeyDirectory(store, clock)

@@ -2,8 +2,6 @@
 // hands before its promise resolves, so a killed process loses nothing that was answered for; commands run beside a
 // serving gateway see and change the same file.
 
-import { existsSync, mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
@@ -16,6 +14,7 @@ import { embeddedUsage } from './embedded-usage.ts'
 import { embeddedUsageDetail } from './embedded-usage-detail.ts'
 import { createLocalFlights } from './local-flights.ts'
 import type { Store } from './store.ts'
+import { prepareStoreFile } from './store-file.ts'
 
 const schema = `
   PRAGMA journal_mode = WAL;
@@ -32,7 +31,7 @@ const busyTimeoutMs = 5_000
 /** @param path of the file, made when absent; `:memory:` keeps nothing. @throws InputError when it can't be opened */
 export const openEmbeddedStore = (path: string, clock: Clock): Store => {
   try {
-    if (path !== ':memory:' && !existsSync(dirname(path))) mkdirSync(dirname(path))
+    if (path !== ':memory:') prepareStoreFile(path)
     return storeOn(new DatabaseSync(path, { timeout: busyTimeoutMs }), path, clock)
   } catch (cause) {
     throw new InputError(
