@@ -1,8 +1,9 @@
 // Text from outside (a provider, Redis, a file, a command line, a consumer) made fit for a terminal, a log line and an
 // error sentence: what steers a terminal or turns the direction of a line is written as an escape, what is too long is cut,
-// API keys are hidden. One place, because each of many would forget another character.
+// API keys and passwords in URLs are hidden. One place, because each of many would forget another character.
 
 import { withoutKeys } from './key-redaction.ts'
+import { redactedUrls } from './redacted-url.ts'
 
 // Controls (ESC, C1 and line breaks among them), lone surrogates, separators of lines, what turns the direction of text,
 // and what is invisible without a use in spelling. The joiners U+200C and U+200D stay: Bengali is spelled with them.
@@ -41,7 +42,8 @@ export const escapedJson = (json: string): string => escaped(json, unprintable)
 /** Text without API keys, cut to a length; a key that the cut would part is hidden whole. */
 export const bounded = (text: string, most = longestText): string => {
   const isLong = text.length > most + longestPrefix
-  return shortened(withoutKeys(isLong ? text.slice(0, most + longestPrefix) : text), most)
+  const begins = isLong ? text.slice(0, most + longestPrefix) : text
+  return shortened(redactedUrls(withoutKeys(begins)), most)
 }
 // How long the beginning of a key may be in the longest spelling. Whatever follows it is hidden up to where text ends.
 const longestPrefix = 512

@@ -15,6 +15,7 @@ const ranks: Record<string, number> = {
   'errors.ts': 0,
   'key-redaction.ts': 0,
   'outside-text.ts': 0,
+  'redacted-url.ts': 0,
   catalogue: 1,
   simulator: 1,
   stores: 1,

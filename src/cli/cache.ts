@@ -10,6 +10,7 @@ import type { CacheDesk } from '../gateway/cache-desk.ts'
 import { spotIn, targetIn } from '../gateway/cache-target.ts'
 import type { CellReport, PurgeReport } from '../gateway/cell-report.ts'
 import { printable, safeText } from '../outside-text.ts'
+import { redactedUrl } from '../redacted-url.ts'
 import { openStore, storeName } from '../stores/open-store.ts'
 import { cellText } from './cell-text.ts'
 import { type AddCommand, factsText, Misuse, type Terminal } from './terminal.ts'
@@ -42,8 +43,10 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
       const told = await askGateway(asked, of)
       const report = 'report' in told ? told.report : await atDesk(terminal, config, desk => desk.explain(of))
       if ('silent' in told)
-        terminal.remark(`No gateway tells at ${asked} (${told.silent}): this is the shared tier alone.`)
-      const from = 'report' in told ? asked : undefined
+        terminal.remark(
+          `No gateway tells at ${redactedUrl(asked)} (${told.silent}): this is the shared tier alone.`,
+        )
+      const from = 'report' in told ? redactedUrl(asked) : undefined
       terminal.show(
         { asked: from ?? null, ...report },
         cellText(report, from, createCalendar(config.quota.timeZone)),
@@ -133,6 +136,8 @@ const askGateway = async (
   if (report) return { report }
   const refusal = body instanceof Object && 'error' in body ? body.error : undefined
   if (status === 400 && typeof refusal === 'string') throw new InputError(refusal)
+  // It is a gateway, and does not know the name it was asked by.
+  if (status === 403 && typeof refusal === 'string') return { silent: refusal }
   return { silent: `what answers there, with ${status}, is no gateway of this version` }
 }
 

@@ -6,6 +6,7 @@ import packageFile from '../../package.json' with { type: 'json' }
 import { AbohawaError, messageOf } from '../errors.ts'
 import { withoutKeys } from '../key-redaction.ts'
 import { printableLines, safeText } from '../outside-text.ts'
+import { redactedUrls } from '../redacted-url.ts'
 import { addCacheCommands } from './cache.ts'
 import { addCatalogueCommands } from './catalogue.ts'
 import { addConfigCommands } from './config.ts'
@@ -51,7 +52,9 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
 }
 
 const outcomeOf = (error: unknown): number => {
-  const tell = (text: string) => process.stderr.write(`abohawa: ${printableLines(withoutKeys(text))}\n`)
+  // The last of all: what was given on the command line is repeated by the library that reads it.
+  const tell = (text: string) =>
+    process.stderr.write(`abohawa: ${printableLines(redactedUrls(withoutKeys(text)))}\n`)
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0
     const negative = /^error: unknown option '(-[\d.][^']*)'/.exec(error.message)?.[1]

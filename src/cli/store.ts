@@ -1,7 +1,6 @@
 // `abohawa store …`: keys, subscribers and usage out of a store and into another, as lines of JSON or directly.
 
-import { createReadStream, createWriteStream } from 'node:fs'
-import { rename } from 'node:fs/promises'
+import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
@@ -9,6 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import type { Command } from 'commander'
 import { type Calendar, createCalendar } from '../calendar.ts'
 import type { Config } from '../config/schema.ts'
+import { isRedisUrl } from '../config/texts.ts'
 import { InputError, messageOf } from '../errors.ts'
 import {
   exportRecords,
@@ -19,9 +19,11 @@ import {
   type TransferRecord,
 } from '../metering/transfer.ts'
 import { jsonText } from '../outside-text.ts'
+import { redactedUrl } from '../redacted-url.ts'
 import { openStore, type StoreOptions } from '../stores/open-store.ts'
 import type { RefusedRecord } from '../stores/records.ts'
 import type { Store } from '../stores/store.ts'
+import { isFileOrFree, writePrivateFile } from './private-file.ts'
 import { type AddCommand, counted, Misuse, type Terminal } from './terminal.ts'
 
 export const addStoreCommands = (program: Command, add: AddCommand): void => {
@@ -76,7 +78,7 @@ export const addStoreCommands = (program: Command, add: AddCommand): void => {
       const config = terminal.config()
       const target = targetOf(config, to, toPrefix)
       if (nameOf(target) === nameOf(config))
-        throw new Misuse(`--to is ${to}; allowed: another store than that of the configuration`)
+        throw new Misuse(`--to is ${redactedUrl(to)}; allowed: another store than that of the configuration`)
       await using from = await openParts(terminal, config)
       await using into = await openParts(terminal, target)
       // Written down first, so that both passes see the same, and a gateway that still counts contradicts nothing.
@@ -126,12 +128,13 @@ const take = (
 }
 
 const targetOf = (config: Config, to: string, prefix = config.redis.prefix): Config => {
-  if (!/^rediss?:\/\//.test(to)) {
-    if (URL.canParse(to) && to.includes('://'))
-      throw new Misuse(`--to is ${to}; allowed: a redis:// or rediss:// URL, or the path of a file`)
+  // A name and a password before an @ are those of a mistyped URL, and must not become the name of a file.
+  if (!to.includes('://') && !/:.*@/s.test(to))
     return { ...config, redis: { ...config.redis, url: null }, store: { path: to } }
-  }
-  if (!URL.canParse(to)) throw new Misuse(`--to is ${to}; allowed: a URL such as redis://127.0.0.1:6379`)
+  if (!isRedisUrl(to))
+    throw new Misuse(
+      `--to is ${redactedUrl(to)}; allowed: a URL such as redis://127.0.0.1:6379 (a password with its @ / ? # as %40 %2F %3F %23), or the path of a file`,
+    )
   if (!/^[A-Za-z0-9:._-]{1,64}$/.test(prefix))
     throw new Misuse(`--to-prefix is "${prefix}"; allowed: 1 to 64 letters, digits and the signs : . _ -`)
   return { ...config, redis: { ...config.redis, url: to, prefix } }
@@ -165,15 +168,14 @@ async function* linesOf(
 
 /** The file is there whole or as it was before; readable by its owner alone, because it names subscribers. */
 const writeWhole = async (file: string, lines: AsyncIterable<string>): Promise<void> => {
-  const part = `${file}.part`
   try {
-    await pipeline(lines, createWriteStream(part, { mode: 0o600, flush: true }))
+    if (!(await isFileOrFree(file))) throw new InputError(`--file is ${file}, which is no file`)
+    await writePrivateFile(file, lines)
   } catch (cause) {
     if (cause instanceof Error && 'syscall' in cause)
       throw new InputError(`--file is ${file}, which can't be written: ${messageOf(cause)}`, { cause })
     throw cause
   }
-  await rename(part, file)
 }
 
 /** @throws InputError that names the line */

@@ -3,6 +3,7 @@
 
 import { stringify } from 'yaml'
 import * as z from 'zod'
+import { redactedUrls } from '../redacted-url.ts'
 import { secrets } from './kinds.ts'
 import { type Config, configSchema } from './schema.ts'
 import { coreOf, settings } from './tree.ts'
@@ -22,5 +23,7 @@ export const describeConfig = (config: Config): string => {
     const secret = secrets.get(coreOf(schema))
     if (secret) redact(values, path, text => secret.redact(text))
   }
-  return stringify(values, { lineWidth: 0 })
+  return stringify(values, (_key, value) => (typeof value === 'string' ? redactedUrls(value) : value), {
+    lineWidth: 0,
+  })
 }

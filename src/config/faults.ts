@@ -3,6 +3,7 @@
 
 import * as z from 'zod'
 import { quoted, safeText } from '../outside-text.ts'
+import { redactedUrls } from '../redacted-url.ts'
 import { secrets } from './kinds.ts'
 import { coreOf, namedIn, nearestPath, type Path, printPath, schemaAt } from './tree.ts'
 
@@ -17,8 +18,9 @@ export type Reading = ReadonlyArray<Assignment | Fault>
 
 const LONGEST = 80
 
+// Before it is cut: of a URL without its end nothing can be told any more.
 const redacted = (value: string, schema: z.core.$ZodType | undefined): string =>
-  (schema && secrets.get(coreOf(schema))?.redact(value)) ?? value
+  (schema && secrets.get(coreOf(schema))?.redact(value)) ?? redactedUrls(value)
 
 const shown = (value: unknown, schema: z.core.$ZodType | undefined): string => {
   if (Array.isArray(value)) return 'a list'

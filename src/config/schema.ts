@@ -38,6 +38,9 @@ const server = section({
 const ops = section({
   host: host(),
   port: whole(0, 65535, ' (0 picks a free port)'),
+  allowedHosts: z.array(host(), 'a list of host names and IP addresses, such as [ops.example.org]'),
+  maxConnections: whole(8, 10_000),
+  requestTimeout: lasting('100ms', '1m'),
 })
 
 const redis = section({

@@ -2,6 +2,7 @@
 // They are judged by what Node itself makes of them; nothing is looked up, opened or connected to.
 
 import { isIP } from 'node:net'
+import { redactedUrl } from '../redacted-url.ts'
 import { secrets, text } from './kinds.ts'
 
 const parsedUrl = (value: string): URL | undefined => URL.parse(value) ?? undefined
@@ -19,7 +20,10 @@ const isHostAndPort = (value: string): boolean => {
 
 /** Where a server is: a host name or an IP address, one of version 6 in brackets, and a port. */
 export const hostAndPort = () =>
-  text('a host and a port, such as redis-2:6379 or [fd00::2]:6379', /^[^\s/?#@]+$/, isHostAndPort)
+  text('a host and a port, such as redis-2:6379 or [fd00::2]:6379', /^[^\s/?#@]+$/, isHostAndPort).register(
+    secrets,
+    { redact: value => (/:.*@/s.test(value) ? redactedUrl(value) : value) },
+  )
 
 const isAddressRange = (value: string): boolean => {
   const [address = '', bits, ...rest] = value.split('/')
@@ -35,8 +39,7 @@ export const addressRange = () =>
 /** A file, relative to the directory the process starts in or absolute. */
 export const filePath = (allowed = 'a file path') => text(allowed)
 
-const withoutQuery = (value: string): string =>
-  value.replace(/\?.*$/s, '?***').replace(/^([^/]*\/\/)?[^/?]*@/, '$1***@')
+const withoutQuery = (value: string): string => redactedUrl(value).replace(/\?.*$/s, '?***')
 
 /** The provider's base URL, without a slash at its end; a query would not survive the paths put after it. */
 export const providerUrl = () =>
@@ -46,30 +49,33 @@ export const providerUrl = () =>
     .overwrite(value => value.replace(/\/+$/, ''))
     .register(secrets, { redact: withoutQuery })
 
-const withoutPassword = (value: string): string => {
-  const url = parsedUrl(value)
-  if (!url?.hostname) return value.replace(/^.*@/s, '***@').replace(/\?.*$/s, '?***')
-  const hidden = [...url.searchParams.keys()].filter(name => /pass|secret|token/i.test(name))
-  if (!url.password && hidden.length === 0) return value
-  if (url.password) url.password = '***'
-  for (const name of hidden) url.searchParams.set(name, '***')
-  return url.href
+/**
+ * Whether Redis can be where this says. An @ behind the host is that of a password with a sign that ends a host: what
+ * would be looked up then is a part of that password.
+ */
+export const isRedisUrl = (value: string): boolean => {
+  const url = /^rediss?:\/\/\S+$/.test(value) ? parsedUrl(value) : undefined
+  if (!url?.hostname) return false
+  return /^\/?\d*$/.test(url.pathname) && url.hash === '' && !url.search.includes('@')
 }
 
 /** Where Redis is, with its password if it has one. */
 export const redisUrl = () =>
   text(
-    'a redis:// or rediss:// URL, its path empty or the number of a database, or null for the embedded store',
+    'a redis:// or rediss:// URL, its path empty or the number of a database and its password with @ / ? # as %40 %2F %3F %23, or null for the embedded store',
     /^rediss?:\/\/\S+$/,
-    value => /^\/?\d*$/.test(parsedUrl(value)?.pathname ?? 'none') && Boolean(parsedUrl(value)?.hostname),
-  ).register(secrets, { redact: withoutPassword })
+    isRedisUrl,
+  ).register(secrets, { redact: redactedUrl })
 
 /** A key that is shown to nobody. */
 export const secretText = (allowed: string) =>
   text(allowed, /^\S+$/).register(secrets, { redact: () => '***' })
 
 /** A page on the web. */
-export const webUrl = () => text('an http or https URL', /^https?:\/\/\S+$/, value => URL.canParse(value))
+export const webUrl = () =>
+  text('an http or https URL', /^https?:\/\/\S+$/, value => URL.canParse(value)).register(secrets, {
+    redact: redactedUrl,
+  })
 
 const isZone = (name: string): boolean => {
   try {

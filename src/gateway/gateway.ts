@@ -72,6 +72,11 @@ export const startGateway = async (
     redisAway: reason => log.error({ reason }, 'redis is away'),
     redisBack: () => log.info('redis is back'),
     ...observeRecords(metrics, log, { seldom, often }),
+    storeExposed: path =>
+      log.warn(
+        { path },
+        'the store is open to other users of this machine; chmod 600 it, its -wal and its -shm',
+      ),
   })
   opening.defer(() => store.close())
   const keys = createKeyDirectory(store, clock)
@@ -153,7 +158,18 @@ export const startGateway = async (
     clock,
     running: { timelines, runs },
   })
-  const ops = buildOps({ metrics, readiness, provider: config.provider, budget, cache })
+  const ops = buildOps(
+    {
+      metrics,
+      readiness,
+      provider: config.provider,
+      budget,
+      pointWeight: supply.pointWeight,
+      cache,
+      observer: { refused: metrics.opsRefused },
+    },
+    config.ops,
+  )
 
   // Opened first and closed last, so that readiness can be asked while the API starts and drains.
   opening.defer(() => ops.close())

@@ -27,6 +27,8 @@ export type Supply = {
   readonly timelines: Timelines
   readonly provider: Provider
   readonly budget: Budget
+  /** The weight of what the budget counts as one point. */
+  readonly pointWeight: number
   readonly breaker: Breaker
   /** Undefined where freshness does not go by runs. */
   readonly runs: RunWatch | undefined
@@ -122,6 +124,7 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
     timelines,
     provider,
     budget,
+    pointWeight: unit,
     breaker,
     runs,
     start: async () => {

@@ -15,6 +15,7 @@ import type { BudgetState } from '../provider/budget.ts'
 import type { ProviderObserver } from '../provider/client.ts'
 import type { ModelRun, RunObserver } from '../provider/runs.ts'
 import type { BudgetObserver } from '../provider/spending-ledger.ts'
+import { redactedUrls } from '../redacted-url.ts'
 import type { RecordObserver } from '../stores/records.ts'
 import type { TimelinesObserver } from '../timelines/timelines.ts'
 
@@ -129,8 +130,17 @@ export const observeApi = (
   failed: (error, requestId) =>
     error instanceof AbohawaError
       ? log.error({ requestId, code: error.code, reason: error.message }, 'failed')
-      : log.error({ requestId, err: error }, 'failed'),
+      : log.error({ requestId, err: unforeseen(error) }, 'failed'),
 })
+
+// Its message and stack alone: errors of libraries carry what they were called with, a URL or a password too.
+const unforeseen = (error: unknown): object => {
+  const message = messageOf(error)
+  if (!(error instanceof Error)) return { message }
+  // Of the same kind, whose name the log takes.
+  const bare: object = Object.create(Object.getPrototypeOf(error))
+  return Object.assign(bare, { message, stack: redactedUrls(error.stack ?? '') })
+}
 
 /** How quotas are counted, in one line of /readyz. */
 export const quotaDetail = (state: MeterState, offsetMs: number): string => {

@@ -3,7 +3,7 @@
 
 import type { Clock } from '../clock.ts'
 import { bounded, jsonText } from '../outside-text.ts'
-import { type Lines, withoutCredentials } from './log.ts'
+import type { Lines } from './log.ts'
 
 export type AnsweredRequest = {
   readonly requestId: string
@@ -43,7 +43,7 @@ export const createAccessLog = (
   return ({ requestId, method, url, endpoint, status, ms, keyId, cache }) => {
     if (status < 500 && accessShare < 1 && random() >= accessShare) return
     lines.write(
-      `{"level":"info","time":"${timeNow()}","requestId":"${requestId}","method":"${method}","url":${textOf(bounded(withoutUser(url)))},"endpoint":"${endpoint}","status":${status},"ms":${ms},${keyId === undefined ? '' : `"keyId":${textOf(keyId)},`}${cache === undefined ? '' : `"cache":${textOf(cache)},`}${share}"msg":"answered"}\n`,
+      `{"level":"info","time":"${timeNow()}","requestId":"${requestId}","method":"${method}","url":${textOf(bounded(url))},"endpoint":"${endpoint}","status":${status},"ms":${ms},${keyId === undefined ? '' : `"keyId":${textOf(keyId)},`}${cache === undefined ? '' : `"cache":${textOf(cache)},`}${share}"msg":"answered"}\n`,
     )
   }
 }
@@ -52,6 +52,3 @@ export const createAccessLog = (
 // character anew.
 const textOf = (text: string): string => (needsEscape.test(text) ? jsonText(text) : `"${text}"`)
 const needsEscape = /[^\x20-\x21\x23-\x5b\x5d-\x7e]/
-
-// Nearly every URL begins with its path; one that names a host may name a user and a password too.
-const withoutUser = (url: string): string => (url.startsWith('/') ? url : withoutCredentials(url))

@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { InputError } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
+import { Refusal } from './refusal.ts'
 
 /** What is asked about the cache, in the operator's own words; both throw InputError for words that mean nothing. */
 export type OpsCache = {
@@ -15,7 +16,8 @@ export type OpsCache = {
 const order = z.strictObject({ scope: z.string(), soft: z.boolean().default(false) })
 const example = 'JSON such as {"scope":"district/3026","soft":true}'
 
-export const registerCache = (app: FastifyInstance, cache: OpsCache): void => {
+/** @param longestBodyBytes of an order, which the app sees to */
+export const registerCache = (app: FastifyInstance, cache: OpsCache, longestBodyBytes: number): void => {
   app.get<{ Querystring: { of?: string | string[] } }>('/cache/cell', async ({ query: { of } }) => {
     if (typeof of !== 'string')
       throw new InputError(
@@ -28,15 +30,21 @@ export const registerCache = (app: FastifyInstance, cache: OpsCache): void => {
   app.post(
     '/cache/purge',
     {
-      errorHandler: (error, request, reply) => {
+      errorHandler: (error, request) => {
         const isUnread = error.code?.startsWith('FST_ERR_CTP_') === true
         if (!isUnread) throw error
+        if (error.statusCode === 413)
+          throw new Refusal(
+            413,
+            'body',
+            `the body is longer than ${longestBodyBytes} bytes; allowed: ${example}`,
+          )
         const type = request.headers['content-type'] ?? 'missing'
         const sentence =
           error.statusCode === 415
             ? `content-type is ${safeText(type, 60)}; allowed: application/json`
             : `the body can't be read; allowed: ${example}`
-        return reply.code(400).send({ error: sentence })
+        throw new Refusal(400, 'body', sentence)
       },
     },
     async ({ body }) => {

@@ -112,7 +112,7 @@ const mostLevels = 5
 
 /** A value with all text in it bounded, and without what is secret in that; errors are for their serializer. */
 const boundedIn = (value: unknown, level = 0): unknown => {
-  if (typeof value === 'string') return withoutCredentials(bounded(value))
+  if (typeof value === 'string') return bounded(value)
   if (typeof value !== 'object' || value === null) return value
   if (level === mostLevels) return '…'
   if (level > 0 && 'toJSON' in value && typeof value.toJSON === 'function')
@@ -123,7 +123,3 @@ const boundedIn = (value: unknown, level = 0): unknown => {
   const entries = Object.entries(value).slice(0, mostEntries)
   return Object.fromEntries(entries.map(([name, each]) => [bounded(name), boundedIn(each, level + 1)]))
 }
-
-/** Text without the user and password of the URLs in it. */
-export const withoutCredentials = (text: string): string =>
-  text.includes('://') ? text.replaceAll(/(:\/\/)[^\s/?#@]*@/g, '$1***@') : text

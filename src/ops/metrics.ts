@@ -145,6 +145,14 @@ export const createMetrics = () => {
     labelNames: ['reason'],
     registers,
   })
+  const countOpsRefusal = countBy(
+    {
+      name: 'abohawa_ops_refused_total',
+      help: 'Requests to the ops listener that were refused, by what was wrong with them.',
+      registry,
+    },
+    ['reason'],
+  )
   const catalogueLoads = new Counter({
     name: 'abohawa_catalogue_loads_total',
     help: 'Loads of the catalogue: taken, or refused for a fault.',
@@ -179,6 +187,7 @@ export const createMetrics = () => {
       providerPoints.inc(points)
     },
     providerAnswerRefused: (reason: string) => refusedAnswers.inc({ reason }),
+    opsRefused: countOpsRefusal,
     catalogueLoaded: (outcome: 'taken' | 'refused') => catalogueLoads.inc({ outcome }),
     watch: (gauges: Gauges) => {
       const gauge = (name: string, help: string, read: () => number) =>

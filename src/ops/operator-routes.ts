@@ -5,38 +5,46 @@ import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { AbohawaError, messageOf } from '../errors.ts'
 import { type OpsCache, registerCache } from './cache-routes.ts'
 import { type PassthroughBudget, type PassthroughOptions, registerPassthrough } from './passthrough.ts'
+import { quoted, Refusal, type RefusalObserver } from './refusal.ts'
 
 export type OperatorParts = {
   readonly provider: PassthroughOptions
   readonly budget: PassthroughBudget
+  /** The weight of what the budget counts as one point. */
+  readonly pointWeight: number
   readonly cache: OpsCache
+  readonly observer: RefusalObserver
 }
+
+/** The most that the body of a purge may have; a box and a flag are some hundred bytes. */
+const longestBodyBytes = 4_096
 
 /** An app that never listens itself: requests are handed to its `routing`. */
 export const buildOperatorRoutes = async ({
   provider,
   budget,
+  pointWeight,
   cache,
+  observer,
 }: OperatorParts): Promise<FastifyInstance> => {
+  const fail = (error: Error & { statusCode?: number }, reply: FastifyReply): void => {
+    if (error instanceof Refusal) {
+      observer.refused(error.reason)
+      reply.headers(error.headers)
+    }
+    reply.code(statusOf(error)).send({ error: messageOf(error) })
+  }
   const app = Fastify({
-    // For a path that is no URL Fastify would send a body of its own.
-    frameworkErrors: (error, _request, reply) => refuse(error, reply as unknown as FastifyReply),
+    bodyLimit: longestBodyBytes,
+    // The router's own: a path that it can't decode.
+    frameworkErrors: (_error, { raw: { url = '' } }, reply) =>
+      fail(new Refusal(400, 'path', `the path ${quoted(url)} is not percent-encoded UTF-8`), reply),
   })
-  registerCache(app, cache)
-  registerPassthrough(app, provider, budget)
-  app.setNotFoundHandler((_request, reply) => {
-    reply.code(404).send({
-      error:
-        'there is nothing here; try /livez, /readyz, /metrics, /cache/cell?of=…, POST /cache/purge or /provider/v1/forecast?…',
-    })
-  })
-  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => refuse(error, reply))
+  registerCache(app, cache, longestBodyBytes)
+  registerPassthrough(app, { options: provider, budget, pointWeight })
+  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => fail(error, reply))
   await app.ready()
   return app
-}
-
-const refuse = (error: Error & { statusCode?: number }, reply: FastifyReply): void => {
-  reply.code(statusOf(error)).send({ error: messageOf(error) })
 }
 
 const statuses: ReadonlyMap<string, number> = new Map([
@@ -44,5 +52,7 @@ const statuses: ReadonlyMap<string, number> = new Map([
   ['store_unavailable', 503],
 ])
 
-const statusOf = (error: Error & { statusCode?: number }): number =>
-  (error instanceof AbohawaError ? statuses.get(error.code) : error.statusCode) ?? 500
+const statusOf = (error: Error & { statusCode?: number }): number => {
+  if (error instanceof Refusal) return error.status
+  return (error instanceof AbohawaError ? statuses.get(error.code) : error.statusCode) ?? 500
+}

@@ -2,8 +2,6 @@
 // hands before its promise resolves, so a killed process loses nothing that was answered for; commands run beside a
 // serving gateway see and change the same file.
 
-import { existsSync, mkdirSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../clock.ts'
@@ -17,6 +15,7 @@ import { embeddedUsageDetail } from './embedded-usage-detail.ts'
 import { createLocalFlights } from './local-flights.ts'
 import { mostBytesRead, type RecordObserver, unobserved } from './records.ts'
 import type { Store } from './store.ts'
+import { prepareStoreFile } from './store-file.ts'
 
 const schema = `
   PRAGMA journal_mode = WAL;
@@ -38,7 +37,7 @@ export const openEmbeddedStore = (
 ): Store => {
   let db: DatabaseSync | undefined
   try {
-    if (path !== ':memory:' && !existsSync(dirname(path))) mkdirSync(dirname(path))
+    if (path !== ':memory:') prepareStoreFile(path)
     db = new DatabaseSync(path, { timeout: busyTimeoutMs })
     return storeOn(db, path, clock, { ...unobserved, ...observer })
   } catch (cause) {

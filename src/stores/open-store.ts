@@ -6,10 +6,16 @@ import { openEmbeddedStore } from './embedded.ts'
 import type { RecordObserver } from './records.ts'
 import type { RedisObserver, RedisOptions } from './redis-connection.ts'
 import type { Store } from './store.ts'
+import { exposedStoreFile } from './store-file.ts'
 
 export type StoreOptions = {
   readonly redis: Omit<RedisOptions, 'url'> & { readonly url: string | null }
   readonly store: { readonly path: string }
+}
+
+export type StoreObserver = RedisObserver & {
+  /** Hears of a file of the embedded store that other users of the machine may read or write. */
+  storeExposed?(path: string): void
 }
 
 /** Where the store is, in a word for people. */
@@ -23,11 +29,16 @@ export const storeName = ({ redis: { url, mode, sentinelMaster }, store }: Store
 export const openStore = async (
   { redis, store }: StoreOptions,
   clock: Clock,
-  observer: RedisObserver & Partial<RecordObserver>,
+  observer: StoreObserver & Partial<RecordObserver>,
 ): Promise<Store> => {
   const { url } = redis
-  if (url === null)
-    return openEmbeddedStore(store.path === ':memory:' ? store.path : resolve(store.path), clock, observer)
+  if (url === null) {
+    const path = store.path === ':memory:' ? store.path : resolve(store.path)
+    const opened = openEmbeddedStore(path, clock, observer)
+    const exposed = exposedStoreFile(path)
+    if (exposed !== undefined) observer.storeExposed?.(exposed)
+    return opened
+  }
   const { openRedisStore } = await import('./redis.ts')
   return openRedisStore({ ...redis, url }, observer)
 }

@@ -6,6 +6,7 @@ import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort } from '../support/redis-server.ts'
 import { askAt } from '../support/start-gateway.ts'
+import { startToldProvider } from '../support/told-provider.ts'
 
 for (const name of ['show', 'purge'])
   t.test(`cache ${name} --help shows an example and the common options`, async t => {
@@ -118,4 +119,15 @@ t.test('what answers but is no gateway is told from one that does not answer', a
   const { code, stderr } = await runCommand(['cache', 'show', '23.81,90.41', '--gateway', provider.url], env)
   t.equal(code, 0)
   t.match(stderr, /\(what answers there, with 404, is no gateway of this version\)/)
+})
+
+t.test('a gateway that does not know the name it was asked by says which setting allows it', async t => {
+  const error = 'the host header is "gw:9090"; allowed: an IP address and the names in ops.allowedHosts'
+  const gateway = await startToldProvider(t, (_request, response) => {
+    response.statusCode = 403
+    response.end(JSON.stringify({ error }))
+  })
+  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  const { code, stderr } = await runCommand(['cache', 'show', 'district/3026', '--gateway', gateway.url], env)
+  t.match({ code, stderr }, { code: 0, stderr: `(${error}): this is the shared tier alone.` })
 })

@@ -1,6 +1,6 @@
 // The command line as its users meet it: help with an example, JSON, exit codes, one sentence for every error.
 
-import { copyFileSync, readFileSync } from 'node:fs'
+import { copyFileSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runCommand } from '../support/process.ts'
@@ -62,6 +62,18 @@ t.test('--version prints the version of package.json', async t => {
     'and where nothing can be kept for the next start too',
   )
 })
+
+t.test(
+  'the folder of what Node compiled is made for its owner alone, because what lies there is run',
+  async t => {
+    const cache = join(t.testdir(), 'new', 'cache')
+    const umask = process.umask(0)
+    const { code } = await runCommand(['--version'], { NODE_COMPILE_CACHE: cache })
+    process.umask(umask)
+    t.equal(code, 0)
+    t.equal(statSync(cache).mode & 0o777, 0o700)
+  },
+)
 
 t.test('a group of commands without one shows what there is', async t => {
   for (const args of [[], ['keys'], ['catalogue']]) {

@@ -1,6 +1,19 @@
 // Moving keys, subscribers and usage: out of a store, into another of either kind, and what is refused.
 
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  closeSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createCalendar, daysUpTo } from '../../src/calendar.ts'
@@ -92,6 +105,57 @@ t.test('an export is taken in whole and once, into either store, and back', asyn
   t.strictSame(await lookOf(there, from.ids[0]), expected)
   const onItself = await from.command('store', 'migrate', '--to', from.path)
   t.match(onItself, { code: 2, stderr: /allowed: another store than that of the configuration/ })
+})
+
+t.test('an export is for its owner alone, whatever lies in its place or beside it', async t => {
+  const from = await filled(t)
+  const whole = readFileSync(from.file, 'utf8')
+  const folder = join(from.folder, 'shared')
+  mkdirSync(folder)
+  const file = join(folder, 'keys.ndjson')
+  const victim = join(folder, 'victim')
+  const modeOf = (path: string) => statSync(path).mode & 0o777
+
+  // Prepared by somebody else who can write to the folder.
+  writeFileSync(victim, 'precious', { mode: 0o644 })
+  symlinkSync(victim, `${file}.part`)
+  writeFileSync(file, 'old', { mode: 0o666 })
+  chmodSync(file, 0o666)
+  await from.json('store', 'export', '--file', file)
+  t.equal(readFileSync(file, 'utf8'), whole)
+  t.equal(modeOf(file), 0o600)
+  t.equal(readFileSync(victim, 'utf8'), 'precious', 'a link is not followed')
+  rmSync(`${file}.part`)
+
+  writeFileSync(`${file}.part`, 'prepared')
+  chmodSync(`${file}.part`, 0o666)
+  const watched = openSync(`${file}.part`, 'r')
+  await from.json('store', 'export', '--file', file)
+  t.equal(modeOf(file), 0o600)
+  t.equal(readFileSync(watched, 'utf8'), 'prepared', 'who holds the prepared file open sees nothing of it')
+  closeSync(watched)
+  rmSync(`${file}.part`)
+
+  symlinkSync(victim, join(folder, 'link.ndjson'))
+  await from.json('store', 'export', '--file', join(folder, 'link.ndjson'))
+  t.equal(readFileSync(victim, 'utf8'), 'precious', 'a link in its place is replaced')
+  t.ok(lstatSync(join(folder, 'link.ndjson')).isFile())
+  t.strictSame(readdirSync(folder).sort(), ['keys.ndjson', 'link.ndjson', 'victim'], 'nothing is left behind')
+
+  // Standing for /dev/null, which a superuser would replace for the whole machine.
+  const pipe = join(from.folder, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  for (const [path, sentence] of [
+    [folder, /^abohawa: --file is .*shared, which is no file\n$/],
+    [pipe, /^abohawa: --file is .*pipe, which is no file\n$/],
+    [join(folder, 'none', 'x'), /^abohawa: --file is .*x, which can't be written: .*ENOENT/],
+  ] as const) {
+    const refused = await from.command('store', 'export', '--file', path)
+    t.equal(refused.code, 1)
+    t.match(refused.stderr, sentence)
+  }
+  t.ok(lstatSync(pipe).isFIFO())
+  t.strictSame(readdirSync(folder).sort(), ['keys.ndjson', 'link.ndjson', 'victim'])
 })
 
 t.test(

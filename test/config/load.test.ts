@@ -17,7 +17,13 @@ t.test('without files or variables the configuration is that of default.yaml', a
       requestTimeoutMs: 30_000,
       drainForMs: 2_000,
     },
-    ops: { host: '127.0.0.1', port: 9090 },
+    ops: {
+      host: '127.0.0.1',
+      port: 9090,
+      allowedHosts: [],
+      maxConnections: 128,
+      requestTimeoutMs: 10_000,
+    },
     redis: {
       url: null,
       mode: 'single',

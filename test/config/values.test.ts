@@ -10,7 +10,7 @@ const RANGE = 'an IP address or a CIDR range, such as 10.0.0.0/8'
 const CELL = '1/n degrees for a whole n from 1 to 100, such as 1, 0.5, 0.25, 0.2, 0.1, 0.05 or 0.01'
 const BASE_URL = 'an http or https URL without user, query or fragment'
 const REDIS_URL =
-  'a redis:// or rediss:// URL, its path empty or the number of a database, or null for the embedded store'
+  'a redis:// or rediss:// URL, its path empty or the number of a database and its password with @ / ? # as %40 %2F %3F %23, or null for the embedded store'
 const ZONE = 'a time zone of the IANA database, such as Asia/Dhaka'
 const API_KEY = 'text without blanks (in quotes if it is all digits), or null'
 const DURATIONS = 'such as 500ms, 30s, 10m, 1h or 400d'
@@ -127,6 +127,16 @@ const table: Record<string, Row> = {
     ],
   },
   'ops.port': { ...whole(0, 65535), allowed: PORT },
+  'ops.allowedHosts': {
+    allowed: 'a list of host names and IP addresses, such as [ops.example.org]',
+    wrong: [
+      ['ops.example.org', '"ops.example.org"'],
+      ['null', 'null'],
+      ['{}', 'a map'],
+    ],
+  },
+  'ops.maxConnections': whole(8, 10_000),
+  'ops.requestTimeout': duration('100ms', '1m', '99ms', '61s'),
   'redis.url': {
     allowed: REDIS_URL,
     wrong: [
@@ -135,6 +145,9 @@ const table: Record<string, Row> = {
       ['localhost:6379', '"localhost:6379"'],
       ['redis://a:99999', '"redis://a:99999"'],
       ['redis://a/abc', '"redis://a/abc"'],
+      ['redis://a?b@c', '"redis://***@c"'],
+      ['redis://a#b', '"redis://a#b"'],
+      ['redis://a:b@c/d@e', '"redis://***@e"'],
       ['6379', '6379'],
     ],
   },
@@ -398,6 +411,16 @@ t.test('a wrong item of a list is named by its number', async t => {
     `one.yaml:7:7: server.trustedProxies[4] is "proxy", but must be ${RANGE}`,
     `one.yaml:8:7: server.trustedProxies[5] is "fe80::1%eth0", but must be ${RANGE}`,
   ])
+})
+
+t.test('a host name that holds a port or a scheme is named by its number', async t => {
+  const files = ['ops:\n  allowedHosts: [ops.example, "::1", "ops.example:9090", "http://ops.example", "*"]']
+  t.strictSame(
+    faultsOfTexts(t, { files }).map(fault => fault.replace(/^\S+ ops\.allowedHosts/, '')),
+    ['"ops.example:9090"', '"http://ops.example"', '"*"'].map(
+      (shown, i) => `[${i + 2}] is ${shown}, but must be ${HOST}`,
+    ),
+  )
 })
 
 t.test('a node of Redis that is no host with a port is named by its number', async t => {

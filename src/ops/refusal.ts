@@ -1,0 +1,50 @@
+// A request of an operator that is not answered as it was asked: a status, a reason for the metric, one sentence.
+// Judges nothing; whoever finds the fault makes one of these.
+
+/** Low in number: the label of `abohawa_ops_refused_total`. */
+export type RefusalReason =
+  | 'host'
+  | 'origin'
+  | 'fetch_site'
+  | 'browser'
+  | 'method'
+  | 'path'
+  | 'query'
+  | 'body'
+  | 'budget'
+  | 'busy'
+  | 'unparsable'
+  | 'timeout'
+  | 'connections'
+
+/** Thrown or returned by a check, sent by the listener. */
+export class Refusal extends Error {
+  override name = 'Refusal'
+  readonly status: number
+  readonly reason: RefusalReason
+  readonly headers: Readonly<Record<string, string>>
+
+  constructor(
+    status: number,
+    reason: RefusalReason,
+    sentence: string,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
+    super(sentence)
+    this.status = status
+    this.reason = reason
+    this.headers = headers
+  }
+}
+
+/** Hears of every refusal, and of connections that were dropped. */
+export type RefusalObserver = { refused(reason: RefusalReason): void }
+
+const longest = 60
+
+/** Text of a request, cut, quoted and without a character that is not printable ASCII. */
+export const quoted = (text: string): string =>
+  JSON.stringify(text.length > longest ? `${text.slice(0, longest)}…` : text).replaceAll(
+    /[^\x20-\x7e…]/g,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )

@@ -1,0 +1,21 @@
+// The file of the embedded store on the disk: made for its owner alone, because it names subscribers. SQLite would make it
+// by the process's umask, and gives its -wal and -shm the mode that the file has.
+
+import { closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+const { O_CREAT, O_NONBLOCK, O_RDONLY } = constants
+
+/** Makes the file, and the folder it is to lie in, where they are absent; what is there stays as it is. */
+export const prepareStoreFile = (path: string): void => {
+  if (!existsSync(dirname(path))) mkdirSync(dirname(path), { mode: 0o700 })
+  // A pipe in its place would be waited for.
+  closeSync(openSync(path, O_RDONLY | O_CREAT | O_NONBLOCK, 0o600))
+}
+
+/** The first of the store's files that other users of the machine may read or write. */
+export const exposedStoreFile = (path: string): string | undefined =>
+  [path, `${path}-wal`, `${path}-shm`].find(file => {
+    const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
+    return (mode & 0o007) !== 0
+  })

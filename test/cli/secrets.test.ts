@@ -1,0 +1,247 @@
+// Passwords in URLs: whatever is wrong with the URL, no message, listing or line of output repeats a part of them.
+
+import { createServer } from 'node:net'
+import fc from 'fast-check'
+import t from 'tap'
+import { run } from '../../src/cli/program.ts'
+import { systemClock } from '../../src/clock.ts'
+import { describeConfig } from '../../src/config/describe.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { InputError, messageOf } from '../../src/errors.ts'
+import { openStore } from '../../src/stores/open-store.ts'
+import { loadTexts } from '../config/load-text.ts'
+import { runCommand } from '../support/process.ts'
+
+const silent = { redisAway: () => {}, redisBack: () => {} }
+
+/** What is printed of a password, in pieces of three characters that would be there without it too. */
+const leaked = (password: string, printed: string, usual: string): string | undefined => {
+  for (let i = 0; i + 3 <= password.length; i += 1) {
+    const piece = password.slice(i, i + 3)
+    if (printed.includes(piece) && !usual.includes(piece)) return piece
+  }
+  return undefined
+}
+
+// Letters that stand in no sentence of ours, and all that means something in a URL, in YAML, JSON or a shell, except for
+// the sign that stands for what is hidden.
+const special = [...'@/#?:%&=+;,.!$()[]{}<>|\\^~`"\'-_0123456789 \t']
+const letter = fc.constantFrom(...'QXZWKJqxzwkj', 'Ω', 'ঢ', '😀')
+const password = (without = '') =>
+  fc
+    .array(
+      fc.oneof(
+        { weight: 2, arbitrary: letter },
+        fc.constantFrom(...special.filter(c => !without.includes(c))),
+      ),
+      {
+        minLength: 3,
+        maxLength: 24,
+      },
+    )
+    .map(characters => characters.join(''))
+const plain = password(' \t')
+const blank = password()
+
+const urlsWith = (secret: string) => [
+  `redis://user:${secret}@redis.example:6380/1`,
+  `rediss://:${secret}@redis.example`,
+  `redis://user:${secret}`,
+  `redis://${secret}@redis.example`,
+  `redis:/user:${secret}@redis.example`,
+  `user:${secret}@redis.example:6379`,
+  `redis://redis.example/0?password=${secret}`,
+  `redis://redis.example/0?family=6&sentinelPassword=${secret}&db=1`,
+  `redis://user:${secret}@redis.example/0?password=${secret}`,
+]
+// Where the host or the name was forgotten, a part of the password stands where that would be: nobody can tell.
+const isUndecidable = (url: string, secret: string): boolean =>
+  (url === `redis://user:${secret}` && /@|^\d+["'`),;:.]*([/?#]|$)/.test(secret)) ||
+  (url === `redis://${secret}@redis.example` && secret.includes(':'))
+// Some of the forms are right for some passwords; then there is no fault, and the URL is described.
+const printedOf = (env: NodeJS.ProcessEnv): string => {
+  try {
+    return describeConfig(loadConfig({ files: [], env }))
+  } catch (error) {
+    return messageOf(error)
+  }
+}
+const usual = ['KEY', 'a@b/c#d', 'x']
+  .flatMap(urlsWith)
+  .map(url =>
+    printedOf({ ABOHAWA_REDIS__URL: url, ABOHAWA_PROVIDER__BASE_URL: url, ABOHAWA_STORE__PATH: url }),
+  )
+  .join('\n')
+  .concat(' ://***@ "***" {"***"} [1] [2] [0] is "')
+
+t.test('no fault and no listing of a configuration repeats a part of a password', async () => {
+  fc.assert(
+    fc.property(blank, secret => {
+      for (const url of urlsWith(secret)) {
+        if (isUndecidable(url, secret)) continue
+        // Where a URL is wanted all of the text is one; elsewhere it begins with :// and ends with a blank.
+        const isKnown = url.includes('://') && !/[ \t]/.test(secret)
+        const item = JSON.stringify([url])
+        const cluster = { ABOHAWA_REDIS__URL: 'redis://a', ABOHAWA_REDIS__MODE: 'cluster' }
+        const source = { name: url, url, licence: url, date: url }
+        for (const env of [
+          { ABOHAWA_REDIS__URL: url },
+          { ABOHAWA_PROVIDER__BASE_URL: url.replace(/^rediss?/, 'https') },
+          ...(isKnown
+            ? [
+                { ABOHAWA_STORE__PATH: url },
+                { ...cluster, ABOHAWA_REDIS__NODES: item },
+                { ABOHAWA_CATALOGUE__SOURCES: JSON.stringify([source]) },
+              ]
+            : []),
+        ]) {
+          const found = leaked(secret, printedOf(env), usual)
+          if (found !== undefined) throw new Error(`${JSON.stringify(found)} of ${url} in ${printedOf(env)}`)
+        }
+      }
+    }),
+    { numRuns: 30 },
+  )
+})
+
+t.test('a URL in a file is hidden as a value, a name and an item', async t => {
+  const url = 'redis://user:QX/ZW@KJ#qx@redis.example'
+  for (const text of [
+    `redis: { url: "${url}" }`,
+    `redis: { "${url}": 1 }`,
+    `"${url}": 1`,
+    `redis: { url: redis://a, mode: cluster, nodes: ["${url}"] }`,
+    `log: "${url}"`,
+    `server: { port: "${url}" }`,
+    `quota: { tiers: { "${url}": 1 } }`,
+    `catalogue: { sources: [{ name: a, url: "${url}", licence: b, date: "${url}" }] }`,
+    `redis: { url: ${'x'.repeat(70)}://user:QXZWKJ@redis.example }`,
+    `store: { path: "${url}" }\nredis: ${url}`,
+  ]) {
+    let printed = ''
+    try {
+      printed = describeConfig(loadTexts(t, { files: [text] }))
+    } catch (error) {
+      printed = messageOf(error)
+    }
+    t.match(printed, /\*\*\*/, text)
+    t.notMatch(printed, /QX|ZW|KJ/, printed)
+  }
+})
+
+t.test('no error that quotes a URL repeats a part of its password', async () => {
+  fc.assert(
+    fc.property(plain, fc.boolean(), (secret, quoted) => {
+      for (const url of urlsWith(secret).slice(0, 4).concat(urlsWith(secret).slice(6))) {
+        if (isUndecidable(url, secret)) continue
+        const cause = new Error(`connect to ${quoted ? JSON.stringify(url) : url}, which failed`)
+        for (const printed of [messageOf(cause), new InputError(cause.message).message, messageOf(url)]) {
+          const found = leaked(
+            secret,
+            printed,
+            `${usual} ", which redis.example:6380/1, which redis.example, which`,
+          )
+          if (found !== undefined) throw new Error(`${JSON.stringify(found)} of ${url} in ${printed}`)
+        }
+      }
+    }),
+    { numRuns: 1_000 },
+  )
+})
+
+t.test('nothing that a command prints repeats a part of a password on its command line', async t => {
+  const held: string[] = []
+  const keep = (text: string | Uint8Array) => held.push(String(text)) > 0
+  const { write: toErrors } = process.stderr
+  const { write: toOutput } = process.stdout
+  const printedBy = async (args: readonly string[]): Promise<string> => {
+    held.length = 0
+    process.stderr.write = keep as typeof toErrors
+    process.stdout.write = keep as typeof toOutput
+    try {
+      await run(args, {
+        env: { ABOHAWA_STORE__PATH: ':memory:', ABOHAWA_REDIS__CONNECT_TIMEOUT: '50ms' },
+        clock: systemClock,
+      })
+    } finally {
+      process.stderr.write = toErrors
+      process.stdout.write = toOutput
+    }
+    return held.join('')
+  }
+  const commands = (url: string) => [
+    ['store', 'migrate', '--to', url.replace('redis.example', '127.0.0.1:1').replace(':1:6380', ':1')],
+    ['cache', 'show', '23,90', '--gateway', url],
+    ['demo', '--upstream', url],
+    ['keys', 'list', url],
+    ['keys', 'list', `--store=${url}`],
+  ]
+  let known = ''
+  for (const args of urlsWith('K/EY').flatMap(commands)) known += await printedBy(args)
+  t.match(known, /--to is redis/)
+  await fc.assert(
+    fc.asyncProperty(plain, fc.nat(3), async (secret, form) => {
+      const url = urlsWith(secret)[form] ?? ''
+      if (isUndecidable(url, secret)) return
+      for (const args of commands(url)) {
+        // A path of a file is the target of a migration too, and is printed.
+        if (args[1] === 'migrate' && !args[3]?.includes('://')) continue
+        const printed = await printedBy(args)
+        const found = leaked(secret, printed, `${known} ${usual}`)
+        if (found !== undefined)
+          throw new Error(`${JSON.stringify(found)} of ${args.join(' ')} in ${printed}`)
+      }
+    }),
+    { numRuns: 40 },
+  )
+})
+
+t.test('a Redis that refuses or is not there is named without its password', async t => {
+  const server = createServer(socket => {
+    socket.on('error', () => {})
+    socket.once('data', () =>
+      socket.end('-WRONGPASS invalid username-password pair or user is disabled.\r\n'),
+    )
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const address = server.address()
+  const port = typeof address === 'object' ? address?.port : 0
+  for (const at of [`127.0.0.1:${port}`, '127.0.0.1:1'])
+    for (const mode of ['single', 'sentinel', 'cluster'] as const) {
+      const options = {
+        store: { path: ':memory:' },
+        redis: {
+          url: `redis://user:QX%2FZW%40KJ@${at}`,
+          mode,
+          sentinelMaster: mode === 'sentinel' ? 'one' : null,
+          sentinelPassword: mode === 'sentinel' ? 'QXZWKJ' : null,
+          prefix: 'x:',
+          connectTimeoutMs: 300,
+          commandTimeoutMs: 300,
+        },
+      }
+      const error = await openStore(options, systemClock, silent).then(
+        () => undefined,
+        (error: unknown) => error,
+      )
+      t.match(error, { name: 'InputError' }, mode)
+      t.match(messageOf(error), at)
+      t.notMatch(messageOf(error), /QX|ZW|KJ/)
+    }
+})
+
+t.test('the process itself prints no part of it either', async t => {
+  const url = 'redis://u:p@QXZ/WKJ@127.0.0.1:1'
+  for (const [args, env] of [
+    [['keys', 'list'], { ABOHAWA_REDIS__URL: url }],
+    [['config', 'check', '--json'], { ABOHAWA_REDIS__URL: url }],
+    [['serve'], { ABOHAWA_REDIS__URL: url }],
+    [['store', 'migrate', '--to', url], {}],
+    [['store', 'migrate', '--to', 'redis://u:QXZ%20WKJ@127.0.0.1:1'], { ABOHAWA_STORE__PATH: ':memory:' }],
+  ] as [string[], Record<string, string>][]) {
+    const { code, stdout, stderr } = await runCommand(args, env)
+    t.ok(code > 0)
+    t.notMatch(stdout + stderr, /QXZ|WKJ|p@Q/, args.join(' '))
+  }
+})

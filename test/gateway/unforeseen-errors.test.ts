@@ -1,0 +1,30 @@
+// The log line of an error that nobody foresaw: its kind, sentence and stack, and nothing of what a library hung on it.
+
+import { pino } from 'pino'
+import t from 'tap'
+import { observeApi } from '../../src/gateway/telling.ts'
+import { createMetrics } from '../../src/ops/metrics.ts'
+
+const lineOf = (error: unknown): string => {
+  const lines: string[] = []
+  const log = pino({ base: null }, { write: text => void lines.push(text) })
+  const usageDetail = { count: () => {}, flush: async () => {}, close: async () => {} }
+  observeApi(createMetrics(), log, undefined, usageDetail).failed(error, 'id-1')
+  return lines.join('')
+}
+
+t.test('the arguments of a command and the input of a parser stay out of the log', async t => {
+  const url = 'redis://me:QX/ZW@redis'
+  const reply = Object.assign(new Error(`no connection to ${url}`), {
+    command: { name: 'auth', args: ['me', 'QX/ZW'] },
+    input: url,
+    cause: new Error(url),
+  })
+  for (const thrown of [reply, url, { url }]) {
+    const line = lineOf(thrown)
+    t.match(JSON.parse(line), { requestId: 'id-1', msg: 'failed', err: { message: String } })
+    t.notMatch(line, /QX|ZW/)
+  }
+  t.match(JSON.parse(lineOf(new TypeError('x'))).err, { type: 'TypeError', message: 'x' })
+  t.match(JSON.parse(lineOf(reply)).err, { type: 'Error', stack: /unforeseen-errors\.test\.ts/ })
+})

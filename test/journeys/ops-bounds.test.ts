@@ -1,0 +1,246 @@
+// The ops listener is no way to exhaust the process: connections, requests and what is worked out for them are bounded.
+
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
+import t from 'tap'
+import { createMetrics } from '../../src/ops/metrics.ts'
+import { buildOps } from '../../src/ops/ops.ts'
+import { createReadiness } from '../../src/ops/readiness.ts'
+import { startCommand } from '../support/process.ts'
+import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
+import { askAt, startGateway } from '../support/start-gateway.ts'
+
+const host = ['host: 127.0.0.1']
+const providerUrl = 'http://127.0.0.1:9'
+const statusOn = async (socket: Socket): Promise<string> => {
+  const [chunk] = (await once(socket, 'data')) as [Buffer]
+  return chunk.toString('latin1', 9, 12)
+}
+const refused = async (opsUrl: string, reason: string) => {
+  const { text } = await askAt(`${opsUrl}/metrics`, { headers: { connection: 'close' } })
+  return Number(
+    new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
+  )
+}
+
+t.test(
+  'more connections than allowed are dropped and counted, and silent ones make room in time',
+  async t => {
+    const gateway = await startGateway(t, {
+      providerUrl,
+      env: { ABOHAWA_OPS__MAX_CONNECTIONS: '8', ABOHAWA_OPS__REQUEST_TIMEOUT: '300ms' },
+    })
+    const silent = Array.from({ length: 8 }, () => openSocket(gateway.opsUrl))
+    const closed = silent.map(socket => once(socket, 'close'))
+    await Promise.all(silent.map(socket => once(socket, 'connect')))
+    t.equal((await sendRaw(gateway.opsUrl, requestBytes('GET /livez', host))).status, 0, 'dropped')
+    for (const socket of silent) socket.resume()
+    await Promise.all(closed)
+    t.equal((await sendRaw(gateway.opsUrl, requestBytes('GET /livez', host))).status, 200)
+    t.equal(await refused(gateway.opsUrl, 'connections'), 1)
+    t.equal(await refused(gateway.opsUrl, 'timeout'), 8)
+  },
+)
+
+t.test('a head or a body that comes too slowly, or is too long, is refused with a sentence', async t => {
+  const gateway = await startGateway(t, { providerUrl, env: { ABOHAWA_OPS__REQUEST_TIMEOUT: '300ms' } })
+  const slow = async (bytes: string) => {
+    const answer = sendRaw(gateway.opsUrl, bytes)
+    return await answer
+  }
+  const late = { status: 408, body: { error: 'the request did not arrive completely within 300 ms' } }
+  t.match(await slow('GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\nx-slow: '), late)
+  t.match(
+    await slow(
+      'POST /cache/purge HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{',
+    ),
+    late,
+  )
+  const json = (length: number) => `{"scope":"${'x'.repeat(length - 12)}"}`
+  const post = (body: string, more: readonly string[] = [`content-length: ${body.length}`]) =>
+    sendRaw(
+      gateway.opsUrl,
+      requestBytes('POST /cache/purge', [...host, 'content-type: application/json', ...more], body),
+    )
+  t.match(
+    await post(json(4_096)),
+    { status: 400, body: { error: /^the target is / } },
+    'short enough to be read',
+  )
+  const long = { status: 413, body: { error: /^the body is longer than 4096 bytes; allowed: JSON such as / } }
+  t.match(await post(json(4_097)), long)
+  const chunked = `${(5_000).toString(16)}\r\n${json(5_000)}\r\n0\r\n\r\n`
+  t.match(await post(chunked, ['transfer-encoding: chunked']), long)
+  t.equal(await refused(gateway.opsUrl, 'body'), 2)
+  t.match(
+    await sendRaw(gateway.opsUrl, requestBytes('GET /metrics', [...host, `x: ${'x'.repeat(20_000)}`])),
+    {
+      status: 431,
+      body: { error: 'the URL and headers are too large; allowed: 16 KiB together' },
+    },
+  )
+  t.match(await sendRaw(gateway.opsUrl, 'GET /metrics HTTP/1.1\r\nhost : x\r\n\r\n'), {
+    status: 400,
+    body: { error: 'the request is not valid HTTP' },
+  })
+  t.equal(await refused(gateway.opsUrl, 'unparsable'), 2)
+})
+
+/** A listener with real metrics and readiness whose work is counted, and can be held up. */
+const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs = 30_000) => {
+  const metrics = createMetrics()
+  const count = { gauges: 0, checks: 0 }
+  const zero = () => 0
+  metrics.watch({
+    connections: () => ({ open: 0, unauthenticated: 0, queuedRequests: 0 }),
+    memoryEntries: () => {
+      count.gauges += 1
+      return 0
+    },
+    memoryBytes: zero,
+    places: zero,
+    waitingCells: zero,
+    stretch: zero,
+    budget: () => ({ windows: [], shared: true }),
+    meter: () => 'counting',
+    storeClockOffsetMs: zero,
+    breaker: () => 'closed',
+    runAvailableAt: zero,
+  })
+  const held = Promise.withResolvers<string>()
+  const readiness = createReadiness({
+    store: () => {
+      count.checks += 1
+      return held.promise
+    },
+  })
+  readiness.phase = 'ready'
+  const unused = () => Promise.reject(new Error('not asked here'))
+  const ops = buildOps(
+    {
+      metrics,
+      readiness,
+      budget: { take: unused },
+      pointWeight: 3,
+      cache: { explain: unused, purge: unused },
+      observer: { refused: metrics.opsRefused },
+      provider: {
+        baseUrl: providerUrl,
+        apiKey: null,
+        connectTimeoutMs: 1,
+        timeoutMs: 1,
+        bodyTimeoutMs: 1,
+        totalTimeoutMs: 1,
+      },
+    },
+    { host: '127.0.0.1', allowedHosts: [], maxConnections: 128, requestTimeoutMs: 10_000, answerWithinMs },
+  )
+  await ops.listen({ host: '127.0.0.1', port: 0 })
+  t.teardown(() => ops.close())
+  const address = ops.server.address()
+  const port = typeof address === 'object' ? address?.port : 0
+  return { count, release: () => held.resolve('embedded'), url: `http://127.0.0.1:${port}` }
+}
+
+/** Sends `each` requests on each of `sockets` connections at once; resolves to the number of answers with 200. */
+const flood = async (
+  url: string,
+  path: string,
+  sockets: number,
+  each: number,
+  sent: () => void = () => {},
+) => {
+  const request = `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`
+  const last = requestBytes(`GET ${path}`, host)
+  const answers = Array.from({ length: sockets }, async () => {
+    const socket = openSocket(url)
+    socket.write(request.repeat(each - 1) + last)
+    let found = 0
+    let rest = ''
+    for await (const chunk of socket as AsyncIterable<Buffer>) {
+      const text = rest + chunk.toString('latin1')
+      found += text.split('HTTP/1.1 200 OK').length - 1
+      rest = text.slice(-14)
+    }
+    return found
+  })
+  sent()
+  return (await Promise.all(answers)).reduce((sum, found) => sum + found, 0)
+}
+
+t.test('10,000 who ask for readiness at once share one look, and for metrics a few', async t => {
+  const { count, release, url } = await counting(t)
+  const answers = flood(url, '/readyz', 100, 100)
+  const deadline = performance.now() + 10_000
+  while (count.checks === 0 && performance.now() < deadline) await new Promise(setImmediate)
+  // All of them are in before the first look ends.
+  const others = await Promise.all(Array.from({ length: 10 }, () => openSocket(url)))
+  for (const socket of others) socket.write(requestBytes('GET /livez', host))
+  await Promise.all(others.map(statusOn))
+  release()
+  t.equal(await answers, 10_000)
+  t.ok(count.checks < 20, `${count.checks} looks`)
+
+  t.equal(await flood(url, '/metrics', 100, 100), 10_000)
+  t.ok(count.gauges < 1_000, `the metrics were worked out ${count.gauges} times`)
+  t.comment(
+    `10,000 times /readyz: ${count.checks} looks; 10,000 times /metrics: worked out ${count.gauges} times`,
+  )
+})
+
+t.test(
+  'a reader that takes no answer is dropped in time, and a check that hangs holds nobody up',
+  async t => {
+    const { url } = await counting(t, 300)
+    // Some megabytes are owed, and nobody takes them.
+    const socket = openSocket(url)
+    socket.pause()
+    socket.write('GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(5_000))
+    const deadline = performance.now() + 10_000
+    let dropped = 0
+    while (dropped === 0 && performance.now() < deadline) dropped = await refused(url, 'timeout')
+    t.ok(dropped > 0)
+
+    const patient = await counting(t)
+    const started = performance.now()
+    t.match(await sendRaw(patient.url, requestBytes('GET /readyz', host)), {
+      status: 200,
+      body: { status: 'ready', detail: { store: 'not available' } },
+    })
+    t.ok(performance.now() - started < 10_000)
+  },
+)
+
+t.test('answers that nobody reads cost little memory, and the probes go on', async t => {
+  const folder = t.testdir()
+  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], {
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_OPS__PORT: '0',
+    ABOHAWA_STORE__PATH: `${folder}/store.db`,
+    ABOHAWA_PROVIDER__BASE_URL: providerUrl,
+  })
+  const url = gateway.urls.ops ?? ''
+  const resident = async () => {
+    const { text } = await askAt(`${url}/metrics`, { headers: { connection: 'close' } })
+    return Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1])
+  }
+  await resident()
+  const before = await resident()
+  const request = 'GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'
+  const sockets = Array.from({ length: 100 }, () => {
+    const socket = openSocket(url)
+    socket.pause()
+    socket.write(request.repeat(100))
+    return socket
+  })
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+  })
+  // Each answer that comes now came after the requests of all others were taken in.
+  for (let round = 0; round < 20; round += 1)
+    t.equal((await sendRaw(url, requestBytes('GET /livez', host))).status, 200)
+  const grown = ((await resident()) - before) / 1024 / 1024
+  t.comment(`10,000 unread answers of /metrics: ${Math.round(grown)} MiB`)
+  t.ok(grown < 50, `${grown} MiB`)
+})

@@ -1,0 +1,445 @@
+// The way through to the provider: what is judged is what is sent, all that costs is weighed and taken from the budget,
+// and a hostile provider gains nothing by its answer.
+
+import { once } from 'node:events'
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import t from 'tap'
+import { horizonFor, pathFor } from '../../src/provider/query.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
+import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { startToldProvider } from '../support/told-provider.ts'
+
+const host = ['host: 127.0.0.1']
+const through = (gateway: TestGateway, target: string, method = 'GET') =>
+  sendRaw(gateway.opsUrl, requestBytes(`${method} /provider${target}`, host))
+const metric = async (gateway: TestGateway, name: RegExp) =>
+  Number(
+    new RegExp(`^${name.source} (\\S+)$`, 'm').exec((await askAt(`${gateway.opsUrl}/metrics`)).text)?.[1] ??
+      0,
+  )
+const spent = (gateway: TestGateway) => metric(gateway, /abohawa_provider_budget_used\{window="day"\}/)
+const limits = {
+  ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '1000000',
+  ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '1000000',
+  ABOHAWA_PROVIDER__BUDGET__PER_DAY: '1000000',
+}
+const point = 'latitude=23.8&longitude=90.4&current=temperature_2m'
+
+t.test('the path is decoded once, judged, and sent as it was judged', async t => {
+  const provider = await startToldProvider(t)
+  const gateway = await startGateway(t, { providerUrl: `${provider.url}/base`, env: limits })
+  const sent: [target: string, toProvider: string][] = [
+    [`/v1/forecast?${point}`, `/base/v1/forecast?${point}`],
+    [`/v1/%66orecast?${point}`, `/base/v1/forecast?${point}`],
+    [`/%76%31/forecas%74?${point}`, `/base/v1/forecast?${point}`],
+    ['/v1/forecast?latitude=1%2C2&longitude=3,4', '/base/v1/forecast?latitude=1,2&longitude=3,4'],
+    [
+      '/v1/forecast?latitude=1&latitude=2&longitude=3&longitude=4',
+      '/base/v1/forecast?latitude=1,2&longitude=3,4',
+    ],
+    [
+      '/v1/forecast?l%61titude=1&longitude=3&timezone=Asia/Dhaka',
+      '/base/v1/forecast?latitude=1&longitude=3&timezone=Asia%2FDhaka',
+    ],
+    [
+      '/v1/forecast?latitude=1%26forecast_days=16&longitude=3',
+      '/base/v1/forecast?latitude=1%26forecast_days%3D16&longitude=3',
+    ],
+    ['/v1/forecast?latitude=1&longitude=3&apikey=callers-own', '/base/v1/forecast?latitude=1&longitude=3'],
+    ['/v1/forecast?apikey=callers-own', '/base/v1/forecast'],
+    ['/v1/forecast?', '/base/v1/forecast'],
+    ['/data/ecmwf_ifs/static/meta.json', '/base/data/ecmwf_ifs/static/meta.json'],
+    ['/data/dwd_icon/static/%6deta.json', '/base/data/dwd_icon/static/meta.json'],
+  ]
+  for (const [target, toProvider] of sent) {
+    const { status, text } = await through(gateway, target)
+    t.equal(status, 200, `${target}: ${text}`)
+    t.match(provider.requests.at(-1), { method: 'GET', target: toProvider })
+  }
+  t.match(await through(gateway, `/v1/forecast?${point}`, 'HEAD'), { status: 200, text: '' })
+  t.equal(provider.requests.at(-1)?.method, 'HEAD')
+
+  const asked = provider.requests.length
+  const before = await spent(gateway)
+  const refused: [target: string, status: number, sentence: RegExp][] = [
+    [
+      '/v1/forecast%3flatitude=1',
+      404,
+      /^the path "\/v1\/forecast\?latitude=1" is not let through; allowed: \/v1\/forecast and \/data\/<model>\/static\/meta\.json$/,
+    ],
+    ['/v1/archive?latitude=1', 404, /^the path "\/v1\/archive" is not let through/],
+    ['/v1/forecast/', 404, /is not let through/],
+    ['/v1/forecast;x', 404, /is not let through/],
+    ['/V1/Forecast', 404, /is not let through/],
+    ['/control', 404, /is not let through/],
+    ['/', 404, /is not let through/],
+    ['/data/UPPER/static/meta.json', 404, /is not let through/],
+    ['/data/x/static/other.json', 404, /is not let through/],
+    ['/data//static/meta.json', 400, /^the path "\/data\/\/static\/meta\.json" holds an empty segment/],
+    ['/v1//forecast', 400, /holds an empty segment; allowed: /],
+    ['//v1/forecast', 400, /holds an empty segment/],
+    ['/../control', 400, /holds a dot segment/],
+    ['/v1/../v1/forecast', 400, /holds a dot segment/],
+    ['/v1/./forecast', 400, /holds a dot segment/],
+    ['/v1/%2e%2e/control', 400, /holds a dot segment/],
+    ['/data/%2e%2e/static/meta.json', 400, /holds a dot segment/],
+    ['/v1%2fforecast', 400, /holds an encoded slash/],
+    ['/v1%5Cforecast', 400, /holds a backslash/],
+    ['/v1\\forecast', 400, /holds a backslash/],
+    ['/v1/%2566orecast', 400, /is percent-encoded twice/],
+    ['/v1/%25%36%36orecast', 400, /is percent-encoded twice/],
+    ['/v1/forecast%00', 400, /holds a control character/],
+    ['/v1/forecast%0d%0aGET%20/x', 400, /holds a control character/],
+    ['/v1/forecast%7f', 400, /holds a control character/],
+    ['/v1/forecast%ff', 400, /is not percent-encoded UTF-8/],
+    ['/v1/forecast%zz', 400, /is not percent-encoded UTF-8/],
+    [`/v1/${'x'.repeat(300)}`, 404, /^the path "\/v1\/x{50,80}…" is not let through/],
+    [
+      '/v1/forecast?latitude[]=1&latitude[]=2',
+      400,
+      /^the parameter "latitude\[\]" is not let through; allowed: latitude, longitude, /,
+    ],
+    ['/v1/forecast?bounding_box=20,87,27,93', 400, /^the parameter "bounding_box" is not let through/],
+    [
+      '/v1/forecast?start_date=1940-01-01&end_date=2026-01-01',
+      400,
+      /^the parameter "start_date" is not let through/,
+    ],
+    [
+      '/v1/forecast?forecast_days=1&forecast_days=16',
+      400,
+      /^forecast_days is given more than once; allowed: at most once$/,
+    ],
+    [
+      '/v1/forecast?forecast_days=-1',
+      400,
+      /^forecast_days is "-1"; allowed: a whole number of at most 5 digits$/,
+    ],
+    ['/v1/forecast?past_days=1e3', 400, /^past_days is "1e3"; allowed: /],
+    ['/v1/forecast?past_days=', 400, /^past_days is ""; allowed: /],
+    ['/data/ecmwf_ifs/static/meta.json?x=1', 400, /^the parameter "x" is not let through; allowed: none$/],
+  ]
+  for (const [target, status, sentence] of refused)
+    t.match(await through(gateway, target), { status, body: { error: sentence } }, target)
+  t.equal(provider.requests.length, asked, 'nothing of it reached the provider')
+  t.equal(await spent(gateway), before, 'nor was anything spent')
+  t.ok((await metric(gateway, /abohawa_ops_refused_total\{reason="path"\}/)) > 20)
+  t.ok((await metric(gateway, /abohawa_ops_refused_total\{reason="query"\}/)) > 5)
+})
+
+t.test('the key is ours and everything else of the caller stays here', async t => {
+  const provider = await startToldProvider(t)
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_PROVIDER__API_KEY: 'provider-secret-1' },
+  })
+  const answer = await sendRaw(
+    gateway.opsUrl,
+    requestBytes(`GET /provider/v1/forecast?${point}&apikey=callers`, [
+      ...host,
+      'x-api-key: callers',
+      'authorization: Bearer callers',
+      'cookie: a=callers',
+      'referer: http://callers',
+      'x-forwarded-for: callers',
+      'user-agent: callers',
+      'accept-encoding: gzip, callers',
+    ]),
+  )
+  t.equal(answer.status, 200)
+  const [request] = provider.requests
+  t.match(request?.headers, { 'x-api-key': 'provider-secret-1' })
+  t.notMatch(JSON.stringify(request), /callers/)
+})
+
+t.test(
+  'whatever is asked is weighed by the provider’s formula, and the budget has it before it leaves',
+  async t => {
+    const provider = await startProvider(t)
+    const gateway = await startGateway(t, { providerUrl: provider.url, env: limits })
+    const unit = 3
+    const names = ['temperature_2m', 'weather_code', 'rain', 'cloud_cover', 'is_day', 'snowfall', 'showers']
+    const daily = ['weather_code', 'temperature_2m_max', 'temperature_2m_min']
+    const some = (from: readonly string[]) => fc.subarray([...from], { minLength: 1 })
+    const maybe = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.option(arbitrary, { nil: undefined })
+    const questions = fc.record({
+      points: fc.integer({ min: 1, max: 40 }),
+      repeated: fc.boolean(),
+      current: maybe(some(names)),
+      hourly: maybe(some(names)),
+      minutely_15: maybe(some(names)),
+      daily: maybe(some(daily)),
+      forecast_days: maybe(fc.integer({ min: 0, max: 16 })),
+      past_days: maybe(fc.integer({ min: 0, max: 92 })),
+    })
+    const queryOf = ({
+      points,
+      repeated,
+      ...rest
+    }: typeof questions extends fc.Arbitrary<infer Q> ? Q : never) => {
+      const list = (name: string, values: readonly unknown[]) =>
+        repeated ? values.map(value => `${name}=${value}`).join('&') : `${name}=${values.join('%2C')}`
+      const places = Array.from({ length: points }, (_, i) => i)
+      return [
+        list(
+          'latitude',
+          places.map(i => 21 + i / 10),
+        ),
+        list(
+          'longitude',
+          places.map(() => 90),
+        ),
+        ...Object.entries(rest).flatMap(([name, value]) =>
+          value === undefined ? [] : Array.isArray(value) ? list(name, value) : `${name}=${value}`,
+        ),
+      ].join('&')
+    }
+    await fc.assert(
+      fc.asyncProperty(questions, async question => {
+        const before = { spent: await spent(gateway), counted: (await provider.state()).weight }
+        const { status, text } = await through(gateway, `/v1/forecast?${queryOf(question)}`)
+        t.equal(status, 200, text.slice(0, 200))
+        const counted = (await provider.state()).weight - before.counted
+        const taken = (await spent(gateway)) - before.spent
+        t.equal(
+          Number(taken.toFixed(3)),
+          unit * Math.max(1, Math.ceil(Number((counted / unit).toFixed(6)))),
+          `${counted} counted`,
+        )
+      }),
+      { numRuns: 40 },
+    )
+
+    // The gateway's own question weighs here what it weighs there.
+    const grid = createGrid(0.1)
+    const cells = [1, 2, 3].map(i => grid.cellOf(21 + i, 90))
+    const before = await spent(gateway)
+    const own = pathFor(cells, horizonFor(13 * 3_600_000, 48), 'Asia/Dhaka')
+    t.equal((await through(gateway, own)).status, 200)
+    t.equal((await spent(gateway)) - before, 3 * unit)
+
+    const free = await spent(gateway)
+    await through(gateway, '/data/ecmwf_ifs/static/meta.json')
+    t.equal(await spent(gateway), free, 'the run’s page weighs nothing there, and nothing here')
+  },
+)
+
+t.test('what has no room in the budget does not leave, and says when there is some', async t => {
+  const provider = await startToldProvider(t)
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const limited = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '600' },
+  })
+  const heavy = `/v1/forecast?latitude=${'1,'.repeat(299)}1&longitude=${'1,'.repeat(299)}1&hourly=a,b&past_days=92&models=m,n,o`
+  const answer = await through(limited, heavy)
+  t.match(answer, {
+    status: 429,
+    body: {
+      error:
+        /^the request weighs [\d.]+, for which the provider's budget has no room; ask again from 20\d\d-.*Z$/,
+    },
+  })
+  t.strictSame(provider.requests, [])
+  t.equal(await metric(limited, /abohawa_ops_refused_total\{reason="budget"\}/), 1)
+  t.equal((await through(gateway, heavy)).status, 200, 'without limits it leaves')
+})
+
+t.test('a request that fails costs what the provider counts for it', async t => {
+  let status = 200
+  const provider = await startToldProvider(t, (_request, response) => {
+    response.statusCode = status
+    response.end('{}')
+  })
+  const gateway = await startGateway(t, { providerUrl: provider.url, env: limits })
+  const many = `/v1/forecast?latitude=${'1,'.repeat(29)}1&longitude=1`
+  const costs: [status: number, cost: number][] = [
+    [200, 30],
+    [400, 1],
+    [429, 0],
+    [500, 1],
+    [503, 1],
+  ]
+  for (const [answered, cost] of costs) {
+    status = answered
+    const before = { spent: await spent(gateway), requests: provider.requests.length }
+    t.equal((await through(gateway, many)).status, answered)
+    t.equal((await spent(gateway)) - before.spent, cost, `${answered}`)
+    t.equal(provider.requests.length - before.requests, 1, 'asked once, whatever it answers')
+  }
+  const lost = await startGateway(t, { providerUrl: 'http://127.0.0.1:9', env: limits })
+  t.match(await through(lost, many), {
+    status: 502,
+    body: { error: /^the provider did not answer: .*ECONNREFUSED/ },
+  })
+  t.equal(await spent(lost), 0)
+})
+
+t.test('a provider with a certificate that nobody vouches for gets neither request nor key', async t => {
+  const provider = await startToldProvider(t, undefined, { secure: true })
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_PROVIDER__API_KEY: 'provider-secret-1' },
+  })
+  t.match(await through(gateway, `/v1/forecast?${point}`), {
+    status: 502,
+    body: { error: /^the provider did not answer: .*certificate/ },
+  })
+  t.strictSame(provider.requests, [])
+})
+
+t.test('of a hostile answer only the status and inert bytes are handed on', async t => {
+  let type: string | undefined
+  const provider = await startToldProvider(t, (_request, response) => {
+    response.writeHead(200, {
+      ...(type && { 'content-type': type }),
+      'set-cookie': 'session=stolen',
+      'content-security-policy': "default-src * 'unsafe-inline'",
+      'access-control-allow-origin': '*',
+      'x-content-type-options': 'sniff',
+      'cross-origin-resource-policy': 'cross-origin',
+      'clear-site-data': '"*"',
+      location: 'http://evil.example',
+      link: '<http://evil.example>; rel=preload',
+      refresh: '0; url=http://evil.example',
+      'service-worker-allowed': '/',
+      'keep-alive': 'timeout=1',
+      'x-evil': '1',
+    })
+    response.end('<script>alert(1)</script>')
+  })
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const types: [given: string | undefined, handedOn: string][] = [
+    ['application/json; charset=utf-8', 'application/json; charset=utf-8'],
+    ['application/json;charset=utf-7', 'application/json; charset=utf-8'],
+    ['text/html', 'text/plain; charset=utf-8'],
+    ['TEXT/HTML; charset=x', 'text/plain; charset=utf-8'],
+    ['text/csv', 'text/csv; charset=utf-8'],
+    ['text/javascript', 'text/plain; charset=utf-8'],
+    ['image/svg+xml', 'application/octet-stream'],
+    ['application/xhtml+xml', 'application/octet-stream'],
+    ['multipart/x-mixed-replace', 'application/octet-stream'],
+    [undefined, 'application/octet-stream'],
+  ]
+  for (const [given, handedOn] of types) {
+    type = given
+    const { headers, status, text } = await through(gateway, `/v1/forecast?${point}`)
+    t.match(text, /alert/, 'the bytes are all there')
+    t.equal(status, 200)
+    t.strictSame(
+      { ...headers, date: '' },
+      {
+        'content-type': handedOn,
+        'x-content-type-options': 'nosniff',
+        'content-security-policy':
+          "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
+        'cross-origin-resource-policy': 'same-origin',
+        'cache-control': 'no-store',
+        date: '',
+        connection: 'close',
+        'transfer-encoding': 'chunked',
+      },
+      String(given),
+    )
+  }
+})
+
+t.test(
+  'a zipped answer stays zipped for who takes it, and an encoding nobody knows is not passed on',
+  async t => {
+    let encoding = 'gzip'
+    const provider = await startToldProvider(t, (_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': encoding })
+      response.end(gzipSync('{"a":1}'))
+    })
+    const gateway = await startGateway(t, { providerUrl: provider.url })
+    const ask = () => fetch(`${gateway.opsUrl}/provider/v1/forecast?${point}`)
+    t.strictSame(await (await ask()).json(), { a: 1 })
+    t.equal(provider.requests.at(-1)?.headers['accept-encoding'], 'gzip')
+    encoding = 'x-evil'
+    t.match(await through(gateway, `/v1/forecast?${point}`), { status: 502, body: { error: /encoding/ } })
+  },
+)
+
+t.test('an answer without end is cut off in bytes and in time, and those who wait are few', async t => {
+  const mebibyte = Buffer.alloc(1024 * 1024)
+  let pace: 'flood' | 'trickle' | 'silent' | 'long' = 'flood'
+  let open = 0
+  const provider = await startToldProvider(t, (_request, response) => {
+    open += 1
+    response.once('close', () => {
+      open -= 1
+    })
+    if (pace === 'silent') return
+    if (pace === 'long') response.writeHead(200, { 'content-length': 1e12 })
+    const send = (): void => {
+      if (response.destroyed) return
+      if (pace === 'trickle') {
+        response.write('x')
+        setTimeout(send, 20)
+      } else if (response.write(mebibyte)) setImmediate(send)
+      else response.once('drain', send)
+    }
+    send()
+  })
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '1s', ABOHAWA_PROVIDER__TIMEOUT: '500ms' },
+  })
+  const lengthOf = async () => {
+    const socket = openSocket(gateway.opsUrl)
+    socket.write(requestBytes(`GET /provider/v1/forecast?${point}`, host))
+    let length = 0
+    let head = ''
+    socket.on('data', chunk => {
+      if (length === 0) head = chunk.toString('latin1', 0, 12)
+      length += chunk.length
+    })
+    const started = performance.now()
+    await once(socket, 'close')
+    return { length, head, ms: performance.now() - started }
+  }
+  const flood = await lengthOf()
+  t.match(flood.head, /200/)
+  t.ok(flood.length < 66 * 1024 * 1024, `${flood.length} bytes of a flood`)
+  pace = 'trickle'
+  const trickle = await lengthOf()
+  t.ok(trickle.ms < 5_000, `${trickle.ms} ms of a trickle`)
+  pace = 'long'
+  t.match(await through(gateway, `/v1/forecast?${point}`), {
+    status: 502,
+    body: { error: /^the provider's answer is longer than 67108864 bytes$/ },
+  })
+  pace = 'silent'
+  t.match(await through(gateway, `/v1/forecast?${point}`), {
+    status: 502,
+    body: { error: /^the provider did not answer: / },
+  })
+
+  const answers = await Promise.all(
+    Array.from({ length: 12 }, () => through(gateway, `/v1/forecast?${point}`)),
+  )
+  const busy = answers.filter(({ status }) => status === 503)
+  t.equal(busy.length, 8)
+  t.match(busy[0], {
+    body: { error: '4 requests to the provider are under way; ask again when one has ended' },
+  })
+  t.equal(await metric(gateway, /abohawa_ops_refused_total\{reason="busy"\}/), 8)
+  pace = 'flood'
+  const deadline = performance.now() + 10_000
+  while (open > 0 && performance.now() < deadline) await new Promise(setImmediate)
+  t.equal(open, 0, 'no connection to the provider is left behind')
+
+  // Whoever leaves in the middle lets go of it too.
+  pace = 'trickle'
+  const leaving = openSocket(gateway.opsUrl)
+  leaving.write(requestBytes(`GET /provider/v1/forecast?${point}`, host))
+  while (open === 0) await new Promise(setImmediate)
+  leaving.destroy()
+  const gone = performance.now() + 900
+  while (open > 0 && performance.now() < gone) await new Promise(setImmediate)
+  t.equal(open, 0)
+})

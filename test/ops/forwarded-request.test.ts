@@ -1,0 +1,117 @@
+// What of a request may go to the provider, and what it weighs there.
+
+import fc from 'fast-check'
+import t from 'tap'
+import { forwardedRequest } from '../../src/ops/forwarded-request.ts'
+import { quoted, Refusal } from '../../src/ops/refusal.ts'
+
+const names = (count: number) => Array.from({ length: count }, (_, i) => `v${i}`).join(',')
+const weightOf = (query: string) => Number(forwardedRequest(`/v1/forecast?${query}`).weight.toFixed(3))
+
+t.test('the weight counts points, variables of all sections, models and days', async t => {
+  const weights: [query: string, weight: number][] = [
+    ['', 1],
+    ['latitude=1&longitude=2', 1],
+    ['latitude=1&longitude=2&apikey=x', 1],
+    ['latitude=1,2,3&longitude=1,2,3', 3],
+    ['latitude=1&latitude=2,3&longitude=1,2,3', 3],
+    ['latitude=1&longitude=1,2,3', 3],
+    ['latitude=1&longitude=1&elevation=1,2,3,4', 4],
+    ['latitude=1,,&longitude=1', 3],
+    ['latitude=1&longitude=1&timezone=a,b,c', 1],
+    [`latitude=1&current=${names(15)}&hourly=${names(15)}&daily=${names(4)}`, 3.4],
+    [`latitude=1&hourly=${names(15)}&hourly=${names(15)}`, 3],
+    [`latitude=1&minutely_15=${names(20)}`, 2],
+    [`latitude=1&hourly=${names(10)}&models=a,b,c`, 3],
+    [`latitude=1,2&hourly=${names(10)}&models=a&models=b`, 4],
+    [`latitude=1&hourly=${names(34)}&forecast_days=16`, 3.886],
+    [`latitude=1&hourly=${names(10)}&past_days=92&forecast_days=16`, 7.714],
+    [`latitude=1&hourly=${names(10)}&past_days=21`, 2],
+    [`latitude=1&hourly=${names(20)}&forecast_days=0`, 2],
+    [`latitude=1&hourly=${names(10)}&forecast_days=1&forecast_hours=672`, 2],
+    [`latitude=1&hourly=${names(10)}&forecast_days=1&past_hours=648`, 2],
+    [`latitude=1&minutely_15=${names(10)}&forecast_days=1&forecast_minutely_15=2688`, 2],
+    [`latitude=1&minutely_15=${names(10)}&forecast_days=1&past_minutely_15=2592`, 2],
+  ]
+  for (const [query, weight] of weights) t.equal(weightOf(query), weight, query)
+  t.equal(forwardedRequest('/data/ecmwf_ifs/static/meta.json').weight, 0)
+})
+
+t.test(
+  'whatever comes in, what goes out is one of two paths, in a form that is judged alike again',
+  async t => {
+    let passed = 0
+    const part = fc.oneof(
+      fc.constantFrom(
+        'v1',
+        'forecast',
+        'data',
+        'ecmwf_ifs',
+        'static',
+        'meta.json',
+        '..',
+        '.',
+        '',
+        'v1/forecast',
+      ),
+      fc.string({ unit: 'binary', maxLength: 6 }),
+    )
+    const encoded = (text: string, how: number) =>
+      how === 0
+        ? text
+        : how === 1
+          ? encodeURIComponent(text.toWellFormed())
+          : [...Buffer.from(text)].map(byte => `%${byte.toString(16).padStart(2, '0')}`).join('')
+    const segment = fc.tuple(part, fc.nat(2)).map(([text, how]) => encoded(text, how))
+    const name = fc.constantFrom(
+      'latitude',
+      'longitude',
+      'hourly',
+      'models',
+      'apikey',
+      'forecast_days',
+      'start_date',
+    )
+    const pair = fc
+      .tuple(name, fc.oneof(fc.string(), fc.nat(20).map(String)))
+      .map(([key, value]) => `${key}=${value}`)
+    const path = fc.oneof(
+      fc.constant('/v1/forecast'),
+      fc.array(segment, { maxLength: 5 }).map(segments => `/${segments.join('/')}`),
+    )
+    const target = fc
+      .tuple(path, fc.array(pair, { maxLength: 5 }))
+      .map(([path, pairs]) => `${path}?${pairs.join('&')}`)
+    fc.assert(
+      fc.property(target, target => {
+        let first: ReturnType<typeof forwardedRequest>
+        try {
+          first = forwardedRequest(target)
+        } catch (error) {
+          if (!(error instanceof Refusal)) throw error
+          // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there
+          return error.message.length < 400 && !/[\x00-\x1f\x7f]/.test(error.message)
+        }
+        passed += 1
+        const [path = '', query = ''] = first.target.split('?')
+        const again = forwardedRequest(first.target)
+        return (
+          /^\/(v1\/forecast|data\/[a-z0-9_]+\/static\/meta\.json)$/.test(path) &&
+          /^[\w.~*+%&=,-]*$/.test(query) &&
+          !/apikey|start_date=/.test(query) &&
+          again.target === first.target &&
+          again.weight === first.weight &&
+          (path.startsWith('/data') || first.weight >= 1)
+        )
+      }),
+      { numRuns: 5_000 },
+    )
+    t.ok(passed > 500, `${passed} were let through`)
+  },
+)
+
+t.test('what is quoted of a request is short and printable', async t => {
+  t.equal(quoted('a"b'), '"a\\"b"')
+  t.equal(quoted('é\u0000\u001b[31m\u2028ঢ'), '"\\u00e9\\u0000\\u001b[31m\\u2028\\u09a2"')
+  t.equal(quoted('x'.repeat(61)), `"${'x'.repeat(60)}…"`)
+})

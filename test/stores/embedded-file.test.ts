@@ -1,0 +1,122 @@
+// The files of the embedded store: for their owner alone, whatever the process's umask; what is there already is left as
+// it is, and remarked upon.
+
+import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import t from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { openStore } from '../../src/stores/open-store.ts'
+import { startCommand } from '../support/process.ts'
+import { startGateway } from '../support/start-gateway.ts'
+
+const providerUrl = 'http://127.0.0.1:9'
+const quiet = { redisAway: () => {}, redisBack: () => {} }
+const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8)
+const modesIn = (folder: string) =>
+  Object.fromEntries(readdirSync(folder).map(name => [name, modeOf(join(folder, name))]))
+const withUmask = <Result>(umask: number, act: () => Result): Result => {
+  const before = process.umask(umask)
+  try {
+    return act()
+  } finally {
+    process.umask(before)
+  }
+}
+const open = async (path: string, told: string[] = []) => {
+  const redis = { url: null, prefix: 'x:', connectTimeoutMs: 1, commandTimeoutMs: 1 }
+  const observer = { ...quiet, storeExposed: (path: string) => told.push(path) }
+  const store = await openStore({ redis, store: { path } }, systemClock, observer)
+  await store.writeBytes('a', Buffer.from('b'), Date.now() + 1e6)
+  return store
+}
+
+t.test('what is made is for its owner alone, whatever the umask', async t => {
+  for (const umask of [0o000, 0o022, 0o077]) {
+    const folder = join(t.testdir(), `umask-${umask}`)
+    const store = await withUmask(umask, () => open(join(folder, 'store.db')))
+    t.strictSame(modesIn(folder), { 'store.db': '600', 'store.db-shm': '600', 'store.db-wal': '600' })
+    t.equal(modeOf(folder), '700', 'a folder that is made for it too')
+    await store.close()
+  }
+})
+
+t.test('a link to a file that is not there yet makes one for its owner alone', async t => {
+  const folder = t.testdir()
+  symlinkSync(join(folder, 'target.db'), join(folder, 'store.db'))
+  const store = await withUmask(0, () => open(join(folder, 'store.db')))
+  t.equal(modeOf(join(folder, 'target.db')), '600')
+  await store.close()
+})
+
+t.test('a store that others can read goes on as it is, and its gateway says so once', async t => {
+  const folder = t.testdir()
+  const path = join(folder, 'store.db')
+  await (await open(path)).close()
+  const told: string[] = []
+  for (const [mode, says] of [
+    [0o600, 0],
+    [0o660, 0],
+    [0o644, 1],
+    [0o602, 1],
+  ] as const) {
+    chmodSync(path, mode)
+    told.length = 0
+    await (await open(path, told)).close()
+    t.strictSame(told, says === 0 ? [] : [path], mode.toString(8))
+    t.equal(statSync(path).mode & 0o777, mode, 'left as it is')
+  }
+
+  chmodSync(path, 0o644)
+  const gateway = await startGateway(t, { providerUrl, env: { ABOHAWA_STORE__PATH: path } })
+  const lines = gateway.logged.filter(({ msg }) => String(msg).includes('the store is open to other users'))
+  t.match(lines, [{ level: 40, path, msg: /chmod 600/ }])
+  t.equal(lines.length, 1)
+  t.equal((await gateway.get('/locations?type=division')).status, 200)
+})
+
+t.test('the log of a store that others can read is seen too', async t => {
+  const folder = t.testdir()
+  const path = join(folder, 'store.db')
+  await (await open(path)).close()
+  // A gateway that was killed leaves it behind.
+  chmodSync(path, 0o644)
+  const killed = new DatabaseSync(path)
+  killed.exec("INSERT OR REPLACE INTO bytes VALUES ('c', x'00', 1)")
+  chmodSync(path, 0o600)
+  t.equal(modeOf(`${path}-wal`), '644')
+  const told: string[] = []
+  await (await open(path, told)).close()
+  t.strictSame(told, [`${path}-wal`])
+  killed.close()
+})
+
+t.test('the product’s own process makes them so, in a folder that is there', async t => {
+  const folder = t.testdir({ data: {} })
+  const env = {
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_OPS__PORT: '0',
+    ABOHAWA_STORE__PATH: join(folder, 'data', 'store.db'),
+    ABOHAWA_PROVIDER__BASE_URL: providerUrl,
+  }
+  const { lines } = await withUmask(0, () => startCommand(t, ['serve'], ['api', 'ops'], env))
+  const modes = modesIn(join(folder, 'data'))
+  t.ok(Object.keys(modes).includes('store.db'))
+  t.strictSame(new Set(Object.values(modes)), new Set(['600']))
+  t.notMatch(lines.join('\n'), 'open to other users')
+})
+
+t.test('a folder or nothing at all in the place of the file is named', async t => {
+  const folder = t.testdir()
+  mkdirSync(join(folder, 'store.db'))
+  await t.rejects(open(join(folder, 'store.db')), {
+    name: 'InputError',
+    message: /^store\.path is .*store\.db/,
+  })
+  await t.rejects(open(join(folder, 'a', 'b', 'store.db')), {
+    name: 'InputError',
+    message: /^store\.path is/,
+  })
+  t.notOk(existsSync(join(folder, 'a', 'b')))
+})

@@ -1,0 +1,60 @@
+// HTTP as bytes on a socket, for requests that no client library would send.
+
+import { connect, type Socket } from 'node:net'
+
+export type RawAnswer = {
+  /** 0 when the connection ended without an answer. */
+  status: number
+  /** By lower-case name; of a repeated header the last. */
+  headers: Record<string, string>
+  text: string
+  /** The body as JSON, undefined when it is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+  body: any
+}
+
+/** A connection to the listener of a URL. Errors are met by whoever reads its end. */
+export const openSocket = (url: string): Socket => {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  return socket
+}
+
+/** Sends the bytes and reads to the end of the connection; ask for `connection: close` to have one. */
+export const sendRaw = async (url: string, bytes: string): Promise<RawAnswer> => {
+  const socket = openSocket(url)
+  socket.write(bytes, 'latin1')
+  const chunks: Buffer[] = []
+  try {
+    for await (const chunk of socket as AsyncIterable<Buffer>) chunks.push(chunk)
+  } catch {
+    // A reset: what came before it is the answer.
+  }
+  return answerIn(Buffer.concat(chunks).toString())
+}
+
+/** A request line, headers in the form `name: value` and a body, with `connection: close`. */
+export const requestBytes = (line: string, headers: readonly string[] = [], body = ''): string =>
+  [`${line} HTTP/1.1`, ...headers, 'connection: close', '', body].join('\r\n')
+
+const answerIn = (text: string): RawAnswer => {
+  const [head = '', ...rest] = text.split('\r\n\r\n')
+  const [statusLine = '', ...lines] = head.split('\r\n')
+  const headers = Object.fromEntries(
+    lines.map(line => {
+      const [name = '', ...value] = line.split(':')
+      return [name.toLowerCase(), value.join(':').trim()]
+    }),
+  )
+  const body = rest.join('\r\n\r\n')
+  return { status: Number(statusLine.split(' ')[1] ?? 0), headers, text: body, body: jsonIn(body) }
+}
+
+const jsonIn = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,39 @@
+// A provider that a test writes itself: answers what it is told to, and keeps the requests exactly as they came.
+
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+export type ToldProvider = {
+  url: string
+  /** Every request so far: its method, its target as it stood in the request line, its headers. */
+  requests: { method: string; target: string; headers: IncomingMessage['headers'] }[]
+}
+
+const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url))
+
+/** @param secure with a certificate for localhost that nobody vouches for */
+export const startToldProvider = async (
+  t: Teardown,
+  answer: RequestListener = (_request, response) => void response.end('{}'),
+  { secure = false } = {},
+): Promise<ToldProvider> => {
+  const requests: ToldProvider['requests'] = []
+  const listener: RequestListener = (request, response) => {
+    requests.push({ method: request.method ?? '', target: request.url ?? '', headers: request.headers })
+    answer(request, response)
+  }
+  const server = secure
+    ? createSecureServer({ cert: fixture('localhost.crt'), key: fixture('localhost.key') }, listener)
+    : createServer(listener)
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  const { port } = server.address() as AddressInfo
+  return { url: secure ? `https://localhost:${port}` : `http://127.0.0.1:${port}`, requests }
+}
