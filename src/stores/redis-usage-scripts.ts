@@ -97,7 +97,8 @@ for i = 1, #KEYS / 2 do
     if found.err and not isOtherType(found) then return found end
     local used, own = mend(live, record, day[1], day[2], instance, dealt)
     if not used then return own end
-    isThere, told, before, mine, last = true, text('%d', used), used, own, 0
+    -- As if it were new, so that its expiry is set last: that of a day long over removes it.
+    isThere, told, before, mine, last = false, text('%d', used), used, own, 0
     mended[#mended + 1] = text('%d:day:%s', i, told)
   elseif isThere and not pairText then
     local unclaimed = call('HGET', live, 'unclaimed')
