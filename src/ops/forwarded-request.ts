@@ -1,6 +1,7 @@
 // A request to /provider/… as it may go to the provider: its path decoded once and judged, its parameters known by name,
 // its weight counted. What is sent is put together from what was judged and from nothing else. Pure; sends nothing.
 
+import { holdsKey } from '../key-redaction.ts'
 import { weightOf } from '../provider/weight.ts'
 import { quoted, Refusal } from './refusal.ts'
 
@@ -13,6 +14,12 @@ export type ForwardedRequest = {
 
 /** @param target of the request, behind `/provider`. @throws Refusal */
 export const forwardedRequest = (target: string): ForwardedRequest => {
+  if (holdsKey(target))
+    throw new Refusal(
+      400,
+      'query',
+      'the URL holds an API key of this gateway; allowed: one without, the provider would log it',
+    )
   const [rawPath = '', ...rest] = target.split('?')
   const path = judgedPath(rawPath)
   const isForecast = path === forecastPath
