@@ -167,7 +167,7 @@ t.test('what others leave in Redis is short and escaped too: the news of a lease
   const asking = askAt(`${api}/api/v1/weather/coords/23.7/90.4`, { key })
   const cellNow = () => askAt(`${ops}/cache/cell?of=23.7,90.4`)
   await until('the gateway to wait for our load', async () => (await cellNow()).body.gateway.loading)
-  await store.endFlight(flight, token ?? 0, JSON.stringify({ code: words, message: words }))
+  await store.endFlight(flight, token ?? 0, JSON.stringify({ code: 'provider_failing', message: words }))
   const answer = await asking
   t.equal(answer.status, 500)
   t.ok(answer.text.length < 500)
