@@ -1,0 +1,44 @@
+// `npm run fuzz`: attacks the product in made-up ways and tells what broke. Runs the targets one after the other, each
+// against a system of its own; 0 nothing found, 1 faults found, 2 misuse.
+
+import { Misuse, readCommandLine, usage, type Wish } from './command-line.ts'
+import { createProgress } from './progress.ts'
+import { writeReport } from './report.ts'
+import { type Ran, runTarget } from './run-target.ts'
+import { asJson, faultsText, tableOf } from './summary.ts'
+import { memoryLimitText } from './system/memory-limit.ts'
+import type { Target } from './target.ts'
+import { sockets } from './targets/sockets.ts'
+
+const targets: readonly Target[] = [sockets]
+
+const fuzz = async ({ seed, seconds, only, cases, json, report }: Wish): Promise<number> => {
+  const progress = createProgress()
+  const chosen = targets.filter(({ name }) => only.includes(name))
+  progress.say(`seed ${seed}; ${memoryLimitText}`)
+  const ran: Ran[] = []
+  for (const target of chosen) {
+    const started = performance.now()
+    const plan = { seed, seconds: seconds / chosen.length, ...(cases ? { cases } : {}) }
+    const done = await runTarget(target, plan, (count, left, faults) =>
+      progress.show(target.name, count, (performance.now() - started) / 1000, left, faults),
+    )
+    progress.say(`${target.name}: ${done.cases} cases, ${done.faults.length} faults`)
+    ran.push(done)
+  }
+  process.stdout.write(
+    json ? `${asJson(seed, ran, [memoryLimitText])}\n` : `${tableOf(ran)}\n\n${faultsText(ran)}`,
+  )
+  if (report !== undefined) await writeReport(report, seed, ran)
+  return ran.some(({ faults }) => faults.length > 0) ? 1 : 0
+}
+
+try {
+  const wish = readCommandLine(process.argv.slice(2))
+  if (wish) process.exitCode = await fuzz(wish)
+  else process.stdout.write(usage)
+} catch (error) {
+  if (!(error instanceof Misuse)) throw error
+  process.stderr.write(`fuzz: ${error.message}; \`--help\` shows what is allowed\n`)
+  process.exitCode = 2
+}
