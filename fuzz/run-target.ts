@@ -31,6 +31,8 @@ export type Ran = {
   readonly faults: readonly Fault[]
   /** How many cases of each shape. */
   readonly shapes: ReadonlyMap<string, number>
+  /** What could not be tried, in sentences. */
+  readonly notes: readonly string[]
 }
 
 export type Plan = {
@@ -61,6 +63,7 @@ export const runTarget = async (target: Target, plan: Plan, onProgress: OnProgre
     seconds: (performance.now() - started) / 1000,
     faults: run.faults,
     shapes: run.shapes,
+    notes: [...run.notes],
   }
 }
 
@@ -68,12 +71,14 @@ const mostFaults = 50
 const mostPinningMs = 15_000
 // Lines of requests are gathered for a quarter of a second.
 const logWrittenWithinMs = 400
+const diesWithinMs = 300
 const isOfLog = (rule: string): boolean => rule.includes('log')
 
 const createRun = (target: Target, { seed }: Plan, system: System, opened: Session<unknown>) => {
   const faults: Fault[] = []
   const shapes = new Map<string, number>()
   const pinned = new Map<string, number>()
+  const notes = new Set(opened.notes)
   let session = opened
   let count = 0
 
@@ -84,6 +89,7 @@ const createRun = (target: Target, { seed }: Plan, system: System, opened: Sessi
     await session.close()
     await system.restart()
     session = await target.open(system)
+    for (const note of session.notes ?? []) notes.add(note)
   }
 
   const note = async (number: number, found: readonly Finding[], last = number): Promise<void> => {
@@ -120,6 +126,7 @@ const createRun = (target: Target, { seed }: Plan, system: System, opened: Sessi
       if (!found.some(({ mayBeSlowness }) => mayBeSlowness)) return found
       return found.filter(({ mayBeSlowness }) => !mayBeSlowness).concat((await again(given)).filter(isSlow))
     } catch (error) {
+      await pause(diesWithinMs)
       if (system.gateway().isAlive())
         return [{ rule: 'the case can not be carried through', detail: `${error}` }]
       return []
@@ -193,6 +200,7 @@ const createRun = (target: Target, { seed }: Plan, system: System, opened: Sessi
   return {
     faults,
     shapes,
+    notes,
     count: () => count,
     batch: async (first: number, last: number): Promise<void> => {
       const numbers = Array.from({ length: last - first + 1 }, (_, i) => first + i)

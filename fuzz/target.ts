@@ -17,6 +17,8 @@ export type Finding = {
 
 /** Cases against a system that runs. Methods, so that the runner may hold sessions of any kind of case. */
 export type Session<Case> = {
+  /** What can't be tried here, in sentences. */
+  readonly notes?: readonly string[]
   /** Pure: equal streams and numbers give equal cases. */
   generate(random: Random, number: number): Case
   /** The kind of case, in a word or two; faults are told apart by it. */

@@ -1,6 +1,7 @@
 // What holds for the gateway as a whole after every batch of cases, whatever they were: it lives, answers a good request
 // soon, has not grown beyond a bound, gives its metrics, and its log is clean.
 
+import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
 import { type Finding, finding } from '../target.ts'
 import type { GatewayProcess } from './gateway-process.ts'
@@ -11,14 +12,17 @@ export const mostResidentBytes = 700 * 1024 * 1024
 /** A good request on a machine that is busy. */
 export const answeredWithinMs = 2_500
 
+const diesWithinMs = 300
+
 const metricLine = /^(#.*|[a-zA-Z_:][\w:]*(\{.*\})? (-?[\d.e+-]+|NaN|[+-]Inf))$/
 
 export const checkHealth = async (system: System): Promise<Finding[]> => {
   const gateway = system.gateway()
-  const found = gateway.findings()
-  if (!gateway.isAlive()) return found
-  found.push(...(await checkGoodRequest(system)), ...(await checkMetrics(gateway)), ...checkMemory(gateway))
-  return [...found, ...gateway.findings()]
+  const found = await checkGoodRequest(system)
+  // Whoever has just died is not known to be dead yet.
+  if (found.length > 0) await pause(diesWithinMs)
+  if (!gateway.isAlive()) return gateway.findings()
+  return [...found, ...(await checkMetrics(gateway)), ...checkMemory(gateway), ...gateway.findings()]
 }
 
 const checkMemory = (gateway: GatewayProcess): Finding[] => {

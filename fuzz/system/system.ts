@@ -106,7 +106,7 @@ const issueKeys = async (env: Env, count: number): Promise<Key[]> => {
   const keys: Key[] = []
   await administerWith(loadConfig({ files: [], env }), systemClock, async administration => {
     for (let i = 0; i < count; i++) {
-      const { id, key } = await administration.createKey('Fuzz', 'enterprise')
+      const { id, key } = await administration.createKey(`Fuzz ${i}`, 'enterprise')
       keys.push({ id, key, limit: dailyQuota })
     }
   })
