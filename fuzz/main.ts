@@ -12,9 +12,10 @@ import { entries } from './targets/entries.ts'
 import { parameters } from './targets/parameters.ts'
 import { pipelines } from './targets/pipelines.ts'
 import { provider } from './targets/provider.ts'
+import { quotas } from './targets/quotas.ts'
 import { sockets } from './targets/sockets.ts'
 
-const targets: readonly Target[] = [sockets, pipelines, parameters, provider, entries]
+const targets: readonly Target[] = [sockets, pipelines, parameters, provider, entries, quotas]
 
 const fuzz = async ({ seed, seconds, only, cases, json, report }: Wish): Promise<number> => {
   const progress = createProgress()
