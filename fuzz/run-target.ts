@@ -2,11 +2,12 @@
 // out which case is to blame when that is unwell, and makes what failed smaller. Prints nothing.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { cut, type Finding } from './finding.ts'
 import { minimised } from './minimise.ts'
 import { createRandom } from './random.ts'
 import { checkHealth } from './system/health.ts'
 import { type System, startSystem } from './system/system.ts'
-import { cut, type Finding, type Session, type Target, type TargetName } from './target.ts'
+import type { Session, Target, TargetName } from './target.ts'
 
 /** One broken promise of one target, told by the first case that broke it. */
 export type Fault = {
@@ -67,6 +68,9 @@ export const runTarget = async (target: Target, plan: Plan, onProgress: OnProgre
   }
 }
 
+const onePerRule = (found: readonly Finding[]): Finding[] =>
+  found.filter(({ rule }, i) => found.findIndex(other => other.rule === rule) === i)
+
 const mostFaults = 50
 const mostPinningMs = 15_000
 // Lines of requests are gathered for a quarter of a second.
@@ -74,7 +78,7 @@ const logWrittenWithinMs = 400
 const diesWithinMs = 300
 const isOfLog = (rule: string): boolean => rule.includes('log')
 
-const createRun = (target: Target, { seed }: Plan, system: System, opened: Session<unknown>) => {
+const createRun = (target: Target, { seed }: Plan, system: System, opened: Session) => {
   const faults: Fault[] = []
   const shapes = new Map<string, number>()
   const pinned = new Map<string, number>()
@@ -82,8 +86,7 @@ const createRun = (target: Target, { seed }: Plan, system: System, opened: Sessi
   let session = opened
   let count = 0
 
-  const caseOf = (number: number): unknown =>
-    session.generate(createRandom(seed, target.name, number), number)
+  const caseOf = (number: number): unknown => target.generate(createRandom(seed, target.name, number), number)
 
   const restart = async (): Promise<void> => {
     await session.close()
@@ -94,8 +97,8 @@ const createRun = (target: Target, { seed }: Plan, system: System, opened: Sessi
 
   const note = async (number: number, found: readonly Finding[], last = number): Promise<void> => {
     const given = caseOf(number)
-    const shape = last === number ? session.shapeOf(given) : `${last - number + 1} cases together`
-    for (const { rule, detail } of found) {
+    const shape = last === number ? target.shapeOf(given) : `${last - number + 1} cases together`
+    for (const { rule, detail } of onePerRule(found)) {
       const before = faults.find(fault => fault.rule === rule && fault.shape === shape)
       if (before) before.times += 1
       if (before || faults.length >= mostFaults) continue
@@ -108,11 +111,12 @@ const createRun = (target: Target, { seed }: Plan, system: System, opened: Sessi
         detail,
         times: 1,
       }
+      const run = async (one: unknown) => (system.gateway().isAlive() ? session.run(one).catch(() => []) : [])
       const isMinimisable = last === number && system.gateway().isAlive()
-      const smallest = isMinimisable ? await minimised(session, given, rule, system) : undefined
+      const smallest = isMinimisable ? await minimised(target, given, rule, run) : undefined
       faults.push({
         ...fault,
-        printed: cut(session.print(given), 600),
+        printed: cut(target.print(given), 600),
         smallest: smallest && cut(smallest, 400),
       })
     }
@@ -152,7 +156,7 @@ const createRun = (target: Target, { seed }: Plan, system: System, opened: Sessi
   const illness = async (): Promise<Finding[]> => {
     const found = await checkHealth(system)
     if (found.some(({ rule }) => !isOfLog(rule))) await restart()
-    return found.filter(({ rule }, i) => found.findIndex(other => other.rule === rule) === i)
+    return onePerRule(found)
   }
 
   /** Runs cases side by side and the process after them; says whether it is unwell. */
@@ -204,12 +208,12 @@ const createRun = (target: Target, { seed }: Plan, system: System, opened: Sessi
     count: () => count,
     batch: async (first: number, last: number): Promise<void> => {
       const numbers = Array.from({ length: last - first + 1 }, (_, i) => first + i)
-      const alone = numbers.filter(number => session.isAlone(caseOf(number)))
+      const alone = numbers.filter(number => target.isAlone(caseOf(number)))
       await runPart(numbers.filter(number => !alone.includes(number)))
       for (const number of alone) await runPart([number])
       count += numbers.length
       for (const number of numbers) {
-        const shape = session.shapeOf(caseOf(number))
+        const shape = target.shapeOf(caseOf(number))
         shapes.set(shape, (shapes.get(shape) ?? 0) + 1)
       }
     },

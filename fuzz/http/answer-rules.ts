@@ -2,7 +2,7 @@
 // and nothing of the request in its headers. Judges one answer alone; which answer is right is for the targets.
 
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
-import { type Finding, finding } from '../target.ts'
+import { type Finding, finding } from '../finding.ts'
 import type { Answer } from './response-reader.ts'
 
 /** Stands in what the fuzzer sends where it must not come back in a header. */

@@ -3,8 +3,8 @@
 
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Finding, finding, slowness } from '../finding.ts'
 import type { Address } from '../system/gateway-process.ts'
-import { type Finding, finding } from '../target.ts'
 import { type Answer, createResponseReader, type IsHead, type ResponseReader } from './response-reader.ts'
 
 /** How bytes are sent. */
@@ -24,8 +24,8 @@ export type Transcript = {
   readonly answers: readonly Answer[]
   readonly interim: number
   readonly findings: readonly Finding[]
-  /** Whether the gateway closed before our side ended. */
-  readonly closedByGateway: boolean
+  /** Whether the connection was reset, which may take answers along that were on their way. */
+  readonly isReset: boolean
 }
 
 export const whole: Delivery = { cuts: [], pauseMs: 0, ending: 'answers' }
@@ -51,7 +51,7 @@ export const converse = async (
   await send(socket, bytes, delivery, line)
   if (delivery.ending === 'reset') {
     socket.resetAndDestroy()
-    return { answers: [], interim: 0, findings: [], closedByGateway: false }
+    return { answers: [], interim: 0, findings: [], isReset: true }
   }
 
   const isWaitedFor = { answers: expected, close: Number.POSITIVE_INFINITY, quiet: 1, 'half-close': 0 }[
@@ -65,17 +65,20 @@ export const converse = async (
   if (delivery.ending === 'quiet') while (await line.hearsWithin(quietMs));
   // One answer too many would come right behind.
   else if (delivery.ending === 'answers') await line.hearsWithin(surplusMs)
-  const closedByGateway = line.isClosed()
   if (!socket.destroyed) socket.end()
   const isOver = await line.until(() => false, patienceMs)
   socket.destroy()
   return {
     answers: reader.answers,
     interim: reader.interim,
-    closedByGateway,
+    isReset: line.isReset(),
     findings: [
       ...(reader.fault === undefined ? [] : [finding('the answer is not HTTP/1.1', reader.fault)]),
-      ...(reader.isInside && isOver && reader.fault === undefined && delivery.ending !== 'half-close'
+      ...(reader.isInside &&
+      isOver &&
+      reader.fault === undefined &&
+      delivery.ending !== 'half-close' &&
+      !line.isReset()
         ? [finding('an answer breaks off', `${reader.answers.length} whole ones before it`)]
         : []),
       ...(isInTime || delivery.ending === 'quiet'
@@ -86,15 +89,13 @@ export const converse = async (
   }
 }
 
-const slow = (detail: string): Finding => ({
-  ...finding('no answer, or no end', detail),
-  mayBeSlowness: true,
-})
+const slow = (detail: string): Finding => slowness('no answer, or no end', detail)
 
 type Line = {
   /** Resolves when connected; rejects when refused. */
   readonly connected: Promise<void>
   isClosed(): boolean
+  isReset(): boolean
   /** Waits until something holds or the gateway closes; false after so long without either. */
   until(holds: () => boolean, withinMs: number): Promise<boolean>
   /** Whether bytes come, before the time is over and the gateway closes. */
@@ -103,6 +104,7 @@ type Line = {
 
 const watch = (socket: Socket, reader: ResponseReader): Line => {
   let closed = false
+  let reset = false
   let heard = 0
   let wake = Promise.withResolvers<void>()
   const stir = (): void => {
@@ -113,6 +115,7 @@ const watch = (socket: Socket, reader: ResponseReader): Line => {
   // A reset that was not waited for is as good as a close.
   socket.on('error', error => {
     reject(error)
+    reset = true
     closed = true
     stir()
   })
@@ -142,6 +145,7 @@ const watch = (socket: Socket, reader: ResponseReader): Line => {
   return {
     connected,
     isClosed: () => closed,
+    isReset: () => reset,
     until: (holds, withinMs) => waitFor(() => closed || holds(), withinMs),
     hearsWithin: async ms => {
       const before = heard

@@ -1,7 +1,7 @@
 // What the weather of an answer must be like, whatever the provider says: the times that are right now, as many values as
 // times, and values that there can be on Earth. Bounds lie beyond every record, so that no real weather is outside.
 
-import { type Finding, finding } from '../target.ts'
+import { type Finding, finding } from '../finding.ts'
 
 const hourMs = 3_600_000
 const quarterMs = hourMs / 4

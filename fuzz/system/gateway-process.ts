@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { product } from '../../test/support/process.ts'
-import { type Finding, finding } from '../target.ts'
+import { type Finding, finding } from '../finding.ts'
 import { createLogWatch } from './log-watch.ts'
 import { underMemoryLimit } from './memory-limit.ts'
 

@@ -3,7 +3,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
-import { type Finding, finding } from '../target.ts'
+import { type Finding, finding, slowness } from '../finding.ts'
 import type { GatewayProcess } from './gateway-process.ts'
 import type { System } from './system.ts'
 
@@ -49,10 +49,7 @@ const checkGoodRequest = async (system: System): Promise<Finding[]> => {
   }
 }
 
-const slow = (detail: string): Finding => ({
-  ...finding('a good request is not answered in time', detail),
-  mayBeSlowness: true,
-})
+const slow = (detail: string): Finding => slowness('a good request is not answered in time', detail)
 
 const checkMetrics = async ({ opsUrl }: GatewayProcess): Promise<Finding[]> => {
   try {
@@ -65,6 +62,6 @@ const checkMetrics = async ({ opsUrl }: GatewayProcess): Promise<Finding[]> => {
       return [finding('metrics can not be read', `${statusCode}, ${lines.length} lines, ${wrong}`)]
     return []
   } catch (error) {
-    return [{ ...finding('metrics can not be read', `${error}`), mayBeSlowness: true }]
+    return [slowness('metrics can not be read', `${error}`)]
   }
 }

@@ -1,7 +1,7 @@
 // Watches the log of a gateway as it is written: every line one JSON object, and no key in it in any spelling. Keeps
 // findings and the last lines, and nothing else, because a long run writes gigabytes.
 
-import { cut, type Finding, finding } from '../target.ts'
+import { cut, type Finding, finding } from '../finding.ts'
 
 const mostFindings = 20
 const mostLineLength = 64 * 1024

@@ -2,7 +2,7 @@
 // stop, and says how long the longest wait was.
 
 import { request } from 'undici'
-import { type Finding, finding } from '../target.ts'
+import { type Finding, slowness } from '../finding.ts'
 import { answeredWithinMs } from './health.ts'
 import type { System } from './system.ts'
 
@@ -24,8 +24,6 @@ export const watchOthers = (system: System): (() => Promise<Finding[]>) => {
   return async () => {
     isOver = true
     await watching
-    return longestMs > answeredWithinMs
-      ? [{ ...finding('others wait', `${Math.round(longestMs)} ms`), mayBeSlowness: true }]
-      : []
+    return longestMs > answeredWithinMs ? [slowness('others wait', `${Math.round(longestMs)} ms`)] : []
   }
 }

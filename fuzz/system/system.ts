@@ -6,7 +6,7 @@ import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type ProviderProcess, startProvider } from '../../test/support/provider-process.ts'
 import { type RedisProcess, startRedisProcess } from '../../test/support/redis-process.ts'
-import type { Finding } from '../target.ts'
+import type { Finding } from '../finding.ts'
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
 
 export type Env = Readonly<Record<string, string>>

@@ -2,13 +2,14 @@
 // that knows nothing yet is asked: an entry that is not whole and its own counts as absent, so the weather is right.
 
 import { isDeepStrictEqual } from 'node:util'
+import { type Finding, finding } from '../finding.ts'
 import { brokenRules, headerOf, jsonOf } from '../http/answer-rules.ts'
 import type { Answer } from '../http/response-reader.ts'
 import { brokenWeather, type Interval, type WeatherBody } from '../oracle/weather-body.ts'
 import type { Random } from '../random.ts'
 import { watchOthers } from '../system/others.ts'
 import type { System } from '../system/system.ts'
-import { type Finding, finding, type Session, type Target } from '../target.ts'
+import type { Session, Target } from '../target.ts'
 import { askFor, nameOfBytes } from './cell-weather.ts'
 import {
   isBomb,
@@ -118,10 +119,6 @@ const open = async (system: System): Promise<Session<EntryCase>> => {
         : ['entries: no checksum was found in the entries, so none was made right again']),
       ...(layout.bodyAt === undefined ? ['entries: no compressed part was found in the entries'] : []),
     ],
-    generate,
-    shapeOf: ({ tampering, type }) =>
-      type ? `a ${type}` : `${tampering.kind}${tampering.repairs ? ', checksum right' : ''}`,
-    isAlone: ({ tampering }) => isBomb(tampering),
     run: async given => {
       const { number, tampering, type } = given
       const [own, other] = await cellsOf(number)
@@ -149,14 +146,6 @@ const open = async (system: System): Promise<Session<EntryCase>> => {
         ...judge(given, answer, right, [sent, Date.now()]),
       ]
     },
-    smaller: function* (given) {
-      if (given.tampering.at.length > 1)
-        yield { ...given, tampering: { ...given.tampering, at: given.tampering.at.slice(0, -1) } }
-    },
-    print: ({ tampering, type }) =>
-      type
-        ? `a ${type} in place of an entry`
-        : `${tampering.kind} at ${tampering.at.map(share => share.toFixed(4)).join(' ')}, checksum ${tampering.repairs ? 'made right again' : 'as it was'}`,
     close: async () => writer.kill(),
   }
 
@@ -165,6 +154,11 @@ const open = async (system: System): Promise<Session<EntryCase>> => {
     if (weatherOf(answer).current?.time === own.answer.current?.time) return own.answer
     return weatherOf((await askFor(writer, key, [own.point])).answers[0])
   }
+}
+
+function* smaller(given: EntryCase): Generator<EntryCase> {
+  const { at } = given.tampering
+  if (at.length > 1) yield { ...given, tampering: { ...given.tampering, at: at.slice(0, -1) } }
 }
 
 const weatherOf = (answer: Answer | undefined): WeatherBody => {
@@ -194,12 +188,21 @@ const judge = (
   return found
 }
 
-export const entries: Target = {
+export const entries: Target<EntryCase> = {
   name: 'entries',
   checks:
     'a tampered entry counts as absent: the weather is the original, or with a forged checksum at least possible; others answered meanwhile',
   batch: 80,
   atOnce: 4,
   setting: { env: { ABOHAWA_CACHE__CELL_DEGREES: String(cellDegrees) } },
+  generate,
+  shapeOf: ({ tampering, type }) =>
+    type ? `a ${type}` : `${tampering.kind}${tampering.repairs ? ', checksum right' : ''}`,
+  isAlone: ({ tampering }) => isBomb(tampering),
+  smaller,
+  print: ({ tampering, type }) =>
+    type
+      ? `a ${type} in place of an entry`
+      : `${tampering.kind} at ${tampering.at.map(share => share.toFixed(4)).join(' ')}, checksum ${tampering.repairs ? 'made right again' : 'as it was'}`,
   open,
 }

@@ -1,6 +1,7 @@
 // Target: paths and queries. An oracle that shares no code with the gateway says which status is right and what a 200
 // must show; pages of a list must fit together.
 
+import { type Finding, finding } from '../finding.ts'
 import { brokenRules, headerOf, jsonOf } from '../http/answer-rules.ts'
 import { converse, whole } from '../http/conversation.ts'
 import { bytesWithKey, requestText } from '../http/request-text.ts'
@@ -8,13 +9,33 @@ import type { Answer } from '../http/response-reader.ts'
 import { type Decision, decide, type Wanted } from '../oracle/parameters.ts'
 import { placeOf, places } from '../oracle/places.ts'
 import { brokenForecast, brokenWeather, type Interval, type WeatherBody } from '../oracle/weather-body.ts'
+import type { Random } from '../random.ts'
 import type { System } from '../system/system.ts'
-import { cut, type Finding, finding, type Session, type Target } from '../target.ts'
+import type { Session, Target } from '../target.ts'
 import { endpointNames, targetFor } from './targets-to-ask.ts'
 
 type ParameterCase = { readonly endpoint: string; readonly method: 'GET' | 'HEAD'; readonly target: string }
 
 type Listed = Readonly<Record<string, unknown>>
+
+const generate = (random: Random): ParameterCase => {
+  const endpoint = random.pick(endpointNames)
+  return { endpoint, method: random.chance(0.1) ? 'HEAD' : 'GET', target: targetFor(random, endpoint) }
+}
+
+/** Without each of its parameters, then with each of them at half its length. */
+function* smaller(given: ParameterCase): Generator<ParameterCase> {
+  const [path = '', query] = given.target.split(/\?(.*)/s)
+  if (query === undefined) return
+  const pairs = query.split('&')
+  const withPairs = (left: readonly string[]): ParameterCase => ({
+    ...given,
+    target: left.length === 0 ? path : `${path}?${left.join('&')}`,
+  })
+  for (let i = 0; i < pairs.length; i++) yield withPairs(pairs.toSpliced(i, 1))
+  for (const [i, pair] of pairs.entries())
+    if (pair.length > 40) yield withPairs(pairs.with(i, pair.slice(0, pair.length / 2)))
+}
 
 const open = async (system: System): Promise<Session<ParameterCase>> => {
   const ask = async (
@@ -27,12 +48,6 @@ const open = async (system: System): Promise<Session<ParameterCase>> => {
   }
 
   return {
-    generate: random => {
-      const endpoint = random.pick(endpointNames)
-      return { endpoint, method: random.chance(0.1) ? 'HEAD' : 'GET', target: targetFor(random, endpoint) }
-    },
-    shapeOf: ({ endpoint }) => endpoint,
-    isAlone: () => false,
     run: async ({ method, target }) => {
       const sent = Date.now()
       const { answer, findings } = await ask(method, target)
@@ -47,14 +62,6 @@ const open = async (system: System): Promise<Session<ParameterCase>> => {
       const page = (await ask('GET', next)).answer
       return [...found, ...brokenNext(decision.wanted, body, page)]
     },
-    smaller: function* (given) {
-      const [path = '', query] = given.target.split(/\?(.*)/s)
-      if (query === undefined) return
-      const pairs = query.split('&')
-      for (let i = 0; i < pairs.length; i++)
-        yield { ...given, target: pairs.length === 1 ? path : `${path}?${pairs.toSpliced(i, 1).join('&')}` }
-    },
-    print: ({ method, target }) => `${method} ${cut(target, 400)}`,
     close: async () => {},
   }
 }
@@ -156,12 +163,17 @@ const brokenNext = (wanted: Wanted & { kind: 'list' }, body: Listed, page: Answe
   return []
 }
 
-export const parameters: Target = {
+export const parameters: Target<ParameterCase> = {
   name: 'parameters',
   checks:
     'the status that the contract says, what a 200 must show, lists and pages that fit together, never 5xx, heads below 8 KiB',
   batch: 300,
   atOnce: 12,
   setting: {},
+  generate,
+  shapeOf: ({ endpoint }) => endpoint,
+  isAlone: () => false,
+  smaller,
+  print: ({ method, target }) => `${method} ${target}`,
   open,
 }

@@ -3,6 +3,7 @@
 // meanwhile.
 
 import { request } from 'undici'
+import { cut, type Finding, finding } from '../finding.ts'
 import { brokenRules, jsonOf } from '../http/answer-rules.ts'
 import type { Answer } from '../http/response-reader.ts'
 import { degreesFrom, isAsRight, saysTheSame } from '../oracle/provider-body.ts'
@@ -10,7 +11,7 @@ import { brokenWeather, type Interval, type WeatherBody } from '../oracle/weathe
 import type { Random } from '../random.ts'
 import { watchOthers } from '../system/others.ts'
 import type { System } from '../system/system.ts'
-import { cut, type Finding, finding, type Session, type Target } from '../target.ts'
+import type { Session, Target } from '../target.ts'
 import { type Bomb, bombKinds, bombText, makeBomb } from './body-bombs.ts'
 import { type Change, changed, changeKinds, changeText, makeChange } from './body-mutations.ts'
 import { makeWire, rightWires, type Wire, wireKinds } from './body-wire.ts'
@@ -106,23 +107,15 @@ const open = async (system: System): Promise<Session<ProviderCase>> => {
       : [finding('right weather is refused after spoiled bodies', answers[0]?.body.toString() ?? 'no answer')]
   }
 
-  return {
-    generate,
-    shapeOf: ({ bomb, changes, wire }) => bomb?.kind ?? changes[0]?.kind ?? `${wire.kind} on the wire`,
-    isAlone: ({ bomb }) => bomb !== undefined,
-    run,
-    smaller: function* (given) {
-      if (given.cells > 1) yield { ...given, cells: given.cells - 1 }
-      for (let i = 0; i < given.changes.length; i++)
-        yield { ...given, changes: given.changes.toSpliced(i, 1) }
-      if (given.wire.kind !== 'plain') yield { ...given, wire: { ...given.wire, kind: 'plain' } }
-      if (given.bomb && given.bomb.megabytes > 1)
-        yield { ...given, bomb: { ...given.bomb, megabytes: Math.ceil(given.bomb.megabytes / 4) } }
-    },
-    print: ({ cells, changes, bomb, wire }) =>
-      `${cells} cells; ${bomb ? `${bomb.kind}, ${bomb.megabytes} MiB` : cut(changes.map(changeText).join('; ') || 'right', 400)}; ${wire.kind}${wire.kind.includes('status') ? ` ${wire.status}` : ''}`,
-    close: async () => {},
-  }
+  return { run, close: async () => {} }
+}
+
+function* smaller(given: ProviderCase): Generator<ProviderCase> {
+  if (given.cells > 1) yield { ...given, cells: given.cells - 1 }
+  for (let i = 0; i < given.changes.length; i++) yield { ...given, changes: given.changes.toSpliced(i, 1) }
+  if (given.wire.kind !== 'plain') yield { ...given, wire: { ...given.wire, kind: 'plain' } }
+  if (given.bomb && given.bomb.megabytes > 1)
+    yield { ...given, bomb: { ...given.bomb, megabytes: Math.ceil(given.bomb.megabytes / 4) } }
 }
 
 /** Several cells go into one request to the provider, because one before them is held back until all of them wait. */
@@ -196,7 +189,7 @@ const elementsOf = (text: string): unknown[] | undefined => {
   }
 }
 
-export const provider: Target = {
+export const provider: Target<ProviderCase> = {
   name: 'provider',
   checks:
     'what a right or plausible body says for that cell, or a refusal; physical ranges; others answered meanwhile; memory bounded; recovery',
@@ -217,5 +210,11 @@ export const provider: Target = {
       ABOHAWA_PROVIDER__BREAKER__REST_FOR_AT_MOST: '100ms',
     },
   },
+  generate,
+  shapeOf: ({ bomb, changes, wire }) => bomb?.kind ?? changes[0]?.kind ?? `${wire.kind} on the wire`,
+  isAlone: ({ bomb }) => bomb !== undefined,
+  smaller,
+  print: ({ cells, changes, bomb, wire }) =>
+    `${cells} cells; ${bomb ? `${bomb.kind}, ${bomb.megabytes} MiB` : cut(changes.map(changeText).join('; ') || 'right', 400)}; ${wire.kind}${wire.kind.includes('status') ? ` ${wire.status}` : ''}`,
   open,
 }

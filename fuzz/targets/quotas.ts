@@ -6,13 +6,14 @@ import { administerWith } from '../../src/cli/keys.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { createAdministration } from '../../src/metering/administration.ts'
+import { type Finding, finding } from '../finding.ts'
 import { brokenRules, headerOf } from '../http/answer-rules.ts'
 import { converse, whole } from '../http/conversation.ts'
 import { bytesWithKey, requestText } from '../http/request-text.ts'
 import type { Answer } from '../http/response-reader.ts'
 import type { Random } from '../random.ts'
 import type { Key, System } from '../system/system.ts'
-import { type Finding, finding, type Session, type Target } from '../target.ts'
+import type { Session, Target } from '../target.ts'
 import { askFor } from './cell-weather.ts'
 import { cellDegrees, freshCellsOf } from './fresh-cells.ts'
 import { type Damage, damage, damageText, makeDamage } from './redis-damage.ts'
@@ -127,9 +128,6 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
 
   return {
     notes: await missingKinds(system),
-    generate,
-    shapeOf: ({ record }) => `${record} record`,
-    isAlone: () => false,
     run: async ({ record, damage: how, isUsed, requests }) => {
       const victim = await administration.act(async ({ createKey, listSubscribers }) => {
         const { id, key, subscriber } = await createKey(`Victim ${made++}`, 'enterprise')
@@ -170,11 +168,6 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
       }
       return found
     },
-    smaller: function* (given) {
-      if (given.requests > 1) yield { ...given, requests: 1 }
-    },
-    print: ({ record, damage: how, isUsed, requests }) =>
-      `${damageText(how)} in place of a ${record} record, ${isUsed ? 'used' : 'not used'} before, ${requests} requests at once`,
     close: administration.close,
   }
 }
@@ -239,7 +232,7 @@ const missingKinds = async (system: System): Promise<string[]> => {
   }
 }
 
-export const quotas: Target = {
+export const quotas: Target<QuotaCase> = {
   name: 'quotas',
   checks:
     'healthy keys are counted exactly and never fail, quota headers are whole numbers from 0 on, the key concerned recovers',
@@ -254,5 +247,13 @@ export const quotas: Target = {
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '100000000',
     },
   },
+  generate,
+  shapeOf: ({ record }) => `${record} record`,
+  isAlone: () => false,
+  smaller: function* (given) {
+    if (given.requests > 1) yield { ...given, requests: 1 }
+  },
+  print: ({ record, damage: how, isUsed, requests }) =>
+    `${damageText(how)} in place of a ${record} record, ${isUsed ? 'used' : 'not used'} before, ${requests} requests at once`,
   open,
 }

@@ -1,12 +1,13 @@
 // Target: raw bytes on a socket. Whatever comes, each request gets at most one answer, each answer is right HTTP/1.1 and
 // JSON as in the contract, nothing of the request gets into its headers, and nothing comes after the close.
 
+import { cut, type Finding, finding } from '../finding.ts'
 import { brokenRules } from '../http/answer-rules.ts'
 import { converse, type Delivery, type Transcript } from '../http/conversation.ts'
 import { bytesWithKey } from '../http/request-text.ts'
 import type { Random } from '../random.ts'
 import type { System } from '../system/system.ts'
-import { cut, type Finding, finding, type Session, type Target } from '../target.ts'
+import type { Session, Target } from '../target.ts'
 import { type Shaped, shapes } from './socket-shapes.ts'
 import { floodWithoutReading } from './unread-answers.ts'
 
@@ -17,15 +18,24 @@ const kinds = [...Object.keys(shapes), unread]
 // As dear as some hundred others.
 const unreadEvery = 3_000
 
+const generate = (random: Random, number: number): SocketCase => {
+  // Every shape once, then by chance.
+  const shape = kinds[number] ?? (number % unreadEvery === 0 ? unread : random.pick(Object.keys(shapes)))
+  const shaped = shapes[shape]?.(random) ?? { pieces: [] }
+  return { shape, ...shaped, delivery: deliveryOf(random, shaped) }
+}
+
+function* smaller(given: SocketCase): Generator<SocketCase> {
+  const { pieces, delivery } = given
+  if (delivery.cuts.length > 0) yield { ...given, delivery: { ...delivery, cuts: [], pauseMs: 0 } }
+  // What must be refused is so for one reason, which would be lost.
+  if (given.statuses) return
+  for (let size = Math.ceil(pieces.length / 2); size >= 1; size = Math.floor(size / 2))
+    for (let from = 0; from < pieces.length; from += size)
+      yield { ...given, pieces: pieces.toSpliced(from, size) }
+}
+
 const open = async (system: System): Promise<Session<SocketCase>> => ({
-  generate: (random, number) => {
-    // Every shape once, then by chance.
-    const shape = kinds[number] ?? (number % unreadEvery === 0 ? unread : random.pick(Object.keys(shapes)))
-    const shaped = shapes[shape]?.(random) ?? { pieces: [] }
-    return { shape, ...shaped, delivery: deliveryOf(random, shaped) }
-  },
-  shapeOf: ({ shape }) => shape,
-  isAlone: ({ shape }) => shape === unread,
   run: async given => {
     const [{ key }] = system.keys
     if (given.shape === unread) return floodWithoutReading(system.gateway(), key)
@@ -35,17 +45,6 @@ const open = async (system: System): Promise<Session<SocketCase>> => ({
     const bytes = bytesWithKey(text, key)
     return judge(given, await converse(system.gateway().api, bytes, given.delivery, isHead, expected))
   },
-  smaller: function* (given) {
-    const { pieces, delivery } = given
-    if (delivery.cuts.length > 0) yield { ...given, delivery: { ...delivery, cuts: [], pauseMs: 0 } }
-    // What must be refused is so for one reason, which would be lost.
-    if (given.statuses) return
-    for (let size = Math.ceil(pieces.length / 2); size >= 1; size = Math.floor(size / 2))
-      for (let from = 0; from < pieces.length; from += size)
-        yield { ...given, pieces: pieces.toSpliced(from, size) }
-  },
-  print: ({ shape, pieces, delivery }) =>
-    `${shape}, ${delivery.ending}, ${delivery.cuts.length} cuts: ${cut(pieces.join(''), 400)}`,
   close: async () => {},
 })
 
@@ -55,7 +54,10 @@ const deliveryOf = (random: Random, { ending = 'quiet' }: Partial<Shaped>): Deli
   ending,
 })
 
-const judge = ({ statuses, most, isHead }: SocketCase, { answers, findings }: Transcript): Finding[] => {
+const judge = (
+  { statuses, most, isHead }: SocketCase,
+  { answers, findings, isReset }: Transcript,
+): Finding[] => {
   const found = [
     ...findings,
     ...answers.flatMap(answer => brokenRules(answer, !isHead && answer.body.length > 0)),
@@ -67,6 +69,8 @@ const judge = ({ statuses, most, isHead }: SocketCase, { answers, findings }: Tr
   if (answers.length > allowed) found.push(finding('more answers than requests', `${told} for ${allowed}`))
   statuses?.forEach((expected, i) => {
     const status = answers[i]?.status
+    // Closed while we were still sending: a reset overtakes the answer.
+    if (status === undefined && isReset) return
     if (status === undefined || !expected.includes(status))
       found.push(
         finding(
@@ -78,7 +82,7 @@ const judge = ({ statuses, most, isHead }: SocketCase, { answers, findings }: Tr
   return found
 }
 
-export const sockets: Target = {
+export const sockets: Target<SocketCase> = {
   name: 'sockets',
   checks:
     'one right HTTP/1.1 answer for each request, none behind the close, JSON, quota headers, no 5xx, nothing of the request in a header',
@@ -86,5 +90,11 @@ export const sockets: Target = {
   atOnce: 24,
   // Soon, because some cases wait until it is over.
   setting: { env: { ABOHAWA_SERVER__REQUEST_TIMEOUT: '1s' } },
+  generate,
+  shapeOf: ({ shape }) => shape,
+  isAlone: ({ shape }) => shape === unread,
+  smaller,
+  print: ({ shape, pieces, delivery }) =>
+    `${shape}, ${delivery.ending}, ${delivery.cuts.length} cuts: ${cut(pieces.join(''), 400)}`,
   open,
 }

@@ -3,9 +3,9 @@
 
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { type Finding, finding } from '../finding.ts'
 import { bytesWithKey, requestText } from '../http/request-text.ts'
 import type { GatewayProcess } from '../system/gateway-process.ts'
-import { type Finding, finding } from '../target.ts'
 
 const connections = 3
 const requestsEach = 20_000
