@@ -7,15 +7,7 @@ import { writeReport } from './report.ts'
 import { type Ran, runTarget } from './run-target.ts'
 import { asJson, faultsText, tableOf } from './summary.ts'
 import { memoryLimitText } from './system/memory-limit.ts'
-import type { Target } from './target.ts'
-import { entries } from './targets/entries.ts'
-import { parameters } from './targets/parameters.ts'
-import { pipelines } from './targets/pipelines.ts'
-import { provider } from './targets/provider.ts'
-import { quotas } from './targets/quotas.ts'
-import { sockets } from './targets/sockets.ts'
-
-const targets: readonly Target[] = [sockets, pipelines, parameters, provider, entries, quotas]
+import { targets } from './targets/all.ts'
 
 const fuzz = async ({ seed, seconds, only, cases, json, report }: Wish): Promise<number> => {
   const progress = createProgress()
