@@ -3,13 +3,15 @@
 
 import { Misuse, readCommandLine, usage, type Wish } from './command-line.ts'
 import { createProgress } from './progress.ts'
-import { writeReport } from './report.ts'
+import { readReport, writeReport } from './report.ts'
 import { type Ran, runTarget } from './run-target.ts'
 import { asJson, faultsText, tableOf } from './summary.ts'
 import { memoryLimitText } from './system/memory-limit.ts'
 import { targets } from './targets/all.ts'
 
 const fuzz = async ({ seed, seconds, only, cases, json, report }: Wish): Promise<number> => {
+  // Before minutes are spent.
+  if (report !== undefined) await readReport(report)
   const progress = createProgress()
   const chosen = targets.filter(({ name }) => only.includes(name))
   progress.say(`seed ${seed}; ${memoryLimitText}`)

@@ -11,13 +11,19 @@ import { memoryLimitText } from './system/memory-limit.ts'
 const begin = '<!-- fuzz: begin -->'
 const end = '<!-- fuzz: end -->'
 
-/** @throws Misuse when the page does not have the markers */
-export const writeReport = async (file: string, seed: number, ran: readonly Ran[]): Promise<void> => {
-  const page = await readFile(file, 'utf8')
-  const [from, to] = [page.indexOf(begin), page.indexOf(end)]
-  if (from === -1 || to < from)
+/** The page and where its measured part begins and ends. @throws Misuse when it does not have the markers */
+export const readReport = async (file: string): Promise<{ page: string; from: number; to: number }> => {
+  const page = await readFile(file, 'utf8').catch(() => '')
+  const [from, to] = [page.indexOf(begin) + begin.length, page.indexOf(end)]
+  if (!page.includes(begin) || to < from)
     throw new Misuse(`--report is ${file}, which does not hold ${begin} and ${end}`)
-  await writeFile(file, `${page.slice(0, from + begin.length)}\n${measured(seed, ran)}\n${page.slice(to)}`)
+  return { page, from, to }
+}
+
+/** @throws Misuse as `readReport` does */
+export const writeReport = async (file: string, seed: number, ran: readonly Ran[]): Promise<void> => {
+  const { page, from, to } = await readReport(file)
+  await writeFile(file, `${page.slice(0, from)}\n${measured(seed, ran)}\n${page.slice(to)}`)
 }
 
 const measured = (seed: number, ran: readonly Ran[]): string => {
