@@ -5,8 +5,9 @@ import { Misuse, readCommandLine, usage, type Wish } from './command-line.ts'
 import { createProgress } from './progress.ts'
 import { readReport, writeReport } from './report.ts'
 import { type Ran, runTarget } from './run-target.ts'
-import { asJson, faultsText, tableOf } from './summary.ts'
+import { asJson, faultsText, notesText, tableOf } from './summary.ts'
 import { memoryLimitText } from './system/memory-limit.ts'
+import { closeAll } from './system/system.ts'
 import { targets } from './targets/all.ts'
 
 const fuzz = async ({ seed, seconds, only, cases, json, report }: Wish): Promise<number> => {
@@ -26,11 +27,17 @@ const fuzz = async ({ seed, seconds, only, cases, json, report }: Wish): Promise
     ran.push(done)
   }
   process.stdout.write(
-    json ? `${asJson(seed, ran, [memoryLimitText])}\n` : `${tableOf(ran)}\n\n${faultsText(ran)}`,
+    json
+      ? `${asJson(seed, ran, [memoryLimitText])}\n`
+      : `${tableOf(ran)}\n\n${notesText(ran)}${faultsText(ran)}`,
   )
   if (report !== undefined) await writeReport(report, seed, ran)
   return ran.some(({ faults }) => faults.length > 0) ? 1 : 0
 }
+
+// What was started would outlive us.
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => void closeAll().finally(() => process.exit(130)))
 
 try {
   const wish = readCommandLine(process.argv.slice(2))

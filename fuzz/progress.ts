@@ -2,6 +2,7 @@
 
 import type { TargetName } from './target.ts'
 
+const onTerminalEveryMs = 200
 const elsewhereEveryMs = 10_000
 
 export type Progress = {
@@ -18,7 +19,7 @@ export const createProgress = (stream: NodeJS.WriteStream = process.stderr): Pro
   }
   return {
     show: (target, cases, seconds, secondsLeft, faults) => {
-      if (!stream.isTTY && performance.now() - shownAt < elsewhereEveryMs) return
+      if (performance.now() - shownAt < (stream.isTTY ? onTerminalEveryMs : elsewhereEveryMs)) return
       shownAt = performance.now()
       const rate = Math.round(cases / Math.max(seconds, 0.001))
       const text = `${target}: ${cases} cases, ${rate}/s, ${faults} faults, ${Math.ceil(secondsLeft)} s left`

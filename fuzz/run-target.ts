@@ -48,23 +48,21 @@ export type OnProgress = (cases: number, secondsLeft: number, faults: number) =>
 /** @throws Error when the system does not start */
 export const runTarget = async (target: Target, plan: Plan, onProgress: OnProgress): Promise<Ran> => {
   const system = await startSystem(target.setting)
-  const run = createRun(target, plan, system, await target.open(system))
-  const started = performance.now()
-  const [first, last] = plan.cases ?? [0, Number.POSITIVE_INFINITY]
-  const secondsLeft = () => plan.seconds - (performance.now() - started) / 1000
-  const isOver = () => plan.cases === undefined && secondsLeft() <= 0
-  for (let from = first; from <= last && !isOver(); from += target.batch) {
-    await run.batch(from, Math.min(from + target.batch - 1, last))
-    onProgress(run.count(), Math.max(0, secondsLeft()), run.faults.length)
-  }
-  await run.end()
-  return {
-    target,
-    cases: run.count(),
-    seconds: (performance.now() - started) / 1000,
-    faults: run.faults,
-    shapes: run.shapes,
-    notes: [...run.notes],
+  try {
+    const session = await target.open(system)
+    const started = performance.now()
+    const [first, last] = plan.cases ?? [0, Number.POSITIVE_INFINITY]
+    const secondsLeft = () => plan.seconds - (performance.now() - started) / 1000
+    const run = createRun(target, plan, system, session, (cases, faults) =>
+      onProgress(cases, Math.max(0, secondsLeft()), faults),
+    )
+    const isOver = () => plan.cases === undefined && secondsLeft() <= 0
+    for (let from = first; from <= last && !isOver(); from += target.batch)
+      await run.batch(from, Math.min(from + target.batch - 1, last))
+    await run.end()
+    return { target, seconds: (performance.now() - started) / 1000, ...run.results() }
+  } finally {
+    await system.close()
   }
 }
 
@@ -78,7 +76,13 @@ const logWrittenWithinMs = 400
 const diesWithinMs = 300
 const isOfLog = (rule: string): boolean => rule.includes('log')
 
-const createRun = (target: Target, { seed }: Plan, system: System, opened: Session) => {
+const createRun = (
+  target: Target,
+  { seed }: Plan,
+  system: System,
+  opened: Session,
+  onCase: (cases: number, faults: number) => void,
+) => {
   const faults: Fault[] = []
   const shapes = new Map<string, number>()
   const pinned = new Map<string, number>()
@@ -139,13 +143,24 @@ const createRun = (target: Target, { seed }: Plan, system: System, opened: Sessi
   const again = async (given: unknown): Promise<Finding[]> => session.run(given)
   const isSlow = ({ mayBeSlowness }: Finding): boolean => mayBeSlowness === true
 
-  const runTogether = async (numbers: readonly number[]): Promise<Map<number, Finding[]>> => {
+  const counted = (shape: string): void => {
+    count += 1
+    shapes.set(shape, (shapes.get(shape) ?? 0) + 1)
+    onCase(count, faults.length)
+  }
+
+  const runTogether = async (
+    numbers: readonly number[],
+    isFirstTime: boolean,
+  ): Promise<Map<number, Finding[]>> => {
     const found = new Map<number, Finding[]>()
     let next = 0
     const worker = async (): Promise<void> => {
       for (let i = next++; i < numbers.length; i = next++) {
         const number = numbers[i] as number
-        found.set(number, await runOne(caseOf(number)))
+        const given = caseOf(number)
+        found.set(number, await runOne(given))
+        if (isFirstTime) counted(target.shapeOf(given))
       }
     }
     await Promise.all(Array.from({ length: target.atOnce }, worker))
@@ -162,7 +177,7 @@ const createRun = (target: Target, { seed }: Plan, system: System, opened: Sessi
   /** Runs cases side by side and the process after them; says whether it is unwell. */
   const runPart = async (numbers: readonly number[]): Promise<void> => {
     if (numbers.length === 0) return
-    const found = await runTogether(numbers)
+    const found = await runTogether(numbers, true)
     const died = !system.gateway().isAlive()
     const unwell = await illness()
     // What cases met while the process was ending says nothing about them.
@@ -184,7 +199,7 @@ const createRun = (target: Target, { seed }: Plan, system: System, opened: Sessi
     if (times > 0) return
     const isBroken = async (some: readonly number[]): Promise<Finding | undefined> => {
       if (performance.now() > deadline) return undefined
-      await runTogether(some)
+      await runTogether(some, false)
       await pause(logWrittenWithinMs)
       return (await illness()).find(one => one.rule === rule)
     }
@@ -202,20 +217,12 @@ const createRun = (target: Target, { seed }: Plan, system: System, opened: Sessi
   }
 
   return {
-    faults,
-    shapes,
-    notes,
-    count: () => count,
+    results: () => ({ cases: count, faults, shapes, notes: [...notes] }),
     batch: async (first: number, last: number): Promise<void> => {
       const numbers = Array.from({ length: last - first + 1 }, (_, i) => first + i)
       const alone = numbers.filter(number => target.isAlone(caseOf(number)))
       await runPart(numbers.filter(number => !alone.includes(number)))
       for (const number of alone) await runPart([number])
-      count += numbers.length
-      for (const number of numbers) {
-        const shape = target.shapeOf(caseOf(number))
-        shapes.set(shape, (shapes.get(shape) ?? 0) + 1)
-      }
     },
     end: async (): Promise<void> => {
       await session.close()

@@ -19,6 +19,9 @@ export const tableOf = (ran: readonly Ran[]): string =>
     .map(cells => `| ${cells.join(' | ')} |`)
     .join('\n')
 
+export const notesText = (ran: readonly Ran[]): string =>
+  ran.flatMap(({ notes }) => notes.map(note => `Not tried: ${note}.\n`)).join('')
+
 export const faultsText = (ran: readonly Ran[]): string =>
   ran
     .flatMap(({ faults }) => faults)
@@ -35,7 +38,7 @@ export const repeat = ({ target, seed, cases: [first, last] }: Fault): string =>
 export const asJson = (seed: number, ran: readonly Ran[], notes: readonly string[]): string =>
   JSON.stringify({
     seed,
-    notes,
+    notes: [...notes, ...ran.flatMap(one => one.notes)],
     targets: ran.map(({ target, cases, seconds, shapes, faults }) => ({
       target: target.name,
       cases,

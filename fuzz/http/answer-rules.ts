@@ -46,6 +46,9 @@ export const brokenRules = (answer: Answer, hasBody = true): Finding[] => [
   ...(hasBody && answer.status !== 304 ? bodyRules(answer) : []),
 ]
 
+/** Whether it says that something took too long, for which a machine that is busy may be the reason. */
+export const isLate = ({ status, body }: Answer): boolean => status >= 400 && body.includes('in time')
+
 const statusRules = (answer: Answer): Finding[] => {
   const { status } = answer
   if (!statuses.has(status)) return [finding('a status that the contract does not have', String(status))]

@@ -37,8 +37,10 @@ export type System = {
   startAnother(): Promise<GatewayProcess>
   /** A new process in place of one that died or hangs. */
   restart(): Promise<void>
-  /** Stops the gateway in good order and ends everything else. */
+  /** Stops the gateway in good order. */
   stop(): Promise<Finding[]>
+  /** Ends everything that was started. */
+  close(): Promise<void>
 }
 
 const prefix = 'fuzz:'
@@ -58,10 +60,12 @@ export const startSystem = async (setting: SystemSetting): Promise<System> => {
   const env = {
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_SERVER__REQUEST_TIMEOUT: '2s',
+    ABOHAWA_SERVER__REQUEST_TIMEOUT: '5s',
     ABOHAWA_OPS__PORT: '0',
     ABOHAWA_REDIS__URL: `redis://${redis.address}`,
     ABOHAWA_REDIS__PREFIX: prefix,
+    // A machine that is busy is no Redis that is away.
+    ABOHAWA_REDIS__COMMAND_TIMEOUT: '5s',
     ABOHAWA_PROVIDER__BASE_URL: standIn?.url ?? provider.url,
     ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
     ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
@@ -78,7 +82,7 @@ export const startSystem = async (setting: SystemSetting): Promise<System> => {
   let gateway = await start()
   const opened = opening.move()
 
-  return {
+  const system: System = {
     redis,
     provider,
     standIn,
@@ -94,12 +98,22 @@ export const startSystem = async (setting: SystemSetting): Promise<System> => {
       await gateway.kill()
       gateway = await start()
     },
-    stop: async () => {
-      const findings = await gateway.stop()
+    stop: () => gateway.stop(),
+    close: async () => {
+      running.delete(system)
+      await gateway.kill()
       await opened.disposeAsync()
-      return findings
     },
   }
+  running.add(system)
+  return system
+}
+
+const running = new Set<System>()
+
+/** Ends what is started, when the fuzzer itself has to end. */
+export const closeAll = async (): Promise<void> => {
+  await Promise.all([...running].map(system => system.close()))
 }
 
 const issueKeys = async (env: Env, count: number): Promise<Key[]> => {

@@ -3,8 +3,8 @@
 // meanwhile.
 
 import { request } from 'undici'
-import { cut, type Finding, finding } from '../finding.ts'
-import { brokenRules, jsonOf } from '../http/answer-rules.ts'
+import { cut, type Finding, finding, slowness } from '../finding.ts'
+import { brokenRules, isLate, jsonOf } from '../http/answer-rules.ts'
 import type { Answer } from '../http/response-reader.ts'
 import { degreesFrom, isAsRight, saysTheSame } from '../oracle/provider-body.ts'
 import { brokenWeather, type Interval, type WeatherBody } from '../oracle/weather-body.ts'
@@ -177,7 +177,8 @@ const judgeRefusal = (answer: Answer, wasRight: boolean): Finding[] => {
   if (answer.status !== 500)
     return [finding('another status than 500 for a body that is refused', String(answer.status))]
   if (/unexpected/.test(String(error))) return [finding('an error that nobody foresaw', String(error))]
-  return wasRight ? [finding('a right body is refused', String(error))] : []
+  const because = isLate(answer) ? slowness : finding
+  return wasRight ? [because('a right body is refused', String(error))] : []
 }
 
 const elementsOf = (text: string): unknown[] | undefined => {

@@ -1,8 +1,8 @@
 // Target: raw bytes on a socket. Whatever comes, each request gets at most one answer, each answer is right HTTP/1.1 and
 // JSON as in the contract, nothing of the request gets into its headers, and nothing comes after the close.
 
-import { cut, type Finding, finding } from '../finding.ts'
-import { brokenRules } from '../http/answer-rules.ts'
+import { cut, type Finding, finding, slowness } from '../finding.ts'
+import { brokenRules, isLate } from '../http/answer-rules.ts'
 import { converse, type Delivery, type Transcript } from '../http/conversation.ts'
 import { bytesWithKey } from '../http/request-text.ts'
 import type { Random } from '../random.ts'
@@ -48,7 +48,10 @@ const open = async (system: System): Promise<Session<SocketCase>> => ({
   close: async () => {},
 })
 
-const deliveryOf = (random: Random, { ending = 'quiet' }: Partial<Shaped>): Delivery => ({
+const deliveryOf = (
+  random: Random,
+  { statuses, ending = statuses ? 'answers' : 'quiet' }: Shaped,
+): Delivery => ({
   cuts: random.chance(0.5) ? [] : Array.from({ length: random.between(1, 12) }, () => random.fraction()),
   pauseMs: random.pick([0, 0, 1, 3]),
   ending,
@@ -67,13 +70,14 @@ const judge = (
   const allowed = statuses?.length ?? most ?? 1
   const told = answers.map(({ status }) => status).join(', ')
   if (answers.length > allowed) found.push(finding('more answers than requests', `${told} for ${allowed}`))
+  const because = answers.some(isLate) ? slowness : finding
   statuses?.forEach((expected, i) => {
     const status = answers[i]?.status
     // Closed while we were still sending: a reset overtakes the answer.
     if (status === undefined && isReset) return
     if (status === undefined || !expected.includes(status))
       found.push(
-        finding(
+        because(
           'another status than HTTP and the contract demand',
           `${told || 'none'} in place of ${expected.join(' or ')}`,
         ),
