@@ -74,6 +74,23 @@ export const isAsRight = (element: unknown, right: Element): boolean =>
 const hasNoMore = (given: Section, wanted: Section): boolean =>
   Object.getOwnPropertyNames(given).every(name => Object.hasOwn(wanted, name))
 
+const deepest = 3
+
+/**
+ * Whether an element is wrong in what it says at most: it is for the same point, no deeper and hardly longer. One that is
+ * not may well cost the others of its body.
+ */
+export const isInPlace = (element: unknown, right: Element): boolean =>
+  isSection(element) &&
+  ['location_id', 'latitude', 'longitude'].every(name => element[name] === right[name]) &&
+  depthOf(element) <= deepest &&
+  JSON.stringify(element).length <= JSON.stringify(right).length * 1.2
+
+const depthOf = (value: unknown): number =>
+  typeof value === 'object' && value !== null
+    ? 1 + Math.max(0, ...new Set(Object.values(value).map(depthOf)))
+    : 0
+
 /** Degrees between a point and the coordinates that an element says it is for; undefined where it does not say. */
 export const degreesFrom = (latitude: number, longitude: number, element: unknown): number | undefined => {
   if (!isSection(element)) return undefined

@@ -6,7 +6,7 @@ import { request } from 'undici'
 import { cut, type Finding, finding, slowness } from '../finding.ts'
 import { brokenRules, isLate, jsonOf } from '../http/answer-rules.ts'
 import type { Answer } from '../http/response-reader.ts'
-import { degreesFrom, isAsRight, saysTheSame } from '../oracle/provider-body.ts'
+import { degreesFrom, isAsRight, isInPlace, saysTheSame } from '../oracle/provider-body.ts'
 import { brokenWeather, type Interval, type WeatherBody } from '../oracle/weather-body.ts'
 import type { Random } from '../random.ts'
 import { watchOthers } from '../system/others.ts'
@@ -157,7 +157,7 @@ const judge = (answer: Answer, point: Point, call: Call | undefined, when: Inter
   const elements = call?.text === undefined ? undefined : elementsOf(call.text)
   const element = elements?.length === call?.points.length ? elements?.[at] : undefined
   if (answer.status !== 200)
-    return judgeRefusal(answer, element !== undefined && right !== undefined && isAsRight(element, right))
+    return judgeRefusal(answer, element !== undefined && mustBeServed(at, elements, call))
   const body = (jsonOf(answer) ?? {}) as WeatherBody
   const found = brokenWeather(body, when)
   if (!right) return found
@@ -171,6 +171,13 @@ const judge = (answer: Answer, point: Point, call: Call | undefined, when: Inter
     ? found
     : [...found, finding('weather that no body says', cellName(point))]
 }
+
+/** A right element in a body whose others are in their places, so that they cost it nothing. */
+const mustBeServed = (at: number, elements: readonly unknown[] = [], call: Call | undefined): boolean =>
+  elements.every((element, i) => {
+    const right = call?.right[i]
+    return right !== undefined && (isAsRight(element, right) || (i !== at && isInPlace(element, right)))
+  })
 
 const judgeRefusal = (answer: Answer, wasRight: boolean): Finding[] => {
   const { error } = jsonOf(answer) ?? {}

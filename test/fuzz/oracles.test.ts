@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { decide } from '../../fuzz/oracle/parameters.ts'
-import { degreesFrom, isAsRight, saysTheSame } from '../../fuzz/oracle/provider-body.ts'
+import { degreesFrom, isAsRight, isInPlace, saysTheSame } from '../../fuzz/oracle/provider-body.ts'
 import { brokenForecast, brokenWeather, isPhysical } from '../../fuzz/oracle/weather-body.ts'
 import { writeDocument } from '../../src/simulator/document.ts'
 import { forecast } from '../../src/simulator/forecast.ts'
@@ -165,6 +165,9 @@ t.test('what a body of the provider says is read by its times', async t => {
   t.equal(isAsRight(Object.fromEntries(Object.entries(right).toReversed()), right), true)
   t.equal(isAsRight({ ...right, more: 1 }, right), false)
   t.equal(isAsRight({ ...right, hourly: { ...right.hourly, temperature_2m: [] } }, right), false)
+  t.equal(isInPlace({ ...right, hourly: {} }, right), true)
+  for (const other of [{ latitude: 1 }, { hourly: { time: [[[[]]]] } }, { hourly: 'x'.repeat(1e6) }])
+    t.equal(isInPlace({ ...right, ...other }, right), false)
   t.ok((degreesFrom(23.8, 90.4, right) ?? 9) < 0.2)
   t.equal(degreesFrom(23.8, 90.4, { latitude: -90, longitude: 0 }), 113.8)
   t.equal(degreesFrom(23.8, 90.4, { latitude: 'x' }), undefined)
