@@ -1,17 +1,22 @@
 // Ways to replace a record in Redis: by another type, by fields or members that are no numbers, by nothing, by very many.
 
-import type { Redis } from 'ioredis'
+import type { ChainableCommander, Redis } from 'ioredis'
 import type { Random } from '../random.ts'
 
 export const otherTypes = ['list', 'set', 'sorted set', 'hash', 'stream'] as const
 type OtherType = (typeof otherTypes)[number]
 
+/** Puts a record of this type in place of whatever stands there. */
 export const setAs = async (redis: Redis, name: string, type: OtherType): Promise<void> => {
-  if (type === 'list') await redis.rpush(name, 'a', 'b')
-  else if (type === 'set') await redis.sadd(name, 'a', 'b')
-  else if (type === 'sorted set') await redis.zadd(name, 1, 'a', 'inf', 'b')
-  else if (type === 'hash') await redis.hset(name, 'a', 'b')
-  else await redis.xadd(name, '*', 'a', 'b')
+  await withType(redis.multi().del(name), name, type).exec()
+}
+
+// All in one step, because the gateway may write there in between.
+const withType = (step: ChainableCommander, name: string, type: OtherType): ChainableCommander => {
+  if (type === 'list') return step.rpush(name, 'a', 'b')
+  if (type === 'set') return step.sadd(name, 'a', 'b')
+  if (type === 'sorted set') return step.zadd(name, 1, 'a', 'inf', 'b')
+  return type === 'hash' ? step.hset(name, 'a', 'b') : step.xadd(name, '*', 'a', 'b')
 }
 
 const junk = [
@@ -76,34 +81,42 @@ export const damageText = ({ kind, type, values }: Damage): string =>
     ? `a ${type}`
     : `${kind} ${values.map(value => JSON.stringify(value.slice(0, 30))).join(' ')}`
 
-/** Replaces a record; its expiry goes with it. */
-export const damage = async (
-  redis: Redis,
+/** Replaces a record; its expiry goes with it, unless only fields change. */
+export const damage = async (redis: Redis, name: string, how: Damage): Promise<void> => {
+  const fields = (await redis.type(name)) === 'hash' ? await redis.hkeys(name) : []
+  await damaged(redis.multi(), name, how, fields).exec()
+}
+
+const damaged = (
+  step: ChainableCommander,
   name: string,
-  { kind, type, at, values }: Damage,
-): Promise<void> => {
-  const [value = '', other = ''] = values
-  const fields = Object.keys((await redis.type(name)) === 'hash' ? await redis.hgetall(name) : {})
+  { kind, type, at, values: [value = '', other = ''] }: Damage,
+  fields: readonly string[],
+): ChainableCommander => {
   const field = (share = 0): string => fields[Math.floor(share * fields.length)] ?? 'used'
+  const several = (names: readonly string[], text: string) =>
+    Object.fromEntries(names.map(one => [one, text]))
+  if (fields.length > 0 && kind === 'fields')
+    return step.hset(name, { [field(at[0])]: value, [field(at[1])]: other })
+  if (fields.length > 0 && kind === 'all fields') return step.hset(name, several(fields, value))
+  if (fields.length > 0 && kind === 'more fields') return step.hset(name, { [`${other}x`]: value })
+  const gone = step.del(name)
   switch (kind) {
-    case 'fields':
-      if (fields.length === 0) return void (await redis.set(name, value))
-      return void (await redis.hset(name, { [field(at[0])]: value, [field(at[1])]: other }))
-    case 'more fields':
-      if (fields.length === 0) return void (await redis.set(name, value))
-      return void (await redis.hset(name, { [other]: value, __proto__x: value }))
-    case 'all fields':
-      if (fields.length === 0) return void (await redis.set(name, value))
-      return void (await redis.hset(name, Object.fromEntries(fields.map(one => [one, value]))))
+    case 'gone':
+      return gone
+    case 'type':
+      return withType(gone, name, type)
+    case 'members':
+      return gone.zadd(name, 1, value, '-inf', other, 1e300, `${value} ${other}`)
+    case 'many':
+      return gone.hset(
+        name,
+        several(
+          Array.from({ length: 20_000 }, (_, i) => `f${i}`),
+          value.slice(0, 20),
+        ),
+      )
     default:
-      await redis.del(name)
+      return gone.set(name, value)
   }
-  if (kind === 'type') await setAs(redis, name, type)
-  if (kind === 'text') await redis.set(name, value)
-  if (kind === 'members') await redis.zadd(name, 1, value, '-inf', other, 1e300, `${value} ${other}`)
-  if (kind === 'many')
-    await redis.hset(
-      name,
-      Object.fromEntries(Array.from({ length: 20_000 }, (_, i) => [`f${i}`, value.slice(0, 20)])),
-    )
 }
