@@ -2,7 +2,6 @@
 // requests are gathered and written by the bufferful, at short intervals and at the end. Holds no key and no provider
 // secret: parts hand over ids and sentences only.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import { type LevelWithSilent, type Logger, pino } from 'pino'
 
 export type Log = Logger
@@ -97,7 +96,8 @@ export const openLog = (level: LevelWithSilent): OpenLog => {
   const flush = async (): Promise<void> => {
     handOver()
     const deadline = performance.now() + flushForMs
-    while (writing && performance.now() < deadline) await pause(flushPollMs)
+    while (writing && performance.now() < deadline)
+      await new Promise(resolve => setTimeout(resolve, flushPollMs))
     flushNow()
   }
   // The last answers may be told of after everything else has ended.
