@@ -16,10 +16,11 @@ const fuzz = async ({ seed, seconds, only, cases, json, report }: Wish): Promise
   const progress = createProgress()
   const chosen = targets.filter(({ name }) => only.includes(name))
   progress.say(`seed ${seed}; ${memoryLimitText}`)
+  const shares = chosen.reduce((sum, { share }) => sum + share, 0)
   const ran: Ran[] = []
   for (const target of chosen) {
     const started = performance.now()
-    const plan = { seed, seconds: seconds / chosen.length, ...(cases ? { cases } : {}) }
+    const plan = { seed, seconds: (seconds * target.share) / shares, ...(cases ? { cases } : {}) }
     const done = await runTarget(target, plan, (count, left, faults) =>
       progress.show(target.name, count, (performance.now() - started) / 1000, left, faults),
     )

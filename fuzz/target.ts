@@ -13,6 +13,8 @@ export type Target<Case = unknown> = {
   readonly name: TargetName
   /** What holds for every case, for the table. */
   readonly checks: string
+  /** How much of the time of a run it gets, in proportion to the others. */
+  readonly share: number
   /** Cases of a batch, after which the process is looked at, and how many of them run at once. */
   readonly batch: number
   readonly atOnce: number

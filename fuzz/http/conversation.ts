@@ -22,7 +22,6 @@ export type Delivery = {
 
 export type Transcript = {
   readonly answers: readonly Answer[]
-  readonly interim: number
   readonly findings: readonly Finding[]
   /** Whether the connection was reset, which may take answers along that were on their way. */
   readonly isReset: boolean
@@ -51,7 +50,7 @@ export const converse = async (
   await send(socket, bytes, delivery, line)
   if (delivery.ending === 'reset') {
     socket.resetAndDestroy()
-    return { answers: [], interim: 0, findings: [], isReset: true }
+    return { answers: [], findings: [], isReset: true }
   }
 
   const isWaitedFor = { answers: expected, close: Number.POSITIVE_INFINITY, quiet: 1, 'half-close': 0 }[
@@ -70,7 +69,6 @@ export const converse = async (
   socket.destroy()
   return {
     answers: reader.answers,
-    interim: reader.interim,
     isReset: line.isReset(),
     findings: [
       ...(reader.fault === undefined ? [] : [finding('the answer is not HTTP/1.1', reader.fault)]),

@@ -190,6 +190,7 @@ const judge = (
 
 export const entries: Target<EntryCase> = {
   name: 'entries',
+  share: 3,
   checks:
     'a tampered entry counts as absent: the weather is the original, or with a forged checksum at least possible; others answered meanwhile',
   batch: 80,

@@ -165,6 +165,7 @@ const brokenNext = (wanted: Wanted & { kind: 'list' }, body: Listed, page: Answe
 
 export const parameters: Target<ParameterCase> = {
   name: 'parameters',
+  share: 2,
   checks:
     'the status that the contract says, what a 200 must show, lists and pages that fit together, never 5xx, heads below 8 KiB',
   batch: 300,

@@ -167,6 +167,7 @@ const open = async (system: System): Promise<Session<PipelineCase>> => ({
 
 export const pipelines: Target<PipelineCase> = {
   name: 'pipelines',
+  share: 2,
   checks:
     'every whole request has exactly one answer, in order; what ends the connection has one behind them',
   batch: 100,

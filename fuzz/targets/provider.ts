@@ -199,6 +199,7 @@ const elementsOf = (text: string): unknown[] | undefined => {
 
 export const provider: Target<ProviderCase> = {
   name: 'provider',
+  share: 6,
   checks:
     'what a right or plausible body says for that cell, or a refusal; physical ranges; others answered meanwhile; memory bounded; recovery',
   batch: 40,

@@ -234,6 +234,7 @@ const missingKinds = async (system: System): Promise<string[]> => {
 
 export const quotas: Target<QuotaCase> = {
   name: 'quotas',
+  share: 3,
   checks:
     'healthy keys are counted exactly and never fail, quota headers are whole numbers from 0 on, the key concerned recovers',
   batch: 20,

@@ -88,6 +88,7 @@ const judge = (
 
 export const sockets: Target<SocketCase> = {
   name: 'sockets',
+  share: 4,
   checks:
     'one right HTTP/1.1 answer for each request, none behind the close, JSON, quota headers, no 5xx, nothing of the request in a header',
   batch: 300,
