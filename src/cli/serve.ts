@@ -34,7 +34,7 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
         log.info('stopped')
         return 0
       } finally {
-        flush()
+        await flush()
       }
     },
   })

@@ -15,12 +15,15 @@ export type OpenLog = {
   readonly log: Log
   /** The same destination for lines that may wait a little, and in the same order. */
   readonly lines: Lines
-  /** Brings what is held to its destination before the process ends. */
-  flush(): void
+  /** Brings what is held to its destination before the process ends; waits for a reader that is behind, up to a bound. */
+  flush(): Promise<void>
 }
 
 const gatherBytes = 64 * 1024
 const gatherForMs = 250
+// How long the end waits for a reader that is behind.
+const flushForMs = 2_000
+const flushPollMs = 5
 // A reader that stands still costs so much memory; what comes then is lost, and the log says so.
 const mostBytes = 64 * 1024 * 1024
 
@@ -32,7 +35,13 @@ export const openLog = (level: LevelWithSilent): OpenLog => {
     maxWrite: gatherBytes,
     maxLength: mostBytes,
   })
+  // From the first write until everything is written.
+  let writing = false
+  destination.on('drain', () => {
+    writing = false
+  })
   const send = (bytes: Buffer): void => {
+    writing = true
     // The types of the destination know text alone; in this mode it takes bytes.
     destination.write(withoutPlainKeys(bytes) as unknown as string)
   }
@@ -69,7 +78,7 @@ export const openLog = (level: LevelWithSilent): OpenLog => {
     if (dropped > 0) log.warn({ dropped }, 'parts of the log were lost: its reader stood still')
     dropped = 0
   })
-  const flush = (): void => {
+  const flushNow = (): void => {
     try {
       handOver()
       destination.flushSync()
@@ -77,8 +86,16 @@ export const openLog = (level: LevelWithSilent): OpenLog => {
       // Nothing was written yet, or standard output is gone: there is nobody left to tell.
     }
   }
+  // A write may wait for the reader in the midst of a line. Written past it, the rest would be torn and out of order.
+  const flush = async (): Promise<void> => {
+    handOver()
+    const deadline = performance.now() + flushForMs
+    while (writing && performance.now() < deadline)
+      await new Promise(resolve => setTimeout(resolve, flushPollMs))
+    flushNow()
+  }
   // The last answers may be told of after everything else has ended.
-  process.once('exit', flush)
+  process.once('exit', flushNow)
   return { log, lines: { write: gather }, flush }
 }
 

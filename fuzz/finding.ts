@@ -1,0 +1,35 @@
+// A promise that was broken, and how it is told: in plain ASCII, cut, so that nothing hostile reaches a terminal.
+
+export type Finding = {
+  /** The name of the promise, the same for every case that breaks it. */
+  readonly rule: string
+  readonly detail: string
+  /** Whether a machine that is busy may be the reason, so that it counts only when it happens again. */
+  readonly mayBeSlowness?: boolean
+}
+
+const longestDetail = 300
+
+export const finding = (rule: string, detail: string): Finding => ({
+  rule,
+  detail: cut(detail, longestDetail),
+})
+
+/** The same where a machine that is busy may be the reason. */
+export const slowness = (rule: string, detail: string): Finding => ({
+  ...finding(rule, detail),
+  mayBeSlowness: true,
+})
+
+/** Plain ASCII of at most so many characters, and how many there were. */
+export const cut = (text: string, most: number): string => {
+  const plain = text.slice(0, 4 * most).replaceAll(/[^\x20-\x7e]/gu, escaped)
+  return plain.length <= most ? plain : `${plain.slice(0, most)}... (${text.length} characters)`
+}
+
+const escaped = (character: string): string => {
+  if (character === '\r') return '\\r'
+  if (character === '\n') return '\\n'
+  const code = character.codePointAt(0) ?? 0
+  return code < 256 ? `\\x${code.toString(16).padStart(2, '0')}` : `\\u{${code.toString(16)}}`
+}

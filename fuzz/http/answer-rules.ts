@@ -1,0 +1,103 @@
+// What every answer of the API has, whatever was asked: a status of the contract, JSON, the rate-limit headers, an id,
+// and nothing of the request in its headers. Judges one answer alone; which answer is right is for the targets.
+
+import { brotliDecompressSync, gunzipSync } from 'node:zlib'
+import { type Finding, finding } from '../finding.ts'
+import type { Answer } from './response-reader.ts'
+
+/** Stands in what the fuzzer sends where it must not come back in a header. */
+export const marker = 'zq7mark'
+
+const statuses: ReadonlySet<number> = new Set([200, 304, 400, 401, 404, 405, 429, 500])
+const jsonType = 'application/json; charset=utf-8'
+const mostHeadBytes = 8 * 1024
+const longestError = 1_000
+const daySeconds = 86_400
+const aMinute = 60
+// The only ones that may repeat what was asked: an id that is a sane one, and the query of a list, percent-encoded.
+const mayEcho: ReadonlySet<string> = new Set(['x-request-id', 'link'])
+
+export const headerOf = ({ headers }: Answer, wanted: string): string | undefined =>
+  headers.find(([name]) => name === wanted)?.[1]
+
+export type Body = Readonly<Record<string, unknown>>
+
+/** The body as JSON; undefined when it is none, or empty. */
+export const jsonOf = (answer: Answer): Body | undefined => {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(decoded(answer)))
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Body) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const decoded = (answer: Answer): Uint8Array => {
+  const coding = headerOf(answer, 'content-encoding')
+  if (coding === 'gzip') return gunzipSync(answer.body, { maxOutputLength: 2 ** 24 })
+  return coding === 'br' ? brotliDecompressSync(answer.body, { maxOutputLength: 2 ** 24 }) : answer.body
+}
+
+/** @param hasBody false for answers to HEAD */
+export const brokenRules = (answer: Answer, hasBody = true): Finding[] => [
+  ...statusRules(answer),
+  ...limitRules(answer),
+  ...headerRules(answer),
+  ...(hasBody && answer.status !== 304 ? bodyRules(answer) : []),
+]
+
+/** Whether it says that something took too long, for which a machine that is busy may be the reason. */
+export const isLate = ({ status, body }: Answer): boolean => status >= 400 && body.includes('in time')
+
+const statusRules = (answer: Answer): Finding[] => {
+  const { status } = answer
+  if (!statuses.has(status)) return [finding('a status that the contract does not have', String(status))]
+  if (status === 405 && headerOf(answer, 'allow') !== 'GET, HEAD')
+    return [finding('405 without the allowed methods', String(headerOf(answer, 'allow')))]
+  if ((status === 429 || status === 500) && !/^[1-9]\d*$/.test(headerOf(answer, 'retry-after') ?? ''))
+    return [finding(`${status} without retry-after`, String(headerOf(answer, 'retry-after')))]
+  return []
+}
+
+const limitRules = (answer: Answer): Finding[] => {
+  const [limit, remaining, reset] = ['limit', 'remaining', 'reset'].map(name =>
+    headerOf(answer, `x-ratelimit-${name}`),
+  )
+  const wrong = (what: string) => finding('rate-limit headers', `${what}: ${limit}, ${remaining}, ${reset}`)
+  if (![limit, remaining, reset].every(value => /^\d+$/.test(value ?? '')))
+    return [wrong('no whole numbers from 0 on')]
+  if (Number(remaining) > Number(limit)) return [wrong('more remains than the limit')]
+  const left = Number(reset) - Date.now() / 1000
+  if (left < -aMinute || left > daySeconds + aMinute) return [wrong('the reset is not the next midnight')]
+  if (answer.status === 401 && (limit !== '0' || remaining !== '0')) return [wrong('401 with a quota')]
+  return []
+}
+
+const headerRules = (answer: Answer): Finding[] => {
+  const found: Finding[] = []
+  if (answer.headBytes > mostHeadBytes)
+    found.push(finding('a head of more than 8 KiB', `${answer.headBytes} bytes`))
+  const type = headerOf(answer, 'content-type')
+  if (type !== (answer.status === 304 ? undefined : jsonType))
+    found.push(finding('content-type', String(type)))
+  if (!/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(headerOf(answer, 'x-request-id') ?? ''))
+    found.push(finding('x-request-id', String(headerOf(answer, 'x-request-id'))))
+  const echoing = answer.headers.find(
+    ([name, value]) => !mayEcho.has(name) && (name + value).includes(marker),
+  )
+  if (echoing) found.push(finding('a header holds bytes of the request', echoing.join(': ')))
+  return found
+}
+
+const bodyRules = (answer: Answer): Finding[] => {
+  const body = jsonOf(answer)
+  if (!body) return [finding('a body that is not one JSON object', answer.body.toString('latin1'))]
+  if (answer.status === 200) return []
+  const { error } = body
+  if (typeof error !== 'string' || error === '')
+    return [finding('a failure without error', JSON.stringify(body))]
+  if (error.length > longestError) return [finding('an error that is too long', error)]
+  if (/\p{Cc}/u.test(error) || !error.isWellFormed())
+    return [finding('an error with control characters', error)]
+  return []
+}

@@ -1,0 +1,39 @@
+// Requests as the bytes that go over the socket, in Latin-1, with a placeholder for the key: keys are made anew for
+// every run, and neither cases nor what is printed of them may hang on them.
+
+export const keyPlaceholder = '<KEY>'
+/** The key without its beginning. */
+export const secretPlaceholder = '<SECRET>'
+
+export type RequestText = {
+  readonly method?: string
+  readonly target: string
+  readonly version?: string
+  /** Lines without their ends, in this order behind host and key. */
+  readonly headers?: readonly string[]
+  readonly body?: string
+  /** The host line; null for none. */
+  readonly host?: string | null
+  /** The line of the key; null for none. */
+  readonly key?: string | null
+}
+
+export const requestText = ({
+  method = 'GET',
+  target,
+  version = 'HTTP/1.1',
+  headers = [],
+  body = '',
+  host = 'host: x',
+  key = `x-api-key: ${keyPlaceholder}`,
+}: RequestText): string =>
+  [`${method} ${target} ${version}`, host, key, ...headers, '', body]
+    .filter(line => line !== null)
+    .join('\r\n')
+
+/** The bytes with the key in its places. */
+export const bytesWithKey = (text: string, key: string): Buffer =>
+  Buffer.from(
+    text.replaceAll(keyPlaceholder, key).replaceAll(secretPlaceholder, key.slice('svc_live_'.length)),
+    'latin1',
+  )

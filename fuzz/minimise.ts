@@ -1,0 +1,34 @@
+// Makes a case that fails smaller: tries the smaller ones that its target names, keeps the first that still breaks the
+// same rule, and begins anew with it, for as long as that is cheap.
+
+import type { Finding } from './finding.ts'
+import type { Target } from './target.ts'
+
+const mostTries = 60
+const mostMs = 2_000
+
+/**
+ * The smallest case found, printed; undefined when none is smaller than the one given.
+ * @param run findings of a case; none where it can't be run any more
+ */
+export const minimised = async <Case>(
+  { smaller, print }: Pick<Target<Case>, 'smaller' | 'print'>,
+  failing: Case,
+  rule: string,
+  run: (given: Case) => Promise<readonly Finding[]>,
+): Promise<string | undefined> => {
+  const deadline = performance.now() + mostMs
+  let smallest = failing
+  let tries = 0
+  for (let found = true; found; ) {
+    found = false
+    for (const candidate of smaller(smallest)) {
+      if (tries++ >= mostTries || performance.now() > deadline) break
+      if (!(await run(candidate)).some(finding => finding.rule === rule)) continue
+      smallest = candidate
+      found = true
+      break
+    }
+  }
+  return smallest === failing ? undefined : print(smallest)
+}

@@ -1,0 +1,156 @@
+// What the contract says to a path and query: the statuses that are right, and what an answer of 200 must show. Decides
+// from the text of the target alone and shares no code with the gateway.
+
+import { type Place, placeOf, placeTypes } from './places.ts'
+
+export type Decision = {
+  readonly statuses: readonly number[]
+  /** What was asked for, where it is answered 200. */
+  readonly wanted?: Wanted
+}
+
+export type Wanted =
+  | { readonly kind: 'weather'; readonly place: Place; readonly lang: string }
+  | { readonly kind: 'point'; readonly latitude: number; readonly longitude: number; readonly lang: string }
+  | { readonly kind: 'forecast'; readonly place: Place; readonly days: number }
+  | { readonly kind: 'detail'; readonly place: Place }
+  | {
+      readonly kind: 'list'
+      readonly type: string
+      readonly parentId: string | undefined
+      readonly q: string
+      readonly limit: number
+      readonly offset: number
+    }
+
+const bad: Decision = { statuses: [400] }
+const absent: Decision = { statuses: [404] }
+const isType = (text: string): boolean => (placeTypes as readonly string[]).includes(text)
+
+/** A request by GET or HEAD with a good key. */
+export const decide = (target: string): Decision => {
+  const queryAt = target.indexOf('?')
+  const path = queryAt === -1 ? target : target.slice(0, queryAt)
+  const query = queryAt === -1 ? '' : target.slice(queryAt + 1)
+  const words = path.split('/').map(word => decoded(word))
+  if (words.some(word => word === undefined)) return bad
+  const [root, api, version, ...rest] = words as string[]
+  if (root !== '' || api !== 'api' || version !== 'v1') return absent
+  return decideEndpoint(rest, query)
+}
+
+const decideEndpoint = (words: readonly string[], query: string): Decision => {
+  const [name, first = '', second = '', third = ''] = words
+  if (name === 'locations' && words.length === 1) return decideList(query)
+  if (words.length < 3 || words.slice(1).some(word => word === '')) return absent
+  if (name === 'weather' && words.length === 4 && first === 'coords') return decidePoint(second, third, query)
+  if (words.length !== 3) return absent
+  if (name === 'weather') return decidePlace(first, second, query, ['lang'])
+  if (name === 'forecast') return decidePlace(first, second, query, ['days'])
+  return name === 'locations' ? decidePlace(first, second, query, []) : absent
+}
+
+const decidePlace = (type: string, id: string, query: string, names: readonly string[]): Decision => {
+  const given = parametersOf(query, names)
+  const lang = languageOf(given)
+  const days = numberOf(given?.get('days'), 1, 7, 7)
+  if (!given || lang === undefined || days === undefined || !isType(type)) return bad
+  const place = placeOf(type, id)
+  if (!place) return absent
+  if (names.includes('lang')) return { statuses: [200], wanted: { kind: 'weather', place, lang } }
+  if (names.includes('days')) return { statuses: [200], wanted: { kind: 'forecast', place, days } }
+  return { statuses: [200], wanted: { kind: 'detail', place } }
+}
+
+const decidePoint = (lat: string, lng: string, query: string): Decision => {
+  const given = parametersOf(query, ['lang'])
+  const lang = languageOf(given)
+  const [latitude, longitude] = [degreesOf(lat, 20, 27), degreesOf(lng, 87.5, 93)]
+  if (!given || lang === undefined || latitude === undefined || longitude === undefined) return bad
+  return { statuses: [200], wanted: { kind: 'point', latitude, longitude, lang } }
+}
+
+const parents: Readonly<Record<string, string>> = {
+  district: 'division_id',
+  upazila: 'district_id',
+  union: 'upazila_id',
+}
+const longestSearch = 100
+/** Beyond this an offset may be refused as well as lead to an empty page. */
+const mostOffset = 1_000_000_000
+
+const decideList = (query: string): Decision => {
+  const given = parametersOf(query, ['type', ...Object.values(parents), 'q', 'limit', 'offset'])
+  if (!given) return bad
+  const type = given.get('type')
+  const limit = numberOf(given.get('limit'), 1, 100, 50)
+  const offset = numberOf(given.get('offset'), 0, Number.POSITIVE_INFINITY, 0)
+  const q = (given.get('q') ?? '').trim()
+  if (type === undefined || !isType(type) || limit === undefined || offset === undefined) return bad
+  if ([...q].length > longestSearch) return bad
+  if (offset > mostOffset) return { statuses: [200, 400] }
+  return {
+    statuses: [200],
+    wanted: { kind: 'list', type, parentId: given.get(parents[type] ?? ''), q, limit, offset },
+  }
+}
+
+/** The parameters of these names; undefined when one is given twice or is not percent-encoded UTF-8. */
+const parametersOf = (query: string, names: readonly string[]): Map<string, string> | undefined => {
+  const found = new Map<string, string>()
+  for (const pair of query.split('&')) {
+    const [rawName = '', ...values] = pair.split('=')
+    const name = decoded(rawName.replaceAll('+', ' '))
+    if (name === undefined || !names.includes(name)) continue
+    const value = decoded(values.join('=').replaceAll('+', ' '))
+    if (value === undefined || found.has(name)) return undefined
+    found.set(name, value)
+  }
+  return found
+}
+
+const languageOf = (given: Map<string, string> | undefined): string | undefined => {
+  const lang = given?.get('lang') ?? 'bn'
+  return lang === 'bn' || lang === 'en' ? lang : undefined
+}
+
+const numberOf = (
+  text: string | undefined,
+  least: number,
+  most: number,
+  usual: number,
+): number | undefined => {
+  if (text === undefined) return usual
+  if (text === '' || [...text].some(character => character < '0' || character > '9')) return undefined
+  const value = Number(text)
+  return value >= least && value <= most ? value : undefined
+}
+
+const degreesOf = (text: string, least: number, most: number): number | undefined => {
+  const unsigned = text.startsWith('-') || text.startsWith('+') ? text.slice(1) : text
+  const parts = unsigned.split('.')
+  const isDigits = (part: string) => part !== '' && [...part].every(digit => digit >= '0' && digit <= '9')
+  if (parts.length > 2 || !parts.every(isDigits)) return undefined
+  const value = Number(text)
+  return value >= least && value <= most ? value : undefined
+}
+
+// Percent-encoded UTF-8, by the bytes.
+const decoded = (text: string): string | undefined => {
+  const bytes: number[] = []
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] !== '%') {
+      bytes.push(text.charCodeAt(i))
+      continue
+    }
+    const digits = text.slice(i + 1, i + 3)
+    if (!/^[0-9a-fA-F]{2}$/.test(digits)) return undefined
+    bytes.push(Number.parseInt(digits, 16))
+    i += 2
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(Uint8Array.from(bytes))
+  } catch {
+    return undefined
+  }
+}

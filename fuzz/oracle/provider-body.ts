@@ -1,0 +1,100 @@
+// What an element of the provider's body says, read by the labels of its times, and whether an answer of the gateway says
+// the same. Knows nothing of how the gateway decodes, keeps and cuts.
+
+import { isDeepStrictEqual } from 'node:util'
+import type { Section, WeatherBody } from './weather-body.ts'
+
+export type Element = Readonly<Record<string, unknown>>
+
+/** Section of the body that holds a section of the answer. */
+const sources = { current: 'minutely_15', hourly: 'hourly', daily: 'daily' } as const
+
+const isSection = (value: unknown): value is Section =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+/** Whether every value of an answer stands in the element under its time. */
+export const saysTheSame = (answer: WeatherBody, element: unknown): boolean =>
+  isSection(element) &&
+  Object.entries(sources).every(([name, source]) => {
+    const given = element[source]
+    const told = answer[name as keyof typeof sources]
+    return isSection(given) && told !== undefined && sectionSays(told, given)
+  })
+
+const sectionSays = (told: Section, given: Section): boolean => {
+  const times = told.time
+  const labels = Array.isArray(times) ? times : [times]
+  if (!Array.isArray(given.time)) return false
+  const at = labels.map(label => (given.time as unknown[]).indexOf(label))
+  if (at.includes(-1)) return false
+  return Object.entries(told)
+    .filter(([name]) => name !== 'time' && name !== 'interval')
+    .every(([name, values]) => {
+      const column = given[name]
+      const list = Array.isArray(times) ? values : [values]
+      return (
+        Array.isArray(column) &&
+        Array.isArray(list) &&
+        list.every((value, i) => isNear(value, column[at[i] ?? -1]))
+      )
+    })
+}
+
+// 32 bits hold three decimals of anything that is weather.
+const isNear = (told: unknown, given: unknown): boolean => {
+  if (told === null || typeof given !== 'number' || typeof told !== 'number') return told === given
+  return Math.abs(told - given) <= 0.0006 + Math.abs(given) * 1e-6
+}
+
+const used = [
+  'latitude',
+  'longitude',
+  'utc_offset_seconds',
+  'minutely_15_units',
+  'minutely_15',
+  'hourly_units',
+  'hourly',
+  'daily_units',
+  'daily',
+] as const
+
+/** Whether an element says exactly what another does, in whatever order, and nothing besides. */
+export const isAsRight = (element: unknown, right: Element): boolean =>
+  isSection(element) &&
+  hasNoMore(element, right) &&
+  used.every(name => {
+    const [given, wanted] = [element[name], right[name]]
+    if (!isSection(wanted) || !isSection(given)) return isDeepStrictEqual(given, wanted)
+    return (
+      hasNoMore(given, wanted) &&
+      Object.entries(wanted).every(([key, value]) => isDeepStrictEqual(given[key], value))
+    )
+  })
+
+const hasNoMore = (given: Section, wanted: Section): boolean =>
+  Object.getOwnPropertyNames(given).every(name => Object.hasOwn(wanted, name))
+
+const deepest = 3
+
+/**
+ * Whether an element is wrong in what it says at most: it is for the same point, no deeper and hardly longer. One that is
+ * not may well cost the others of its body.
+ */
+export const isInPlace = (element: unknown, right: Element): boolean =>
+  isSection(element) &&
+  ['location_id', 'latitude', 'longitude'].every(name => element[name] === right[name]) &&
+  depthOf(element) <= deepest &&
+  JSON.stringify(element).length <= JSON.stringify(right).length * 1.2
+
+const depthOf = (value: unknown): number =>
+  typeof value === 'object' && value !== null
+    ? 1 + Math.max(0, ...new Set(Object.values(value).map(depthOf)))
+    : 0
+
+/** Degrees between a point and the coordinates that an element says it is for; undefined where it does not say. */
+export const degreesFrom = (latitude: number, longitude: number, element: unknown): number | undefined => {
+  if (!isSection(element)) return undefined
+  const { latitude: lat, longitude: lng } = element
+  if (typeof lat !== 'number' || typeof lng !== 'number') return undefined
+  return Math.max(Math.abs(lat - latitude), Math.abs(lng - longitude))
+}

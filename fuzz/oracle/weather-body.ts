@@ -1,0 +1,148 @@
+// What the weather of an answer must be like, whatever the provider says: the times that are right now, as many values as
+// times, and values that there can be on Earth. Bounds lie beyond every record, so that no real weather is outside.
+
+import { type Finding, finding } from '../finding.ts'
+
+const hourMs = 3_600_000
+const quarterMs = hourMs / 4
+const dayMs = 24 * hourMs
+/** Dhaka is six hours ahead of UTC all year. */
+export const offsetMs = 6 * hourMs
+
+export const localMinute = (instant: number): string =>
+  new Date(instant + offsetMs).toISOString().slice(0, 16)
+const localDay = (instant: number): string => localMinute(instant).slice(0, 10)
+
+type Bounds = readonly [least: number, most: number, whole?: 'whole']
+export const physical: Readonly<Record<string, Bounds>> = {
+  temperature_2m: [-100, 70],
+  temperature_2m_max: [-100, 70],
+  temperature_2m_min: [-100, 70],
+  apparent_temperature: [-200, 120],
+  relative_humidity_2m: [0, 100],
+  is_day: [0, 1, 'whole'],
+  precipitation: [0, 2_000],
+  rain: [0, 2_000],
+  showers: [0, 2_000],
+  snowfall: [0, 2_000],
+  weather_code: [0, 99, 'whole'],
+  cloud_cover: [0, 100],
+  pressure_msl: [800, 1_150],
+  surface_pressure: [250, 1_150],
+  wind_speed_10m: [0, 600],
+  wind_direction_10m: [0, 360],
+  wind_gusts_10m: [0, 600],
+  precipitation_probability: [0, 100],
+  precipitation_probability_max: [0, 100],
+}
+
+export const isPhysical = (name: string, value: unknown): boolean => {
+  if (value === null) return true
+  const [least, most, whole] = physical[name] ?? [0, -1]
+  return (
+    typeof value === 'number' &&
+    value >= least &&
+    value <= most &&
+    (whole === undefined || Number.isInteger(value))
+  )
+}
+
+export type Section = Readonly<Record<string, unknown>>
+
+/** An answer with weather; sections that are missing are for the caller to find. */
+export type WeatherBody = { readonly current?: Section; readonly hourly?: Section; readonly daily?: Section }
+
+const hourly = [
+  'temperature_2m',
+  'relative_humidity_2m',
+  'apparent_temperature',
+  'precipitation_probability',
+  'precipitation',
+  'weather_code',
+  'cloud_cover',
+  'wind_speed_10m',
+  'wind_direction_10m',
+  'wind_gusts_10m',
+  'is_day',
+]
+const current = [
+  'temperature_2m',
+  'relative_humidity_2m',
+  'apparent_temperature',
+  'is_day',
+  'precipitation',
+  'rain',
+  'showers',
+  'snowfall',
+  'weather_code',
+  'cloud_cover',
+  'pressure_msl',
+  'surface_pressure',
+  'wind_speed_10m',
+  'wind_direction_10m',
+  'wind_gusts_10m',
+]
+const daily = ['weather_code', 'temperature_2m_max', 'temperature_2m_min', 'precipitation_probability_max']
+
+/** When the request went out and when its answer was here, ms since the epoch. */
+export type Interval = readonly [sent: number, received: number]
+
+/** The whole answer of /weather. */
+export const brokenWeather = (body: WeatherBody, when: Interval): Finding[] => [
+  ...brokenCurrent(body.current, when),
+  ...brokenSeries('hourly', body.hourly, hourly, when, 48, (now, i) =>
+    localMinute(floor(now, hourMs) + i * hourMs),
+  ),
+  ...brokenForecast(body, when, 7),
+]
+
+/** The daily part, as /forecast gives it for so many days. */
+export const brokenForecast = (body: WeatherBody, when: Interval, days: number): Finding[] =>
+  brokenSeries('daily', body.daily, daily, when, days, (now, i) => localDay(now + i * dayMs))
+
+const floor = (instant: number, step: number): number => Math.floor(instant / step) * step
+
+const brokenCurrent = (section: Section | undefined, when: Interval): Finding[] => {
+  if (!section) return [finding('weather without current', '')]
+  if (!when.some(now => localMinute(floor(now, quarterMs)) === section.time) || section.interval !== 900)
+    return [
+      finding(
+        'weather for another time',
+        `current is ${section.time}, ${section.interval} s, at ${localMinute(when[1])}`,
+      ),
+    ]
+  const wrong = current.find(name => !isPhysical(name, section[name]))
+  return wrong === undefined ? [] : [impossible('current', wrong, section[wrong])]
+}
+
+const brokenSeries = (
+  name: string,
+  section: Section | undefined,
+  variables: readonly string[],
+  when: Interval,
+  count: number,
+  timeAt: (now: number, step: number) => string,
+): Finding[] => {
+  const times = section?.time
+  if (!section || !Array.isArray(times)) return [finding(`weather without ${name}`, '')]
+  if (times.length !== count)
+    return [finding('another number of steps than asked for', `${times.length} in ${name}, not ${count}`)]
+  if (!when.some(now => times.every((time, i) => time === timeAt(now, i))))
+    return [finding('weather for another time', `${name} begins at ${times[0]} at ${localMinute(when[1])}`)]
+  for (const variable of variables) {
+    const values = section[variable]
+    if (!Array.isArray(values) || values.length !== count)
+      return [
+        finding(
+          'as many values as times',
+          `${name}.${variable} has ${Array.isArray(values) ? values.length : 'none'}`,
+        ),
+      ]
+    const wrong = values.find(value => !isPhysical(variable, value))
+    if (wrong !== undefined) return [impossible(name, variable, wrong)]
+  }
+  return []
+}
+
+const impossible = (section: string, variable: string, value: unknown): Finding =>
+  finding('weather outside of physical ranges', `${section}.${variable} is ${JSON.stringify(value)}`)

@@ -1,0 +1,34 @@
+// How far a run is, on standard error: a line that is written over on a terminal, and one now and then elsewhere.
+
+import type { TargetName } from './target.ts'
+
+const onTerminalEveryMs = 200
+const elsewhereEveryMs = 10_000
+
+export type Progress = {
+  show(target: TargetName, cases: number, seconds: number, secondsLeft: number, faults: number): void
+  /** A line that stays. */
+  say(text: string): void
+  clear(): void
+}
+
+export const createProgress = (stream: NodeJS.WriteStream = process.stderr): Progress => {
+  let shownAt = performance.now()
+  const clear = (): void => {
+    if (stream.isTTY) stream.write('\r\x1b[K')
+  }
+  return {
+    show: (target, cases, seconds, secondsLeft, faults) => {
+      if (performance.now() - shownAt < (stream.isTTY ? onTerminalEveryMs : elsewhereEveryMs)) return
+      shownAt = performance.now()
+      const rate = Math.round(cases / Math.max(seconds, 0.001))
+      const text = `${target}: ${cases} cases, ${rate}/s, ${faults} faults, ${Math.ceil(secondsLeft)} s left`
+      stream.write(stream.isTTY ? `\r\x1b[K${text}` : `${text}\n`)
+    },
+    say: text => {
+      clear()
+      stream.write(`${text}\n`)
+    },
+    clear,
+  }
+}

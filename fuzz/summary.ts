@@ -1,0 +1,52 @@
+// The results of a run in words and as JSON: what was tried, what was checked, what failed and how to see it again.
+
+import type { Fault, Ran } from './run-target.ts'
+
+/** How often what was tried, a row for each target, in Markdown. */
+export const tableOf = (ran: readonly Ran[]): string =>
+  [
+    ['target', 'cases', 'kinds', 'cases/s', 'what holds for every case', 'faults'],
+    ['---', '--:', '--:', '--:', '---', '--:'],
+    ...ran.map(({ target, cases, seconds, shapes, faults }) => [
+      target.name,
+      counted(cases),
+      String(shapes.size),
+      counted(Math.round(cases / seconds)),
+      target.checks,
+      String(faults.length),
+    ]),
+  ]
+    .map(cells => `| ${cells.join(' | ')} |`)
+    .join('\n')
+
+export const notesText = (ran: readonly Ran[]): string =>
+  ran.flatMap(({ notes }) => notes.map(note => `Not tried: ${note}.\n`)).join('')
+
+export const faultsText = (ran: readonly Ran[]): string =>
+  ran
+    .flatMap(({ faults }) => faults)
+    .map(
+      fault =>
+        `${fault.target}: ${fault.rule} (${fault.shape}; ${fault.times} times)\n  seen:   ${fault.detail}\n  case:   ${fault.printed}\n${fault.smallest === undefined ? '' : `  small:  ${fault.smallest}\n`}  repeat: ${repeat(fault)}\n`,
+    )
+    .join('\n')
+
+/** The command that runs exactly the cases of a fault. */
+export const repeat = ({ target, seed, cases: [first, last] }: Fault): string =>
+  `npm run -s fuzz -- --seed ${seed} --only ${target} --case ${first === last ? first : `${first}-${last}`}`
+
+export const asJson = (seed: number, ran: readonly Ran[], notes: readonly string[]): string =>
+  JSON.stringify({
+    seed,
+    notes: [...notes, ...ran.flatMap(one => one.notes)],
+    targets: ran.map(({ target, cases, seconds, shapes, faults }) => ({
+      target: target.name,
+      cases,
+      seconds: Math.round(seconds * 10) / 10,
+      checks: target.checks,
+      shapes: Object.fromEntries(shapes),
+      faults: faults.map(fault => ({ ...fault, repeat: repeat(fault) })),
+    })),
+  })
+
+export const counted = (number: number): string => number.toLocaleString('en-US')

@@ -1,0 +1,109 @@
+// One gateway as its own process, under a limit of memory: where it listens, whether it lives, what it takes, what its
+// log and its error output say. Started by the product's own command, as operators start it.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import { product } from '../../test/support/process.ts'
+import { type Finding, finding } from '../finding.ts'
+import { createLogWatch } from './log-watch.ts'
+import { underMemoryLimit } from './memory-limit.ts'
+
+export type Address = { readonly host: string; readonly port: number }
+
+export type GatewayProcess = {
+  readonly api: Address
+  readonly opsUrl: string
+  isAlive(): boolean
+  /** Resident memory in bytes; 0 where the system does not tell. */
+  residentBytes(): number
+  /** What its log, its error output and its end say against it since it was last asked. */
+  findings(): Finding[]
+  /** Asks it to stop, as a service manager does, and hears whether it did. */
+  stop(): Promise<Finding[]>
+  /** Ends it at once. */
+  kill(): Promise<void>
+}
+
+const startWithinMs = 20_000
+const stopWithinMs = 20_000
+
+/** @throws Error when it does not start */
+export const startGatewayProcess = async (
+  env: Record<string, string>,
+  secrets: () => readonly string[],
+): Promise<GatewayProcess> => {
+  const [command = product, ...args] = [...underMemoryLimit, product, 'serve']
+  const child = spawn(command, args, { env: { ...cleanEnv(), ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = once(child, 'exit').then(([code, signal]) => String(signal ?? `exit code ${code}`))
+  const urls = new Map<unknown, string>()
+  const { promise: listening, resolve } = Promise.withResolvers<void>()
+  const log = createLogWatch(secrets, line => {
+    if (line.msg !== 'listening') return
+    urls.set(line.listener, String(line.url))
+    if (urls.size === 2) resolve()
+  })
+  child.stdout.on('data', log.add)
+  let errors = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    if (errors.length < 20_000) errors += text
+  })
+  const isAlive = (): boolean => child.exitCode === null && child.signalCode === null
+  const kill = async (): Promise<void> => {
+    if (isAlive()) child.kill('SIGKILL')
+    await ended
+  }
+
+  await Promise.race([
+    listening,
+    ended.then(how => Promise.reject(new Error(`the gateway ended at its start, ${how}: ${errors}`))),
+    pause(startWithinMs, undefined, { ref: false }).then(() =>
+      Promise.reject(new Error(`the gateway did not start within ${startWithinMs} ms`)),
+    ),
+  ])
+  const { hostname, port } = new URL(urls.get('api') ?? '')
+
+  const takeErrors = (rule: string): Finding[] => {
+    if (errors === '') return []
+    const told = errors
+    errors = ''
+    return [finding(rule, told)]
+  }
+  return {
+    api: { host: hostname, port: Number(port) },
+    opsUrl: urls.get('ops') ?? '',
+    isAlive,
+    residentBytes: () => (isAlive() ? residentBytesOf(child.pid ?? 0) : 0),
+    findings: () => [
+      ...log.findings(),
+      ...(isAlive()
+        ? takeErrors('the process wrote to its error output')
+        : [finding('the process ended', `${child.signalCode ?? `exit code ${child.exitCode}`}: ${errors}`)]),
+    ],
+    stop: async () => {
+      const wasAlive = isAlive()
+      child.kill('SIGTERM')
+      const how = await Promise.race([ended, pause(stopWithinMs, 'late' as const, { ref: false })])
+      await kill()
+      const notClean =
+        wasAlive && how !== 'exit code 0' ? [finding('the process does not stop when asked', how)] : []
+      return [...log.findings(), ...notClean, ...takeErrors('the process wrote to its error output')]
+    },
+    kill,
+  }
+}
+
+// Settings of this machine would make another gateway of it.
+const cleanEnv = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith('ABOHAWA_') && name !== 'NODE_OPTIONS'),
+  )
+
+const residentBytesOf = (pid: number): number => {
+  try {
+    return Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024
+  } catch {
+    return 0
+  }
+}

@@ -1,0 +1,128 @@
+// All that a target attacks, as it is in earnest: a gateway process, a real Redis, a provider process, and keys. A
+// gateway that died is started again on the same Redis, so that one fault does not hide the others.
+
+import { administerWith } from '../../src/cli/keys.ts'
+import { systemClock } from '../../src/clock.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { type ProviderProcess, startProvider } from '../../test/support/provider-process.ts'
+import { type RedisProcess, startRedisProcess } from '../../test/support/redis-process.ts'
+import type { Finding } from '../finding.ts'
+import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
+
+export type Env = Readonly<Record<string, string>>
+
+/** An HTTP server in the provider's place. */
+export type StandIn = { readonly url: string; close(): Promise<void> }
+
+export type SystemSetting = {
+  readonly env?: Env
+  /** Keys beside the one that is always there. */
+  readonly moreKeys?: number
+  /** What the gateway is to take for its provider; the provider process itself unless given. */
+  readonly standIn?: (provider: ProviderProcess) => Promise<StandIn>
+}
+
+export type Key = { readonly id: string; readonly key: string; readonly limit: number }
+
+export type System = {
+  readonly redis: RedisProcess
+  readonly provider: ProviderProcess
+  readonly standIn: StandIn | undefined
+  /** A good key with a quota that nothing here uses up, then the further ones. */
+  readonly keys: readonly [Key, ...Key[]]
+  readonly env: Env
+  /** The one that runs now. */
+  gateway(): GatewayProcess
+  /** Another gateway of the same fleet, which ends with the system. */
+  startAnother(): Promise<GatewayProcess>
+  /** A new process in place of one that died or hangs. */
+  restart(): Promise<void>
+  /** Stops the gateway in good order. */
+  stop(): Promise<Finding[]>
+  /** Ends everything that was started. */
+  close(): Promise<void>
+}
+
+const prefix = 'fuzz:'
+const dailyQuota = 1_000_000_000
+
+/** @throws Error when something does not start */
+export const startSystem = async (setting: SystemSetting): Promise<System> => {
+  await using opening = new AsyncDisposableStack()
+  const scope = { teardown: (fn: () => unknown) => opening.defer(async () => void (await fn())) }
+  const redis = await startRedisProcess()
+  opening.defer(redis.stop)
+  // Its weather never changes and its clock is the machine's, as the gateway's is.
+  const provider = await startProvider(scope, ['--runs', 'none'], null)
+  const standIn = await setting.standIn?.(provider)
+  if (standIn) opening.defer(standIn.close)
+
+  const env = {
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_SERVER__REQUEST_TIMEOUT: '5s',
+    ABOHAWA_OPS__PORT: '0',
+    ABOHAWA_REDIS__URL: `redis://${redis.address}`,
+    ABOHAWA_REDIS__PREFIX: prefix,
+    // A machine that is busy is no Redis that is away.
+    ABOHAWA_REDIS__COMMAND_TIMEOUT: '5s',
+    ABOHAWA_PROVIDER__BASE_URL: standIn?.url ?? provider.url,
+    ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
+    ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
+    ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
+    ABOHAWA_QUOTA__TIERS__ENTERPRISE: String(dailyQuota),
+    ABOHAWA_CATALOGUE__PATH: new URL('../../locations.json', import.meta.url).pathname,
+    ...setting.env,
+  }
+  const [first, ...more] = await issueKeys(env, 1 + (setting.moreKeys ?? 0))
+  if (!first) throw new Error('no key was made')
+  const keys = [first, ...more] as const
+  const secrets = keys.map(({ key }) => key.slice('svc_live_'.length))
+  const start = () => startGatewayProcess(env, () => secrets)
+  let gateway = await start()
+  const opened = opening.move()
+
+  const system: System = {
+    redis,
+    provider,
+    standIn,
+    keys,
+    env,
+    gateway: () => gateway,
+    startAnother: async () => {
+      const another = await start()
+      opened.defer(another.kill)
+      return another
+    },
+    restart: async () => {
+      await gateway.kill()
+      gateway = await start()
+    },
+    stop: () => gateway.stop(),
+    close: async () => {
+      running.delete(system)
+      await gateway.kill()
+      await opened.disposeAsync()
+    },
+  }
+  running.add(system)
+  return system
+}
+
+const running = new Set<System>()
+
+/** Ends what is started, when the fuzzer itself has to end. */
+export const closeAll = async (): Promise<void> => {
+  await Promise.all([...running].map(system => system.close()))
+}
+
+const issueKeys = async (env: Env, count: number): Promise<Key[]> => {
+  const keys: Key[] = []
+  await administerWith(loadConfig({ files: [], env }), systemClock, async administration => {
+    for (let i = 0; i < count; i++) {
+      const { id, key } = await administration.createKey(`Fuzz ${i}`, 'enterprise')
+      keys.push({ id, key, limit: dailyQuota })
+    }
+  })
+  return keys
+}

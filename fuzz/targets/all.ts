@@ -1,0 +1,11 @@
+// All targets, in the order they are run.
+
+import type { Target } from '../target.ts'
+import { entries } from './entries.ts'
+import { parameters } from './parameters.ts'
+import { pipelines } from './pipelines.ts'
+import { provider } from './provider.ts'
+import { quotas } from './quotas.ts'
+import { sockets } from './sockets.ts'
+
+export const targets: readonly Target[] = [sockets, pipelines, parameters, provider, entries, quotas]

@@ -1,0 +1,124 @@
+// A server in the provider's place: hands calls on to the real provider process and spoils its answers as the case that
+// runs says. Remembers for each call which cells were asked for, what would have been right and what was sent.
+
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { request as send } from 'undici'
+import type { ProviderProcess } from '../../test/support/provider-process.ts'
+import type { Element } from '../oracle/provider-body.ts'
+import type { StandIn } from '../system/system.ts'
+import { sent, type Wire } from './body-wire.ts'
+import type { Point } from './fresh-cells.ts'
+
+export type Call = {
+  readonly points: readonly Point[]
+  /** What the provider said, an element for each point. */
+  readonly right: readonly Element[]
+  /** The text of the body that was sent, as far as it went out whole; undefined for one that only damages. */
+  readonly text: string | undefined
+}
+
+/** What is done with calls for points that it spoils. */
+export type Spoiling = {
+  spoils(point: Point): boolean
+  /** The text to send and how. */
+  spoil(right: string): { readonly text: string; readonly wire: Wire; readonly isBomb: boolean }
+}
+
+export type HostileProvider = StandIn & {
+  /** Spoils calls until the next; none with null. */
+  spoilWith(spoiling: Spoiling | null): void
+  /** Holds back the answer for this point until a promise is fulfilled; resolves when it was asked for. */
+  hold(point: Point, until: Promise<void>): Promise<void>
+  /** Calls since it was last asked. */
+  takeCalls(): Call[]
+}
+
+const maxHeaderSize = 256 * 1024
+const isSame = (one: Point, other: Point): boolean =>
+  one.latitude === other.latitude && one.longitude === other.longitude
+
+export const startHostileProvider = async (provider: ProviderProcess): Promise<HostileProvider> => {
+  let spoiling: Spoiling | null = null
+  let held: { point: Point; until: Promise<void>; arrived: () => void } | undefined
+  let calls: Call[] = []
+
+  const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const { body, statusCode } = await send(provider.url + request.url, { method: 'GET' })
+    const right = await body.text()
+    const points = pointsOf(request.url ?? '')
+    if (held && points.some(point => held && isSame(point, held.point))) {
+      held.arrived()
+      await held.until
+    }
+    if (!spoiling || statusCode !== 200 || !points.some(spoiling.spoils)) {
+      response.writeHead(statusCode, { 'content-type': 'application/json' }).end(right)
+      return
+    }
+    const { text, wire, isBomb } = spoiling.spoil(right)
+    const { pieces, isIntact } = sent(Buffer.from(text), wire)
+    const parsed = JSON.parse(right) as Element | Element[]
+    calls.push({
+      points,
+      right: Array.isArray(parsed) ? parsed : [parsed],
+      text: isIntact && !isBomb ? text : undefined,
+    })
+    await sendPieces(request, pieces)
+  }
+
+  const server = createServer({ maxHeaderSize }, (request, response) => {
+    answer(request, response).catch(() => request.socket.destroy())
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    spoilWith: next => {
+      spoiling = next
+      held = undefined
+    },
+    hold: (point, until) => {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = { point, until, arrived: resolve }
+      return promise
+    },
+    takeCalls: () => {
+      const taken = calls
+      calls = []
+      return taken
+    },
+    close: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+const pieceApartMs = 1
+
+/** Writes past Node's own response, and closes: nothing here is about connections that are kept. */
+const sendPieces = async ({ socket }: IncomingMessage, pieces: readonly Buffer[]): Promise<void> => {
+  socket.on('error', () => {})
+  if (pieces.length === 0) {
+    socket.resetAndDestroy()
+    return
+  }
+  for (const [i, piece] of pieces.entries()) {
+    if (i > 1) await pause(pieceApartMs)
+    if (!socket.writable) return
+    socket.write(piece)
+  }
+  socket.end()
+}
+
+const pointsOf = (url: string): Point[] => {
+  const query = new URLSearchParams(url.slice(url.indexOf('?')))
+  const [latitudes, longitudes] = ['latitude', 'longitude'].map(name =>
+    (query.get(name) ?? '').split(',').map(Number),
+  )
+  return (latitudes ?? []).map((latitude, i) => ({ latitude, longitude: longitudes?.[i] ?? Number.NaN }))
+}

@@ -1,0 +1,260 @@
+// Target: records in Redis that hold keys, quotas, usage and the budget. One record is replaced by nonsense while its key
+// and healthy ones ask: the healthy ones are counted exactly and never fail, and the key concerned recovers.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { administerWith } from '../../src/cli/keys.ts'
+import { systemClock } from '../../src/clock.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import type { createAdministration } from '../../src/metering/administration.ts'
+import { type Finding, finding } from '../finding.ts'
+import { brokenRules, headerOf } from '../http/answer-rules.ts'
+import { converse, whole } from '../http/conversation.ts'
+import { bytesWithKey, requestText } from '../http/request-text.ts'
+import type { Answer } from '../http/response-reader.ts'
+import type { Random } from '../random.ts'
+import type { Key, System } from '../system/system.ts'
+import type { Session, Target } from '../target.ts'
+import { askFor } from './cell-weather.ts'
+import { cellDegrees, freshCellsOf } from './fresh-cells.ts'
+import { type Damage, damage, damageText, makeDamage } from './redis-damage.ts'
+
+type QuotaCase = {
+  readonly record: RecordKind
+  readonly damage: Damage
+  /** Whether the key was used before its record is damaged. */
+  readonly isUsed: boolean
+  /** Requests of the key concerned, and of each healthy one, at once. */
+  readonly requests: number
+}
+
+/** Records by the beginning of their names behind the prefix; those of a key hold its id, others are everybody's. */
+const ofKey = ['quota', 'used', 'usage-detail', 'key', 'key-of', 'subscriber'] as const
+const ofAll = ['keys', 'subscribers', 'notices', 'instances', 'wanted', 'spending', 'flight'] as const
+type RecordKind = (typeof ofKey)[number] | (typeof ofAll)[number]
+const recordKinds: readonly RecordKind[] = [...ofKey, ...ofAll]
+
+const prefix = 'fuzz:'
+const healthyKeys = 3
+const recoversWithinMs = 5_000
+const writtenWithinMs = 8_000
+const healthyTarget = '/api/v1/locations/district/3026'
+
+const generate = (random: Random, number: number): QuotaCase => ({
+  // Counts most of all, since every request meets them.
+  record: recordKinds[number] ?? (random.chance(0.4) ? 'quota' : random.pick(recordKinds)),
+  damage: makeDamage(random),
+  isUsed: random.chance(0.7),
+  requests: random.between(1, 8),
+})
+
+const open = async (system: System): Promise<Session<QuotaCase>> => {
+  const redis = system.redis.admin
+  const administration = await openAdministration(system)
+  const cells = freshCellsOf(system)
+  const healthy = system.keys.slice(1)
+  const counts = new Map<Key, number>()
+  let made = 0
+
+  const ask = async (key: string, times: number, target = healthyTarget): Promise<Answer[]> => {
+    const bytes = bytesWithKey(requestText({ target }).repeat(times), key)
+    return [...(await converse(system.gateway().api, bytes, whole, () => false, times)).answers]
+  }
+
+  const recordOf = async (kind: RecordKind, { id, subscriberId }: Victim): Promise<string | undefined> => {
+    const names = (await redis.keys(`${prefix}${kind}*`)).filter(
+      name => name === prefix + kind || name.startsWith(`${prefix}${kind}:`),
+    )
+    if (kind === 'subscriber') return names.find(name => name.includes(subscriberId))
+    if (kind === 'key-of') {
+      for (const name of names) if ((await redis.get(name).catch(() => '')) === id) return name
+      return undefined
+    }
+    if (!(ofKey as readonly string[]).includes(kind)) return names[0]
+    // One that is not there yet is put where it will be.
+    const [known] = healthy
+    return (
+      names.find(name => name.includes(id)) ??
+      names.find(name => known && name.includes(known.id))?.replace(known?.id ?? '', id)
+    )
+  }
+
+  /** What healthy keys have to be told: as many fewer as they asked, each number once. */
+  const exact = async (key: Key, times: number): Promise<Finding[]> => {
+    const answers = await ask(key.key, times)
+    const before = counts.get(key)
+    const failed = answers.find(({ status }) => status !== 200)
+    const remaining = answers
+      .map(answer => Number(headerOf(answer, 'x-ratelimit-remaining')))
+      .toSorted((one, other) => other - one)
+    // Where something failed nobody knows what was counted, and counting begins anew.
+    if (failed || answers.length < times) counts.delete(key)
+    else counts.set(key, key.limit - (remaining.at(-1) ?? 0))
+    const found = answers.flatMap(answer => brokenRules(answer))
+    if (answers.length < times)
+      return [...found, finding('a healthy key gets no answer', `${answers.length} of ${times}`)]
+    if (failed) return [...found, finding(`a healthy key gets ${failed.status}`, failed.body.toString())]
+    const expected = remaining.map((_, i) => key.limit - (before ?? 0) - i - 1)
+    if (before !== undefined && remaining.some((value, i) => value !== expected[i]))
+      return [
+        ...found,
+        finding(
+          'a healthy key is not counted exactly',
+          `${remaining.join(' ')} in place of ${expected.join(' ')}`,
+        ),
+      ]
+    return found
+  }
+
+  const judgeVictim = (answers: readonly Answer[], times: number): Finding[] => {
+    const found = answers.flatMap(answer => brokenRules(answer))
+    if (answers.length < times)
+      found.push(finding('the key concerned gets no answer', `${answers.length} of ${times}`))
+    const unforeseen = answers.find(({ body }) => body.includes('unexpected'))
+    if (unforeseen) found.push(finding('an error that nobody foresaw', unforeseen.body.toString()))
+    return found
+  }
+
+  const recovers = async (victim: Victim): Promise<Finding[]> => {
+    // Told of as by whoever mends it, so that nobody has to wait until copies have aged.
+    await administration.act(({ setTier }) => setTier(victim.id, 'enterprise'))
+    const deadline = performance.now() + recoversWithinMs
+    for (let last = ''; ; await pause(50)) {
+      const [answer] = await ask(victim.key, 1)
+      if (answer?.status === 200) return []
+      last = `${answer?.status}: ${answer?.body.toString()}`
+      if (performance.now() > deadline) return [finding('the key concerned does not recover', last)]
+    }
+  }
+
+  return {
+    notes: await missingKinds(system),
+    run: async ({ record, damage: how, isUsed, requests }) => {
+      const victim = await administration.act(async ({ createKey, listSubscribers }) => {
+        const { id, key, subscriber } = await createKey(`Victim ${made++}`, 'enterprise')
+        const listed = (await listSubscribers()).find(({ name }) => name === subscriber)
+        return { id, key, subscriberId: listed?.id ?? '' }
+      })
+      const found: Finding[] = []
+      if (isUsed) await ask(victim.key, 1)
+      const name = await recordOf(record, victim)
+      const before = name === undefined ? null : await redis.dumpBuffer(name)
+      const left = name === undefined ? -1 : await redis.pttl(name)
+      if (name !== undefined) await damage(redis, name, how)
+      const all = await Promise.all([
+        ask(victim.key, requests).then(answers => judgeVictim(answers, requests)),
+        ...healthy.map(key => exact(key, requests)),
+        // The budget is asked only for what is not cached.
+        ...(record === 'spending' || record === 'flight'
+          ? [
+              askFor(system.gateway(), system.keys[0].key, cells.of(-1, 1)).then(({ answers }) =>
+                answers.flatMap(answer => brokenRules(answer)),
+              ),
+            ]
+          : []),
+      ])
+      found.push(...all.flat())
+      if (name !== undefined) {
+        await redis.del(name)
+        if (before) await redis.restore(name, Math.max(0, left), before, 'REPLACE')
+      }
+      found.push(...(await recovers(victim)))
+      found.push(...(await Promise.all(healthy.map(key => exact(key, 2)))).flat())
+      if (record === 'spending' || record === 'flight')
+        found.push(...(await coldIsServed(system, cells.of(-1, 1)[0])))
+      // What broke here must not be told of the cases that follow.
+      if (found.length > 0) {
+        await system.restart()
+        counts.clear()
+      }
+      return found
+    },
+    close: administration.close,
+  }
+}
+
+type Victim = { readonly id: string; readonly key: string; readonly subscriberId: string }
+
+const coldIsServed = async (
+  system: System,
+  point: Parameters<typeof askFor>[2][number] | undefined,
+): Promise<Finding[]> => {
+  const deadline = performance.now() + recoversWithinMs
+  for (;;) {
+    const { answers } = await askFor(system.gateway(), system.keys[0].key, point ? [point] : [])
+    if (answers[0]?.status === 200) return []
+    if (performance.now() > deadline)
+      return [finding('cells that are not cached are refused for good', answers[0]?.body.toString() ?? '')]
+    await pause(200)
+  }
+}
+
+type Administration = ReturnType<typeof createAdministration>
+
+/** The keys' administration beside the gateway, on a connection that stays open. */
+const openAdministration = async (system: System) => {
+  const { promise: over, resolve: close } = Promise.withResolvers<void>()
+  const { promise: opened, resolve: open } = Promise.withResolvers<Administration>()
+  const running = administerWith(
+    loadConfig({ files: [], env: system.env }),
+    systemClock,
+    async administration => {
+      open(administration)
+      await over
+    },
+  )
+  const administration = await Promise.race([
+    opened,
+    running.then(() => Promise.reject(new Error('no store'))),
+  ])
+  return {
+    act: <Result>(act: (administration: Administration) => Promise<Result>): Promise<Result> =>
+      act(administration),
+    close: async () => {
+      close()
+      await running
+    },
+  }
+}
+
+/** Kinds of records that there are none of, which can't be damaged. */
+const missingKinds = async (system: System): Promise<string[]> => {
+  await askFor(system.gateway(), system.keys[0].key, freshCellsOf(system).of(-1, 1))
+  // Some are written every few seconds only.
+  const deadline = performance.now() + writtenWithinMs
+  for (;;) {
+    const names = await system.redis.admin.keys(`${prefix}*`)
+    const missing = recordKinds.filter(
+      kind => !names.some(name => name === prefix + kind || name.startsWith(`${prefix}${kind}:`)),
+    )
+    if (missing.length === 0 || performance.now() > deadline)
+      return missing.map(kind => `quotas: there is no record whose name begins with ${prefix}${kind}`)
+    await pause(100)
+  }
+}
+
+export const quotas: Target<QuotaCase> = {
+  name: 'quotas',
+  share: 3,
+  checks:
+    'healthy keys are counted exactly and never fail, quota headers are whole numbers from 0 on, the key concerned recovers',
+  batch: 20,
+  atOnce: 1,
+  setting: {
+    moreKeys: healthyKeys,
+    env: {
+      ABOHAWA_CACHE__CELL_DEGREES: String(cellDegrees),
+      ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '100000000',
+      ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '100000000',
+      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '100000000',
+    },
+  },
+  generate,
+  shapeOf: ({ record }) => `${record} record`,
+  isAlone: () => false,
+  smaller: function* (given) {
+    if (given.requests > 1) yield { ...given, requests: 1 }
+  },
+  print: ({ record, damage: how, isUsed, requests }) =>
+    `${damageText(how)} in place of a ${record} record, ${isUsed ? 'used' : 'not used'} before, ${requests} requests at once`,
+  open,
+}

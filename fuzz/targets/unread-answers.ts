@@ -1,0 +1,51 @@
+// Callers that ask and ask on their connections and read nothing: the answers must not pile up in the gateway's memory.
+// Bounded: so many connections, so many requests, so much time.
+
+import { connect } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Finding, finding } from '../finding.ts'
+import { bytesWithKey, requestText } from '../http/request-text.ts'
+import type { GatewayProcess } from '../system/gateway-process.ts'
+
+const connections = 3
+const requestsEach = 20_000
+const atOnce = 500
+const longestMs = 4_000
+// What the system holds for a connection that is not read is the system's; these are some 1 KB for each request.
+const mostGrowthBytes = 48 * 1024 * 1024
+
+export const floodWithoutReading = async (gateway: GatewayProcess, key: string): Promise<Finding[]> => {
+  const before = gateway.residentBytes()
+  const deadline = performance.now() + longestMs
+  const some = bytesWithKey(requestText({ target: '/api/v1/weather/district/3026' }).repeat(atOnce), key)
+  const flood = async (): Promise<void> => {
+    const socket = connect(gateway.api)
+    socket.on('error', () => {})
+    socket.pause()
+    for (
+      let sent = 0;
+      sent < requestsEach && performance.now() < deadline && !socket.destroyed;
+      sent += atOnce
+    ) {
+      socket.write(some)
+      while (socket.writableLength > 0 && performance.now() < deadline && !socket.destroyed) await pause(5)
+    }
+    await pause(Math.max(0, deadline - performance.now()))
+    socket.destroy()
+  }
+  let most = before
+  const watching = setInterval(() => {
+    most = Math.max(most, gateway.residentBytes())
+  }, 50)
+  await Promise.all(Array.from({ length: connections }, flood))
+  clearInterval(watching)
+  const grownMiB = Math.round((most - before) / 2 ** 20)
+  return most - before > mostGrowthBytes
+    ? [
+        finding(
+          'answers that nobody reads pile up in memory',
+          `${grownMiB} MiB more with ${connections} connections`,
+        ),
+      ]
+    : []
+}

@@ -1,0 +1,174 @@
+// What the fuzzer takes for right: the statuses of the contract, weather that there may be, what a body says. Each
+// sentence stands in docs/api.md or the contract, and an oracle that is wrong would hide what it is for.
+
+import t from 'tap'
+import { decide } from '../../fuzz/oracle/parameters.ts'
+import { degreesFrom, isAsRight, isInPlace, saysTheSame } from '../../fuzz/oracle/provider-body.ts'
+import { brokenForecast, brokenWeather, isPhysical } from '../../fuzz/oracle/weather-body.ts'
+import { writeDocument } from '../../src/simulator/document.ts'
+import { forecast } from '../../src/simulator/forecast.ts'
+import { readForecastRequest } from '../../src/simulator/forecast-request.ts'
+import { Parameters } from '../../src/simulator/parameters.ts'
+
+// Behind /api/v1: the status that is right.
+const decisions: [string, number][] = [
+  ['/weather/district/3026', 200],
+  ['/weather/d%69strict/302%36?lang=en', 200],
+  ['/weather/district/3026?lang=fr', 400],
+  ['/weather/district/3026?lang=en&lang=en', 400],
+  ['/weather/district/3026?LANG=fr&x=1&x=2', 200],
+  ['/weather/district/3026?lang=%FF', 400],
+  ['/weather/district/3026?%FF=1', 200],
+  ['/weather/division/3026', 404],
+  ['/weather/planet/3026', 400],
+  ['/weather/planet/3026/', 404],
+  ['/weather/coords/23.8', 400],
+  ['/weather/coords/20/93.0', 200],
+  ['/weather/coords/+20.000/087.5', 200],
+  ['/weather/coords/19.999/90', 400],
+  ['/weather/coords/23/93.0001', 400],
+  ['/weather/coords/2e1/90', 400],
+  ['/weather/coords/23./90', 400],
+  ['/weather/coords/%30/90', 400],
+  ['/weather/coords/23.8%20/90', 400],
+  ['/weather/coords/23.8/%ff', 400],
+  ['/forecast/district/3026?days=7', 200],
+  ['/forecast/district/3026?days=07', 200],
+  ['/forecast/district/3026?days=0', 400],
+  ['/forecast/district/3026?days=8', 400],
+  ['/forecast/district/3026?days=', 400],
+  ['/forecast/district/3026?days=1.0', 400],
+  ['/locations', 400],
+  ['/locations?type=union&limit=100&offset=0', 200],
+  ['/locations?type=union&limit=101', 400],
+  ['/locations?type=union&offset=-1', 400],
+  [`/locations?type=union&q=${'x'.repeat(100)}`, 200],
+  [`/locations?type=union&q=${'x'.repeat(101)}`, 400],
+  [`/locations?type=union&q=+${'%E0%A6%A2'.repeat(100)}%20`, 200],
+  ['/locations?type=union&q=%C0%AF', 400],
+  ['/locations?type=union&division_id=1&division_id=1', 400],
+  ['/locations/district/3026', 200],
+  ['/locations/district/1', 404],
+  ['/locations/district', 404],
+  ['/nothing', 404],
+  ['/%zz', 400],
+]
+
+t.test('a path and query have the status of the contract', async t => {
+  for (const [path, status] of decisions) t.strictSame(decide(`/api/v1${path}`).statuses, [status], path)
+})
+
+const now = Date.parse('2026-11-21T06:07:00Z')
+const answerAt = (temperature: number, dayOffset = 0) => {
+  const series = (times: string[], names: string[]) => ({
+    time: times,
+    ...Object.fromEntries(
+      names.map(name => [name, times.map(() => (name.startsWith('temp') ? temperature : 1))]),
+    ),
+  })
+  const hours = Array.from({ length: 48 }, (_, i) =>
+    new Date(Date.parse('2026-11-21T12:00Z') + i * 3_600_000).toISOString().slice(0, 16),
+  )
+  const days = Array.from({ length: 7 }, (_, i) =>
+    new Date(Date.parse('2026-11-21') + (i + dayOffset) * 86_400_000).toISOString().slice(0, 10),
+  )
+  const hourly = [
+    'temperature_2m',
+    'relative_humidity_2m',
+    'apparent_temperature',
+    'precipitation_probability',
+    'precipitation',
+    'weather_code',
+    'cloud_cover',
+    'wind_speed_10m',
+    'wind_direction_10m',
+    'wind_gusts_10m',
+    'is_day',
+  ]
+  const current = [
+    'temperature_2m',
+    'relative_humidity_2m',
+    'apparent_temperature',
+    'is_day',
+    'precipitation',
+    'rain',
+    'showers',
+    'snowfall',
+    'weather_code',
+    'cloud_cover',
+    'wind_speed_10m',
+    'wind_direction_10m',
+    'wind_gusts_10m',
+  ]
+  return {
+    current: {
+      time: '2026-11-21T12:00',
+      interval: 900,
+      pressure_msl: 1_010,
+      surface_pressure: 1_009,
+      ...Object.fromEntries(current.map(name => [name, 1])),
+    },
+    hourly: series(hours, hourly),
+    daily: series(days, [
+      'weather_code',
+      'temperature_2m_max',
+      'temperature_2m_min',
+      'precipitation_probability_max',
+    ]),
+  }
+}
+
+t.test('weather is for now, whole and possible', async t => {
+  const rules = (answer: ReturnType<typeof answerAt>, at = now) =>
+    brokenWeather(answer, [at, at]).map(({ rule }) => rule)
+  t.strictSame(rules(answerAt(20)), [])
+  t.strictSame(rules(answerAt(8191.9)), [
+    'weather outside of physical ranges',
+    'weather outside of physical ranges',
+  ])
+  t.strictSame(rules(answerAt(20, 1)), ['weather for another time'])
+  t.strictSame(rules(answerAt(20), now + 900_000), ['weather for another time'])
+  t.strictSame(
+    brokenForecast(answerAt(20), [now, now], 6).map(({ rule }) => rule),
+    ['another number of steps than asked for'],
+  )
+  for (const [name, value] of [
+    ['is_day', 0.5],
+    ['temperature_2m', '20'],
+    ['relative_humidity_2m', 101],
+    ['pressure_msl', 0],
+  ] as const)
+    t.equal(isPhysical(name, value), false, name)
+  t.equal(isPhysical('temperature_2m', null), true)
+})
+
+t.test('what a body of the provider says is read by its times', async t => {
+  const query =
+    'latitude=23.8&longitude=90.4&timezone=Asia/Dhaka&past_days=1&minutely_15=temperature_2m&hourly=temperature_2m&daily=temperature_2m_max'
+  const asked = readForecastRequest(Parameters.fromForm(query))
+  if (!asked) throw new Error('no coordinates')
+  const document = await forecast(asked, { seed: 1, now, run: undefined })
+  const right = JSON.parse(writeDocument(document)) as Record<string, Record<string, unknown[]>>
+  const at = (section: string, index: number) => ({
+    time: right[section]?.time?.[index],
+    temperature_2m: right[section]?.temperature_2m?.[index],
+  })
+  const answer = {
+    current: { ...at('minutely_15', 40), interval: 900 } as Record<string, unknown>,
+    hourly: { time: [right.hourly?.time?.[30]], temperature_2m: [right.hourly?.temperature_2m?.[30]] },
+    daily: { time: [right.daily?.time?.[1]], temperature_2m_max: [right.daily?.temperature_2m_max?.[1]] },
+  }
+  t.equal(saysTheSame(answer, right), true)
+  t.equal(saysTheSame({ ...answer, hourly: { ...answer.hourly, temperature_2m: [99] } }, right), false)
+  t.equal(saysTheSame({ ...answer, hourly: { ...answer.hourly, time: ['2020-01-01T00:00'] } }, right), false)
+  t.equal(saysTheSame(answer, [right]), false)
+  t.equal(isAsRight(Object.fromEntries(Object.entries(right).toReversed()), right), true)
+  t.equal(isAsRight({ ...right, more: 1 }, right), false)
+  t.equal(isAsRight({ ...right, hourly: { ...right.hourly, temperature_2m: [] } }, right), false)
+  t.equal(isInPlace({ ...right, hourly: {} }, right), true)
+  for (const other of [{ latitude: 1 }, { hourly: { time: [[[[]]]] } }, { hourly: 'x'.repeat(1e6) }])
+    t.equal(isInPlace({ ...right, ...other }, right), false)
+  t.ok((degreesFrom(23.8, 90.4, right) ?? 9) < 0.2)
+  t.equal(degreesFrom(23.8, 90.4, { latitude: -90, longitude: 0 }), 113.8)
+  t.equal(degreesFrom(23.8, 90.4, { latitude: 'x' }), undefined)
+})

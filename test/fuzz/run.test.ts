@@ -1,0 +1,120 @@
+// The runner and what it tells: small parts by themselves, then `npm run fuzz` as it is called.
+
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { Misuse, readCommandLine } from '../../fuzz/command-line.ts'
+import { cut } from '../../fuzz/finding.ts'
+import { minimised } from '../../fuzz/minimise.ts'
+import { writeReport } from '../../fuzz/report.ts'
+import { createLogWatch } from '../../fuzz/system/log-watch.ts'
+import { targetNames } from '../../fuzz/target.ts'
+
+t.test('a case that fails is made as small as it still fails', async t => {
+  const target = {
+    *smaller(given: string) {
+      for (let i = 0; i < given.length; i++) yield given.slice(0, i) + given.slice(i + 1)
+    },
+    print: (given: string) => given,
+  }
+  const run = async (given: string) => (/a.*b/.test(given) ? [{ rule: 'a before b', detail: '' }] : [])
+  t.equal(await minimised(target, 'xxaxxbxx', 'a before b', run), 'ab')
+  t.equal(await minimised(target, 'ab', 'a before b', run), undefined, 'nothing smaller fails')
+  t.equal(await minimised(target, 'xab', 'another rule', run), undefined)
+})
+
+t.test('the log is watched for keys in any spelling and for lines that are none', async t => {
+  const secret = 'A'.repeat(38)
+  const rules = (...texts: string[]) => {
+    const watch = createLogWatch(() => [secret])
+    for (const text of texts) watch.add(Buffer.from(text))
+    return watch.findings().map(({ rule, detail }) => {
+      t.notMatch(detail, secret)
+      return rule
+    })
+  }
+  t.strictSame(rules('{"msg":"fine","url":"/x?key=svc_live_…"}\n', '{"ms', 'g":1}\n'), [])
+  for (const url of [`svc_live_${secret}`, `svc%5Flive%5f${secret}`, secret, `%2541${secret.slice(1)}`])
+    t.strictSame(rules(`{"url":"/x?key=${url}"}\n`), ['the log holds a key'], url)
+  for (const line of ['hello', '[]', '{"a":1}{"b":2}', ''])
+    t.strictSame(rules(`${line}\n`), ['a line of the log is not one JSON object'], line)
+  t.strictSame(rules(`{"a":"${'x'.repeat(70_000)}"}\n`), ['a line of the log is too long'])
+})
+
+t.test('what is printed is plain ASCII, and short', async t => {
+  t.equal(cut('a\r\n\x1b[2Jঢ\x00', 100), 'a\\r\\n\\x1b[2J\\u{9a2}\\x00')
+  t.equal(cut('x'.repeat(1_000), 5), 'xxxxx... (1000 characters)')
+})
+
+t.test('a command line is read, or refused in a sentence', async t => {
+  t.match(readCommandLine([]), { seed: 1, seconds: 60, only: targetNames, cases: undefined, json: false })
+  t.match(readCommandLine(['--seed', '7', '--only', 'sockets,quotas', '--seconds', '5']), {
+    seed: 7,
+    only: ['sockets', 'quotas'],
+  })
+  t.match(readCommandLine(['--only', 'sockets', '--case', '5-9']), { cases: [5, 9] })
+  t.type(readCommandLine(['--seed', 'random'])?.seed, 'number')
+  t.equal(readCommandLine(['--help']), undefined)
+  const refused: [string[], RegExp][] = [
+    [['--seed', 'x'], /^--seed is "x"; allowed: a whole number from 0 to 4294967295$/],
+    [['--seconds', '0'], /^--seconds is "0"; allowed: a whole number from 1/],
+    [['--only', 'socket'], /^--only names "socket"; allowed: sockets, pipelines/],
+    [['--case', '5'], /^--case needs one target/],
+    [['--only', 'sockets', '--case', '9-5'], /^--case is "9-5"; allowed/],
+    [['--what'], /--what/],
+  ]
+  for (const [args, sentence] of refused)
+    t.throws(() => readCommandLine(args), { name: 'Misuse', message: sentence }, args.join(' '))
+})
+
+t.test('a report is written between its markers, and nowhere else', async t => {
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-fuzz-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'page.md')
+  await writeFile(
+    file,
+    '# Page\n\n<!-- fuzz: begin -->\nwhat was measured before\n<!-- fuzz: end -->\n\nThe rest.\n',
+  )
+  await writeReport(file, 7, [])
+  const page = await readFile(file, 'utf8')
+  t.match(
+    page,
+    /^# Page\n\n<!-- fuzz: begin -->\n\n0 cases[\s\S]*seed 7[\s\S]*<!-- fuzz: end -->\n\nThe rest\.\n$/,
+  )
+  t.notMatch(page, 'measured before')
+  await writeFile(file, '# Page\n')
+  await t.rejects(writeReport(file, 7, []), Misuse)
+})
+
+const fuzz = (...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
+  new Promise(resolve => {
+    execFile(process.execPath, ['fuzz/main.ts', ...args], (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr })
+    })
+  })
+
+t.test('one case is run again by its seed, target and number', async t => {
+  const { code, stdout, stderr } = await fuzz(
+    '--seed',
+    '7',
+    '--only',
+    'parameters',
+    '--case',
+    '3-5',
+    '--json',
+  )
+  t.equal(code, 0, stdout)
+  t.match(stderr, /^seed 7; /)
+  t.match(JSON.parse(stdout), { seed: 7, targets: [{ target: 'parameters', cases: 3, faults: [] }] })
+})
+
+t.test('misuse is exit code 2 and one sentence, help is exit code 0', async t => {
+  const { code, stdout, stderr } = await fuzz('--seconds', 'many')
+  t.strictSame([code, stdout], [2, ''])
+  t.match(stderr, /^fuzz: --seconds is "many"; allowed: .*`--help`.*\n$/)
+  const help = await fuzz('--help')
+  t.equal(help.code, 0)
+  t.match(help.stdout, /Example:\n {2}npm run -s fuzz -- /)
+})

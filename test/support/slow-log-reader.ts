@@ -1,0 +1,15 @@
+// A process that logs a megabyte at once and stops: `node slow-log-reader.ts`. Whoever reads its standard output late
+// finds out whether the log is still whole.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { openLog } from '../../src/ops/log.ts'
+
+// Standard output does not block, as in the product, where something listens to it.
+process.stdout.on('error', () => {})
+const { log, lines, flush } = openLog('info')
+for (let number = 0; number < 10_000; number++)
+  lines.write(`{"number":${number},"text":"${'x'.repeat(100)}"}\n`)
+log.info('all is said')
+// By then a write waits for the reader.
+await pause(50)
+await flush()
