@@ -71,3 +71,7 @@ export const allowedIn = ({ least, most, whole, codes }: Range): string =>
   codes
     ? `the WMO codes ${weatherCodes.join(', ')}`
     : `${whole ? 'whole numbers' : 'numbers'} from ${least} to ${most}`
+
+/** Whether a number is one of them. */
+export const isWithin = ({ least, most, whole, codes }: Range, value: number): boolean =>
+  value >= least && value <= most && (!whole || Number.isInteger(value)) && (!codes || codes[value] === 1)
