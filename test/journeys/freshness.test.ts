@@ -199,7 +199,7 @@ t.test(
     t.equal(passed.status, 200)
     t.equal(passed.body.length, 2)
     const over = await askAt(
-      `${gateway.opsUrl}/provider/v1/forecast?latitude=24,24,24,24&longitude=90,91,92,93&hourly=temperature_2m`,
+      `${gateway.opsUrl}/provider/v1/forecast?latitude=${'24,'.repeat(9)}24&longitude=${'90,'.repeat(9)}90&hourly=temperature_2m`,
     )
     t.equal(
       over.status,
@@ -208,7 +208,7 @@ t.test(
     )
     t.match(
       over.body.error,
-      /^the budget for the provider has no room for 4 points until 2026-11-21T06:02:02.000Z$/,
+      /^the request weighs 10, for which the provider's budget has no room; ask again from 2026-11-21T06:02:02.000Z$/,
     )
     t.equal((await provider.state()).refused, 0, 'the provider never had to refuse')
   },
