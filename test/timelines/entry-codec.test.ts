@@ -7,7 +7,7 @@ import { createCalendar } from '../../src/calendar.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { createTimelineCodec, entryOf } from '../../src/timelines/entry-codec.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { sampleTimeline } from '../weather/sample-timeline.ts'
+import { plausibleTimeline } from '../weather/sample-timeline.ts'
 
 const horizon = { quarterHours: 56, days: 8 }
 const key = 'q:23.7,90.4'
@@ -23,7 +23,7 @@ const setUp = (t: Test, newestPurge = 5) => {
     sharedTierFailed: step => told.push(step),
     entryRefused: (reason, key) => told.push(`${reason} ${key}`),
   })
-  const entry = (generation: number) => entryOf(key, sampleTimeline(), { generation, run: null })
+  const entry = (generation: number) => entryOf(key, plausibleTimeline(), { generation, run: null })
   return { clock, store, codec, tier, told, entry }
 }
 
@@ -70,4 +70,23 @@ t.test('more bytes than an entry has are not fetched', async t => {
   await store.writeBytes(key, Buffer.alloc(codec.mostBytes + 1, 3), clock.now() + 60_000)
   t.equal(await tier.get(key), undefined)
   t.strictSame(told, [`too_large ${key}`])
+})
+
+t.test('an entry whose values are no weather is refused, whatever its checksum says', t => {
+  const { codec } = setUp(t)
+  for (const [index, value] of [
+    [0, 71],
+    [3 * 60, 2],
+    [3 * 60, 0.5],
+  ] as const) {
+    const timeline = plausibleTimeline()
+    timeline.values[index] = value
+    const entry = entryOf(key, timeline, { generation: 0, run: null })
+    t.strictSame(codec.decode(codec.encode(entry, key), key), { refused: 'out_of_range' }, `${value}`)
+  }
+  const timeline = plausibleTimeline()
+  timeline.values[0] = Number.NaN
+  const entry = entryOf(key, timeline, { generation: 0, run: null })
+  t.strictSame(codec.decode(codec.encode(entry, key), key), entry)
+  t.end()
 })

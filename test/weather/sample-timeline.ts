@@ -1,7 +1,9 @@
 // A timeline made up for a test: every value tells its own section, column and step.
 
 import { dayNumber } from '../../src/calendar.ts'
+import { ranges } from '../../src/weather/ranges.ts'
 import { layOut, type Series, type Timeline } from '../../src/weather/timeline.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/variables.ts'
 
 /** Fetched at 2026-11-21T12:00 in Dhaka (06:00 UTC): quarter-hours from then on, hours and days from midnight. */
 export const sampleTimeline = ({ quarterHours = 60, days = 9 } = {}): Timeline => {
@@ -21,5 +23,22 @@ export const sampleTimeline = ({ quarterHours = 60, days = 9 } = {}): Timeline =
   fill(timeline.quarterHours, timeline.hours.offset, 100)
   fill(timeline.hours, timeline.days.offset, 200)
   fill(timeline.days, timeline.values.length, 300)
+  return timeline
+}
+
+/** The same with values that weather may have. */
+export const plausibleTimeline = (): Timeline => {
+  const timeline = sampleTimeline()
+  const { values, quarterHours, hours, days } = timeline
+  for (const [series, units] of [
+    [quarterHours, currentUnits],
+    [hours, hourlyUnits],
+    [days, dailyUnits],
+  ] as const)
+    Object.keys(units).forEach((name, column) => {
+      const { least, most, whole } = ranges[name as keyof typeof ranges]
+      const from = series.offset + column * series.length
+      values.fill(whole ? least + 1 : (least + most) / 2, from, from + series.length)
+    })
   return timeline
 }
