@@ -59,14 +59,10 @@ export const createCatalogue = (snapshot: Snapshot): Catalogue => {
   const sorted = published.toSorted(byPopulation)
   const byType = Map.groupBy(sorted, ({ type }) => type)
   const byParent = Map.groupBy(sorted, ({ parentId }) => parentId)
-  const successors = new Map(
-    published.flatMap(location =>
-      location.formerIds.map(({ id, until }): [string, Successor] => [
-        id,
-        until === undefined ? { location } : { location, since: until },
-      ]),
-    ),
-  )
+  const successors = new Map<string, Successor>()
+  for (const location of published)
+    for (const { id, until } of location.formerIds)
+      successors.set(id, until === undefined ? { location } : { location, since: until })
   const exact = new Map<readonly Location[], NameIndex>()
   const loose = new Map<readonly Location[], NameIndex>()
 

@@ -45,6 +45,9 @@ const inNfc: Rule = value => {
 // Invisible signs that turn a line's direction or break it; joiners are left alone, Bengali spelling needs them.
 const unprintable = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/u
 
+// Holds for most aliases and addresses, and is far quicker to ask than whether they keep every rule.
+const plainText = /^[!-~]+(?: [!-~]+)*$/
+
 const printable = must(
   'text without control characters',
   value => typeof value !== 'string' || !unprintable.test(value),
@@ -72,24 +75,32 @@ const parentRule = must(
 )
 const basisRule = text('a word of a-z, 0-9 and -', basis => /^[a-z0-9-]+$/u.test(basis))
 
-const firstMessage = (rules: readonly Rule[], items: readonly unknown[]): string | undefined => {
-  for (const item of items)
-    for (const rule of rules) {
-      const message = rule(item)
-      if (message !== undefined) return message
-    }
+const firstMessage = (rules: readonly Rule[], value: unknown): string | undefined => {
+  for (const rule of rules) {
+    const message = rule(value)
+    if (message !== undefined) return message
+  }
   return undefined
 }
 
+// Not asked for plain text, which keeps all rules of text.
+const unlessPlain =
+  (rules: readonly Rule[]): Rule =>
+  value =>
+    typeof value === 'string' && plainText.test(value) ? undefined : firstMessage(rules, value)
+
 const listRule =
-  (allowed: string, itemRules: readonly Rule[], nameOf: (item: unknown) => unknown): Rule =>
+  (allowed: string, itemRule: Rule, nameOf: (item: unknown) => unknown): Rule =>
   value => {
     if (!Array.isArray(value) || value.length === 0) return refusal(value, `a list of ${allowed}, or nothing`)
-    const message = firstMessage(itemRules, value)
-    if (message !== undefined) return message
-    const names = value.map(nameOf)
-    const twice = names.find((name, at) => names.indexOf(name) < at)
-    return twice === undefined ? undefined : refusal(twice, 'each once')
+    const seen = new Set<unknown>()
+    for (const item of value) {
+      const message =
+        itemRule(item) ?? (seen.has(nameOf(item)) ? refusal(nameOf(item), 'each once') : undefined)
+      if (message !== undefined) return message
+      seen.add(nameOf(item))
+    }
+    return undefined
   }
 
 const dayMonthOrYear = /^[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$/u
@@ -113,8 +124,8 @@ export const rulesWithin = (bounds: Bounds): Readonly<Record<Field, readonly Rul
   name_en: nameRules,
   name_bn: nameRules,
   slug_en: [text('at least one of a-z, 0-9 and -', slug => /^[a-z0-9-]+$/u.test(slug)), inNfc],
-  aliases: [listRule('names', nameRules, alias => alias)],
-  formerIds: [listRule('former ids', [formerIdRule], former => (former as { id: string }).id)],
+  aliases: [listRule('names', unlessPlain(nameRules), alias => alias)],
+  formerIds: [listRule('former ids', formerIdRule, former => (former as { id: string }).id)],
   latitude: [numberWithin(bounds.south, bounds.north)],
   longitude: [numberWithin(bounds.west, bounds.east)],
   area_sq_km: [must('a number, 0 or more', value => typeof value === 'number' && value >= 0)],
@@ -127,7 +138,7 @@ export const rulesWithin = (bounds: Bounds): Readonly<Record<Field, readonly Rul
       'an http or https address or none',
       value => value === null || (typeof value === 'string' && isWebsite(value)),
     ),
-    printable,
+    unlessPlain([printable]),
   ],
   published: [must('true, false or nothing', value => value === undefined || typeof value === 'boolean')],
 })

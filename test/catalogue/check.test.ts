@@ -144,6 +144,11 @@ const cases: [title: string, cells: TableRow, ...faults: string[]][] = [
     'row 5, website: given "ftp://amtali.example"; allowed is an http or https address or none',
   ],
   [
+    'a web site must not turn the direction of a line',
+    { website: 'https://amtali\u202e.example' },
+    'row 5, website: given "https://amtali\u202e.example"; allowed is text without control characters',
+  ],
+  [
     'a web site must be an address',
     { website: 'https://' },
     'row 5, website: given "https://"; allowed is an http or https address or none',
