@@ -70,6 +70,42 @@ t.test('without files or variables the configuration is that of default.yaml', a
           licence: 'MIT',
           date: '2022-10-28',
         },
+        {
+          name: 'md-redwan-hossain/bd-geographical-data-api at aa063f8',
+          url: 'https://github.com/md-redwan-hossain/bd-geographical-data-api/tree/aa063f8',
+          licence: 'MIT',
+          date: '2023-12-20',
+        },
+        {
+          name: 'Y3454R/bd-geodata at 2c33f6f',
+          url: 'https://github.com/Y3454R/bd-geodata/tree/2c33f6f',
+          licence: 'MIT',
+          date: '2026-06-22',
+        },
+        {
+          name: 'GeoNames, in whosonfirst-data-admin-bd at c6c88a1',
+          url: 'https://www.geonames.org',
+          licence: 'CC BY 4.0',
+          date: '2024-07-29',
+        },
+        {
+          name: "Who's On First, whosonfirst-data-admin-bd at c6c88a1",
+          url: 'https://github.com/whosonfirst-data/whosonfirst-data-admin-bd/tree/c6c88a1',
+          licence: 'https://whosonfirst.org/docs/licenses',
+          date: '2024-07-29',
+        },
+        {
+          name: 'OCHA and BBS, COD-AB Bangladesh version 03',
+          url: 'https://data.humdata.org/dataset/cod-ab-bgd',
+          licence: 'CC BY-IGO',
+          date: '2025-06-01',
+        },
+        {
+          name: 'Unicode CLDR, cldr-json at b08a82b',
+          url: 'https://github.com/unicode-org/cldr-json/tree/b08a82b',
+          licence: 'Unicode-3.0',
+          date: '2025-12-01',
+        },
       ],
     },
     cache: {
