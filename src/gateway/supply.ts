@@ -93,7 +93,7 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
       grid,
       standing:
         cache.prefetch === 'population' ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => [],
-      newestRun: () => runs?.newest(),
+      recentRuns: () => runs?.recent() ?? [],
       stretch: budget.stretch,
       clock,
       observer: {

@@ -65,7 +65,8 @@ export type TimelinesParts = {
   readonly grid: Grid
   /** Cells that count as wanted although nobody asks, most wanted first. */
   readonly standing: () => readonly Cell[]
-  readonly newestRun: () => Run | undefined
+  /** The runs that were available, newest first; empty where none is known or followed. */
+  readonly recentRuns: () => readonly Run[]
   /** How many times longer than asked for things are to be fresh, at a demand in weight per day. */
   readonly stretch: (demandPerDay: number) => number
   readonly clock: Clock
@@ -96,7 +97,7 @@ const stretchEveryMs = 1_000
 const warmAtOnce = 256
 
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
-  const { provider, store, grid, newestRun, clock, observer } = parts
+  const { provider, store, grid, recentRuns, clock, observer } = parts
   const { question, demandForMs } = options
   const keys = new WeakMap<Cell, string>()
   const keyOf = (cell: Cell): string => {
@@ -122,7 +123,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     return stretched
   }
   const policy =
-    options.freshness === 'run' ? freshByRun(options, newestRun, stretch) : freshByAge(options, stretch)
+    options.freshness === 'run' ? freshByRun(options, recentRuns, stretch) : freshByAge(options, stretch)
 
   const purges = createPurges<PurgeScope>((scope, key) => covers(scope, cellIdOf(key)))
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
@@ -135,7 +136,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     keyOf,
     load: async (cell, purpose) => {
       // What is known before the load: a purge or a run that comes while it is out is not covered by it.
-      const marks = { generation: purges.generation, run: newestRun()?.availableAt ?? null }
+      const marks = { generation: purges.generation, run: recentRuns()[0]?.availableAt ?? null }
       return entryOf(keyOf(cell), await provider.load(cell, purpose), marks)
     },
     hasten: provider.hasten,
