@@ -128,8 +128,12 @@ export const createReadThrough = <Subject, Value>(
     const entry = await load(subject, purpose)
     memory.set(key, entry)
     failures.clear(key)
-    await shared.set(key, entry, token)
-    return entry
+    if (await shared.set(key, entry, token)) return entry
+    // Another has loaded it while this process stood still: what came here is older, and lives in no tier.
+    const newer = await shared.get(key)
+    if (newer) memory.set(key, newer)
+    else memory.delete(key)
+    return newer ?? entry
   }
 
   /** @param enough whether an entry that another instance left makes the load needless */
