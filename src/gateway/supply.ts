@@ -83,12 +83,14 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
   const timelines = createTimelines(
     {
       ...cache,
+      refusedForMs: config.provider.refusedForMs,
       batch: config.provider.maxPointsPerRequest,
       weightPerLoad: unit,
       question: questionIn(config),
     },
     {
       provider,
+      breaker,
       store,
       grid,
       standing:

@@ -21,13 +21,17 @@ import {
   type ReadThrough,
 } from '../cache/read-through.ts'
 import { createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
+import { createFlight } from '../cache/single-flight.ts'
 import { utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
+import { AbohawaError } from '../errors.ts'
+import type { Breaker } from '../provider/breaker.ts'
 import type { Provider } from '../provider/client.ts'
 import type { ByteStore, FleetStore, FlightStore, Store } from '../stores/store.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { entryOf, timelineCodec } from './entry-codec.ts'
+import { createProbe } from './probe.ts'
 import { createPulse, type Fleet } from './pulse.ts'
 import { purgesAfter } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
@@ -35,8 +39,10 @@ import { cellIdOf, keyFor } from './question.ts'
 
 export type TimelinesOptions = FreshnessOptions &
   RunOptions &
-  RestOptions & {
+  Omit<RestOptions, 'longestAfter'> & {
     readonly freshness: 'age' | 'run'
+    /** The longest time that a point which the provider refused is left alone. */
+    readonly refusedForMs: number
     /** How long a read waits for a load. */
     readonly waitForMs: number
     /** How long a hold on a cell lasts when its holder is gone. */
@@ -61,6 +67,7 @@ export type TimelinesObserver = CacheObserver &
 
 export type TimelinesParts = {
   readonly provider: Pick<Provider, 'load' | 'hasten'>
+  readonly breaker: Pick<Breaker, 'isProbeDue'>
   readonly store: ByteStore & FlightStore & FleetStore & Pick<Store, 'kind'>
   readonly grid: Grid
   /** Cells that count as wanted although nobody asks, most wanted first. */
@@ -128,7 +135,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const purges = createPurges<PurgeScope>((scope, key) => covers(scope, cellIdOf(key)))
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
   const demand = createDemand<Cell>()
-  const failures = createFailures(options, clock)
+  const longestAfter = (error: unknown): number | undefined =>
+    error instanceof AbohawaError && error.code === 'provider_refused' ? options.refusedForMs : undefined
+  const failures = createFailures({ ...options, longestAfter }, clock)
   const flights = createJointFlight({ store, holdForMs: options.holdForMs }, error =>
     observer.sharedTierFailed('flight', error),
   )
@@ -168,13 +177,27 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     clock,
   })
 
-  const hearPurges = async (): Promise<void> => {
-    for (const purge of await purgesAfter(store, purges.generation)) {
+  // One look at a time, so that none is heard of twice.
+  const hearing = createFlight<'purges', void>()
+  const look = async (): Promise<void> => {
+    const found = await purgesAfter(store, purges.generation)
+    for (const purge of found) {
+      const isCovered = (key: string) => covers(purge.scope, cellIdOf(key))
       purges.add(purge)
-      if (purge.kind === 'hard') memory.deleteWhere(key => covers(purge.scope, cellIdOf(key)))
+      if (purge.kind === 'hard') memory.deleteWhere(isCovered)
+      // A purge asks for a fresh load: no failure of before stands in its way.
+      failures.clearWhere(isCovered)
       observer.purged(purge.kind, purge.scope)
     }
   }
+  const hearPurges = (): Promise<void> => hearing.run('purges', look).result
+
+  const probe = createProbe({
+    isDue: parts.breaker.isProbeDue,
+    // What was asked for last is the likeliest to be of use.
+    cell: () => demand.latest()?.subject ?? parts.standing()[0],
+    load: cache.reload,
+  })
 
   const pulse = createPulse({
     store,
@@ -195,6 +218,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     await hearPurges().catch(() => {})
     await pulse.due()
     lookAhead()
+    probe()
   }
   const timer = setInterval(() => {
     if (beating) return
