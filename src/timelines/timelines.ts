@@ -177,8 +177,10 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     clock,
   })
 
-  // One look at a time, so that none is heard of twice.
+  // One look at a time, so that none is heard of twice. What the first look finds was given in an earlier life: it is in
+  // force, and no news.
   const hearing = createFlight<'purges', void>()
+  let isFirstLook = true
   const look = async (): Promise<void> => {
     const found = await purgesAfter(store, purges.generation)
     for (const purge of found) {
@@ -187,8 +189,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       if (purge.kind === 'hard') memory.deleteWhere(isCovered)
       // A purge asks for a fresh load: no failure of before stands in its way.
       failures.clearWhere(isCovered)
-      observer.purged(purge.kind, purge.scope)
+      if (!isFirstLook) observer.purged(purge.kind, purge.scope)
     }
+    isFirstLook = false
   }
   const hearPurges = (): Promise<void> => hearing.run('purges', look).result
 

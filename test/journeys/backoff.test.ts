@@ -100,6 +100,24 @@ for (const mood of ['empty', 'fault'])
     t.match(await statusOf(), /fwd=miss/, 'a cold cell too')
   })
 
+t.test('purges of an earlier life are applied, and neither logged nor counted', async t => {
+  const env = { ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db` }
+  const { gateway } = await setUp(t, env)
+  await gateway.get(place)
+  await purge(gateway, true)
+  await gateway.close()
+  const again = await setUp(t, env)
+  t.match(await again.statusOf(), /fwd=stale/, 'it is applied')
+  const news = () => again.gateway.logged.filter(({ msg }) => msg === 'cache purged')
+  t.strictSame(news(), [])
+  const counted = async () =>
+    /abohawa_cache_purges_total\{.*\} \d+/.exec((await askAt(`${again.gateway.opsUrl}/metrics`)).text)?.[0]
+  t.equal(await counted(), undefined)
+  await purge(again.gateway, true)
+  t.equal(news().length, 1, 'and what comes now is news')
+  t.equal(await counted(), 'abohawa_cache_purges_total{kind="soft"} 1')
+})
+
 t.test('the circuit closes once the provider is well, although nobody asks', async t => {
   const { gateway } = await setUp(t, {
     ABOHAWA_PROVIDER__BREAKER__AFTER: '2',
