@@ -71,8 +71,9 @@ export const addCatalogueCommands = (program: Command, add: AddCommand): void =>
       setUp: command => command.argument('<id>', 'id of the place'),
       run: async (terminal, _options, id = '') => {
         const { path, bounds } = terminal.config().catalogue
+        const { catalogueFile } = await import('../catalogue/catalogue-file.ts')
         const { setPublished } = await import('../catalogue/publication.ts')
-        const { changed, location } = await setPublished(path, id, published, { bounds })
+        const { changed, location } = await setPublished(catalogueFile(path), id, published, { bounds })
         const state = published ? 'published' : 'unpublished'
         terminal.show(
           { id, type: location.type, published, changed },

@@ -256,7 +256,7 @@ const table: Record<string, Row> = {
   },
   'provider.runs.pollEvery': duration('1s', '1h', '999ms', '61m'),
   'catalogue.path': {
-    allowed: 'a file path',
+    allowed: 'a file path, or null',
     wrong: [
       ['""', '""'],
       ['[]', 'a list'],
