@@ -58,6 +58,7 @@ const setUp = async (t: Test) => {
       memory: createMemoryTier(1_000),
       shared: createSharedTier({ name: 'redis', store, longestUseMs: policy.longestUseMs }, codec, {
         sharedTierFailed: (_step, error) => fail(error),
+        entryRefused: reason => fail(new Error(`an entry was refused: ${reason}`)),
       }),
       flights,
       policy,

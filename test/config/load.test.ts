@@ -15,6 +15,11 @@ t.test('without files or variables the configuration is that of default.yaml', a
       tls: { cert: null, key: null },
       trustedProxies: [],
       requestTimeoutMs: 30_000,
+      writeTimeoutMs: 30_000,
+      maxConnections: 10_000,
+      maxUnauthenticated: 200,
+      maxPipelined: 16,
+      maxQueuedRequests: 8_192,
       drainForMs: 2_000,
     },
     ops: {
@@ -53,7 +58,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       runs: { model: 'ecmwf_ifs', pollEveryMs: 300_000 },
     },
     catalogue: {
-      path: 'locations.json',
+      path: null,
       title: 'Bangladesh',
       bounds: { south: 20, north: 27, west: 87.5, east: 93 },
       pollEveryMs: 1_000,
