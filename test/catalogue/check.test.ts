@@ -156,7 +156,7 @@ const cases: [title: string, cells: TableRow, ...faults: string[]][] = [
   [
     'a web site must not turn the direction of a line',
     { website: 'https://amtali.example/\u202e' },
-    'row 5, website: given "https://amtali.example/\u202e"; allowed is text without control characters',
+    'row 5, website: given "https://amtali.example/\\u202e"; allowed is text without control characters',
   ],
   [
     'a web site must be an address',
