@@ -141,8 +141,7 @@ export const trackConnections = (
     if (!connection) return
     observer.connectionClosed(reason)
     forget(connection)
-    // What was read ahead goes at once: a flood comes faster than the collector.
-    connection.http.removeAllListeners('data').read()
+    freeReadAhead(connection.http)
     connection.http.destroy()
     connection.socket.destroy()
   }
@@ -349,3 +348,10 @@ export const trackConnections = (
 }
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+
+// Gives the memory of what was read ahead back at once: a flood comes faster than the collector. So large a piece is no
+// part of Node's pool of small buffers, and nobody else has it.
+const freeReadAhead = (socket: Socket): void => {
+  const piece: Buffer | null = socket.removeAllListeners('data').read()
+  if (piece && piece.length > greedyBytes && piece.buffer instanceof ArrayBuffer) piece.buffer.transfer(0)
+}

@@ -3,15 +3,15 @@
 // connections are read like this, and for how long, is for connections.ts.
 //
 // A `readable` listener is the documented way to make Node's HTTP server read through JavaScript again. The way back to
-// its fast path is not public: where the private parts are missing, a connection stays paced, which is right and a
-// tenth slower.
+// its fast path is not public: where the private parts are missing, a connection goes on through JavaScript without
+// pieces, which is right and a tenth slower.
 
 import type { Socket } from 'node:net'
 
 export type PacedReading = {
   /** Takes what has arrived, as far as the owner allows. */
   resume(): void
-  /** Gives the connection back to Node's fast path; false while bytes wait, or where that way is not known. */
+  /** Gives the connection back to Node; false while bytes wait. */
   end(): boolean
 }
 
@@ -55,15 +55,16 @@ export const readPaced = (socket: Socket, { mayRead, onReadable, onResume }: Pac
     end: () => {
       const { parser, _handle: handle, _paused: paused } = http
       if (socket.destroyed || socket.readableLength > 0 || paused) return false
-      if (!handle || typeof parser?.consume !== 'function' || parser._consumed) return false
       socket.removeListener('readable', onReadable)
       socket.removeListener('resume', onResume)
-      // Node stops and starts a fast connection through listeners that it took away with its fast path.
+      // Node stops and starts a connection through listeners that it took away with its fast path.
       for (const [i, event] of stoppingEvents.entries())
         for (const listener of listeners[i] ?? [])
           if (!socket.listeners(event).includes(listener)) socket.on(event, listener as () => void)
-      parser.consume(handle)
-      parser._consumed = true
+      if (handle && typeof parser?.consume === 'function' && !parser._consumed) {
+        parser.consume(handle)
+        parser._consumed = true
+      }
       return true
     },
   }
