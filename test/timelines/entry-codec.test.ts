@@ -7,7 +7,7 @@ import { createCalendar } from '../../src/calendar.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { createTimelineCodec, entryOf } from '../../src/timelines/entry-codec.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { sampleTimeline } from '../weather/sample-timeline.ts'
+import { columnsOf, possibleTimeline } from '../weather/sample-timeline.ts'
 
 const horizon = { quarterHours: 56, days: 8 }
 const key = 'q:23.7,90.4'
@@ -23,7 +23,7 @@ const setUp = (t: Test, newestPurge = 5) => {
     sharedTierFailed: step => told.push(step),
     entryRefused: (reason, key) => told.push(`${reason} ${key}`),
   })
-  const entry = (generation: number) => entryOf(key, sampleTimeline(), { generation, run: null })
+  const entry = (generation: number) => entryOf(key, possibleTimeline(), { generation, run: null })
   return { clock, store, codec, tier, told, entry }
 }
 
@@ -70,4 +70,27 @@ t.test('more bytes than an entry has are not fetched', async t => {
   await store.writeBytes(key, Buffer.alloc(codec.mostBytes + 1, 3), clock.now() + 60_000)
   t.equal(await tier.get(key), undefined)
   t.strictSame(told, [`too_large ${key}`])
+})
+
+t.test('weather that can not be is told and absent, however right its bytes are', async t => {
+  const { tier, entry, told } = setUp(t)
+  // The last value of every column, in turn.
+  for (const [column, { length }] of columnsOf(entry(3).value).entries()) {
+    const spoilt = entry(3)
+    columnsOf(spoilt.value)[column]?.fill(-201, length - 1)
+    await tier.set(key, spoilt)
+    t.equal(await tier.get(key), undefined, `column ${column}`)
+  }
+  t.strictSame(new Set(told), new Set([`out_of_range ${key}`]))
+  for (const value of [0.5, 4]) {
+    const spoilt = entry(3)
+    // A weather code, which is one of a list.
+    columnsOf(spoilt.value)[8]?.fill(value, 3, 4)
+    await tier.set(key, spoilt)
+    t.equal(await tier.get(key), undefined, `weather code ${value}`)
+  }
+  const without = entry(3)
+  columnsOf(without.value)[8]?.fill(Number.NaN)
+  await tier.set(key, without)
+  t.ok(await tier.get(key), 'a value that is missing is none')
 })
