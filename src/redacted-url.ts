@@ -43,4 +43,4 @@ const withoutPassword = (account: string): string => {
 }
 
 // A colon that no port follows, and signs that no host has, are those of a password whose host was forgotten.
-const startsWithHost = (rest: string): boolean => /^(?:\[[^\]]*\]|[\w.*-]*)(?::\d+)?(?:[/?#]|$)/.test(rest)
+const startsWithHost = (rest: string): boolean => /^(?:\[[^\]]*\]|[\w.*-]*)(?::\d+)?(?:[/?#\s]|$)/.test(rest)

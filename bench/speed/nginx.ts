@@ -54,7 +54,7 @@ ffi.cdef "unsigned char *SHA256(const unsigned char *d, size_t n, unsigned char 
 local digest = ffi.new("unsigned char[32]")
 -- In the worker's own memory, which measured faster than a shared dictionary and nginx's cache on disk.
 local weather = {}
-local passed = { "content-type", "content-language", "etag", "last-modified", "cache-control", "age", "cache-status", "vary" }
+local passed = { "content-type", "content-language", "etag", "last-modified", "cache-control", "cache-status", "vary" }
 local command = "*4\\r\\n$7\\r\\nEVALSHA\\r\\n$40\\r\\n${sha}\\r\\n$1\\r\\n1\\r\\n$36\\r\\nkey:"
 
 local function take(hash)

@@ -17,6 +17,7 @@ export type Demand<Subject> = {
   /** @param now ms since the epoch */
   ask(key: string, subject: Subject, now: number): void
   of(key: string): Asked<Subject> | undefined
+  latest(): Asked<Subject> | undefined
   /** Everything asked for at or after an instant. */
   since(instant: number): [key: string, asked: Asked<Subject>][]
 }
@@ -36,6 +37,10 @@ export const createDemand = <Subject>(): Demand<Subject> => {
       record.lastAskedAt = now
     },
     of: key => records.peek(key),
+    latest: () => {
+      for (const record of records.values()) return record
+      return undefined
+    },
     since: instant => {
       const found: [string, Record][] = []
       // From the latest on: the first that is too old ends it.

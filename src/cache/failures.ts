@@ -24,6 +24,7 @@ export type Failures = {
   /** The last failure of a key that has not been loaded since. */
   last(key: string): Failure | undefined
   clear(key: string): void
+  clearWhere(matches: (key: string) => boolean): void
   /** Ends all rests but those that were announced: what they waited for is well again. */
   forgive(): void
 }
@@ -32,6 +33,8 @@ export type RestOptions = {
   /** The rest after the first failure, and the longest. */
   readonly retryAfterMs: number
   readonly retryAfterAtMostMs: number
+  /** The longest rest after an error that has one of its own. */
+  readonly longestAfter?: (error: unknown) => number | undefined
 }
 
 const mostKeys = 20_000
@@ -40,6 +43,18 @@ const longestAnnouncedRestMs = utcDayMs + hourMs
 
 export const createFailures = (options: RestOptions, clock: Clock, random = Math.random): Failures => {
   const failures = new LRUCache<string, Failure & { readonly own: number }>({ max: mostKeys })
+
+  // Up to half more by chance, so that what failed together is not tried again together. Near the longest there is no
+  // room for that: there chance makes it shorter, but never than the first.
+  const restOf = (error: unknown, attempt: number): number => {
+    const longest = options.longestAfter?.(error) ?? options.retryAfterAtMostMs
+    const first = Math.min(options.retryAfterMs, longest)
+    const rest = first * 2 ** (attempt - 1)
+    const most = Math.min(rest * 1.5, longest)
+    const least = Math.max(first, Math.min(rest, most / 1.5))
+    return least + (most - least) * random()
+  }
+
   return {
     note: (key, error, cold) => {
       const failedAt = clock.now()
@@ -49,9 +64,7 @@ export const createFailures = (options: RestOptions, clock: Clock, random = Math
       const before = failures.get(key)
       // A pause that was announced says nothing about this key: it does not lengthen the next rest.
       const own = (before?.own ?? 0) + (told === undefined ? 1 : 0)
-      const rest = Math.min(options.retryAfterMs * 2 ** (own - 1), options.retryAfterAtMostMs)
-      // Half of the rest is by chance, so that what failed together is not tried again together.
-      const restsUntil = told ?? failedAt + rest * (0.5 + random() / 2)
+      const restsUntil = told ?? Math.ceil(failedAt + restOf(error, own))
       const attempts = (before?.attempts ?? 0) + 1
       const failure = { error, failedAt, attempts, own, cold, restsUntil }
       failures.set(key, failure)
@@ -64,6 +77,9 @@ export const createFailures = (options: RestOptions, clock: Clock, random = Math
     last: key => failures.peek(key),
     clear: key => {
       failures.delete(key)
+    },
+    clearWhere: matches => {
+      for (const key of [...failures.keys()]) if (matches(key)) failures.delete(key)
     },
     forgive: () => {
       for (const [key, failure] of [...failures.entries()])

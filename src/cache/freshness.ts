@@ -62,29 +62,54 @@ export const freshByAge = (options: FreshnessOptions, stretch: () => number): Fr
       Math.min(options.freshForMs * stretch(), mostOf(options)) * (1 + options.freshSpread * entry.lot),
   })
 
-/** @param newest the newest run that is available; while none is known, freshness goes by age */
+/** @param recent the runs that were available, newest first; while none is known, freshness goes by age */
 export const freshByRun = (
   options: FreshnessOptions & RunOptions,
-  newest: () => Run | undefined,
+  recent: () => readonly Run[],
   stretch: () => number,
 ): FreshnessPolicy => {
   const byAge = freshByAge(options, stretch)
+  const newest = (): Run | undefined => recent()[0]
   return policyOf(options, {
     periodMs: () => newest()?.intervalMs ?? byAge.periodMs(),
     mostStretch: () => Math.max(1, mostOf(options) / (newest()?.intervalMs ?? options.freshForMs)),
     dueAt: (entry, now) => {
-      const run = newest()
+      const runs = recent()
+      const run = runs[0]
       if (!run) return byAge.dueAt(entry, now)
-      const settledAt = run.availableAt + options.settleForMs
-      const ofRun = entry.fetchedAt < settledAt ? settledAt : settledAt + run.intervalMs
-      // A run that is late is waited for: what it would replace stays good.
-      const expected = ofRun === settledAt ? ofRun : Math.max(ofRun, now)
-      const due = expected + options.spreadOverMs * entry.lot
+      // Without a newer run it is good until the next one; one that is late is waited for.
+      const superseded =
+        supersededAt(entry, runs, options.settleForMs) ?? Math.max(run.availableAt + run.intervalMs, now)
+      const due = superseded + options.settleForMs + options.spreadOverMs * entry.lot
       const stretched = stretch() > 1 ? entry.fetchedAt + run.intervalMs * stretch() : due
       const last = entry.fetchedAt + mostOf(options) * (1 + options.freshSpread * entry.lot)
       return Math.min(Math.max(due, stretched), last)
     },
   })
+}
+
+/**
+ * When the first run that an entry can't be made of became available; undefined while there is none. It is the first and
+ * not the newest, so that what one run made stale stays stale when the next appears and has yet to settle.
+ */
+const supersededAt = (entry: Notes, runs: readonly Run[], settleForMs: number): number | undefined => {
+  const isBefore = (availableAt: number) => entry.fetchedAt < availableAt + settleForMs
+  let first: Run | undefined
+  for (const run of runs) {
+    if (!isBefore(run.availableAt)) break
+    first = run
+  }
+  const found: number[] = first ? [first.availableAt] : []
+  // The run it knew of may be one that this instance never saw.
+  if (entry.run !== null && isBefore(entry.run)) found.push(entry.run)
+  // Before the first run that is known there was another. Whether the entry has it is told by the run it knew of, since
+  // a run may have been late; where none was noted, by the time of its fetch.
+  if (first && first === runs.at(-1)) {
+    const earlier = first.availableAt - first.intervalMs
+    const lacksIt = entry.run === null ? isBefore(earlier) : entry.run < earlier - first.intervalMs / 2
+    if (lacksIt) found.push(earlier)
+  }
+  return found.length > 0 ? Math.min(...found) : undefined
 }
 
 const mostOf = ({ freshForMs, freshForAtMostMs }: FreshnessOptions): number =>

@@ -9,6 +9,7 @@ export type MemoryTier<Value> = {
   /** Looks without counting as a use. */
   peek(key: string): Entry<Value> | undefined
   set(key: string, entry: Entry<Value>): void
+  delete(key: string): void
   /** Accounts for bytes that are kept beside an entry, instead of those said before; nothing when it is gone. */
   weigh(key: string, value: Value, bytesBeside: number): void
   deleteWhere(matches: (key: string, entry: Entry<Value>) => boolean): void
@@ -26,6 +27,9 @@ export const createMemoryTier = <Value>(maxBytes: number): MemoryTier<Value> => 
     peek: key => entries.peek(key),
     set: (key, entry) => {
       entries.set(key, entry)
+    },
+    delete: key => {
+      entries.delete(key)
     },
     weigh: (key, value, bytesBeside) => {
       const entry = entries.peek(key)

@@ -74,6 +74,8 @@ export type ReadThrough<Subject, Value> = {
 export type Cache<Subject, Value> = ReadThrough<Subject, Value> & {
   /** Loads an entry anew unless another has done so meanwhile; what fails is told to the observer. */
   refresh(subject: Subject, purpose: Purpose): Promise<void>
+  /** Loads an entry anew whatever there is; what fails is told to the observer. */
+  reload(subject: Subject): Promise<void>
   /** Takes what the shared tier holds into memory; answers whether it was of use. Never loads. */
   warm(subject: Subject): Promise<boolean>
   explain(subject: Subject): Promise<Explanation>
@@ -128,8 +130,12 @@ export const createReadThrough = <Subject, Value>(
     const entry = await load(subject, purpose)
     memory.set(key, entry)
     failures.clear(key)
-    await shared.set(key, entry, token)
-    return entry
+    if (await shared.set(key, entry, token)) return entry
+    // Another has loaded it while this process stood still: what came here is older, and lives in no tier.
+    const newer = await shared.get(key)
+    if (newer) memory.set(key, newer)
+    else memory.delete(key)
+    return newer ?? entry
   }
 
   /** @param enough whether an entry that another instance left makes the load needless */
@@ -172,14 +178,17 @@ export const createReadThrough = <Subject, Value>(
     }
   }
 
-  const refresh = async (subject: Subject, key: string, purpose: Purpose): Promise<void> => {
+  const isFreshAndNotDue = (key: string, found: Notes): boolean =>
+    stateOf(key, found) === 'fresh' && clock.now() < policy.dueAt(found, clock.now())
+
+  const refresh = async (
+    subject: Subject,
+    key: string,
+    purpose: Purpose,
+    enough = (found: Notes) => isFreshAndNotDue(key, found),
+  ): Promise<void> => {
     try {
-      await loadTogether(
-        subject,
-        key,
-        purpose,
-        found => stateOf(key, found) === 'fresh' && clock.now() < policy.dueAt(found, clock.now()),
-      )
+      await loadTogether(subject, key, purpose, enough)
     } catch (error) {
       failures.note(key, error, false)
       observer.refreshFailed(error, purpose)
@@ -254,6 +263,10 @@ export const createReadThrough = <Subject, Value>(
     refresh: (subject, purpose) => {
       const key = keyOf(subject)
       return refreshing.run(key, () => refresh(subject, key, purpose)).result
+    },
+    reload: subject => {
+      const key = keyOf(subject)
+      return refreshing.run(key, () => refresh(subject, key, 'ahead', () => false)).result
     },
     warm: async subject => {
       const key = keyOf(subject)

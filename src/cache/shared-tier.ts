@@ -28,8 +28,11 @@ export type SharedTier<Value> = {
   readonly name: string
   /** @param isWanted by what is noted with it; an entry that is not wanted counts as absent */
   get(key: string, isWanted?: (notes: Notes) => boolean): Promise<Entry<Value> | undefined>
-  /** @param token of the flight that loaded the entry, if one was given */
-  set(key: string, entry: Entry<Value>, token?: number): Promise<void>
+  /**
+   * False when a later flight of the key has written, so that what the tier holds is newer than the entry.
+   * @param token of the flight that loaded the entry, if one was given
+   */
+  set(key: string, entry: Entry<Value>, token?: number): Promise<boolean>
 }
 
 /** @param longestUseMs the time after its fetch until which an entry may be served at all */
@@ -68,14 +71,11 @@ export const createSharedTier = <Value>(
     },
     set: async (key, entry, token) => {
       try {
-        await store.writeBytes(
-          key,
-          codec.encode(entry, key),
-          Math.ceil(entry.fetchedAt + longestUseMs),
-          token,
-        )
+        const expiresAt = Math.ceil(entry.fetchedAt + longestUseMs)
+        return await store.writeBytes(key, codec.encode(entry, key), expiresAt, token)
       } catch (error) {
         observer.sharedTierFailed('write', error)
+        return true
       }
     },
   }

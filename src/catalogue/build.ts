@@ -1,7 +1,9 @@
-// From a table of places to a snapshot of them. A table with any fault changes nothing, and a rebuild does not publish
-// again what somebody has unpublished. What a fault is, is for check.ts.
+// From a table of places, and tables of their aliases and changes, to a snapshot. A table with any fault changes nothing,
+// and a rebuild does not publish again what somebody has unpublished. What a fault is, is for check.ts and the tables.
 
 import { InputError } from '../errors.ts'
+import { parseAliases } from './alias-table.ts'
+import { parseChanges } from './change-table.ts'
 import { check, type Fault } from './check.ts'
 import { editExclusively } from './exclusive-edit.ts'
 import {
@@ -9,6 +11,7 @@ import {
   type Counts,
   cellOf,
   countByType,
+  type FormerId,
   type Location,
   locationOf,
   type Row,
@@ -21,6 +24,10 @@ import { readText, readTextIfPresent } from './text-file.ts'
 /** What to build from what; `builtOn` is the date the snapshot states, YYYY-MM-DD. */
 export type BuildOptions = Readonly<{
   csvPath: string
+  /** Other names of the places; a place has none where this is left out. */
+  aliasesPath?: string | undefined
+  /** Administrative changes, for the former ids; a place has none where this is left out. */
+  changesPath?: string | undefined
   outPath: string
   bounds: Bounds
   sources: readonly Source[]
@@ -31,6 +38,9 @@ export type BuildOptions = Readonly<{
 /** What a build did: with any fault nothing was written. `keptUnpublished` are ids, in order. */
 export type BuildReport = Readonly<{
   counts: Counts
+  /** How many aliases and former ids the snapshot has. */
+  aliases: number
+  formerIds: number
   faults: readonly Fault[]
   keptUnpublished: readonly string[]
 }>
@@ -51,30 +61,79 @@ const unpublishedIn = async (path: string): Promise<ReadonlySet<string>> => {
   }
 }
 
+type Extras = Readonly<{
+  aliases: ReadonlyMap<string, readonly string[]>
+  formerIds: ReadonlyMap<string, readonly FormerId[]>
+  faults: readonly Fault[]
+}>
+
+const readExtras = async (
+  { aliasesPath, changesPath }: BuildOptions,
+  places: readonly Location[],
+): Promise<Extras> => {
+  const byId = new Map<string, Location>(places.map(place => [place.id, place]))
+  const { aliases, faults: aliasFaults } =
+    aliasesPath === undefined
+      ? { aliases: new Map(), faults: [] }
+      : parseAliases(await readText(aliasesPath), byId)
+  const { formerIds, faults: changeFaults } =
+    changesPath === undefined
+      ? { formerIds: new Map(), faults: [] }
+      : parseChanges(await readText(changesPath), byId)
+  return { aliases, formerIds, faults: [...aliasFaults, ...changeFaults] }
+}
+
+const sizeOf = (lists: ReadonlyMap<string, readonly unknown[]>): number =>
+  lists.values().reduce((sum, list) => sum + list.length, 0)
+
 /** Builds the snapshot at `outPath`; InputError when a file cannot be read or written. */
 export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport> => {
   const { csvPath, outPath, bounds, sources, title, builtOn } = options
   const { rows, faults: malformed } = parseTable(await readText(csvPath))
   const counts = countByType(rows.map(row => cellOf(row, 'type')))
-  const refused = (faults: readonly Fault[]): BuildReport => ({ counts, faults, keptUnpublished: [] })
+  const refused = (faults: readonly Fault[]): BuildReport => ({
+    counts,
+    aliases: 0,
+    formerIds: 0,
+    faults,
+    keptUnpublished: [],
+  })
 
   const faults = [...malformed, ...check(rows, bounds)]
   if (faults.length > 0) return refused(faults)
+  const { aliases, formerIds, faults: extraFaults } = await readExtras(options, rows.map(locationOf))
+  if (extraFaults.length > 0) return refused(extraFaults)
 
   let report = refused([])
   await editExclusively(outPath, async () => {
     const unpublished = await unpublishedIn(outPath)
-    const keeps = (row: Row) =>
-      cellOf(row, 'published') === undefined && unpublished.has(String(cellOf(row, 'id')))
-    const kept = rows.filter(keeps).map(row => String(cellOf(row, 'id')))
-    const place = (row: Row): Location =>
-      keeps(row) ? Object.freeze({ ...locationOf(row), published: false }) : locationOf(row)
+    const idOf = (row: Row): string => String(cellOf(row, 'id'))
+    // A place whose id has changed since is still the one that somebody unpublished.
+    const wasUnpublished = (id: string): boolean =>
+      unpublished.has(id) || (formerIds.get(id) ?? []).some(former => unpublished.has(former.id))
+    const keeps = (row: Row) => cellOf(row, 'published') === undefined && wasUnpublished(idOf(row))
+    const kept = rows.filter(keeps).map(idOf)
+    const place = (row: Row): Location => {
+      const location = locationOf(row)
+      return Object.freeze({
+        ...location,
+        aliases: aliases.get(location.id) ?? location.aliases,
+        formerIds: formerIds.get(location.id) ?? location.formerIds,
+        published: location.published && !keeps(row),
+      })
+    }
     const text = formatSnapshot(composeSnapshot({ title, sources, built: builtOn }, rows.map(place)))
 
     // Read as a reader will: it also covers the title, the sources and the date, which no table holds.
     const inspected = inspectSnapshot(text, bounds)
     report = inspected.snapshot
-      ? { counts, faults: [], keptUnpublished: kept.toSorted() }
+      ? {
+          counts,
+          aliases: sizeOf(aliases),
+          formerIds: sizeOf(formerIds),
+          faults: [],
+          keptUnpublished: kept.toSorted(),
+        }
       : refused(inspected.faults)
     return inspected.snapshot ? text : undefined
   })

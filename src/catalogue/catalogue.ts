@@ -2,11 +2,11 @@
 // unpublished places are out of sight here, save as the parent that a published child names.
 
 import { type Location, type LocationType, parentTypeOf } from './location.ts'
-import { createNameIndex, type NameIndex } from './name-index.ts'
-import { fold } from './search.ts'
+import { createNameIndex, type Matches, type NameIndex } from './name-index.ts'
+import { fold, foldLoosely } from './search.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** Which places to list: those of a level, directly under `parentId` if given, whose names hold `q` if given. */
+/** Which places to list: those of a level, directly under `parentId` if given, of which a name holds `q` if given. */
 export type ListQuery = Readonly<{
   type: LocationType
   parentId?: string | undefined
@@ -15,12 +15,25 @@ export type ListQuery = Readonly<{
   offset: number
 }>
 
-/** A page of matches and the number of all matches before `limit` and `offset`. */
-export type ListPage = Readonly<{ results: readonly Location[]; total: number }>
+/**
+ * A page of matches and the number of all matches before `limit` and `offset`. `matchedAliases` has the alias of each
+ * place on the page that was found by an alias alone; `approximate` is true when only the looser fold found anything.
+ */
+export type ListPage = Readonly<{
+  results: readonly Location[]
+  total: number
+  matchedAliases: ReadonlyMap<Location, string>
+  approximate: boolean
+}>
+
+/** The published place that now stands for a former id, and since when if that is known. */
+export type Successor = Readonly<{ location: Location; since?: string }>
 
 export type Catalogue = Readonly<{
   /** The published place of that level and id. */
   find(type: LocationType, id: string): Location | undefined
+  /** The published place of that level that had the id before, where no place has it now. */
+  successorOf(type: LocationType, formerId: string): Successor | undefined
   /** The place one level up, published or not. */
   parentOf(location: Location): Location | undefined
   /** Published places, the most populous first, equals by id. */
@@ -37,6 +50,7 @@ export type Catalogue = Readonly<{
 const byPopulation = (a: Location, b: Location): number => b.population - a.population
 
 const none: readonly Location[] = []
+const noAliases: ReadonlyMap<Location, string> = new Map()
 
 /** The catalogue of a snapshot; the names of a list are made ready when it is first searched, and only then. */
 export const createCatalogue = (snapshot: Snapshot): Catalogue => {
@@ -45,7 +59,12 @@ export const createCatalogue = (snapshot: Snapshot): Catalogue => {
   const sorted = published.toSorted(byPopulation)
   const byType = Map.groupBy(sorted, ({ type }) => type)
   const byParent = Map.groupBy(sorted, ({ parentId }) => parentId)
-  const indices = new Map<readonly Location[], NameIndex>()
+  const successors = new Map<string, Successor>()
+  for (const location of published)
+    for (const { id, until } of location.formerIds)
+      successors.set(id, until === undefined ? { location } : { location, since: until })
+  const exact = new Map<readonly Location[], NameIndex>()
+  const loose = new Map<readonly Location[], NameIndex>()
 
   const listed = ({ type, parentId }: ListQuery): readonly Location[] => {
     if (parentId === undefined) return byType.get(type) ?? none
@@ -55,12 +74,29 @@ export const createCatalogue = (snapshot: Snapshot): Catalogue => {
     return byParent.get(parent.id) ?? none
   }
 
-  const indexOf = (places: readonly Location[]): NameIndex => {
+  const indexOf = (places: readonly Location[], indices: typeof exact, foldName: typeof fold): NameIndex => {
     const known = indices.get(places)
     if (known) return known
-    const index = createNameIndex(places.map(({ name_en, name_bn }) => [name_en, name_bn]))
+    const named = places.map(({ name_en, name_bn, aliases }) => ({ names: [name_en, name_bn], aliases }))
+    const index = createNameIndex(named, foldName)
     indices.set(places, index)
     return index
+  }
+
+  const pageOf = (places: readonly Location[], { page, total }: Matches, approximate: boolean): ListPage => {
+    const found = page.map(({ place, alias }) => {
+      const location = places[place] as Location
+      return { location, alias: alias === undefined ? undefined : location.aliases[alias] }
+    })
+    const aliases = found.flatMap(({ location, alias }): [Location, string][] =>
+      alias === undefined ? [] : [[location, alias]],
+    )
+    return {
+      results: found.map(({ location }) => location),
+      total,
+      matchedAliases: aliases.length === 0 ? noAliases : new Map(aliases),
+      approximate,
+    }
   }
 
   return Object.freeze<Catalogue>({
@@ -68,14 +104,24 @@ export const createCatalogue = (snapshot: Snapshot): Catalogue => {
       const location = byId.get(id)
       return location?.published && location.type === type ? location : undefined
     },
+    successorOf: (type, formerId) => {
+      const successor = successors.get(formerId)
+      return successor?.location.type === type ? successor : undefined
+    },
     parentOf: ({ parentId }) => (parentId === null ? undefined : byId.get(parentId)),
     list: query => {
       const { q = '', limit, offset } = query
       const places = listed(query)
       const wanted = fold(q)
-      if (wanted === '') return { results: places.slice(offset, offset + limit), total: places.length }
-      const { page, total } = indexOf(places)(wanted, limit, offset)
-      return { results: page.map(at => places[at] as Location), total }
+      if (wanted === '') {
+        const results = places.slice(offset, offset + limit)
+        return { results, total: places.length, matchedAliases: noAliases, approximate: false }
+      }
+      const matches = indexOf(places, exact, fold)(wanted, limit, offset)
+      const wantedLoosely = matches.total > 0 ? '' : foldLoosely(q)
+      if (wantedLoosely === '') return pageOf(places, matches, false)
+      const nearMatches = indexOf(places, loose, foldLoosely)(wantedLoosely, limit, offset)
+      return pageOf(places, nearMatches, nearMatches.total > 0)
     },
     all: () => published,
     size: published.length,

@@ -43,14 +43,18 @@ const inNfc: Rule = value => {
   return refusal(value, allowed, because)
 }
 
-const printableRule = must(
+// Holds for most aliases and addresses, and is far quicker to ask than whether they keep every rule.
+const plainText = /^[!-~]+(?: [!-~]+)*$/
+
+const printable = must(
   'text without control characters',
   value => typeof value !== 'string' || isPrintable(value),
 )
 
-const nameRules: readonly Rule[] = [
+/** The rules of a name, each asked. */
+export const nameRules: readonly Rule[] = [
   text('a name of at least one letter', name => name.trim() !== ''),
-  printableRule,
+  printable,
   must(
     'text without blanks at either end',
     value => typeof value !== 'string' || value.trim() === '' || value === value.trim(),
@@ -61,12 +65,54 @@ const nameRules: readonly Rule[] = [
 const isWebsite = (value: string): boolean => /^https?:\/\/\S+$/u.test(value) && URL.canParse(value)
 
 const digits = /^[1-9][0-9]{0,14}$/u
-const idRule = text('decimal digits without a leading zero, 15 at most', id => digits.test(id))
+/** The rule of an id. */
+export const idRule = text('decimal digits without a leading zero, 15 at most', id => digits.test(id))
 const parentRule = must(
   'the id of a place (decimal digits) or none',
   value => value === null || (typeof value === 'string' && digits.test(value)),
 )
 const basisRule = text('a word of a-z, 0-9 and -', basis => /^[a-z0-9-]+$/u.test(basis))
+
+const firstMessage = (rules: readonly Rule[], value: unknown): string | undefined => {
+  for (const rule of rules) {
+    const message = rule(value)
+    if (message !== undefined) return message
+  }
+  return undefined
+}
+
+// Not asked for plain text, which keeps all rules of text.
+const unlessPlain =
+  (rules: readonly Rule[]): Rule =>
+  value =>
+    typeof value === 'string' && plainText.test(value) ? undefined : firstMessage(rules, value)
+
+const listRule =
+  (allowed: string, itemRule: Rule, nameOf: (item: unknown) => unknown): Rule =>
+  value => {
+    if (!Array.isArray(value) || value.length === 0) return refusal(value, `a list of ${allowed}, or nothing`)
+    const seen = new Set<unknown>()
+    for (const item of value) {
+      const message =
+        itemRule(item) ?? (seen.has(nameOf(item)) ? refusal(nameOf(item), 'each once') : undefined)
+      if (message !== undefined) return message
+      seen.add(nameOf(item))
+    }
+    return undefined
+  }
+
+const dayMonthOrYear = /^[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$/u
+
+/** The rule of a date of which the day, or the month too, may be unknown. */
+export const dateRule = text('a date as YYYY-MM-DD, YYYY-MM or YYYY', date => dayMonthOrYear.test(date))
+
+const formerIdRule: Rule = value => {
+  const keys = typeof value === 'object' && value !== null ? Object.keys(value) : []
+  if (!keys.includes('id') || keys.some(key => key !== 'id' && key !== 'until'))
+    return refusal(value, 'an object with id and, where it is known, until')
+  const { id, until } = value as { id: unknown; until?: unknown }
+  return idRule(id) ?? (until === undefined ? undefined : dateRule(until))
+}
 
 /** The rules of every field, for places within the given box. */
 export const rulesWithin = (bounds: Bounds): Readonly<Record<Field, readonly Rule[]>> => ({
@@ -76,6 +122,8 @@ export const rulesWithin = (bounds: Bounds): Readonly<Record<Field, readonly Rul
   name_en: nameRules,
   name_bn: nameRules,
   slug_en: [text('at least one of a-z, 0-9 and -', slug => /^[a-z0-9-]+$/u.test(slug)), inNfc],
+  aliases: [listRule('names', unlessPlain(nameRules), alias => alias)],
+  formerIds: [listRule('former ids', formerIdRule, former => (former as { id: string }).id)],
   latitude: [numberWithin(bounds.south, bounds.north)],
   longitude: [numberWithin(bounds.west, bounds.east)],
   area_sq_km: [must('a number, 0 or more', value => typeof value === 'number' && value >= 0)],
@@ -84,11 +132,11 @@ export const rulesWithin = (bounds: Bounds): Readonly<Record<Field, readonly Rul
   coordinates_basis: [basisRule],
   name_bn_basis: [basisRule],
   website: [
-    printableRule,
     must(
       'an http or https address or none',
       value => value === null || (typeof value === 'string' && isWebsite(value)),
     ),
+    unlessPlain([printable]),
   ],
   published: [must('true, false or nothing', value => value === undefined || typeof value === 'boolean')],
 })

@@ -9,6 +9,7 @@ import {
   fields,
   isLocationType,
   type Naming,
+  optionalFields,
   parentTypeOf,
   type Row,
 } from './location.ts'
@@ -47,6 +48,26 @@ const checkParent = (row: Row, byId: ReadonlyMap<unknown, Row>, say: Sayer): voi
     say('id', refusal(id, `an id that begins with ${show(parentId)}, that of its parent`))
 }
 
+// Where an id names two places, an answer about it would be wrong for one of them.
+const checkFormerIds = (
+  row: Row,
+  byId: ReadonlyMap<unknown, Row>,
+  byFormerId: Map<unknown, Row>,
+  say: Sayer,
+): void => {
+  const given = cellOf(row, 'formerIds')
+  if (!Array.isArray(given)) return
+  for (const former of given as readonly ({ id?: unknown } | null)[]) {
+    const id = former?.id
+    const owner = byId.get(id) ?? byFormerId.get(id)
+    if (typeof id === 'string' && owner && owner !== row)
+      say('formerIds', refusal(id, 'an id that no other place has or had', `which is that of ${owner.row}`))
+    else if (typeof id === 'string' && owner && cellOf(row, 'id') === id)
+      say('formerIds', refusal(id, 'another id than its own'))
+    else byFormerId.set(id, row)
+  }
+}
+
 type Column = Readonly<{ field: Field; column: string; rules: readonly Rule[] }>
 
 const columnsOf = (naming: Naming, bounds: Bounds): Column[] => {
@@ -61,7 +82,7 @@ const checkRow = (row: Row, columns: readonly Column[], say: Sayer): void => {
   for (const { field, column, rules } of columns) {
     const value = row.cells[column]
     if (value === undefined) {
-      if (field !== 'published') say(field, refusal(undefined, `a row with a value for ${column}`))
+      if (!optionalFields.has(field)) say(field, refusal(undefined, `a row with a value for ${column}`))
       continue
     }
     for (const rule of rules) {
@@ -86,6 +107,7 @@ export const check = (rows: readonly Row[], bounds: Bounds): Fault[] => {
   const columns = columnsOf(rows[0]?.naming ?? {}, bounds)
   const known = new Set<string>(columns.map(({ column }) => column))
   const byId = firstById(rows)
+  const byFormerId = new Map<unknown, Row>()
   for (const row of rows) {
     for (const column of Object.keys(row.cells))
       if (!known.has(column))
@@ -98,6 +120,7 @@ export const check = (rows: readonly Row[], bounds: Bounds): Fault[] => {
     if (typeof id === 'string' && first && first !== row)
       say('id', refusal(id, 'an id no other row has', `which is that of ${first.row}`))
     checkParent(row, byId, say)
+    checkFormerIds(row, byId, byFormerId, say)
   }
   return faults
 }

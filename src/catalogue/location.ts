@@ -11,6 +11,9 @@ export type LocationType = (typeof locationTypes)[number]
 /** A place's code in decimal digits, unique over all levels; it begins with the code of its parent. */
 export type LocationId = Branded<'LocationId'>
 
+/** An id that a place had before, until the given day, month or year (ISO 8601) if that is known. */
+export type FormerId = Readonly<{ id: LocationId; until?: string }>
+
 /** A place; frozen wherever it is handed out. Area in square kilometres, points in decimal degrees (WGS 84). */
 export type Location = Readonly<{
   id: LocationId
@@ -19,6 +22,9 @@ export type Location = Readonly<{
   name_en: string
   name_bn: string
   slug_en: string
+  /** Other names in use, the most official first. */
+  aliases: readonly string[]
+  formerIds: readonly FormerId[]
   latitude: number
   longitude: number
   area_sq_km: number
@@ -39,6 +45,9 @@ export type Counts = Readonly<Record<LocationType | 'total', number>>
 
 /** What a source states about a place; `bbs_code` is not stated but follows from `id`. */
 export type Field = Exclude<keyof Location, 'bbs_code'>
+
+/** A field of the table of places; the others come from tables of their own. */
+export type TableField = Exclude<Field, 'aliases' | 'formerIds'>
 
 /** What a source calls each field; a field left out is one that the source does not have. */
 export type Naming = Readonly<Partial<Record<Field, string>>>
@@ -62,18 +71,26 @@ export const snapshotNaming = {
   coordinates_basis: 'coordinates_basis',
   name_bn_basis: 'name_bn_basis',
   website: 'website',
+  aliases: 'aliases',
+  formerIds: 'former_ids',
   published: 'published',
 } as const satisfies Record<Field, string>
 
-/** The columns of a table; `published` alone may be left out. */
+const { aliases: _aliases, formerIds: _formerIds, ...inTable } = snapshotNaming
+
+/** The columns of a table of places; `published` alone may be left out. */
 export const tableNaming = {
-  ...snapshotNaming,
+  ...inTable,
   id: 'bbs_code',
   type: 'level',
   parentId: 'parent_bbs_code',
-} as const satisfies Record<Field, string>
+} as const satisfies Record<TableField, string>
 
 export const fields = Object.keys(snapshotNaming) as Field[]
+export const tableFields = Object.keys(tableNaming) as TableField[]
+
+/** Fields that a place may lack. */
+export const optionalFields: ReadonlySet<Field> = new Set(['aliases', 'formerIds', 'published'])
 
 export const isLocationType = (value: unknown): value is LocationType =>
   locationTypes.includes(value as LocationType)
@@ -88,6 +105,11 @@ export const cellOf = (row: Row, field: Field): unknown => {
   return column === undefined ? undefined : row.cells[column]
 }
 
+const none: readonly never[] = Object.freeze([])
+
+const frozenList = <Item extends string | object>(items: readonly Item[] | undefined): readonly Item[] =>
+  items === undefined ? none : Object.freeze(items.map(item => Object.freeze(item)))
+
 /** The place a row tells of; only for rows in which `check` found no fault. */
 export const locationOf = (row: Row): Location => {
   const read = <Name extends Field>(field: Name) => cellOf(row, field) as Location[Name]
@@ -98,6 +120,8 @@ export const locationOf = (row: Row): Location => {
     name_en: read('name_en'),
     name_bn: read('name_bn'),
     slug_en: read('slug_en'),
+    aliases: frozenList(cellOf(row, 'aliases') as string[] | undefined),
+    formerIds: frozenList(cellOf(row, 'formerIds') as FormerId[] | undefined),
     latitude: read('latitude'),
     longitude: read('longitude'),
     area_sq_km: read('area_sq_km'),

@@ -1,37 +1,54 @@
 // The names of a list of places as one text, so that a search is a few passes over memory and no walk from place to
-// place. What is the same to a reader is for search.ts, which places are asked and in which order for catalogue.ts.
+// place. What is the same to a reader is for search.ts, which places are searched and in which order for catalogue.ts.
 
-import { fold } from './search.ts'
+/** What a place is called: its names, and other names under which it is known. */
+export type Named = Readonly<{ names: readonly string[]; aliases: readonly string[] }>
 
-/** The matches on one page, as positions in the list of places, and how many there are in all. */
-export type Matches = Readonly<{ page: readonly number[]; total: number }>
+/** A place by its position in the list; `alias` is the position of the alias that matched where no name did. */
+export type Match = Readonly<{ place: number; alias?: number }>
 
-/** Finds the places of which a name holds `wanted`, a folded text that is not empty; in the order of the list. */
+/** The matches on one page, and how many there are in all. */
+export type Matches = Readonly<{ page: readonly Match[]; total: number }>
+
+/** Finds the places of which a name or alias holds `wanted`, a folded text that is not empty; in the order of the list. */
 export type NameIndex = (wanted: string, limit: number, offset: number) => Matches
 
 // No folded text holds one, so no match spans two names.
 const between = '\n'
 
-/** @param named the names of each place of the list */
-export const createNameIndex = (named: readonly (readonly string[])[]): NameIndex => {
+/** @param fold the form in which names are compared; `wanted` must be in it */
+export const createNameIndex = (named: readonly Named[], fold: (text: string) => string): NameIndex => {
+  const aliasStarts: number[] = []
   const ends: number[] = []
   let end = 0
+  const textOf = (names: readonly string[]): string => {
+    const text = names.map(name => fold(name) + between).join('')
+    end += text.length
+    return text
+  }
+  // Names come before aliases, so the first match of a place is in an alias only where no name matches.
   const text = named
-    .map(names => {
-      const folded = names.map(fold).join(between) + between
-      end += folded.length
+    .map(({ names, aliases }) => {
+      const first = textOf(names)
+      aliasStarts.push(end)
+      const folded = aliases.length === 0 ? first : first + textOf(aliases)
       ends.push(end)
       return folded
     })
     .join('')
 
+  const matchAt = (place: number, at: number): Match => {
+    const start = aliasStarts[place] as number
+    return at < start ? { place } : { place, alias: text.slice(start, at).split(between).length - 1 }
+  }
+
   return (wanted, limit, offset) => {
-    const page: number[] = []
+    const page: Match[] = []
     let total = 0
     let place = 0
     for (let at = text.indexOf(wanted); at >= 0; at = text.indexOf(wanted, ends[place++])) {
       while ((ends[place] ?? text.length) <= at) place += 1
-      if (total >= offset && page.length < limit) page.push(place)
+      if (total >= offset && page.length < limit) page.push(matchAt(place, at))
       total += 1
     }
     return { page, total }

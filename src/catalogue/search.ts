@@ -1,7 +1,11 @@
-// When two spellings are the same to a reader: encodings, letter case, marks on Latin letters and blanks do not count.
-// Bengali signs are never stripped, they are letters there. Which places are asked is for catalogue.ts.
+// When two spellings are the same to a reader: encodings, letter case, marks on Latin letters, blanks and punctuation
+// inside names do not count. Bengali signs are letters and are never stripped. A second, looser fold also equates
+// letters that are often confused. Which places are searched, and when loosely, is for catalogue.ts.
 
-const zeroWidth = /[\u200b-\u200d\u2060\ufeff]/gu
+// Left out on both sides, since writers differ: blanks, zero-width signs, hyphens and dashes, full stops (the danda is
+// that of Bengali), and every sign that keyboards offer as an apostrophe.
+const ignored =
+  /[\s\u200b-\u200d\u2060\ufeff\p{Pd}\u00ad.\u0964'`\u00b4\u02b9\u02bb\u02bc\u2018\u2019\u201b\u2032\uff07]+/gu
 const marksOnLatin = /(\p{Script=Latin})[\p{M}&&\p{Script=Inherited}]+/gv
 
 // Lower, upper, lower reaches what a single step does not: ẞ and ß become ss, ſ becomes s. A final sigma depends on
@@ -9,18 +13,41 @@ const marksOnLatin = /(\p{Script=Latin})[\p{M}&&\p{Script=Inherited}]+/gv
 const foldCase = (text: string): string =>
   text.toLowerCase().toUpperCase().toLowerCase().replaceAll('\u03c2', '\u03c3')
 
-const blanks = /\s+/gu
-
-// Most names and queries, for which the long way does nothing but fold small letters, encodings and blanks.
+// Most names and queries, for which the long way does nothing but fold small letters, encodings and ignored signs.
 const plain = /^[\x20-\x7e\u0980-\u09ff]*$/u
+const ignoredInPlain = /[ \-.'`]+/g
 
 /** The form in which spellings are compared; texts that read alike fold to the same string, in Unicode NFC. */
 export const fold = (text: string): string =>
   plain.test(text)
-    ? text.toLowerCase().normalize('NFC').replace(blanks, ' ').trim()
-    : foldCase(text.replace(zeroWidth, '').normalize('NFD'))
+    ? text.toLowerCase().replace(ignoredInPlain, '').normalize('NFC')
+    : // Signs are dropped last, because decomposition and case folding can each produce an apostrophe.
+      foldCase(text.normalize('NFD'))
         .normalize('NFD')
+        .replace(ignored, '')
         .replace(marksOnLatin, '$1')
         .normalize('NFC')
-        .replace(blanks, ' ')
-        .trim()
+
+const confused: Readonly<Record<string, string>> = {
+  z: 'j',
+  v: 'b',
+  '\u09c0': '\u09bf',
+  '\u09c2': '\u09c1',
+  '\u09a3': '\u09a8',
+  '\u09b6': '\u09b8',
+  '\u09b7': '\u09b8',
+  '\u0981': '',
+}
+const confusedLetters = /[zv\u09c0\u09c2\u09a3\u09b6\u09b7\u0981]/g
+const writtenF = /(?:p+h+|f+)+/g
+const doubledLatin = /(\p{Script=Latin})\1+/gu
+
+/** As `fold`, with letters and endings equated that are often confused: gonj and ganj, z and j, both lengths of i. */
+export const foldLoosely = (text: string): string =>
+  fold(text)
+    .replace(confusedLetters, letter => confused[letter] ?? letter)
+    .replace(writtenF, 'f')
+    .replace(doubledLatin, '$1')
+    .replaceAll('gonj', 'ganj')
+    .replaceAll('sader', 'sadar')
+    .normalize('NFC')

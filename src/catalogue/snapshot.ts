@@ -2,7 +2,7 @@
 // that a change of one place is a change of one line (and of the checksum). Reading is for snapshot-reader.ts.
 
 import { createHash } from 'node:crypto'
-import { type Counts, countByType, fields, type Location, snapshotNaming } from './location.ts'
+import { type Counts, countByType, type Field, fields, type Location, snapshotNaming } from './location.ts'
 
 /** Where a part of the facts came from; `date` is YYYY-MM-DD, `licence` a name such as MIT. */
 export type Source = Readonly<{ name: string; url: string; licence: string; date: string }>
@@ -22,10 +22,15 @@ export type Snapshot = Readonly<{ provenance: Provenance; locations: readonly Lo
 
 export const schemaVersion = 1
 
+// What most places do not have is left out.
+const isWritten = (location: Location, field: Field): boolean => {
+  if (field === 'published') return !location.published
+  return (field !== 'aliases' && field !== 'formerIds') || location[field].length > 0
+}
+
 const lineOf = (location: Location): string => {
   const line: Record<string, unknown> = {}
-  for (const field of fields)
-    if (field !== 'published' || !location.published) line[snapshotNaming[field]] = location[field]
+  for (const field of fields) if (isWritten(location, field)) line[snapshotNaming[field]] = location[field]
   return `    ${JSON.stringify(line)}`
 }
 

@@ -1,7 +1,6 @@
 // `abohawa cache …`: what is cached for a place, and purges. A running gateway is asked where one answers, because its
 // memory is its own; purges go through the store, where every gateway finds them.
 
-import { resolve } from 'node:path'
 import type { Command } from 'commander'
 import { createCalendar } from '../calendar.ts'
 import type { Config } from '../config/schema.ts'
@@ -85,11 +84,12 @@ const atDesk = async <Result>(
   // Loaded here, so that the other commands start without the parts of a gateway.
   const { createCacheDesk } = await import('../gateway/cache-desk.ts')
   const { createCatalogue } = await import('../catalogue/catalogue.ts')
+  const { catalogueFile } = await import('../catalogue/catalogue-file.ts')
   const { readSnapshot } = await import('../catalogue/snapshot-reader.ts')
   const { path, bounds } = config.catalogue
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
-    const catalogue = async () => createCatalogue(await readSnapshot(resolve(path), bounds))
+    const catalogue = async () => createCatalogue(await readSnapshot(catalogueFile(path), bounds))
     return await act(createCacheDesk(config, { store, catalogue, clock }))
   } finally {
     await store.close()

@@ -12,29 +12,39 @@ export const addCatalogueCommands = (program: Command, add: AddCommand): void =>
     .summary('build, check and publish the places that are served')
     .description('The catalogue of places.')
 
-  add<{ from: string; out: string }>(catalogue, 'build', {
-    summary: 'turn a table of facts (CSV) into the snapshot that the gateway loads',
-    example: 'catalogue build --from places.csv --out locations.json',
+  add<{ from: string; aliases?: string; changes?: string; out: string }>(catalogue, 'build', {
+    summary: 'turn tables of facts (CSV) into the snapshot that the gateway loads',
+    example:
+      'catalogue build --from places.csv --aliases aliases.csv --changes changes.csv --out locations.json',
     setUp: command =>
       command
-        .requiredOption('--from <csv>', 'the table of facts')
-        .requiredOption('--out <json>', 'the snapshot to write; untouched when the table has a fault'),
-    run: async (terminal, { from, out }) => {
+        .requiredOption('--from <csv>', 'the table of places')
+        .option('--aliases <csv>', 'other names of the places; none without it')
+        .option('--changes <csv>', 'administrative changes, for former codes; none without it')
+        .requiredOption('--out <json>', 'the snapshot to write; untouched when a table has a fault'),
+    run: async (terminal, { from, aliases, changes, out }) => {
       const { bounds, sources, title } = terminal.config().catalogue
       // Loaded here, like all that reads tables: the other commands start without it.
       const { buildSnapshot } = await import('../catalogue/build.ts')
       const builtOn = new Date(terminal.clock.now()).toISOString().slice(0, 10)
-      const { counts, faults, keptUnpublished } = await buildSnapshot({
+      const report = await buildSnapshot({
         csvPath: from,
+        aliasesPath: aliases,
+        changesPath: changes,
         outPath: out,
         bounds,
         sources,
         title,
         builtOn,
       })
+      const { counts, faults, keptUnpublished } = report
       if (faults.length > 0) return showFaults(terminal, from, counts, faults)
+      const more = namesText(report.aliases, report.formerIds)
       const kept = keptUnpublished.length > 0 ? `; ${keptUnpublished.length} stay unpublished` : ''
-      terminal.show({ out, counts, keptUnpublished }, `${out}: ${countsText(counts)}${kept}.`)
+      terminal.show(
+        { out, counts, aliases: report.aliases, formerIds: report.formerIds, keptUnpublished },
+        `${out}: ${countsText(counts)}${more}${kept}.`,
+      )
       return 0
     },
   })
@@ -61,8 +71,9 @@ export const addCatalogueCommands = (program: Command, add: AddCommand): void =>
       setUp: command => command.argument('<id>', 'id of the place'),
       run: async (terminal, _options, id = '') => {
         const { path, bounds } = terminal.config().catalogue
+        const { catalogueFile } = await import('../catalogue/catalogue-file.ts')
         const { setPublished } = await import('../catalogue/publication.ts')
-        const { changed, location } = await setPublished(path, id, published, { bounds })
+        const { changed, location } = await setPublished(catalogueFile(path), id, published, { bounds })
         const state = published ? 'published' : 'unpublished'
         terminal.show(
           { id, type: location.type, published, changed },
@@ -85,3 +96,11 @@ const countsText = ({ total, ...byType }: Counts): string =>
   `${total} places (${Object.entries(byType)
     .map(([type, count]) => `${count} ${type}${count === 1 ? '' : 's'}`)
     .join(', ')})`
+
+const namesText = (aliases: number, formerIds: number): string =>
+  aliases + formerIds === 0
+    ? ''
+    : `, ${counted(aliases, 'alias', 'es')}, ${counted(formerIds, 'former code', 's')}`
+
+const counted = (count: number, one: string, many: string): string =>
+  `${count} ${one}${count === 1 ? '' : many}`

@@ -1,4 +1,4 @@
-// Waiting for the signal to stop. The first SIGINT, SIGTERM or, where asked for, SIGHUP means an orderly end; a second
+// Waiting for the signal to stop. The first SIGINT, SIGTERM, SIGQUIT or, where asked for, SIGHUP means an orderly end; a second
 // one, of whichever kind, ends at once, for whoever cannot wait.
 
 /** Resolves with the signal that asks the process to stop. */
@@ -10,5 +10,5 @@ export const interruption = (...more: NodeJS.Signals[]): Promise<NodeJS.Signals>
       asked = true
       resolve(signal)
     }
-    for (const signal of ['SIGINT', 'SIGTERM', ...more] as const) process.on(signal, stop)
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT', ...more] as const) process.on(signal, stop)
   })

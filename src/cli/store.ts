@@ -133,7 +133,7 @@ const targetOf = (config: Config, to: string, prefix = config.redis.prefix): Con
     return { ...config, redis: { ...config.redis, url: null }, store: { path: to } }
   if (!isRedisUrl(to))
     throw new Misuse(
-      `--to is ${redactedUrl(to)}; allowed: a URL such as redis://127.0.0.1:6379 (a password with its @ / ? # as %40 %2F %3F %23), or the path of a file`,
+      `--to is ${redactedUrl(to)}; allowed: a redis:// or rediss:// URL (a password with its @ / ? # as %40 %2F %3F %23), or the path of an SQLite file`,
     )
   if (!/^[A-Za-z0-9:._-]{1,64}$/.test(prefix))
     throw new Misuse(`--to-prefix is "${prefix}"; allowed: 1 to 64 letters, digits and the signs : . _ -`)

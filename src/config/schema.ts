@@ -97,7 +97,7 @@ const source = z.strictObject(
 )
 
 const catalogue = section({
-  path: filePath(),
+  path: filePath('a file path, or null').nullable(),
   title: text('text of 1 to 200 characters that is not blank', /^(?=.*\S).{1,200}$/u),
   bounds: section({
     south: decimal(-90, 90),

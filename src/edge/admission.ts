@@ -40,7 +40,7 @@ export const createAdmission = ({
     if ('refusal' in authentication) {
       exchange.judged = true
       observer.admission(authentication.refusal)
-      throw new Problem(401, refusals[authentication.refusal])
+      throw new Problem(401, refusals[authentication.refusal], challenge)
     }
     exchange.client = authentication.client
     return quota.consume(authentication.client, exchange.arrivedAt)
@@ -84,6 +84,9 @@ export class QuotaExhausted extends Problem {
     this.fields = { limit, reset_at: new Date(resetsAt).toISOString() }
   }
 }
+
+// RFC 9110 demands one with every 401.
+const challenge = { 'www-authenticate': 'ApiKey realm="abohawa"' }
 
 const refusals: Readonly<Record<Refusal, string>> = {
   missing: 'the API key is missing: send it in the header x-api-key',

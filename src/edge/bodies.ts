@@ -1,8 +1,8 @@
 // The bodies of the answers: places and weather → the objects of the contract, field by field. Pure.
 
 import type { Forecast, Weather } from '../answer.ts'
-import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { Location } from '../catalogue/location.ts'
+import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'
+import type { Location, LocationType } from '../catalogue/location.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../weather/variables.ts'
 import { lastingText } from './lasting.ts'
 import type { Language } from './parameters.ts'
@@ -31,10 +31,25 @@ export const namedSummaryOf = (location: Location, catalogue: Parents, lang: Lan
   return { ...summary, name: nameIn(lang, summary), ...(parent ? { parent: nameIn(lang, parent) } : {}) }
 }
 
-export const listItemOf = (location: Location, catalogue: Parents) => ({
+const listItemOf = (location: Location, catalogue: Parents) => ({
   ...summaryOf(location, catalogue),
   population: location.population,
   area_sq_km: location.area_sq_km,
+})
+
+/** A page of a list; what is beyond the contract is there only where it says something. */
+export const listOf = (
+  { results, total, matchedAliases, approximate }: ListPage,
+  type: LocationType,
+  catalogue: Parents,
+) => ({
+  results: results.map(place => {
+    const alias = matchedAliases.get(place)
+    return { ...listItemOf(place, catalogue), ...(alias === undefined ? {} : { matched_alias: alias }) }
+  }),
+  total,
+  type,
+  ...(approximate ? { approximate } : {}),
 })
 
 export const detailOf = (location: Location, catalogue: Parents) => ({

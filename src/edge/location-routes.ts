@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache'
 import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'
 import type { LocationType } from '../catalogue/location.ts'
 import { withoutKeys } from '../key-redaction.ts'
-import { detailOf, listItemOf } from './bodies.ts'
+import { detailOf, listOf } from './bodies.ts'
 import { lastingText } from './lasting.ts'
 import { locationTypeOf, type Query, queryOf, searchTextOf, wholeNumberOf } from './parameters.ts'
 import { type CurrentCatalogue, findLocation } from './places.ts'
@@ -85,7 +85,7 @@ export const createLocationRoutes = (current: CurrentCatalogue, keepBytes: numbe
     return rendered(JSON.stringify([understood, limit, offset]), catalogue, () => {
       const page = catalogue.list({ type, parentId, q, limit, offset })
       return {
-        body: { results: page.results.map(place => listItemOf(place, catalogue)), total: page.total, type },
+        body: listOf(page, type, catalogue),
         link: linksOf(understood, page, limit, offset),
       }
     })

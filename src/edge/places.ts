@@ -2,7 +2,7 @@
 // its grid cell and its piece of the body. Made when it is first asked for; a place of another catalogue is another.
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { Location } from '../catalogue/location.ts'
+import type { Location, LocationType } from '../catalogue/location.ts'
 import { quoted } from '../outside-text.ts'
 import type { Cell } from '../weather/cell.ts'
 import { namedSummaryOf, placeText, pointOf, summaryOf } from './bodies.ts'
@@ -32,8 +32,16 @@ export type Place = {
 export const findLocation = (catalogue: Catalogue, type: string, id: string): Location => {
   const wanted = locationTypeOf(type)
   const location = catalogue.find(wanted, id)
-  if (!location) throw notFound(`the ${wanted} ${quoted(id)} was not found or is not published`)
+  if (!location) throw notFound(notFoundText(catalogue, wanted, id))
   return location
+}
+
+// Former codes stand in tables and programs for years after a change.
+const notFoundText = (catalogue: Catalogue, type: LocationType, id: string): string => {
+  const successor = catalogue.successorOf(type, id)
+  if (!successor) return `the ${type} ${quoted(id)} was not found or is not published`
+  const since = successor.since === undefined ? 'now' : `since ${successor.since}`
+  return `the ${type} ${quoted(id)} was not found: its code is ${successor.location.id} ${since}; ask for that`
 }
 
 const pieceOf = (bytes: Buffer, identity: number | string): PlacePiece => ({

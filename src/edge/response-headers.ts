@@ -7,10 +7,12 @@ import type { Known } from '../answer.ts'
 export const rateLimitHeaders = (limit: number, remaining: number, resetsAt: number): string =>
   `x-ratelimit-limit: ${limit}\r\nx-ratelimit-remaining: ${remaining}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\n`
 
-/** @param rightUntil until when the answer stays right: its slice ends, or its timeline turns stale */
+/**
+ * No `age`: every answer is made for its instant, and caches subtract it from `max-age`.
+ * @param rightUntil until when the answer stays right: its slice ends, or its timeline turns stale
+ */
 export const freshnessHeaders = (from: Known, rightUntil: number): string =>
   `cache-control: private, max-age=${secondsBetween(from.readAt, rightUntil)}\r\n` +
-  `age: ${secondsBetween(from.fetchedAt, from.readAt)}\r\n` +
   `last-modified: ${new Date(from.fetchedAt).toUTCString()}\r\n` +
   `cache-status: abohawa; ${cacheWords(from)}; key="${from.cell.id}"\r\n`
 

@@ -2,10 +2,10 @@
 // listeners and closes everything in order. Nothing is decided here that a part could decide.
 
 import type { AddressInfo, Server } from 'node:net'
-import { resolve } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { createAnswers } from '../answer.ts'
 import { createCalendar } from '../calendar.ts'
+import { catalogueFile } from '../catalogue/catalogue-file.ts'
 import { openCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
@@ -87,10 +87,12 @@ export const startGateway = async (
   const { bounds, pollEveryMs } = config.catalogue
   const catalogue = await openCatalogue({
     // Whole, so that an error says where a relative path was looked for.
-    path: resolve(config.catalogue.path),
+    path: catalogueFile(config.catalogue.path),
     bounds,
     pollMs: pollEveryMs,
     ...observeCatalogue(metrics, log),
+  }).catch((cause: unknown) => {
+    throw new InputError(`catalogue.path: ${messageOf(cause)}`, { cause })
   })
   opening.defer(catalogue.close)
 

@@ -92,6 +92,7 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
   const timelines = createTimelines(
     {
       ...cache,
+      refusedForMs: config.provider.refusedForMs,
       batch: config.provider.maxPointsPerRequest,
       mostCells: mostCellsIn(config),
       weightPerLoad: unit,
@@ -100,11 +101,12 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
     },
     {
       provider,
+      breaker,
       store,
       grid,
       standing:
         cache.prefetch === 'population' ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => [],
-      newestRun: () => runs?.newest(),
+      recentRuns: () => runs?.recent() ?? [],
       stretch: budget.stretch,
       calendar,
       clock,

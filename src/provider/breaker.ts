@@ -28,6 +28,8 @@ export type Breaker = {
   run<Result>(request: () => Promise<Result>): Promise<Result>
   /** The error that a request would meet now, so that nothing is prepared in vain. */
   resting(): ProviderError | undefined
+  /** Whether a rest is over and no request has tried since. */
+  isProbeDue(): boolean
   state(): { state: BreakerState; restsUntil: number | null }
 }
 
@@ -84,6 +86,7 @@ export const createBreaker = (
       }
     },
     resting,
+    isProbeDue: () => policy.state === CircuitState.Open && resting() === undefined,
     state: () => ({
       state: stateOf(policy.state),
       restsUntil: resting()?.retryAt ?? null,

@@ -22,8 +22,6 @@ import { type RetryOptions, retryPolicy } from './retrying.ts'
 export type ProviderOptions = RetryOptions & {
   readonly maxConcurrent: number
   readonly maxPointsPerRequest: number
-  /** How long a point that was refused is not asked for again. */
-  readonly refusedForMs: number
   /** How long a cold cell waits for the budget's next window; refused at once when that is further away. */
   readonly queueForMs: number
   readonly horizon: Horizon
@@ -59,7 +57,7 @@ const handedOverAtOnce = 10
 
 export const createProvider = (options: ProviderOptions, parts: ProviderParts): Provider => {
   const { exchange, breaker, budget, clock, calendar, observer } = parts
-  const { horizon, maxPointsPerRequest, refusedForMs, queueForMs } = options
+  const { horizon, maxPointsPerRequest, queueForMs } = options
   const limit = pLimit(options.maxConcurrent)
   const again = retryPolicy(options)
   const queue = createQueue()
@@ -176,11 +174,10 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     }
   }
 
-  // A refused point is left alone for long. What failed because the provider is down makes sense again when that rests
-  // no more: the cell that happened to be the probe is not to be stale for longer than the others.
+  // What failed because the provider is down makes sense again when that rests no more: the cell that happened to be the
+  // probe is not to be stale for longer than the others.
   const withEnd = (error: ProviderError): ProviderError => {
-    const retryAt =
-      error.code === 'provider_refused' ? clock.now() + refusedForMs : breaker.resting()?.retryAt
+    const retryAt = breaker.resting()?.retryAt
     return retryAt === undefined || error.retryAt !== undefined
       ? error
       : new ProviderError(error.code, error.message, { cause: error, retryAt })

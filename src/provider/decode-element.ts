@@ -5,7 +5,7 @@
 import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Cell } from '../weather/cell.ts'
-import { allowedIn, type Range, ranges } from '../weather/ranges.ts'
+import { allowedIn, isWithin, type Range, ranges } from '../weather/ranges.ts'
 import { layOut, type Span, type Timeline } from '../weather/timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../weather/variables.ts'
 import { garbled, type RefusedAnswer } from './errors.ts'
@@ -222,12 +222,7 @@ const fill = (
 }
 
 /** How many of a column's values are there, each written into `values`; -1 - i where value i is none of the range. */
-const fillColumn = (
-  values: Float32Array,
-  at: number,
-  column: readonly unknown[],
-  { least, most, whole, codes }: Range,
-): number => {
+const fillColumn = (values: Float32Array, at: number, column: readonly unknown[], range: Range): number => {
   let present = 0
   for (let i = 0; i < column.length; i++) {
     const value = column[i]
@@ -235,8 +230,7 @@ const fillColumn = (
       values[at + i] = Number.NaN
       continue
     }
-    if (typeof value !== 'number' || !(value >= least && value <= most)) return -1 - i
-    if (whole && (Math.trunc(value) !== value || (codes !== undefined && codes[value] === 0))) return -1 - i
+    if (typeof value !== 'number' || !isWithin(range, value)) return -1 - i
     // "+ 0" turns the provider's -0 into 0.
     values[at + i] = value + 0
     present += 1

@@ -26,6 +26,8 @@ export type RunObserver = {
 export type RunWatch = {
   /** Undefined until meta.json was read once. */
   newest(): ModelRun | undefined
+  /** The last runs that were read or, while meta.json could not be, assumed; newest first, none until it was read once. */
+  recent(): readonly ModelRun[]
   /** Asks now. Never throws: the observer is told. */
   poll(): Promise<void>
   close(): void
@@ -40,6 +42,9 @@ const longestMakingMs = 7 * utcDayMs
 const shortestIntervalMs = 10 * minuteMs
 const longestIntervalMs = 7 * utcDayMs
 
+// What is older than the last of so many is older than all of them.
+const mostRecent = 32
+
 // After so many polls without an answer the usual interval is believed instead.
 const pollsMissed = 3
 
@@ -47,7 +52,9 @@ export const createRunWatch = (
   { model, pollEveryMs }: { model: string; pollEveryMs: number },
   { exchange, clock, observer }: { exchange: Exchange; clock: Clock; observer: RunObserver },
 ): RunWatch => {
-  let known: ModelRun | undefined
+  // Newest first: those that were read, and those that were taken to have come while nothing could be.
+  let known: readonly ModelRun[] = []
+  let assumed: readonly ModelRun[] = known
   let readAt = Number.NEGATIVE_INFINITY
   let failing = false
 
@@ -55,11 +62,19 @@ export const createRunWatch = (
     try {
       const path = `/data/${encodeURIComponent(model)}/static/meta.json`
       const run = runOf(await exchange.text(path, mostMetaBytes), clock.now())
+      const before = recent()
       readAt = clock.now()
       failing = false
       // Servers that are not in step may name the former run once more.
-      if (known && run.availableAt <= known.availableAt) return
-      known = run
+      if (known[0] && run.availableAt <= known[0].availableAt) return
+      // Of those assumed meanwhile the last may be the one that was read.
+      const earlier = before.filter(({ availableAt }) => availableAt < run.availableAt - run.intervalMs / 2)
+      const read = known.filter(one => !earlier.includes(one))
+      known = [run, ...[...read, ...earlier].toSorted((a, b) => b.availableAt - a.availableAt)].slice(
+        0,
+        mostRecent,
+      )
+      assumed = known
       observer.newRun(run)
     } catch (error) {
       if (error instanceof ProviderError && error.refused) observer.refused(error.refused)
@@ -69,19 +84,32 @@ export const createRunWatch = (
   }
   const timer = setInterval(() => void poll(), pollEveryMs).unref()
 
+  const recent = (): readonly ModelRun[] => {
+    const last = known[0]
+    const now = clock.now()
+    if (!last || now - readAt <= pollEveryMs * pollsMissed + minuteMs) return known
+    const missed = Math.floor((now - last.availableAt) / last.intervalMs)
+    if (missed <= 0) return known
+    // Kept until one more is missed: it is asked for with each read of the cache.
+    if (assumed[0]?.availableAt !== last.availableAt + missed * last.intervalMs)
+      assumed = [...assumedAfter(last, missed), ...known].slice(0, mostRecent)
+    return assumed
+  }
+
   return {
-    newest: () => {
-      if (!known) return undefined
-      const missed = Math.floor((clock.now() - known.availableAt) / known.intervalMs)
-      const isRead = clock.now() - readAt <= pollEveryMs * pollsMissed + minuteMs
-      if (isRead || missed <= 0) return known
-      const later = missed * known.intervalMs
-      return { ...known, initialisedAt: known.initialisedAt + later, availableAt: known.availableAt + later }
-    },
+    newest: () => recent()[0],
+    recent,
     poll,
     close: () => clearInterval(timer),
   }
 }
+
+/** The runs that came after one if all were in time, the last of so many first. */
+const assumedAfter = (last: ModelRun, missed: number): ModelRun[] =>
+  Array.from({ length: Math.min(missed, mostRecent) }, (_, i) => {
+    const later = (missed - i) * last.intervalMs
+    return { ...last, initialisedAt: last.initialisedAt + later, availableAt: last.availableAt + later }
+  })
 
 const runOf = (body: string, now: number): ModelRun => {
   const fields = fieldsOf(body)

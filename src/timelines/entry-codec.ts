@@ -6,7 +6,7 @@ import type { Codec } from '../cache/shared-tier.ts'
 import type { Calendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { type Horizon, stepsWithin } from '../provider/query.ts'
-import { isPossible } from '../weather/ranges.ts'
+import { isPlausible } from '../weather/plausible.ts'
 import { bytesOf, type Timeline } from '../weather/timeline.ts'
 import {
   decodeTimeline,
@@ -60,10 +60,8 @@ export const createTimelineCodec = ({
     decode: (bytes, key) => {
       const decoded = decodeTimeline(bytes, expectedAt(key))
       if (typeof decoded === 'string') return { refused: decoded }
-      // What no provider may say, no store may say either.
-      return isPossible(decoded.timeline)
-        ? entryOf(key, decoded.timeline, believed(decoded.marks))
-        : { refused: 'out_of_range' }
+      if (!isPlausible(decoded.timeline)) return { refused: 'out_of_range' }
+      return entryOf(key, decoded.timeline, believed(decoded.marks))
     },
   }
 }

@@ -21,14 +21,18 @@ import {
   type ReadThrough,
 } from '../cache/read-through.ts'
 import { createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
+import { createFlight } from '../cache/single-flight.ts'
 import { type Calendar, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
+import { AbohawaError } from '../errors.ts'
+import type { Breaker } from '../provider/breaker.ts'
 import type { Provider } from '../provider/client.ts'
 import type { Horizon } from '../provider/query.ts'
 import type { ByteStore, FleetStore, FlightStore, Store } from '../stores/store.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { createTimelineCodec, entryOf } from './entry-codec.ts'
+import { createProbe } from './probe.ts'
 import { createPulse, type Fleet } from './pulse.ts'
 import { purgesAfter } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
@@ -36,8 +40,10 @@ import { cellIdOf, keyFor } from './question.ts'
 
 export type TimelinesOptions = FreshnessOptions &
   RunOptions &
-  RestOptions & {
+  Omit<RestOptions, 'longestAfter'> & {
     readonly freshness: 'age' | 'run'
+    /** The longest time that a point which the provider refused is left alone. */
+    readonly refusedForMs: number
     /** How long a read waits for a load. */
     readonly waitForMs: number
     /** How long a hold on a cell lasts when its holder is gone. */
@@ -65,11 +71,13 @@ export type TimelinesObserver = CacheObserver &
 
 export type TimelinesParts = {
   readonly provider: Pick<Provider, 'load' | 'hasten'>
+  readonly breaker: Pick<Breaker, 'isProbeDue'>
   readonly store: ByteStore & FlightStore & FleetStore & Pick<Store, 'kind'>
   readonly grid: Grid
   /** Cells that count as wanted although nobody asks, most wanted first. */
   readonly standing: () => readonly Cell[]
-  readonly newestRun: () => Run | undefined
+  /** The runs that were available, newest first; empty where none is known or followed. */
+  readonly recentRuns: () => readonly Run[]
   /** How many times longer than asked for things are to be fresh, at a demand in weight per day. */
   readonly stretch: (demandPerDay: number) => number
   readonly calendar: Calendar
@@ -101,7 +109,7 @@ const stretchEveryMs = 1_000
 const warmAtOnce = 256
 
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
-  const { provider, store, grid, newestRun, calendar, clock, observer } = parts
+  const { provider, store, grid, recentRuns, calendar, clock, observer } = parts
   const { question, horizon, demandForMs } = options
   const keys = new WeakMap<Cell, string>()
   const keyOf = (cell: Cell): string => {
@@ -127,12 +135,14 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     return stretched
   }
   const policy =
-    options.freshness === 'run' ? freshByRun(options, newestRun, stretch) : freshByAge(options, stretch)
+    options.freshness === 'run' ? freshByRun(options, recentRuns, stretch) : freshByAge(options, stretch)
 
   const purges = createPurges<PurgeScope>((scope, key) => covers(scope, cellIdOf(key)))
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
   const demand = createDemand<Cell>()
-  const failures = createFailures(options, clock)
+  const longestAfter = (error: unknown): number | undefined =>
+    error instanceof AbohawaError && error.code === 'provider_refused' ? options.refusedForMs : undefined
+  const failures = createFailures({ ...options, longestAfter }, clock)
   const flights = createJointFlight({ store, holdForMs: options.holdForMs }, error =>
     observer.sharedTierFailed('flight', error),
   )
@@ -140,7 +150,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     keyOf,
     load: async (cell, purpose) => {
       // What is known before the load: a purge or a run that comes while it is out is not covered by it.
-      const marks = { generation: purges.generation, run: newestRun()?.availableAt ?? null }
+      const marks = { generation: purges.generation, run: recentRuns()[0]?.availableAt ?? null }
       return entryOf(keyOf(cell), await provider.load(cell, purpose), marks)
     },
     hasten: provider.hasten,
@@ -172,13 +182,30 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     clock,
   })
 
-  const hearPurges = async (): Promise<void> => {
-    for (const purge of await purgesAfter(store, purges.generation)) {
+  // One look at a time, so that none is heard of twice. What the first look finds was given in an earlier life: it is in
+  // force, and no news.
+  const hearing = createFlight<'purges', void>()
+  let isFirstLook = true
+  const look = async (): Promise<void> => {
+    const found = await purgesAfter(store, purges.generation)
+    for (const purge of found) {
+      const isCovered = (key: string) => covers(purge.scope, cellIdOf(key))
       purges.add(purge)
-      if (purge.kind === 'hard') memory.deleteWhere(key => covers(purge.scope, cellIdOf(key)))
-      observer.purged(purge.kind, purge.scope)
+      if (purge.kind === 'hard') memory.deleteWhere(isCovered)
+      // A purge asks for a fresh load: no failure of before stands in its way.
+      failures.clearWhere(isCovered)
+      if (!isFirstLook) observer.purged(purge.kind, purge.scope)
     }
+    isFirstLook = false
   }
+  const hearPurges = (): Promise<void> => hearing.run('purges', look).result
+
+  const probe = createProbe({
+    isDue: parts.breaker.isProbeDue,
+    // What was asked for last is the likeliest to be of use.
+    cell: () => demand.latest()?.subject ?? parts.standing()[0],
+    load: cache.reload,
+  })
 
   const pulse = createPulse({
     store,
@@ -199,6 +226,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     await hearPurges().catch(() => {})
     await pulse.due()
     lookAhead()
+    probe()
   }
   const timer = setInterval(() => {
     if (beating) return

@@ -1,8 +1,7 @@
 // What a value of each variable may be: numbers outside of these ranges are no weather, whoever sends them. The ranges
 // are wider than any record on Earth, so that they refuse nonsense and never a storm. Units stand in variables.ts.
 
-import type { Timeline } from './timeline.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
+import type { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
 
 /** The numbers a variable may have, ends included, in the unit of its table. */
 export type Range = {
@@ -67,33 +66,12 @@ export const ranges: Readonly<Record<Variable, Range>> = {
   wind_gusts_10m: wind,
 }
 
-const rangesOf = (units: object): readonly Range[] => Object.keys(units).map(name => ranges[name as Variable])
-const columnRanges = [rangesOf(currentUnits), rangesOf(hourlyUnits), rangesOf(dailyUnits)]
-
-/** Whether every value of a timeline that is there lies in the range of its variable. */
-export const isPossible = ({ values, quarterHours, hours, days }: Timeline): boolean =>
-  [quarterHours, hours, days].every(({ offset, length }, series) =>
-    columnRanges[series]?.every((range, column) => isWithin(values, offset + column * length, length, range)),
-  )
-
-const isWithin = (
-  values: Float32Array,
-  from: number,
-  length: number,
-  { least, most, whole, codes }: Range,
-): boolean => {
-  for (let i = from; i < from + length; i++) {
-    const value = values[i] as number
-    // NaN is a value that is missing, and neither less nor more.
-    if (value < least || value > most) return false
-    if (whole && (Math.trunc(value) < value || Math.trunc(value) > value || codes?.[value] === 0))
-      return false
-  }
-  return true
-}
-
 /** What a range allows, in words. */
 export const allowedIn = ({ least, most, whole, codes }: Range): string =>
   codes
     ? `the WMO codes ${weatherCodes.join(', ')}`
     : `${whole ? 'whole numbers' : 'numbers'} from ${least} to ${most}`
+
+/** Whether a number is one of them. */
+export const isWithin = ({ least, most, whole, codes }: Range, value: number): boolean =>
+  value >= least && value <= most && (!whole || Number.isInteger(value)) && (!codes || codes[value] === 1)

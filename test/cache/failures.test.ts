@@ -1,30 +1,62 @@
 import t from 'tap'
-import { createFailures, StillResting } from '../../src/cache/failures.ts'
+import { createFailures, type RestOptions, StillResting } from '../../src/cache/failures.ts'
 import { AbohawaError } from '../../src/errors.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
-const options = { retryAfterMs: 1_000, retryAfterAtMostMs: 8_000 }
-const setUp = (chance = 1) => {
+const options: RestOptions = { retryAfterMs: 1_000, retryAfterAtMostMs: 8_000 }
+const setUp = (chance = 0, given = options) => {
   const clock = manualClock()
-  return { clock, failures: createFailures(options, clock, () => chance) }
+  return { clock, failures: createFailures(given, clock, () => chance) }
 }
 
-t.test('each failure in a row doubles the rest, up to the longest', t => {
-  const { clock, failures } = setUp()
-  const rests = Array.from({ length: 6 }, () => {
-    const { restsUntil } = failures.note('a', new Error('down'), false)
+const restsOf = ({ clock, failures }: ReturnType<typeof setUp>, error = new Error('down')) =>
+  Array.from({ length: 6 }, () => {
+    const { restsUntil } = failures.note('a', error, false)
     const rest = restsUntil - clock.now()
     clock.set(restsUntil)
     return rest
   })
-  t.strictSame(rests, [1_000, 2_000, 4_000, 8_000, 8_000, 8_000])
-  t.equal(failures.last('a')?.attempts, 6)
+
+t.test('the first rest is as long as was asked for, and each failure in a row doubles it', t => {
+  const set = setUp()
+  t.strictSame(restsOf(set).slice(0, 3), [1_000, 2_000, 4_000])
+  t.equal(set.failures.last('a')?.attempts, 6)
   t.end()
 })
 
-t.test('half of a rest is by chance', t => {
-  const { clock, failures } = setUp(0)
-  t.equal(failures.note('a', new Error('down'), false).restsUntil - clock.now(), 500)
+t.test('a rest is up to half longer by chance; the longest is no longer, and up to a third shorter', t => {
+  t.strictSame(restsOf(setUp(0)), [1_000, 2_000, 4_000, 5_334, 5_334, 5_334])
+  t.strictSame(restsOf(setUp(1)), [1_500, 3_000, 6_000, 8_000, 8_000, 8_000])
+  for (const chance of [0, 1]) {
+    const equal = { retryAfterMs: 1_000, retryAfterAtMostMs: 1_000 }
+    t.strictSame(restsOf(setUp(chance, equal)), Array(6).fill(1_000), 'nor shorter than the first')
+  }
+  t.end()
+})
+
+t.test('an error may have a longest rest of its own, shorter or longer', t => {
+  for (const [longest, rests] of [
+    [20_000, [1_500, 3_000, 6_000, 12_000, 20_000, 20_000]],
+    [500, Array(6).fill(500)],
+  ] as const) {
+    const given = { ...options, longestAfter: (error: unknown) => (error === refused ? longest : undefined) }
+    const refused = new Error('refused')
+    t.strictSame(restsOf(setUp(1, given), refused), rests)
+    t.strictSame(restsOf(setUp(1, given))[5], 8_000, 'and others keep theirs')
+  }
+  t.end()
+})
+
+t.test('what is purged rests no more', t => {
+  const { failures, clock } = setUp()
+  failures.note('a', new Error('down'), true)
+  failures.note('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
+  failures.note('c', new Error('down'), true)
+  failures.clearWhere(key => key !== 'c')
+  t.strictSame(
+    ['a', 'b', 'c'].map(key => failures.resting(key)?.attempts),
+    [undefined, undefined, 1],
+  )
   t.end()
 })
 

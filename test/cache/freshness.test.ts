@@ -84,12 +84,12 @@ t.test('stretched, everything is fresh longer, up to the most, and never past it
 })
 
 const runs = { ...options, settleForMs: 600_000, spreadOverMs: 1_800_000 }
-const byRun = (newest: () => Run | undefined, stretch = unstretched) =>
-  freshByRun({ ...runs, freshForAtMostMs: 12 * hour, freshSpread: 0 }, newest, stretch)
+const byRun = (recent: () => readonly Run[], stretch = unstretched) =>
+  freshByRun({ ...runs, freshForAtMostMs: 12 * hour, freshSpread: 0 }, recent, stretch)
 const run = (availableAt: number): Run => ({ availableAt, intervalMs: 6 * hour })
 
 t.test('by run: fresh until a newer run has settled, then stale by lot over the spread', t => {
-  const policy = byRun(() => run(100 * hour))
+  const policy = byRun(() => [run(100 * hour)])
   const settled = 100 * hour + 600_000
   t.equal(policy.dueAt(entry(0, 99 * hour), 101 * hour), settled)
   t.equal(policy.dueAt(entry(0.5, 99 * hour), 101 * hour), settled + 900_000)
@@ -99,7 +99,7 @@ t.test('by run: fresh until a newer run has settled, then stale by lot over the 
 })
 
 t.test('by run: a run that is late leaves everything fresh, but for no longer than the most', t => {
-  const policy = byRun(() => run(100 * hour))
+  const policy = byRun(() => [run(100 * hour)])
   const fetched = entry(0, 101 * hour)
   t.equal(freshnessOf(fetched, policy, 108 * hour), 'fresh')
   t.equal(freshnessOf(fetched, policy, 113 * hour - 1), 'fresh')
@@ -107,11 +107,68 @@ t.test('by run: a run that is late leaves everything fresh, but for no longer th
   t.end()
 })
 
+// Runs are expected at 5, 11, 17 and 23 h, and settle for 10 minutes. Each row: what it is, the runs that are known at
+// an instant (in hours), when the entry was fetched and the run it notes, and whether it is older than a settled run.
+const older: [string, number[], number, number, number | null, boolean][] = [
+  ['just before the next run', [11, 5], 16.99, 5.5, 5, true],
+  ['once the next run has appeared', [17, 11, 5], 17.01, 5.5, 5, true],
+  ['once the next run has settled', [17, 11, 5], 17.2, 5.5, 5, true],
+  ['of the run before, while the next one settles', [17, 11, 5], 17.1, 11.5, 11, false],
+  ['by an instance that first read meta.json after both', [17], 17.01, 5.5, 5, true],
+  ['by such an instance, without a note', [17], 17.01, 5.5, null, true],
+  ['by such an instance, of the run before', [17], 17.01, 11.5, 11, false],
+  ['by such an instance, of the run before, without a note', [17], 17.01, 11.5, null, false],
+  ['fetched while the noted run settled, which this instance has yet to read', [5], 11.2, 11.1, 11, true],
+  ['fetched while the noted run settled, which is no longer known', [17], 17.01, 11.1, 11, true],
+  ['fetched before a run that was late', [17, 13, 5], 17.01, 11.5, 5, true],
+  ['fetched before a run that was late, which this instance never saw', [17], 17.01, 11.5, 5, true],
+  ['fetched after a run that was late', [17, 13, 5], 17.01, 13.5, 13, false],
+  ['fetched after a run that was late, which this instance never saw', [17], 17.01, 13.5, 13, false],
+  ['fetched before a run that was left out', [17, 5], 17.01, 11.5, 5, false],
+  ['noted before the poll that read its run', [17, 11, 5], 17.01, 11.2, 5, false],
+  ['by a clock a minute behind the provider’s', [11, 5], 11.1, 10.99, 11, false],
+  ['by a clock a minute behind, once the run has settled', [11, 5], 11.2, 10.99, 11, true],
+  ['of the newest run, while the next one is late', [11, 5], 19, 11.5, 11, false],
+]
+for (const [what, known, now, fetchedAt, noted, isOlder] of older)
+  t.test(`by run: ${what}: ${isOlder ? 'stale' : 'fresh'}`, t => {
+    const policy = freshByRun(
+      { ...runs, spreadOverMs: 0, freshForAtMostMs: 48 * hour, freshSpread: 0, staleForMs: 24 * hour },
+      () => known.map(at => run(at * hour)),
+      unstretched,
+    )
+    const fetched = { ...entry(0, fetchedAt * hour), run: noted === null ? null : noted * hour }
+    t.equal(freshnessOf(fetched, policy, now * hour), isOlder ? 'stale' : 'fresh')
+    t.equal(now * hour >= policy.dueAt(fetched, now * hour), isOlder, 'and due if so')
+    t.end()
+  })
+
+t.test('by run: as runs come and go, what was due once is due for good', t => {
+  const available = [5, 11, 13, 17.5, 22, 29, 35, 41]
+  for (const fetchedAt of [4.9, 5, 5.3, 11.05, 12, 13.2, 18])
+    for (const noted of [null, ...available.filter(at => at <= fetchedAt)])
+      for (const lot of [0, 0.4, 0.99]) {
+        let wasDue = false
+        for (let now = fetchedAt; now < 47; now += 0.02) {
+          const known = available.filter(at => at <= now).toReversed()
+          const policy = byRun(() => known.map(at => run(at * hour)))
+          const fetched = { ...entry(lot, fetchedAt * hour), run: noted === null ? null : noted * hour }
+          if (known.length === 0) continue
+          const isDue = now * hour >= policy.dueAt(fetched, now * hour)
+          if (wasDue && !isDue)
+            t.fail(`fetched ${fetchedAt}, noted ${noted}, lot ${lot}: fresh again at ${now}`)
+          wasDue = isDue
+        }
+        t.ok(wasDue)
+      }
+  t.end()
+})
+
 t.test('by run, while no run is known, freshness goes by age', t => {
-  const policy = byRun(() => undefined)
+  const policy = byRun(() => [])
   t.equal(policy.dueAt(entry(0), 0), 11_000)
   t.equal(policy.periodMs(), 1_000)
-  t.equal(byRun(() => run(0)).periodMs(), 6 * hour)
+  t.equal(byRun(() => [run(0)]).periodMs(), 6 * hour)
   t.end()
 })
 
@@ -119,7 +176,7 @@ t.test('by run, stretched, a run is skipped when the budget asks for it', t => {
   const fetched = entry(0, 99 * hour)
   const dueAt = (stretch: number) =>
     byRun(
-      () => run(100 * hour),
+      () => [run(100 * hour)],
       () => stretch,
     ).dueAt(fetched, 101 * hour)
   t.equal(dueAt(1), 100 * hour + 600_000)

@@ -66,7 +66,7 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
     flights: newFlights(),
     policy,
     purges,
-    failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 1),
+    failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0),
     demand: createDemand(),
     waitForMs: 60_000,
     clock,
@@ -78,7 +78,7 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
     createReadThrough({
       ...parts,
       memory: createMemoryTier(10_000),
-      failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 1),
+      failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0),
       flights: newFlights(),
       ...more,
     })
@@ -325,6 +325,18 @@ t.test('who waits for a load that was begun with less hurry hastens it', async t
   t.strictSame(hastened, ['a'])
   gate.resolve(undefined)
   t.match(await waiting, { value: 'a 2', outcome: 'miss' })
+})
+
+t.test('a reload loads although what there is is fresh, and what fails is told', async t => {
+  const { cache, loads, loader, failures } = setUp(t)
+  await cache.read('a')
+  await cache.reload('a')
+  t.match(await cache.read('a'), { value: 'a 2', outcome: 'hit' })
+  loader.failure = new Error('down')
+  await cache.reload('a')
+  t.match(failures, [{ message: 'down' }])
+  t.match(await cache.read('a'), { value: 'a 2', outcome: 'hit' }, 'what there is stays')
+  t.equal(loads.length, 3)
 })
 
 t.test('warming takes what is shared and loads nothing', async t => {

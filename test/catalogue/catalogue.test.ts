@@ -38,9 +38,10 @@ t.test('a place names its parent, a division has none', async t => {
 t.test('an unpublished place is out of sight, and its children still name it', async t => {
   const catalogue = await catalogueWithout(t, '1004')
   t.equal(catalogue.find('district', '1004'), undefined)
-  t.strictSame(catalogue.list({ type: 'district', ...page }), { results: [], total: 0 })
-  t.strictSame(catalogue.list({ type: 'district', q: 'barguna', ...page }), { results: [], total: 0 })
-  t.strictSame(catalogue.list({ type: 'upazila', parentId: '1004', ...page }), { results: [], total: 0 })
+  const nothing = { results: [], total: 0, matchedAliases: new Map(), approximate: false }
+  t.strictSame(catalogue.list({ type: 'district', ...page }), nothing)
+  t.strictSame(catalogue.list({ type: 'district', q: 'barguna', ...page }), nothing)
+  t.strictSame(catalogue.list({ type: 'upazila', parentId: '1004', ...page }), nothing)
   t.notOk(catalogue.all().some(({ id }) => id === '1004'))
   t.equal(catalogue.size, 6)
 
@@ -66,7 +67,7 @@ t.test('pages never overlap, miss nothing, and all say the same total', async t 
     }
     t.strictSame(ids, ['10040923', '10040913', '10040915'], `by ${limit}`)
   }
-  t.strictSame(catalogue.list({ type: 'union', limit: 2, offset: 3 }), { results: [], total: 3 })
+  t.match(catalogue.list({ type: 'union', limit: 2, offset: 3 }), { results: [], total: 3 })
 })
 
 t.test('a parent filters by being the direct parent', async t => {

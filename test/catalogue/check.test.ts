@@ -154,6 +154,11 @@ const cases: [title: string, cells: TableRow, ...faults: string[]][] = [
     'row 5, website: given "ftp://amtali.example"; allowed is an http or https address or none',
   ],
   [
+    'a web site must not turn the direction of a line',
+    { website: 'https://amtali.example/\u202e' },
+    'row 5, website: given "https://amtali.example/\\u202e"; allowed is text without control characters',
+  ],
+  [
     'a web site must be an address',
     { website: 'https://' },
     'row 5, website: given "https://"; allowed is an http or https address or none',

@@ -50,6 +50,24 @@ export const sampleRows = (): TableRow[] => [
 
 const quoted = (cell: string): string => (/[",\n]/u.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
 
+/** An alias of a place, under the columns that its table must have. */
+export const aliasRow = (code: string, alias: string, kind = 'common', language = 'en'): TableRow => ({
+  bbs_code: code,
+  language,
+  alias,
+  kind,
+})
+
+/** A union that has a new code since a day, under the columns that its table must have. */
+export const changeRow = (before: string, now: string, date = '2012-04-25'): TableRow => ({
+  date,
+  kind: 'new-code',
+  level: 'union',
+  old_code: before,
+  new_code: now,
+  in_table: 'yes',
+})
+
 /** The rows as CSV, under the columns of the first. */
 export const tableText = (rows: readonly TableRow[]): string => {
   const columns = Object.keys(rows[0] ?? {})
@@ -57,13 +75,28 @@ export const tableText = (rows: readonly TableRow[]): string => {
   return `${[columns.join(','), ...lines].join('\n')}\n`
 }
 
-/** Builds `locations.json` in a folder from these rows. */
+/** Builds `locations.json` in a folder from these rows, with aliases and changes where there are any. */
 export const buildSample = (
   folder: string,
   rows: readonly TableRow[] = sampleRows(),
+  { aliases, changes }: { aliases?: readonly TableRow[]; changes?: readonly TableRow[] } = {},
 ): Promise<BuildReport & { path: string }> => {
   const [csvPath, path] = [join(folder, 'table.csv'), join(folder, 'locations.json')]
   writeFileSync(csvPath, tableText(rows))
-  const options = { csvPath, outPath: path, bounds, sources, title: 'Sample', builtOn: '2026-11-21' }
+  const written = (name: string, rows: readonly TableRow[] | undefined): string | undefined => {
+    if (rows === undefined) return undefined
+    writeFileSync(join(folder, name), tableText(rows))
+    return join(folder, name)
+  }
+  const options = {
+    csvPath,
+    aliasesPath: written('aliases.csv', aliases),
+    changesPath: written('changes.csv', changes),
+    outPath: path,
+    bounds,
+    sources,
+    title: 'Sample',
+    builtOn: '2026-11-21',
+  }
   return buildSnapshot(options).then(report => ({ ...report, path }))
 }

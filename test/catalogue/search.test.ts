@@ -2,7 +2,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { fold } from '../../src/catalogue/search.ts'
+import { fold, foldLoosely } from '../../src/catalogue/search.ts'
 
 const equals: [title: string, one: string, other: string][] = [
   ['ya with a dot, as one sign and as two', '\u09df', '\u09af\u09bc'],
@@ -27,7 +27,22 @@ const equals: [title: string, one: string, other: string][] = [
   ['a capital I with a dot', '\u0130', 'i'],
   ['a Latin letter with a mark, composed', 'Dh\u0101k\u0101', 'Dhaka'],
   ['a Latin letter with marks, decomposed', 'Dha\u0304\u0301ka\u0304', 'Dhaka'],
-  ['blanks of any kind and number', '  Amtali\u00a0\t\n Sadar ', 'Amtali Sadar'],
+  ['blanks of any kind and number', '  Amtali\u00a0\t\n Sadar ', 'AmtaliSadar'],
+  [
+    'a Bengali name with and without a blank',
+    '\u0995\u0995\u09cd\u09b8 \u09ac\u09be',
+    '\u0995\u0995\u09cd\u09b8\u09ac\u09be',
+  ],
+  ['with and without hyphens of any kind', 'Sher-e\u2010Bangla\u2011Na\u2013gar\u00ad', 'sherebanglanagar'],
+  ['with and without full stops', 'P.M. Khali', 'pm khali'],
+  ['with and without the full stop of Bengali', '\u098f\u09ae\u0964', '\u098f\u09ae'],
+  ...['\u2019', '\u02bc', '\u2018', '\u201b', '\u02bb', '\u2032', '\uff07', '\u00b4', '`', ''].map(
+    (apostrophe): [string, string, string] => [
+      `an apostrophe and ${apostrophe === '' ? 'none' : `U+${apostrophe.charCodeAt(0).toString(16)}`}`,
+      "Cox's Bazar",
+      `cox${apostrophe}s bazar`,
+    ],
+  ),
 ]
 
 for (const [title, one, other] of equals)
@@ -65,7 +80,7 @@ t.test('folding a folded text changes nothing, and it is in NFC', async t => {
 })
 
 t.test('blank and empty texts fold to nothing', async t => {
-  for (const text of ['', ' ', '\u200d', '\ufeff \n']) t.equal(fold(text), '')
+  for (const text of ['', ' ', '\u200d', '\ufeff \n', "-.' \u2019"]) t.equal(fold(text), '')
 })
 
 t.test('the short way for plain texts folds as the long way does, which a joiner forces', async t => {
@@ -73,4 +88,59 @@ t.test('the short way for plain texts folds as the long way does, which a joiner
   const text = fc.array(sign, { maxLength: 12 }).map(signs => String.fromCodePoint(...signs))
   const same = fc.property(text, text => fold(text) === fold(`${text}\u200d`))
   t.doesNotThrow(() => fc.assert(same, { numRuns: 2_000 }))
+})
+
+const looselyEqual: [title: string, one: string, other: string][] = [
+  ['gonj and ganj', 'Narayangonj', 'Narayanganj'],
+  ['ph and f', 'Phulbaria', 'Fulbaria'],
+  ['z and j', 'Bazitpur', 'Bajitpur'],
+  ['gonz and ganj', 'Shibgonz', 'Shibganj'],
+  ['v and b', 'Vandaria', 'Bandaria'],
+  ['sader and sadar', 'Narail Sader', 'Narail Sadar'],
+  ['one letter and two', 'Cumila', 'Cumilla'],
+  ['two letters that a folding made', 'Bajzi', 'Baji'],
+  ['two of the letters that f is written with', 'Pphulpphur', 'Fulfur'],
+  ['long and short i', '\u09a8\u09a6\u09c0', '\u09a8\u09a6\u09bf'],
+  ['long and short u', '\u09aa\u09c2\u09b0', '\u09aa\u09c1\u09b0'],
+  ['both n', '\u09aa\u09a3', '\u09aa\u09a8'],
+  ['palatal and dental s', '\u09b6\u09b0', '\u09b8\u09b0'],
+  ['retroflex and dental s', '\u09b7\u09b0', '\u09b8\u09b0'],
+  ['with and without a candrabindu', '\u099a\u09be\u0981\u09a6', '\u099a\u09be\u09a6'],
+]
+
+for (const [title, one, other] of looselyEqual)
+  t.test(`loosely equal: ${title}`, async t => {
+    t.not(fold(one), fold(other))
+    t.equal(foldLoosely(one), foldLoosely(other))
+  })
+
+t.test('two equal Bengali letters stay two, as do two digits', async t => {
+  t.not(foldLoosely('\u09a8\u09a8\u09cd'), foldLoosely('\u09a8\u09cd'))
+  t.not(foldLoosely('11'), foldLoosely('1'))
+})
+
+t.test('texts that are equal are loosely equal, and folding loosely again changes nothing', async t => {
+  const part = fc.constantFrom(
+    ...['p', 'h', 'f', 'z', 'j', 'v', 'b', 'g', 'o', 'n', 'a', 's', 'd', 'e', 'r', ' ', '-'],
+    ...[
+      '\u09c0',
+      '\u09bf',
+      '\u09c2',
+      '\u09a3',
+      '\u09a8',
+      '\u09b6',
+      '\u09b7',
+      '\u0981',
+      '\u09cd',
+      '\u09c7',
+      '\u09be',
+    ],
+  )
+  const text = fc.array(part, { maxLength: 12 }).map(parts => parts.join(''))
+  const same = fc.property(
+    text,
+    text =>
+      foldLoosely(fold(text)) === foldLoosely(text) && foldLoosely(foldLoosely(text)) === foldLoosely(text),
+  )
+  t.doesNotThrow(() => fc.assert(same, { numRuns: 3_000 }))
 })

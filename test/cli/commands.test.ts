@@ -4,6 +4,7 @@ import { copyFileSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runCommand } from '../support/process.ts'
+import { productCounts } from '../support/product-places.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const leaves = [
@@ -191,8 +192,12 @@ t.test('a catalogue is built, checked, hidden and shown', async t => {
     'level,bbs_code,parent_bbs_code,name_en,name_bn,slug_en,latitude,longitude,area_sq_km,population,population_basis,website,coordinates_basis,name_bn_basis\n' +
     'division,30,,Dhaka,ঢাকা,dhaka,23.7115,90.4111,20382.03,36433505,census-2011,,seat,list\n' +
     'district,3026,30,Dhaka,ঢাকা,dhaka,23.7115,90.4111,1463.6,12043977,census-2011,https://dhaka.gov.bd,seat,list\n'
+  const aliases = 'bbs_code,language,alias,kind\n3026,en,Dacca,former-official\n'
   const folder = t.testdir({
     'places.csv': csv,
+    'aliases.csv': aliases,
+    'bad-aliases.csv': `${aliases}3027,en,Daca,common\n`,
+    'changes.csv': 'date,kind,level,old_code,new_code,in_table\n2020,new-code,district,3099,3026,yes\n',
     'bad.csv': csv.replace('23.7115', '53.7115').replace(',3026,30,', ',3026,31,'),
   })
   const out = join(folder, 'locations.json')
@@ -202,7 +207,23 @@ t.test('a catalogue is built, checked, hidden and shown', async t => {
     env,
   )
   t.match(built, { code: 0, stdout: /2 places \(1 division, 1 district, 0 upazilas, 0 unions\)/ })
+  const withOthers = (aliases: string) =>
+    runCommand([
+      ...['catalogue', 'build', '--from', join(folder, 'places.csv'), '--out', out],
+      ...['--aliases', join(folder, aliases), '--changes', join(folder, 'changes.csv')],
+    ])
+  t.match(await withOthers('aliases.csv'), { code: 0, stdout: /0 unions\), 1 alias, 1 former code\.$/m })
+  t.match(JSON.parse(readFileSync(out, 'utf8')).locations[1], {
+    aliases: ['Dacca'],
+    former_ids: [{ id: '3099', until: '2020' }],
+  })
   const before = readFileSync(out)
+  t.match(await withOthers('bad-aliases.csv'), {
+    code: 1,
+    stdout: 'aliases, row 3, bbs_code: given "3027"; allowed is the code of a place in the table\n',
+    stderr: /has 1 fault/,
+  })
+  t.strictSame(readFileSync(out), before, 'nothing was written')
   const refused = await runCommand(
     ['catalogue', 'build', '--from', join(folder, 'bad.csv'), '--out', out],
     env,
@@ -232,7 +253,7 @@ t.test('the catalogue of the product has no fault', async t => {
   const path = join(t.testdir(), 'locations.json')
   copyFileSync(join(root, 'locations.json'), path)
   t.match(JSON.parse((await runCommand(['catalogue', 'check', path, '--json'])).stdout), {
-    counts: { total: 5092 },
+    counts: productCounts,
     faults: [],
   })
 })

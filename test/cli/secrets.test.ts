@@ -56,7 +56,7 @@ const urlsWith = (secret: string) => [
 ]
 // Where the host or the name was forgotten, a part of the password stands where that would be: nobody can tell.
 const isUndecidable = (url: string, secret: string): boolean =>
-  (url === `redis://user:${secret}` && /@|^\d+["'`),;:.]*([/?#]|$)/.test(secret)) ||
+  (url === `redis://user:${secret}` && /@|^\d+["'`),;:.]*([/?#\s]|$)/.test(secret)) ||
   (url === `redis://${secret}@redis.example` && secret.includes(':'))
 // Some of the forms are right for some passwords; then there is no fault, and the URL is described.
 const printedOf = (env: NodeJS.ProcessEnv): string => {

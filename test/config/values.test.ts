@@ -118,6 +118,11 @@ const table: Record<string, Row> = {
     ],
   },
   'server.requestTimeout': duration('100ms', '10m', '99ms', '11m'),
+  'server.writeTimeout': duration('100ms', '10m', '99ms', '11m'),
+  'server.maxConnections': whole(1, 1_000_000),
+  'server.maxUnauthenticated': whole(1, 1_000_000),
+  'server.maxPipelined': whole(1, 10_000),
+  'server.maxQueuedRequests': whole(1, 1_000_000),
   'server.drainFor': duration('0s', '10m', '601s'),
   'ops.host': {
     allowed: HOST,
@@ -256,7 +261,7 @@ const table: Record<string, Row> = {
   },
   'provider.runs.pollEvery': duration('1s', '1h', '999ms', '61m'),
   'catalogue.path': {
-    allowed: 'a file path',
+    allowed: 'a file path, or null',
     wrong: [
       ['""', '""'],
       ['[]', 'a list'],

@@ -8,6 +8,7 @@ const nothing = {
   ifNoneMatch: undefined,
   acceptEncoding: undefined,
   forwardedProto: undefined,
+  transferEncoding: undefined,
 }
 
 t.test('the headers that matter are found, in whatever case, and the others left', async t => {
@@ -21,6 +22,7 @@ t.test('the headers that matter are found, in whatever case, and the others left
         ['IF-NONE-MATCH', '"a"'],
         ['Accept-Encoding', 'br'],
         ['X-Forwarded-Proto', 'https'],
+        ['Transfer-Encoding', 'chunked'],
         ['User-Agent', 'curl'],
         ['x-api-kez', 'another of the same length'],
       ].flat(),
@@ -32,6 +34,7 @@ t.test('the headers that matter are found, in whatever case, and the others left
       ifNoneMatch: '"a"',
       acceptEncoding: 'br',
       forwardedProto: 'https',
+      transferEncoding: 'chunked',
     },
   )
 })

@@ -64,6 +64,35 @@ t.test('by run: weather is fresh until a newer run has settled, and then is fetc
   t.equal(await callsOf(provider), 2)
 })
 
+t.test('by run: weather that a run made stale stays stale when the next run appears', async t => {
+  const { provider, clock, move } = await together(t, '2026-11-21T07:00:00Z', ['--runs', 'ecmwf'])
+  const env = {
+    ABOHAWA_CACHE__FRESHNESS: 'run',
+    ABOHAWA_CACHE__SPREAD_OVER: '0s',
+    ABOHAWA_CACHE__AHEAD_FOR: '0s',
+    ABOHAWA_PROVIDER__RUNS__POLL_EVERY: '1s',
+    ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db`,
+  }
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
+  await gateway.get(place)
+  // No newer weather comes: what there is goes on being served, and judged.
+  await provider.steer({ mood: 'reset' })
+  const knows = async (run: string) => {
+    while (
+      (await metricOf(gateway, 'abohawa_provider_run_available_timestamp_seconds')) !==
+      Date.parse(run) / 1000
+    );
+  }
+  await move('2026-11-21T18:29:00Z')
+  await knows('2026-11-21T12:30:00Z')
+  t.match(await statusOf(gateway), /; ttl=-\d+; detail=memory/, 'older than the run of 12:30')
+  await move('2026-11-21T18:31:00Z')
+  await knows('2026-11-21T18:30:00Z')
+  t.match(await statusOf(gateway), /; ttl=-\d+; detail=memory/, 'and still so at the next one')
+  const restarted = await startGateway(t, { providerUrl: provider.url, clock, env })
+  t.match(await statusOf(restarted), /; ttl=-\d+; detail=/, 'also for who never saw the one before')
+})
+
 t.test(
   'a provider that takes a connection and says nothing does not keep a gateway from being ready',
   async t => {
@@ -199,7 +228,7 @@ t.test(
     t.equal(passed.status, 200)
     t.equal(passed.body.length, 2)
     const over = await askAt(
-      `${gateway.opsUrl}/provider/v1/forecast?latitude=24,24,24,24&longitude=90,91,92,93&hourly=temperature_2m`,
+      `${gateway.opsUrl}/provider/v1/forecast?latitude=${'24,'.repeat(9)}24&longitude=${'90,'.repeat(9)}90&hourly=temperature_2m`,
     )
     t.equal(
       over.status,
@@ -208,7 +237,7 @@ t.test(
     )
     t.match(
       over.body.error,
-      /^the budget for the provider has no room for 4 points until 2026-11-21T06:02:02.000Z$/,
+      /^the request weighs 10, for which the provider's budget has no room; ask again from 2026-11-21T06:02:02.000Z$/,
     )
     t.equal((await provider.state()).refused, 0, 'the provider never had to refuse')
   },

@@ -224,3 +224,13 @@ t.test('the log and the metrics never hold a key', async t => {
   t.notMatch(metrics, /svc_live_|key_/)
   t.match(metrics, /abohawa_admissions_total\{decision="exhausted"\} \d/)
 })
+
+t.test('a 401 carries the challenge that RFC 9110 demands, and no other answer does', async t => {
+  for (const key of [null, 'svc_live_wrong', 'other'])
+    t.equal(
+      (await gateway.get('/locations?type=division', { key })).headers['www-authenticate'],
+      'ApiKey realm="abohawa"',
+    )
+  t.equal((await gateway.get('/locations?type=division')).headers['www-authenticate'], undefined)
+  t.equal((await gateway.get('/nothing')).headers['www-authenticate'], undefined)
+})

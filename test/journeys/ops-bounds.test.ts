@@ -28,7 +28,7 @@ t.test(
   async t => {
     const gateway = await startGateway(t, {
       providerUrl,
-      env: { ABOHAWA_OPS__MAX_CONNECTIONS: '8', ABOHAWA_OPS__REQUEST_TIMEOUT: '300ms' },
+      env: { ABOHAWA_OPS__MAX_CONNECTIONS: '8', ABOHAWA_OPS__REQUEST_TIMEOUT: '2s' },
     })
     const silent = Array.from({ length: 8 }, () => openSocket(gateway.opsUrl))
     const closed = silent.map(socket => once(socket, 'close'))

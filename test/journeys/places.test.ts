@@ -1,6 +1,10 @@
 // What a consumer gets for places: lists, search, one place; field by field as the contract has them.
 
+import { copyFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
+import { setPublished } from '../../src/catalogue/publication.ts'
+import { productCounts } from '../support/product-places.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
 
@@ -49,7 +53,7 @@ t.test('divisions have no parent: null, and not left out', async t => {
 t.test('results are ordered by population, 50 at most unless asked otherwise', async t => {
   const { body } = await gateway.get('/locations?type=union')
   t.equal(body.results.length, 50)
-  t.equal(body.total, 4476)
+  t.equal(body.total, productCounts.union)
   const populations: number[] = body.results.map(({ population }: { population: number }) => population)
   t.strictSame(
     populations,
@@ -70,8 +74,8 @@ t.test('pages never overlap, follow each other by link, and cover everything', a
     pages += 1
     path = /<\/api\/v1([^>]+)>; rel="next"/.exec(headers.link ?? '')?.[1]
   }
-  t.equal(seen.size, 544)
-  t.equal(pages, 6)
+  t.equal(seen.size, productCounts.upazila)
+  t.equal(pages, Math.ceil(productCounts.upazila / 100))
 })
 
 t.test('links repeat what was understood and nothing else, so that heads stay short', async t => {
@@ -113,7 +117,7 @@ t.test('filters apply to the level below only, and an id that names nothing give
   t.ok((await total('type=upazila&district_id=3026')) > 10)
   t.ok((await total('type=union&upazila_id=302672')) > 3)
   t.equal(await total('type=division&division_id=30'), 8, 'division_id is ignored here')
-  t.equal(await total('type=union&district_id=3026'), 4476, 'district_id is ignored here')
+  t.equal(await total('type=union&district_id=3026'), productCounts.union, 'district_id is ignored here')
   t.equal(await total('type=district&division_id=99'), 0)
   t.equal(await total('type=district&division_id=3026'), 0)
 })
@@ -130,6 +134,83 @@ t.test('search finds both scripts, in any case and either encoding', async t => 
   t.strictSame(await find(composed.replaceAll('\u09a1\u09bc', '\u09dc')), ['Kurigram'])
   t.strictSame(await find('xyzzy'), [])
   t.equal((await find('')).length, 50)
+})
+
+const listed = async (q: string, type = 'district') => {
+  const { body } = await gateway.get(`/locations?type=${type}&q=${encodeURIComponent(q)}`)
+  type Item = { name_en: string; matched_alias?: string }
+  return {
+    found: body.results.map(({ name_en, matched_alias }: Item) =>
+      matched_alias === undefined ? name_en : `${name_en} (${matched_alias})`,
+    ),
+    keys: Object.keys(body).join(),
+    approximate: body.approximate,
+  }
+}
+
+t.test('a place found by another name alone carries that name, and nothing else is added', async t => {
+  const keys = 'results,total,type'
+  t.strictSame(await listed('Comilla'), { found: ['Cumilla (Comilla)'], keys, approximate: undefined })
+  t.strictSame(await listed('dacca'), { found: ['Dhaka (Dacca)'], keys, approximate: undefined })
+  t.strictSame((await listed('chittagong')).found, ['Chattogram (Chittagong)'])
+  t.strictSame((await listed('Barisal')).found, ['Barishal (Barisal)'])
+  t.strictSame((await listed('Jessore')).found, ['Jashore (Jessore)'])
+  t.strictSame((await listed('Bogra')).found, ['Bogura (Bogra)'])
+  t.strictSame((await listed('dhaka')).found, ['Dhaka'])
+})
+
+t.test('blanks and punctuation inside a name do not matter, as phones type them or not', async t => {
+  for (const q of ['coxs bazar', 'Cox\u2019s Bazar', 'cox\u02bcs-bazar.', 'কক্স বাজার', 'কক্সবাজার'])
+    t.strictSame((await listed(q)).found, ["Cox's Bazar"], q)
+})
+
+t.test(
+  'a search that nothing matches is tried more loosely, and says so where that finds places',
+  async t => {
+    t.strictSame(await listed('Narayangonz'), {
+      found: ['Narayanganj'],
+      keys: 'results,total,type,approximate',
+      approximate: true,
+    })
+    t.strictSame(await listed('xyzzy'), { found: [], keys: 'results,total,type', approximate: undefined })
+  },
+)
+
+t.test('q may have 100 characters and no more, after blanks at either end are cut', async t => {
+  const status = async (q: string) =>
+    (await gateway.get(`/locations?type=district&q=${encodeURIComponent(q)}`)).status
+  t.equal(await status(`  ${'ক'.repeat(100)}  `), 200)
+  t.equal(await status('ক'.repeat(101)), 400)
+})
+
+t.test('a former code is 404 with the code to ask for, on every endpoint, under its own type', async t => {
+  const error = 'the union "10040939" was not found: its code is 10049039 since 2012-04-25; ask for that'
+  for (const endpoint of ['locations', 'weather', 'forecast']) {
+    const { status, body } = await gateway.get(`/${endpoint}/union/10040939`)
+    t.strictSame([status, body], [404, { error }], endpoint)
+    t.equal((await gateway.get(`/${endpoint}/union/10049039`)).status, 200)
+    t.match(await gateway.get(`/${endpoint}/upazila/10040939`), {
+      status: 404,
+      body: { error: 'the upazila "10040939" was not found or is not published' },
+    })
+  }
+})
+
+t.test('a former code of a place that is not published says nothing of it', async t => {
+  const path = join(t.testdir(), 'locations.json')
+  copyFileSync(join(import.meta.dirname, '..', '..', 'locations.json'), path)
+  await setPublished(path, '10049039', false, {
+    bounds: { south: 20, north: 27, west: 87.5, east: 93 },
+  })
+  const other = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_CATALOGUE__PATH: path },
+  })
+  for (const endpoint of ['locations', 'weather', 'forecast'])
+    t.match(await other.get(`/${endpoint}/union/10040939`), {
+      status: 404,
+      body: { error: 'the union "10040939" was not found or is not published' },
+    })
 })
 
 t.test('one place has the summary, the figures, its site and its code', async t => {

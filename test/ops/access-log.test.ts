@@ -75,7 +75,7 @@ t.test('of answers a share is written, and says so; of failures all', async t =>
   t.equal(none.texts.length, 1)
 })
 
-t.test('a URL is written without keys, without a user, and at most 2,000 characters long', async t => {
+t.test('a URL is written without keys, without a password, and at most 2,000 characters long', async t => {
   const { log, texts } = written()
   const key = createKey()
   for (const spell of Object.values(spellings))
@@ -88,7 +88,7 @@ t.test('a URL is written without keys, without a user, and at most 2,000 charact
     t.ok(JSON.parse(text).url.length <= 2_001)
     t.notMatch(text, 'secret')
   }
-  t.match(JSON.parse(texts.at(-2) ?? '').url, /^http:\/\/\*\*\*@host\/x\?y=z+…$/)
+  t.match(JSON.parse(texts.at(-2) ?? '').url, /^http:\/\/user:\*\*\*@host\/x\?y=z+…$/)
 })
 
 t.test('an id of the store can’t write fields of its own', async t => {

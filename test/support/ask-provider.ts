@@ -52,7 +52,6 @@ const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
       maxPointsPerRequest: points,
       retries: 0,
       retryDelayMs: 1,
-      refusedForMs: 1_000,
       queueForMs: 1_000,
       horizon: horizonFor(13 * 3_600_000, 48),
     },

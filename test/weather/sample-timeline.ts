@@ -26,26 +26,19 @@ export const sampleTimeline = ({ quarterHours = 60, days = 9 } = {}): Timeline =
   return timeline
 }
 
-type Variable = keyof typeof ranges
-const units = [currentUnits, hourlyUnits, dailyUnits]
-
-/** The columns of a timeline, in the order of its values. */
-export const columnsOf = ({ values, quarterHours, hours, days }: Timeline): Float32Array[] =>
-  [quarterHours, hours, days].flatMap(({ offset, length }, i) =>
-    Object.keys(units[i] ?? {}).map((_, column) =>
-      values.subarray(offset + column * length, offset + (column + 1) * length),
-    ),
-  )
-
-/** The same times with weather that there may be: each value is the least of its variable, or a little more. */
-export const possibleTimeline = (): Timeline => {
+/** The same with values that weather may have. */
+export const plausibleTimeline = (): Timeline => {
   const timeline = sampleTimeline()
-  const variables = units.flatMap(Object.keys) as Variable[]
-  for (const [i, column] of columnsOf(timeline).entries()) {
-    const { least, whole } = ranges[variables[i] as Variable]
-    column.forEach((_, step) => {
-      column[step] = whole ? least : least + step / 100
+  const { values, quarterHours, hours, days } = timeline
+  for (const [series, units] of [
+    [quarterHours, currentUnits],
+    [hours, hourlyUnits],
+    [days, dailyUnits],
+  ] as const)
+    Object.keys(units).forEach((name, column) => {
+      const { least, most, whole } = ranges[name as keyof typeof ranges]
+      const from = series.offset + column * series.length
+      values.fill(whole ? least + 1 : (least + most) / 2, from, from + series.length)
     })
-  }
   return timeline
 }

@@ -1,0 +1,99 @@
+// CSV text read into rows of text cells with their line numbers, whatever the table is of. Mistakes of the header and of
+// the quoting are found here; what the cells mean is for the tables: table.ts, alias-table.ts, change-table.ts.
+
+import { CsvError, parse } from 'csv-parse/sync'
+import { closestMatch } from 'leven'
+import { refusal } from './cell-rules.ts'
+import type { Fault } from './check.ts'
+
+/** The columns that a table may have, and those of them that it must have. */
+export type Columns = Readonly<{ known: readonly string[]; required: readonly string[] }>
+
+/** A line of cells by column; a short line lacks the last ones. `line` counts from 1, the header's. */
+export type CsvRow = Readonly<{ line: number; cells: Readonly<Record<string, string>> }>
+
+/** What a text holds: its header, its rows, and what is wrong with its form. */
+export type Csv = Readonly<{ header: readonly string[]; rows: readonly CsvRow[]; faults: readonly Fault[] }>
+
+const checkHeader = (header: readonly string[], { known, required }: Columns, rowName: string): Fault[] => {
+  const faults = header.flatMap((column, at): Fault[] => {
+    const say = (message: string) => [{ row: rowName, column: column || `column ${at + 1}`, message }]
+    if (header.indexOf(column) < at) return say(refusal(column, 'each column once'))
+    if (known.includes(column)) return []
+    const nearest = closestMatch(column.trim().toLowerCase(), known, { maxDistance: 4 })
+    const allowed = `one of ${known.join(', ')}`
+    return say(refusal(column, allowed) + (nearest === undefined ? '' : ` (did you mean ${nearest}?)`))
+  })
+  const missing = required.filter(column => !header.includes(column))
+  return [
+    ...faults,
+    ...missing.map(column => ({
+      row: rowName,
+      column,
+      message: refusal(undefined, `a header with the column ${column}`),
+    })),
+  ]
+}
+
+type Line = { record: string[]; info: { lines: number } }
+
+const notCsv = (thrown: CsvError & { lines?: number }, lastWhole: number, nameRow: NameRow): Fault => {
+  // A quote that never closes is only noticed at the end of the file, far from the row that somebody has to mend.
+  const unclosed = thrown.code === 'CSV_QUOTE_NOT_CLOSED'
+  const message = unclosed ? 'a quotation mark opens a cell and nothing closes it' : thrown.message
+  const row = nameRow(unclosed ? lastWhole + 1 : (thrown.lines ?? 1))
+  return { row, column: 'the row', message: `not CSV: ${message}` }
+}
+
+const parseLines = (text: string, nameRow: NameRow): { lines: Line[]; faults: Fault[] } => {
+  let lastWhole = 0
+  const onRecord = (line: Line): Line => {
+    lastWhole = line.info.lines
+    return line
+  }
+  const options = {
+    info: true,
+    relax_column_count: true,
+    skip_empty_lines: true,
+    on_record: onRecord,
+  } as const
+  try {
+    // One kind of line break, because the parser counts an empty line that ends in two characters twice.
+    return { lines: parse(text.replaceAll('\r\n', '\n'), options as object) as unknown as Line[], faults: [] }
+  } catch (thrown) {
+    if (!(thrown instanceof CsvError)) throw thrown
+    return { lines: [], faults: [notCsv(thrown, lastWhole, nameRow)] }
+  }
+}
+
+// The parser counts the line a record ends on; a quoted cell may hold line breaks of its own.
+const lineOf = ({ record, info }: Line): number =>
+  info.lines - record.reduce((breaks, cell) => breaks + (cell.split('\n').length - 1), 0)
+
+/** What a fault calls the row on a line. */
+export type NameRow = (line: number) => string
+
+/** The rows of a table and what is wrong with its form; the rows are as complete as the form lets them be. */
+export const parseCsv = (text: string, columns: Columns, nameRow: NameRow): Csv => {
+  const { lines, faults: unparsed } = parseLines(text, nameRow)
+  if (unparsed.length > 0) return { header: [], rows: [], faults: unparsed }
+  const [head, ...body] = lines
+  const header = head?.record ?? []
+  const faults = checkHeader(header, columns, nameRow(1))
+  const positions = columns.known
+    .filter(column => header.includes(column))
+    .map(column => [column, header.indexOf(column)] as const)
+  const rows = body.map((parsed): CsvRow => {
+    const { record } = parsed
+    const line = lineOf(parsed)
+    if (record.length > header.length)
+      faults.push({
+        row: nameRow(line),
+        column: 'the row',
+        message: refusal(record.length, `${header.length} cells, as many as the header has`),
+      })
+    const filled = positions.filter(([, at]) => at < record.length)
+    return { line, cells: Object.fromEntries(filled.map(([column, at]) => [column, record[at] ?? ''])) }
+  })
+  return { header, rows, faults }
+}

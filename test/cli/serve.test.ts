@@ -1,0 +1,76 @@
+// `abohawa serve` as an operator starts and stops it: from any folder, and by signals.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import t, { type Test } from 'tap'
+import { product, runCommand } from '../support/process.ts'
+
+const serve = async (t: Test, env: Record<string, string> = {}) => {
+  const folder = t.testdir()
+  const child = spawn(product, ['serve'], {
+    cwd: folder,
+    env: {
+      PATH: process.env.PATH,
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_SERVER__DRAIN_FOR: '0s',
+      ABOHAWA_OPS__PORT: '0',
+      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
+      ...env,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  const exited = once(child, 'exit')
+  const urls: Record<string, string> = {}
+  let errors = ''
+  child.stderr.setEncoding('utf8').on('data', text => {
+    errors += text
+  })
+  await new Promise<void>(resolve => {
+    createInterface({ input: child.stdout }).on('line', line => {
+      const { msg, listener, url } = JSON.parse(line)
+      if (msg === 'listening') urls[listener] = url
+      if (urls.api) resolve()
+    })
+    void exited.then(() => resolve())
+  })
+  return { child, urls, exited, errors: () => errors, folder }
+}
+
+t.test('it starts in an empty folder with the places that come with the product', async t => {
+  const { urls } = await serve(t)
+  const ready = await fetch(`${urls.ops}/readyz`)
+  t.equal(ready.status, 200)
+  t.match(await ready.text(), /[\d,]{4,} places/)
+})
+
+t.test('a file of places that is missing is named with its setting, and where it was looked for', async t => {
+  const { exited, errors, folder } = await serve(t, { ABOHAWA_CATALOGUE__PATH: 'nowhere.json' })
+  t.strictSame(await exited, [1, null])
+  t.match(errors(), `abohawa: catalogue.path: ${folder}/nowhere.json cannot be read`)
+  t.equal(errors().trim().split('\n').length, 1)
+  const { stderr, code } = await runCommand(['catalogue', 'publish', '3026'], {
+    ABOHAWA_CATALOGUE__PATH: `${folder}/nowhere.json`,
+  })
+  t.equal(code, 1)
+  t.match(stderr, 'nowhere.json')
+})
+
+t.test('SIGQUIT and SIGTERM end it in order', async t => {
+  for (const signal of ['SIGQUIT', 'SIGTERM'] as const) {
+    const { child, exited } = await serve(t)
+    child.kill(signal)
+    t.strictSame(await exited, [0, null], signal)
+  }
+})
+
+t.test('SIGUSR1 opens no debugger', async t => {
+  const { child, urls, errors, exited } = await serve(t)
+  child.kill('SIGUSR1')
+  // Once it answers, it has met the signal.
+  for (let i = 0; i < 20; i++) t.equal((await fetch(`${urls.ops}/livez`)).status, 200)
+  t.notMatch(errors(), 'Debugger')
+  child.kill('SIGTERM')
+  t.strictSame(await exited, [0, null])
+})

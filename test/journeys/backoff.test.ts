@@ -1,0 +1,148 @@
+// How long a cell that could not be fetched is left alone, what ends that early, and how a circuit closes although nobody
+// asks.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import t from 'tap'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+
+const place = '/weather/coords/23.7/90.4'
+const provider = await startProvider(t)
+
+const setUp = async (t: { teardown(fn: () => unknown): void }, env: Record<string, string> = {}) => {
+  const clock = manualClock()
+  await provider.steer({ mood: 'ok' })
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock,
+    env: {
+      ABOHAWA_PROVIDER__RETRIES: '0',
+      ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+      ABOHAWA_CACHE__RETRY_AFTER: '10s',
+      ...env,
+    },
+  })
+  const statusOf = async () => (await gateway.get(place)).headers['cache-status']
+  return { clock, gateway, statusOf }
+}
+const callsOf = async () => (await provider.state()).calls
+const explain = async ({ opsUrl }: TestGateway) =>
+  (await askAt(`${opsUrl}/cache/cell?of=23.7,90.4`)).body.gateway
+
+/** Looks until it is so. @throws Error with what was waited for */
+const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
+  const deadline = performance.now() + 20_000
+  while (!(await isSo())) {
+    if (performance.now() > deadline) throw new Error(`not within 20 s: ${what}`)
+    await nextTurn()
+  }
+}
+const purge = async (gateway: TestGateway, soft: boolean) => {
+  const known = () => gateway.logged.filter(({ msg }) => msg === 'cache purged').length
+  const before = known()
+  await fetch(`${gateway.opsUrl}/cache/purge`, {
+    method: 'POST',
+    body: JSON.stringify({ scope: '23.7,90.4', soft }),
+    headers: { 'content-type': 'application/json' },
+  })
+  await until('the purge is heard of', async () => known() > before)
+}
+
+for (const mood of ['empty', 'bad-request'])
+  t.test(
+    `${mood}: a refused point is left alone for retryAfter, then twice as long, up to refusedFor`,
+    async t => {
+      const { clock, gateway } = await setUp(t, { ABOHAWA_PROVIDER__REFUSED_FOR: '1m' })
+      await provider.steer({ mood })
+      const pauses: [number, number][] = [
+        [10, 15],
+        [20, 30],
+        [40, 60],
+        [40, 60],
+      ]
+      for (const [i, [least, most]] of pauses.entries()) {
+        const answer = await gateway.get(place)
+        t.equal(answer.status, 500)
+        const { attempts, restsUntil } = (await explain(gateway)).lastFailure
+        const seconds = (Date.parse(restsUntil) - clock.now()) / 1_000
+        t.ok(seconds >= least && seconds <= most, `${seconds} s, expected ${least} to ${most}`)
+        t.equal(answer.headers['retry-after'], String(Math.ceil(seconds)))
+        t.equal(attempts, i + 1)
+        clock.set(Date.parse(restsUntil))
+      }
+      await provider.steer({ mood: 'ok' })
+      t.equal((await gateway.get(place)).status, 200, 'the first time that it is asked for again')
+      t.equal((await explain(gateway)).lastFailure, null)
+    },
+  )
+
+for (const mood of ['empty', 'fault'])
+  t.test(`${mood}: a purge ends the pause after a failure, so that the next read begins a load`, async t => {
+    const { clock, gateway, statusOf } = await setUp(t)
+    await gateway.get(place)
+    clock.advance(2 * 3_600_000)
+    await provider.steer({ mood })
+    t.match(await statusOf(), /fwd=stale/)
+    await until('the refresh has failed', async () => (await explain(gateway)).lastFailure !== null)
+    t.match(await statusOf(), /; hit; ttl=-/, 'it is left alone')
+    await provider.steer({ mood: 'ok' })
+    await purge(gateway, true)
+    t.match(await statusOf(), /fwd=stale/, 'stale while it is loaded')
+    await until('the load has come', async () => /; hit; ttl=\d/.test((await statusOf()) ?? ''))
+
+    await provider.steer({ mood })
+    await purge(gateway, false)
+    t.equal((await gateway.get(place)).status, 500)
+    await provider.steer({ mood: 'ok' })
+    t.equal((await gateway.get(place)).status, 500, 'it is left alone')
+    await purge(gateway, true)
+    t.match(await statusOf(), /fwd=miss/, 'a cold cell too')
+  })
+
+t.test('purges of an earlier life are applied, and neither logged nor counted', async t => {
+  const env = { ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db` }
+  const { gateway } = await setUp(t, env)
+  await gateway.get(place)
+  await purge(gateway, true)
+  await gateway.close()
+  const again = await setUp(t, env)
+  t.match(await again.statusOf(), /fwd=stale/, 'it is applied')
+  const news = () => again.gateway.logged.filter(({ msg }) => msg === 'cache purged')
+  t.strictSame(news(), [])
+  const counted = async () =>
+    /abohawa_cache_purges_total\{.*\} \d+/.exec((await askAt(`${again.gateway.opsUrl}/metrics`)).text)?.[0]
+  t.equal(await counted(), undefined)
+  await purge(again.gateway, true)
+  t.equal(news().length, 1, 'and what comes now is news')
+  t.equal(await counted(), 'abohawa_cache_purges_total{kind="soft"} 1')
+})
+
+t.test('the circuit closes once the provider is well, although nobody asks', async t => {
+  const { gateway } = await setUp(t, {
+    ABOHAWA_PROVIDER__BREAKER__AFTER: '2',
+    ABOHAWA_PROVIDER__BREAKER__REST_FOR: '200ms',
+    ABOHAWA_PROVIDER__BREAKER__REST_FOR_AT_MOST: '400ms',
+  })
+  await provider.steer({ mood: 'fault' })
+  for (const point of ['23/90', '23.7/90.4'])
+    t.equal((await gateway.get(`/weather/coords/${point}`)).status, 500)
+  const circuit = async () => {
+    const { text } = await askAt(`${gateway.opsUrl}/metrics`)
+    return /abohawa_provider_circuit\{state="([a-z-]+)"\} 1/.exec(text)?.[1]
+  }
+  const calls = await callsOf()
+  t.match((await askAt(`${gateway.opsUrl}/readyz`)).body.detail.provider, /^circuit open/)
+  await until('two probes of a provider that is down', async () => (await callsOf()) >= calls + 2)
+  t.not(await circuit(), 'closed')
+  const { requests, points } = await provider.steer({ mood: 'ok', reset: true })
+  await until('the circuit is closed', async () => (await circuit()) === 'closed')
+  t.equal((await provider.state()).points - points, 1, 'by a single point')
+  t.equal(requests.length, 0)
+  t.match((await askAt(`${gateway.opsUrl}/readyz`)).body.detail.provider, /^circuit closed/)
+  t.match(
+    (await gateway.get(place)).headers['cache-status'],
+    /; hit; ttl=\d+; detail=memory/,
+    'what came is kept',
+  )
+})

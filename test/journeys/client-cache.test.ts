@@ -1,0 +1,98 @@
+// What a conforming client cache makes of weather: it is kept for its max-age, however old the weather is when it is
+// given, and revalidated after that. The cache is the one of undici, between a client and a real gateway.
+
+import t, { type Test } from 'tap'
+import { Agent, type Dispatcher, interceptors, request } from 'undici'
+import { createCalendar, hourMs, minuteMs } from '../../src/calendar.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { startGateway } from '../support/start-gateway.ts'
+
+const provider = await startProvider(t)
+
+type Exchange = { ifNoneMatch: string | undefined; status: number }
+
+/** A client with a cache of its own, and what of its requests came through to the gateway. */
+const cachingClient = (t: Test) => {
+  const passed: Exchange[] = []
+  const record: Dispatcher.DispatcherComposeInterceptor = dispatch => (options, handler) => {
+    const given = new Map(Object.entries((options.headers ?? {}) as Record<string, string>))
+    return dispatch(options, {
+      ...forwarding(handler),
+      onResponseStart: (controller, status, headers, message) => {
+        passed.push({ ifNoneMatch: given.get('if-none-match'), status })
+        handler.onResponseStart?.(controller, status, headers, message)
+      },
+    })
+  }
+  const agent = new Agent().compose(record, interceptors.cache({ type: 'private' }))
+  t.teardown(() => agent.close())
+  const get = async (url: string, key: string) => {
+    const { statusCode, headers, body } = await request(url, {
+      dispatcher: agent,
+      headers: { 'x-api-key': key },
+    })
+    return { status: statusCode, headers, text: await body.text() }
+  }
+  return { get, passed }
+}
+
+const forwarding = (handler: Dispatcher.DispatchHandler): Dispatcher.DispatchHandler => ({
+  onRequestStart: (...given) => handler.onRequestStart?.(...given),
+  onResponseData: (...given) => handler.onResponseData?.(...given),
+  onResponseEnd: (...given) => handler.onResponseEnd?.(...given),
+  onResponseError: (...given) => handler.onResponseError?.(...given),
+})
+
+// The client's cache compares `date` with the machine's clock: a whole hour ahead of it, so that nothing seems old.
+const hour = (Math.floor(Date.now() / hourMs) + 2) * hourMs
+const at = (minute: number, second = 0): number => hour + minute * minuteMs + second * 1_000
+
+const setUp = async (t: Test) => {
+  const clock = manualClock(at(5))
+  await provider.steer({ now: new Date(at(5)).toISOString() })
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock })
+  const url = `${gateway.apiUrl}/api/v1/weather/district/3026`
+  const { get, passed } = cachingClient(t)
+  // Another client's, so that the weather is some time old when the cache first sees it.
+  await gateway.get('/weather/district/3026')
+  return { clock, passed, look: () => get(url, gateway.keys.enterprise ?? '') }
+}
+
+t.test('within max-age a client is answered from its cache, with weather of whatever age', async t => {
+  const { clock, passed, look } = await setUp(t)
+  clock.set(at(50))
+  const first = await look()
+  t.match(first.headers, {
+    'cache-control': 'private, max-age=600',
+    'last-modified': new Date(at(5)).toUTCString(),
+  })
+  const second = await look()
+  t.equal(second.text, first.text)
+  t.strictSame(passed, [{ ifNoneMatch: undefined, status: 200 }], 'the gateway was asked once')
+})
+
+// By whether the body is still right when the client's cache asks, what it is answered.
+for (const [isRight, status] of [
+  [true, 304],
+  [false, 200],
+] as const)
+  t.test(`after max-age a client asks whether its body is still right, and gets ${status}`, async t => {
+    const { clock, passed, look } = await setUp(t)
+    clock.set(at(59, 58))
+    const first = await look()
+    t.equal(first.headers['cache-control'], 'private, max-age=2')
+    if (!isRight) clock.set(at(60))
+    // The client's cache is on the machine's time and the gateway on a clock that stands: it takes two seconds.
+    const deadline = performance.now() + 30_000
+    let last = first
+    while (passed.length < 2) {
+      if (performance.now() > deadline) throw new Error('the cache did not ask again within 30 s')
+      last = await look()
+    }
+    t.strictSame(passed[1], { ifNoneMatch: String(first.headers.etag), status })
+    t.equal(last.status, 200)
+    t.equal(last.text === first.text, isRight)
+    const quarter = at(isRight ? 45 : 60)
+    t.equal(JSON.parse(last.text).current.time, createCalendar('Asia/Dhaka').localMinute(quarter))
+  })
