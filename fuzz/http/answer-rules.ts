@@ -54,6 +54,8 @@ const statusRules = (answer: Answer): Finding[] => {
   if (!statuses.has(status)) return [finding('a status that the contract does not have', String(status))]
   if (status === 405 && headerOf(answer, 'allow') !== 'GET, HEAD')
     return [finding('405 without the allowed methods', String(headerOf(answer, 'allow')))]
+  if (status === 401 && !headerOf(answer, 'www-authenticate')?.startsWith('ApiKey '))
+    return [finding('401 without a challenge', String(headerOf(answer, 'www-authenticate')))]
   if ((status === 429 || status === 500) && !/^[1-9]\d*$/.test(headerOf(answer, 'retry-after') ?? ''))
     return [finding(`${status} without retry-after`, String(headerOf(answer, 'retry-after')))]
   return []
@@ -80,6 +82,8 @@ const headerRules = (answer: Answer): Finding[] => {
   const type = headerOf(answer, 'content-type')
   if (type !== (answer.status === 304 ? undefined : jsonType))
     found.push(finding('content-type', String(type)))
+  // Every answer is made for its instant; with an age it would be stale at birth.
+  if (headerOf(answer, 'age') !== undefined) found.push(finding('an age', String(headerOf(answer, 'age'))))
   if (!/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(headerOf(answer, 'x-request-id') ?? ''))
     found.push(finding('x-request-id', String(headerOf(answer, 'x-request-id'))))
   const echoing = answer.headers.find(

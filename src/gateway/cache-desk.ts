@@ -143,6 +143,7 @@ const refusals: Readonly<Record<string, string>> = {
   key: 'it was written for another cell or another configuration',
   instant: 'it has an instant that can not be',
   malformed: 'its columns can not be read',
+  out_of_range: 'it has values that no weather has',
 }
 const faultOf = (refused: string): string => `what lies there is refused: ${refusals[refused] ?? refused}`
 

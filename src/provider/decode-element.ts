@@ -67,6 +67,12 @@ export const createElementReader = ({ horizon, calendar, clock, askedAt }: Expec
         'wrong_time',
         `hourly begins at ${hourly.time[0]}, expected the beginning of ${daily.time[0]}`,
       )
+    // Between two quarters, `current` would be of a time that the provider has no values for.
+    if (timeline.quarterHours.start % quarterHourMs !== 0)
+      throw notAsAsked(
+        'wrong_time',
+        `minutely_15 begins at ${minutely.time[0]}, expected a whole quarter of an hour`,
+      )
     for (const now of [askedAt, answeredAt])
       if (!covers(timeline, now))
         throw notAsAsked(

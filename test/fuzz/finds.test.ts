@@ -88,6 +88,8 @@ const onSockets: Row[] = [
     'rate-limit headers',
     () => answer(200, '{}').replace('remaining: 8', 'remaining: 10'),
   ],
+  ['a 401 without a challenge', '401 without a challenge', () => answer(401, '{"error":"x"}')],
+  ['an age', 'an age', () => answer(200, '{}', 'age: 1\r\n')],
   ['another type', 'content-type', () => answer(200, '{}').replace('application/json', 'text/html')],
   ['a half answer', 'an answer breaks off', () => answer(200, '{}').slice(0, -1)],
   ['a refusal', 'another status than HTTP and the contract demand', () => answer(404, '{"error":"x"}')],

@@ -29,6 +29,9 @@ const decodeText = (text: string, from: readonly Cell[] = cells) =>
   decodeTimelines([Buffer.from(text)], { cells: from, horizon, calendar, clock, askedAt: now })
 const decode = (body: unknown, from?: readonly Cell[]) => decodeText(JSON.stringify(body), from)
 
+const sevenMinutesLater = (time: string): string =>
+  new Date(Date.parse(`${time}Z`) + 420_000).toISOString().slice(0, 16)
+
 // biome-ignore lint/suspicious/noExplicitAny: bodies are spoilt in places of every shape
 type Element = any
 const sections = { minutely_15: currentUnits, hourly: hourlyUnits, daily: dailyUnits }
@@ -202,6 +205,12 @@ const lies: [string, (element: Element) => void, string, RegExp][] = [
     e => (e.minutely_15.time[0] = `2026-11-21T11:00${' '.repeat(50_000)}`),
     'wrong_time',
     /minutely_15\.time\[0\] is 2026-11-21T11:00 {64}…, out of step$/,
+  ],
+  [
+    'quarter-hours of a clock that is seven minutes off',
+    e => (e.minutely_15.time = e.minutely_15.time.map(sevenMinutesLater)),
+    'wrong_time',
+    /minutely_15 begins at 2026-11-21T11:07, expected a whole quarter of an hour$/,
   ],
   [
     'times in another spelling',
