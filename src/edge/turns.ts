@@ -25,8 +25,11 @@ export type Priority = 'known' | 'new' | 'low'
 // has a call of its own, and all calls of a turn are ordered before the first of them.
 const mostTasksPerTurn = 16
 
-/** @param msPerTurn what all tasks together may take in one turn of the event loop; one of them always has its turn */
-export const createTurns = (msPerTurn: number): Turns => {
+/**
+ * @param msPerTurn what all tasks together may take in one turn of the event loop; one of them always has its turn
+ * @param now in ms, from any beginning
+ */
+export const createTurns = (msPerTurn: number, now = () => performance.now()): Turns => {
   const waiting: Record<Priority, Set<Task>> = { known: new Set(), new: new Set(), low: new Set() }
   // In the order of queueing; what waits no more is dropped when it is met.
   const newest: Task[] = []
@@ -47,12 +50,12 @@ export const createTurns = (msPerTurn: number): Turns => {
     oldestOf(waiting.known) ?? newestOf(waiting.new) ?? oldestOf(waiting.low)
   const plan = (): void => {
     if (callsLeft > 0) return
-    endsAt = performance.now() + msPerTurn
+    endsAt = now() + msPerTurn
     callsLeft = mostTasksPerTurn
     for (let i = 0; i < mostTasksPerTurn; i++) setImmediate(runNext)
   }
   const runNext = (): void => {
-    const mayRun = callsLeft === mostTasksPerTurn || performance.now() < endsAt
+    const mayRun = callsLeft === mostTasksPerTurn || now() < endsAt
     callsLeft -= 1
     const task = mayRun ? next() : undefined
     if (task) {
@@ -86,7 +89,7 @@ export const createTurns = (msPerTurn: number): Turns => {
       const isNext =
         task.priority === 'known' ||
         (waiting.known.size === 0 && (task.priority === 'new' || waiting.new.size === 0))
-      if (isNext && performance.now() < endsAt) return true
+      if (isNext && now() < endsAt) return true
       queue(task)
       return false
     },
