@@ -50,9 +50,9 @@ export const addDemoCommand = (program: Command, add: AddCommand): void =>
         ABOHAWA_OPS__PORT: String(await freePort(ops.port)),
         ABOHAWA_LOG__LEVEL: 'warn',
       })
-      const { log, lines, flush } = openLog(config.log.level)
+      const { log, lines, dropped, flush } = openLog(config.log.level)
       opened.defer(flush)
-      const gateway = await startGateway(config, { clock: terminal.clock, log, lines })
+      const gateway = await startGateway(config, { clock: terminal.clock, log, lines, dropped })
       opened.defer(gateway.close)
       const keys: IssuedKey[] = []
       await administerWith(config, terminal.clock, async administration => {

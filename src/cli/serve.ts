@@ -14,10 +14,10 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
       // Loaded here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../ops/log.ts')
       const { startGateway } = await import('../gateway/gateway.ts')
-      const { log, lines, flush } = openLog(config.log.level)
+      const { log, lines, dropped, flush } = openLog(config.log.level)
       try {
         const stopped = interruption()
-        const gateway = await startGateway(config, { clock, log, lines })
+        const gateway = await startGateway(config, { clock, log, lines, dropped })
         // Whoever started it on a free port has to learn the address, however little else is logged.
         const always = log.child({}, { level: 'info' })
         always.info({ listener: 'ops', url: gateway.opsUrl }, 'listening')

@@ -57,8 +57,10 @@ export const startGateway = async (
     clock,
     log,
     lines,
+    dropped = () => 0,
     open = openStore,
-  }: Pick<OpenLog, 'log' | 'lines'> & { clock: Clock; open?: typeof openStore },
+  }: Pick<OpenLog, 'log' | 'lines'> &
+    Partial<Pick<OpenLog, 'dropped'>> & { clock: Clock; open?: typeof openStore },
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
@@ -113,6 +115,7 @@ export const startGateway = async (
     memoryBytes: () => timelines.held().bytes,
     places: () => catalogue.current().size,
     waitingCells: provider.waiting,
+    logLinesDropped: dropped,
     stretch: timelines.stretch,
     budget: budget.state,
     breaker: () => breaker.state().state,

@@ -2,9 +2,11 @@
 // requests are gathered and written by the bufferful, at short intervals and at the end. Holds no key and no provider
 // secret: parts hand over ids and sentences only, and what slips through all the same is hidden and cut here.
 
+import { writeSync } from 'node:fs'
 import { type LevelWithSilent, type Logger, pino, stdSerializers } from 'pino'
 import { withoutKeys, withoutPlainKeys } from '../key-redaction.ts'
 import { bounded, escapedJson } from '../outside-text.ts'
+import { createLogWriter } from './log-writer.ts'
 
 export type Log = Logger
 
@@ -15,6 +17,8 @@ export type OpenLog = {
   readonly log: Log
   /** The same destination for lines that may wait a little, and in the same order. */
   readonly lines: Lines
+  /** Lines that could not be written since the start. */
+  dropped(): number
   /** Brings what is held to its destination before the process ends; waits for a reader that is behind, up to a bound. */
   flush(): Promise<void>
 }
@@ -23,28 +27,19 @@ const gatherBytes = 64 * 1024
 const gatherForMs = 250
 // How long the end waits for a reader that is behind.
 const flushForMs = 2_000
-const flushPollMs = 5
 // A reader that stands still costs so much memory; what comes then is lost, and the log says so.
-const mostBytes = 64 * 1024 * 1024
+const maxBytes = 64 * 1024 * 1024
+const standardOutput = 1
+const standardError = 2
 
 export const openLog = (level: LevelWithSilent): OpenLog => {
-  const destination = pino.destination({
-    fd: 1,
-    sync: false,
-    contentMode: 'buffer',
-    maxWrite: gatherBytes,
-    maxLength: mostBytes,
+  const writer = createLogWriter(standardOutput, {
+    maxBytes,
+    flushForMs,
+    onFailed: reason => warnAside(`the log cannot be written: ${reason}; its lines are dropped until it can`),
+    onDropped: news => log.warn(news, 'lines of the log were dropped'),
   })
-  // From the first write until everything is written.
-  let writing = false
-  destination.on('drain', () => {
-    writing = false
-  })
-  const send = (bytes: Buffer): void => {
-    writing = true
-    // The types of the destination know text alone; in this mode it takes bytes.
-    destination.write(withoutPlainKeys(bytes) as unknown as string)
-  }
+  const send = (bytes: Buffer): void => writer.write(withoutPlainKeys(bytes))
 
   // Lines are encoded where they will be written from, one by one: gathered as text they would be a rope that takes
   // longer to unroll than to write.
@@ -70,33 +65,29 @@ export const openLog = (level: LevelWithSilent): OpenLog => {
       send(Buffer.from(line))
     },
   })
-  let dropped = 0
-  destination.on('drop', () => {
-    dropped += 1
-  })
-  destination.on('drain', () => {
-    if (dropped > 0) log.warn({ dropped }, 'parts of the log were lost: its reader stood still')
-    dropped = 0
-  })
-  const flushNow = (): void => {
-    try {
-      handOver()
-      destination.flushSync()
-    } catch {
-      // Nothing was written yet, or standard output is gone: there is nobody left to tell.
-    }
-  }
-  // A write may wait for the reader in the midst of a line. Written past it, the rest would be torn and out of order.
-  const flush = async (): Promise<void> => {
-    handOver()
-    const deadline = performance.now() + flushForMs
-    while (writing && performance.now() < deadline)
-      await new Promise(resolve => setTimeout(resolve, flushPollMs))
-    flushNow()
-  }
+  // A limit on the size of files is met like a full disk; without a listener it would end the process.
+  process.on('SIGXFSZ', () => {})
   // The last answers may be told of after everything else has ended.
-  process.once('exit', flushNow)
-  return { log, lines: { write: gather }, flush }
+  process.once('exit', () => {
+    handOver()
+    writer.flushNow()
+  })
+  return {
+    log,
+    lines: { write: gather },
+    dropped: writer.dropped,
+    flush: () => {
+      handOver()
+      return writer.flush()
+    },
+  }
+}
+
+/** Standard error may go somewhere else than the log; where it goes nowhere either, nobody can be told. */
+const warnAside = (sentence: string): void => {
+  try {
+    writeSync(standardError, `abohawa: ${sentence}\n`)
+  } catch {}
 }
 
 // Names under which a secret may come in an object that is logged whole, at its top or one level below.

@@ -18,6 +18,8 @@ export type Gauges = {
   readonly memoryBytes: () => number
   readonly places: () => number
   readonly waitingCells: () => number
+  /** Since the start. */
+  readonly logLinesDropped: () => number
   readonly stretch: () => number
   readonly budget: () => Budget
   readonly meter: () => 'counting' | 'away' | 'settling'
@@ -210,6 +212,15 @@ export const createMetrics = () => {
             for (const [value, amount] of read()) this.set({ [label]: value }, amount)
           },
         })
+      new Counter({
+        name: 'abohawa_log_lines_dropped_total',
+        help: 'Lines of the log that could not be written, or that its reader left standing for too long.',
+        registers,
+        collect() {
+          this.reset()
+          this.inc(gauges.logLinesDropped())
+        },
+      })
       gauge('abohawa_connections', 'Open connections to the API.', () => gauges.connections().open)
       gauge(
         'abohawa_connections_unauthenticated',

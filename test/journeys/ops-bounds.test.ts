@@ -100,6 +100,7 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
     memoryBytes: zero,
     places: zero,
     waitingCells: zero,
+    logLinesDropped: zero,
     stretch: zero,
     budget: () => ({ windows: [], shared: true }),
     meter: () => 'counting',

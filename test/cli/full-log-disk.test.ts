@@ -1,0 +1,118 @@
+// A log that cannot be written, as on a full disk: the gateway goes on serving, what is lost is counted and told as soon
+// as there is room, the lines before and after are whole, and the process ends in time.
+
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { cleanEnv, product, withoutPrlimit } from '../support/process.ts'
+
+const patienceMs = 20_000
+
+/** The gateway with its log appended to a file; its standard error apart. */
+const serve = async (t: Test, log: string, env: Record<string, string> = {}) => {
+  const folder = t.testdir()
+  const fd = openSync(log, 'a')
+  const child = spawn(product, ['serve'], {
+    cwd: folder,
+    env: cleanEnv({
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_SERVER__DRAIN_FOR: '0s',
+      ABOHAWA_OPS__PORT: '0',
+      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
+      ABOHAWA_STORE__PATH: ':memory:',
+      ...env,
+    }),
+    stdio: ['ignore', fd, 'pipe'],
+  })
+  closeSync(fd)
+  const exited = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  let errors = ''
+  child.stderr?.setEncoding('utf8').on('data', text => {
+    errors += text
+  })
+  return { child, exited, errors: () => errors }
+}
+
+const until = async <T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> => {
+  const deadline = Date.now() + patienceMs
+  for (;;) {
+    const found = await look()
+    if (found !== undefined) return found
+    if (Date.now() > deadline) throw new Error(`waited ${patienceMs / 1000} s for ${what}`)
+    await pause(20)
+  }
+}
+
+type Line = { msg: string; listener?: string; url?: string; dropped?: number; reason?: string }
+const linesOf = (log: string): Line[] =>
+  readFileSync(log, 'utf8')
+    .trim()
+    .split('\n')
+    .map(line => JSON.parse(line))
+
+const urlOf = (log: string, listener: string): Promise<string> =>
+  until(`the address of ${listener}`, () => {
+    const text = readFileSync(log, 'utf8')
+    if (!text.endsWith('\n')) return undefined
+    return linesOf(log).find(line => line.msg === 'listening' && line.listener === listener)?.url
+  })
+
+const ask = async (api: string): Promise<number> => {
+  const response = await fetch(`${api}/api/v1/locations`, { signal: AbortSignal.timeout(5_000) })
+  await response.arrayBuffer()
+  return response.status
+}
+
+t.test('it serves on, tells of what was lost, and ends in time', { skip: withoutPrlimit }, async t => {
+  const log = `${t.testdir()}/abohawa.log`
+  const { child, exited, errors } = await serve(t, log)
+  const api = await urlOf(log, 'api')
+  const ops = await urlOf(log, 'ops')
+  t.equal(await ask(api), 401)
+  await until('the line of the request', () =>
+    readFileSync(log, 'utf8').includes('"endpoint":"locations"') ? true : undefined,
+  )
+
+  // From here the file may grow by 100 bytes, which is the midst of a line.
+  const limit = (bytes: number | 'unlimited') =>
+    execFileSync('prlimit', [`--pid=${child.pid}`, `--fsize=${bytes}:unlimited`])
+  limit(statSync(log).size + 100)
+  for (let i = 0; i < 50; i++) t.equal(await ask(api), 401)
+  const lost = await until('the count of lost lines', async () => {
+    const metrics = await (await fetch(`${ops}/metrics`, { signal: AbortSignal.timeout(5_000) })).text()
+    const count = Number(/^abohawa_log_lines_dropped_total (\d+)$/m.exec(metrics)?.[1])
+    return count >= 49 ? count : undefined
+  })
+  t.ok(lost <= 51, `${lost} lines lost of 50 and what the gateway itself said`)
+  t.equal((await fetch(`${ops}/livez`)).status, 200)
+  t.match(errors(), /^abohawa: the log cannot be written: EFBIG.*; its lines are dropped until it can\n$/)
+
+  limit('unlimited')
+  t.equal(await ask(api), 401)
+  const told = await until('the news of lost lines', () =>
+    readFileSync(log, 'utf8').includes('"dropped"') && readFileSync(log, 'utf8').endsWith('\n')
+      ? linesOf(log).find(line => line.dropped !== undefined)
+      : undefined,
+  )
+  t.match(told, { level: 'warn', msg: 'lines of the log were dropped', reason: /EFBIG/ })
+  t.ok((told.dropped ?? 0) >= 49)
+  // The line that was cut was finished when there was room: each one is whole.
+  t.ok(linesOf(log).length > 5)
+  child.kill('SIGTERM')
+  t.strictSame(await exited, [0, null])
+})
+
+t.test('it ends in time although there is never room', async t => {
+  const { child, exited, errors } = await serve(t, '/dev/full')
+  await until('the news of the log', () => (errors() ? true : undefined))
+  t.match(errors(), /^abohawa: the log cannot be written: ENOSPC.*; its lines are dropped until it can\n$/)
+  // The handlers of signals are there before the first line.
+  child.kill('SIGTERM')
+  t.strictSame(await Promise.race([exited, pause(patienceMs, 'still running', { ref: false })]), [0, null])
+})
