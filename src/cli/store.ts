@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { type Calendar, createCalendar } from '../calendar.ts'
 import type { Config } from '../config/schema.ts'
 import { isRedisUrl } from '../config/texts.ts'
@@ -22,6 +22,7 @@ import { jsonText } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
 import { openStore, type StoreOptions } from '../stores/open-store.ts'
 import type { RefusedRecord } from '../stores/records.ts'
+import type { RedisMode } from '../stores/redis-connection.ts'
 import type { Store } from '../stores/store.ts'
 import { isFileOrFree, writePrivateFile } from './private-file.ts'
 import { type AddCommand, counted, Misuse, type Terminal } from './terminal.ts'
@@ -67,16 +68,22 @@ export const addStoreCommands = (program: Command, add: AddCommand): void => {
     },
   })
 
-  add<{ to: string; toPrefix?: string }>(store, 'migrate', {
+  add<{ to: string; toPrefix?: string; toMode?: RedisMode }>(store, 'migrate', {
     summary: 'copy keys, subscribers and usage into another store; the gateways should be stopped',
     example: 'store migrate --to redis://127.0.0.1:6379',
     setUp: command =>
       command
         .requiredOption('--to <url or path>', 'a redis:// or rediss:// URL, or the path of an SQLite file')
-        .option('--to-prefix <prefix>', 'the prefix there in Redis; that of the configuration if not given'),
-    run: async (terminal, { to, toPrefix }) => {
+        .option('--to-prefix <prefix>', 'the prefix there in Redis; that of the configuration if not given')
+        .addOption(
+          new Option(
+            '--to-mode <mode>',
+            'how that Redis is run; as in the configuration if not given',
+          ).choices(redisModes),
+        ),
+    run: async (terminal, { to, toPrefix, toMode }) => {
       const config = terminal.config()
-      const target = targetOf(config, to, toPrefix)
+      const target = targetOf(config, to, toPrefix, toMode)
       if (nameOf(target) === nameOf(config))
         throw new Misuse(`--to is ${redactedUrl(to)}; allowed: another store than that of the configuration`)
       await using from = await openParts(terminal, config)
@@ -127,7 +134,12 @@ const take = (
   return importRecords(store, records, lineOf, options, createCalendar(quota.timeZone), terminal.clock)
 }
 
-const targetOf = (config: Config, to: string, prefix = config.redis.prefix): Config => {
+const targetOf = (
+  config: Config,
+  to: string,
+  prefix = config.redis.prefix,
+  mode = config.redis.mode,
+): Config & StoreOptions => {
   // A name and a password before an @ are those of a mistyped URL, and must not become the name of a file.
   if (!to.includes('://') && !/:.*@/s.test(to))
     return { ...config, redis: { ...config.redis, url: null }, store: { path: to } }
@@ -137,7 +149,11 @@ const targetOf = (config: Config, to: string, prefix = config.redis.prefix): Con
     )
   if (!/^[A-Za-z0-9:._-]{1,64}$/.test(prefix))
     throw new Misuse(`--to-prefix is "${prefix}"; allowed: 1 to 64 letters, digits and the signs : . _ -`)
-  return { ...config, redis: { ...config.redis, url: to, prefix } }
+  const { redis } = config
+  // Further nodes belong to the Redis of the configuration, where that names one.
+  const nodes = redis.url === null ? redis.nodes : []
+  const names = { urlName: '--to', modeName: '--to-mode' }
+  return { ...config, redis: { ...redis, ...names, url: to, prefix, mode, nodes } }
 }
 
 /** A store as people know it, without what is secret in a URL. */
@@ -148,6 +164,7 @@ const nameOf = ({ redis, store }: StoreOptions): string => {
 }
 
 const progressEvery = 10_000
+const redisModes: readonly RedisMode[] = ['single', 'sentinel', 'cluster']
 
 async function* linesOf(
   records: AsyncIterable<TransferRecord>,

@@ -2,6 +2,7 @@
 // out: what is cached can still be served, and all instances would go at once.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { messageOf } from '../errors.ts'
 
 export type Phase = 'starting' | 'ready' | 'draining'
 
@@ -38,8 +39,8 @@ const bounded = async (check: () => Promise<string>): Promise<string> => {
       check(),
       pause(checkWithinMs, notAvailable, { ref: false, signal: over.signal }),
     ])
-  } catch {
-    return notAvailable
+  } catch (error) {
+    return `${notAvailable}: ${messageOf(error)}`
   } finally {
     over.abort()
   }

@@ -3,7 +3,7 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { type Cluster, Redis } from 'ioredis'
+import { type Cluster, Redis, ReplyError } from 'ioredis'
 import { InputError, messageOf } from '../errors.ts'
 import type { RecordObserver } from './records.ts'
 import {
@@ -13,6 +13,7 @@ import {
   type ServerOptions,
   watchCluster,
 } from './redis-cluster.ts'
+import { answersPlainly, answersTls } from './redis-transport.ts'
 
 export type RedisMode = 'single' | 'sentinel' | 'cluster'
 
@@ -27,6 +28,9 @@ export type RedisPlace = {
   readonly sentinelPassword?: string | null
   /** A file in PEM form. */
   readonly ca?: string | null
+  /** What errors call the URL and the mode: their settings, if not otherwise. */
+  readonly urlName?: string
+  readonly modeName?: string
 }
 
 export type RedisOptions = RedisPlace & {
@@ -35,7 +39,7 @@ export type RedisOptions = RedisPlace & {
   readonly commandTimeoutMs: number
 }
 
-/** Hears once when the connection is lost, with the reason, and once when it is there again. */
+/** Hears when the connection is lost, with the reason, again for each refusal of the server, and once when it is back. */
 export type RedisObserver = { redisAway(reason: string): void; redisBack(): void }
 
 export type RedisClient = Redis | Cluster
@@ -81,9 +85,13 @@ export const connect = async (options: RedisOptions, observer: RedisObserver): P
   return redis
 }
 
-/** Resolves when every server that keys are on answers. */
+/** Resolves when every server that keys are on answers. @throws Error that says why one does not */
 export const ping = async (redis: RedisClient): Promise<void> => {
-  await redis.ping()
+  try {
+    await redis.ping()
+  } catch (cause) {
+    throw new Error(reasonsAway.get(redis) ?? messageOf(cause), { cause })
+  }
   const fault = redis instanceof FailFastCluster && (await redis.fault())
   if (fault) throw new Error(fault)
 }
@@ -137,20 +145,35 @@ const connectServer = async (redis: Redis, { mode = 'single' }: RedisOptions): P
   }
 }
 
+// Why a server is away, for whoever asks for it meanwhile: a command by then says only that it can't be sent.
+const reasonsAway = new WeakMap<RedisClient, string>()
+
 const watchServer = (redis: Redis, observer: RedisObserver): void => {
   let last: Error | undefined
   let away = false
+  const refusals = new Set<string>()
   redis.on('error', error => {
     last = error
+    if (!away) return
+    reasonsAway.set(redis, reasonOf(error))
+    // A server that answers and refuses us has another cause than the one that was told when it went.
+    if (!(error instanceof ReplyError) || refusals.has(error.message)) return
+    refusals.add(error.message)
+    observer.redisAway(reasonOf(error))
   })
   redis.on('close', () => {
-    if (!away && redis.status !== 'end') observer.redisAway(reasonOf(last ?? 'the connection was closed'))
+    if (away || redis.status === 'end') return
     away = true
+    const reason = reasonOf(last ?? 'the connection was closed')
+    reasonsAway.set(redis, reason)
+    observer.redisAway(reason)
   })
   redis.on('ready', () => {
     if (away) observer.redisBack()
     away = false
     last = undefined
+    refusals.clear()
+    reasonsAway.delete(redis)
   })
 }
 
@@ -182,13 +205,17 @@ const refusal = async (
   cause: unknown,
 ): Promise<InputError> => {
   const { url, mode = 'single', nodes = [], sentinelMaster } = options
+  const { urlName = 'redis.url', modeName = 'redis.mode' } = options
   const { host } = new URL(url)
   const found = cause instanceof OtherMode ? cause.found : await modeAt(options, serverOptions)
   if (found !== undefined && found !== mode)
     return new InputError(
-      `redis.url names ${host}, which is ${kinds[found]}, but redis.mode is ${mode}: set redis.mode to ${found}`,
+      `${urlName} names ${host}, which is ${kinds[found]}, but ${modeName} is ${mode}: set ${modeName} to ${found}`,
       { cause },
     )
+  const [address] = addressesOf(options)
+  const other = await otherTransport(url, address, options.connectTimeoutMs)
+  if (other) return new InputError(`${urlName} names ${host} with ${other}`, { cause })
   const reason = reasonOf(cause)
   if (mode === 'sentinel' && reason.includes('No such master'))
     return new InputError(
@@ -197,8 +224,8 @@ const refusal = async (
     )
   const places =
     nodes.length === 0
-      ? `redis.url names ${host}`
-      : `redis.url and redis.nodes name ${[host, ...nodes].join(', ')}`
+      ? `${urlName} names ${host}`
+      : `${urlName} and redis.nodes name ${[host, ...nodes].join(', ')}`
   return new InputError(`${places}, which can't be used: ${reason}`, { cause })
 }
 
@@ -226,9 +253,28 @@ const modeAt = async (
   }
 }
 
-const reasonOf = (thrown: unknown): string =>
+const reasonOf = (thrown: unknown): string => {
   // Several addresses of one name, none of which could be reached, come without a sentence.
-  thrown instanceof AggregateError ? reasonOf(thrown.errors[0]) : messageOf(thrown)
+  if (thrown instanceof AggregateError) return reasonOf(thrown.errors[0])
+  const reason = messageOf(thrown)
+  return reason.startsWith('NOAUTH') ? 'NOAUTH: it asks for a password, and the URL has none' : reason
+}
+
+/** Says so when the server speaks with TLS where the URL says without, or the other way round. */
+const otherTransport = async (
+  url: string,
+  address: { host: string; port: number } | undefined,
+  withinMs: number,
+): Promise<string | undefined> => {
+  if (!address) return undefined
+  if (url.startsWith('rediss:'))
+    return (await answersPlainly(address, withinMs))
+      ? 'rediss://, but the server there speaks without TLS; allowed: redis:// for it, or its port with TLS'
+      : undefined
+  return (await answersTls(address, withinMs))
+    ? 'redis://, but the server there speaks with TLS; allowed: rediss:// for it, or its port without TLS'
+    : undefined
+}
 
 const addressesOf = ({ url, mode, nodes = [] }: RedisPlace): { host: string; port: number }[] =>
   [url, ...nodes.map(node => `redis://${node}`)].map(place => {

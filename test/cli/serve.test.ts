@@ -2,13 +2,21 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { copyFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { product, runCommand } from '../support/process.ts'
 
-const serve = async (t: Test, env: Record<string, string> = {}) => {
-  const folder = t.testdir()
-  const child = spawn(product, ['serve'], {
+type Line = { readonly msg: string; readonly reason?: string }
+
+const serve = async (
+  t: Test,
+  env: Record<string, string> = {},
+  args: readonly string[] = [],
+  folder = t.testdir(),
+) => {
+  const child = spawn(product, ['serve', ...args], {
     cwd: folder,
     env: {
       PATH: process.env.PATH,
@@ -23,19 +31,22 @@ const serve = async (t: Test, env: Record<string, string> = {}) => {
   t.teardown(() => child.kill('SIGKILL'))
   const exited = once(child, 'exit')
   const urls: Record<string, string> = {}
+  const lines: Line[] = []
   let errors = ''
   child.stderr.setEncoding('utf8').on('data', text => {
     errors += text
   })
   await new Promise<void>(resolve => {
     createInterface({ input: child.stdout }).on('line', line => {
-      const { msg, listener, url } = JSON.parse(line)
+      const told = JSON.parse(line)
+      const { msg, listener, url } = told
+      lines.push(told)
       if (msg === 'listening') urls[listener] = url
       if (urls.api) resolve()
     })
     void exited.then(() => resolve())
   })
-  return { child, urls, exited, errors: () => errors, folder }
+  return { child, urls, lines, exited, errors: () => errors, folder }
 }
 
 t.test('it starts in an empty folder with the places that come with the product', async t => {
@@ -71,6 +82,37 @@ t.test('SIGUSR1 opens no debugger', async t => {
   // Once it answers, it has met the signal.
   for (let i = 0; i < 20; i++) t.equal((await fetch(`${urls.ops}/livez`)).status, 200)
   t.notMatch(errors(), 'Debugger')
+  child.kill('SIGTERM')
+  t.strictSame(await exited, [0, null])
+})
+
+t.test('SIGHUP tells a faulty file by its fault, and never as read again', async t => {
+  const folder = t.testdir({ 'config.yaml': 'server:\n  port: 0\n' })
+  copyFileSync('locations.json', `${folder}/places.json`)
+  const { child, lines, exited } = await serve(
+    t,
+    { ABOHAWA_CATALOGUE__PATH: `${folder}/places.json`, ABOHAWA_CATALOGUE__POLL_EVERY: '1h' },
+    ['--config', `${folder}/config.yaml`],
+    folder,
+  )
+  const told = async (msg: string) => {
+    const deadline = Date.now() + 10_000
+    for (;;) {
+      const found = lines.find(line => line.msg === msg)
+      if (found) return found
+      if (Date.now() > deadline) throw new Error(`not told within 10 s: ${msg}`)
+      await pause(10)
+    }
+  }
+  child.kill('SIGHUP')
+  await told('catalogue read again')
+  lines.length = 0
+  writeFileSync(`${folder}/places.json`, '{"broken')
+  writeFileSync(`${folder}/config.yaml`, 'server:\n  prot: 1\n')
+  child.kill('SIGHUP')
+  t.match(await told('catalogue not read again'), { reason: /places\.json: file, the whole: not JSON/ })
+  t.match(await told('the configuration has a fault; the next start will refuse it'), { reason: /prot/ })
+  t.notOk(lines.some(line => line.msg === 'catalogue read again'))
   child.kill('SIGTERM')
   t.strictSame(await exited, [0, null])
 })

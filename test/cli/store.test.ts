@@ -22,7 +22,7 @@ import { type Administration, createAdministration } from '../../src/metering/ad
 import { openStore, type StoreOptions } from '../../src/stores/open-store.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { type Ended, runCommand } from '../support/process.ts'
-import { testRedis } from '../support/redis-server.ts'
+import { freePort, testRedis } from '../support/redis-server.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
 const tiers = { free: 100, starter: 1_000, business: 10_000 }
@@ -105,6 +105,16 @@ t.test('an export is taken in whole and once, into either store, and back', asyn
   t.strictSame(await lookOf(there, from.ids[0]), expected)
   const onItself = await from.command('store', 'migrate', '--to', from.path)
   t.match(onItself, { code: 2, stderr: /allowed: another store than that of the configuration/ })
+  const nowhere = `127.0.0.1:${await freePort()}`
+  t.match(await inRedis.command('store', 'migrate', '--to', `redis://${nowhere}`), {
+    code: 1,
+    stderr: `abohawa: --to names ${nowhere}, which can't be used: connect ECONNREFUSED ${nowhere}\n`,
+  })
+  const { host } = new URL(redis.url)
+  t.match(await from.command('store', 'migrate', '--to', redis.url, '--to-mode', 'cluster'), {
+    code: 1,
+    stderr: `abohawa: --to names ${host}, which is a single Redis server, but --to-mode is cluster: set --to-mode to single\n`,
+  })
 })
 
 t.test('an export is for its owner alone, whatever lies in its place or beside it', async t => {

@@ -88,7 +88,13 @@ t.test('what is wrong stops the start with a sentence', async t => {
   })
   await t.rejects(start({ url: `redis://localhost:${tlsPort}`, ca: null }), {
     name: 'InputError',
-    message: /^redis\.url names localhost/,
+    message:
+      /^redis\.url names localhost:\d+ with redis:\/\/, but the server there speaks with TLS; allowed: rediss:\/\/ for it/,
+  })
+  await t.rejects(start({ url: place.url.replace(String(tlsPort), String(server.port)) }), {
+    name: 'InputError',
+    message:
+      /^redis\.url names localhost:\d+ with rediss:\/\/, but the server there speaks without TLS; allowed: redis:\/\/ for it/,
   })
   await t.rejects(start({ url: `rediss://localhost:${await freePort()}` }), {
     name: 'InputError',

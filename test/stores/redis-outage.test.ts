@@ -76,3 +76,25 @@ t.test('a store that is closed tells nobody that Redis is away', async t => {
         .split('\n').length === 1,
   )
 })
+
+t.test('a Redis that refuses the password after a change is told with its reason', async t => {
+  const told: string[] = []
+  const server = await startRedisProcess({ args: ['--requirepass', 'former'], password: 'former' })
+  t.teardown(server.stop)
+  const store = await openRedisStore(
+    { ...timeouts, url: `redis://:former@${server.address}`, prefix: 'x:' },
+    { redisAway: reason => told.push(`away: ${reason}`), redisBack: () => told.push('back') },
+  )
+  t.teardown(() => store.close())
+  await server.admin.config('SET', 'requirepass', 'later')
+  await server.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
+  await until('the reason is told', async () => told.some(reason => reason.includes('WRONGPASS')))
+  await t.rejects(store.ping(), { name: 'StoreError', message: /^Redis failed: .*WRONGPASS/ })
+  t.equal(told.filter(reason => reason.includes('WRONGPASS')).length, 1, 'and once')
+  await server.admin.config('SET', 'requirepass', 'former')
+  await until('it works again', async () => {
+    await store.ping()
+    return true
+  })
+  await until('it is told', async () => told.at(-1) === 'back')
+})
