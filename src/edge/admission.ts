@@ -1,13 +1,14 @@
 // What stands between a request and its answer, in the order the contract gives: transport, key, quota, method. Notes on
 // the exchange who asks and what the rate-limit headers are to say, refused or not.
 
-import type { Authenticate, Authentication, Refusal } from '../metering/authentication.ts'
+import type { Authenticate, Authentication, Refusal, SaidKey } from '../metering/authentication.ts'
 import { keyPrefix } from '../metering/key-form.ts'
 import type { Deal } from '../metering/partition.ts'
 import type { Quota } from '../metering/quota.ts'
 import type { Exchange } from './exchange.ts'
 import { Problem } from './problem.ts'
 import type { TransportProblem } from './transport.ts'
+import type { Charged } from './unparsable.ts'
 
 export type AdmissionParts = {
   readonly authenticate: Authenticate
@@ -26,6 +27,8 @@ export type Admission = {
   ask(exchange: Exchange): Promise<Deal>
   /** Notes what was taken. @throws Problem when that was nothing, or when the method is none of ours */
   settle(exchange: Exchange, deal: Deal): void
+  /** Counts a request that cannot be answered otherwise, where it came with a good key. Never rejects. */
+  charge(key: string | undefined, said: SaidKey, arrivedAt: number): Promise<Charged>
   /** To be told of whatever ended a request: a store that could not tell is a decision too. */
   failed(exchange: Exchange, error: unknown): void
 }
@@ -65,6 +68,24 @@ export const createAdmission = ({
         throw new Problem(405, `the method is ${request.method}; allowed: GET, HEAD`, {
           allow: 'GET, HEAD',
         })
+    },
+    charge: async (key, said, arrivedAt) => {
+      const nobody = { limit: 0, remaining: 0, keyId: undefined, problem: undefined }
+      try {
+        const authentication = await authenticate(key, said)
+        if ('refusal' in authentication) return nobody
+        const { keyId, limit } = authentication.client
+        const { allowed, remaining } = await quota.consume(authentication.client, arrivedAt)
+        observer.admission(allowed ? 'allowed' : 'exhausted')
+        const problem = allowed
+          ? undefined
+          : new QuotaExhausted(limit, quota.resetAfter(arrivedAt), quota.now())
+        return { limit, remaining, keyId, problem }
+      } catch {
+        // What is wrong with the request does not depend on what the store can tell.
+        observer.admission('unavailable')
+        return nobody
+      }
     },
     failed: ({ judged }, error) => {
       if (!judged && !(error instanceof Problem)) observer.admission('unavailable')

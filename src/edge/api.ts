@@ -179,9 +179,21 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         .createServer({ ...http, ...tls, handshakeTimeout: options.requestTimeoutMs }, listen)
     : createServer(http, listen)
   const connections = trackConnections(server, options, observer)
-  const { refuseUnparsable, refuseConnect } = createUnparsable(connections, () =>
-    quota.resetAfter(quota.now()),
-  )
+  const { refuseUnparsable, refuseConnect } = createUnparsable({
+    connections,
+    resetsAt: () => quota.resetAfter(quota.now()),
+    charge: (key, connection) => admission.charge(key, connection.said, quota.now()),
+    bodyOf,
+    answered: ({ head: { method, url }, ...told }) =>
+      observer.answered({
+        ...told,
+        method,
+        url,
+        endpoint: 'other',
+        arrivedAt: quota.now(),
+        cache: undefined,
+      }),
+  })
   server.on('clientError', (error, socket) => refuseUnparsable(socket as Socket, error))
   server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
   // An expectation we do not know is no reason for the empty 417 that Node would send.

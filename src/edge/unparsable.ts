@@ -2,58 +2,130 @@
 // like every other failure, written straight to the socket because there is no response object, after the answers to
 // all requests that came whole before them.
 
+import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Connections } from './connections.ts'
+import type { Connection, Connections } from './connections.ts'
+import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
+import { badRequest, Problem } from './problem.ts'
 import { jsonType } from './representation.ts'
 import { requestIdOf } from './request-id.ts'
 import { rateLimitHeaders } from './response-headers.ts'
 
 type Refuse<Parts extends unknown[]> = (socket: Socket, ...parts: Parts) => void
 
-/** @param resetsAt tells the next local midnight, ms since the epoch, for the rate-limit headers */
-export const createUnparsable = (
-  connections: Connections,
-  resetsAt: () => number,
-): { readonly refuseUnparsable: Refuse<[NodeJS.ErrnoException]>; readonly refuseConnect: Refuse<[]> } => {
-  const refuse = (socket: Socket, head: string, error: string, more: readonly string[] = []): void => {
-    const body = JSON.stringify({ error })
+/** What an error of Node's parser carries besides its code. */
+type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number }
+
+/** What a key costs and says: the figures of its quota, and the problem that goes before the request's own. */
+export type Charged = {
+  readonly limit: number
+  readonly remaining: number
+  readonly keyId: string | undefined
+  readonly problem: Problem | undefined
+}
+
+export type UnparsableParts = {
+  readonly connections: Connections
+  /** The next local midnight, ms since the epoch, for the rate-limit headers. */
+  readonly resetsAt: () => number
+  /** Counts a request for the key that came with it. */
+  readonly charge: (key: string | undefined, connection: Connection) => Promise<Charged>
+  readonly bodyOf: (problem: Problem) => Buffer
+  /** A request with a good key was answered. */
+  readonly answered: (told: {
+    readonly head: InvalidHead
+    readonly requestId: string
+    readonly status: number
+    readonly keyId: string
+    readonly ms: number
+  }) => void
+}
+
+export const createUnparsable = ({
+  connections,
+  resetsAt,
+  charge,
+  bodyOf,
+  answered,
+}: UnparsableParts): {
+  readonly refuseUnparsable: Refuse<[ParserError]>
+  readonly refuseConnect: Refuse<[]>
+} => {
+  const refuse = (socket: Socket, id: string, problem: Problem, { limit, remaining } = nothing): void => {
+    const { status, headers } = problem
+    const body = bodyOf(problem)
     const lines = [
-      `HTTP/1.1 ${head}`,
+      `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
       `content-type: ${jsonType}`,
-      `content-length: ${Buffer.byteLength(body)}`,
+      `content-length: ${body.length}`,
       'cache-control: no-store',
-      ...more,
-      `x-request-id: ${requestIdOf(undefined)}`,
-      `${rateLimitHeaders(0, 0, resetsAt())}connection: close`,
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+      `x-request-id: ${id}`,
+      `${rateLimitHeaders(limit, remaining, resetsAt())}connection: close`,
     ]
-    socket.write(`${lines.join('\r\n')}\r\n\r\n${body}`)
+    socket.write(`${lines.join('\r\n')}\r\n\r\n`)
+    socket.write(body)
   }
 
+  // A client that has a key reads the figures of its quota from whatever answer it gets.
+  const refuseHead = async (socket: Socket, head: InvalidHead, problem: Problem): Promise<void> => {
+    const started = performance.now()
+    const requestId = requestIdOf(undefined)
+    const charged = await charge(head.key, connections.of(socket))
+    const final = charged.problem ?? problem
+    refuse(socket, requestId, final, charged)
+    const { keyId } = charged
+    const ms = Math.round((performance.now() - started) * 1000) / 1000
+    if (keyId !== undefined) answered({ head, requestId, status: final.status, keyId, ms })
+  }
+  const refuseUnparsable = (socket: Socket, code: string | undefined, head?: InvalidHead): void => {
+    connections.end(connections.of(socket), lastIsWhole => {
+      const problem = badRequest(sentenceFor(code))
+      // What spoils the body of a request is part of that request, which has its answer. Otherwise the socket closes once
+      // the answer is out, whether or not the other side closes too.
+      if (!lastIsWhole) socket.destroySoon()
+      else if (head) void refuseHead(socket, head, problem).finally(() => socket.destroySoon())
+      else {
+        refuse(socket, requestIdOf(undefined), problem)
+        socket.destroySoon()
+      }
+    })
+  }
+
+  // Of a request whose URL or size is at fault the rest is read too, for its key.
+  const readers = new WeakMap<Socket, { readonly reader: InvalidHeadReader; readonly code: string }>()
+
   return {
-    refuseUnparsable: (socket, { code }) => {
+    refuseUnparsable: (socket, { code, rawPacket, bytesParsed = 0 }) => {
       if (code === 'ECONNRESET' || !socket.writable) {
         socket.destroy()
         return
       }
-      connections.end(connections.of(socket), lastIsWhole => {
-        // What spoils the body of a request is part of that request, which has its answer.
-        if (lastIsWhole) refuse(socket, '400 Bad Request', sentenceFor(code))
-        // Closes once that is out, whether or not the other side closes too.
-        socket.destroySoon()
-      })
+      const begun = readers.get(socket)
+      const { reader, code: first } = begun ?? { reader: readInvalidHead(), code: code ?? '' }
+      if (!begun && !headFaults.has(first)) refuseUnparsable(socket, code)
+      else if (reader.take(rawPacket, bytesParsed)) refuseUnparsable(socket, first, reader.head())
+      else if (!begun) readers.set(socket, { reader, code: first })
     },
     refuseConnect: socket => {
       // Node hands the socket over bare: without a listener, a reset would end the process.
       socket.on('error', () => socket.destroy())
       connections.end(connections.of(socket), () => {
         // CONNECT names no path of ours, so it is refused before any key is asked for.
-        const sentence = 'the method is CONNECT; allowed: GET, HEAD'
-        refuse(socket, '405 Method Not Allowed', sentence, ['allow: GET, HEAD'])
+        refuse(
+          socket,
+          requestIdOf(undefined),
+          new Problem(405, 'the method is CONNECT; allowed: GET, HEAD', { allow: 'GET, HEAD' }),
+        )
         socket.destroySoon()
       })
     },
   }
 }
+
+const nothing = { limit: 0, remaining: 0 }
+
+const headFaults: ReadonlySet<string> = new Set(['HPE_INVALID_URL', 'HPE_HEADER_OVERFLOW'])
 
 const sentenceFor = (code: string | undefined): string => {
   if (code === 'HPE_HEADER_OVERFLOW') return 'the URL and headers are too large; allowed: 16 KiB together'

@@ -1,0 +1,58 @@
+// The head of a request that Node's parser refuses for its URL or its size, put together from what the parser is given:
+// after a fault it refuses every further piece too, and tells it with its bytes. Who asks and for what is read from it;
+// what becomes of it is for unparsable.ts.
+
+export type InvalidHead = {
+  /** The request line as far as it can be made out; empty words otherwise. */
+  readonly method: string
+  readonly url: string
+  /** The value of the key header. */
+  readonly key: string | undefined
+}
+
+export type InvalidHeadReader = {
+  /**
+   * Takes a piece of which the parser said that it is at fault; undefined where the parser had none.
+   * @param faultAt where in the first piece the fault is
+   * @returns whether no more is wanted
+   */
+  take(piece: Buffer | undefined, faultAt: number): boolean
+  head(): InvalidHead
+}
+
+/** What of a head is looked at: one with a URL within the limits of proxies, and some headers. */
+export const mostHeadBytes = 64 * 1024
+
+export const readInvalidHead = (): InvalidHeadReader => {
+  const bytes = Buffer.allocUnsafe(mostHeadBytes)
+  let length = 0
+  const read = () => bytes.subarray(0, length)
+
+  return {
+    take: (piece, faultAt) => {
+      if (!piece) return true
+      const looked = Math.max(0, length - endOfHead.length)
+      // Whole requests may stand before the one at fault.
+      length += piece.copy(bytes, length, length === 0 ? startOf(piece, faultAt) : 0)
+      return length === mostHeadBytes || read().includes(endOfHead, looked)
+    },
+    head: () => {
+      const end = read().indexOf(endOfHead)
+      const [requestLine = '', ...lines] = read()
+        .subarray(0, end === -1 ? length : end)
+        .toString()
+        .split('\r\n')
+      const keys = lines.map(line => keyLine.exec(line)?.[1]).filter(key => key !== undefined)
+      const [, method = '', url = ''] = /^([A-Z]+) (.*?)(?: HTTP\/1\.[01])?$/s.exec(requestLine) ?? []
+      return { method, url, key: keys.length > 0 ? keys.join(', ') : undefined }
+    },
+  }
+}
+
+const endOfHead = '\r\n\r\n'
+const keyLine = /^x-api-key:[ \t]*(.*?)[ \t]*$/i
+
+const startOf = (piece: Buffer, faultAt: number): number => {
+  const before = piece.lastIndexOf(endOfHead, Math.max(0, faultAt - endOfHead.length))
+  return before === -1 || faultAt < endOfHead.length ? 0 : before + endOfHead.length
+}

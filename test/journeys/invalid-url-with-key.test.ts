@@ -1,0 +1,108 @@
+// A URL that no parser takes, with a key: raw UTF-8, or too long. It is a 400 like any other, counted and with the real
+// figures of the key: a client that throttles itself by them would stop for the day at zeros.
+
+import t, { type Test } from 'tap'
+import { startProvider } from '../support/provider-process.ts'
+import { openRaw } from '../support/raw-connection.ts'
+import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+
+const provider = await startProvider(t)
+let gateway: TestGateway
+t.before(async () => {
+  gateway = await startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_QUOTA__TIERS__FREE: '3' } })
+})
+
+const bengali = 'GET /api/v1/locations?type=district&q=ঢাকা HTTP/1.1'
+const tooLong = `GET /api/v1/locations?type=district&q=${'x'.repeat(40_000)} HTTP/1.1`
+const lines: [string, string, RegExp][] = [
+  ['raw UTF-8', bengali, /must be percent-encoded/],
+  ['an over-long URL', tooLong, /too large; allowed: 16 KiB together/],
+]
+const request = (line: string, headers: Record<string, string>) =>
+  [
+    line,
+    ...Object.entries({ host: 'x', ...headers }).map(([name, value]) => `${name}: ${value}`),
+    '',
+    '',
+  ].join('\r\n')
+const figures = (headers: ReadonlyMap<string, string>) =>
+  ['limit', 'remaining'].map(name => Number(headers.get(`x-ratelimit-${name}`)))
+
+const send = async (t: Test, bytes: string, pieces = 1, before = '') => {
+  const connection = await openRaw(t, gateway.apiUrl)
+  if (before) {
+    connection.send(before)
+    t.equal((await connection.answer()).status, 200)
+  }
+  const all = Buffer.from(bytes)
+  const size = Math.ceil(all.length / pieces)
+  for (let at = 0; at < all.length; at += size) {
+    connection.send(all.subarray(at, at + size))
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  const answers = await connection.answersToTheEnd()
+  t.equal(answers.length, 1)
+  const [answer] = answers
+  if (!answer) throw new Error('no answer')
+  return answer
+}
+
+for (const [name, line, sentence] of lines)
+  t.test(`${name} with a good key`, async t => {
+    const key = gateway.keys.enterprise ?? ''
+    const left = async () =>
+      Number((await gateway.get('/locations?type=division')).headers['x-ratelimit-remaining'])
+    const good = request('GET /api/v1/locations?type=division HTTP/1.1', { 'x-api-key': key })
+    let before = await left()
+    for (const [spelling, pieces, first] of [
+      ['x-api-key', 1, ''],
+      ['X-API-Key', 7, ''],
+      ['x-api-key', 1, good],
+      ['x-api-key', 7, good],
+    ] as const) {
+      const answer = await send(t, request(line, { accept: '*/*', [spelling]: key }), pieces, first)
+      t.equal(answer.status, 400)
+      t.match(JSON.parse(answer.body), { error: sentence })
+      t.strictSame(figures(answer.headers), [100_000, before - (first ? 2 : 1)])
+      const after = await left()
+      t.equal(after, before - (first ? 3 : 2), 'it is counted')
+      before = after
+    }
+    // Where the request line came in a packet of its own, its method is not known any more.
+    const told = gateway.logged.find(each => each.status === 400 && each.method)
+    t.match(told, { msg: 'answered', method: 'GET', keyId: gateway.keyIds.enterprise, endpoint: 'other' })
+  })
+
+t.test('without a good key it is 400 with zeros, as before', async t => {
+  for (const [, line] of lines)
+    for (const headers of [{}, { 'x-api-key': 'svc_live_wrong' }]) {
+      const answer = await send(t, request(line, headers))
+      t.equal(answer.status, 400)
+      t.strictSame(figures(answer.headers), [0, 0])
+    }
+})
+
+t.test('once the quota is exhausted it is 429', async t => {
+  const headers = { 'x-api-key': gateway.keys.free ?? '' }
+  for (const remaining of [2, 1, 0]) {
+    const answer = await send(t, request(bengali, headers))
+    t.equal(answer.status, 400)
+    t.strictSame(figures(answer.headers), [3, remaining])
+  }
+  const answer = await send(t, request(bengali, headers))
+  t.equal(answer.status, 429)
+  t.strictSame(figures(answer.headers), [3, 0])
+  t.match(answer.headers.get('retry-after'), /^\d+$/)
+  t.match(JSON.parse(answer.body), { limit: 3, reset_at: /Z$/ })
+})
+
+t.test(
+  'a head that never ends is answered when the request is given up, and what was read of it is bounded',
+  async t => {
+    const connection = await openRaw(t, gateway.apiUrl)
+    connection.send(`${bengali}\r\n`)
+    connection.send(`a: ${'x'.repeat(300_000)}`)
+    const [answer] = await connection.answersToTheEnd()
+    t.equal(answer?.status, 400)
+  },
+)
