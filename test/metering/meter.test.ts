@@ -119,6 +119,7 @@ type Step =
   | { do: 'down'; fate: Fate }
   | { do: 'up' }
   | { do: 'pass'; ms: number }
+  | { do: 'jump'; days: number }
 const asking = fc.record({
   do: fc.constant('ask' as const),
   instance: fc.nat(2),
@@ -126,11 +127,13 @@ const asking = fc.record({
   times: fc.integer({ min: 1, max: 90 }),
 })
 const passing = fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(100, 700, 2_500, 61_000) })
+const jumping = fc.record({ do: fc.constant('jump' as const), days: fc.constantFrom(-2, -1, 1, 2) })
 const deciding = fc.record({ do: fc.constant('decide' as const), which: fc.nat(3), fate: fates })
 const anything: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: asking },
   { weight: 5, arbitrary: deciding },
   { weight: 2, arbitrary: passing },
+  { weight: 1, arbitrary: jumping },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('land' as const), which: fc.nat(3) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('down' as const), fate: fates }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('up' as const) }) },
@@ -146,6 +149,7 @@ const healthy: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: passing },
+  { weight: 1, arbitrary: jumping },
 )
 
 const play = async (steps: readonly Step[]) => {
@@ -160,6 +164,7 @@ const play = async (steps: readonly Step[]) => {
     else if (step.do === 'land') await scene.store.land(step.which)
     else if (step.do === 'down') await scene.store.down(step.fate)
     else if (step.do === 'up') scene.store.up()
+    else if (step.do === 'jump') scene.clock.advance(step.days * 86_400_000)
     else await scene.pass(step.ms)
     await turn()
   }
@@ -367,4 +372,94 @@ t.test('80 and 100 per cent are told once a day, by whoever passes them', async 
     { percent: 100, used: 40 },
   ])
   t.equal(scene.near.length, 2)
+})
+
+t.test('units dealt alone are told of once, however often the store failed before it took them', async t => {
+  const scene = setUp(1, limits)
+  scene.ask(0, 'large')
+  await turn()
+  await scene.finish()
+  await scene.store.down('lost')
+  for (let i = 0; i < 10; i++) scene.ask(0, 'large')
+  for (let i = 0; i < 3; i++) await turn()
+  t.equal(scene.admitted('large 2026-11-21'), 11)
+  for (let probe = 0; probe < 20; probe++) await scene.pass(500)
+  scene.store.up()
+  await scene.pass(settleForMs + 1_000)
+  t.equal(scene.meters[0]?.state(), 'counting')
+  t.equal(await scene.usedOn('large 2026-11-21'), 11)
+  t.equal(scene.alone(), 10)
+})
+
+t.test('a clock that jumps two days ahead and back loses no unit', async t => {
+  const scene = setUp(2, limits)
+  for (let i = 0; i < 300; i++) scene.ask(i, 'large')
+  await turn()
+  await scene.finish()
+  for (let jump = 1; jump <= 3; jump++) {
+    scene.clock.advance(2 * 86_400_000)
+    await scene.pass(500)
+    for (let i = 0; i < 10; i++) scene.ask(i, 'large')
+    await turn()
+    await scene.finish()
+    scene.clock.advance(-2 * 86_400_000 - 500)
+    await scene.pass(500)
+    scene.clock.advance(-500)
+    for (let i = 0; i < 20; i++) scene.ask(i, 'large')
+    await turn()
+    await scene.finish()
+    t.equal(scene.admitted('large 2026-11-21'), 300 + jump * 20)
+    t.equal(await scene.usedOn('large 2026-11-21'), 300 + jump * 20)
+    t.equal(await scene.usedOn('large 2026-11-23'), jump * 10)
+  }
+  for (let i = 0; i < 900; i++) scene.ask(i, 'large')
+  await turn()
+  await scene.finish()
+  t.equal(scene.admitted('large 2026-11-21'), 900, 'and the limit holds')
+})
+
+t.test('units dealt alone before the clock jumped ahead are told, although the store was away', async t => {
+  const scene = setUp(2, limits)
+  for (let i = 0; i < 100; i++) scene.ask(i, 'large')
+  await turn()
+  await scene.finish()
+  await scene.store.down('lost')
+  for (let i = 0; i < 40; i++) scene.ask(i, 'large')
+  for (let i = 0; i < 3; i++) await turn()
+  scene.clock.advance(2 * 86_400_000)
+  await scene.pass(500)
+  scene.clock.advance(-2 * 86_400_000 - 500)
+  await scene.pass(500)
+  scene.clock.advance(-500)
+  for (let i = 0; i < 40; i++) scene.ask(i, 'large')
+  for (let i = 0; i < 3; i++) await turn()
+  t.equal(scene.refused.length, 0, 'shares go on where they were')
+  t.equal(scene.admitted('large 2026-11-21'), 180)
+  scene.store.up()
+  await scene.pass(settleForMs + 1_000)
+  t.equal(await scene.usedOn('large 2026-11-21'), 180)
+})
+
+t.test('a day that was counted already before a jump back does not begin anew in an outage', async t => {
+  const scene = setUp(1, limits)
+  const askAll = async (times: number) => {
+    for (let i = 0; i < times; i++) scene.ask(0, 'large')
+    for (let i = 0; i < 3; i++) await turn()
+    if (scene.store.out() > 0) await scene.finish()
+  }
+  await askAll(1)
+  scene.clock.advance(2 * 86_400_000)
+  await askAll(500)
+  scene.clock.advance(2 * 86_400_000)
+  await scene.pass(500)
+  scene.clock.set('2026-11-21T17:59:00Z')
+  await askAll(1)
+  await scene.store.down('lost')
+  await askAll(1)
+  scene.clock.advance(2 * 86_400_000)
+  await askAll(900)
+  t.ok(scene.admitted('large 2026-11-23') <= 900, `${scene.admitted('large 2026-11-23')} of 900`)
+  scene.store.up()
+  await scene.pass(settleForMs + 1_000)
+  t.equal(await scene.usedOn('large 2026-11-23'), scene.admitted('large 2026-11-23'))
 })
