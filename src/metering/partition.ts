@@ -148,7 +148,8 @@ export const createPartition = ({
 
   // A day that began while the store was away began with nothing used, unless it was counted before a clock jumped back.
   const viewOf = (count: Count): View | undefined =>
-    count.view ?? (state !== 'counting' && lastDayBefore < count.metered.day ? { used: 0, dealt: 0 } : undefined)
+    count.view ??
+    (state !== 'counting' && lastDayBefore < count.metered.day ? { used: 0, dealt: 0 } : undefined)
 
   /** What this instance may still deal of a count while not all count together. */
   const leftOfShare = (count: Count): number => {
@@ -210,6 +211,20 @@ export const createPartition = ({
     }
   }
 
+  // While others may deal alone, units are taken by this instance's share of what was left, so a count that it knows
+  // nothing of is asked for first. What others have not told yet is within shares of what was left before: together
+  // they are never more than that.
+  const learn = async (part: readonly [Count, readonly Waiter[]][]): Promise<void> => {
+    if (state !== 'settling') return
+    const unknown = part.flatMap(([count]) => (viewOf(count) ? [] : [{ count, units: 0 }]))
+    if (unknown.length === 0) return
+    const results = await insist(unknown)
+    results.forEach(({ used }, at) => {
+      const count = unknown[at]?.count
+      if (count) count.view = { used, dealt: count.dealt }
+    })
+  }
+
   const depart = async (): Promise<void> => {
     out = waiting
     waiting = new Map()
@@ -218,6 +233,7 @@ export const createPartition = ({
       const part = group.slice(i, i + mostPerTrip)
       try {
         if (state === 'away') throw new StoreError('away')
+        await learn(part)
         const asked = part.map(([count, waiters]) => ({
           count,
           units: state === 'counting' ? waiters.length : Math.min(waiters.length, leftOfShare(count)),

@@ -110,7 +110,7 @@ const setUp = (
 
 const limits = { small: 5, middle: 40, large: 900 }
 // So that outages come while something is left.
-const roomy = { small: 20, middle: 300, large: 9_000 }
+const roomy = { small: 20, middle: 300, large: 9_000, unseen: 400 }
 const fates = fc.constantFrom<Fate[]>('answered', 'lost', 'unanswered', 'late')
 type Step =
   | { do: 'ask'; instance: number; key: string; times: number }
@@ -118,12 +118,13 @@ type Step =
   | { do: 'land'; which: number }
   | { do: 'down'; fate: Fate }
   | { do: 'up' }
+  | { do: 'deafen' }
   | { do: 'pass'; ms: number }
   | { do: 'jump'; days: number }
 const asking = fc.record({
   do: fc.constant('ask' as const),
   instance: fc.nat(2),
-  key: fc.constantFrom(...Object.keys(limits)),
+  key: fc.constantFrom(...Object.keys(roomy)),
   times: fc.integer({ min: 1, max: 90 }),
 })
 const passing = fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(100, 700, 2_500, 61_000) })
@@ -134,6 +135,7 @@ const anything: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: deciding },
   { weight: 2, arbitrary: passing },
   { weight: 1, arbitrary: jumping },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('deafen' as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('land' as const), which: fc.nat(3) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('down' as const), fate: fates }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('up' as const) }) },
@@ -154,8 +156,8 @@ const healthy: fc.Arbitrary<Step> = fc.oneof(
 
 const play = async (steps: readonly Step[]) => {
   const scene = setUp(3, roomy)
-  // Every instance has seen every key.
-  for (const key of Object.keys(roomy)) for (const instance of [0, 1, 2]) scene.ask(instance, key)
+  // Every instance has seen every key but one.
+  for (const key of Object.keys(limits)) for (const instance of [0, 1, 2]) scene.ask(instance, key)
   await turn()
   await scene.finish()
   for (const step of steps) {
@@ -164,6 +166,7 @@ const play = async (steps: readonly Step[]) => {
     else if (step.do === 'land') await scene.store.land(step.which)
     else if (step.do === 'down') await scene.store.down(step.fate)
     else if (step.do === 'up') scene.store.up()
+    else if (step.do === 'deafen') scene.store.deafen()
     else if (step.do === 'jump') scene.clock.advance(step.days * 86_400_000)
     else await scene.pass(step.ms)
     await turn()
@@ -359,6 +362,30 @@ t.test('news that may be missed change nothing where nobody deals alone', async 
   scene.store.up()
   t.equal(scene.meters[0]?.state(), 'counting')
 })
+
+t.test(
+  'who missed news asks the store about a count it does not know, and takes its share of it',
+  async t => {
+    const scene = setUp(3, limits)
+    for (const instance of [0, 1, 2]) scene.ask(instance, 'middle')
+    await turn()
+    await scene.finish()
+    scene.store.deafen()
+    for (const instance of [0, 1, 2]) for (let i = 0; i < 900; i++) scene.ask(instance, 'large')
+    await turn()
+    await scene.finish()
+    // The first to ask had the largest share of it.
+    const given = scene.admitted('large 2026-11-21')
+    t.ok(given > shareOf(900, 0, 3) && given <= 3 * shareOf(900, 0, 3), `${given} of 900`)
+    t.equal(scene.meters[0]?.state(), 'settling')
+    await scene.pass(settleForMs)
+    for (let i = 0; i < 900; i++) scene.ask(i, 'large')
+    await turn()
+    await scene.finish()
+    t.equal(scene.admitted('large 2026-11-21'), 900)
+    t.equal(await scene.usedOn('large 2026-11-21'), 900)
+  },
+)
 
 t.test('80 and 100 per cent are told once a day, by whoever passes them', async t => {
   const scene = setUp(3, limits)
