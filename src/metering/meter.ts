@@ -3,6 +3,7 @@
 // partitions'.
 
 import { randomBytes } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { LocalDay } from '../calendar.ts'
 import type { Taken, UsageStore } from '../stores/store.ts'
 import {
@@ -15,10 +16,15 @@ import {
   type PartitionParts,
 } from './partition.ts'
 
+/** Units that requests were given and no store knows of. */
+export type LostUnits = { readonly keyId: string; readonly day: LocalDay; readonly units: number }
+
 export type MeterObserver = {
   /** Counting together ended, for a reason, or began again. */
   storeAway(reason: string): void
   storeBack(merged: number): void
+  /** It is closed, and the store could not be told. */
+  unitsLost(lost: readonly LostUnits[]): void
   /** A count passed 80 or 100 per cent of its limit: told by the one instance whose trip did it. */
   nearLimit(news: { keyId: string; day: LocalDay; used: number; limit: number; percent: 80 | 100 }): void
 }
@@ -35,13 +41,16 @@ export type Meter = {
   look(): Promise<void>
   /** The worst of all partitions. */
   state(): MeterState
-  /** Tells the store what it does not know yet, if it can be reached. */
+  /** Tells the store what it does not know yet; waits some seconds for one that can't be reached. */
   close(): Promise<void>
 }
 
 type Entry = { readonly count: Count; readonly partition: Partition }
 
 const keepCountForMs = 3_600_000
+// At the end. With the wait before it, less than what a process is commonly given to stop.
+const tellEveryMs = 250
+const tellForMs = 3_000
 
 /** A name that no instance has had. */
 const newName = (): string => randomBytes(5).toString('hex')
@@ -145,6 +154,26 @@ export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
     entry?.partition.heard(entry.count, news.used)
   })
 
+  const untold = (): LostUnits[] =>
+    [...partitions].flatMap(({ counts }) =>
+      [...counts].flatMap(({ keyId, metered: { day }, dealt, confirmed }) =>
+        dealt > confirmed ? [{ keyId, day, units: dealt - confirmed }] : [],
+      ),
+    )
+  const tellAll = async (): Promise<void> => {
+    let isOver = false
+    const end = setTimeout(() => {
+      isOver = true
+    }, tellForMs)
+    while (untold().length > 0 && !isOver) {
+      await Promise.all([...partitions].map(partition => partition.tell()))
+      if (untold().length > 0) await pause(tellEveryMs)
+    }
+    clearTimeout(end)
+    const lost = untold()
+    if (lost.length > 0) observer.unitsLost(lost)
+  }
+
   const look = async (): Promise<void> => {
     forgetOldDays()
     await Promise.all([...partitions].map(partition => partition.look()))
@@ -162,7 +191,7 @@ export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
     },
     close: async () => {
       stopHearing()
-      await look()
+      await tellAll()
     },
   }
 }

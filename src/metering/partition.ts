@@ -66,6 +66,8 @@ export type Partition = {
   lost(): void
   /** Looks for a store that is away, and says again what was dealt meanwhile. */
   look(): Promise<void>
+  /** Says it whatever the state is; never rejects. */
+  tell(): Promise<void>
 }
 
 // Long enough for every instance to have noticed that the store is back and to have said what it dealt.
@@ -335,6 +337,7 @@ export const createPartition = ({
       stopCounting('news of the store are not heard')
       settle()
     },
+    tell: () => inTurn(tellAll).catch(() => {}),
     look: () => {
       looking ??= inTurn(lookOnce).finally(() => {
         looking = undefined

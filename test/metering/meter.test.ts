@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
-import { createMeter } from '../../src/metering/meter.ts'
+import { createMeter, type LostUnits } from '../../src/metering/meter.ts'
 import { type Deal, type MeteredDay, settleForMs } from '../../src/metering/partition.ts'
 import { shareOf } from '../../src/metering/share.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
@@ -22,6 +22,7 @@ const setUp = (
   const real = openEmbeddedStore(':memory:', clock)
   const store = unreliable(real)
   const near: unknown[] = []
+  const lost: LostUnits[] = []
   let alone = 0
   const meters = Array.from({ length: instances }, () =>
     createMeter({
@@ -35,6 +36,7 @@ const setUp = (
         storeBack: merged => {
           alone += merged
         },
+        unitsLost: each => lost.push(...each),
         nearLimit: news => near.push(news),
       },
     }),
@@ -56,6 +58,7 @@ const setUp = (
     store,
     meters,
     near,
+    lost,
     asked,
     given,
     refused,
@@ -489,4 +492,36 @@ t.test('a day that was counted already before a jump back does not begin anew in
   scene.store.up()
   await scene.pass(settleForMs + 1_000)
   t.equal(await scene.usedOn('large 2026-11-23'), scene.admitted('large 2026-11-23'))
+})
+
+t.test('units dealt alone are told at the end, or else named', async t => {
+  for (const comesBack of [true, false]) {
+    const scene = setUp(1, limits)
+    for (const key of ['large', 'middle']) scene.ask(0, key)
+    await turn()
+    await scene.finish()
+    await scene.store.down('lost')
+    for (let i = 0; i < 10; i++) scene.ask(0, 'large')
+    scene.ask(0, 'middle')
+    for (let i = 0; i < 3; i++) await turn()
+    let isClosed = false
+    const closed = scene.meters[0]?.close().then(() => {
+      isClosed = true
+    })
+    // It has asked in vain once.
+    for (let i = 0; i < 10; i++) await turn()
+    t.notOk(isClosed, 'it waits')
+    if (comesBack) scene.store.up()
+    while (!isClosed) {
+      await scene.store.decide(0, 'answered')
+      await turn()
+    }
+    await closed
+    const lost = [
+      { keyId: 'large', day: '2026-11-21', units: 10 },
+      { keyId: 'middle', day: '2026-11-21', units: 1 },
+    ]
+    t.strictSame(scene.lost, comesBack ? [] : lost)
+    t.equal(await scene.usedOn('large 2026-11-21'), comesBack ? 11 : 1)
+  }
 })

@@ -5,7 +5,12 @@
 import fc from 'fast-check'
 import type { Cluster, Redis } from 'ioredis'
 import type { Test } from 'tap'
-import type { MendedQuota, RecordObserver, RefusedRecord } from '../../src/stores/records.ts'
+import {
+  type MendedQuota,
+  type RecordObserver,
+  type RefusedRecord,
+  unobserved,
+} from '../../src/stores/records.ts'
 import { usageTag } from '../../src/stores/redis-usage.ts'
 import { type KeyRecord, OvertakenError, type Store, type Take } from '../../src/stores/store.ts'
 import { aTake, instanceOn, keysOfOnePartition } from './usage-instance.ts'
@@ -65,6 +70,7 @@ export const tamperedRecords = (
       const refused: RefusedRecord[] = []
       const mended: MendedQuota[] = []
       const opened = await open({
+        ...unobserved,
         recordRefused: record => refused.push(record),
         quotaMended: record => mended.push(record),
       })
