@@ -119,12 +119,13 @@ export const createPartition = ({
       results = await store.take({
         instance,
         sequence,
-        takes: asked.map(({ count: { keyId, metered, limit, dealt }, units }) => ({
+        takes: asked.map(({ count: { keyId, metered, limit, dealt, confirmed }, units }) => ({
           keyId,
           day: metered.day,
           units,
           limit,
           dealt,
+          confirmed,
           step: stepOf(limit),
           endsAt: metered.endsAt,
           keepUntil: metered.keepUntil,

@@ -15,7 +15,7 @@ const schema = `
     PRIMARY KEY (key_id, day)
   ) STRICT, WITHOUT ROWID;
 `
-// Nobody deals units of an earlier day any more.
+// Of an earlier day an instance's own word is taken for what was counted of it.
 const daysDealt = 3
 
 // What the first version wrote there is of no use any more.
@@ -102,11 +102,12 @@ export const embeddedUsage = ({
         let mended: MendedQuota[] = []
         const count = (put: (count: ReservedCount) => void): Taken[] => {
           mended = []
-          return takes.map(({ keyId, day, units, limit, dealt, keepUntil }) => {
+          return takes.map(({ keyId, day, units, limit, dealt, confirmed, keepUntil }) => {
             const found = countOf(keyId, day)
             const before = found ?? knownOf(keyId, day)
             if (found === undefined) mended.push({ keyId, day, record: 'day', used: before })
-            const mine = dealtOf(instance, day).get(keyId) ?? 0
+            // What is not in the count any more is said again.
+            const mine = Math.min(before, dealtOf(instance, day).get(keyId) ?? confirmed)
             const corrected = Math.max(0, before + dealt - mine)
             const taken = Math.max(0, Math.min(units, limit - corrected))
             const used = corrected + taken
