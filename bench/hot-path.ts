@@ -72,7 +72,7 @@ const setUp = async () => {
     instances: () => 1,
     dayOf: calendar.dayOf,
     clock,
-    observer: { storeAway: () => {}, storeBack: () => {}, nearLimit: () => {} },
+    observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
   })
   const quota = createQuota(meter, calendar, clock, utcDayMs)
   const metrics = createMetrics()

@@ -52,7 +52,7 @@ export const throughput: Row = {
       instances: () => 1,
       dayOf: instant => new Date(instant).toISOString().slice(0, 10),
       clock: Date,
-      observer: { storeAway: () => {}, storeBack: () => {}, nearLimit: () => {} },
+      observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
     })
     const endsAt = Date.now() + 86_400_000
     const day = { day: '2026-11-21', endsAt, keepUntil: endsAt + 86_400_000 }

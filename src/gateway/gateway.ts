@@ -77,7 +77,7 @@ export const startGateway = async (
     storeExposed: path =>
       log.warn(
         { path },
-        'the store is open to other users of this machine; chmod 600 it, its -wal and its -shm',
+        'the store is open to other users of this machine; chmod 600 it, its -wal, its -shm and its -reserve',
       ),
   })
   opening.defer(() => store.close())

@@ -88,11 +88,25 @@ export const observeRecords = (
       log.warn({ ...mended, ...left(leftOut) }, 'quota record could not be read and was begun anew'),
     )
   },
+  reserveUsed: reason =>
+    log.error({ reason }, 'the store can not be written, counts are kept in the reserve'),
+  reserveMerged: counts => log.info({ counts }, 'counts of the reserve are in the store'),
+  reserveMissing: reason =>
+    log.warn({ reason }, 'the store has no reserve, so a full disk would cost counts at the stop'),
 })
+
+// Of counts that were lost; their sum is told in any case.
+const mostLinesAtStop = 1_000
 
 export const observeMeter = (metrics: Metrics, log: Log): MeterObserver => ({
   storeAway: reason => log.error({ reason }, 'quotas are not counted together for now'),
   storeBack: merged => log.info({ merged }, 'quotas are counted together again'),
+  unitsLost: lost => {
+    for (const each of lost.slice(0, mostLinesAtStop))
+      log.error(each, 'units of a key were given and could not be counted before the stop')
+    const units = lost.reduce((sum, each) => sum + each.units, 0)
+    log.error({ units, counts: lost.length }, 'units were given and could not be counted before the stop')
+  },
   nearLimit: ({ percent, ...news }) => {
     metrics.nearLimit(percent)
     log.warn(

@@ -41,6 +41,8 @@ export type PartitionParts = {
   /** How many instances may deal units; undefined while that is not known. */
   readonly instances: () => number | undefined
   readonly dayOf: (instant: number) => LocalDay
+  /** The latest day of which this instance has counted anything; empty before the first. */
+  readonly newestDay: () => LocalDay
   /** The store's clock. */
   readonly clock: Clock
   readonly observer: {
@@ -56,12 +58,16 @@ export type Partition = {
   state(): MeterState
   /** One unit. @throws StoreError when the store is away and this instance has nothing left to deal */
   ask(count: Count, limit: number): Promise<Deal>
+  /** Forgets a count, unless a request waits for it or the store may not know all that was dealt of it. */
+  forget(count: Count): boolean
   /** The store's count was told by another instance. */
   heard(count: Count, used: number): void
   /** What others tell is not heard for now, or was not until now. */
   lost(): void
   /** Looks for a store that is away, and says again what was dealt meanwhile. */
   look(): Promise<void>
+  /** Says it whatever the state is; never rejects. */
+  tell(): Promise<void>
 }
 
 // Long enough for every instance to have noticed that the store is back and to have said what it dealt.
@@ -80,18 +86,21 @@ export const createPartition = ({
   whenStoreIsDown,
   instances,
   dayOf,
+  newestDay,
   clock,
   observer,
 }: PartitionParts): Partition => {
   const counts = new Set<Count>()
   let waiting = new Map<Count, Waiter[]>()
+  // Asked of the store now.
+  let out = new Map<Count, Waiter[]>()
   let state: MeterState = 'counting'
   let sequence = 0
   let departing = false
   let looking: Promise<void> | undefined
-  let awaySince = 0
+  let lastDayBefore: LocalDay = ''
   let settledAt = 0
-  // Told since the store went away.
+  // Dealt alone, and counted by the store since it went away.
   let merged = 0
 
   // One trip at a time, in the order in which they were wanted.
@@ -110,12 +119,13 @@ export const createPartition = ({
       results = await store.take({
         instance,
         sequence,
-        takes: asked.map(({ count: { keyId, metered, limit, dealt }, units }) => ({
+        takes: asked.map(({ count: { keyId, metered, limit, dealt, confirmed }, units }) => ({
           keyId,
           day: metered.day,
           units,
           limit,
           dealt,
+          confirmed,
           step: stepOf(limit),
           endsAt: metered.endsAt,
           keepUntil: metered.keepUntil,
@@ -130,6 +140,8 @@ export const createPartition = ({
     results.forEach((result, i) => {
       const count = asked[i]?.count
       if (!count) return
+      // While all count together nothing is dealt before it is counted.
+      merged += (dealt[i] ?? 0) - count.confirmed
       count.dealt += result.taken
       count.confirmed = (dealt[i] ?? 0) + result.taken
       observer.counted(count, result)
@@ -137,9 +149,10 @@ export const createPartition = ({
     return results
   }
 
-  // A day that began while the store was away began with nothing used.
+  // A day that began while the store was away began with nothing used, unless it was counted before a clock jumped back.
   const viewOf = (count: Count): View | undefined =>
-    count.view ?? (dayOf(awaySince) < count.metered.day ? { used: 0, dealt: 0 } : undefined)
+    count.view ??
+    (state !== 'counting' && lastDayBefore < count.metered.day ? { used: 0, dealt: 0 } : undefined)
 
   /** What this instance may still deal of a count while not all count together. */
   const leftOfShare = (count: Count): number => {
@@ -168,7 +181,8 @@ export const createPartition = ({
 
   const stopCounting = (reason: string): void => {
     if (state !== 'counting') return
-    awaySince = clock.now()
+    const [today, newest] = [dayOf(clock.now()), newestDay()]
+    lastDayBefore = today < newest ? newest : today
     observer.stopped(reason)
   }
   const goAway = (error: unknown): void => {
@@ -200,13 +214,29 @@ export const createPartition = ({
     }
   }
 
+  // While others may deal alone, units are taken by this instance's share of what was left, so a count that it knows
+  // nothing of is asked for first. What others have not told yet is within shares of what was left before: together
+  // they are never more than that.
+  const learn = async (part: readonly [Count, readonly Waiter[]][]): Promise<void> => {
+    if (state !== 'settling') return
+    const unknown = part.flatMap(([count]) => (viewOf(count) ? [] : [{ count, units: 0 }]))
+    if (unknown.length === 0) return
+    const results = await insist(unknown)
+    results.forEach(({ used }, at) => {
+      const count = unknown[at]?.count
+      if (count) count.view = { used, dealt: count.dealt }
+    })
+  }
+
   const depart = async (): Promise<void> => {
-    const group = [...waiting]
+    out = waiting
     waiting = new Map()
+    const group = [...out]
     for (let i = 0; i < group.length; i += mostPerTrip) {
       const part = group.slice(i, i + mostPerTrip)
       try {
         if (state === 'away') throw new StoreError('away')
+        await learn(part)
         const asked = part.map(([count, waiters]) => ({
           count,
           units: state === 'counting' ? waiters.length : Math.min(waiters.length, leftOfShare(count)),
@@ -221,6 +251,7 @@ export const createPartition = ({
         for (const [count, waiters] of part) for (const waiter of waiters) dealAlone(count, waiter)
       }
     }
+    out = new Map()
     // What this turn brings goes along: half as many trips again would cost more than they save in waiting.
     if (waiting.size > 0) setImmediate(() => void inTurn(depart))
     else departing = false
@@ -232,7 +263,6 @@ export const createPartition = ({
     // Also with nothing to say: that the store answers is to be found out.
     for (let i = 0; i === 0 || i < all.length; i += mostPerTrip) {
       const part = all.slice(i, i + mostPerTrip)
-      merged += part.reduce((sum, count) => sum + count.dealt - count.confirmed, 0)
       const results = await trip(part.map(count => ({ count, units: 0 })))
       if (state === 'away') continue
       results.forEach(({ used }, at) => {
@@ -294,6 +324,11 @@ export const createPartition = ({
         // All that this turn of the event loop brings goes together.
         setImmediate(() => void inTurn(depart))
       }),
+    forget: count => {
+      if (state !== 'counting' || count.dealt !== count.confirmed || waiting.has(count) || out.has(count))
+        return false
+      return counts.delete(count)
+    },
     heard: (count, used) => {
       if (state === 'counting' && count.view && used > count.view.used) count.view.used = used
     },
@@ -303,6 +338,7 @@ export const createPartition = ({
       stopCounting('news of the store are not heard')
       settle()
     },
+    tell: () => inTurn(tellAll).catch(() => {}),
     look: () => {
       looking ??= inTurn(lookOnce).finally(() => {
         looking = undefined

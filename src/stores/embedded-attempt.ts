@@ -34,6 +34,15 @@ export const attemptsOn =
     }
   }
 
+/** Whether the file could not be written: the disk is full, or fails. */
+export const isUnwritten = (error: unknown): boolean => {
+  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
+  return code === sqliteFull || code === sqliteIoError
+}
+// Primary result codes; the upper bits say more.
+const sqliteIoError = 10
+const sqliteFull = 13
+
 /** Runs a step as one write transaction, of which nothing is left when it throws. */
 export const inTransaction = <Value>(db: DatabaseSync, step: () => Value): Value => {
   db.exec('BEGIN IMMEDIATE')

@@ -1,11 +1,13 @@
 // What keys used, counted in the embedded store: a row per key and day. What each instance has dealt of it is known to
 // the connection alone: with it ends the only process that could say it again. A count that can't be begins again at what
-// this process knows to be dealt.
+// this process knows to be dealt. While the file can't be written, counts are kept in the reserve.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { type EmbeddedParts, inTransaction, wholeSql } from './embedded-attempt.ts'
+import type { ReservedCount } from './embedded-reserve.ts'
+import { createReservedCounts } from './embedded-reserved-counts.ts'
 import { type MendedQuota, mostCounted, shown } from './records.ts'
-import { OvertakenError, type UsageStore } from './store.ts'
+import { OvertakenError, type Taken, type UsageStore } from './store.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS usage (
@@ -13,7 +15,7 @@ const schema = `
     PRIMARY KEY (key_id, day)
   ) STRICT, WITHOUT ROWID;
 `
-// Nobody deals units of an earlier day any more.
+// Of an earlier day an instance's own word is taken for what was counted of it.
 const daysDealt = 3
 
 // What the first version wrote there is of no use any more.
@@ -27,13 +29,14 @@ const dropFormerColumn = (db: DatabaseSync): void => {
   })
 }
 
-/** `sweep` forgets what may be forgotten. */
+/** `sweepUsage` forgets what may be forgotten, `closeUsage` comes before the end of the connection. */
 export const embeddedUsage = ({
   db,
+  path,
   clock,
   attempt,
   observer,
-}: EmbeddedParts): UsageStore & { sweepUsage(): void } => {
+}: EmbeddedParts & { readonly path: string }): UsageStore & { sweepUsage(): void; closeUsage(): void } => {
   db.exec(schema)
   dropFormerColumn(db)
   const statements = {
@@ -63,35 +66,59 @@ export const embeddedUsage = ({
     return dealt
   }
   /** Undefined where the count can't be one. */
-  const countOf = (keyId: string, day: string): number | undefined => {
+  const countInFile = (keyId: string, day: string): number | undefined => {
     // Rows are arrays here, which the types do not say.
     const row = statements.find.get(keyId, day) as (number | null)[] | undefined
     return row ? (row[0] ?? undefined) : 0
   }
+  const reserved = createReservedCounts({
+    path,
+    missing: counts =>
+      counts.filter(
+        ({ keyId, day, used, keepUntil }) => keepUntil > clock.now() && (countInFile(keyId, day) ?? 0) < used,
+      ),
+    raise: counts =>
+      inTransaction(db, () => {
+        for (const { keyId, day, used, keepUntil } of counts)
+          statements.raise.run(keyId, day, used, keepUntil)
+      }),
+    observer,
+  })
+  const countOf = (keyId: string, day: string): number | undefined =>
+    reserved.usedOn(keyId, day) ?? countInFile(keyId, day)
+  const putRow = ({ keyId, day, used, keepUntil }: ReservedCount): void =>
+    void statements.put.run(keyId, day, used, keepUntil)
   const knownOf = (keyId: string, day: string): number =>
     [...dealtBy.values()].reduce((sum, days) => sum + (days.get(day)?.get(keyId) ?? 0), 0)
 
   return {
+    closeUsage: reserved.close,
     sweepUsage: () => void statements.sweep.run(clock.now()),
     partitionOf: () => 0,
     take: ({ instance, sequence, takes }) =>
       attempt(() => {
         const last = sequences.get(instance) ?? 0
         if (last >= sequence) throw new OvertakenError(last)
-        const mended: MendedQuota[] = []
-        // A command in another process can't come between the checks and the counts.
-        const results = inTransaction(db, () =>
-          takes.map(({ keyId, day, units, limit, dealt, keepUntil }) => {
+        let mended: MendedQuota[] = []
+        const count = (put: (count: ReservedCount) => void): Taken[] => {
+          mended = []
+          return takes.map(({ keyId, day, units, limit, dealt, confirmed, keepUntil }) => {
             const found = countOf(keyId, day)
             const before = found ?? knownOf(keyId, day)
             if (found === undefined) mended.push({ keyId, day, record: 'day', used: before })
-            const mine = dealtOf(instance, day).get(keyId) ?? 0
+            // What is not in the count any more is said again.
+            const mine = Math.min(before, dealtOf(instance, day).get(keyId) ?? confirmed)
             const corrected = Math.max(0, before + dealt - mine)
             const taken = Math.max(0, Math.min(units, limit - corrected))
             const used = corrected + taken
-            if (used !== found) statements.put.run(keyId, day, used, keepUntil)
+            if (used !== found) put({ keyId, day, used, keepUntil })
             return { taken, used, before }
-          }),
+          })
+        }
+        const results = reserved.count(
+          // A command in another process can't come between the checks and the counts.
+          () => inTransaction(db, () => count(putRow)),
+          count,
         )
         sequences.set(instance, sequence)
         mended.forEach(observer.quotaMended)

@@ -53,7 +53,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
   db.exec(schema)
   const parts = { db, clock, attempt: attemptsOn(path), observer }
   const { attempt } = parts
-  const { sweepUsage, ...usage } = embeddedUsage(parts)
+  const { sweepUsage, closeUsage, ...usage } = embeddedUsage({ ...parts, path })
   const statements = {
     // The length of a value is known without reading it.
     readBytes: db.prepare(
@@ -109,7 +109,9 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
     ping: () => attempt(() => void db.prepare('SELECT 1').get()),
     close: () =>
       attempt(() => {
-        if (db.isOpen) db.close()
+        if (!db.isOpen) return
+        closeUsage()
+        db.close()
       }),
   }
 }

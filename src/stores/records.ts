@@ -59,10 +59,22 @@ export type RecordObserver = {
   /** It counts as absent, or was begun anew. */
   recordRefused(refused: RefusedRecord): void
   quotaMended(mended: MendedQuota): void
+  /** The embedded store's file can't be written, and counts are kept in its reserve from now on. */
+  reserveUsed(reason: string): void
+  /** They are in the file. */
+  reserveMerged(counts: number): void
+  /** There is no reserve: should the file not be writable, counts can't be kept. */
+  reserveMissing(reason: string): void
 }
 
 /** For whoever counts nothing. */
-export const unobserved: RecordObserver = { recordRefused: () => {}, quotaMended: () => {} }
+export const unobserved: RecordObserver = {
+  recordRefused: () => {},
+  quotaMended: () => {},
+  reserveUsed: () => {},
+  reserveMerged: () => {},
+  reserveMissing: () => {},
+}
 
 /** What decides about a key can't be read: nobody can say whether it may be used. */
 export class DamagedRecordError extends StoreError {

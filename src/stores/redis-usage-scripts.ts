@@ -7,7 +7,7 @@ import { mostCounted } from './records.ts'
 import { functionsLua, namesLua, recordsLua } from './redis-records.ts'
 
 // Numbers that a take brings.
-const fieldsPerTake = 5
+const fieldsPerTake = 6
 
 // A count with more fields is not read whole: its sum and the asking instance's own share are all that is believed of it.
 const mostInstanceFields = 2_000
@@ -18,7 +18,7 @@ const mostSequence = 1e12
 /**
  * `mend` answers what a day's count is after it was made anew and how much of that is the asking instance's, or nil and an
  * error that is to be passed on. What instances dealt and nobody can read any more is part of the count and in the field
- * `unclaimed`: each instance whose own field is gone takes of it what it says it has dealt, so that nothing counts twice.
+ * `unclaimed`: each instance whose own field is gone takes of it what it was told is counted, so that nothing counts twice.
  */
 const mendLua = `${functionsLua}
 local match, most = string.match, ${mostCounted}
@@ -26,7 +26,7 @@ local function pair(value)
   local last, units = match(value, '^(%d+) (%d+)$')
   if last and #last <= 15 and #units <= 15 then return tonumber(last), tonumber(units) end
 end
-local function mend(live, record, dayOfMonth, liveUntil, instance, dealt)
+local function mend(live, record, dayOfMonth, liveUntil, instance, confirmed)
   local size, fields = pcall('HLEN', live), {}
   if type(size) == 'table' then
     if not isOtherType(size) then return nil, size end
@@ -57,7 +57,7 @@ local function mend(live, record, dayOfMonth, liveUntil, instance, dealt)
   used = math.min(most, math.max(used, units))
   local unclaimed = math.max(0, used - units)
   if not mine then
-    mine = math.min(unclaimed, dealt)
+    mine = math.min(unclaimed, confirmed)
     unclaimed = unclaimed - mine
   end
   call('HSET', live, 'used', text('%d', used), 'unclaimed', text('%d', unclaimed))
@@ -69,7 +69,7 @@ end
 /**
  * KEYS: the day's count and the month's record of each take. ARGV: instance, sequence, channel, how long the names of
  * counts are up to their bucket, and as JSON the days, each with the ends of a count and of a record, and the takes in one
- * row of numbers: units, limit, dealt, step and which of the days. A refused take makes no count. Answers in one string,
+ * row of numbers: units, limit, dealt, confirmed, step and which of the days. A refused take makes no count. Answers in one string,
  * because a number by itself costs more to send and to read than to count; and where something was mended in a second one
  * `number of the take:record:count`, blank after blank.
  */
@@ -79,7 +79,7 @@ local days, takes = cjson.decode(ARGV[5]), cjson.decode(ARGV[6])
 local reply, mended, overtakenBy = {}, {}, 0
 for i = 1, #KEYS / 2 do
   local live, record, at = KEYS[2 * i - 1], KEYS[2 * i], (i - 1) * ${fieldsPerTake}
-  local units, limit, dealt, day = takes[at + 1], takes[at + 2], takes[at + 3], days[takes[at + 5]]
+  local units, limit, dealt, confirmed, day = takes[at + 1], takes[at + 2], takes[at + 3], takes[at + 4], days[takes[at + 6]]
   local found = pcall('HMGET', live, 'used', instance)
   local isThere, pairText = found[1], found[2]
   local told = isThere or '0'
@@ -95,7 +95,7 @@ for i = 1, #KEYS / 2 do
     -- Made only where it is needed: functions cost as much to make as a count.
     ${mendLua}
     if found.err and not isOtherType(found) then return found end
-    local used, own = mend(live, record, day[1], day[2], instance, dealt)
+    local used, own = mend(live, record, day[1], day[2], instance, confirmed)
     if not used then return own end
     -- As if it were new, so that its expiry is set last: that of a day long over removes it.
     isThere, told, before, mine, last = false, text('%d', used), used, own, 0
@@ -103,8 +103,16 @@ for i = 1, #KEYS / 2 do
   elseif isThere and not pairText then
     local unclaimed = call('HGET', live, 'unclaimed')
     if unclaimed and not find(unclaimed, '%D') and #unclaimed <= 15 then
-      mine = math.min(tonumber(unclaimed) or 0, dealt)
+      mine = math.min(tonumber(unclaimed) or 0, confirmed)
       call('HSET', live, 'unclaimed', text('%d', (tonumber(unclaimed) or 0) - mine))
+    end
+  elseif not isThere then
+    -- Of a day long over, or thrown away: the month's record has what was counted.
+    local recorded = pcall('HGET', record, day[1])
+    if type(recorded) == 'string' and find(recorded, '^%d+$') and #recorded <= 15 and recorded ~= '0' then
+      told, before = recorded, tonumber(recorded)
+      mine = math.min(before, confirmed)
+      call('HSET', live, 'unclaimed', text('%d', before - mine))
     end
   elseif last >= sequence then
     if last >= ${mostSequence} then
@@ -133,7 +141,7 @@ for i = 1, #KEYS / 2 do
         end
         call('PEXPIREAT', record, day[3])
       end
-      local step = takes[at + 4]
+      local step = takes[at + 5]
       if floor(used / step) > floor(before / step) then
         local name = string.sub(live, find(live, '}', ARGV[4], true) + 2)
         call('PUBLISH', ARGV[3], string.sub(name, 1, -12) .. ' ' .. string.sub(name, -10) .. ' ' .. usedText)

@@ -84,7 +84,7 @@ export const redisUsage = (
           }
           const { live, record } = namesOf(take.keyId, day)
           keys.push(live, record)
-          numbers.push(take.units, take.limit, take.dealt, take.step, days.length)
+          numbers.push(take.units, take.limit, take.dealt, take.confirmed, take.step, days.length)
         }
         const reply = await redis
           .abohawaTake(

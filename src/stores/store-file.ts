@@ -15,7 +15,7 @@ export const prepareStoreFile = (path: string): void => {
 
 /** The first of the store's files that other users of the machine may read or write. */
 export const exposedStoreFile = (path: string): string | undefined =>
-  [path, `${path}-wal`, `${path}-shm`].find(file => {
+  [path, `${path}-wal`, `${path}-shm`, `${path}-reserve`].find(file => {
     const mode = statSync(file, { throwIfNoEntry: false })?.mode ?? 0
     return (mode & 0o007) !== 0
   })

@@ -77,6 +77,8 @@ export type Take = {
   readonly limit: number
   /** All that the asking instance has dealt out of this count so far. Whatever the store holds of it is corrected first. */
   readonly dealt: number
+  /** How many of those the store answered that it counted: of them as many are believed where it has no record of its own. */
+  readonly confirmed: number
   /** A multiple of it that is passed is told to all who listen. */
   readonly step: number
   /** When the day is over, and when its count may be forgotten; ms since the epoch. */

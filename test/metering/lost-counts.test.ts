@@ -28,7 +28,7 @@ t.test(
         instances: () => 2,
         dayOf: () => metered.day,
         clock: Date,
-        observer: { storeAway: () => {}, storeBack: () => {}, nearLimit: () => {} },
+        observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
       })
       t.teardown(async () => {
         await meter.close()
@@ -73,7 +73,12 @@ t.test(
       instances: () => 1,
       dayOf: () => metered.day,
       clock: Date,
-      observer: { storeAway: reason => away.push(reason), storeBack: () => {}, nearLimit: () => {} },
+      observer: {
+        storeAway: reason => away.push(reason),
+        storeBack: () => {},
+        unitsLost: () => {},
+        nearLimit: () => {},
+      },
     })
     t.teardown(async () => {
       await meter.close()

@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
-import { createMeter } from '../../src/metering/meter.ts'
+import { createMeter, type LostUnits } from '../../src/metering/meter.ts'
 import { type Deal, type MeteredDay, settleForMs } from '../../src/metering/partition.ts'
 import { shareOf } from '../../src/metering/share.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
@@ -22,6 +22,7 @@ const setUp = (
   const real = openEmbeddedStore(':memory:', clock)
   const store = unreliable(real)
   const near: unknown[] = []
+  const lost: LostUnits[] = []
   let alone = 0
   const meters = Array.from({ length: instances }, () =>
     createMeter({
@@ -35,6 +36,7 @@ const setUp = (
         storeBack: merged => {
           alone += merged
         },
+        unitsLost: each => lost.push(...each),
         nearLimit: news => near.push(news),
       },
     }),
@@ -56,6 +58,7 @@ const setUp = (
     store,
     meters,
     near,
+    lost,
     asked,
     given,
     refused,
@@ -110,7 +113,7 @@ const setUp = (
 
 const limits = { small: 5, middle: 40, large: 900 }
 // So that outages come while something is left.
-const roomy = { small: 20, middle: 300, large: 9_000 }
+const roomy = { small: 20, middle: 300, large: 9_000, unseen: 400 }
 const fates = fc.constantFrom<Fate[]>('answered', 'lost', 'unanswered', 'late')
 type Step =
   | { do: 'ask'; instance: number; key: string; times: number }
@@ -118,19 +121,24 @@ type Step =
   | { do: 'land'; which: number }
   | { do: 'down'; fate: Fate }
   | { do: 'up' }
+  | { do: 'deafen' }
   | { do: 'pass'; ms: number }
+  | { do: 'jump'; days: number }
 const asking = fc.record({
   do: fc.constant('ask' as const),
   instance: fc.nat(2),
-  key: fc.constantFrom(...Object.keys(limits)),
+  key: fc.constantFrom(...Object.keys(roomy)),
   times: fc.integer({ min: 1, max: 90 }),
 })
 const passing = fc.record({ do: fc.constant('pass' as const), ms: fc.constantFrom(100, 700, 2_500, 61_000) })
+const jumping = fc.record({ do: fc.constant('jump' as const), days: fc.constantFrom(-2, -1, 1, 2) })
 const deciding = fc.record({ do: fc.constant('decide' as const), which: fc.nat(3), fate: fates })
 const anything: fc.Arbitrary<Step> = fc.oneof(
   { weight: 5, arbitrary: asking },
   { weight: 5, arbitrary: deciding },
   { weight: 2, arbitrary: passing },
+  { weight: 1, arbitrary: jumping },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('deafen' as const) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('land' as const), which: fc.nat(3) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('down' as const), fate: fates }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('up' as const) }) },
@@ -146,12 +154,13 @@ const healthy: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: passing },
+  { weight: 1, arbitrary: jumping },
 )
 
 const play = async (steps: readonly Step[]) => {
   const scene = setUp(3, roomy)
-  // Every instance has seen every key.
-  for (const key of Object.keys(roomy)) for (const instance of [0, 1, 2]) scene.ask(instance, key)
+  // Every instance has seen every key but one.
+  for (const key of Object.keys(limits)) for (const instance of [0, 1, 2]) scene.ask(instance, key)
   await turn()
   await scene.finish()
   for (const step of steps) {
@@ -160,6 +169,8 @@ const play = async (steps: readonly Step[]) => {
     else if (step.do === 'land') await scene.store.land(step.which)
     else if (step.do === 'down') await scene.store.down(step.fate)
     else if (step.do === 'up') scene.store.up()
+    else if (step.do === 'deafen') scene.store.deafen()
+    else if (step.do === 'jump') scene.clock.advance(step.days * 86_400_000)
     else await scene.pass(step.ms)
     await turn()
   }
@@ -355,6 +366,30 @@ t.test('news that may be missed change nothing where nobody deals alone', async 
   t.equal(scene.meters[0]?.state(), 'counting')
 })
 
+t.test(
+  'who missed news asks the store about a count it does not know, and takes its share of it',
+  async t => {
+    const scene = setUp(3, limits)
+    for (const instance of [0, 1, 2]) scene.ask(instance, 'middle')
+    await turn()
+    await scene.finish()
+    scene.store.deafen()
+    for (const instance of [0, 1, 2]) for (let i = 0; i < 900; i++) scene.ask(instance, 'large')
+    await turn()
+    await scene.finish()
+    // The first to ask had the largest share of it.
+    const given = scene.admitted('large 2026-11-21')
+    t.ok(given > shareOf(900, 0, 3) && given <= 3 * shareOf(900, 0, 3), `${given} of 900`)
+    t.equal(scene.meters[0]?.state(), 'settling')
+    await scene.pass(settleForMs)
+    for (let i = 0; i < 900; i++) scene.ask(i, 'large')
+    await turn()
+    await scene.finish()
+    t.equal(scene.admitted('large 2026-11-21'), 900)
+    t.equal(await scene.usedOn('large 2026-11-21'), 900)
+  },
+)
+
 t.test('80 and 100 per cent are told once a day, by whoever passes them', async t => {
   const scene = setUp(3, limits)
   for (let i = 0; i < 60; i++) {
@@ -367,4 +402,126 @@ t.test('80 and 100 per cent are told once a day, by whoever passes them', async 
     { percent: 100, used: 40 },
   ])
   t.equal(scene.near.length, 2)
+})
+
+t.test('units dealt alone are told of once, however often the store failed before it took them', async t => {
+  const scene = setUp(1, limits)
+  scene.ask(0, 'large')
+  await turn()
+  await scene.finish()
+  await scene.store.down('lost')
+  for (let i = 0; i < 10; i++) scene.ask(0, 'large')
+  for (let i = 0; i < 3; i++) await turn()
+  t.equal(scene.admitted('large 2026-11-21'), 11)
+  for (let probe = 0; probe < 20; probe++) await scene.pass(500)
+  scene.store.up()
+  await scene.pass(settleForMs + 1_000)
+  t.equal(scene.meters[0]?.state(), 'counting')
+  t.equal(await scene.usedOn('large 2026-11-21'), 11)
+  t.equal(scene.alone(), 10)
+})
+
+t.test('a clock that jumps two days ahead and back loses no unit', async t => {
+  const scene = setUp(2, limits)
+  for (let i = 0; i < 300; i++) scene.ask(i, 'large')
+  await turn()
+  await scene.finish()
+  for (let jump = 1; jump <= 3; jump++) {
+    scene.clock.advance(2 * 86_400_000)
+    await scene.pass(500)
+    for (let i = 0; i < 10; i++) scene.ask(i, 'large')
+    await turn()
+    await scene.finish()
+    scene.clock.advance(-2 * 86_400_000 - 500)
+    await scene.pass(500)
+    scene.clock.advance(-500)
+    for (let i = 0; i < 20; i++) scene.ask(i, 'large')
+    await turn()
+    await scene.finish()
+    t.equal(scene.admitted('large 2026-11-21'), 300 + jump * 20)
+    t.equal(await scene.usedOn('large 2026-11-21'), 300 + jump * 20)
+    t.equal(await scene.usedOn('large 2026-11-23'), jump * 10)
+  }
+  for (let i = 0; i < 900; i++) scene.ask(i, 'large')
+  await turn()
+  await scene.finish()
+  t.equal(scene.admitted('large 2026-11-21'), 900, 'and the limit holds')
+})
+
+t.test('units dealt alone before the clock jumped ahead are told, although the store was away', async t => {
+  const scene = setUp(2, limits)
+  for (let i = 0; i < 100; i++) scene.ask(i, 'large')
+  await turn()
+  await scene.finish()
+  await scene.store.down('lost')
+  for (let i = 0; i < 40; i++) scene.ask(i, 'large')
+  for (let i = 0; i < 3; i++) await turn()
+  scene.clock.advance(2 * 86_400_000)
+  await scene.pass(500)
+  scene.clock.advance(-2 * 86_400_000 - 500)
+  await scene.pass(500)
+  scene.clock.advance(-500)
+  for (let i = 0; i < 40; i++) scene.ask(i, 'large')
+  for (let i = 0; i < 3; i++) await turn()
+  t.equal(scene.refused.length, 0, 'shares go on where they were')
+  t.equal(scene.admitted('large 2026-11-21'), 180)
+  scene.store.up()
+  await scene.pass(settleForMs + 1_000)
+  t.equal(await scene.usedOn('large 2026-11-21'), 180)
+})
+
+t.test('a day that was counted already before a jump back does not begin anew in an outage', async t => {
+  const scene = setUp(1, limits)
+  const askAll = async (times: number) => {
+    for (let i = 0; i < times; i++) scene.ask(0, 'large')
+    for (let i = 0; i < 3; i++) await turn()
+    if (scene.store.out() > 0) await scene.finish()
+  }
+  await askAll(1)
+  scene.clock.advance(2 * 86_400_000)
+  await askAll(500)
+  scene.clock.advance(2 * 86_400_000)
+  await scene.pass(500)
+  scene.clock.set('2026-11-21T17:59:00Z')
+  await askAll(1)
+  await scene.store.down('lost')
+  await askAll(1)
+  scene.clock.advance(2 * 86_400_000)
+  await askAll(900)
+  t.ok(scene.admitted('large 2026-11-23') <= 900, `${scene.admitted('large 2026-11-23')} of 900`)
+  scene.store.up()
+  await scene.pass(settleForMs + 1_000)
+  t.equal(await scene.usedOn('large 2026-11-23'), scene.admitted('large 2026-11-23'))
+})
+
+t.test('units dealt alone are told at the end, or else named', async t => {
+  for (const comesBack of [true, false]) {
+    const scene = setUp(1, limits)
+    for (const key of ['large', 'middle']) scene.ask(0, key)
+    await turn()
+    await scene.finish()
+    await scene.store.down('lost')
+    for (let i = 0; i < 10; i++) scene.ask(0, 'large')
+    scene.ask(0, 'middle')
+    for (let i = 0; i < 3; i++) await turn()
+    let isClosed = false
+    const closed = scene.meters[0]?.close().then(() => {
+      isClosed = true
+    })
+    // It has asked in vain once.
+    for (let i = 0; i < 10; i++) await turn()
+    t.notOk(isClosed, 'it waits')
+    if (comesBack) scene.store.up()
+    while (!isClosed) {
+      await scene.store.decide(0, 'answered')
+      await turn()
+    }
+    await closed
+    const lost = [
+      { keyId: 'large', day: '2026-11-21', units: 10 },
+      { keyId: 'middle', day: '2026-11-21', units: 1 },
+    ]
+    t.strictSame(scene.lost, comesBack ? [] : lost)
+    t.equal(await scene.usedOn('large 2026-11-21'), comesBack ? 11 : 1)
+  }
 })

@@ -18,6 +18,8 @@ export type UnreliableStore = Pick<UsageStore, 'partitionOf' | 'take' | 'onUsed'
   /** Everything fails at once from now on; what is out meets its fate. */
   down(fate: Fate): Promise<void>
   up(): void
+  /** News may have been missed, and nothing else is wrong. */
+  deafen(): void
 }
 
 // More in a row, with a store that is there for the others, would be one instance cut off alone: the shares are for a
@@ -82,6 +84,9 @@ export const unreliable = (store: Store): UnreliableStore => {
       pending = []
       for (const one of all) await meet(one, fate)
       // On every connection the last news come before its end.
+      for (const listener of listeners) listener('lost')
+    },
+    deafen: () => {
       for (const listener of listeners) listener('lost')
     },
     up: () => {

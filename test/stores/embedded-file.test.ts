@@ -35,7 +35,12 @@ t.test('what is made is for its owner alone, whatever the umask', async t => {
   for (const umask of [0o000, 0o022, 0o077]) {
     const folder = join(t.testdir(), `umask-${umask}`)
     const store = await withUmask(umask, () => open(join(folder, 'store.db')))
-    t.strictSame(modesIn(folder), { 'store.db': '600', 'store.db-shm': '600', 'store.db-wal': '600' })
+    t.strictSame(modesIn(folder), {
+      'store.db': '600',
+      'store.db-reserve': '600',
+      'store.db-shm': '600',
+      'store.db-wal': '600',
+    })
     t.equal(modeOf(folder), '700', 'a folder that is made for it too')
     await store.close()
   }

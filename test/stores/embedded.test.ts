@@ -24,7 +24,11 @@ t.test('two openings of one file see each other and never count a unit twice', a
   const taken = stores.map(() => 0)
   for (let i = 0; i < 25; i++)
     for (const [at, store] of stores.entries()) {
-      const trip = { instance: `of ${at}`, sequence: i + 1, takes: [{ ...take, dealt: taken[at] ?? 0 }] }
+      const trip = {
+        instance: `of ${at}`,
+        sequence: i + 1,
+        takes: [{ ...take, dealt: taken[at] ?? 0, confirmed: taken[at] ?? 0 }],
+      }
       taken[at] = (taken[at] ?? 0) + ((await store.take(trip))[0]?.taken ?? 0)
     }
   t.strictSame(taken, [15, 15])
@@ -40,7 +44,16 @@ t.test('what has expired is swept from the file', async t => {
   const clock = manualClock('2026-11-21T00:00Z')
   const store = openEmbeddedStore(path, clock)
   await store.writeBytes('cell', Buffer.from('x'), clock.now() + 1_000)
-  const take = { keyId: 'k', day: '2026-11-21', units: 1, limit: 9, dealt: 0, step: 1, endsAt: clock.now() }
+  const take = {
+    keyId: 'k',
+    day: '2026-11-21',
+    units: 1,
+    limit: 9,
+    dealt: 0,
+    confirmed: 0,
+    step: 1,
+    endsAt: clock.now(),
+  }
   await store.take({ instance: 'one', sequence: 1, takes: [{ ...take, keepUntil: clock.now() + 1_000 }] })
   await store.close()
   clock.advance(2_000)
@@ -96,7 +109,7 @@ t.test('the log beside the file does not grow with every count', async t => {
     keepUntil: Date.now() + 1e9,
   }
   for (let i = 0; i < 20_000; i++)
-    await store.take({ instance: 'one', sequence: i + 1, takes: [{ ...take, dealt: i }] })
+    await store.take({ instance: 'one', sequence: i + 1, takes: [{ ...take, dealt: i, confirmed: i }] })
   const { size } = statSync(`${path}-wal`)
   t.ok(size < 20e6, `${size} bytes after 20,000 counts`)
 })

@@ -26,6 +26,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
     units: 1,
     limit: 9,
     dealt: 0,
+    confirmed: 0,
     step: 1,
     endsAt: Date.now(),
   }
@@ -98,7 +99,7 @@ t.test('a refused take leaves no counter behind', async t => {
   const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
   const raw = new Redis(server.url)
   const soon = Date.now() + 1_000
-  const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 0, dealt: 0, step: 1 }
+  const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 0, dealt: 0, confirmed: 0, step: 1 }
   await store.take({ instance: 'one', sequence: 1, takes: [{ ...take, endsAt: soon, keepUntil: soon }] })
   t.strictSame(await raw.keys(`${prefix}*`), [])
   await raw.quit()

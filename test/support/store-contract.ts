@@ -238,6 +238,21 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [123])
   })
 
+  test('what was dealt of a day long over is added to what was counted of it', async (t, store) => {
+    const over = { keyId: 'key_1', limit: 100, endsAt: Date.now() - 3 * 86_400_000 }
+    const [one, two] = [instanceOn(store, 'one'), instanceOn(store, 'two')]
+    await one({ ...over, units: 5 })
+    await two({ ...over, units: 3 })
+    t.strictSame(await store.usedOn('key_1', [aTake.day]), [8])
+    for (const day of ['2026-11-22', '2026-11-23', '2026-11-24', '2026-11-25']) {
+      await one({ ...over, day })
+      await two({ ...over, day })
+    }
+    t.match(await one({ ...over, units: 0, dealt: 9 }), [{ used: 12 }], '4 more than it had said')
+    t.match(await two({ ...over, units: 0, dealt: 10 }), [{ used: 19 }], 'and 7')
+    t.strictSame(await store.usedOn('key_1', [aTake.day]), [19])
+  })
+
   test('a trip that comes after a later one changes nothing', async (t, store) => {
     await store.take({ instance: 'one', sequence: 2, takes: [{ ...aTake, units: 2 }] })
     const overtaken = { name: 'OvertakenError', code: 'store_unavailable', by: 2 }

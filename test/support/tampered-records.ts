@@ -5,7 +5,12 @@
 import fc from 'fast-check'
 import type { Cluster, Redis } from 'ioredis'
 import type { Test } from 'tap'
-import type { MendedQuota, RecordObserver, RefusedRecord } from '../../src/stores/records.ts'
+import {
+  type MendedQuota,
+  type RecordObserver,
+  type RefusedRecord,
+  unobserved,
+} from '../../src/stores/records.ts'
 import { usageTag } from '../../src/stores/redis-usage.ts'
 import { type KeyRecord, OvertakenError, type Store, type Take } from '../../src/stores/store.ts'
 import { aTake, instanceOn, keysOfOnePartition } from './usage-instance.ts'
@@ -65,6 +70,7 @@ export const tamperedRecords = (
       const refused: RefusedRecord[] = []
       const mended: MendedQuota[] = []
       const opened = await open({
+        ...unobserved,
         recordRefused: record => refused.push(record),
         quotaMended: record => mended.push(record),
       })
@@ -296,7 +302,7 @@ export const tamperedRecords = (
     const { batch, live } = await counted(scene)
     await raw.hset(live, 'used', 'x')
     const over = Date.now() - 7_200_000
-    const takes = batch(0).map(each => ({ ...aTake, ...each, dealt: 31, endsAt: over }))
+    const takes = batch(0).map(each => ({ ...aTake, ...each, dealt: 31, confirmed: 31, endsAt: over }))
     await store.take({ instance: 'one', sequence: 9, takes })
     t.equal(mended.length, 1)
     t.equal(await raw.exists(live), 0)
@@ -310,7 +316,7 @@ export const tamperedRecords = (
       store.take({
         instance: 'one',
         sequence,
-        takes: batch(1).map(each => ({ ...aTake, ...each, dealt: 30 })),
+        takes: batch(1).map(each => ({ ...aTake, ...each, dealt: 30, confirmed: 30 })),
       })
     await t.rejects(take(7), { name: 'OvertakenError', by: 123_456 })
     // Of the first key one unit more was counted with the trip that failed, and put right with this one.

@@ -11,6 +11,7 @@ export const aTake: Take = {
   units: 1,
   limit: 3,
   dealt: 0,
+  confirmed: 0,
   step: 1,
   endsAt: now + 43_200_000,
   keepUntil: now + 86_400_000,
@@ -26,7 +27,8 @@ export const instanceOn = (
   return async (...asked) => {
     const takes = asked.map(each => {
       const whole = { ...aTake, ...each }
-      return { ...whole, dealt: each.dealt ?? dealt.get(`${whole.keyId} ${whole.day}`) ?? 0 }
+      const known = dealt.get(`${whole.keyId} ${whole.day}`) ?? 0
+      return { ...whole, dealt: each.dealt ?? known, confirmed: each.confirmed ?? known }
     })
     sequence += 1
     const results = await store.take({ instance, sequence, takes })

@@ -1,0 +1,112 @@
+// Room for counts on a full disk: a file beside the embedded store's, written whole while there is room and only ever
+// overwritten in place. Each count has a slot of its own, as text with a checksum. When it is used, and when its counts
+// go into the store's file, is embedded-usage's.
+
+import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
+import { crc32 } from 'node:zlib'
+import { instantIn, mostCounted, wholeIn } from './records.ts'
+
+/** What a key has used of a day, and until when that is kept. */
+export type ReservedCount = {
+  readonly keyId: string
+  readonly day: string
+  readonly used: number
+  readonly keepUntil: number
+}
+
+export type Reserve = {
+  /** What it holds, of a process before too; `damaged` slots are left out. Counts put from now on replace them. */
+  read(): { counts: ReservedCount[]; damaged: number }
+  /** All of them, or none: false when they do not fit. @throws Error when the file can't be written */
+  put(counts: readonly ReservedCount[]): boolean
+  clear(): void
+  close(): void
+}
+
+/** Counts that fit. */
+export const mostReserved = 8_192
+// An id has up to 200 characters.
+const slotBytes = 256
+const size = mostReserved * slotBytes
+const { O_CREAT, O_NONBLOCK, O_RDWR } = constants
+
+export const reservePath = (storePath: string): string => `${storePath}-reserve`
+
+/** Makes the file where there is none. @throws Error when there is no room for it, or it is no file of ours */
+export const openReserve = (storePath: string): Reserve => {
+  const path = reservePath(storePath)
+  // A pipe in its place would be waited for.
+  const file = openSync(path, O_RDWR | O_CREAT | O_NONBLOCK, 0o600)
+  try {
+    allocate(file, path)
+  } catch (error) {
+    closeSync(file)
+    throw error
+  }
+  const slots = new Map<string, number>()
+  const slotOf = ({ keyId, day }: ReservedCount): number => slots.get(`${day} ${keyId}`) ?? slots.size
+  const write = (bytes: Buffer, at: number): void => {
+    for (let done = 0; done < bytes.length; )
+      done += writeSync(file, bytes, done, bytes.length - done, at + done)
+  }
+
+  return {
+    read: () => {
+      const bytes = Buffer.alloc(size)
+      readSync(file, bytes, 0, size, 0)
+      const counts: ReservedCount[] = []
+      let damaged = 0
+      slots.clear()
+      for (let at = 0; at < size && bytes[at] !== 0; at += slotBytes) {
+        const count = countIn(bytes.toString('utf8', at, at + slotBytes))
+        if (count) counts.push(count)
+        else damaged += 1
+        slots.set(count ? `${count.day} ${count.keyId}` : `damaged ${at}`, at / slotBytes)
+      }
+      return { counts, damaged }
+    },
+    put: counts => {
+      const fresh = counts.filter(({ keyId, day }) => !slots.has(`${day} ${keyId}`))
+      const texts = counts.map(slotText)
+      if (slots.size + fresh.length > mostReserved || texts.includes(undefined)) return false
+      counts.forEach((count, i) => {
+        const slot = slotOf(count)
+        write(Buffer.from((texts[i] ?? '').padEnd(slotBytes)), slot * slotBytes)
+        slots.set(`${count.day} ${count.keyId}`, slot)
+      })
+      return true
+    },
+    clear: () => {
+      write(Buffer.alloc(slots.size * slotBytes), 0)
+      slots.clear()
+    },
+    close: () => closeSync(file),
+  }
+}
+
+// Also the rest of one whose making was cut off. Zeros that are written have blocks, other than a hole.
+const allocate = (file: number, path: string): void => {
+  const stat = fstatSync(file)
+  if (!stat.isFile()) throw new Error(`${path} is no file`)
+  try {
+    for (let at = stat.size; at < size; ) at += writeSync(file, Buffer.alloc(size - at), 0, null, at)
+  } catch (error) {
+    ftruncateSync(file, stat.size)
+    throw error
+  }
+}
+
+/** Undefined for a count that no slot takes. */
+const slotText = ({ keyId, day, used, keepUntil }: ReservedCount): string | undefined => {
+  const text = `${keyId} ${day} ${used} ${keepUntil} `
+  const whole = `${crc32(text).toString(16).padStart(8, '0')} ${text}`
+  return Buffer.byteLength(whole) === whole.length && whole.length <= slotBytes ? whole : undefined
+}
+
+const countIn = (slot: string): ReservedCount | undefined => {
+  const [, checksum = '', text = '', keyId = '', day = '', usedText, untilText] =
+    /^([0-9a-f]{8}) ((\S+) (\d{4}-\d\d-\d\d) (\d+) (\d+) ) *$/.exec(slot) ?? []
+  const [used, keepUntil] = [wholeIn(usedText), instantIn(untilText)]
+  if (used === undefined || used > mostCounted || keepUntil === undefined) return undefined
+  return crc32(text) === Number.parseInt(checksum, 16) ? { keyId, day, used, keepUntil } : undefined
+}

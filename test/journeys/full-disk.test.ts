@@ -1,0 +1,130 @@
+// The disk of the embedded store is really full, and the gateway goes on: units that it gives then are counted, however
+// the process ends, and are in the store once there is room again.
+
+import { join } from 'node:path'
+import t from 'tap'
+import { createCalendar } from '../../src/calendar.ts'
+import { systemClock } from '../../src/clock.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { createAdministration } from '../../src/metering/administration.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { type Running, runCommand, startCommand } from '../support/process.ts'
+import { until } from '../support/redis-process.ts'
+import { type SmallDisk, smallDisk, withoutMounts } from '../support/small-disk.ts'
+import { askAt } from '../support/start-gateway.ts'
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+const envOf = (path: string) => ({
+  ABOHAWA_SERVER__PORT: '0',
+  ABOHAWA_SERVER__DRAIN_FOR: '0s',
+  ABOHAWA_OPS__PORT: '0',
+  ABOHAWA_STORE__PATH: path,
+  // Nobody is there; places are told without it.
+  ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
+})
+
+const setUp = async (t: Teardown, bytes = 16_000_000) => {
+  const disk = await smallDisk(t, bytes)
+  const path = join(disk.folder, 'store.db')
+  const store = openEmbeddedStore(path, systemClock)
+  const { quota } = loadConfig({ files: [], env: {} })
+  const administration = createAdministration({
+    store,
+    tiers: quota.tiers,
+    calendar: createCalendar(quota.timeZone),
+    clock: systemClock,
+  })
+  const keys = await Promise.all(
+    Array.from({ length: 5 }, () => administration.createKey('Test', 'business')),
+  )
+  await store.close()
+  return { disk, path, keys, start: () => startCommand(t, ['serve'], ['api', 'ops'], envOf(path)) }
+}
+
+type Keys = Awaited<ReturnType<typeof setUp>>['keys']
+
+// What is left of each key after so many requests more.
+const ask = async ({ urls }: Running, keys: Keys, times: number): Promise<string[]> => {
+  const left: string[] = []
+  for (let i = 0; i < times; i++)
+    for (const [at, { key }] of keys.entries()) {
+      const { status, headers } = await askAt(`${urls.api}/api/v1/locations?type=division`, { key })
+      left[at] = `${status} ${headers['x-ratelimit-remaining']}`
+    }
+  return left
+}
+const all = (text: string) => Array.from({ length: 5 }, () => text)
+const stop = async ({ child, exited }: Running, signal: NodeJS.Signals) => {
+  child.kill(signal)
+  await exited
+}
+// Until nothing of the store can grow, whatever was kept ahead.
+const exhaust = async (gateway: Running, keys: Keys, disk: SmallDisk): Promise<number> => {
+  disk.fill()
+  t.equal(disk.room(), 0)
+  await ask(gateway, keys, 60)
+  disk.fill()
+  await ask(gateway, keys, 60)
+  return 120
+}
+
+for (const signal of ['SIGTERM', 'SIGKILL'] as const)
+  t.test(`units given while the disk is full outlive ${signal}`, { skip: withoutMounts }, async t => {
+    const { disk, path, keys, start } = await setUp(t)
+    const first = await start()
+    // Of the first key alone, so that the others are new to a full disk.
+    await ask(first, keys.slice(0, 1), 10)
+    const given = await exhaust(first, keys, disk)
+    t.strictSame(await ask(first, keys.slice(1), 1), all(`200 ${10_000 - given - 1}`).slice(1), 'exact')
+    await stop(first, signal)
+    disk.free()
+    const second = await start()
+    t.strictSame(
+      await ask(second, keys, 1),
+      [`200 ${10_000 - 10 - given - 1}`, ...all(`200 ${10_000 - given - 2}`).slice(1)],
+      'all of it is counted in the next life',
+    )
+    const { stdout } = await runCommand(['keys', 'usage', keys[1]?.id ?? '', '--json'], envOf(path))
+    t.match(JSON.parse(stdout), { days: [{ used: given + 2 }] })
+    await stop(second, 'SIGTERM')
+  })
+
+t.test('counts are in the store again soon after there is room', { skip: withoutMounts }, async t => {
+  const { disk, keys, start } = await setUp(t)
+  const gateway = await start()
+  const given = await exhaust(gateway, keys, disk)
+  disk.free()
+  let more = 0
+  await until('the gateway says that the counts are in the store', async () => {
+    await ask(gateway, keys, 1)
+    more += 1
+    return gateway.lines.some(line => line.includes('counts of the reserve are in the store'))
+  })
+  await stop(gateway, 'SIGKILL')
+  const again = await start()
+  t.strictSame(await ask(again, keys, 1), all(`200 ${10_000 - given - more - 1}`), 'and not twice')
+  const full = gateway.lines.filter(line => line.includes('counts are kept in the reserve'))
+  t.equal(full.length, 1, 'told once')
+})
+
+t.test(
+  'a gateway that starts and stops while the disk is full loses nothing either',
+  { skip: withoutMounts },
+  async t => {
+    const { disk, keys, start } = await setUp(t)
+    const first = await start()
+    await ask(first, keys, 1)
+    const given = await exhaust(first, keys, disk)
+    await stop(first, 'SIGTERM')
+    // What the store let go of at its end is room for the next start, and no more.
+    const second = await start()
+    disk.fill()
+    const left = await ask(second, keys, 30)
+    t.strictSame(left, all(`200 ${10_000 - 1 - given - 30}`))
+    await stop(second, 'SIGTERM')
+    disk.free()
+    const third = await start()
+    t.strictSame(await ask(third, keys, 1), all(`200 ${10_000 - 1 - given - 31}`))
+  },
+)

@@ -1,0 +1,52 @@
+// The connection that carries the news of counts ends while Redis is well: nobody is refused for that, a key that was
+// not used that day included, and the counts stay exact.
+
+import { Redis } from 'ioredis'
+import t from 'tap'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { until } from '../support/redis-process.ts'
+import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { askAt, startGateway } from '../support/start-gateway.ts'
+
+t.test(
+  'a key that was not used that day is served after CLIENT KILL TYPE pubsub',
+  { skip: withoutOwnRedis },
+  async t => {
+    const redis = await startRedis()
+    t.teardown(redis.stop)
+    const raw = new Redis(redis.url)
+    t.teardown(() => raw.quit())
+    const provider = await startProvider(t)
+    // It stands still, so that the settling lasts for as long as the test needs.
+    const clock = manualClock(Date.now())
+    const env = { ABOHAWA_REDIS__URL: redis.url }
+    const gateways = [
+      await startGateway(t, { providerUrl: provider.url, clock, env }),
+      await startGateway(t, { providerUrl: provider.url, clock, env }),
+    ]
+    const [one, other] = gateways
+    if (!one || !other) return
+    // Until each counts on the other.
+    clock.advance(7_000)
+    const key = one.keys.enterprise ?? ''
+    for (const gateway of gateways)
+      t.equal((await gateway.get('/locations?type=division', { key })).status, 200)
+
+    const killed = await raw.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
+    t.ok(Number(killed) >= 2, `${killed} connections were ended`)
+    for (const gateway of gateways)
+      await until('the loss is noticed', async () => {
+        const { text } = await askAt(`${gateway.opsUrl}/metrics`)
+        return /abohawa_quota_counting\{state="settling"\} 1/.test(text)
+      })
+    const statuses: number[] = []
+    for (let i = 0; i < 20; i++)
+      for (const gateway of gateways)
+        for (const tier of ['starter', 'business'])
+          statuses.push((await gateway.get('/locations?type=division', { key: one.keys[tier] ?? '' })).status)
+    t.strictSame(new Set(statuses), new Set([200]))
+    const { days } = await one.administration.usage(one.keyIds.starter ?? '', 1)
+    t.match(days, [{ used: 40 }])
+  },
+)

@@ -1,0 +1,58 @@
+// A small file system of a test's own, which can really be full. Mounting needs root; where that is not to be had, the
+// tests that need it say so.
+
+import { execFileSync, spawnSync } from 'node:child_process'
+import { closeSync, openSync, rmdirSync, rmSync, statfsSync, writeSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+/** For tests that mount: false, or why they are skipped. */
+export const withoutMounts: string | false =
+  process.platform === 'linux' &&
+  process.getuid?.() === 0 &&
+  // In a namespace of its own, so that nothing is left of the question.
+  spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0
+    ? false
+    : 'needs root on Linux, to mount a small file system'
+
+export type SmallDisk = {
+  readonly folder: string
+  /** Takes the rest of the room, to the last page. */
+  fill(): void
+  /** Gives it back. */
+  free(): void
+  /** Bytes that can still be written. */
+  room(): number
+}
+
+export const smallDisk = async (t: Teardown, bytes: number): Promise<SmallDisk> => {
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-disk-'))
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', folder])
+  t.teardown(() => {
+    execFileSync('umount', [folder])
+    rmdirSync(folder)
+  })
+  const ballast = join(folder, 'ballast')
+  return {
+    folder,
+    fill: () => {
+      const file = openSync(ballast, 'a')
+      try {
+        // Ends with ENOSPC, and not before.
+        for (;;) writeSync(file, Buffer.alloc(4_096, 1))
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+      } finally {
+        closeSync(file)
+      }
+    },
+    free: () => rmSync(ballast, { force: true }),
+    room: () => {
+      const { bavail, bsize } = statfsSync(folder)
+      return bavail * bsize
+    },
+  }
+}
