@@ -25,9 +25,9 @@ export const readCount = (given: Parameters, name: string, limit: number): numbe
   const text = given.text(name)
   if (text === undefined) return undefined
   if (!/^-?\d{1,9}$/.test(text)) throw corrupted(name, 'a whole number', text)
-  // The provider names the limit as what was given, and so must who pretends to be it.
+  // The provider's sentence, except that its own gives the limit as the number that was given.
   if (Number(text) < 0 || Number(text) > limit)
-    throw refused(`Parameter '${name}' is invalid. Allowed range 0 to ${limit}. Given ${limit}.`)
+    throw refused(`${sentenceName(name)} is invalid. Allowed range 0 to ${limit}. Given ${text}.`)
   return Number(text)
 }
 
@@ -81,6 +81,10 @@ const unsimulated: Readonly<Record<string, readonly string[]>> = {
   start_minutely_15: [],
   end_minutely_15: [],
 }
+
+// "forecast_days" → "Forecast days"
+const sentenceName = (name: string): string =>
+  name.charAt(0).toUpperCase() + name.slice(1).replaceAll('_', ' ')
 
 const refused = (reason: string): Refusal => new Refusal(400, reason)
 

@@ -255,6 +255,30 @@ t.test('time zones: GMT by default, by name, by point, and one for each point', 
   ])
 })
 
+t.test('a time zone comes back by the name it was asked by', async t => {
+  const zone = async (name: string) =>
+    (await ask(`/v1/forecast?latitude=23.8&longitude=90.4&timezone=${name}`)).body.timezone
+  for (const name of ['Asia/Kolkata', 'Asia/Calcutta', 'Asia/Kathmandu', 'Asia/Yangon', 'Asia/Dhaka'])
+    t.equal(await zone(name), name)
+  t.equal(await zone('UTC'), 'GMT')
+  const { body } = await ask('/v1/forecast?latitude=22.57&longitude=80&timezone=auto')
+  t.equal(body.timezone, 'Asia/Kolkata')
+  t.equal(body.utc_offset_seconds, 19_800)
+})
+
+t.test('whole coordinates and heights have a decimal, others have all of theirs', async t => {
+  const head = async (rest: string) => {
+    const { text } = await ask(`/v1/forecast?${rest}`)
+    return /^\{"latitude":([^,]+),"longitude":([^,]+),.*"elevation":([^,}]+)/.exec(text)?.slice(1)
+  }
+  const [, longitude] = (await head('latitude=23.8&longitude=90')) ?? []
+  t.match(longitude, /^\d+\.\d+$/)
+  t.equal((await head('latitude=23.8&longitude=0'))?.[1], '0.0')
+  t.equal((await head('latitude=23.8&longitude=180'))?.[1], '180.0')
+  t.equal((await head('latitude=23.8&longitude=90.4&elevation=8'))?.[2], '8.0')
+  t.equal((await head('latitude=23.8&longitude=90.4&elevation=8.25'))?.[2], '8.25')
+})
+
 t.test('a known variable without data is null throughout, with the unit "undefined"', async t => {
   const { body } = await ask(
     dhaka('current=visibility&hourly=visibility,rain&daily=uv_index_max&forecast_days=1'),
