@@ -4,6 +4,7 @@
 import { shortened } from '../outside-text.ts'
 import type { Parameters } from './parameters.ts'
 import { Refusal } from './refusal.ts'
+import { isUnsimulated, type Variables, variableOf } from './variables.ts'
 
 /** Decimal numbers from -limit to limit. @throws Refusal */
 export const readNumbers = (given: Parameters, name: string, limit: number): number[] | undefined =>
@@ -43,11 +44,13 @@ export const readChoice = <Choices extends object>(
   return text as keyof Choices
 }
 
-/** Keys of `known`, in the order given. @throws Refusal */
-export const readNames = (given: Parameters, name: string, known: object): string[] =>
+/** Names of variables as they were given, in that order. @throws Refusal */
+export const readNames = (given: Parameters, name: string, known: Variables<never>): string[] =>
   (given.list(name) ?? []).map(text => {
-    if (!Object.hasOwn(known, text)) throw corrupted(name, 'a variable', text)
-    return text
+    if (variableOf(known, text)) return text
+    if (isUnsimulated(text))
+      throw refused(`Parameter '${name}' with variable '${cut(text)}' is not simulated.`)
+    throw corrupted(name, 'a variable', text)
   })
 
 /** One value for each point, when there are any. @throws Refusal */

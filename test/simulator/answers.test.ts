@@ -281,13 +281,13 @@ t.test('whole coordinates and heights have a decimal, others have all of theirs'
 
 t.test('a known variable without data is null throughout, with the unit "undefined"', async t => {
   const { body } = await ask(
-    dhaka('current=visibility&hourly=visibility,rain&daily=uv_index_max&forecast_days=1'),
+    dhaka('current=lightning_potential&hourly=lightning_potential,rain&daily=updraft_max&forecast_days=1'),
   )
-  t.equal(body.current.visibility, null)
-  t.equal(body.hourly_units.visibility, 'undefined')
-  t.strictSame(body.hourly.visibility, Array(24).fill(null))
+  t.equal(body.current.lightning_potential, null)
+  t.equal(body.hourly_units.lightning_potential, 'undefined')
+  t.strictSame(body.hourly.lightning_potential, Array(24).fill(null))
   t.notOk(body.hourly.rain.includes(null))
-  t.strictSame(body.daily.uv_index_max, [null])
+  t.strictSame(body.daily.updraft_max, [null])
 })
 
 t.test('the end of 16 days is null until a later run reaches it', async t => {

@@ -40,6 +40,10 @@ const wrong: [path: string, reason: RegExp][] = [
   [dhaka('start_date=2026-11-01'), /'start_date'.*not simulated/],
   [dhaka('models=gfs_seamless'), /'models'.*not simulated/],
   [dhaka('format=csv'), /'format'.*not simulated/],
+  [dhaka('hourly=rain,temperature_850hPa'), /'hourly'.*'temperature_850hPa' is not simulated\./],
+  [dhaka('hourly=soil_temperature_0_to_7cm'), /'soil_temperature_0_to_7cm' is not simulated\./],
+  [dhaka('hourly=nonsense_850hPa'), /^Data corrupted at path 'hourly'.*'nonsense_850hPa'/],
+  [dhaka('daily=moonrise'), /'daily'.*'moonrise' is not simulated\./],
 ]
 
 for (const [path, reason] of wrong) {
