@@ -1,5 +1,5 @@
 // Water vapour in the air: what temperature and humidity say of dew point, vapour pressure deficit and wet bulb, and
-// how fast a meadow dries. Pure formulas; where temperature and humidity come from is decided in air.ts.
+// the reference evapotranspiration. Pure formulas; where temperature and humidity come from is decided in air.ts.
 
 /** Pressure of the water vapour in saturated air, hPa. Magnus formula. */
 export const saturation = (celsius: number): number =>
@@ -33,8 +33,8 @@ export const wetBulbOf = (moist: Moist): number => {
   return Math.min(temperature, Math.max(dewPointOf(moist), wetBulb))
 }
 
-/** What dries a meadow: wind in km/h at 10 m, global radiation in W/m², pressure in hPa, cloud in %. */
-type Drying = Moist & {
+/** What evapotranspiration follows from: wind in km/h at 10 m, global radiation in W/m², pressure in hPa, cloud in %. */
+type Evaporating = Moist & {
   readonly wind: number
   readonly radiation: number
   readonly surfacePressure: number
@@ -42,16 +42,16 @@ type Drying = Moist & {
 }
 
 /** Reference evapotranspiration in mm an hour, never below 0. FAO Penman-Monteith with rough longwave radiation. */
-export const evapotranspirationOf = (drying: Drying): number => {
-  const { temperature, wind, radiation, surfacePressure, cloud } = drying
+export const evapotranspirationOf = (air: Evaporating): number => {
+  const { temperature, wind, radiation, surfacePressure, cloud } = air
   const slope = (17.62 * 243.12 * saturation(temperature)) / 10 / (243.12 + temperature) ** 2
   const psychrometric = 0.0000665 * surfacePressure
   const windAtTwoMetres = (wind / 3.6) * 0.748
   const longwave = 0.2 * (1 - 0.007 * cloud)
   const net = 0.77 * radiation * 0.0036 - longwave
   const stored = (radiation > 0 ? 0.1 : 0.5) * net
-  const dried =
+  const evaporated =
     0.408 * slope * (net - stored) +
-    psychrometric * (37 / (temperature + 273)) * windAtTwoMetres * deficitOf(drying)
-  return Math.max(0, dried / (slope + psychrometric * (1 + 0.34 * windAtTwoMetres)))
+    psychrometric * (37 / (temperature + 273)) * windAtTwoMetres * deficitOf(air)
+  return Math.max(0, evaporated / (slope + psychrometric * (1 + 0.34 * windAtTwoMetres)))
 }

@@ -79,7 +79,8 @@ const visibilityOf = ({ code, humidity, precipitation, stepHours }: Weather): nu
 const capeOf = (weather: Weather): number =>
   160 * Math.max(0, dewPointOf(weather) - 17) + 80 * Math.max(0, weather.temperature - 28)
 
-const meadowOf = (weather: Weather): number =>
+// mm in the step.
+const evapotranspirationIn = (weather: Weather): number =>
   weather.stepHours *
   evapotranspirationOf({ ...weather, radiation: radiationOf(weather.sunBefore, weather.cloud).global })
 
@@ -151,8 +152,8 @@ export const instantVariables = {
   ...light('direct_normal_irradiance', 'beam'),
   ...light('global_tilted_irradiance', 'global'),
   ...light('terrestrial_radiation', 'terrestrial'),
-  et0_fao_evapotranspiration: { quantity: 'rain', of: meadowOf },
-  evapotranspiration: { quantity: 'rain', of: weather => meadowOf(weather) * weather.wetness },
+  et0_fao_evapotranspiration: { quantity: 'rain', of: evapotranspirationIn },
+  evapotranspiration: { quantity: 'rain', of: weather => evapotranspirationIn(weather) * weather.wetness },
   total_column_integrated_water_vapour: { quantity: 'column', of: weather => 1.7 * vapourOf(weather) },
   cape: { quantity: 'energy', of: capeOf },
   lifted_index: { quantity: 'index', of: weather => 4 - capeOf(weather) / 400 },
