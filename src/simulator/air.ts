@@ -2,17 +2,24 @@
 // provider corrects the temperature of a point only where the point lies far above or below its model cell.
 
 import type { Season } from './climate.ts'
+import { saturation } from './moisture.ts'
 import type { Place } from './place.ts'
 import { solarHour } from './sun.ts'
 import { seaInfluence } from './terrain.ts'
 import type { Texture } from './texture.ts'
 
-/** °C, %, hPa; cloud in whole per cent. */
+/** °C, %, hPa; cloud in whole per cent. Wetness is 0..1, from the driest to the wettest weeks. */
 export type AirState = {
   temperature: number
   humidity: number
   apparent: number
   cloud: number
+  cloudLow: number
+  cloudMid: number
+  cloudHigh: number
+  /** The usual mean of the season here, which deep ground has. */
+  ground: number
+  wetness: number
   seaPressure: number
   surfacePressure: number
 }
@@ -53,6 +60,19 @@ export const createAir = (texture: Texture, { cell, cellHeight, height }: Site):
     return Math.round(100 * Math.min(1, Math.max(surplus > 0 ? 0.6 : 0, share)))
   }
 
+  // Each layer covers a part of what all of them cover. Rain falls from low cloud.
+  const layerOf = (cloud: number, share: number): number =>
+    Math.round(cloud * Math.min(1, Math.max(0, share)))
+  const layersAt = (instant: number, cloud: number, surplus: number) => {
+    const low = lowCloud(instant)
+    const high = highCloud(instant)
+    return {
+      cloudLow: layerOf(cloud, surplus > 0 ? 0.9 : 0.45 + 0.5 * low),
+      cloudMid: layerOf(cloud, 0.4 + 0.25 * (low + high) + Math.max(0, surplus)),
+      cloudHigh: layerOf(cloud, 0.65 + 0.5 * high),
+    }
+  }
+
   const temperatureAt = (instant: number, season: Season, cloud: number, surplus: number): number => {
     const course = 2 * warmthOfDay(solarHour(instant, cell.longitude)) - 1
     const swing = season.swing * (1 - 0.4 * sea) * (1.1 - 0.0025 * cloud)
@@ -83,6 +103,9 @@ export const createAir = (texture: Texture, { cell, cellHeight, height }: Site):
         humidity: Math.min(100, (100 * vapour) / saturation(temperature)),
         apparent: temperature + 0.33 * vapour - (0.7 * wind) / 3.6 - 4,
         cloud,
+        ...layersAt(instant, cloud, surplus),
+        ground: season.temperature + shiftOf(season) - 0.0065 * airHeight,
+        wetness: 1 - season.dryness,
         seaPressure,
         surfacePressure: seaPressure * (1 - lapse / (temperature + 273.15 + lapse)) ** 5.257,
       }
@@ -103,6 +126,3 @@ const warmthOfDay = (hour: number): number => {
     return 0.5 - 0.5 * Math.cos((Math.PI * (since - coolingHours)) / (24 - coolingHours))
   return (1 / (1 + (since / slowness) ** 2) - left) / (1 - left)
 }
-
-// Pressure of the water vapour in saturated air, hPa.
-const saturation = (celsius: number): number => 6.112 * Math.exp((17.62 * celsius) / (243.12 + celsius))

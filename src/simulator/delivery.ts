@@ -5,13 +5,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
+import { contentTypes } from './formats.ts'
 import type { Delivery, Mood } from './moods.ts'
 
-/** What is to be sent: status, type and text. */
+/** What is to be sent: status, type and body. */
 export type Answer = NonNullable<Mood['answer']>
 
 const compress = promisify(gzip)
-const contentTypes = { json: 'application/json; charset=utf-8', html: 'text/html' } as const
 const trickleChunks = 12
 const tricklePauseMs = 20
 

@@ -21,6 +21,10 @@ export type Element = { readonly fields: Printed; readonly sections: readonly Se
 /** A whole answer; `list` makes an array of it. */
 export type ForecastDocument = { readonly elements: readonly Element[]; readonly list: boolean }
 
+/** A header field of an element as JSON, or undefined when it is not there. */
+export const fieldOf = ({ fields }: Element, name: string): string | undefined =>
+  fields.find(([field]) => field === name)?.[1]
+
 /** The text of an answer. */
 export const writeDocument = ({ elements, list }: ForecastDocument): string => {
   const texts = elements.map(writeElement)

@@ -1,5 +1,6 @@
 // Numbers as the provider prints them: as many decimals as the unit has, `20.0` and `0.00` and even `-0.0`, and null
-// for what is not a number. Spellings are kept, because an answer repeats few numbers many times.
+// for what is not a number; header fields have all their decimals. Spellings are kept, because an answer repeats few
+// numbers many times.
 
 const kept = 12_000
 const spellings: (string | undefined)[][] = [[], [], [], []]
@@ -15,6 +16,9 @@ export const printFixed = (value: number, decimals: number): string => {
   known[scaled] = fresh
   return fresh
 }
+
+/** A number with all of its decimals, and with one when it is whole: `90.0`. */
+export const printFloat = (value: number): string => (Number.isInteger(value) ? `${value}.0` : String(value))
 
 const printRare = (scaled: number, decimals: number): string => {
   if (!Number.isFinite(scaled)) return 'null'

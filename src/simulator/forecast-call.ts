@@ -3,9 +3,9 @@
 
 import type { IncomingMessage } from 'node:http'
 import { type Answer, deliver, type Exchange, goneFor, waitFor } from './delivery.ts'
-import { writeDocument } from './document.ts'
 import { forecast } from './forecast.ts'
 import { type ForecastRequest, readForecastRequest } from './forecast-request.ts'
+import { formats } from './formats.ts'
 import type { Limits } from './limits.ts'
 import { type Delivery, limitMoods, type Mood, moodOf } from './moods.ts'
 import { Parameters } from './parameters.ts'
@@ -71,7 +71,7 @@ const serve = async (
 const outcomeOf = async (given: Parameters, mood: Mood, limits: Limits, moment: Moment): Promise<Outcome> => {
   const delivery = mood.delivery ?? 'whole'
   try {
-    const request = mood.answer ? undefined : readForecastRequest(given)
+    const request = mood.answer ? undefined : readForecastRequest(given, moment.now)
     const answer = mood.answer ?? (request ? limits.checkWeight(request.weight) : emptyAnswer)
     if (answer || !request) return { answer: answer ?? emptyAnswer, weight: failureWeight(answer), delivery }
     return { answer: await weatherAnswer(request, mood, moment), weight: request.weight, delivery }
@@ -83,9 +83,14 @@ const outcomeOf = async (given: Parameters, mood: Mood, limits: Limits, moment: 
 const weatherAnswer = async (asked: ForecastRequest, mood: Mood, moment: Moment): Promise<Answer> => {
   const request = mood.request?.(asked) ?? asked
   const document = await forecast(request, moment)
-  const text = writeDocument(mood.document?.(document) ?? document)
-  return { status: 200, type: 'json', body: mood.text?.(text) ?? text }
+  const body = await formats[request.format](mood.document?.(document) ?? document)
+  return { status: 200, type: request.format, body: mood.text ? spoil(body, mood.text) : body }
 }
+
+const spoil = (body: string | Uint8Array, change: (text: string) => string): string | Uint8Array =>
+  typeof body === 'string'
+    ? change(body)
+    : Buffer.from(change(Buffer.from(body).toString('latin1')), 'latin1')
 
 // A call without coordinates: the real host sends its 200 before it notices.
 const emptyAnswer: Answer = { status: 200, type: 'json', body: '' }

@@ -1,10 +1,11 @@
 // The parameters of a call → a checked forecast request, or the provider's refusal. Everything a call can get wrong
 // about its values is found on the way; limits and keys are not looked at.
 
-import { readChoice, readCount, readNames, refuseUnsimulated } from './parameter-values.ts'
+import { type Format, formats } from './formats.ts'
+import { readChoice, readCount, readDates, readNames, refuseUnsimulated } from './parameter-values.ts'
 import type { Parameters } from './parameters.ts'
 import { type Point, readPoints } from './points.ts'
-import type { StepCounts, Stretch, TimeFormat } from './time-axis.ts'
+import { maxForecastDays, maxPastDays, type StepCounts, type Stretch, type TimeFormat } from './time-axis.ts'
 import { type UnitChoice, unitChoices } from './units.ts'
 import { dailyVariables, instantVariables } from './variables.ts'
 
@@ -18,6 +19,7 @@ export type ForecastRequest = Stretch & {
   readonly hours: StepCounts
   readonly quarterHours: StepCounts
   readonly timeformat: TimeFormat
+  readonly format: Format
   readonly units: UnitChoice
   /** What the call counts against the limits. */
   readonly weight: number
@@ -26,7 +28,7 @@ export type ForecastRequest = Stretch & {
 }
 
 /** The request, or undefined when it names no coordinates at all. @throws Refusal */
-export const readForecastRequest = (given: Parameters): ForecastRequest | undefined => {
+export const readForecastRequest = (given: Parameters, now: number): ForecastRequest | undefined => {
   if (!given.list('latitude') && !given.list('longitude')) return undefined
   refuseUnsimulated(given)
   const points = readPoints(given)
@@ -36,8 +38,11 @@ export const readForecastRequest = (given: Parameters): ForecastRequest | undefi
     hourly: readNames(given, 'hourly', instantVariables),
     daily: readNames(given, 'daily', dailyVariables),
   }
-  const pastDays = readCount(given, 'past_days', 92) ?? 0
-  const forecastDays = readCount(given, 'forecast_days', 16) ?? 7
+  const pastDays = readCount(given, 'past_days', maxPastDays) ?? 0
+  const forecastDays = readCount(given, 'forecast_days', maxForecastDays) ?? 7
+  const dates = readDates(given, now)
+  const format = readChoice(given, 'format', formats)
+  const timeformat = readChoice(given, 'timeformat', { iso8601: true, unixtime: true })
   const variableCount = Object.values(named).reduce((sum, names) => sum + names.length, 0)
   return {
     points,
@@ -49,17 +54,20 @@ export const readForecastRequest = (given: Parameters): ForecastRequest | undefi
     },
     pastDays,
     forecastDays,
+    dates,
     hours: {
-      past: readCount(given, 'past_hours', 92 * 24),
-      forecast: readCount(given, 'forecast_hours', 16 * 24),
+      past: readCount(given, 'past_hours', maxPastDays * 24),
+      forecast: readCount(given, 'forecast_hours', maxForecastDays * 24),
     },
     quarterHours: {
-      past: readCount(given, 'past_minutely_15', 92 * 96),
-      forecast: readCount(given, 'forecast_minutely_15', 16 * 96),
+      past: readCount(given, 'past_minutely_15', maxPastDays * 96),
+      forecast: readCount(given, 'forecast_minutely_15', maxForecastDays * 96),
     },
-    timeformat: readChoice(given, 'timeformat', { iso8601: true, unixtime: true }),
+    format,
+    // The binary form has no texts for times.
+    timeformat: format === 'flatbuffers' ? 'unixtime' : timeformat,
     units: readUnits(given),
-    weight: points.length * weightPerPoint(variableCount, pastDays + forecastDays),
+    weight: points.length * weightPerPoint(variableCount, dates?.days ?? pastDays + forecastDays),
   }
 }
 

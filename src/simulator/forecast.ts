@@ -3,7 +3,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Element, ForecastDocument } from './document.ts'
-import { printFixed } from './fixed-decimals.ts'
+import { printFloat } from './fixed-decimals.ts'
 import type { ForecastRequest } from './forecast-request.ts'
 import { modelCellOf, spell32 } from './model-cell.ts'
 import type { Point } from './points.ts'
@@ -44,11 +44,11 @@ const elementFor = (
     fields: [
       ['latitude', spell32(cell.latitude)],
       ['longitude', spell32(cell.longitude)],
-      ['generationtime_ms', String(performance.now() - started)],
+      ['generationtime_ms', printFloat(performance.now() - started)],
       ['utc_offset_seconds', String(offsetSeconds)],
       ['timezone', JSON.stringify(zone.name)],
       ['timezone_abbreviation', JSON.stringify(zone.abbreviation)],
-      ...(Number.isNaN(elevation) ? [] : [['elevation', printFixed(elevation, 1)] as const]),
+      ...(Number.isNaN(elevation) ? [] : [['elevation', spell32(elevation)] as const]),
       ...(locationId === 0 ? [] : [['location_id', String(locationId)] as const]),
     ],
     sections,

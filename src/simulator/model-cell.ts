@@ -1,6 +1,7 @@
 // Which cell of the provider's main model answers for a point: a reduced Gaussian grid whose rows are 0.07 degrees
 // apart and hold fewer cells towards the poles (0.095 degrees wide at 24° N). Cell centres carry 32-bit noise.
 
+import { printFloat } from './fixed-decimals.ts'
 import type { Place } from './place.ts'
 
 const rowsPerHemisphere = 1280
@@ -20,11 +21,11 @@ export const modelCellOf = ({ latitude, longitude }: Place): Place => {
   }
 }
 
-/** The shortest decimal spelling that reads back as the same 32-bit number. */
+/** The shortest decimal spelling that reads back as the same 32-bit number; a whole number has one decimal. */
 export const spell32 = (value: number): string => {
   for (let digits = 6; digits < 9; digits++) {
     const spelled = Number(value.toPrecision(digits))
-    if (Math.fround(spelled) === Math.fround(value)) return String(spelled)
+    if (Math.fround(spelled) === Math.fround(value)) return printFloat(spelled)
   }
-  return String(Number(value.toPrecision(9)))
+  return printFloat(Number(value.toPrecision(9)))
 }

@@ -3,6 +3,7 @@
 
 import type { ForecastDocument, Section } from './document.ts'
 import type { ForecastRequest } from './forecast-request.ts'
+import type { contentTypes } from './formats.ts'
 import { errorBody, Refusal } from './refusal.ts'
 
 /** How an answer travels: `reset` and `hang` send nothing, `stall` stops half way, `trickle` is slow but whole. */
@@ -11,10 +12,15 @@ export type Delivery = 'whole' | 'reset' | 'hang' | 'stall' | 'trickle'
 /** What a mood does, at each point of a call where it does something. */
 export type Mood = {
   /** Answers in place of the weather. */
-  readonly answer?: { readonly status: number; readonly type: 'json' | 'html'; readonly body: string }
+  readonly answer?: {
+    readonly status: number
+    readonly type: keyof typeof contentTypes
+    readonly body: string | Uint8Array
+  }
   /** @throws Refusal */
   readonly request?: (request: ForecastRequest) => ForecastRequest
   readonly document?: (document: ForecastDocument) => ForecastDocument
+  /** Bytes count as a text of that many characters. */
   readonly text?: (text: string) => string
   readonly delivery?: Delivery
 }

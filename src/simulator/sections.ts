@@ -18,7 +18,7 @@ import {
   type TimePrinter,
 } from './time-axis.ts'
 import { type Unit, unitsFor } from './units.ts'
-import { type Day, dailyVariables, instantVariables, unavailable } from './variables.ts'
+import { type Day, dailyVariables, instantVariables, unavailable, variableOf } from './variables.ts'
 import { createSiteWeather, type Weather } from './weather-field.ts'
 
 /** What decides the weather of an answer besides the request. */
@@ -54,7 +54,7 @@ export const sectionsFor = (
       timeUnit: timeformat,
       times: printer.instants(times, offsetMs),
       columns: variables[name].map(variable => {
-        const { quantity, of } = instantVariables[variable] ?? unavailable
+        const { quantity, of } = variableOf<Weather>(instantVariables, variable) ?? unavailable
         const unit: Unit = units[quantity]
         const values = samples.map(sample => printFixed(unit.from(of(sample)), unit.decimals))
         return { name: variable, unit: unit.name, values }
@@ -72,7 +72,7 @@ export const sectionsFor = (
       timeUnit: timeformat,
       times: printer.days(midnights, offsetMs),
       columns: variables.daily.map(variable => {
-        const { quantity, of } = dailyVariables[variable] ?? unavailable
+        const { quantity, of } = variableOf(dailyVariables, variable) ?? unavailable
         const unit: Unit = units[quantity]
         const print = (day: Day): string =>
           quantity === 'instant'

@@ -15,15 +15,18 @@ export const solarHour = (instant: number, longitude: number): number => {
   return hours < 0 ? hours + 24 : hours
 }
 
-/** Whether any of the sun is above the horizon. */
-export const isDay = (instant: number, { latitude, longitude }: Place): boolean => {
+/** The sine of the height of the sun above the level plane. */
+export const sunHeight = (instant: number, { latitude, longitude }: Place): number => {
   const { declination, advance } = sunAt(instant)
   const angle = (solarHour(instant, longitude) * 15 - 180 + advance) * radians
-  const sine =
+  return (
     Math.sin(latitude * radians) * Math.sin(declination) +
     Math.cos(latitude * radians) * Math.cos(declination) * Math.cos(angle)
-  return sine > horizon
+  )
 }
+
+/** Whether any of the sun is above the horizon. @param height the sine of its height */
+export const isDay = (height: number): boolean => height > horizon
 
 /** Sunrise and sunset in ms since the epoch, of the day that begins at `midnight`. A sun that does not set is up all day. */
 export const sunTimes = (midnight: number, place: Place): { rise: number; set: number } => {

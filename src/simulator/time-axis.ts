@@ -8,18 +8,32 @@ export const dayMs = 86_400_000
 /** Equal steps from `start` on. */
 export type Axis = { readonly start: number; readonly step: number; readonly count: number }
 
-/** What a request says about its stretch of time. */
-export type Stretch = { readonly pastDays: number; readonly forecastDays: number }
+/** How far from today a request may reach. */
+export const maxPastDays = 92
+export const maxForecastDays = 16
+
+/** Local days by their dates; the first is counted from the epoch. */
+export type DateRange = { readonly firstDay: number; readonly days: number }
+
+/** What a request says about its stretch of time. Dates take the place of counted days. */
+export type Stretch = {
+  readonly pastDays: number
+  readonly forecastDays: number
+  readonly dates: DateRange | undefined
+}
 
 /** Steps before and after the running one, where a request counts in steps instead of days. */
 export type StepCounts = { readonly past: number | undefined; readonly forecast: number | undefined }
 
 /** Local days, from the first past day on. */
-export const dayAxis = ({ pastDays, forecastDays }: Stretch, now: number, offsetMs: number): Axis => ({
-  start: floorTo(now, dayMs, offsetMs) - pastDays * dayMs,
-  step: dayMs,
-  count: pastDays + forecastDays,
-})
+export const dayAxis = ({ pastDays, forecastDays, dates }: Stretch, now: number, offsetMs: number): Axis =>
+  dates
+    ? { start: dates.firstDay * dayMs - offsetMs, step: dayMs, count: dates.days }
+    : {
+        start: floorTo(now, dayMs, offsetMs) - pastDays * dayMs,
+        step: dayMs,
+        count: pastDays + forecastDays,
+      }
 
 /** From the running step on when steps are counted, else all steps of the local days. */
 export const stepAxis = (

@@ -1,7 +1,7 @@
 // Quantities and the units a request can choose for them: conversion from the weather's own units, decimals in print,
 // and the provider's name for the unit. Pure.
 
-/** A unit: its name in the answer, digits after the point, and how to get there from °C, km/h, mm and cm. */
+/** A unit: its name in the answer, digits after the point, and how to get there from °C, km/h, mm, cm and m. */
 export type Unit = {
   readonly name: string
   readonly decimals: number
@@ -30,8 +30,12 @@ export const unitChoices = {
     kn: unit('kn', 1, kmh => kmh / 1.852),
   },
   precipitation_unit: {
-    mm: { rain: unit('mm', 2), snow: unit('cm', 2) },
-    inch: { rain: unit('inch', 3, mm => mm / 25.4), snow: unit('inch', 3, cm => cm / 2.54) },
+    mm: { rain: unit('mm', 2), snow: unit('cm', 2), length: unit('m', 2) },
+    inch: {
+      rain: unit('inch', 3, mm => mm / 25.4),
+      snow: unit('inch', 3, cm => cm / 2.54),
+      length: unit('ft', 3, metres => metres / 0.3048),
+    },
   },
 } as const
 
@@ -48,12 +52,22 @@ export const unitsFor = (choice: UnitChoice, timeformat: string) => ({
   speed: unitChoices.wind_speed_unit[choice.wind_speed_unit] as Unit,
   rain: unitChoices.precipitation_unit[choice.precipitation_unit].rain as Unit,
   snow: unitChoices.precipitation_unit[choice.precipitation_unit].snow as Unit,
+  length: unitChoices.precipitation_unit[choice.precipitation_unit].length as Unit,
   percent: unit('%', 0),
   // 360 is north again.
   direction: unit('°', 0, degrees => Math.round(degrees) % 360),
   pressure: unit('hPa', 1),
   code: unit('wmo code', 0),
   flag: unit('', 0),
+  index: unit('', 2),
+  deficit: unit('kPa', 2),
+  radiation: unit('W/m²', 1),
+  radiationSum: unit('MJ/m²', 2),
+  duration: unit('s', 2),
+  hours: unit('h', 1),
+  soilMoisture: unit('m³/m³', 3),
+  energy: unit('J/kg', 1),
+  column: unit('kg/m²', 2),
   instant: unit(timeformat, 0),
   missing: unit('undefined', 0),
 })

@@ -6,15 +6,18 @@ import type { Place } from './place.ts'
 /** A zone at one instant. */
 export type Zone = { readonly name: string; readonly abbreviation: string; readonly offsetSeconds: number }
 
-type Formats = { name: string; offset: Intl.DateTimeFormat; short: Intl.DateTimeFormat }
+type Formats = { offset: Intl.DateTimeFormat; short: Intl.DateTimeFormat }
 const formats = new Map<string, Formats>()
+const maxFormats = 1000
 
-/** The runtime's spelling of a zone's name, or undefined when it knows no such zone. */
+/** The name a zone is answered by: as asked, in the usual case. Undefined when the runtime knows no such zone. */
 export const zoneName = (asked: string): string | undefined => {
   if (/^(gmt|utc)$/i.test(asked)) return 'GMT'
   if (!/^[a-z]/i.test(asked)) return undefined
   try {
-    return formatsOf(new Intl.DateTimeFormat('en-US', { timeZone: asked }).resolvedOptions().timeZone).name
+    const resolved = new Intl.DateTimeFormat('en-US', { timeZone: asked }).resolvedOptions().timeZone
+    // The runtime resolves some zones to a former name: Asia/Calcutta for Asia/Kolkata.
+    return resolved.toLowerCase() === asked.toLowerCase() ? resolved : asked
   } catch {
     return undefined
   }
@@ -54,7 +57,9 @@ const formatsOf = (name: string): Formats => {
   if (known) return known
   const format = (timeZoneName: 'longOffset' | 'short') =>
     new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName })
-  const made = { name, offset: format('longOffset'), short: format('short') }
+  // A former name in unusual case is a key of its own, so the number of keys needs a bound.
+  if (formats.size >= maxFormats) formats.clear()
+  const made = { offset: format('longOffset'), short: format('short') }
   formats.set(name, made)
   return made
 }

@@ -145,7 +145,7 @@ t.test('weather is for now, whole and possible', async t => {
 t.test('what a body of the provider says is read by its times', async t => {
   const query =
     'latitude=23.8&longitude=90.4&timezone=Asia/Dhaka&past_days=1&minutely_15=temperature_2m&hourly=temperature_2m&daily=temperature_2m_max'
-  const asked = readForecastRequest(Parameters.fromForm(query))
+  const asked = readForecastRequest(Parameters.fromForm(query), now)
   if (!asked) throw new Error('no coordinates')
   const document = await forecast(asked, { seed: 1, now, run: undefined })
   const right = JSON.parse(writeDocument(document)) as Record<string, Record<string, unknown[]>>

@@ -255,15 +255,86 @@ t.test('time zones: GMT by default, by name, by point, and one for each point', 
   ])
 })
 
+t.test('a time zone comes back by the name it was asked by', async t => {
+  const zone = async (name: string) =>
+    (await ask(`/v1/forecast?latitude=23.8&longitude=90.4&timezone=${name}`)).body.timezone
+  for (const name of ['Asia/Kolkata', 'Asia/Calcutta', 'Asia/Kathmandu', 'Asia/Yangon', 'Asia/Dhaka'])
+    t.equal(await zone(name), name)
+  t.equal(await zone('UTC'), 'GMT')
+  const { body } = await ask('/v1/forecast?latitude=22.57&longitude=80&timezone=auto')
+  t.equal(body.timezone, 'Asia/Kolkata')
+  t.equal(body.utc_offset_seconds, 19_800)
+})
+
+t.test('whole coordinates and heights have a decimal, others have all of theirs', async t => {
+  const head = async (rest: string) => {
+    const { text } = await ask(`/v1/forecast?${rest}`)
+    return /^\{"latitude":([^,]+),"longitude":([^,]+),.*"elevation":([^,}]+)/.exec(text)?.slice(1)
+  }
+  const [, longitude] = (await head('latitude=23.8&longitude=90')) ?? []
+  t.match(longitude, /^\d+\.\d+$/)
+  t.equal((await head('latitude=23.8&longitude=0'))?.[1], '0.0')
+  t.equal((await head('latitude=23.8&longitude=180'))?.[1], '180.0')
+  t.equal((await head('latitude=23.8&longitude=90.4&elevation=8'))?.[2], '8.0')
+  t.equal((await head('latitude=23.8&longitude=90.4&elevation=8.25'))?.[2], '8.25')
+})
+
+t.test('a range of dates takes the place of counted days', async t => {
+  const { body } = await ask(
+    dhaka('start_date=2026-11-19&end_date=2026-11-22&hourly=temperature_2m&daily=temperature_2m_max'),
+  )
+  t.strictSame(body.daily.time, ['2026-11-19', '2026-11-20', '2026-11-21', '2026-11-22'])
+  t.strictSame(
+    [body.hourly.time.length, body.hourly.time[0], body.hourly.time.at(-1)],
+    [96, '2026-11-19T00:00', '2026-11-22T23:00'],
+  )
+  const counted = await ask(dhaka('past_days=2&forecast_days=2&hourly=temperature_2m'))
+  t.strictSame(body.hourly.temperature_2m, counted.body.hourly.temperature_2m)
+})
+
+t.test('CSV has a head for the place, a table for each section, and ids for several places', async t => {
+  const query = 'current=rain&hourly=temperature_2m,is_day&daily=sunrise,updraft_max&forecast_days=1'
+  const one = await ask(dhaka(`${query}&format=csv`))
+  t.equal(one.headers.get('content-type'), 'text/csv; charset=utf-8')
+  const { body } = await ask(dhaka(query))
+  const [head, place, gap, currentHead, current, , hourlyHead, midnight, ...rest] = one.text.split('\n')
+  t.equal(head, 'latitude,longitude,elevation,utc_offset_seconds,timezone,timezone_abbreviation')
+  t.match(place, /^23\.796133,90\.38055,\d+\.0,21600,Asia\/Dhaka,GMT\+6$/)
+  t.equal(gap, '')
+  t.equal(currentHead, 'time,rain (mm)')
+  t.match(current, /^2026-11-21T12:00,\d+\.\d\d$/)
+  t.equal(hourlyHead, 'time,temperature_2m (°C),is_day ()')
+  t.match(midnight, /^2026-11-21T00:00,\d+\.\d,0$/)
+  t.equal(Number(midnight?.split(',')[1]), body.hourly.temperature_2m[0])
+  t.strictSame(rest.slice(-4), [
+    '',
+    'time,sunrise (iso8601),updraft_max (undefined)',
+    `2026-11-21,${body.daily.sunrise[0]},NaN`,
+    '',
+  ])
+  const unix = await ask(dhaka(`daily=sunrise&forecast_days=1&format=csv&timeformat=unixtime`))
+  t.match(unix.text, /\n\d{10},\d{10}\n$/)
+
+  const several = await ask(three('hourly=rain&forecast_hours=1&format=csv&elevation=nan,8,9'))
+  const lines = several.text.split('\n')
+  t.match(lines[0], /^location_id,latitude,/)
+  t.match(lines[1], /^0,23\.79\d+,90\.38\d+,NaN,21600,/)
+  t.equal(lines[5], 'location_id,time,rain (mm)')
+  t.strictSame(
+    lines.slice(6, 9).map(line => line.split(',').slice(0, 2)),
+    [0, 1, 2].map(id => [String(id), '2026-11-21T12:00']),
+  )
+})
+
 t.test('a known variable without data is null throughout, with the unit "undefined"', async t => {
   const { body } = await ask(
-    dhaka('current=visibility&hourly=visibility,rain&daily=uv_index_max&forecast_days=1'),
+    dhaka('current=lightning_potential&hourly=lightning_potential,rain&daily=updraft_max&forecast_days=1'),
   )
-  t.equal(body.current.visibility, null)
-  t.equal(body.hourly_units.visibility, 'undefined')
-  t.strictSame(body.hourly.visibility, Array(24).fill(null))
+  t.equal(body.current.lightning_potential, null)
+  t.equal(body.hourly_units.lightning_potential, 'undefined')
+  t.strictSame(body.hourly.lightning_potential, Array(24).fill(null))
   t.notOk(body.hourly.rain.includes(null))
-  t.strictSame(body.daily.uv_index_max, [null])
+  t.strictSame(body.daily.updraft_max, [null])
 })
 
 t.test('the end of 16 days is null until a later run reaches it', async t => {

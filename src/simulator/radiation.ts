@@ -1,0 +1,42 @@
+// The light of the sun at the ground: what its height and the cloud leave of it, split into direct and diffuse light, and
+// the ultraviolet index. Pure; the height of the sun comes from sun.ts, the cloud from air.ts.
+
+const solarConstant = 1361
+const strongestBeam = 1050
+
+/** W/m². */
+export type Radiation = {
+  /** At the top of the atmosphere, on a level plane. */
+  readonly terrestrial: number
+  /** On a level plane at the ground: the sum of the direct and the diffuse part. */
+  readonly global: number
+  readonly direct: number
+  readonly diffuse: number
+  /** Direct light on a plane that faces the sun. */
+  readonly beam: number
+}
+
+/** @param height sine of the height of the sun @param cloud % */
+export const radiationOf = (height: number, cloud: number): Radiation => {
+  const sine = Math.max(0, height)
+  const terrestrial = solarConstant * sine
+  // Clear sky after Haurwitz, what clouds leave of it after Kasten and Czeplak.
+  const clear = sine > 0 ? 1098 * sine * Math.exp(-0.057 / sine) : 0 * sine
+  const global = clear * cloudFactor(cloud)
+  const diffuseShare = 0.15 + 0.85 * (cloud / 100) ** 1.5
+  const beam = sine > 0 ? Math.min(strongestBeam, (global * (1 - diffuseShare)) / sine) : 0 * sine
+  const direct = beam * sine
+  return { terrestrial, global, direct, diffuse: global - direct, beam }
+}
+
+/** The index under a sky without cloud. */
+export const clearSkyUvIndex = (height: number): number => 12.5 * Math.max(0, height) ** 2.42
+
+/** The index under cloud, in %. */
+export const uvIndex = (height: number, cloud: number): number => clearSkyUvIndex(height) * cloudFactor(cloud)
+
+/** The part of a time in which the sun shines: its direct light passes 120 W/m², blurred by broken cloud. */
+export const sunshineShare = (height: number, cloud: number): number =>
+  Math.min(1, Math.max(0, (radiationOf(height, cloud).beam - 60) / 240))
+
+const cloudFactor = (cloud: number): number => 1 - 0.75 * (cloud / 100) ** 3.4
