@@ -44,6 +44,8 @@ export type World = {
   readonly originUrl: string
   /** A file of the body. */
   readonly bodyFile: string
+  /** A file of the gateway's headers but those of the quota, as JSON. */
+  readonly headersFile: string
   readonly body: Buffer
   /** The answer of a gateway of its own that nobody else asks, now. */
   reference(): Promise<Answer>

@@ -7,13 +7,13 @@ import type { Absent, Contender } from './contender.ts'
 import { gatewayIds, startGateways } from './gateways.ts'
 import { connections, loader } from './load.ts'
 import { nginxVersion, startNginx } from './nginx.ts'
-import { startProxy, startRaw, startUsual } from './others.ts'
+import { startBareFastify, startProxy, startRaw, startUsual } from './others.ts'
 import { coreCount, pins } from './pinned.ts'
 import { best, leastOf, type Measured, measureInRounds, medianOf } from './rounds.ts'
 import { openWorld } from './world.ts'
 
 const nginxIds = ['nginx', 'nginx-open']
-const parts = ['raw', ...gatewayIds, 'proxy', 'usual', ...nginxIds]
+const parts = ['raw', 'fastify', ...gatewayIds, 'proxy', 'usual', ...nginxIds]
 
 export const hits: Row = {
   id: 'hits',
@@ -31,6 +31,7 @@ export const hits: Row = {
     const isWanted = (id: string): boolean => id === 'raw' || wanted.includes(id)
     const all: (Contender | Absent)[] = [
       await startRaw(scope, world),
+      ...(isWanted('fastify') ? [await startBareFastify(scope, world)] : []),
       ...(await startGateways(scope, world, wanted)),
       ...(isWanted('proxy') ? [await startProxy(scope, world)] : []),
       ...(isWanted('usual') ? [await startUsual(scope, world)] : []),
@@ -93,6 +94,21 @@ const judged = (of: Of): Finding[] => {
       },
     ]
   }
+  /** A share of another row by the processor time of an answer. */
+  const byCpu = (id: string, other: string, bar: number, what: string): Finding[] => {
+    const [one, base] = [of(id), of(other)]
+    if (!one || !base || one.samples.length === 0 || base.samples.length === 0) return []
+    const [micros, basis] = [leastOf(one, 'cpuMicros'), leastOf(base, 'cpuMicros')]
+    return [
+      {
+        what,
+        bar: `≥ ${bar.toFixed(2)} ×`,
+        measured: `${ratio(basis, micros)} × (${micros.toFixed(1)} of ${basis.toFixed(1)} µs)`,
+        met: basis >= micros * bar,
+        figures: { micros, basis },
+      },
+    ]
+  }
   const late = (id: string, other: string, times: number, what: string, allowed = 0): Finding[] => {
     const [one, base] = [of(id), of(other)]
     if (!one || !base || one.samples.length === 0 || base.samples.length === 0) return []
@@ -108,6 +124,8 @@ const judged = (of: Of): Finding[] => {
     ]
   }
   return [
+    ...byCpu('embedded', 'fastify', 0.92, 'embedded store, of bare Fastify by CPU'),
+    ...byCpu('redis', 'fastify', 0.77, 'Redis, 1 key, of bare Fastify by CPU'),
     ...against('embedded', 'raw', 0.85, 'embedded store, of raw'),
     ...against('redis', 'raw', 0.8, 'Redis, 1 key, of raw'),
     ...late('redis', 'raw', 3, 'the same: p99, of raw'),

@@ -29,6 +29,18 @@ export const startRaw = async (scope: Scope, world: World): Promise<Contender> =
   return plain('raw', 'raw node:http, one ready body', child.pid ?? 0, urls.api ?? '', world)
 }
 
+/** The same over Fastify, with the gateway's headers but those of the quota. */
+export const startBareFastify = async (scope: Scope, world: World): Promise<Contender> => {
+  const { child, urls } = await start(scope, world, 'fastify-bare.ts', [world.bodyFile, world.headersFile])
+  return plain(
+    'fastify',
+    'bare Fastify, one ready body with the same headers',
+    child.pid ?? 0,
+    urls.api ?? '',
+    world,
+  )
+}
+
 export const startProxy = async (scope: Scope, world: World): Promise<Contender> => {
   const { child, urls } = await start(scope, world, 'fastify-proxy.ts', [world.originUrl])
   return plain(

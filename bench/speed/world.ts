@@ -61,7 +61,7 @@ export const openWorld = async (scope: Scope): Promise<World> => {
   )
   const originUrl = origin.urls.api ?? ''
   expectBody(await ask(originUrl), first.body)
-  return { folder, providerUrl, redisUrl, originUrl, bodyFile, body: first.body, reference }
+  return { folder, providerUrl, redisUrl, originUrl, bodyFile, headersFile, body: first.body, reference }
 }
 
 /** Throws unless the current weather of the answer is what the provider itself says. */
