@@ -9,12 +9,11 @@ export type Language = 'bn' | 'en'
 
 export type Query<Name extends string> = Partial<Record<Name, string>>
 
-/** The named parameters of a URL's query. Others are ignored; one of these given twice is refused. */
-export const queryOf = <Name extends string>(url: string, names: readonly Name[]): Query<Name> => {
-  const start = url.indexOf('?')
+/** The named parameters of a query. Others are ignored; one of these given twice is refused. */
+export const queryOf = <Name extends string>(query: string, names: readonly Name[]): Query<Name> => {
   const found: Query<Name> = {}
-  if (start === -1) return found
-  for (const pair of url.slice(start + 1).split('&')) {
+  if (query === '') return found
+  for (const pair of query.split('&')) {
     const equals = pair.indexOf('=')
     const name = decoded(equals === -1 ? pair : pair.slice(0, equals))
     if (name === undefined || !isOneOf(names, name)) continue

@@ -3,13 +3,13 @@
 // body says to others.
 
 import { hash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
-import type { Exchange } from './exchange.ts'
 import { lasting, lastingText } from './lasting.ts'
-import { type Pieces, type Respond, startOf } from './response.ts'
+import { headOf, type Pieces } from './ready-response.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
 
@@ -40,30 +40,30 @@ const tagLength = 22
 /** A name for bytes in an ETag: the same for the same bytes, another for others. Nothing is looked up by it. */
 export const tagOf = (bytes: Buffer): string => hash('sha256', bytes, 'base64url').slice(0, tagLength)
 
-/** Sends a 200 or 304; a promise where a form has to be made first. */
-export const sendRepresentation = (
-  respond: Respond,
-  exchange: Exchange,
-  representation: Representation,
-): void | Promise<void> => {
+/** What goes out for a request: a 304 without a body, or a 200 in one of its encodings. */
+export type Selected =
+  | { readonly status: 304; readonly head: string; readonly body: undefined }
+  | { readonly status: 200; readonly head: string | Buffer; readonly body: Pieces }
+
+export type Conditions = Readonly<Pick<IncomingHttpHeaders, 'if-none-match' | 'accept-encoding'>>
+
+/** The response to a request with these headers; a promise where a form has to be made first. */
+export const select = (representation: Representation, headers: Conditions): Selected | Promise<Selected> => {
   const { tag, pieces } = representation
-  const { ifNoneMatch, acceptEncoding } = exchange.asked
-  exchange.cache = representation.cache
-  if (ifNoneMatch !== undefined && matches(ifNoneMatch, `"${tag}"`)) {
-    respond.with(exchange, 304, linesOf(representation))
-    return
-  }
+  const { 'if-none-match': ifNoneMatch, 'accept-encoding': acceptEncoding } = headers
+  if (ifNoneMatch !== undefined && matches(ifNoneMatch, `"${tag}"`))
+    return { status: 304, head: headOf(304, linesOf(representation)), body: undefined }
   const coding = acceptEncoding === undefined ? undefined : codingFor(acceptEncoding, bytesOf(pieces))
-  if (coding === undefined) {
-    respond.ready(exchange, readyStart(representation, 'identity', pieces), pieces)
-    return
-  }
+  if (coding === undefined)
+    return { status: 200, head: readyStart(representation, 'identity', pieces), body: pieces }
   const forms = representation.forms()
   const form = forms[coding] ?? make(coding, forms, representation)
-  const send = (bytes: Buffer): void =>
-    respond.ready(exchange, readyStart(representation, coding, [bytes]), [bytes])
-  if (form instanceof Promise) return form.then(send)
-  send(form)
+  const compressed = (bytes: Buffer): Selected => ({
+    status: 200,
+    head: readyStart(representation, coding, [bytes]),
+    body: [bytes],
+  })
+  return form instanceof Promise ? form.then(compressed) : compressed(form)
 }
 
 // Weak, because one tag stands for the plain and the compressed forms of the same body.
@@ -80,7 +80,8 @@ const readyStart = (
   if (typeof before === 'object') return before
   const start =
     before === undefined
-      ? startOf(
+      ? headOf(
+          200,
           `content-type: ${jsonType}\r\ncontent-length: ${bytesOf(body)}\r\n${codingLines[coding]}${linesOf(representation)}`,
         )
       : lastingText(before, 'latin1')

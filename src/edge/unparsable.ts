@@ -14,7 +14,10 @@ import { rateLimitHeaders } from './response-headers.ts'
 type Refuse<Parts extends unknown[]> = (socket: Socket, ...parts: Parts) => void
 
 /** What an error of Node's parser carries besides its code. */
-type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number }
+export type ParserError = NodeJS.ErrnoException & {
+  readonly rawPacket?: Buffer
+  readonly bytesParsed?: number
+}
 
 /** What a key costs and says: the figures of its quota, and the problem that goes before the request's own. */
 export type Charged = {

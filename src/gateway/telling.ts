@@ -141,6 +141,8 @@ export const observeApi = (
     if (keyId !== undefined) usageDetail.count({ keyId, endpoint, status, arrivedAt })
     accessLog?.(access)
   },
+  writerFellBack: reason =>
+    log.warn({ reason }, 'responses are written header by header: this Node is not one that is known'),
   failed: (error, requestId) =>
     error instanceof AbohawaError
       ? log.error({ requestId, code: error.code, reason: error.message }, 'failed')
