@@ -3,11 +3,11 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { Authenticate, Authentication, Refusal, SaidKey } from '../metering/authentication.ts'
-import { keyPrefix } from '../metering/key-form.ts'
 import type { Deal } from '../metering/partition.ts'
 import type { Quota } from '../metering/quota.ts'
 import { Problem } from './problem.ts'
 import type { RequestState } from './request-state.ts'
+import { sentences } from './sentences.ts'
 import type { TransportProblem } from './transport.ts'
 import type { Charged } from './unparsable.ts'
 
@@ -44,7 +44,7 @@ export const createAdmission = ({
     if ('refusal' in authentication) {
       state.isDecided = true
       observer.admission(authentication.refusal)
-      throw new Problem(401, refusals[authentication.refusal], challenge)
+      throw new Problem(401, sentences.key[authentication.refusal], challenge)
     }
     state.client = authentication.client
     return quota.consume(authentication.client, state.arrivedAt)
@@ -64,7 +64,7 @@ export const createAdmission = ({
       observer.admission(allowed ? 'allowed' : 'exhausted')
       if (!allowed) throw new QuotaExhausted(state.client?.limit ?? 0, state.resetsAt, quota.now())
       if (method !== 'GET' && method !== 'HEAD')
-        throw new Problem(405, `the method is ${method}; allowed: GET, HEAD`, { allow: 'GET, HEAD' })
+        throw new Problem(405, sentences.http.method(method), { allow: 'GET, HEAD' })
     },
     charge: async (key, said, arrivedAt) => {
       const nobody = { limit: 0, remaining: 0, keyId: undefined, problem: undefined }
@@ -96,7 +96,7 @@ export class QuotaExhausted extends Problem {
   readonly fields: { readonly limit: number; readonly reset_at: string }
 
   constructor(limit: number, resetsAt: number, now: number) {
-    super(429, `the daily quota of ${limit} requests of this key is exhausted`, {
+    super(429, sentences.quotaExhausted(limit), {
       'retry-after': String(Math.max(1, Math.ceil((resetsAt - now) / 1000))),
     })
     this.fields = { limit, reset_at: new Date(resetsAt).toISOString() }
@@ -105,13 +105,3 @@ export class QuotaExhausted extends Problem {
 
 // RFC 9110 demands one with every 401.
 const challenge = { 'www-authenticate': 'ApiKey realm="abohawa"' }
-
-const refusals: Readonly<Record<Refusal, string>> = {
-  missing: 'the API key is missing: send it in the header x-api-key',
-  'wrong-prefix': `the API key is invalid: a key begins with ${keyPrefix}`,
-  malformed: 'the API key is invalid: it is mistyped or cut off',
-  unknown: 'the API key is invalid: it is not known',
-  replaced: 'the API key is invalid: it was replaced by a newer one',
-  'key-revoked': 'the API key is invalid: it was revoked',
-  'subscriber-revoked': 'the API key is invalid: its subscriber was revoked',
-}

@@ -9,7 +9,6 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { Answers } from '../answer.ts'
 import type { Bounds } from '../catalogue/location.ts'
 import type { Clock } from '../clock.ts'
-import { quoted } from '../outside-text.ts'
 import { type Admission, type AdmissionParts, createAdmission, QuotaExhausted } from './admission.ts'
 import {
   type ConnectionCount,
@@ -33,6 +32,7 @@ import { requestIdOf } from './request-id.ts'
 import type { RequestState } from './request-state.ts'
 import { rateLimitFields, rateLimitHeaders } from './response-headers.ts'
 import { isDecodable, pathOf, routableUrl } from './routable-url.ts'
+import { sentences } from './sentences.ts'
 import { type TlsFiles, tlsOptions } from './tls.ts'
 import { createTransportProblem } from './transport.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
@@ -182,8 +182,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   app.setNotFoundHandler(({ originalUrl }) => {
     const path = pathOf(originalUrl)
     throw isDecodable(path)
-      ? notFound(`there is nothing at ${quoted(path)}; the endpoints are ${pathsOf(endpoints)}`)
-      : badRequest(`the path is ${quoted(path)}; allowed: percent-encoded UTF-8`)
+      ? notFound(sentences.path.nothing(path, pathsOf(endpoints)))
+      : badRequest(sentences.path.notEncoded(path))
   })
   app.setErrorHandler((error, request, reply) => {
     const { state, id } = request

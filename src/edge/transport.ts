@@ -3,8 +3,8 @@
 
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIPv6, type Socket } from 'node:net'
-import { quoted } from '../outside-text.ts'
 import { badHttp, badRequest, type Problem } from './problem.ts'
+import { sentences } from './sentences.ts'
 
 export type TransportProblem = (request: IncomingMessage) => Problem | undefined
 
@@ -29,10 +29,8 @@ export const createTransportProblem = (trustedProxies: readonly string[]): Trans
   let goodHost = ''
   const hostProblem = (host: string | undefined, httpVersion: string): Problem | undefined => {
     if (host === goodHost) return undefined
-    if (!host)
-      return httpVersion === '1.1' ? badHttp('the host header is missing; HTTP/1.1 requires it') : undefined
-    if (!hostForm.test(host))
-      return badHttp(`the host header is ${quoted(host)}; allowed: one host, with or without a port`)
+    if (!host) return httpVersion === '1.1' ? badHttp(sentences.http.hostMissing) : undefined
+    if (!hostForm.test(host)) return badHttp(sentences.http.host(host))
     goodHost = host
     return undefined
   }
@@ -41,8 +39,7 @@ export const createTransportProblem = (trustedProxies: readonly string[]): Trans
     const { headers } = request
     const problem = hostProblem(headers.host, request.httpVersion) ?? httpProblem(request)
     if (problem) return problem
-    if (trustedProxies.length > 0 && !cameOverHttps(request))
-      return badRequest('the request came over plain HTTP; HTTPS is required')
+    if (trustedProxies.length > 0 && !cameOverHttps(request)) return badRequest(sentences.http.plain)
     return undefined
   }
 }
@@ -50,13 +47,12 @@ export const createTransportProblem = (trustedProxies: readonly string[]): Trans
 // RFC 9110 and 9112, where Node's parser is more patient.
 const httpProblem = ({ httpVersion, headers }: IncomingMessage): Problem | undefined => {
   const transferEncoding = headers['transfer-encoding']
-  if (httpVersion !== '1.1' && httpVersion !== '1.0')
-    return badHttp(`the HTTP version is ${httpVersion}; allowed: 1.1, 1.0`)
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return badHttp(sentences.http.version(httpVersion))
   if (transferEncoding === undefined) return undefined
-  if (httpVersion === '1.0') return badHttp('transfer-encoding is given with HTTP/1.0; allowed: HTTP/1.1')
+  if (httpVersion === '1.0') return badHttp(sentences.http.transferEncodingInHttp10)
   return transferEncoding.toLowerCase() === 'chunked'
     ? undefined
-    : badHttp(`transfer-encoding is ${quoted(transferEncoding)}; allowed: chunked`)
+    : badHttp(sentences.http.transferEncoding(transferEncoding))
 }
 
 // A name, an IPv4 address or an IPv6 address in brackets, as a URL may have them. More than one have a blank between.

@@ -3,14 +3,14 @@
 import type { Endpoint } from '../endpoint.ts'
 import { languageOf, queryOf } from '../parameters.ts'
 import { badRequest } from '../problem.ts'
+import { sentences } from '../sentences.ts'
 import { type WeatherParts, whenKnown } from '../weather-parts.ts'
 
 export const weatherEndpoint = ({ answers, findPlace, rendered }: WeatherParts): Endpoint => ({
   name: 'weather',
   path: '/weather/:type/:id',
   answer: ({ params: { type = '', id = '' }, query }) => {
-    if (type === 'coords')
-      throw badRequest('lng is missing; a point is asked for as /api/v1/weather/coords/{lat}/{lng}')
+    if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
     const lang = languageOf(queryOf(query, ['lang']).lang)
     const place = findPlace(type, id)
     return whenKnown(answers.read(place.cell), known =>
