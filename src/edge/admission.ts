@@ -2,7 +2,7 @@
 // the request's state who asks and what the rate-limit headers say, refused or not.
 
 import type { IncomingMessage } from 'node:http'
-import type { Authenticate, Authentication, Refusal, SaidKey } from '../metering/authentication.ts'
+import type { Authenticate, Authentication, KeyMemo, Refusal } from '../metering/authentication.ts'
 import type { Deal } from '../metering/partition.ts'
 import type { Quota } from '../metering/quota.ts'
 import { Problem } from './problem.ts'
@@ -29,7 +29,7 @@ export type Admission = {
   /** Notes what was taken. @throws Problem when that was nothing, or when the method is none of ours */
   settle(request: IncomingMessage, state: RequestState, deal: Deal): void
   /** Counts a request that cannot be answered otherwise, where it came with a good key. Never rejects. */
-  charge(key: string | undefined, said: SaidKey, arrivedAt: number): Promise<Charged>
+  charge(key: string | undefined, memo: KeyMemo, arrivedAt: number): Promise<Charged>
   /** To be told of whatever ended a request: a store that could not tell is a decision too. */
   failed(state: RequestState, error: unknown): void
 }
@@ -55,7 +55,7 @@ export const createAdmission = ({
       const wayProblem = transportProblem(request)
       if (wayProblem) throw wayProblem
       // A key that is known here is known at once. Sent twice, it is joined by a comma and malformed.
-      const known = authenticate(request.headers['x-api-key'] as string | undefined, state.connection.said)
+      const known = authenticate(request.headers['x-api-key'] as string | undefined, state.connection.keyMemo)
       return known instanceof Promise ? known.then(late => takeAs(state, late)) : takeAs(state, known)
     },
     settle: ({ method }, state, { allowed, remaining }) => {
@@ -66,10 +66,10 @@ export const createAdmission = ({
       if (method !== 'GET' && method !== 'HEAD')
         throw new Problem(405, sentences.http.method(method), { allow: 'GET, HEAD' })
     },
-    charge: async (key, said, arrivedAt) => {
+    charge: async (key, memo, arrivedAt) => {
       const nobody = { limit: 0, remaining: 0, keyId: undefined, problem: undefined }
       try {
-        const authentication = await authenticate(key, said)
+        const authentication = await authenticate(key, memo)
         if ('refusal' in authentication) return nobody
         const { keyId, limit } = authentication.client
         const { allowed, remaining } = await quota.consume(authentication.client, arrivedAt)

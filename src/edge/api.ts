@@ -284,7 +284,7 @@ const openServer = (
   const { refuseUnparsable, refuseConnect } = createUnparsable({
     connections,
     resetsAt: () => quota.resetAfter(quota.now()),
-    charge: (key, connection) => admission.charge(key, connection.said, quota.now()),
+    charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     bodyOf,
     answered: ({ head: { method, url }, ...told }) =>
       observer.answered({

@@ -3,8 +3,8 @@
 
 import { LRUCache } from 'lru-cache'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import { lastingText } from './lasting.ts'
-import { type Forms, type Representation, tagOf } from './representation.ts'
+import { type Encodings, type Representation, tagOf } from './representation.ts'
+import { unpooledText } from './unpooled.ts'
 
 // Places change when an operator swaps the catalogue; a minute is how long a consumer may not have heard of it.
 const metadataHeaders = 'cache-control: private, max-age=60\r\n'
@@ -34,19 +34,19 @@ export const createRenderedLocations = (keepBytes: number): RenderedLocations =>
     const found = kept.get(name)
     if (found) return found
     const { body, link } = render()
-    const bytes = lastingText(JSON.stringify(body))
-    const forms: Forms = {}
-    let formBytes = 0
+    const bytes = unpooledText(JSON.stringify(body))
+    const encodings: Encodings = {}
+    let encodedBytes = 0
     const representation: Representation = {
       tag: tagOf(bytes),
       headers: link ? `${metadataHeaders}link: ${link}\r\n` : metadataHeaders,
       pieces: [bytes],
-      ready: {},
-      forms: () => forms,
-      made: form => {
-        formBytes += form.length
+      heads: {},
+      encodings: () => encodings,
+      onEncoded: encoded => {
+        encodedBytes += encoded.length
         if (kept.peek(name) === representation)
-          kept.set(name, representation, { size: bytes.length + name.length + objectBytes + formBytes })
+          kept.set(name, representation, { size: bytes.length + name.length + objectBytes + encodedBytes })
       },
     }
     kept.set(name, representation)

@@ -1,5 +1,5 @@
 // A body on its way to whoever asks for it: the tag that names it, a 304 when the consumer has it already, br or gzip
-// when it asks for them. A form that was made once is kept beside the body for as long as that is kept. Leaves what the
+// when it asks for them. An encoding that was made once is kept as long as the body is. Leaves what the
 // body says to others.
 
 import { hash } from 'node:crypto'
@@ -8,8 +8,8 @@ import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
-import { lasting, lastingText } from './lasting.ts'
 import { headOf, type Pieces } from './ready-response.ts'
+import { unpooledCopy, unpooledText } from './unpooled.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
 
@@ -21,18 +21,18 @@ export type Representation = {
   readonly headers: string
   readonly pieces: Pieces
   /** Starts of responses that were put together before, by coding; begins empty. Bytes from the second time on. */
-  readonly ready: { [coding in Coding | 'identity']?: string | Buffer }
-  /** The compressed forms of these bytes that were made before; asked for when one is wanted. */
-  readonly forms: () => Forms
-  /** Hears of a compressed form that was made and is kept. */
-  readonly made?: (form: Buffer) => void
+  readonly heads: { [coding in Coding | 'identity']?: string | Buffer }
+  /** The encodings of these bytes that were made before; asked for when one is wanted. */
+  readonly encodings: () => Encodings
+  /** Is called with an encoding that was made and is kept. */
+  readonly onEncoded?: (encoded: Buffer) => void
   /** What the cache did, in the words of `cache-status`, for answers with weather. */
   readonly cache?: string
 }
 
 export type Coding = 'br' | 'gzip'
-/** By coding: ready, or still being made. */
-export type Forms = { [coding in Coding]?: Buffer | Promise<Buffer> }
+/** By content coding: ready, or still being made. */
+export type Encodings = { [coding in Coding]?: Buffer | Promise<Buffer> }
 
 // 132 bits: two bodies of one tag can't be found on purpose.
 const tagLength = 22
@@ -47,7 +47,7 @@ export type Selected =
 
 export type Conditions = Readonly<Pick<IncomingHttpHeaders, 'if-none-match' | 'accept-encoding'>>
 
-/** The response to a request with these headers; a promise where a form has to be made first. */
+/** The response to a request with these headers; a promise where an encoding has to be made first. */
 export const select = (representation: Representation, headers: Conditions): Selected | Promise<Selected> => {
   const { tag, pieces } = representation
   const { 'if-none-match': ifNoneMatch, 'accept-encoding': acceptEncoding } = headers
@@ -55,28 +55,28 @@ export const select = (representation: Representation, headers: Conditions): Sel
     return { status: 304, head: headOf(304, linesOf(representation)), body: undefined }
   const coding = acceptEncoding === undefined ? undefined : codingFor(acceptEncoding, bytesOf(pieces))
   if (coding === undefined)
-    return { status: 200, head: readyStart(representation, 'identity', pieces), body: pieces }
-  const forms = representation.forms()
-  const form = forms[coding] ?? make(coding, forms, representation)
+    return { status: 200, head: readyHead(representation, 'identity', pieces), body: pieces }
+  const encodings = representation.encodings()
+  const encoded = encodings[coding] ?? encode(coding, encodings, representation)
   const compressed = (bytes: Buffer): Selected => ({
     status: 200,
-    head: readyStart(representation, coding, [bytes]),
+    head: readyHead(representation, coding, [bytes]),
     body: [bytes],
   })
-  return form instanceof Promise ? form.then(compressed) : compressed(form)
+  return encoded instanceof Promise ? encoded.then(compressed) : compressed(encoded)
 }
 
-// Weak, because one tag stands for the plain and the compressed forms of the same body.
+// Weak, because one tag stands for the plain and the compressed encodings of the same body.
 const linesOf = ({ headers, tag }: Pick<Representation, 'headers' | 'tag'>): string =>
   `${headers}etag: W/"${tag}"\r\nvary: accept-encoding\r\n`
 
-const readyStart = (
+const readyHead = (
   representation: Representation,
   coding: Coding | 'identity',
   body: Pieces,
 ): string | Buffer => {
-  const { ready } = representation
-  const before = ready[coding]
+  const { heads } = representation
+  const before = heads[coding]
   if (typeof before === 'object') return before
   const start =
     before === undefined
@@ -84,8 +84,8 @@ const readyStart = (
           200,
           `content-type: ${jsonType}\r\ncontent-length: ${bytesOf(body)}\r\n${codingLines[coding]}${linesOf(representation)}`,
         )
-      : lastingText(before, 'latin1')
-  ready[coding] = start
+      : unpooledText(before, 'latin1')
+  heads[coding] = start
   return start
 }
 
@@ -105,24 +105,24 @@ const codingLines: Readonly<Record<Coding | 'identity', string>> = {
 }
 
 // Off the event loop, and once for all who ask meanwhile.
-const make = (
+const encode = (
   coding: Coding,
-  forms: Forms,
-  { pieces, made }: Pick<Representation, 'pieces' | 'made'>,
+  encodings: Encodings,
+  { pieces, onEncoded }: Pick<Representation, 'pieces' | 'onEncoded'>,
 ): Promise<Buffer> => {
   const making = encoders[coding](Buffer.concat(pieces)).then(
     bytes => {
-      const form = lasting(bytes)
-      forms[coding] = form
-      made?.(form)
-      return form
+      const encoded = unpooledCopy(bytes)
+      encodings[coding] = encoded
+      onEncoded?.(encoded)
+      return encoded
     },
     error => {
-      delete forms[coding]
+      delete encodings[coding]
       throw error
     },
   )
-  forms[coding] = making
+  encodings[coding] = making
   return making
 }
 

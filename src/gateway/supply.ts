@@ -20,7 +20,7 @@ import type { Fleet } from '../timelines/pulse.ts'
 import { questionOf } from '../timelines/question.ts'
 import { createTimelines, type Timelines } from '../timelines/timelines.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
-import type { SupplyObserver } from './telling.ts'
+import type { SupplyObserver } from './observers.ts'
 
 export type Supply = {
   readonly grid: Grid

@@ -3,10 +3,10 @@
 import t from 'tap'
 import { type Answers, createAnswers, type Known } from '../../src/answer.ts'
 import { createCalendar, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
-import { createShelf, lasting, lastingText } from '../../src/edge/lasting.ts'
 import { pointPiece } from '../../src/edge/places.ts'
 import { createRenderedWeather } from '../../src/edge/rendered-weather.ts'
 import type { Representation } from '../../src/edge/representation.ts'
+import { createArena, unpooledCopy, unpooledText } from '../../src/edge/unpooled.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { layOut } from '../../src/weather/timeline.ts'
 
@@ -105,8 +105,8 @@ t.test('what is kept is accounted for, compressed bodies too, and no more of the
   t.ok(alone >= rendered.bytes.length)
   const compress = (latitude: number) => {
     const body = weather.represent(known, rendered, pointPiece(latitude, 90))
-    body.forms().br = Buffer.alloc(2_000)
-    body.made?.(Buffer.alloc(2_000))
+    body.encodings().br = Buffer.alloc(2_000)
+    body.onEncoded?.(Buffer.alloc(2_000))
   }
   compress(1)
   t.ok(beside() >= alone + 2_000)
@@ -134,19 +134,19 @@ t.test('a body is kept for a second once it was asked for again, and says the sa
 })
 
 t.test('what is kept lies in memory of its own', async t => {
-  const text = lastingText('{"name_bn":"ঢাকা"}')
+  const text = unpooledText('{"name_bn":"ঢাকা"}')
   t.equal(text.toString(), '{"name_bn":"ঢাকা"}')
   t.equal(text.buffer.byteLength, text.length)
   const part = Buffer.alloc(100, 7).subarray(10, 20)
-  t.strictSame([...lasting(part)], [...part])
-  t.equal(lasting(part).buffer.byteLength, 10)
+  t.strictSame([...unpooledCopy(part)], [...part])
+  t.equal(unpooledCopy(part).buffer.byteLength, 10)
 })
 
 t.test('texts on a shelf share blocks, and none overwrites another', async t => {
-  const shelve = createShelf()
+  const place_in_arena = createArena()
   const texts = Array.from({ length: 1_000 }, (_, i) => `${i} ঢাকা`.repeat(1 + (i % 70)))
   texts.push('x'.repeat(1 << 20), '')
-  const shelved = texts.map(shelve)
+  const shelved = texts.map(place_in_arena)
   t.strictSame(shelved.map(String), texts)
   const blocks = new Set(shelved.map(({ buffer }) => buffer))
   t.ok(blocks.size < 20, `${blocks.size} blocks`)

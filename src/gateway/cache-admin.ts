@@ -21,14 +21,14 @@ import { cellOfSpot, scopeOf, spotIn, targetIn } from './cache-target.ts'
 import type { CellReport, EntryReport, PurgeReport } from './cell-report.ts'
 import { horizonOf, questionIn } from './supply.ts'
 
-export type CacheDesk = {
+export type CacheAdmin = {
   /** All that is known of the cell of a point or place. @throws InputError */
   explain(of: string): Promise<CellReport>
   /** Purges a point, a place, a box or all, over the fleet. @throws InputError, StoreError */
   purge(of: string, soft: boolean): Promise<PurgeReport>
 }
 
-export type CacheDeskParts = {
+export type CacheAdminParts = {
   readonly store: Store
   /** Asked only where a place is named. */
   readonly catalogue: () => Catalogue | Promise<Catalogue>
@@ -37,7 +37,7 @@ export type CacheDeskParts = {
   readonly running?: { readonly timelines: Timelines; readonly runs: RunWatch | undefined }
 }
 
-export const createCacheDesk = (config: Config, parts: CacheDeskParts): CacheDesk => {
+export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
   const { store, clock, running } = parts
   const { bounds, title } = config.catalogue
   const question = questionIn(config)
@@ -101,7 +101,7 @@ export const createCacheDesk = (config: Config, parts: CacheDeskParts): CacheDes
 
 const runningReport = (
   config: Config,
-  { timelines, runs }: NonNullable<CacheDeskParts['running']>,
+  { timelines, runs }: NonNullable<CacheAdminParts['running']>,
   { memory, loading, lastAskedAt, lastFailure }: CellExplanation,
 ): NonNullable<CellReport['gateway']> => {
   const run = runs?.newest()
