@@ -14,8 +14,8 @@ export type BudgetObserver = { storeAway(reason: string): void; storeBack(): voi
 
 export type LedgerOptions = {
   readonly provider: string
-  /** How many gateways share the account; at least 1. */
-  readonly instances: () => number
+  /** How many gateways share the account; undefined while that is not known. */
+  readonly instances: () => number | undefined
 }
 
 export type LedgerParts = {
@@ -50,7 +50,7 @@ export const createLedger = (
   let closed = 0
   let closureOwed = false
   // How many shared the account when the store was lost: gateways that are out of sight with it spend their shares too.
-  let away: { readonly instances: number } | undefined
+  let away: { readonly instances: number | undefined } | undefined
   let reconciling: Promise<void> | undefined
 
   const isClosed = (): boolean => closed > clock.now()
@@ -108,8 +108,10 @@ export const createLedger = (
     return reconciling
   }
   const reserveHere = (windows: readonly LimitedWindow[], wanted: number, unit: number): Grant => {
-    const sharers = Math.max(1, instances(), away?.instances ?? 1)
-    return local.grant(windows, isClosed() ? 0 : wanted, unit, sharers)
+    const [before, now] = [away?.instances, instances()]
+    // Who does not know how many others spend their shares has none.
+    if (before === undefined || now === undefined) return { granted: 0, full: [] }
+    return local.grant(windows, isClosed() ? 0 : wanted, unit, Math.max(1, before, now))
   }
 
   return {

@@ -86,6 +86,57 @@ t.test('a request that is still out when a minute begins is charged there before
   t.strictSame(usedIn(budget.state()), [151, 151, 151], 'a failure costs 1 in all of them')
 })
 
+t.test('another gateway sees what is still out when a minute begins', async t => {
+  const { budget, clock, store } = setUp(t)
+  const other = budgetOn(store, clock).budget
+  const out = await budget.take(150, 'cold')
+  clock.set('2026-11-21T06:11:20Z')
+  t.equal((await other.take(999, 'cold')).points, 50)
+  await out.done('unsent')
+  t.equal((await other.take(999, 'cold')).points, 150)
+})
+
+t.test('what ended in time is no burden on the next minute; what may have been counted late is', async t => {
+  const { budget, clock, store } = setUp(t)
+  const other = budgetOn(store, clock).budget
+  clock.set('2026-11-21T06:10:40Z')
+  const [answered, timedOut] = [await budget.take(50, 'cold'), await budget.take(70, 'cold')]
+  t.match(await budget.take(90, 'cold'), { points: 80, retryAt: Date.parse('2026-11-21T06:11:02Z') })
+  await answered.done('answered')
+  await timedOut.done('unknown')
+  clock.set('2026-11-21T06:11:20Z')
+  t.equal((await other.take(999, 'cold')).points, 50, '70 timed out and 80 are still out')
+})
+
+t.test('a grant holds for as long as the windows that it was charged to', async t => {
+  const { budget, clock } = setUp(t)
+  const lease = await budget.take(10, 'cold')
+  t.equal(lease.isValid(), true)
+  clock.set('2026-11-21T06:10:58Z')
+  t.equal(lease.isValid(), true, 'until 06:11:30 at the latest, which was charged')
+  clock.set('2026-11-21T06:11:28Z')
+  t.equal(lease.isValid(), false, 'it may be counted in 06:12')
+  clock.set('2026-11-21T06:09:59Z')
+  t.equal(lease.isValid(), false, 'a clock that was put back by a minute')
+  t.equal((await budget.take(0, 'cold')).isValid(), true)
+})
+
+t.test('who does not know how many share the account takes nothing while the store is away', async t => {
+  let instances: number | undefined
+  const { budget, clock, heard, state } = setUp(t, { instances: () => instances })
+  t.equal(await spend(budget, 10, 'cold'), 10, 'with the store there is no need to know')
+  state.trouble = 'before'
+  t.match(await budget.take(1, 'cold'), { points: 0, retryAt: start + 1_000 })
+  instances = 1
+  t.equal((await budget.take(1, 'cold')).points, 0, 'nor what is learnt of the others afterwards')
+  clock.advance(60_000)
+  t.equal((await budget.take(1, 'cold')).points, 0)
+  t.strictSame(heard, ['away'])
+  state.trouble = null
+  t.equal((await budget.take(1, 'cold')).points, 1)
+  t.strictSame(heard, ['away', 'back'])
+})
+
 t.test('a store so slow that a minute begins meanwhile costs nobody a refusal', async t => {
   const { budget, clock, store, state } = setUp(t)
   clock.set('2026-11-21T06:10:57Z')
@@ -96,16 +147,19 @@ t.test('a store so slow that a minute begins meanwhile costs nobody a refusal', 
   t.equal((await other.take(999, 'cold')).points, 50)
 })
 
-t.test('a request that was never told to have ended is not carried on for ever', async t => {
-  const { budget, clock } = setUp(t)
-  const lost = await budget.take(150, 'cold')
-  clock.advance(60_000)
-  t.equal(await spend(budget, 999, 'cold'), 50)
-  clock.advance(600_000)
-  t.equal(await spend(budget, 999, 'cold'), 200)
-  await lost.done('unsent')
-  t.strictSame(usedIn(budget.state()), [600, 1_200, 1_200])
-})
+t.test(
+  'a request that was never told to have ended counts where it could have been, and not for ever',
+  async t => {
+    const { budget, clock } = setUp(t)
+    const lost = await budget.take(150, 'cold')
+    clock.advance(60_000)
+    t.equal(await spend(budget, 999, 'cold'), 50)
+    clock.advance(600_000)
+    t.equal(await spend(budget, 999, 'cold'), 200)
+    await lost.done('unsent')
+    t.strictSame(usedIn(budget.state()), [600, 750, 750])
+  },
+)
 
 t.test('what a request did not cost is given back, once', async t => {
   const { budget } = setUp(t)
