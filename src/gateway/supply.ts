@@ -120,6 +120,8 @@ export const openSupply = (
           observer.pulsed(seen)
           void budget.look()
         },
+        // A gateway that spends nothing notices too that the store is away, and from when on it counts for itself.
+        heartbeatFailed: () => void budget.look(),
       },
     },
   )

@@ -82,7 +82,8 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const { clock } = parts
   const unit = milliSpent(options.unit)
   const unlimited = Object.values(limits).every(limit => limit === null)
-  const ledger = createLedger(options, parts)
+  const chargedAheadMs = longestRequestMs + marginMs
+  const ledger = createLedger({ ...options, chargedAheadMs }, parts)
   // What was saved while demand paused is kept for the rest of the day: loads come in waves, and freshness that follows
   // each of them would be short before the last.
   let dearest = { day: '', price: 0 }
@@ -90,7 +91,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const windowsNow = (): LimitedWindow[] => windowsAround(limits, clock.now(), marginMs)
   /** Those that the provider may count a request in that leaves now: it does so when the request ends. */
   const windowsOfRequest = (): LimitedWindow[] =>
-    windowsBetween(limits, clock.now() - marginMs, clock.now() + longestRequestMs + marginMs)
+    windowsBetween(limits, clock.now() - marginMs, clock.now() + chargedAheadMs)
   const limitsFor = (purpose: Purpose, windows: readonly LimitedWindow[]): readonly LimitedWindow[] =>
     purpose === 'cold'
       ? windows

@@ -111,8 +111,10 @@ const startHeldConnections = async (t: Test, to: string) => {
       }),
   }
 }
-const instancesSeen = async (gateway: TestGateway) =>
-  Number(/^abohawa_instances (\d+)$/m.exec((await askAt(`${gateway.opsUrl}/metrics`)).text)?.[1])
+const metric = (name: string) => async (gateway: TestGateway) =>
+  Number(new RegExp(`^${name} (\\d+)$`, 'm').exec((await askAt(`${gateway.opsUrl}/metrics`)).text)?.[1])
+const instancesSeen = metric('abohawa_instances')
+const isShared = metric('abohawa_provider_budget_shared')
 
 t.test('a request that is out while the minute turns is counted in both by every gateway', async t => {
   const { provider, gateways, advance } = await setUp(t, await testRedis(t), 2)
@@ -180,6 +182,11 @@ t.test('a fleet that knows its size spends its limit without Redis', { skip: wit
     (await Promise.all(gateways.map(instancesSeen))).every(seen => seen === 3),
   )
   await redis.stop()
+  // With the next heartbeat all notice, and from the second minute on nobody can have been granted anything before.
+  await advance(6_000)
+  await until('everyone counts for itself', async () =>
+    (await Promise.all(gateways.map(isShared))).every(shared => shared === 0),
+  )
   await advance(2 * minuteMs)
   await passThrough(gateways, 25)
   const { weight } = await provider.state()
