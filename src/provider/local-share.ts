@@ -88,7 +88,8 @@ export const createLocalShare = ({ perMinute, chargedAheadMs }: LocalShareOption
     told,
     owe,
     oweUnsure,
-    isOwing: () => owed.all().length > 0,
+    // Nothing is asked of a store that has not heard yet what is on its way to it.
+    isOwing: () => owed.all().length + onItsWay.all().length > 0,
     handIn: now => {
       seen.forget(now)
       owed.forget(now)
