@@ -35,6 +35,7 @@ export const notFound = (sentence: string) => new Problem(404, sentence)
 const noWeather = 'no weather can be given for this place right now'
 const sentences: Readonly<Record<string, string>> = {
   provider_unreachable: `${noWeather}: the weather provider can't be reached`,
+  provider_not_asked: `${noWeather}: this gateway stood still before it could ask the weather provider`,
   provider_broke_off: `${noWeather}: the connection to the weather provider broke`,
   provider_resting: `${noWeather}: the weather provider has been failing and is given a rest`,
   provider_timeout: `${noWeather}: the weather provider did not answer in time`,
