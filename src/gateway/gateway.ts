@@ -104,6 +104,7 @@ export const startGateway = async (
     store,
     catalogue: catalogue.current,
     clock,
+    instances: metering.instances,
     observer: observeSupply(metrics, log, seldom, metering.saw),
   })
   opening.defer(supply.close)

@@ -16,6 +16,8 @@ export type Metering = {
   readonly storeClock: StoreClock
   /** The instances of the latest pulse. */
   saw(instances: number): void
+  /** How many instances there are at the most; undefined while that is not known. */
+  instances(): number | undefined
   /** Learns the store's clock, and looks after the meter from now on. */
   start(): Promise<void>
   close(): Promise<void>
@@ -31,10 +33,11 @@ export const openMetering = (
   const calendar = createCalendar(timeZone)
   const storeClock = createStoreClock(store, clock)
   const size = createFleetSize(clock)
+  const instances = store.kind === 'embedded' ? () => 1 : size.atMost
   const meter = createMeter({
     store,
     whenStoreIsDown,
-    instances: store.kind === 'embedded' ? () => 1 : size.atMost,
+    instances,
     dayOf: calendar.dayOf,
     clock: storeClock,
     observer,
@@ -46,6 +49,7 @@ export const openMetering = (
     meter,
     storeClock,
     saw: size.saw,
+    instances,
     start: async () => {
       timers.push(setInterval(() => void meter.look(), lookEveryMs).unref())
       timers.push(setInterval(() => void storeClock.measure(), measureEveryMs).unref())

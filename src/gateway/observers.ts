@@ -19,7 +19,7 @@ import { redactedUrls } from '../redacted-url.ts'
 import type { RecordObserver } from '../stores/records.ts'
 import type { TimelinesObserver } from '../timelines/timelines.ts'
 
-export type SupplyObserver = TimelinesObserver &
+export type SupplyObserver = Omit<TimelinesObserver, 'heartbeatFailed'> &
   ProviderObserver &
   RunObserver &
   BudgetObserver & { breaker(state: BreakerState): void }

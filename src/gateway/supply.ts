@@ -16,7 +16,6 @@ import { type Horizon, horizonFor } from '../provider/query.ts'
 import { createRunWatch, type RunWatch } from '../provider/runs.ts'
 import { weightOfPoint } from '../provider/weight.ts'
 import type { Store } from '../stores/store.ts'
-import type { Fleet } from '../timelines/pulse.ts'
 import { questionOf } from '../timelines/question.ts'
 import { createTimelines, type Timelines } from '../timelines/timelines.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
@@ -41,6 +40,8 @@ export type SupplyParts = {
   readonly store: Store
   readonly catalogue: () => Catalogue
   readonly clock: Clock
+  /** How many instances there are at the most; undefined while that is not known. */
+  readonly instances: () => number | undefined
   readonly observer: SupplyObserver
 }
 
@@ -57,7 +58,10 @@ const mostCellsIn = ({ catalogue: { bounds }, cache: { cellDegrees } }: Config):
 export const questionIn = (config: Config): string =>
   questionOf(config.provider.baseUrl, horizonOf(config), config.quota.timeZone)
 
-export const openSupply = (config: Config, { store, catalogue, clock, observer }: SupplyParts): Supply => {
+export const openSupply = (
+  config: Config,
+  { store, catalogue, clock, instances, observer }: SupplyParts,
+): Supply => {
   const { cache } = config
   const horizon = horizonOf(config)
   const calendar = createCalendar(config.quota.timeZone)
@@ -68,7 +72,6 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
     observer.breaker(state)
     if (state === 'closed') timelines.providerIsBack()
   })
-  let fleet: Fleet = { instances: 1, wanted: 0 }
   const { perMinute, perHour, perDay, reserve } = config.provider.budget
   const budget = createBudget(
     {
@@ -76,7 +79,8 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
       limits: { minute: perMinute, hour: perHour, day: perDay },
       reserve,
       unit,
-      instances: () => fleet.instances,
+      longestRequestMs: config.provider.totalTimeoutMs,
+      instances,
     },
     { store, clock, observer },
   )
@@ -113,10 +117,11 @@ export const openSupply = (config: Config, { store, catalogue, clock, observer }
       observer: {
         ...observer,
         pulsed: seen => {
-          fleet = seen
           observer.pulsed(seen)
           void budget.look()
         },
+        // A gateway that spends nothing notices too that the store is away, and from when on it counts for itself.
+        heartbeatFailed: () => void budget.look(),
       },
     },
   )

@@ -5,6 +5,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Dispatcher, Pool } from 'undici'
 import { messageOf } from '../errors.ts'
+import { leaveIf } from '../provider/leave-if.ts'
 import { type ForwardedRequest, forwardedRequest } from './forwarded-request.ts'
 import { Refusal } from './refusal.ts'
 
@@ -16,6 +17,7 @@ export type PassthroughBudget = {
   ): Promise<{
     points: number
     retryAt: number | null
+    isValid(): boolean
     done(outcome: RequestOutcome): Promise<void>
   }>
 }
@@ -65,8 +67,9 @@ export const registerPassthrough = (
     { target }: ForwardedRequest,
     encoding: string | undefined,
     left: AbortSignal,
+    mayLeave: () => boolean,
   ): Promise<Dispatcher.ResponseData> =>
-    pool.request({
+    pool.compose(leaveIf(mayLeave, () => new NotAskedError())).request({
       method,
       path: base + target,
       headers: {
@@ -89,7 +92,13 @@ export const registerPassthrough = (
     try {
       const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
       const encoding = encodingFor(request.headers['accept-encoding'])
-      const { statusCode, headers, body } = await send(method, forwarded, encoding, left.signal)
+      const { statusCode, headers, body } = await send(
+        method,
+        forwarded,
+        encoding,
+        left.signal,
+        lease.isValid,
+      )
       if (statusCode !== 200) outcome = statusCode === 429 ? 'limited' : 'failed'
       else
         body.once('end', () => {
@@ -100,7 +109,7 @@ export const registerPassthrough = (
       body.on('error', () => {}).destroy()
       return reply.code(502).send({ error: fault })
     } catch (cause) {
-      if (unconnected.has(codeOf(cause))) outcome = 'unsent'
+      if (cause instanceof NotAskedError || unconnected.has(codeOf(cause))) outcome = 'unsent'
       return reply.code(502).send({ error: `the provider did not answer: ${reasonOf(cause)}` })
     }
   }
@@ -133,6 +142,11 @@ export const registerPassthrough = (
     })
     return answer(request, reply)
   })
+}
+
+class NotAskedError extends Error {
+  override name = 'NotAskedError'
+  override message = 'the gateway stood still before it could ask; ask again'
 }
 
 /** The whole points that a weight is, rounded up; at least 1. */

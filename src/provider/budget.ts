@@ -1,6 +1,7 @@
 // How many points may be asked of the provider now: its limits shared by all gateways of an account, a reserve for cells
-// with nothing cached, and how far freshness has to stretch for the day to suffice. Counting and sharing are the
-// ledger's; what a request cost is told by whoever sent it.
+// with nothing cached, and how far freshness has to stretch for the day to suffice. A request is charged beforehand to
+// every window that the provider may count it in. Counting and sharing are the ledger's; what a request cost is told by
+// whoever sent it.
 
 import { costOf, type RequestOutcome } from './request-cost.ts'
 import { createLedger, type LedgerParts } from './spending-ledger.ts'
@@ -12,6 +13,7 @@ import {
   milliSpent,
   type SpanName,
   windowsAround,
+  windowsBetween,
 } from './spending-windows.ts'
 import { priceOf, stretchAt } from './stretch.ts'
 
@@ -23,10 +25,12 @@ export type BudgetOptions = {
   readonly reserve: number
   /** The weight of one point. */
   readonly unit: number
-  /** By how much the provider's clock may differ from ours; also the latency that is covered over the whole fleet. */
+  /** By how much the provider's clock may differ from ours. */
   readonly marginMs?: number
-  /** How many gateways are alive, at least 1: each has that share while the store is away. */
-  readonly instances: () => number
+  /** How long a request is out at the most: it is given up then. The provider counts it by that time. */
+  readonly longestRequestMs: number
+  /** How many gateways share the account, undefined while that is not known: each has that share while the store is away. */
+  readonly instances: () => number | undefined
 }
 
 /** `cold`: a consumer waits and nothing is cached. `refresh`: something older could be served. */
@@ -37,6 +41,11 @@ export type Lease = {
   readonly points: number
   /** When asking for more makes sense, ms since the epoch; null when all was granted. */
   readonly retryAt: number | null
+  /**
+   * Whether the request may leave now, to be asked right before it does. False when so much time has passed that the
+   * provider may count it in a window that it was not charged to.
+   */
+  isValid(): boolean
   /** To be called once when the request has ended, however it did; calls after the first change nothing. */
   done(outcome: RequestOutcome): Promise<void>
 }
@@ -62,62 +71,75 @@ export type Budget = {
   state(): BudgetState
 }
 
-type Running = { readonly begunAt: number; readonly weight: number; readonly charged: Set<string> }
+type Charge = { readonly weight: number; readonly windows: readonly LimitedWindow[] }
 
 const defaultMarginMs = 2_000
-// Far longer than any request is out. One that was never told to have ended must not weigh on every minute to come.
-const longestRequestMs = 600_000
+// What stands in the way other than a full window ends soon: requests that are out, a store that is away.
+const retrySoonMs = 1_000
 
 export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget => {
-  const { limits, reserve, marginMs = defaultMarginMs } = options
+  const { limits, reserve, longestRequestMs, marginMs = defaultMarginMs } = options
   const { clock } = parts
   const unit = milliSpent(options.unit)
   const unlimited = Object.values(limits).every(limit => limit === null)
-  const ledger = createLedger(options, parts)
-  const running = new Set<Running>()
+  const chargedAheadMs = longestRequestMs + marginMs
+  const ledger = createLedger({ ...options, chargedAheadMs }, parts)
   // What was saved while demand paused is kept for the rest of the day: loads come in waves, and freshness that follows
   // each of them would be short before the last.
   let dearest = { day: '', price: 0 }
 
   const windowsNow = (): LimitedWindow[] => windowsAround(limits, clock.now(), marginMs)
-  const windowsFor = (purpose: Purpose): LimitedWindow[] =>
+  /** Those that the provider may count a request in that leaves now: it does so when the request ends. */
+  const windowsOfRequest = (): LimitedWindow[] =>
+    windowsBetween(limits, clock.now() - marginMs, clock.now() + chargedAheadMs)
+  const limitsFor = (purpose: Purpose, windows: readonly LimitedWindow[]): readonly LimitedWindow[] =>
     purpose === 'cold'
-      ? windowsNow()
-      : windowsNow().map(window => ({
-          ...window,
-          limit: milliAllowed((window.limit / 1000) * (1 - reserve)),
-        }))
+      ? windows
+      : windows.map(window => ({ ...window, limit: milliAllowed((window.limit / 1000) * (1 - reserve)) }))
 
-  // The provider counts a request when it ends, so one that is still out when a window begins belongs into that too,
-  // and has to stand there before anything else is taken from it.
-  const carryOver = async (requests: Iterable<Running>): Promise<void> => {
-    const changes = windowsNow().flatMap(window => {
-      const late = [...requests].filter(({ charged }) => !charged.has(window.name))
-      for (const { charged } of late) charged.add(window.name)
-      return late.length > 0 ? [{ window, by: late.reduce((sum, { weight }) => sum + weight, 0) }] : []
-    })
-    if (changes.length > 0) await ledger.settle(changes)
-  }
-
-  const finish = async (request: Running, outcome: RequestOutcome): Promise<void> => {
-    if (!running.delete(request)) return
-    const cost = costOf(outcome, request.weight)
-    // Windows that are over by now can refuse nobody any more.
-    const changes = windowsNow().map(window => ({
-      window,
-      by: request.charged.has(window.name) ? cost - request.weight : cost,
-    }))
-    const corrections = changes.filter(({ by }) => by !== 0)
+  const finish = async ({ weight, windows }: Charge, outcome: RequestOutcome): Promise<void> => {
+    const latest = clock.now() + marginMs
+    const cost = costOf(outcome, weight)
+    // A request whose end was not seen may be counted later.
+    const costIn = ({ beginsAt }: LimitedWindow) => (beginsAt > latest && outcome !== 'unknown' ? 0 : cost)
+    const charged = new Set(windows.map(({ name }) => name))
+    const corrections = [
+      // Windows that are over by now can refuse nobody any more.
+      ...windows
+        .filter(({ endsAt }) => endsAt + marginMs > clock.now())
+        .map(window => ({ window, by: costIn(window) - weight })),
+      // One that ended later than any should: its process stood still.
+      ...windowsNow()
+        .filter(({ name }) => !charged.has(name))
+        .map(window => ({ window, by: cost })),
+    ].filter(({ by }) => by !== 0)
     if (corrections.length > 0) await ledger.settle(corrections)
   }
 
-  const leaseOf = (points: number, retryAt: number | null, request?: Running): Lease => ({
-    points,
-    retryAt,
-    done: async outcome => {
-      if (request) await finish(request, outcome)
-    },
-  })
+  const leaseOf = (points: number, retryAt: number | null, charge?: Charge): Lease => {
+    const charged = new Set(charge?.windows.map(({ name }) => name))
+    let isDone = false
+    return {
+      points,
+      retryAt,
+      isValid: () => !charge || windowsOfRequest().every(({ name }) => charged.has(name)),
+      done: async outcome => {
+        if (!charge || isDone) return
+        isDone = true
+        await finish(charge, outcome)
+      },
+    }
+  }
+
+  const retryAtFor = (full: readonly LimitedWindow[]): number => {
+    const now = clock.now()
+    const closed = ledger.closedUntil()
+    // Later ones are full of requests that are out, and have room again when those end.
+    const ends = full
+      .filter(({ beginsAt }) => beginsAt <= now + marginMs)
+      .map(({ endsAt }) => endsAt + marginMs)
+    return closed === null && ends.length === 0 ? now + retrySoonMs : Math.max(closed ?? 0, ...ends)
+  }
 
   return {
     take: async (points, purpose) => {
@@ -125,19 +147,10 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       const closed = ledger.closedUntil()
       if (closed !== null && wanted > 0) return leaseOf(0, closed)
       if (unlimited || wanted === 0) return leaseOf(wanted, null)
-      for (const request of running)
-        if (clock.now() - request.begunAt >= longestRequestMs) running.delete(request)
-      await carryOver(running)
-      const windows = windowsFor(purpose)
-      const { granted, full } = await ledger.reserve(windows, wanted * unit, unit)
-      const retryAt = Math.max(ledger.closedUntil() ?? 0, ...full.map(({ endsAt }) => endsAt + marginMs))
-      if (granted === 0) return leaseOf(0, retryAt)
-      const charged = new Set(windows.map(({ name }) => name))
-      const request = { begunAt: clock.now(), weight: granted, charged }
-      running.add(request)
-      // A slow store may have taken us over a turn.
-      await carryOver([request])
-      return leaseOf(granted / unit, granted < wanted * unit ? retryAt : null, request)
+      const windows = windowsOfRequest()
+      const { granted, full } = await ledger.reserve(limitsFor(purpose, windows), wanted * unit, unit)
+      const retryAt = granted < wanted * unit ? retryAtFor(full) : null
+      return leaseOf(granted / unit, retryAt, granted > 0 ? { weight: granted, windows } : undefined)
     },
     limited: async until => {
       if (unlimited) ledger.closeHere(until)

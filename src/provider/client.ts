@@ -12,7 +12,7 @@ import { boundsFor } from './body-bounds.ts'
 import type { Breaker } from './breaker.ts'
 import type { Budget, Lease } from './budget.ts'
 import { decodeTimelines } from './decode.ts'
-import { ProviderError, type RefusedAnswer } from './errors.ts'
+import { OutOfBudgetError, ProviderError, type RefusedAnswer } from './errors.ts'
 import type { Exchange } from './exchange.ts'
 import { type Horizon, pathFor } from './query.ts'
 import { createQueue, type Urgency, type Waiting } from './queue.ts'
@@ -70,7 +70,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     let faults: readonly ProviderError[] = []
     try {
       const { bytes } = boundsFor(cells.length, horizon)
-      const body = exchange.bytes(pathFor(cells, horizon, calendar.zone), bytes)
+      const body = exchange.bytes(pathFor(cells, horizon, calendar.zone), bytes, lease.isValid)
       const results = await decodeTimelines(body, { cells, horizon, calendar, clock, askedAt })
       void lease.done('answered')
       faults = results.filter(result => result instanceof ProviderError)
@@ -106,12 +106,13 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     const forCold = await budget.take(cold.length, 'cold')
     const forOthers = await budget.take(forCold.points < cold.length ? 0 : others.length, 'refresh')
     const unfunded = [...cold.slice(forCold.points), ...others.slice(forOthers.points)]
-    if (unfunded.length > 0) refuse(unfunded, outOfBudget(forCold.retryAt ?? forOthers.retryAt))
+    if (unfunded.length > 0) refuse(unfunded, new OutOfBudgetError(forCold.retryAt ?? forOthers.retryAt))
     return {
       funded: [...cold.slice(0, forCold.points), ...others.slice(0, forOthers.points)],
       lease: {
         points: forCold.points + forOthers.points,
         retryAt: null,
+        isValid: () => forCold.isValid() && forOthers.isValid(),
         done: async outcome => {
           await Promise.all([forCold.done(outcome), forOthers.done(outcome)])
         },
@@ -125,7 +126,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     const lease = await budget.take(batch.length, purpose)
     if (lease.points === batch.length) return lease
     await lease.done('unsent')
-    throw outOfBudget(lease.retryAt)
+    throw new OutOfBudgetError(lease.retryAt)
   }
 
   // A batch is refused as a whole; halving it finds the point that spoils it, so that one bad point costs nobody else.
@@ -165,6 +166,8 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
       const half = Math.ceil(batch.length / 2)
       await serve(batch.slice(0, half))
       await serve(batch.slice(half))
+    } else if (error instanceof OutOfBudgetError) {
+      refuse(batch, error)
     } else if (error instanceof ProviderError && code === 'provider_limited') {
       await budget.limited(error.retryAt ?? clock.now())
       refuse(batch, error)
@@ -219,10 +222,3 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     close: () => clearTimeout(wake),
   }
 }
-
-const outOfBudget = (retryAt: number | null): ProviderError =>
-  new ProviderError(
-    'provider_limited',
-    "the budget for the provider's limits has no room",
-    retryAt === null ? {} : { retryAt },
-  )

@@ -7,6 +7,8 @@ import { safeText } from '../outside-text.ts'
 export type ProviderErrorCode =
   /** No connection to it came about: nothing was asked. */
   | 'provider_unreachable'
+  /** What was granted for the request no longer holds, so that it was not sent. */
+  | 'provider_not_asked'
   /** The connection broke before the answer was whole, or the answer did not come in time. */
   | 'provider_broke_off'
   | 'provider_timeout'
@@ -60,6 +62,7 @@ export type RefusedAnswer =
 
 const helpedByRetry: ReadonlySet<ProviderErrorCode> = new Set([
   'provider_unreachable',
+  'provider_not_asked',
   'provider_broke_off',
   'provider_failing',
   'provider_busy',
@@ -94,3 +97,16 @@ export class ProviderError extends AbohawaError {
 /** An answer that came and is not what was asked for. @param sentence says what was given and what is allowed */
 export const garbled = (refused: RefusedAnswer, sentence: string): ProviderError =>
   new ProviderError('provider_garbled', sentence, { refused })
+
+/** The budget has no room: no 429 of the provider, which would stand in the way of everybody. */
+export class OutOfBudgetError extends ProviderError {
+  override name = 'OutOfBudgetError'
+
+  constructor(retryAt: number | null) {
+    super(
+      'provider_limited',
+      "the budget for the provider's limits has no room",
+      retryAt === null ? {} : { retryAt },
+    )
+  }
+}

@@ -9,6 +9,7 @@ import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { garbled, ProviderError } from './errors.ts'
 import { excerptOf } from './excerpt.ts'
+import { leaveIf } from './leave-if.ts'
 import { refusalOf } from './refusal.ts'
 
 export type ExchangeOptions = {
@@ -32,9 +33,10 @@ export type Exchange = {
   /**
    * The unzipped bytes of a 200 as they come, each piece once it is asked for. Who reads no further ends the connection.
    * @param mostBytes what the body may have, unzipped and as it travels
-   * @throws ProviderError, in the midst of the body too
+   * @param mayLeave asked once there is a connection, right before the request is written to it
+   * @throws ProviderError, in the midst of the body too; `provider_not_asked` where it may not leave
    */
-  bytes(path: string, mostBytes: number): AsyncGenerator<Uint8Array>
+  bytes(path: string, mostBytes: number, mayLeave?: () => boolean): AsyncGenerator<Uint8Array>
   /** The text of a 200, whole. @throws ProviderError */
   text(path: string, mostBytes: number): Promise<string>
   close(): Promise<void>
@@ -79,7 +81,11 @@ export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange
     ...(options.apiKey ? { 'x-api-key': options.apiKey } : {}),
   }
 
-  const bytes = async function* (path: string, mostBytes: number): AsyncGenerator<Uint8Array> {
+  const bytes = async function* (
+    path: string,
+    mostBytes: number,
+    mayLeave: () => boolean = () => true,
+  ): AsyncGenerator<Uint8Array> {
     const endsAt = performance.now() + options.totalTimeoutMs
     const ending = new AbortController()
     const timer = setTimeout(() => ending.abort(tooSlow(options)), options.totalTimeoutMs).unref()
@@ -92,7 +98,7 @@ export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange
     try {
       pool ??= openPool()
       const { signal } = ending
-      const answer = await (await pool).request({
+      const answer = await (await pool).compose(leaveIf(mayLeave, notAsked)).request({
         method: 'GET',
         path: prefix + path,
         headers,
@@ -182,6 +188,12 @@ const tooManyInterimResponses = (): ProviderError =>
   garbled(
     'too_many_interim_responses',
     `the provider sent more than ${mostInterimResponses} interim responses (1xx) before its answer`,
+  )
+
+const notAsked = (): ProviderError =>
+  new ProviderError(
+    'provider_not_asked',
+    'the request was not sent: the windows of the limits that it was granted for may be over',
   )
 
 const wrongEncoding = (encoding: string): ProviderError =>

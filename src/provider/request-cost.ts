@@ -32,6 +32,7 @@ export const costOf = (outcome: RequestOutcome, reserved: number): number => {
 
 const outcomes: Readonly<Record<ProviderErrorCode, RequestOutcome>> = {
   provider_unreachable: 'unsent',
+  provider_not_asked: 'unsent',
   provider_broke_off: 'unknown',
   provider_resting: 'unsent',
   provider_timeout: 'unknown',

@@ -1,12 +1,12 @@
-// Who may spend what, over everyone who shares the store. While the store is away a gateway spends its own share, and
-// hands in what it spent before it asks the store again. What the share is, and what is owed, is the local share's.
+// Who may spend what, over everyone who shares the store. While the store is away a gateway spends its own share of what
+// no other can have been granted, and hands in what it spent before it asks the store again. What the share is, and what is owed, is the local share's.
 
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { longestClosureMs } from '../stores/records.ts'
 import type { SpendingStore } from '../stores/store.ts'
 import { createLocalShare, type Grant, type HandedIn } from './local-share.ts'
-import type { LimitedWindow } from './spending-windows.ts'
+import { type BudgetLimits, type LimitedWindow, milliAllowed } from './spending-windows.ts'
 import type { WindowAmount } from './tally.ts'
 
 /** Hears once when the store can't be asked, with the reason, and once when it can again. */
@@ -14,8 +14,11 @@ export type BudgetObserver = { storeAway(reason: string): void; storeBack(): voi
 
 export type LedgerOptions = {
   readonly provider: string
-  /** How many gateways share the account; at least 1. */
-  readonly instances: () => number
+  readonly limits: BudgetLimits
+  /** How far into the future a request is charged that is granted now. */
+  readonly chargedAheadMs: number
+  /** How many gateways share the account; undefined while that is not known. */
+  readonly instances: () => number | undefined
 }
 
 export type LedgerParts = {
@@ -43,14 +46,15 @@ export type SpendingLedger = {
 }
 
 export const createLedger = (
-  { provider, instances }: LedgerOptions,
+  { provider, limits, chargedAheadMs, instances }: LedgerOptions,
   { store, clock, observer }: LedgerParts,
 ): SpendingLedger => {
-  const local = createLocalShare()
+  const perMinute = limits.minute === null ? undefined : milliAllowed(limits.minute)
+  const local = createLocalShare({ perMinute, chargedAheadMs })
   let closed = 0
   let closureOwed = false
   // How many shared the account when the store was lost: gateways that are out of sight with it spend their shares too.
-  let away: { readonly instances: number } | undefined
+  let away: { readonly instances: number | undefined; readonly since: number } | undefined
   let reconciling: Promise<void> | undefined
 
   const isClosed = (): boolean => closed > clock.now()
@@ -59,25 +63,24 @@ export const createLedger = (
   }
   const lost = (cause: unknown): void => {
     if (away) return
-    away = { instances: instances() }
+    away = { instances: instances(), since: clock.now() }
     observer.storeAway(messageOf(cause))
   }
   const learn = (
     windows: readonly LimitedWindow[],
     used: readonly (number | null)[],
     until: number | null,
+    askedAt: number,
   ): void => {
-    const now = clock.now()
-    local.learn(windows, used, now)
+    local.learn(windows, used, askedAt)
     // The provider has no longer window: nobody can have meant that.
-    if (until !== null && until <= now + longestClosureMs) closeHere(until)
+    if (until !== null && until <= clock.now() + longestClosureMs) closeHere(until)
   }
   const tell = async (changes: readonly (WindowAmount | HandedIn)[]): Promise<void> => {
     await store.settle({
       provider,
       changes: changes.map(({ window: { name, keepUntil }, ...change }) => ({ name, keepUntil, ...change })),
     })
-    local.told(changes)
   }
 
   const reconcile = async (windows: readonly LimitedWindow[]): Promise<void> => {
@@ -86,14 +89,16 @@ export const createLedger = (
       if (closureOwed) await store.closeUntil(provider, closed)
       closureOwed = false
       if (changes.length > 0) await tell(changes)
+      local.handedIn(changes, 'taken')
     } catch (cause) {
-      local.oweUnsure(changes)
+      local.handedIn(changes, 'unsure')
       return lost(cause)
     }
     try {
       const names = windows.map(({ name }) => name)
+      const askedAt = clock.now()
       const { used, closedUntil } = await store.spending(provider, names)
-      learn(windows, used, closedUntil)
+      learn(windows, used, closedUntil, askedAt)
     } catch (cause) {
       return lost(cause)
     }
@@ -108,8 +113,12 @@ export const createLedger = (
     return reconciling
   }
   const reserveHere = (windows: readonly LimitedWindow[], wanted: number, unit: number): Grant => {
-    const sharers = Math.max(1, instances(), away?.instances ?? 1)
-    return local.grant(windows, isClosed() ? 0 : wanted, unit, sharers)
+    const now = instances()
+    // Who does not know how many others spend their shares has none.
+    if (away?.instances === undefined || now === undefined) return { granted: 0, full: [] }
+    const sharers = Math.max(1, away.instances, now)
+    const isFresh = clock.now() <= away.since + chargedAheadMs
+    return local.grant(windows, isClosed() || isFresh ? 0 : wanted, unit, { sharers, since: away.since })
   }
 
   return {
@@ -121,8 +130,9 @@ export const createLedger = (
           const { name, limit, keepUntil } = window
           return { name, limit, keepUntil, known: local.used(window) }
         })
-        const reply = await store.reserve({ provider, windows: asked, wanted, unit, now: clock.now() })
-        learn(windows, reply.used, reply.closedUntil)
+        const now = clock.now()
+        const reply = await store.reserve({ provider, windows: asked, wanted, unit, now })
+        learn(windows, reply.used, reply.closedUntil, now)
         const full = windows.filter((window, i) => window.limit - (reply.used[i] ?? 0) < unit)
         return { granted: reply.granted, full }
       } catch (cause) {
@@ -134,6 +144,7 @@ export const createLedger = (
       if (away) return local.owe(changes)
       try {
         await tell(changes)
+        local.told(changes)
       } catch (cause) {
         lost(cause)
         local.oweUnsure(changes)

@@ -17,6 +17,7 @@ export type LimitedWindow = {
   /** Such as `minute:29384012`: the same for everyone at the same instant. */
   readonly name: string
   readonly limit: number
+  readonly beginsAt: number
   readonly endsAt: number
   readonly keepUntil: number
 }
@@ -33,23 +34,29 @@ export const milliSpent = (weight: number): number => Math.ceil(Number((weight *
 /** What may be spent, in whole thousandths: rounded down, and never by the noise of a fraction. */
 export const milliAllowed = (weight: number): number => Math.floor(Number((weight * 1000).toFixed(3)))
 
-/** The limited windows that an instant may lie in on the provider's clock, which differs by up to `marginMs`. */
-export const windowsAround = (limits: BudgetLimits, instant: number, marginMs: number): LimitedWindow[] =>
+/** The limited windows that the instants from `from` to `to` lie in. */
+export const windowsBetween = (limits: BudgetLimits, from: number, to: number): LimitedWindow[] =>
   spans.flatMap(span => {
     const [limit, lengthMs] = [limits[span], lengths[span]]
     if (limit === null) return []
-    const turns = new Set([instant - marginMs, instant + marginMs].map(at => Math.floor(at / lengthMs)))
-    return [...turns].map(turn => {
-      const endsAt = (turn + 1) * lengthMs
+    const first = Math.floor(from / lengthMs)
+    return Array.from({ length: Math.floor(to / lengthMs) - first + 1 }, (_, i) => {
+      const beginsAt = (first + i) * lengthMs
+      const endsAt = beginsAt + lengthMs
       return {
         span,
-        name: `${span}:${turn}`,
+        name: `${span}:${first + i}`,
         limit: milliAllowed(limit),
+        beginsAt,
         endsAt,
         keepUntil: endsAt + keepForMs,
       }
     })
   })
+
+/** The limited windows that an instant may lie in on the provider's clock, which differs by up to `marginMs`. */
+export const windowsAround = (limits: BudgetLimits, instant: number, marginMs: number): LimitedWindow[] =>
+  windowsBetween(limits, instant - marginMs, instant + marginMs)
 
 /** When the UTC day of an instant ends. */
 export const dayEndAfter = (instant: number): number => (Math.floor(instant / utcDayMs) + 1) * utcDayMs

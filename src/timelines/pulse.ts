@@ -18,6 +18,8 @@ export type PulseParts = {
   readonly demandForMs: number
   readonly clock: Clock
   readonly pulsed: (fleet: Fleet) => void
+  /** The store did not take one. */
+  readonly heartbeatFailed: () => void
 }
 
 export type Pulse = {
@@ -30,7 +32,15 @@ export type Pulse = {
 const everyMs = 5_000
 const aliveForMs = 4 * everyMs
 
-export const createPulse = ({ store, demand, question, demandForMs, clock, pulsed }: PulseParts): Pulse => {
+export const createPulse = ({
+  store,
+  demand,
+  question,
+  demandForMs,
+  clock,
+  pulsed,
+  heartbeatFailed,
+}: PulseParts): Pulse => {
   const instance = randomUUID()
   let givenAt = Number.NEGATIVE_INFINITY
 
@@ -46,6 +56,7 @@ export const createPulse = ({ store, demand, question, demandForMs, clock, pulse
     } catch {
       // Told again with the next one.
       givenAt = before
+      heartbeatFailed()
     }
   }
 

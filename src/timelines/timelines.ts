@@ -66,6 +66,8 @@ export type TimelinesOptions = FreshnessOptions &
 export type TimelinesObserver = CacheObserver &
   SharedTierObserver & {
     pulsed(fleet: Fleet): void
+    /** The store did not take a heartbeat. */
+    heartbeatFailed(): void
     purged(kind: 'soft' | 'hard', scope: PurgeScope): void
   }
 
@@ -218,6 +220,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       stretchedAt = Number.NEGATIVE_INFINITY
       observer.pulsed(fleet)
     },
+    heartbeatFailed: observer.heartbeatFailed,
   })
 
   // A store that is away is told of by its own observer; here it only means that nothing is new.

@@ -114,6 +114,8 @@ for (const skewMs of [-1_500, 0, 1_500])
   for (const [gateways, longestMs] of [
     [1, 9_000],
     [3, 500],
+    [3, 9_000],
+    [2, 28_000],
   ] as const)
     t.test(
       `the provider's clock ${skewMs} ms off, ${gateways} gateways, answers within ${longestMs} ms: never refused`,

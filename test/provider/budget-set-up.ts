@@ -9,7 +9,15 @@ export const freeLimits = { minute: 600, hour: 5_000, day: 10_000 }
 export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<BudgetOptions> = {}) => {
   const heard: string[] = []
   const budget = createBudget(
-    { provider: 'acc1', limits: freeLimits, reserve: 0.1, unit: 3, instances: () => 1, ...options },
+    {
+      provider: 'acc1',
+      limits: freeLimits,
+      reserve: 0.1,
+      unit: 3,
+      longestRequestMs: 30_000,
+      instances: () => 1,
+      ...options,
+    },
     {
       store,
       clock,

@@ -12,7 +12,7 @@ const setUp = (t: Test, options: Partial<BudgetOptions> = {}) => {
   const embedded = openEmbeddedStore(':memory:', clock)
   t.teardown(() => embedded.close())
   const { store, state } = troubled(embedded)
-  return { ...budgetOn(store, clock, options), clock, store, state }
+  return { ...budgetOn(store, clock, options), clock, store, state, healthy: embedded }
 }
 const spend = async (budget: Budget, points: number, purpose: Purpose): Promise<number> => {
   const lease = await budget.take(points, purpose)
@@ -86,6 +86,57 @@ t.test('a request that is still out when a minute begins is charged there before
   t.strictSame(usedIn(budget.state()), [151, 151, 151], 'a failure costs 1 in all of them')
 })
 
+t.test('another gateway sees what is still out when a minute begins', async t => {
+  const { budget, clock, store } = setUp(t)
+  const other = budgetOn(store, clock).budget
+  const out = await budget.take(150, 'cold')
+  clock.set('2026-11-21T06:11:20Z')
+  t.equal((await other.take(999, 'cold')).points, 50)
+  await out.done('unsent')
+  t.equal((await other.take(999, 'cold')).points, 150)
+})
+
+t.test('what ended in time is no burden on the next minute; what may have been counted late is', async t => {
+  const { budget, clock, store } = setUp(t)
+  const other = budgetOn(store, clock).budget
+  clock.set('2026-11-21T06:10:40Z')
+  const [answered, timedOut] = [await budget.take(50, 'cold'), await budget.take(70, 'cold')]
+  t.match(await budget.take(90, 'cold'), { points: 80, retryAt: Date.parse('2026-11-21T06:11:02Z') })
+  await answered.done('answered')
+  await timedOut.done('unknown')
+  clock.set('2026-11-21T06:11:20Z')
+  t.equal((await other.take(999, 'cold')).points, 50, '70 timed out and 80 are still out')
+})
+
+t.test('a grant holds for as long as the windows that it was charged to', async t => {
+  const { budget, clock } = setUp(t)
+  const lease = await budget.take(10, 'cold')
+  t.equal(lease.isValid(), true)
+  clock.set('2026-11-21T06:10:58Z')
+  t.equal(lease.isValid(), true, 'until 06:11:30 at the latest, which was charged')
+  clock.set('2026-11-21T06:11:28Z')
+  t.equal(lease.isValid(), false, 'it may be counted in 06:12')
+  clock.set('2026-11-21T06:09:59Z')
+  t.equal(lease.isValid(), false, 'a clock that was put back by a minute')
+  t.equal((await budget.take(0, 'cold')).isValid(), true)
+})
+
+t.test('who does not know how many share the account takes nothing while the store is away', async t => {
+  let instances: number | undefined
+  const { budget, clock, heard, state } = setUp(t, { instances: () => instances })
+  t.equal(await spend(budget, 10, 'cold'), 10, 'with the store there is no need to know')
+  state.trouble = 'before'
+  t.match(await budget.take(1, 'cold'), { points: 0, retryAt: start + 1_000 })
+  instances = 1
+  t.equal((await budget.take(1, 'cold')).points, 0, 'nor what is learnt of the others afterwards')
+  clock.advance(60_000)
+  t.equal((await budget.take(1, 'cold')).points, 0)
+  t.strictSame(heard, ['away'])
+  state.trouble = null
+  t.equal((await budget.take(1, 'cold')).points, 1)
+  t.strictSame(heard, ['away', 'back'])
+})
+
 t.test('a store so slow that a minute begins meanwhile costs nobody a refusal', async t => {
   const { budget, clock, store, state } = setUp(t)
   clock.set('2026-11-21T06:10:57Z')
@@ -96,16 +147,19 @@ t.test('a store so slow that a minute begins meanwhile costs nobody a refusal', 
   t.equal((await other.take(999, 'cold')).points, 50)
 })
 
-t.test('a request that was never told to have ended is not carried on for ever', async t => {
-  const { budget, clock } = setUp(t)
-  const lost = await budget.take(150, 'cold')
-  clock.advance(60_000)
-  t.equal(await spend(budget, 999, 'cold'), 50)
-  clock.advance(600_000)
-  t.equal(await spend(budget, 999, 'cold'), 200)
-  await lost.done('unsent')
-  t.strictSame(usedIn(budget.state()), [600, 1_200, 1_200])
-})
+t.test(
+  'a request that was never told to have ended counts where it could have been, and not for ever',
+  async t => {
+    const { budget, clock } = setUp(t)
+    const lost = await budget.take(150, 'cold')
+    clock.advance(60_000)
+    t.equal(await spend(budget, 999, 'cold'), 50)
+    clock.advance(600_000)
+    t.equal(await spend(budget, 999, 'cold'), 200)
+    await lost.done('unsent')
+    t.strictSame(usedIn(budget.state()), [600, 750, 750])
+  },
+)
 
 t.test('what a request did not cost is given back, once', async t => {
   const { budget } = setUp(t)
@@ -170,14 +224,15 @@ t.test('while the store is away a gateway spends its share, and hands it in afte
   const { budget, heard, clock, state, store } = setUp(t, { instances: () => 2 })
   t.equal(await spend(budget, 100, 'cold'), 100)
   state.trouble = 'before'
-  t.equal(await spend(budget, 99, 'cold'), 50, 'half of the 100 that were left')
-  t.match(await budget.take(1, 'cold'), { points: 0, retryAt: Date.parse('2026-11-21T06:11:02Z') })
-  clock.advance(60_000)
+  t.equal(await spend(budget, 99, 'cold'), 0, 'the other may have taken what is left')
+  clock.set('2026-11-21T06:12:05Z')
+  t.equal(await spend(budget, 60, 'cold'), 60, 'half of a minute that nobody was granted before')
   const lease = await budget.take(999, 'cold')
-  t.equal(lease.points, 100, 'half of a minute that began since')
+  t.equal(lease.points, 40)
+  t.match(await budget.take(1, 'cold'), { points: 0, retryAt: Date.parse('2026-11-21T06:13:02Z') })
   await lease.done('failed')
   t.match(budget.state(), { shared: false })
-  t.strictSame(usedIn(budget.state()), [1, 451, 451])
+  t.strictSame(usedIn(budget.state()), [181, 481, 481])
   t.strictSame(heard, ['away'])
 
   state.trouble = null
@@ -185,20 +240,96 @@ t.test('while the store is away a gateway spends its share, and hands it in afte
   t.equal((await other.take(10, 'cold')).points, 10)
   t.equal((await budget.take(10, 'cold')).points, 10)
   t.strictSame(heard, ['away', 'back'])
-  t.strictSame(usedIn(budget.state()), [61, 511, 511], 'what both spent')
+  t.strictSame(usedIn(budget.state()), [241, 541, 541], 'what both spent')
   t.match(budget.state(), { shared: true })
   await other.look()
-  t.strictSame(usedIn(other.state()), [61, 511, 511])
+  t.strictSame(usedIn(other.state()), [241, 541, 541])
 })
+
+t.test('what others took since this gateway last looked is not spent a second time', async t => {
+  const { clock, ...one } = setUp(t, { instances: () => 2 })
+  // The same store, in good health: one gateway alone can lose it, by a single command that takes too long.
+  const two = budgetOn(one.healthy, clock, { instances: () => 2 })
+  await one.budget.look()
+  t.equal(await spend(two.budget, 999, 'cold'), 200)
+  one.state.trouble = 'before'
+  t.match(await one.budget.take(999, 'cold'), { points: 0, retryAt: clock.now() + 1_000 })
+  clock.set('2026-11-21T06:11:59Z')
+  t.equal((await one.budget.take(999, 'cold')).points, 0, 'the other may have been granted this minute too')
+  clock.set('2026-11-21T06:12:02Z')
+  t.equal(
+    (await one.budget.take(999, 'cold')).points,
+    100,
+    'a minute that nobody was granted before the loss',
+  )
+})
+
+t.test(
+  'of an hour and a day, without the store, what others may have taken unseen is left alone',
+  async t => {
+    const { budget, clock, state } = setUp(t, {
+      instances: () => 2,
+      limits: { minute: 600, hour: 2_400, day: 10_000 },
+    })
+    await budget.look()
+    state.trouble = 'before'
+    await budget.take(1, 'cold')
+    let points = 0
+    for (let minute = 12; minute < 40; minute++) {
+      clock.set(Date.parse('2026-11-21T06:00:30Z') + minute * 60_000)
+      points += (await budget.take(999, 'cold')).points
+    }
+    t.equal(points, 200, 'half of what two minutes leave of the hour')
+    const {
+      budget: other,
+      clock: otherClock,
+      state: otherState,
+    } = setUp(t, {
+      instances: () => 2,
+      limits: { minute: null, hour: null, day: 600 },
+    })
+    await other.look()
+    otherState.trouble = 'before'
+    t.match(
+      await other.take(1, 'cold'),
+      { points: 0, retryAt: start + 1_000 },
+      'the store may be back at once',
+    )
+    otherClock.advance(33_000)
+    t.equal((await other.take(999, 'cold')).points, 100, 'half of what was left of the day')
+  },
+)
+
+for (const turns of [1, 2, 3, 4, 5])
+  t.test(
+    `what is being handed in counts as spent until the store has it: looks ${turns} turns apart`,
+    async t => {
+      const { budget, clock, state } = setUp(t, { instances: () => 2 })
+      await budget.look()
+      state.trouble = 'before'
+      await budget.take(1, 'cold')
+      clock.advance(120_000)
+      // So that looks and takes meet at every step of one another.
+      const leases: Promise<Lease>[] = []
+      for (let i = 0; i < 200; i++) {
+        for (let turn = 0; turn < turns; turn++) await null
+        void budget.look()
+        leases.push(budget.take(1, 'cold'))
+      }
+      const granted = (await Promise.all(leases)).reduce((sum, { points }) => sum + points, 0)
+      t.equal(granted, 100)
+    },
+  )
 
 t.test('gateways that went out of sight with the store still count as sharers', async t => {
   let alive = 4
-  const { budget, state } = setUp(t, { instances: () => alive })
+  const { budget, clock, state } = setUp(t, { instances: () => alive })
   await budget.look()
   state.trouble = 'before'
   await budget.take(1, 'cold')
   alive = 1
-  t.equal((await budget.take(999, 'cold')).points, 49)
+  clock.advance(120_000)
+  t.equal((await budget.take(999, 'cold')).points, 50)
 })
 
 t.test('a store that acts and then loses its answer never makes the budget larger', async t => {
@@ -208,12 +339,15 @@ t.test('a store that acts and then loses its answer never makes the budget large
   await spend(other, 90, 'cold')
   state.trouble = 'after'
   await lease.done('limited')
+  clock.advance(120_000)
   t.equal(await spend(budget, 50, 'cold'), 50)
   await budget.look()
   state.trouble = null
   await budget.look()
   await other.look()
-  for (const used of usedIn(other.state())) t.ok(used >= 420, `${used} for 140 points spent`)
+  const [minute = 0, ...longer] = usedIn(other.state())
+  t.ok(minute >= 150, `${minute} for 50 points spent`)
+  for (const used of longer) t.ok(used >= 420, `${used} for 140 points spent`)
 })
 
 t.test('a 429 that the store could not be told is told when it is back', async t => {
@@ -229,12 +363,15 @@ t.test('a 429 that the store could not be told is told when it is back', async t
 })
 
 t.test('many that find the store away, and many that find it back, are one loss and one return', async t => {
-  const { budget, heard, state } = setUp(t)
+  const { budget, clock, heard, state } = setUp(t)
   const takeMany = async () => {
     const leases = await Promise.all(Array.from({ length: 20 }, () => budget.take(5, 'cold')))
     return leases.reduce((sum, { points }) => sum + points, 0)
   }
+  await budget.look()
   state.trouble = 'before'
+  t.equal(await takeMany(), 0)
+  clock.advance(120_000)
   t.equal(await takeMany(), 100)
   state.trouble = null
   t.equal(await takeMany(), 100)

@@ -19,7 +19,7 @@ const cells = (count: number, latitude = 22) =>
 
 /** A budget that always has room. */
 const unlimited: ProviderParts['budget'] = {
-  take: async points => ({ points, retryAt: null, done: async () => {} }),
+  take: async points => ({ points, retryAt: null, isValid: () => true, done: async () => {} }),
   limited: async () => {},
 }
 
@@ -247,13 +247,14 @@ const budgetOf = (points: number, retryAt: number) => {
   const told: string[] = []
   const budget: ProviderParts['budget'] = {
     take: async (wanted, purpose) => {
-      if (wanted === 0) return { points: 0, retryAt: null, done: async () => {} }
+      if (wanted === 0) return { points: 0, retryAt: null, isValid: () => true, done: async () => {} }
       const granted = Math.min(wanted, points)
       points -= granted
       told.push(`${purpose} ${granted}/${wanted}`)
       return {
         points: granted,
         retryAt: granted < wanted ? retryAt : null,
+        isValid: () => true,
         done: async outcome => {
           told.push(outcome)
         },
@@ -312,6 +313,52 @@ t.test('every try is paid for, and a 429 closes the budget until its window ends
   await t.rejects(other.provider.load(cells(1)[0] as Cell, 'refresh'), { code: 'provider_limited' })
   const end = Date.parse('2026-11-21T07:00:02Z')
   t.ok(limited.told.includes(`limited until ${end}`), limited.told.join(', '))
+})
+
+t.test('a grant that no longer holds is given back, and another is taken before anything leaves', async t => {
+  const { budget, told } = budgetOf(1_000, 0)
+  let takes = 0
+  const { provider, requests } = setUp(
+    t,
+    {},
+    {
+      budget: {
+        ...budget,
+        take: async (points, purpose) => {
+          const lease = await budget.take(points, purpose)
+          takes += Math.sign(points)
+          const isFirst = takes === 1
+          return { ...lease, isValid: () => !isFirst }
+        },
+      },
+    },
+  )
+  const { calls } = await simulator.state()
+  await provider.load(cells(1)[0] as Cell)
+  t.equal((await simulator.state()).calls - calls, 1)
+  t.strictSame(requests, [
+    ['provider_not_asked', 1],
+    ['ok', 1],
+  ])
+  t.strictSame(
+    told.filter((word, i) => word !== told[i - 1]),
+    ['cold 1/1', 'unsent', 'cold 1/1', 'answered', 'unsent'],
+  )
+})
+
+t.test('a retry that the budget has no room for closes the provider for nobody else', async t => {
+  const retryAt = Date.parse(noon) + 3_600_000
+  const { budget, told } = budgetOf(2, retryAt)
+  const { provider } = setUp(t, { retries: 1 }, { budget })
+  await simulator.steer({ mood: 'fault', times: 1 })
+  const loads = cells(2).map(cell =>
+    t.rejects(provider.load(cell, 'refresh'), { code: 'provider_limited', retryAt }),
+  )
+  await Promise.all(loads)
+  t.notOk(
+    told.some(word => word.startsWith('limited')),
+    told.join(', '),
+  )
 })
 
 t.test('a provider that rests is asked nothing, and then for a single point first', async t => {

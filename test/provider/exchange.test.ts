@@ -65,6 +65,20 @@ for (const [path, code, message] of [
     t.equal(await exchange.text('/zipped', mostBytes), text)
   })
 
+t.test('a request that may not leave any more when there is a connection is not sent', async t => {
+  let arrived = 0
+  server.on('request', () => {
+    arrived += 1
+  })
+  const asked = (mayLeave: () => boolean) => Array.fromAsync(exchange.bytes('/plain', mostBytes, mayLeave))
+  await t.rejects(
+    asked(() => false),
+    { code: 'provider_not_asked', retryable: true },
+  )
+  t.ok((await asked(() => true)).length > 0)
+  t.equal(arrived, 1)
+})
+
 t.test('who reads no further leaves no connection behind', async t => {
   for await (const piece of exchange.bytes('/plain', mostBytes)) {
     t.ok(piece.length > 0)

@@ -59,7 +59,7 @@ const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
       exchange,
       breaker: createBreaker({ after: 100, restForMs: 1_000, restForAtMostMs: 1_000 }, clock, () => {}),
       budget: {
-        take: async points => ({ points, retryAt: null, done: async () => {} }),
+        take: async points => ({ points, retryAt: null, isValid: () => true, done: async () => {} }),
         limited: async () => {},
       },
       clock,

@@ -1,0 +1,195 @@
+// The provider's limit over whole gateways: what the provider counts in a minute stays within it, however long a request
+// takes, and however soon after the start of a fleet Redis goes away. Real Redis, real provider, one clock that is moved.
+
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { hourMs, minuteMs } from '../../src/calendar.ts'
+import { horizonFor, pathFor } from '../../src/provider/query.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { type ManualClock, manualClock } from '../support/manual-clock.ts'
+import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
+import { until } from '../support/redis-process.ts'
+import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+
+const limit = 60
+const grid = createGrid(0.1)
+// Redis forgets by its own clock, so the test's stays near it: ten seconds before a minute ends.
+const start = Math.floor(Date.now() / minuteMs) * minuteMs + 50_000
+const isoOf = (instant: number) => new Date(instant).toISOString()
+
+type World = { clock: ManualClock; provider: ProviderProcess }
+
+const setUp = async (
+  t: Test,
+  { url, prefix }: { url: string; prefix: string },
+  count: number,
+  world?: Pick<World, 'clock' | 'provider'>,
+) => {
+  const { clock, provider } = world ?? {
+    clock: manualClock(start),
+    provider: await startProvider(t, ['--runs', 'none'], isoOf(start)),
+  }
+  const gateways: TestGateway[] = []
+  for (let i = 0; i < count; i++)
+    gateways.push(
+      await startGateway(t, {
+        providerUrl: provider.url,
+        clock,
+        env: {
+          ABOHAWA_REDIS__URL: url,
+          ABOHAWA_REDIS__PREFIX: prefix,
+          ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: String(limit),
+          ABOHAWA_PROVIDER__BUDGET__RESERVE: '0',
+          ABOHAWA_PROVIDER__MAX_CONCURRENT: '40',
+          ABOHAWA_CACHE__WAIT_FOR: '1s',
+        },
+      }),
+    )
+  const advance = async (ms: number) => {
+    clock.advance(ms)
+    await provider.steer({ now: isoOf(clock.now()) })
+  }
+  return { clock, provider, gateways, advance }
+}
+/** Asks for so many cells that nobody has. */
+const askMany = (gateway: TestGateway | undefined, cells: number, latitude: number) =>
+  Promise.all(
+    Array.from({ length: cells }, (_, i) => gateway?.get(`/weather/coords/${latitude}/${88.1 + i / 10}`)),
+  )
+/** Asks the provider through each ops listener for as many points, one by one, as the gateway's own requests weigh. */
+const passThrough = (gateways: readonly TestGateway[], times: number) =>
+  Promise.all(
+    gateways.map(async ({ opsUrl }, i) => {
+      for (let n = 0; n < times; n++) {
+        const cell = grid.cellOf(22 + i, 88.1 + n / 10)
+        await askAt(`${opsUrl}/provider${pathFor([cell], horizonFor(13 * hourMs, 48), 'Asia/Dhaka')}`)
+      }
+    }),
+  )
+/** Connections to a server on which the next bytes that match are held until something has happened. */
+const startHeldConnections = async (t: Test, to: string) => {
+  const { hostname, port } = new URL(to)
+  let hold: { pattern: RegExp; act: () => Promise<void> } | undefined
+  const sockets = new Set<Socket>()
+  const server = createServer(client => {
+    const upstream = connect(Number(port), hostname)
+    for (const socket of [client, upstream]) {
+      sockets.add(socket)
+      socket
+        .on('error', () => {})
+        .on('close', () => {
+          client.destroy()
+          upstream.destroy()
+        })
+    }
+    upstream.pipe(client)
+    client.on('data', bytes => {
+      const { pattern, act } = hold ?? {}
+      if (!pattern?.test(bytes.toString('latin1'))) return upstream.write(bytes)
+      hold = undefined
+      client.pause()
+      void act?.().finally(() => {
+        upstream.write(bytes)
+        client.resume()
+      })
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  return {
+    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    next: (pattern: RegExp, act: () => Promise<void>) =>
+      new Promise<void>((resolve, reject) => {
+        hold = { pattern, act: () => act().then(resolve, reject) }
+      }),
+  }
+}
+const metric = (name: string) => async (gateway: TestGateway) =>
+  Number(new RegExp(`^${name} (\\d+)$`, 'm').exec((await askAt(`${gateway.opsUrl}/metrics`)).text)?.[1])
+const instancesSeen = metric('abohawa_instances')
+const isShared = metric('abohawa_provider_budget_shared')
+
+t.test('a request that is out while the minute turns is counted in both by every gateway', async t => {
+  const { provider, gateways, advance } = await setUp(t, await testRedis(t), 2)
+  const [one, two] = gateways
+  await provider.steer({ hold: true })
+  await askMany(one, 2, 22)
+  t.equal((await provider.state()).weight, 0, 'the provider counts a request when it ends')
+  await advance(13_000)
+  await askMany(two, 30, 23)
+  await provider.steer({ hold: false })
+  await until('all requests ended', async () => (await provider.state()).inFlight === 0)
+  const { weight } = await provider.state()
+  t.ok(weight <= limit, `${weight} of ${limit} in one minute`)
+  t.ok(weight > limit * 0.9, 'and what there is to spend is spent')
+})
+
+for (const [what, ask] of [
+  ['a load', (gateways: readonly TestGateway[]) => askMany(gateways[0], 1, 24)],
+  ['the pass-through', (gateways: readonly TestGateway[]) => passThrough(gateways, 1)],
+] as const)
+  t.test(`${what} whose grant comes to a process that stood still is not sent by it`, async t => {
+    const redis = await testRedis(t)
+    const held = await startHeldConnections(t, redis.url)
+    const { clock, provider, gateways, advance } = await setUp(t, redis, 1)
+    const behind = await setUp(t, { ...redis, url: held.url }, 1, { clock, provider })
+    // As if the process had been stopped when it asked for the grant, for two minutes in which others spent all.
+    const stood = held.next(/minute:\d+/, async () => {
+      await advance(2 * minuteMs)
+      await passThrough(gateways, 25)
+    })
+    await ask(behind.gateways)
+    await stood
+    const { weight } = await provider.state()
+    t.ok(weight <= limit, `${weight} of ${limit} in one minute`)
+    t.ok(weight > limit * 0.9, `${weight} was spent by the other`)
+  })
+
+t.test(
+  'a fleet that does not know its size yet spends nothing without Redis',
+  { skip: withoutOwnRedis },
+  async t => {
+    const redis = await startRedis()
+    const { provider, gateways, advance } = await setUp(t, { url: redis.url, prefix: 'x:' }, 3)
+    await redis.stop()
+    await passThrough(gateways, 25)
+    // Long enough that each would have said again that it is alive.
+    await advance(15_000)
+    await passThrough(gateways, 25)
+    t.equal((await provider.state()).weight, 0)
+  },
+)
+
+t.test('a fleet that knows its size spends its limit without Redis', { skip: withoutOwnRedis }, async t => {
+  const redis = await startRedis()
+  const { clock, provider, gateways, advance } = await setUp(t, { url: redis.url, prefix: 'x:' }, 3)
+  const admin = new Redis(redis.url)
+  t.teardown(() => admin.disconnect())
+  for (let i = 0; i < 2; i++) {
+    await advance(6_000)
+    await until('everyone gave a heartbeat', async () => {
+      return (await admin.zcount('x:instances', clock.now(), '+inf')) === 3
+    })
+  }
+  await until('everyone saw everyone', async () =>
+    (await Promise.all(gateways.map(instancesSeen))).every(seen => seen === 3),
+  )
+  await redis.stop()
+  // With the next heartbeat all notice, and from the second minute on nobody can have been granted anything before.
+  await advance(6_000)
+  await until('everyone counts for itself', async () =>
+    (await Promise.all(gateways.map(isShared))).every(shared => shared === 0),
+  )
+  await advance(2 * minuteMs)
+  await passThrough(gateways, 25)
+  const { weight } = await provider.state()
+  t.ok(weight <= limit, `${weight} of ${limit} in one minute`)
+  t.ok(weight > limit * 0.7, `${weight}: nearly a third for each`)
+})
