@@ -1,6 +1,6 @@
 // The ways to run Redis that the rows measure, each with what can befall it.
 
-import { usageTag } from '../../src/stores/redis-usage.ts'
+import { usageTag } from '../../src/stores/redis-key-names.ts'
 import { startDurableRedis } from '../../test/support/durable-redis.ts'
 import { startCluster } from '../../test/support/redis-cluster.ts'
 import { masterName, startSentinel } from '../../test/support/redis-sentinel.ts'

@@ -3,10 +3,10 @@
 
 import fc from 'fast-check'
 import t from 'tap'
+import { startSimulator } from '../../simulator/simulator.ts'
 import { createCalendar, dayNumber, hourMs, minuteMs, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
 import { decodeTimelines } from '../../src/provider/decode.ts'
 import { pathFor, stepsWithin } from '../../src/provider/query.ts'
-import { startSimulator } from '../../src/simulator/simulator.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { currentAt, daysFrom, hoursFrom, layOut, type Timeline } from '../../src/weather/timeline.ts'
 import {

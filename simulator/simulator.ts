@@ -1,10 +1,11 @@
 // A weather provider on a port of this machine: it speaks the real provider's protocol with seeded weather, so that a
-// client cannot tell the difference, and is steered over HTTP by /control. Here are the routes; each answers elsewhere.
+// client cannot tell the difference, and is steered over HTTP by /control. It is a product of its own and knows nothing
+// of the gateway. Here are the routes; each answers elsewhere.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { type Clock, systemClock } from '../clock.ts'
-import { InputError, messageOf } from '../errors.ts'
+import { type Clock, systemClock } from '../src/clock.ts'
+import { InputError, messageOf } from '../src/errors.ts'
 import { readChange } from './change.ts'
 import { type Answer, deliver, type Exchange } from './delivery.ts'
 import { answerForecast, type ForecastParts } from './forecast-call.ts'

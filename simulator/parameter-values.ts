@@ -1,7 +1,7 @@
 // Single parameters read as what they must be: numbers, counts, one of some words, known names. A value that is not is
 // refused in the provider's manner, which is sometimes odd.
 
-import { shortened } from '../outside-text.ts'
+import { shortened } from '../src/outside-text.ts'
 import { formats } from './formats.ts'
 import type { Parameters } from './parameters.ts'
 import { Refusal } from './refusal.ts'

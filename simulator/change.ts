@@ -1,8 +1,8 @@
 // The body of a POST to /control → a change, or one sentence that says which field is wrong, what was given and what is
 // allowed. All of a body is checked before any of it counts.
 
-import { InputError } from '../errors.ts'
-import { shortened } from '../outside-text.ts'
+import { InputError } from '../src/errors.ts'
+import { shortened } from '../src/outside-text.ts'
 import { type MoodName, moodNames } from './moods.ts'
 
 /** Absent fields stay as they are. */

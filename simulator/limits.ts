@@ -3,7 +3,7 @@
 // crosses a limit still succeeds.
 
 import pLimit, { type LimitFunction } from 'p-limit'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../src/clock.ts'
 import { limitMoods, type Mood } from './moods.ts'
 import { dayMs, hourMs } from './time-axis.ts'
 

@@ -1,7 +1,7 @@
 // How the simulator is steered and what it tells about itself: the mood of the next calls, its clock, latency, a gate
 // that holds answers back, and counters. Behind /control; knows no HTTP.
 
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../src/clock.ts'
 import { allowedChanges, type Change } from './change.ts'
 import type { MoodName } from './moods.ts'
 

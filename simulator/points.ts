@@ -1,7 +1,7 @@
 // The points a call asks for: coordinates, and what may be given for each of them besides. Lists must be as long as
 // the list of coordinates, or hold one time zone for all.
 
-import { shortened } from '../outside-text.ts'
+import { shortened } from '../src/outside-text.ts'
 import { perPoint, readNumbers, readNumbersOrNan } from './parameter-values.ts'
 import type { Parameters } from './parameters.ts'
 import type { Place } from './place.ts'
