@@ -1,6 +1,8 @@
 // What is usual in Bangladesh at a time of the year: cool and dry winter, hot pre-monsoon with evening storms, monsoon
 // from June to September, drying autumn. Monthly means of the plains around Dhaka, blended from month to month.
 
+import { utcDayMs } from '../src/calendar.ts'
+
 /** What the season brings to the plains. */
 export type Season = {
   /** Mean of day and night, °C. */
@@ -37,7 +39,7 @@ const windFrom: Monthly = [325, 300, 235, 190, 170, 160, 160, 160, 150, 60, 350,
 const eastward = windSpeed.map((speed, i) => -speed * Math.sin(((windFrom[i] ?? 0) * Math.PI) / 180))
 const northward = windSpeed.map((speed, i) => -speed * Math.cos(((windFrom[i] ?? 0) * Math.PI) / 180))
 
-const monthMs = (365.2425 / 12) * 86_400_000
+const monthMs = (365.2425 / 12) * utcDayMs
 // Half a month into January 2020, where the first of the monthly means belongs.
 const midJanuary = Date.UTC(2020, 0, 1) + monthMs / 2
 

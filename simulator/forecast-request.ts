@@ -1,11 +1,13 @@
 // The parameters of a call → a checked forecast request, or the provider's refusal. Everything a call can get wrong
 // about its values is found on the way; limits and keys are not looked at.
 
+import { mostForecastDays, mostPastDays, usualForecastDays } from '../src/provider/open-meteo/limits.ts'
+import { weightOf } from '../src/provider/open-meteo/weight.ts'
 import { type Format, formats } from './formats.ts'
 import { readChoice, readCount, readDates, readNames, refuseUnsimulated } from './parameter-values.ts'
 import type { Parameters } from './parameters.ts'
 import { type Point, readPoints } from './points.ts'
-import { maxForecastDays, maxPastDays, type StepCounts, type Stretch, type TimeFormat } from './time-axis.ts'
+import type { StepCounts, Stretch, TimeFormat } from './time-axis.ts'
 import { type UnitChoice, unitChoices } from './units.ts'
 import { dailyVariables, instantVariables } from './variables.ts'
 
@@ -38,12 +40,12 @@ export const readForecastRequest = (given: Parameters, now: number): ForecastReq
     hourly: readNames(given, 'hourly', instantVariables),
     daily: readNames(given, 'daily', dailyVariables),
   }
-  const pastDays = readCount(given, 'past_days', maxPastDays) ?? 0
-  const forecastDays = readCount(given, 'forecast_days', maxForecastDays) ?? 7
+  const pastDays = readCount(given, 'past_days', mostPastDays) ?? 0
+  const forecastDays = readCount(given, 'forecast_days', mostForecastDays) ?? usualForecastDays
   const dates = readDates(given, now)
   const format = readChoice(given, 'format', formats)
   const timeformat = readChoice(given, 'timeformat', { iso8601: true, unixtime: true })
-  const variableCount = Object.values(named).reduce((sum, names) => sum + names.length, 0)
+  const variables = Object.values(named).reduce((sum, names) => sum + names.length, 0)
   return {
     points,
     variables: {
@@ -56,23 +58,20 @@ export const readForecastRequest = (given: Parameters, now: number): ForecastReq
     forecastDays,
     dates,
     hours: {
-      past: readCount(given, 'past_hours', maxPastDays * 24),
-      forecast: readCount(given, 'forecast_hours', maxForecastDays * 24),
+      past: readCount(given, 'past_hours', mostPastDays * 24),
+      forecast: readCount(given, 'forecast_hours', mostForecastDays * 24),
     },
     quarterHours: {
-      past: readCount(given, 'past_minutely_15', maxPastDays * 96),
-      forecast: readCount(given, 'forecast_minutely_15', maxForecastDays * 96),
+      past: readCount(given, 'past_minutely_15', mostPastDays * 96),
+      forecast: readCount(given, 'forecast_minutely_15', mostForecastDays * 96),
     },
     format,
     // The binary form has no texts for times.
     timeformat: format === 'flatbuffers' ? 'unixtime' : timeformat,
     units: readUnits(given),
-    weight: points.length * weightPerPoint(variableCount, dates?.days ?? pastDays + forecastDays),
+    weight: points.length * weightOf({ variables, days: dates?.days ?? pastDays + forecastDays }),
   }
 }
-
-const weightPerPoint = (variables: number, days: number): number =>
-  Math.max(1, (variables / 10) * Math.max(1, days / 14))
 
 const readUnits = (given: Parameters): UnitChoice => {
   // The old spelling wins.

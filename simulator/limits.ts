@@ -1,11 +1,12 @@
-// The limits of the free host, per client address: 600 weight a minute, 5,000 an hour, 10,000 a UTC day in windows fixed
-// on the clock, and one call running with four more waiting. Checked before a call, added after, so that the call which
-// crosses a limit still succeeds.
+// The limits of the free host, per client address: weight by minute, hour and UTC day in windows fixed on the clock, and
+// few calls running and waiting. Checked before a call, added after, so that the call which crosses a limit still
+// succeeds. The figures are the protocol's.
 
 import pLimit, { type LimitFunction } from 'p-limit'
+import { hourMs, minuteMs, utcDayMs } from '../src/calendar.ts'
 import type { Clock } from '../src/clock.ts'
+import { freeConcurrency, freeLimits, mostWeightPerRequest } from '../src/provider/open-meteo/limits.ts'
 import { limitMoods, type Mood } from './moods.ts'
-import { dayMs, hourMs } from './time-axis.ts'
 
 /** What stands between a client address and an answer. */
 export type Limits = {
@@ -20,9 +21,7 @@ export type Limits = {
   clear(): void
 }
 
-const maxCallWeight = 5_000
-const running = 1
-const waiting = 4
+const { running, waiting } = freeConcurrency
 
 /** Limits that let everything pass. */
 export const unlimited: Limits = {
@@ -40,9 +39,9 @@ export const unlimited: Limits = {
 export const createFreeLimits = (clock: Clock): Limits => {
   // The longest wait is told first.
   const windows = [
-    createWindow(clock, dayMs, 10_000, limitMoods.day),
-    createWindow(clock, hourMs, 5_000, limitMoods.hour),
-    createWindow(clock, 60_000, 600, limitMoods.minute),
+    createWindow(clock, utcDayMs, freeLimits.day, limitMoods.day),
+    createWindow(clock, hourMs, freeLimits.hour, limitMoods.hour),
+    createWindow(clock, minuteMs, freeLimits.minute, limitMoods.minute),
   ]
   const queues = new Map<string, LimitFunction>()
 
@@ -51,7 +50,7 @@ export const createFreeLimits = (clock: Clock): Limits => {
     add: (address, weight) => {
       for (const window of windows) window.add(address, weight)
     },
-    checkWeight: weight => (weight > maxCallWeight ? limitMoods.tooMuchData.answer : undefined),
+    checkWeight: weight => (weight > mostWeightPerRequest ? limitMoods.tooMuchData.answer : undefined),
     inTurn: async (address, call) => {
       const queue = queues.get(address) ?? pLimit(running)
       if (queue.activeCount + queue.pendingCount >= running + waiting) return limitMoods.concurrent.answer

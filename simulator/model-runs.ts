@@ -1,8 +1,8 @@
 // Which model run an answer is made of, and what the provider publishes about it. A run starts every six hours and is
 // there six and a half hours later; with runs switched off nothing ever changes.
 
+import { hourMs } from '../src/calendar.ts'
 import type { ModelRun } from './texture.ts'
-import { hourMs } from './time-axis.ts'
 
 const everyMs = 6 * hourMs
 const delayMs = 6.5 * hourMs

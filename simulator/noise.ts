@@ -1,12 +1,11 @@
 // Smooth randomness that remembers nothing: hashed numbers on a lattice in longitude, latitude and time, blended in
 // between. The same salt, place and instant give the same number in every process. Knows no weather.
 
+import { hourMs } from '../src/calendar.ts'
 import type { Place } from './place.ts'
 
 /** A number in -1..1 that changes smoothly with time, at one place; instants are ms since the epoch. */
 export type Ripple = (instant: number) => number
-
-const hourMs = 3_600_000
 
 /** Noise whose bumps are `degrees` wide and `hours` long. */
 export const createRipple = (salt: number, place: Place, degrees: number, hours: number): Ripple => {

@@ -1,11 +1,13 @@
 // Single parameters read as what they must be: numbers, counts, one of some words, known names. A value that is not is
 // refused in the provider's manner, which is sometimes odd.
 
+import { utcDayMs } from '../src/calendar.ts'
 import { shortened } from '../src/outside-text.ts'
+import { mostForecastDays, mostPastDays } from '../src/provider/open-meteo/limits.ts'
 import { formats } from './formats.ts'
 import type { Parameters } from './parameters.ts'
 import { Refusal } from './refusal.ts'
-import { type DateRange, dayMs, maxForecastDays, maxPastDays } from './time-axis.ts'
+import type { DateRange } from './time-axis.ts'
 import { isUnsimulated, type Variables, variableOf } from './variables.ts'
 
 /** Decimal numbers from -limit to limit. @throws Refusal */
@@ -66,8 +68,8 @@ export const readDates = (given: Parameters, now: number): DateRange | undefined
     if ((given.text(name) ?? '0') !== '0')
       throw refused(`Parameter '${name}' is mutually exclusive with 'start_date' and 'end_date'.`)
   if (last < first) throw refused('End-date must be larger or equals than start-date.')
-  const today = Math.floor(now / dayMs)
-  const [from, to] = [today - maxPastDays, today + maxForecastDays - 1]
+  const today = Math.floor(now / utcDayMs)
+  const [from, to] = [today - mostPastDays, today + mostForecastDays - 1]
   for (const [name, day] of [
     ['start_date', first],
     ['end_date', last],
@@ -92,14 +94,14 @@ const countedStretches = [
 const readDay = (given: Parameters, name: string): number | undefined => {
   const text = given.text(name)
   if (text === undefined) return undefined
-  const day = Date.parse(`${text}T00:00Z`) / dayMs
+  const day = Date.parse(`${text}T00:00Z`) / utcDayMs
   // Date.parse takes 31 November for 1 December.
   if (!/^\d{4}-\d\d-\d\d$/.test(text) || Number.isNaN(day) || dateOf(day) !== text)
     throw corrupted(name, 'a date YYYY-MM-DD', text)
   return day
 }
 
-const dateOf = (day: number): string => new Date(day * dayMs).toISOString().slice(0, 10)
+const dateOf = (day: number): string => new Date(day * utcDayMs).toISOString().slice(0, 10)
 
 /** One value for each point, when there are any. @throws Refusal */
 export const perPoint = <Value>(name: string, values: readonly Value[] | undefined, points: number) => {

@@ -2,6 +2,7 @@
 // the list of coordinates, or hold one time zone for all.
 
 import { shortened } from '../src/outside-text.ts'
+import { mostPointsPerRequest } from '../src/provider/open-meteo/limits.ts'
 import { perPoint, readNumbers, readNumbersOrNan } from './parameter-values.ts'
 import type { Parameters } from './parameters.ts'
 import type { Place } from './place.ts'
@@ -17,8 +18,6 @@ export type Point = Place & {
   readonly zone: string
 }
 
-const maxPoints = 1000
-
 /** @throws Refusal */
 export const readPoints = (given: Parameters): Point[] => {
   const latitudes = readNumbers(given, 'latitude', 90) ?? []
@@ -29,8 +28,11 @@ export const readPoints = (given: Parameters): Point[] => {
       400,
       `Parameter 'latitude' and 'longitude' must have the same number of elements. Given ${count} and ${longitudes.length}.`,
     )
-  if (count > maxPoints)
-    throw new Refusal(400, `Only up to ${maxPoints} locations can be requested at once. Given ${count}.`)
+  if (count > mostPointsPerRequest)
+    throw new Refusal(
+      400,
+      `Only up to ${mostPointsPerRequest} locations can be requested at once. Given ${count}.`,
+    )
   const elevations = perPoint('elevation', readNumbersOrNan(given, 'elevation', 20_000), count)
   const ids = perPoint('location_id', readIds(given), count)
   const zones = (given.list('timezone') ?? ['GMT']).map(readZone)

@@ -1,6 +1,7 @@
 // The sections of one point's answer, every value printed in the units asked for. The same weather answers all
 // sections, so that they agree wherever they speak of the same instant.
 
+import { hourMs, quarterHourMs } from '../src/calendar.ts'
 import type { Site } from './air.ts'
 import type { Section } from './document.ts'
 import { printFixed } from './fixed-decimals.ts'
@@ -8,15 +9,7 @@ import type { ForecastRequest, SectionName } from './forecast-request.ts'
 import { reachOf } from './model-runs.ts'
 import { sunTimes } from './sun.ts'
 import type { ModelRun } from './texture.ts'
-import {
-  dayAxis,
-  hourMs,
-  instantsOf,
-  printInstant,
-  quarterMs,
-  stepAxis,
-  type TimePrinter,
-} from './time-axis.ts'
+import { dayAxis, instantsOf, printInstant, stepAxis, type TimePrinter } from './time-axis.ts'
 import { type Unit, unitsFor } from './units.ts'
 import { type Day, dailyVariables, instantVariables, unavailable, variableOf } from './variables.ts'
 import { createSiteWeather, type Weather } from './weather-field.ts'
@@ -85,10 +78,10 @@ export const sectionsFor = (
 
   const steps = (step: number, counts: ForecastRequest['hours']): number[] =>
     instantsOf(stepAxis(step, request, counts, now, offsetMs))
-  const running = Math.floor(now / quarterMs) * quarterMs
+  const running = Math.floor(now / quarterHourMs) * quarterHourMs
   const sections: Readonly<Record<SectionName, () => Section>> = {
-    current: () => ({ ...instantSection('current', [running], quarterAt), interval: quarterMs / 1000 }),
-    minutely_15: () => instantSection('minutely_15', steps(quarterMs, request.quarterHours), quarterAt),
+    current: () => ({ ...instantSection('current', [running], quarterAt), interval: quarterHourMs / 1000 }),
+    minutely_15: () => instantSection('minutely_15', steps(quarterHourMs, request.quarterHours), quarterAt),
     hourly: () => instantSection('hourly', steps(hourMs, request.hours), hourAt),
     daily: () => dailySection(instantsOf(dayAxis(request, now, offsetMs))),
   }

@@ -1,17 +1,17 @@
 // Where the sun stands: whether it is day at a place and instant, and when the sun rises and sets on a local day.
 // Low-precision almanac formulas, good to well under a minute for this century.
 
+import { hourMs, utcDayMs } from '../src/calendar.ts'
 import type { Place } from './place.ts'
 
 const radians = Math.PI / 180
-const dayMs = 86_400_000
 // The upper rim of the sun seen through the air.
 const horizon = Math.sin(-0.833 * radians)
 const noonOf2000 = Date.UTC(2000, 0, 1, 12)
 
 /** Hours since midnight by the sun's mean course at a longitude, 0..24. */
 export const solarHour = (instant: number, longitude: number): number => {
-  const hours = (instant / 3_600_000 + longitude / 15) % 24
+  const hours = (instant / hourMs + longitude / 15) % 24
   return hours < 0 ? hours + 24 : hours
 }
 
@@ -31,7 +31,7 @@ export const isDay = (height: number): boolean => height > horizon
 /** Sunrise and sunset in ms since the epoch, of the day that begins at `midnight`. A sun that does not set is up all day. */
 export const sunTimes = (midnight: number, place: Place): { rise: number; set: number } => {
   const toNoon = (36 - solarHour(midnight, place.longitude)) % 24
-  const noon = midnight + toNoon * 3_600_000
+  const noon = midnight + toNoon * hourMs
   return { rise: crossing(noon, -1, place), set: crossing(noon, 1, place) }
 }
 
@@ -44,14 +44,14 @@ const crossing = (noon: number, side: -1 | 1, { latitude }: Place): number => {
       (horizon - Math.sin(latitude * radians) * Math.sin(declination)) /
       (Math.cos(latitude * radians) * Math.cos(declination))
     const angle = Math.acos(Math.min(1, Math.max(-1, cosine))) / radians
-    instant = noon + ((side * angle - advance) * dayMs) / 360
+    instant = noon + ((side * angle - advance) * utcDayMs) / 360
   }
   return instant
 }
 
 // Declination in radians, and by how many degrees the true sun runs ahead of the mean one.
 const sunAt = (instant: number): { declination: number; advance: number } => {
-  const days = (instant - noonOf2000) / dayMs
+  const days = (instant - noonOf2000) / utcDayMs
   const anomaly = (357.529 + 0.98560028 * days) * radians
   const mean = 280.459 + 0.98564736 * days
   const longitude = (mean + 1.915 * Math.sin(anomaly) + 0.02 * Math.sin(2 * anomaly)) * radians

@@ -2,6 +2,7 @@
 // about it. The error is nil at the start of the run and grows with the time ahead, so each new run changes the near
 // hours a little and the far days more; without a run there is no error.
 
+import { hourMs } from '../src/calendar.ts'
 import { createRipple, type Ripple, saltOf } from './noise.ts'
 import type { Place } from './place.ts'
 
@@ -16,7 +17,6 @@ export type Texture = {
   error(name: string, degrees: number, hours: number): Ripple
 }
 
-const hourMs = 3_600_000
 const growthHours = 96
 
 /** The randomness of a seed and a run at a place. */

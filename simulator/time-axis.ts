@@ -1,16 +1,10 @@
 // Which instants a section covers, and how they are printed: local time without a zone, or Unix seconds. The offset of
 // now counts for all days. Pure; instants are ms since the epoch.
 
-export const quarterMs = 900_000
-export const hourMs = 3_600_000
-export const dayMs = 86_400_000
+import { utcDayMs } from '../src/calendar.ts'
 
 /** Equal steps from `start` on. */
 export type Axis = { readonly start: number; readonly step: number; readonly count: number }
-
-/** How far from today a request may reach. */
-export const maxPastDays = 92
-export const maxForecastDays = 16
 
 /** Local days by their dates; the first is counted from the epoch. */
 export type DateRange = { readonly firstDay: number; readonly days: number }
@@ -28,10 +22,10 @@ export type StepCounts = { readonly past: number | undefined; readonly forecast:
 /** Local days, from the first past day on. */
 export const dayAxis = ({ pastDays, forecastDays, dates }: Stretch, now: number, offsetMs: number): Axis =>
   dates
-    ? { start: dates.firstDay * dayMs - offsetMs, step: dayMs, count: dates.days }
+    ? { start: dates.firstDay * utcDayMs - offsetMs, step: utcDayMs, count: dates.days }
     : {
-        start: floorTo(now, dayMs, offsetMs) - pastDays * dayMs,
-        step: dayMs,
+        start: floorTo(now, utcDayMs, offsetMs) - pastDays * utcDayMs,
+        step: utcDayMs,
         count: pastDays + forecastDays,
       }
 
@@ -45,10 +39,10 @@ export const stepAxis = (
 ): Axis => {
   if (counts.past === undefined && counts.forecast === undefined) {
     const days = dayAxis(stretch, now, offsetMs)
-    return { start: days.start, step, count: (days.count * dayMs) / step }
+    return { start: days.start, step, count: (days.count * utcDayMs) / step }
   }
   const past = counts.past ?? 0
-  const forecast = counts.forecast ?? (stretch.forecastDays * dayMs) / step
+  const forecast = counts.forecast ?? (stretch.forecastDays * utcDayMs) / step
   return { start: floorTo(now, step, offsetMs) - past * step, step, count: past + forecast }
 }
 

@@ -1,6 +1,7 @@
 // The variables the simulated provider knows, section by section: the quantity each is measured in and where its value
 // comes from. Most follow from the weather of an instant. Some it knows but has no data for, as the real one does.
 
+import type { currentUnits, hourlyUnits } from '../src/weather/variables.ts'
 import { deficitOf, dewPointOf, evapotranspirationOf, vapourOf, wetBulbOf } from './moisture.ts'
 import { clearSkyUvIndex, type Radiation, radiationOf, sunshineShare, uvIndex } from './radiation.ts'
 import type { Quantity } from './units.ts'
@@ -10,6 +11,9 @@ type Variable<Source> = { readonly quantity: Quantity; readonly of: (source: Sou
 
 /** Variables by their current names. */
 export type Variables<Source> = Readonly<Record<string, Variable<Source>>>
+
+/** Variables that must be there: those that the gateway asks for. */
+type Served<Units, Source> = Readonly<Record<keyof Units, Variable<Source>>>
 
 /** A variable the models have no data for. */
 export const unavailable: Variable<unknown> = { quantity: 'missing', of: () => Number.NaN }
@@ -169,7 +173,7 @@ export const instantVariables = {
   lightning_potential: unavailable,
   snowfall_height: unavailable,
   updraft: unavailable,
-} as const satisfies Variables<Weather>
+} as const satisfies Variables<Weather> & Served<typeof currentUnits & typeof hourlyUnits, Weather>
 
 /** A local day: its hours, and the sun over it in ms since the epoch. */
 export type Day = { readonly hours: readonly Weather[]; readonly sun: { rise: number; set: number } }

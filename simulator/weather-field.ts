@@ -2,6 +2,7 @@
 // Rain and showers add up, codes follow rain and cloud, gusts reach the wind, an hour is the sum of its quarters.
 // Instants are whole quarter-hours in ms since the epoch; what is printed of it is decided elsewhere.
 
+import { quarterHourMs } from '../src/calendar.ts'
 import { type AirState, createAir, type Site } from './air.ts'
 import { type Season, seasonAt } from './climate.ts'
 import { createRain } from './rain.ts'
@@ -41,8 +42,6 @@ export type SiteWeather = {
 // What came down in a step, in hundredths of a mm, and its strongest gust.
 type Step = { perHour: number; rain: number; showers: number; gusts: number }
 
-const quarterMs = 900_000
-
 /** The weather of a site by a seed and a model run; without a run, as it truly is. */
 export const createSiteWeather = (seed: number, run: ModelRun | undefined, site: Site): SiteWeather => {
   const place = site.cell
@@ -66,7 +65,7 @@ export const createSiteWeather = (seed: number, run: ModelRun | undefined, site:
       ...state,
       day: isDay(sun) ? 1 : 0,
       sun,
-      sunBefore: sunHeight(instant - (2 * quarterMs) / step.perHour, place),
+      sunBefore: sunHeight(instant - (2 * quarterHourMs) / step.perHour, place),
       stepHours: 1 / step.perHour,
       precipitation: step.rain / 100,
       rain: (step.rain - step.showers) / 100,
@@ -96,7 +95,7 @@ export const createSiteWeather = (seed: number, run: ModelRun | undefined, site:
     hour: instant => {
       const step: Step = { perHour: 1, rain: 0, showers: 0, gusts: 0 }
       for (let back = 3; back > 0; back--)
-        addQuarter(step, instant - back * quarterMs, seasonAt(instant - back * quarterMs))
+        addQuarter(step, instant - back * quarterHourMs, seasonAt(instant - back * quarterHourMs))
       const season = seasonAt(instant)
       addQuarter(step, instant, season)
       return weatherAt(instant, season, step)

@@ -24,6 +24,7 @@ const ranks: Record<string, number> = {
   metering: 2,
   provider: 2,
   'answer.ts': 3,
+  simulator: 3,
   timelines: 3,
   edge: 4,
   ops: 4,

@@ -4,9 +4,10 @@
 import { startSimulator } from '../../simulator/simulator.ts'
 import { createCalendar } from '../../src/calendar.ts'
 import { systemClock } from '../../src/clock.ts'
-import { decodeTimelines } from '../../src/provider/decode.ts'
-import { type Horizon, pathFor, stepsWithin } from '../../src/provider/query.ts'
+import { decodeTimelines } from '../../src/provider/open-meteo/decode.ts'
+import { pathFor } from '../../src/provider/open-meteo/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'
+import { type Horizon, stepsWithin } from '../../src/weather/horizon.ts'
 import { bytesOf, type Timeline } from '../../src/weather/timeline.ts'
 import { decodeTimeline, encodeTimeline } from '../../src/weather/timeline-bytes.ts'
 

@@ -170,7 +170,7 @@ export const startGateway = async (
       readiness,
       provider: config.provider,
       budget,
-      pointWeight: supply.pointWeight,
+      protocol: supply.protocol,
       cache,
       observer: { refused: metrics.opsRefused },
     },

@@ -1,13 +1,14 @@
 // Bodies of the real protocol, spoilt by hand in one place each.
 
 import t from 'tap'
-import { createCalendar } from '../../src/calendar.ts'
-import { decodeTimelines } from '../../src/provider/decode.ts'
-import { horizonFor, pathFor } from '../../src/provider/query.ts'
-import { createGrid } from '../../src/weather/cell.ts'
-import { currentAt, daysFrom, type Timeline } from '../../src/weather/timeline.ts'
-import { manualClock, noon } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { createCalendar } from '../../../src/calendar.ts'
+import { decodeTimelines } from '../../../src/provider/open-meteo/decode.ts'
+import { pathFor } from '../../../src/provider/open-meteo/query.ts'
+import { createGrid } from '../../../src/weather/cell.ts'
+import { horizonFor } from '../../../src/weather/horizon.ts'
+import { currentAt, daysFrom, type Timeline } from '../../../src/weather/timeline.ts'
+import { manualClock, noon } from '../../support/manual-clock.ts'
+import { startProvider } from '../../support/provider-process.ts'
 
 const provider = await startProvider(t)
 const calendar = createCalendar('Asia/Dhaka')

@@ -1,13 +1,14 @@
-// What a server can do to an exchange beside its body's content: encodings that were not asked for, heads and chunks
+// What a server can do to a call beside its body's content: encodings that were not asked for, heads and chunks
 // without end, bodies that trickle or are read too slowly, redirects, and errors with anything behind their status.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
-import { createExchange } from '../../src/provider/exchange.ts'
+import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { openMeteo } from '../support/open-meteo.ts'
 
 const text = JSON.stringify(Array.from({ length: 2_000 }, (_, i) => ({ i })))
 const mostBytes = 100_000
@@ -96,7 +97,7 @@ const attacks: Record<string, Attack> = {
 const provider = await startHostileProvider(t, '', attacks)
 
 const setUp = (t: { teardown(fn: () => unknown): void }, attack: string) => {
-  const exchange = createExchange(
+  const call = createProviderCall(
     {
       baseUrl: provider.url(attack),
       apiKey: 'provider-secret-1',
@@ -106,10 +107,10 @@ const setUp = (t: { teardown(fn: () => unknown): void }, attack: string) => {
       totalTimeoutMs,
       maxConcurrent: 1,
     },
-    manualClock(),
+    { protocol: openMeteo, clock: manualClock() },
   )
-  t.teardown(() => exchange.close())
-  return exchange
+  t.teardown(() => call.close())
+  return call
 }
 
 const endless = new Set([
@@ -132,13 +133,13 @@ const letGo = async (attack: string): Promise<boolean> => {
 
 for (const attack of ['good', 'spelt-otherwise', 'identity', 'two-members'])
   t.test(`${attack}: comes whole, and the connection is kept for the next`, async t => {
-    const exchange = setUp(t, attack)
-    for (let i = 0; i < 3; i++) t.equal(await exchange.text('/', mostBytes), text)
+    const call = setUp(t, attack)
+    for (let i = 0; i < 3; i++) t.equal(await call.text({ path: '/', mostBytes }), text)
     t.equal(provider.open(attack), 1)
   })
 
 t.test('a body of just as many bytes as it may have comes whole', async t => {
-  t.equal((await setUp(t, 'just-so-long').text('/', mostBytes)).length, mostBytes)
+  t.equal((await setUp(t, 'just-so-long').text({ path: '/', mostBytes })).length, mostBytes)
 })
 
 const tooLong = /^the provider's body is longer than 100000 bytes$/
@@ -210,7 +211,7 @@ for (const [attack, code, why, message] of refused)
   t.test(`${attack} is ${code} in a sentence, in time, and keeps nothing of what came`, async t => {
     const started = performance.now()
     const given = await setUp(t, attack)
-      .text('/', mostBytes)
+      .text({ path: '/', mostBytes })
       .then(
         () => undefined,
         error => error,
@@ -229,26 +230,26 @@ t.test('a redirect is not followed', t => {
 })
 
 t.test('interim responses as they are usual do no harm', async t => {
-  t.equal(await setUp(t, 'some-interim').text('/', mostBytes), '[]')
+  t.equal(await setUp(t, 'some-interim').text({ path: '/', mostBytes }), '[]')
 })
 
 t.test('zeros behind a zipped body are not read, and hold no connection', async t => {
-  const exchange = setUp(t, 'zeros-behind')
-  t.equal(await exchange.text('/', mostBytes), text)
+  const call = setUp(t, 'zeros-behind')
+  t.equal(await call.text({ path: '/', mostBytes }), text)
   t.ok(await letGo('zeros-behind'))
 })
 
 t.test('an answer that nobody asked for is not the answer to the next question', async t => {
-  const exchange = setUp(t, 'two-answers')
-  for (let i = 0; i < 3; i++) t.equal(await exchange.text('/', mostBytes), '[]')
+  const call = setUp(t, 'two-answers')
+  for (let i = 0; i < 3; i++) t.equal(await call.text({ path: '/', mostBytes }), '[]')
 })
 
-t.test('the time for an exchange goes on while what has come is read', async t => {
-  const exchange = setUp(t, 'good')
+t.test('the time for a call goes on while what has come is read', async t => {
+  const call = setUp(t, 'good')
   const read: number[] = []
   await t.rejects(
     async () => {
-      for await (const piece of exchange.bytes('/', mostBytes)) {
+      for await (const piece of call.bytes({ path: '/', mostBytes })) {
         read.push(piece.length)
         // A reader that is busy and gives nobody a turn: no timer comes up.
         for (const until = performance.now() + totalTimeoutMs; performance.now() < until; );
@@ -260,8 +261,8 @@ t.test('the time for an exchange goes on while what has come is read', async t =
 })
 
 t.test('who reads no further ends the connection, however much is still to come', async t => {
-  const exchange = setUp(t, 'zeros-behind')
-  for await (const piece of exchange.bytes('/', mostBytes)) {
+  const call = setUp(t, 'zeros-behind')
+  for await (const piece of call.bytes({ path: '/', mostBytes })) {
     t.ok(piece.length > 0)
     break
   }

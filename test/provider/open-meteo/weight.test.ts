@@ -1,7 +1,7 @@
 import t from 'tap'
-import { hourMs } from '../../src/calendar.ts'
-import { horizonFor } from '../../src/provider/query.ts'
-import { weightOf, weightOfPoint } from '../../src/provider/weight.ts'
+import { hourMs } from '../../../src/calendar.ts'
+import { weightOf, weightOfPoint } from '../../../src/provider/open-meteo/weight.ts'
+import { horizonFor } from '../../../src/weather/horizon.ts'
 
 t.test('a point weighs by its variables and its days, and never less than 1', t => {
   const weights: [variables: number, days: number, weight: number][] = [

@@ -1,9 +1,9 @@
 // A status other than 200 from the provider → the ProviderError it stands for. Classified by status, and only a 429
 // or 400 by the leading words of its reason, because the texts change between releases of the provider. Pure.
 
-import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
-import { ProviderError } from './errors.ts'
-import { excerptOf } from './excerpt.ts'
+import { hourMs, minuteMs, utcDayMs } from '../../calendar.ts'
+import { ProviderError } from '../errors.ts'
+import { excerptOf } from '../excerpt.ts'
 
 // The provider sweeps its windows on its own clock; a little later than the turn is on the safe side.
 const marginMs = 2_000

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { refusalOf } from '../../src/provider/refusal.ts'
+import { refusalOf } from '../../../src/provider/open-meteo/refusal.ts'
 
 const now = Date.parse('2026-11-21T17:59:30Z')
 const reason = (text: string) => JSON.stringify({ error: true, reason: text })

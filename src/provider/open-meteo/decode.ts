@@ -2,8 +2,10 @@
 // of elements than points asked for, elements in another order. What an element holds is for decode-element.ts.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Cell } from '../weather/cell.ts'
-import type { Timeline } from '../weather/timeline.ts'
+import type { Cell } from '../../weather/cell.ts'
+import type { Timeline } from '../../weather/timeline.ts'
+import { ProviderError } from '../errors.ts'
+import { excerptOf } from '../excerpt.ts'
 import { boundsFor } from './body-bounds.ts'
 import {
   createElementReader,
@@ -11,8 +13,6 @@ import {
   locationIdOf,
   notAsAsked,
 } from './decode-element.ts'
-import { ProviderError } from './errors.ts'
-import { excerptOf } from './excerpt.ts'
 import { type ElementBounds, elementsOf } from './json-elements.ts'
 
 export type Expected = ExpectedOfEach & {

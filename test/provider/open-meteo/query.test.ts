@@ -1,7 +1,8 @@
 import t from 'tap'
-import { hourMs } from '../../src/calendar.ts'
-import { horizonFor, pathFor } from '../../src/provider/query.ts'
-import { createGrid } from '../../src/weather/cell.ts'
+import { hourMs } from '../../../src/calendar.ts'
+import { pathFor } from '../../../src/provider/open-meteo/query.ts'
+import { createGrid } from '../../../src/weather/cell.ts'
+import { horizonFor } from '../../../src/weather/horizon.ts'
 
 t.test('the horizon grows with the time an entry may be served and with the hours of an answer', t => {
   t.strictSame(horizonFor(13 * hourMs, 48), { quarterHours: 54, days: 9 })

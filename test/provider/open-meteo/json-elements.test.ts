@@ -3,7 +3,7 @@
 
 import fc from 'fast-check'
 import t from 'tap'
-import { elementsOf } from '../../src/provider/json-elements.ts'
+import { elementsOf } from '../../../src/provider/open-meteo/json-elements.ts'
 
 const whole = (text: string): unknown => {
   const value = JSON.parse(text)

@@ -1,9 +1,9 @@
 // How large the answer for so many points may be: far more than a whole one needs, and little enough that no body fills
 // the memory or holds the event loop. Follows from what is asked for; decides nothing about a body's content.
 
-import { currentUnits, dailyUnits, hourlyUnits } from '../weather/variables.ts'
+import { type Horizon, stepsWithin } from '../../weather/horizon.ts'
 import type { ElementBounds } from './json-elements.ts'
-import { type Horizon, stepsOf } from './query.ts'
+import { sections, variableCount } from './sections.ts'
 
 /** What a body may have at most. */
 export type BodyBounds = ElementBounds & {
@@ -22,17 +22,11 @@ const bytesPerValue = 32
 const bytesPerTime = 64
 const bytesBesides = 16 * 1024
 
-const variablesOf = (units: object): number => Object.keys(units).length
-
 /** The bounds of the answer for so many points. */
 export const boundsFor = (points: number, horizon: Horizon): BodyBounds => {
-  const steps = stepsOf(horizon)
-  const bytesOf = (count: number, units: object): number =>
-    count * (bytesPerTime + variablesOf(units) * bytesPerValue)
-  const elementBytes =
-    bytesBesides +
-    bytesOf(steps.quarterHours, currentUnits) +
-    bytesOf(steps.hours, hourlyUnits) +
-    bytesOf(steps.days, dailyUnits)
+  const steps = stepsWithin(horizon)
+  const bytesOf = (series: keyof typeof sections): number =>
+    steps[series] * (bytesPerTime + variableCount(sections[series]) * bytesPerValue)
+  const elementBytes = bytesBesides + bytesOf('quarterHours') + bytesOf('hours') + bytesOf('days')
   return { bytes: Math.min(mostBytes, points * elementBytes), elements: points, elementBytes, depth, lists }
 }

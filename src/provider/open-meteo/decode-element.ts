@@ -2,15 +2,15 @@
 // wrong with it. Every section, variable, time and value is looked at here, and nothing that fails a check is ever stored.
 // Values are not compared with each other: they may come from different models, and any may be missing.
 
-import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
-import type { Cell } from '../weather/cell.ts'
-import { allowedIn, isWithin, type Range, ranges } from '../weather/ranges.ts'
-import { layOut, type Span, type Timeline } from '../weather/timeline.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from '../weather/variables.ts'
-import { garbled, type RefusedAnswer } from './errors.ts'
-import { excerptOf } from './excerpt.ts'
-import { type Horizon, stepsOf } from './query.ts'
+import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../../calendar.ts'
+import type { Clock } from '../../clock.ts'
+import type { Cell } from '../../weather/cell.ts'
+import { type Horizon, stepsWithin } from '../../weather/horizon.ts'
+import { allowedIn, isWithin, type Range, ranges } from '../../weather/ranges.ts'
+import { layOut, type Span, type Timeline } from '../../weather/timeline.ts'
+import { garbled, type RefusedAnswer } from '../errors.ts'
+import { excerptOf } from '../excerpt.ts'
+import { sections } from './sections.ts'
 
 export type Expected = {
   readonly horizon: Horizon
@@ -29,9 +29,9 @@ const columnsOf = (units: Partial<Record<keyof typeof ranges, string>>): readonl
     unit: units[name] ?? '',
     range: ranges[name],
   }))
-const quarterHourColumns = columnsOf(currentUnits)
-const hourColumns = columnsOf(hourlyUnits)
-const dayColumns = columnsOf(dailyUnits)
+const quarterHourColumns = columnsOf(sections.quarterHours.units)
+const hourColumns = columnsOf(sections.hours.units)
+const dayColumns = columnsOf(sections.days.units)
 
 const localMinute = /^\d{4}-\d\d-\d\dT\d\d:\d\d$/
 const localDay = /^\d{4}-\d\d-\d\d$/
@@ -39,7 +39,7 @@ const localDay = /^\d{4}-\d\d-\d\d$/
 /** Reads the elements of one body. @throws ProviderError */
 export const createElementReader = ({ horizon, calendar, clock, askedAt }: Expected) => {
   const steps = createSteps()
-  const lengths = stepsOf(horizon)
+  const lengths = stepsWithin(horizon)
 
   return (raw: unknown, cell: Cell): Timeline => {
     const answeredAt = clock.now()
@@ -49,9 +49,9 @@ export const createElementReader = ({ horizon, calendar, clock, askedAt }: Expec
     const expectedOffset = calendar.offsetSecondsAt(answeredAt)
     if (offset !== expectedOffset)
       throw notAsAsked('wrong_time', `utc_offset_seconds is ${offset}, expected ${expectedOffset}`)
-    const minutely = sectionOf('minutely_15', element)
-    const hourly = sectionOf('hourly', element)
-    const daily = sectionOf('daily', element)
+    const minutely = sectionOf(sections.quarterHours.name, element)
+    const hourly = sectionOf(sections.hours.name, element)
+    const daily = sectionOf(sections.days.name, element)
 
     const instant = (local: string) => Date.parse(`${local}Z`) - offset * 1000
     const timeline = layOut(

@@ -2,16 +2,17 @@
 // that is more than it looks like. A lie in one element costs the others nothing.
 
 import t from 'tap'
-import { createCalendar } from '../../src/calendar.ts'
-import { decodeTimelines } from '../../src/provider/decode.ts'
-import { ProviderError } from '../../src/provider/errors.ts'
-import { horizonFor, pathFor } from '../../src/provider/query.ts'
-import { type Cell, createGrid } from '../../src/weather/cell.ts'
-import { ranges } from '../../src/weather/ranges.ts'
-import { daysFrom, type Timeline } from '../../src/weather/timeline.ts'
-import { currentUnits, dailyUnits, hourlyUnits } from '../../src/weather/variables.ts'
-import { manualClock, noon } from '../support/manual-clock.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { createCalendar } from '../../../src/calendar.ts'
+import { ProviderError } from '../../../src/provider/errors.ts'
+import { decodeTimelines } from '../../../src/provider/open-meteo/decode.ts'
+import { pathFor } from '../../../src/provider/open-meteo/query.ts'
+import { type Cell, createGrid } from '../../../src/weather/cell.ts'
+import { horizonFor } from '../../../src/weather/horizon.ts'
+import { ranges } from '../../../src/weather/ranges.ts'
+import { daysFrom, type Timeline } from '../../../src/weather/timeline.ts'
+import { currentUnits, dailyUnits, hourlyUnits } from '../../../src/weather/variables.ts'
+import { manualClock, noon } from '../../support/manual-clock.ts'
+import { startProvider } from '../../support/provider-process.ts'
 
 const provider = await startProvider(t)
 const calendar = createCalendar('Asia/Dhaka')

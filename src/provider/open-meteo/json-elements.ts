@@ -2,7 +2,7 @@
 // whole and others have their turn in between. How many there may be, how large and how deep, is checked byte by byte,
 // before anything is parsed; whether an element is as it should be is for its reader.
 
-import { garbled } from './errors.ts'
+import { garbled } from '../errors.ts'
 
 /** What a text may have at most. */
 export type ElementBounds = {

@@ -4,8 +4,9 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { createExchange } from '../../src/provider/exchange.ts'
+import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { openMeteo } from '../support/open-meteo.ts'
 
 const text = JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ i, unit: '°C' })))
 const mostBytes = 4 << 20
@@ -29,7 +30,7 @@ const answers: Record<string, RequestListener> = {
 }
 const server = createServer((request, response) => answers[request.url ?? '']?.(request, response))
 await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
-const exchange = createExchange(
+const call = createProviderCall(
   {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     apiKey: null,
@@ -39,17 +40,17 @@ const exchange = createExchange(
     totalTimeoutMs: 10_000,
     maxConcurrent: 1,
   },
-  manualClock(),
+  { protocol: openMeteo, clock: manualClock() },
 )
 t.teardown(async () => {
-  await exchange.close()
+  await call.close()
   server.close()
 })
 
 t.test('a body comes whole, zipped or not, and in pieces', async t => {
-  t.equal(await exchange.text('/plain', mostBytes), text)
-  t.equal(await exchange.text('/zipped', mostBytes), text)
-  const pieces = await Array.fromAsync(exchange.bytes('/zipped', mostBytes))
+  t.equal(await call.text({ path: '/plain', mostBytes }), text)
+  t.equal(await call.text({ path: '/zipped', mostBytes }), text)
+  const pieces = await Array.fromAsync(call.bytes({ path: '/zipped', mostBytes }))
   t.ok(pieces.length > 1 && pieces.every(({ length }) => length <= 1 << 16), `${pieces.length} pieces`)
 })
 
@@ -60,9 +61,9 @@ for (const [path, code, message] of [
   ['/refused', 'provider_refused', /Latitude must be a number/],
   ['/broken-off', 'provider_broke_off', /./],
 ] as const)
-  t.test(`${path.slice(1)} is ${code}, and the next exchange is none the worse`, async t => {
-    await t.rejects(exchange.text(path, mostBytes), { code, message })
-    t.equal(await exchange.text('/zipped', mostBytes), text)
+  t.test(`${path.slice(1)} is ${code}, and the next call is none the worse`, async t => {
+    await t.rejects(call.text({ path, mostBytes }), { code, message })
+    t.equal(await call.text({ path: '/zipped', mostBytes }), text)
   })
 
 t.test('a request that may not leave any more when there is a connection is not sent', async t => {
@@ -70,7 +71,8 @@ t.test('a request that may not leave any more when there is a connection is not 
   server.on('request', () => {
     arrived += 1
   })
-  const asked = (mayLeave: () => boolean) => Array.fromAsync(exchange.bytes('/plain', mostBytes, mayLeave))
+  const asked = (mayLeave: () => boolean) =>
+    Array.fromAsync(call.bytes({ path: '/plain', mostBytes }, mayLeave))
   await t.rejects(
     asked(() => false),
     { code: 'provider_not_asked', retryable: true },
@@ -80,9 +82,9 @@ t.test('a request that may not leave any more when there is a connection is not 
 })
 
 t.test('who reads no further leaves no connection behind', async t => {
-  for await (const piece of exchange.bytes('/plain', mostBytes)) {
+  for await (const piece of call.bytes({ path: '/plain', mostBytes })) {
     t.ok(piece.length > 0)
     break
   }
-  t.equal(await exchange.text('/plain', mostBytes), text)
+  t.equal(await call.text({ path: '/plain', mostBytes }), text)
 })

@@ -1,5 +1,6 @@
-// One HTTP exchange with the provider: sends the path, gives the body of a 200 as it comes in or throws the ProviderError
-// the answer stands for. Owns the connection pool and its timeouts; decides nothing about retries.
+// One HTTP call to the provider: sends a request, gives the body of a 200 as it comes in or throws the ProviderError the
+// answer stands for. Owns the connection pool, its timeouts and the bounds of what is read; what an answer means is the
+// protocol's, and whether to call again the client's.
 
 import { pipeline, type Readable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
@@ -10,9 +11,9 @@ import { messageOf } from '../errors.ts'
 import { garbled, ProviderError } from './errors.ts'
 import { excerptOf } from './excerpt.ts'
 import { leaveIf } from './leave-if.ts'
-import { refusalOf } from './refusal.ts'
+import type { CallProtocol, ProviderRequest } from './protocol.ts'
 
-export type ExchangeOptions = {
+export type ProviderCallOptions = {
   /** Origin and path prefix, without a trailing slash. */
   readonly baseUrl: string
   readonly apiKey: string | null
@@ -22,23 +23,22 @@ export type ExchangeOptions = {
   /** Between two parts of the body. */
   readonly bodyTimeoutMs: number
   /**
-   * For the whole exchange, what is done with each piece of the body included: a body that trickles, or takes long to
+   * For the whole call, what is done with each piece of the body included: a body that trickles, or takes long to
    * read, must not keep one of the few places for ever.
    */
   readonly totalTimeoutMs: number
   readonly maxConcurrent: number
 }
 
-export type Exchange = {
+export type ProviderCall = {
   /**
    * The unzipped bytes of a 200 as they come, each piece once it is asked for. Who reads no further ends the connection.
-   * @param mostBytes what the body may have, unzipped and as it travels
    * @param mayLeave asked once there is a connection, right before the request is written to it
    * @throws ProviderError, in the midst of the body too; `provider_not_asked` where it may not leave
    */
-  bytes(path: string, mostBytes: number, mayLeave?: () => boolean): AsyncGenerator<Uint8Array>
+  bytes(request: ProviderRequest, mayLeave?: () => boolean): AsyncGenerator<Uint8Array>
   /** The text of a 200, whole. @throws ProviderError */
-  text(path: string, mostBytes: number): Promise<string>
+  text(request: ProviderRequest): Promise<string>
   close(): Promise<void>
 }
 
@@ -56,7 +56,10 @@ const mostHeaderBytes = 16 * 1024
 // 103 and the like. Each begins the wait for the head anew.
 const mostInterimResponses = 8
 
-export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange => {
+export const createProviderCall = (
+  options: ProviderCallOptions,
+  { protocol, clock }: { readonly protocol: CallProtocol; readonly clock: Clock },
+): ProviderCall => {
   const { origin, pathname } = new URL(options.baseUrl)
   const prefix = pathname === '/' ? '' : pathname
   let pool: Promise<Pool> | undefined
@@ -70,20 +73,18 @@ export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange
       headersTimeout: options.timeoutMs,
       bodyTimeout: options.bodyTimeoutMs,
       maxHeaderSize: mostHeaderBytes,
-      // One exchange at a time has no use for HTTP/2, which a server may choose otherwise, and which has limits of its own.
+      // One call at a time has no use for HTTP/2, which a server may choose otherwise, and which has limits of its own.
       allowH2: false,
     })
   }
   const headers = {
-    accept: 'application/json',
+    accept: protocol.accept,
     'accept-encoding': 'gzip',
-    // In a header and not in the query, so that it never stands in a URL, a log line or an error.
-    ...(options.apiKey ? { 'x-api-key': options.apiKey } : {}),
+    ...(options.apiKey ? protocol.keyHeaders(options.apiKey) : {}),
   }
 
   const bytes = async function* (
-    path: string,
-    mostBytes: number,
+    { path, mostBytes }: ProviderRequest,
     mayLeave: () => boolean = () => true,
   ): AsyncGenerator<Uint8Array> {
     const endsAt = performance.now() + options.totalTimeoutMs
@@ -109,7 +110,7 @@ export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange
       const encoding = answer.headers['content-encoding']
       if (answer.statusCode !== 200) {
         const text = await errorTextOf(unzipped(body, encoding, mostErrorBytes))
-        throw refusalOf(answer.statusCode, text, clock.now())
+        throw protocol.refusalOf(answer.statusCode, text, clock.now())
       }
       for await (const piece of unzipped(body, encoding, mostBytes))
         for (let from = 0; from < piece.length; from += pieceBytes) {
@@ -128,7 +129,7 @@ export const createExchange = (options: ExchangeOptions, clock: Clock): Exchange
 
   return {
     bytes,
-    text: (path, mostBytes) => textOf(bytes(path, mostBytes)),
+    text: request => textOf(bytes(request)),
     close: async () => (await pool)?.close(),
   }
 }
@@ -179,7 +180,7 @@ const errorTextOf = async (pieces: AsyncIterable<Uint8Array>): Promise<string> =
   return Buffer.concat(read).toString()
 }
 
-const tooSlow = ({ totalTimeoutMs }: ExchangeOptions): ProviderError =>
+const tooSlow = ({ totalTimeoutMs }: ProviderCallOptions): ProviderError =>
   new ProviderError('provider_timeout', `the provider's answer was not whole within ${totalTimeoutMs} ms`, {
     refused: 'too_slow',
   })
@@ -208,7 +209,7 @@ const unconnected = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENO
 // Without a cause: an error is kept for as long as its cell fails, and those of a parser hold what came.
 const brokenOff = (
   cause: unknown,
-  { connectTimeoutMs, timeoutMs, bodyTimeoutMs }: ExchangeOptions,
+  { connectTimeoutMs, timeoutMs, bodyTimeoutMs }: ProviderCallOptions,
 ): ProviderError => {
   const { code } = cause as NodeJS.ErrnoException
   if (code === 'UND_ERR_CONNECT_TIMEOUT')

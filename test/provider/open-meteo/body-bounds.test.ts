@@ -1,12 +1,13 @@
 // What an answer may take at most, held against what real answers take.
 
 import t from 'tap'
-import { hourMs } from '../../src/calendar.ts'
-import { boundsFor } from '../../src/provider/body-bounds.ts'
-import { elementsOf } from '../../src/provider/json-elements.ts'
-import { horizonFor, pathFor } from '../../src/provider/query.ts'
-import { createGrid } from '../../src/weather/cell.ts'
-import { startProvider } from '../support/provider-process.ts'
+import { hourMs } from '../../../src/calendar.ts'
+import { boundsFor } from '../../../src/provider/open-meteo/body-bounds.ts'
+import { elementsOf } from '../../../src/provider/open-meteo/json-elements.ts'
+import { pathFor } from '../../../src/provider/open-meteo/query.ts'
+import { createGrid } from '../../../src/weather/cell.ts'
+import { horizonFor } from '../../../src/weather/horizon.ts'
+import { startProvider } from '../../support/provider-process.ts'
 
 const provider = await startProvider(t)
 const grid = createGrid(0.1)
