@@ -26,8 +26,8 @@ import { createMetrics } from '../src/ops/metrics.ts'
 import { openEmbeddedStore } from '../src/stores/embedded.ts'
 import { createGrid } from '../src/weather/cell.ts'
 import { layOut } from '../src/weather/timeline.ts'
+import { box, catalogueFile } from '../test/scenarios/set-up.ts'
 import { openWire } from './hot-path/wire.ts'
-import { box, catalogueFile } from './set-up.ts'
 
 // What each step cost when this was written, as a multiple of what Node itself spends on the same request in the same
 // run. A step fails the check at half as much again; steps too short to be measured so are left to the whole.

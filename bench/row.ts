@@ -1,8 +1,7 @@
 // What a row of the benchmark is: something started, measured against a bar, and let go of. The runner prints; a row
 // only finds.
 
-/** Whatever a row starts it hands over to be ended, last first. */
-export type Scope = { teardown(fn: () => unknown): void }
+import type { Scope } from '../test/scenarios/set-up.ts'
 
 /** One line of the table. `met` is null for a figure that no bar stands for. */
 export type Finding = {

@@ -3,7 +3,7 @@
 
 import { parseArgs } from 'node:util'
 import { openCatalogue } from '../src/catalogue/live-catalogue.ts'
-import { box, catalogueFile } from './set-up.ts'
+import { box, catalogueFile } from '../test/scenarios/set-up.ts'
 
 const barUs = 50
 const rounds = 500

@@ -118,3 +118,37 @@ t.test('the machine’s clock and environment are read in one place each', t => 
   }
   t.end()
 })
+
+const project = join(root, '..')
+const projectFiles = globSync('{src,test,bench,fuzz}/**/*.ts', { cwd: project })
+const importsIn = (file: string): string[] =>
+  [...readFileSync(join(project, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+\.ts)'/g)].map(
+    ([, path]) => relative(project, join(project, dirname(file), path ?? '')),
+  )
+
+// What a benchmark needs whatever it measures; all else that it shares with the tests is a scenario.
+const supportOfBenchmarks = ['process', 'provider-process', 'redis-server', 'until'].map(
+  name => `test/support/${name}.ts`,
+)
+const mayImport: Record<string, (imported: string) => boolean> = {
+  src: imported => imported.startsWith('src/'),
+  test: imported => !imported.startsWith('bench/'),
+  bench: imported =>
+    /^(src|bench|test\/scenarios)\//.test(imported) || supportOfBenchmarks.includes(imported),
+  fuzz: imported => /^(src|fuzz|test\/(scenarios|support))\//.test(imported),
+}
+
+t.test(
+  'tests do not import benchmarks, benchmarks share scenarios with them, and the product none of both',
+  t => {
+    let arrows = 0
+    for (const file of projectFiles)
+      for (const imported of importsIn(file)) {
+        arrows += 1
+        const from = file.split('/')[0] ?? ''
+        if (!mayImport[from]?.(imported)) t.fail(`${file} must not import ${imported}`)
+      }
+    t.ok(arrows > 300, `${arrows} imports were looked at`)
+    t.end()
+  },
+)

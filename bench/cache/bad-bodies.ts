@@ -2,22 +2,10 @@
 // at once.
 
 import { hourMs, minuteMs } from '../../src/calendar.ts'
-import { manualClock } from '../../test/support/manual-clock.ts'
-import { startProvider } from '../../test/support/provider-process.ts'
-import { startGateway } from '../../test/support/start-gateway.ts'
+import { startOnOneClock } from '../../test/scenarios/one-clock.ts'
+import { forAll, isoOf, metric, noBudget, pathOf, placesByCell, quiet } from '../../test/scenarios/set-up.ts'
+import { until } from '../../test/support/until.ts'
 import { count, median, ms, type Row } from '../row.ts'
-import {
-  askerOf,
-  forAll,
-  isoOf,
-  metric,
-  noBudget,
-  pathOf,
-  placesByCell,
-  plentyOfQuota,
-  quiet,
-  until,
-} from '../set-up.ts'
 
 const start = Date.parse('2026-11-21T06:00:00Z')
 const moods = ['hang', 'cut-off', 'bad-gateway', 'empty', 'wrong-count', 'wrong-offset', 'all-null'] as const
@@ -34,22 +22,18 @@ export const badBodies: Row = {
     const paths = placesByCell()
       .slice(0, cells)
       .map(({ cell }) => pathOf(cell))
-    const clock = manualClock(start)
-    const provider = await startProvider(scope, ['--runs', 'ecmwf'], isoOf(start))
-    const gateway = await startGateway(scope, {
-      providerUrl: provider.url,
-      clock,
+    const { clock, provider, gateway, ask } = await startOnOneClock(scope, {
+      start,
+      provider: ['--runs', 'ecmwf'],
       env: {
         ...noBudget,
-        ...plentyOfQuota,
-        ABOHAWA_LOG__ACCESS: 'false',
         ABOHAWA_PROVIDER__TIMEOUT: '2s',
         ABOHAWA_PROVIDER__RETRIES: '0',
         // Every fault is to be met by real requests.
         ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
       },
+      connections: 8,
     })
-    const ask = askerOf(scope, gateway.apiUrl, gateway.keys.enterprise ?? '', 8)
     // A cell that is asked for late may be found due by the look ahead first.
     const failures = async (): Promise<number> =>
       (await metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="refresh"}')) +
@@ -80,7 +64,11 @@ export const badBodies: Row = {
         worst = Math.max(worst, took)
       }
       slowest[mood] = worst
-      await until(`${mood}: all refreshes have failed`, async () => (await failures()) - failed >= cells)
+      await until(
+        `${mood}: all refreshes have failed`,
+        async () => (await failures()) - failed >= cells,
+        60_000,
+      )
       let differ = 0
       for (const path of paths) {
         const { text, cache } = await ask(path)

@@ -4,12 +4,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { hourMs, minuteMs, utcDayMs } from '../../src/calendar.ts'
 import { createGrid } from '../../src/weather/cell.ts'
-import { manualClock } from '../../test/support/manual-clock.ts'
-import { startProvider } from '../../test/support/provider-process.ts'
-import { startGateway } from '../../test/support/start-gateway.ts'
+import { startOnOneClock } from '../../test/scenarios/one-clock.ts'
+import { box, forAll, metric, pathOf, quiet, type Scope } from '../../test/scenarios/set-up.ts'
 import { chart } from '../chart.ts'
-import { count, type Row, type Scope } from '../row.ts'
-import { askerOf, box, forAll, isoOf, metric, pathOf, plentyOfQuota, quiet } from '../set-up.ts'
+import { count, type Row } from '../row.ts'
 
 // Half a minute past, so that no step stands on the turn of a window.
 const start = Date.parse('2026-11-22T00:00:30Z')
@@ -29,24 +27,15 @@ export const measureBudgetDay = async (
   const grid = createGrid(0.1)
   const all = grid.cellsIn(box).map(pathOf)
   const [steady, unknown] = [all.slice(0, size.cells), all.slice(size.cells)]
-  const clock = manualClock(start)
-  const provider = await startProvider(scope, ['--runs', 'none', '--limits', 'free'], isoOf(start))
-  const gateway = await startGateway(scope, {
-    providerUrl: provider.url,
-    clock,
+  const { clock, provider, gateway, ask, moveTo } = await startOnOneClock(scope, {
+    start,
+    provider: ['--runs', 'none', '--limits', 'free'],
     env: {
-      ...plentyOfQuota,
-      ABOHAWA_LOG__ACCESS: 'false',
       ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '600',
       ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '5000',
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
     },
   })
-  const ask = askerOf(scope, gateway.apiUrl, gateway.keys.enterprise ?? '')
-  const moveTo = async (instant: number): Promise<void> => {
-    clock.set(instant)
-    await provider.steer({ now: isoOf(instant) })
-  }
   const seen = { requests: 0, failed: 0, cold: 0, coldRefused: 0 }
   const stretch: [number, number][] = []
   // For each wanted cell, because what is wanted goes up and down by the new cells.

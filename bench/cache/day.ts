@@ -1,17 +1,15 @@
 // A day of demand on every place of the catalogue, by age and by run: what it costs at the provider for each cell, beside
 // what a cache of answers would have spent on the very same requests.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import { longestUseMs } from '../../src/cache/freshness.ts'
 import { hourMs, minuteMs } from '../../src/calendar.ts'
 import { weightOf, weightOfPoint } from '../../src/provider/open-meteo/weight.ts'
 import { horizonFor } from '../../src/weather/horizon.ts'
 import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../src/weather/variables.ts'
-import { manualClock } from '../../test/support/manual-clock.ts'
-import { startProvider } from '../../test/support/provider-process.ts'
-import { startGateway } from '../../test/support/start-gateway.ts'
-import { count, type Finding, type Row, type Scope } from '../row.ts'
-import { askerOf, forAll, isoOf, metric, noBudget, placesByCell, plentyOfQuota, quiet } from '../set-up.ts'
+import { startOnOneClock } from '../../test/scenarios/one-clock.ts'
+import { forAll, metric, noBudget, placesByCell, quiet, type Scope } from '../../test/scenarios/set-up.ts'
+import { until } from '../../test/support/until.ts'
+import { count, type Finding, type Row } from '../row.ts'
 
 const start = Date.parse('2026-11-21T06:00:00Z')
 const stepMs = 15 * minuteMs
@@ -26,20 +24,15 @@ const requestsOf = (places: ReturnType<typeof placesByCell>, step: number): stri
 
 const measureDay = async (freshness: 'age' | 'run', scope: Scope, progress: (text: string) => void) => {
   const places = placesByCell()
-  const clock = manualClock(start)
-  const provider = await startProvider(scope, ['--runs', 'ecmwf'], isoOf(start))
-  const gateway = await startGateway(scope, {
-    providerUrl: provider.url,
-    clock,
+  const { clock, provider, gateway, ask, moveTo } = await startOnOneClock(scope, {
+    start,
+    provider: ['--runs', 'ecmwf'],
     env: {
       ...noBudget,
-      ...plentyOfQuota,
-      ABOHAWA_LOG__ACCESS: 'false',
       ABOHAWA_CACHE__FRESHNESS: freshness,
       ABOHAWA_PROVIDER__RUNS__POLL_EVERY: '1s',
     },
   })
-  const ask = askerOf(scope, gateway.apiUrl, gateway.keys.enterprise ?? '')
   const newestRun = async (): Promise<number> => {
     const meta = await (await fetch(`${provider.url}/data/ecmwf_ifs/static/meta.json`)).json()
     return (meta as { last_run_availability_time: number }).last_run_availability_time
@@ -50,12 +43,15 @@ const measureDay = async (freshness: 'age' | 'run', scope: Scope, progress: (tex
   const answers = { requests: 0, failed: 0, byHour: 0, byQuarter: 0 }
   let firstFill = 0
   for (let step = 0; step < steps; step++) {
-    clock.set(start + step * stepMs)
-    await provider.steer({ now: isoOf(clock.now()) })
+    await moveTo(start + step * stepMs)
     if (freshness === 'run') {
       const newest = await newestRun()
       const name = 'abohawa_provider_run_available_timestamp_seconds'
-      while ((await metric(gateway.opsUrl, name)) < newest) await pause(50)
+      await until(
+        'the newest run is known',
+        async () => (await metric(gateway.opsUrl, name)) >= newest,
+        60_000,
+      )
     }
     const requests = requestsOf(places, step)
     for (const path of requests) {

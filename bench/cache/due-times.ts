@@ -7,8 +7,8 @@ import { loadConfig } from '../../src/config/load.ts'
 import { questionIn } from '../../src/gateway/supply.ts'
 import { keyFor } from '../../src/timelines/question.ts'
 import { createGrid } from '../../src/weather/cell.ts'
+import { box } from '../../test/scenarios/set-up.ts'
 import { count, type Row } from '../row.ts'
-import { box } from '../set-up.ts'
 
 const fetchedAt = Date.parse('2026-11-21T06:00:00Z')
 const cells = 5_000

@@ -1,20 +1,15 @@
 // Four gateway processes on one Redis and many callers of one cell that nobody has: in peace, with the process killed
 // that fetches it, and with Redis gone while everybody waits.
 
-import type { Running } from '../../test/support/process.ts'
-import { type ProviderProcess, startProvider } from '../../test/support/provider-process.ts'
-import { startRedis } from '../../test/support/redis-server.ts'
-import { type Answered, type Caller, openCallers } from '../callers.ts'
-import { count, median, ms, type Row, type Scope, sorted } from '../row.ts'
-import { createKey, type Env, metric, processEnv, startProcess, until } from '../set-up.ts'
-
-export type FleetSize = { readonly processes: number; readonly callersEach: number }
-
-type Fleet = {
-  provider: ProviderProcess
-  redis: Awaited<ReturnType<typeof startRedis>>
-  gateways: readonly { process: Running; callers: readonly Caller[] }[]
-}
+import {
+  askAll,
+  type FleetSize,
+  killHolder,
+  killRedis,
+  startFleet,
+  warm,
+} from '../../test/scenarios/stampede.ts'
+import { count, median, ms, type Row, sorted } from '../row.ts'
 
 const full: FleetSize = { processes: 4, callersEach: 250 }
 const latencyMs = 300
@@ -22,53 +17,8 @@ const rounds = 7
 
 const pathOfRound = (round: number): string => `/api/v1/weather/coords/${21 + round * 0.1}/${90}`
 
-export const startFleet = async (
-  scope: Scope,
-  { processes, callersEach }: FleetSize,
-  more: Env = {},
-): Promise<Fleet> => {
-  const provider = await startProvider(scope, ['--runs', 'none'], null)
-  const redis = await startRedis()
-  scope.teardown(redis.stop)
-  const env = processEnv(provider.url, { ABOHAWA_REDIS__URL: redis.url, ...more })
-  const key = await createKey(env)
-  const started = Array.from({ length: processes }, async () => {
-    const process = await startProcess(scope, env)
-    const callers = await openCallers(scope, process.urls.api ?? '', key, callersEach)
-    return { process, callers }
-  })
-  return { provider, redis, gateways: await Promise.all(started) }
-}
-
-// Caller by caller over all processes, so that none of them is asked first by all.
-const askAll = (gateways: Fleet['gateways'], path: string): Promise<Answered[]> => {
-  const most = Math.max(...gateways.map(({ callers }) => callers.length))
-  const order = Array.from({ length: most }, (_, i) => gateways.flatMap(({ callers }) => callers[i] ?? []))
-  return Promise.all(order.flat().map(caller => caller.ask(path)))
-}
-
-const admitted = ({ process }: Fleet['gateways'][number]): Promise<number> =>
-  metric(process.urls.ops ?? '', 'abohawa_admissions_total{decision="allowed"}')
-
-// In an object, because what is awaited here is that they wait and not their answers.
-const allAdmitted = async (
-  gateways: Fleet['gateways'],
-  path: string,
-): Promise<{ answers: Promise<Answered[]> }> => {
-  const counted = await Promise.all(gateways.map(admitted))
-  const answers = askAll(gateways, path)
-  await until('all are admitted', async () => {
-    const now = await Promise.all(gateways.map(admitted))
-    return gateways.every(({ callers }, i) => (now[i] ?? 0) - (counted[i] ?? 0) === callers.length)
-  })
-  return { answers }
-}
-
-const bad = (answers: readonly Answered[]): number => answers.filter(({ status }) => status !== 200).length
-
-const warm = async ({ gateways }: Fleet): Promise<void> => {
-  for (let i = 0; i < 4; i++) await askAll(gateways, '/api/v1/weather/coords/26/89')
-}
+const bad = (answers: readonly { status: number }[]): number =>
+  answers.filter(({ status }) => status !== 200).length
 
 export const stampede: Row = {
   id: 'stampede',
@@ -124,40 +74,6 @@ export const stampede: Row = {
   },
 }
 
-/** Everybody asks for one cell while the provider is held, and is answered when it is let go. */
-export const measureStampede = async ({ provider, gateways }: Fleet, path: string) => {
-  const before = (await provider.state()).calls
-  await provider.steer({ hold: true })
-  const asked = await allAdmitted(gateways, path)
-  await until('the provider is asked', async () => (await provider.state()).inFlight >= 1)
-  await provider.steer({ hold: false })
-  const answers = await asked.answers
-  return { calls: (await provider.state()).calls - before, answers }
-}
-
-/** Everybody waits for one cell, the process that fetches it is killed, the provider answers the next that asks. */
-export const killHolder = async (fleet: Fleet, path: string) => {
-  const { provider, gateways } = fleet
-  const [holder, ...others] = gateways
-  if (!holder) throw new Error('a fleet has processes')
-  const before = (await provider.state()).calls
-  await provider.steer({ hold: true })
-  const [first, ...rest] = holder.callers
-  const lost = [first?.ask(path)]
-  await until('the provider is asked', async () => (await provider.state()).inFlight === 1)
-  lost.push(...rest.map(caller => caller.ask(path)))
-  const asked = await allAdmitted(others, path)
-  const killedAt = performance.now()
-  holder.process.child.kill('SIGKILL')
-  await until('another takes over', async () => (await provider.state()).calls - before >= 2)
-  const takenOverMs = performance.now() - killedAt
-  await provider.steer({ hold: false })
-  const answers = await asked.answers
-  const allMs = performance.now() - killedAt
-  await Promise.all(lost)
-  return { calls: (await provider.state()).calls - before, answers, takenOverMs, allMs }
-}
-
 export const holderKilled: Row = {
   id: 'holder-killed',
   method:
@@ -180,21 +96,6 @@ export const holderKilled: Row = {
       ],
     }
   },
-}
-
-/** Everybody waits for one cell, Redis goes, the provider answers. */
-export const killRedis = async (fleet: Fleet, path: string) => {
-  const { provider, gateways, redis } = fleet
-  const before = (await provider.state()).calls
-  await provider.steer({ hold: true })
-  const asked = await allAdmitted(gateways, path)
-  await until('the provider is asked', async () => (await provider.state()).inFlight >= 1)
-  const stoppedAt = performance.now()
-  await redis.stop()
-  await provider.steer({ hold: false })
-  const answers = await asked.answers
-  const allMs = performance.now() - stoppedAt
-  return { calls: (await provider.state()).calls - before, answers, allMs }
 }
 
 export const redisKilled: Row = {

@@ -5,10 +5,19 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGrid } from '../../src/weather/cell.ts'
+import {
+  askerOf,
+  box,
+  createKey,
+  forAll,
+  metric,
+  pathOf,
+  processEnv,
+  startProcess,
+} from '../../test/scenarios/set-up.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
 import { chart } from '../chart.ts'
 import { count, type Row } from '../row.ts'
-import { askerOf, box, createKey, forAll, metric, pathOf, processEnv, startProcess } from '../set-up.ts'
 
 const boundMiB = 256
 

@@ -1,12 +1,7 @@
 // A gateway that starts while another is under load, with all weather in the shared tier: when it is ready, and what it
 // asks of the provider.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'
-import { startCommand } from '../../test/support/process.ts'
-import { startProvider } from '../../test/support/provider-process.ts'
-import { freePort, startRedis } from '../../test/support/redis-server.ts'
-import { count, median, ms, type Row } from '../row.ts'
 import {
   askerOf,
   createKey,
@@ -16,7 +11,12 @@ import {
   placesByCell,
   processEnv,
   startProcess,
-} from '../set-up.ts'
+} from '../../test/scenarios/set-up.ts'
+import { startCommand } from '../../test/support/process.ts'
+import { startProvider } from '../../test/support/provider-process.ts'
+import { freePort, startRedis } from '../../test/support/redis-server.ts'
+import { until } from '../../test/support/until.ts'
+import { count, median, ms, type Row } from '../row.ts'
 
 const rounds = 5
 const load = 4
@@ -39,7 +39,12 @@ export const restart: Row = {
     progress(`fills ${paths.length} cells`)
     await forAll(paths, 128, ask)
     // The pulse that tells the fleet what is wanted comes every 5 s.
-    while ((await metric(first.urls.ops ?? '', 'abohawa_cache_wanted_cells')) < paths.length) await pause(100)
+    await until(
+      'all cells are wanted',
+      async () => (await metric(first.urls.ops ?? '', 'abohawa_cache_wanted_cells')) >= paths.length,
+      60_000,
+      100,
+    )
 
     let loading = true
     let served = 0
@@ -69,7 +74,7 @@ export const restart: Row = {
           },
           () => false,
         )
-      while (!(await isReady())) await pause(10)
+      await until('the new process is ready', isReady, 60_000, 10)
       readyMs.push(performance.now() - started)
       const second = await starting
       warmed.push(await metric(second.urls.ops ?? '', 'abohawa_cache_memory_entries'))

@@ -1,86 +1,8 @@
 // Local midnight under load, over processes whose clocks are off by a minute and a half: to which day every answer
 // belongs, and whether both days are counted exactly.
 
-import { createCalendar } from '../../src/calendar.ts'
-import { startScript } from '../../test/support/process.ts'
-import { startRedis } from '../../test/support/redis-server.ts'
-import { openCallers } from '../callers.ts'
-import { issueKeys } from '../keys.ts'
-import { count, type Row, type Scope } from '../row.ts'
-import { type Asked, askOn, meterEnv, patient, usedOn } from './fleet.ts'
-
-const zone = 'Asia/Dhaka'
-const script = new URL('../../test/support/shifted-gateway.ts', import.meta.url).pathname
-
-export type MidnightSize = {
-  /** Of the processes, in ms; each is a process. */
-  readonly skews: readonly number[]
-  readonly connections: number
-  /** How long before midnight the load begins and how long after it ends. */
-  readonly beforeMs: number
-  readonly afterMs: number
-  readonly limit: number
-}
-
-export type MidnightFound = {
-  readonly byDay: readonly { given: number; refused: number; counted: number }[]
-  /** Answers whose reset is neither of the two midnights. */
-  readonly strays: number
-  /** How long after the first answer of the new day had come one was still asked for and of the old day, in ms. */
-  readonly overlapMs: number
-}
-
-export const measureMidnight = async (
-  scope: Scope,
-  { skews, connections, beforeMs, afterMs, limit }: MidnightSize,
-): Promise<MidnightFound> => {
-  const redis = await startRedis()
-  scope.teardown(redis.stop)
-  const env = meterEnv({
-    ...patient,
-    ABOHAWA_REDIS__URL: redis.url,
-    ABOHAWA_QUOTA__TIME_ZONE: zone,
-    ABOHAWA_QUOTA__TIERS__SCARCE: String(limit),
-  })
-  const [issued] = await issueKeys(env, ['scarce'])
-  if (!issued) throw new Error('no key')
-  const calendar = createCalendar(zone)
-  // Time for the processes to start, as far as the store's clock goes.
-  const startMs = 6_000
-  const midnight = calendar.nextMidnight(Date.now())
-  const shift = midnight - beforeMs - startMs - Date.now()
-  const processes = await Promise.all(
-    skews.map(skew => startScript(scope, script, [String(shift), String(skew)], ['api'], env)),
-  )
-  const callers = (
-    await Promise.all(
-      processes.map(({ urls }) => openCallers(scope, urls.api ?? '', issued.key, connections / skews.length)),
-    )
-  ).flat()
-  const now = () => Date.now() + shift
-  const isOver = () => now() >= midnight + afterMs
-  const answers = await askOn(callers, () => (isOver() ? undefined : issued.key))
-
-  const ends = [midnight, calendar.nextMidnight(midnight)]
-  const days = [calendar.dayOf(midnight - 1), calendar.dayOf(midnight)]
-  const counted = await usedOn(env, issued.id, days)
-  const of = (end: number | undefined): Asked[] => answers.filter(({ reset }) => reset * 1000 === end)
-  // Too many to be arguments of one call.
-  const firstNew = of(ends[1]).reduce(
-    (first, { at, ms }) => Math.min(first, at + ms),
-    Number.POSITIVE_INFINITY,
-  )
-  const lastOld = of(ends[0]).reduce((last, { at }) => Math.max(last, at), Number.NEGATIVE_INFINITY)
-  return {
-    byDay: ends.map((end, i) => ({
-      given: of(end).filter(({ status }) => status === 200).length,
-      refused: of(end).filter(({ status }) => status === 429).length,
-      counted: counted[i] ?? 0,
-    })),
-    strays: answers.length - of(ends[0]).length - of(ends[1]).length,
-    overlapMs: Math.max(0, lastOld - firstNew),
-  }
-}
+import { measureMidnight } from '../../test/scenarios/midnight.ts'
+import { count, type Row } from '../row.ts'
 
 export const midnightRow: Row = {
   id: 'midnight',

@@ -1,11 +1,14 @@
 // What a unit costs: the meter beside one plain Redis command per request, in one process, in turn.
 
 import { Redis } from 'ioredis'
+import { loadConfig } from '../../src/config/load.ts'
 import { createMeter } from '../../src/metering/meter.ts'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { startRedis } from '../../test/support/redis-server.ts'
 import { count, median, type Row, sorted } from '../row.ts'
-import { redisOptions } from './fleet.ts'
+
+/** The options of a store on this server, as a gateway has them. */
+const redisOptions = (url: string) => ({ ...loadConfig({ files: [], env: {} }).redis, url })
 
 const rounds = 7
 const roundMs = 700

@@ -4,10 +4,10 @@
 import { readFile, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
 import { brotliDecompressSync } from 'node:zlib'
+import { issueKeys, quietZone, usedToday } from '../../test/scenarios/keys.ts'
+import { type Env, forAll, placesByCell, processEnv, type Scope } from '../../test/scenarios/set-up.ts'
 import { product } from '../../test/support/process.ts'
-import { issueKeys, quietZone, usedToday } from '../keys.ts'
-import { type Scope, sum } from '../row.ts'
-import { type Env, forAll, placesByCell, processEnv } from '../set-up.ts'
+import { sum } from '../row.ts'
 import {
   type Absent,
   ask,

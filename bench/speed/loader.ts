@@ -2,7 +2,7 @@
 // answered. Reads what to ask from a file and prints one line of JSON.
 
 import { readFile } from 'node:fs/promises'
-import { openCallers } from '../callers.ts'
+import { openCallers } from '../../test/scenarios/callers.ts'
 import { sorted } from '../row.ts'
 import type { Asking, Loaded } from './load.ts'
 

@@ -8,9 +8,9 @@ import { existsSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import type { Scope } from '../../test/scenarios/set-up.ts'
 import { freePort } from '../../test/support/redis-server.ts'
-import type { Scope } from '../row.ts'
-import { until } from '../set-up.ts'
+import { until } from '../../test/support/until.ts'
 import {
   type Absent,
   ask,
@@ -158,11 +158,10 @@ export const startNginx = async (scope: Scope, world: World): Promise<(Contender
   const send = (url: string, given = key) => ask(url + path, { 'x-api-key': given })
   await until(
     'nginx answers',
-    () =>
-      send(openBase).then(
-        () => true,
-        () => false,
-      ),
+    async () => {
+      await send(openBase)
+      return true
+    },
     10_000,
   )
 

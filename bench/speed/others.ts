@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { truncate } from 'node:fs/promises'
 import { Redis } from 'ioredis'
-import type { Scope } from '../row.ts'
+import type { Scope } from '../../test/scenarios/set-up.ts'
 import {
   type Absent,
   ask,

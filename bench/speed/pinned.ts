@@ -7,8 +7,8 @@ import { openSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
-import type { Scope } from '../row.ts'
-import { type Env, until } from '../set-up.ts'
+import type { Env, Scope } from '../../test/scenarios/set-up.ts'
+import { until } from '../../test/support/until.ts'
 
 /** Cores that this process may use, by number. */
 const allowedCores = (): number[] => {
@@ -99,13 +99,17 @@ export const startPinned = async (
   const urls: Record<string, string> = {}
   await until(`${command.join(' ')} listens`, async () => {
     const text = await readFile(output, 'utf8')
-    if (child.exitCode !== null) throw new Error(`${command.join(' ')} ended with ${child.exitCode}: ${text}`)
+    if (child.exitCode !== null) return true
     for (const line of text.split('\n').filter(one => one.includes('"listening"'))) {
       const told = JSON.parse(line) as { listener: string; url: string }
       urls[told.listener] = told.url
     }
     return listeners.every(listener => urls[listener])
   })
+  if (child.exitCode !== null) {
+    const text = await readFile(output, 'utf8')
+    throw new Error(`${command.join(' ')} ended with ${child.exitCode}: ${text}`)
+  }
   return { child, urls, output }
 }
 

@@ -2,10 +2,11 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { createGrid } from '../../src/weather/cell.ts'
+import { issueKeys } from '../../test/scenarios/keys.ts'
+import { box, forAll, metric, pathOf } from '../../test/scenarios/set-up.ts'
 import { runCommand } from '../../test/support/process.ts'
-import { issueKeys } from '../keys.ts'
+import { until } from '../../test/support/until.ts'
 import { count, median, ms, type Row } from '../row.ts'
-import { box, forAll, metric, pathOf, until } from '../set-up.ts'
 import { ask } from './contender.ts'
 import { gatewayEnv, startGateway } from './gateways.ts'
 import { load } from './load.ts'
@@ -71,20 +72,28 @@ export const refresh: Row = {
       const purged = await runCommand(['cache', 'purge', 'all', '--soft'], env)
       if (purged.code !== 0) throw new Error(purged.stderr)
       // A gateway hears of a purge some seconds later; the window must not be thinned by the wait.
-      await until('the first cells are loaded anew', async () => {
-        await delay()
-        await pause(100)
-        return (await loadedAnew()) > 0
-      })
+      await until(
+        'the first cells are loaded anew',
+        async () => {
+          await delay()
+          await pause(100)
+          return (await loadedAnew()) > 0
+        },
+        60_000,
+      )
       const started = performance.now()
-      await until('all cells were loaded anew', async () => (await loadedAnew()) >= cells)
+      await until('all cells were loaded anew', async () => (await loadedAnew()) >= cells, 60_000)
       tookMs.push(performance.now() - started)
       const { p99, most } = await delay()
       done = true
       await loading
       p99s.push(p99)
       slowest.push(most)
-      await until('nothing waits', async () => (await metric(ops, 'abohawa_provider_waiting_cells')) === 0)
+      await until(
+        'nothing waits',
+        async () => (await metric(ops, 'abohawa_provider_waiting_cells')) === 0,
+        60_000,
+      )
     }
     const told = (values: readonly number[]): string => `${ms(Math.min(...values))} / ${ms(median(values))}`
     return {

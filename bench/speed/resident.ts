@@ -1,8 +1,8 @@
 // The memory of a process that holds the whole catalogue and was asked for every place in both languages.
 
-import { issueKeys } from '../keys.ts'
+import { issueKeys } from '../../test/scenarios/keys.ts'
+import { forAll, metric, placesByCell } from '../../test/scenarios/set-up.ts'
 import { count, type Row } from '../row.ts'
-import { forAll, metric, placesByCell } from '../set-up.ts'
 import { ask } from './contender.ts'
 import { gatewayEnv, startGateway } from './gateways.ts'
 import { load } from './load.ts'

@@ -2,8 +2,8 @@
 // with those of the load before and after. Finds figures and faults, judges nothing.
 
 import { setTimeout as pause } from 'node:timers/promises'
+import { until } from '../../test/support/until.ts'
 import { median } from '../row.ts'
-import { until } from '../set-up.ts'
 import type { Contender, Tally, World } from './contender.ts'
 import { connections, load } from './load.ts'
 import { busySecondsOf, cpuSecondsOf, serverCores } from './pinned.ts'
@@ -102,6 +102,7 @@ const settled = async (contender: Contender): Promise<Tally> => {
       return still
     },
     10_000,
+    10,
   )
   return last ?? {}
 }

@@ -1,11 +1,11 @@
 // How soon a process answers after its start, with the whole catalogue.
 
 import { join } from 'node:path'
+import { issueKeys } from '../../test/scenarios/keys.ts'
 import { product } from '../../test/support/process.ts'
 import { freePort } from '../../test/support/redis-server.ts'
-import { issueKeys } from '../keys.ts'
+import { until } from '../../test/support/until.ts'
 import { median, ms, type Row } from '../row.ts'
-import { until } from '../set-up.ts'
 import { ask } from './contender.ts'
 import { gatewayEnv } from './gateways.ts'
 import { serverCores, spawnPinned } from './pinned.ts'
@@ -40,18 +40,10 @@ export const start: Row = {
         ...env,
         ABOHAWA_SERVER__PORT: String(port),
       })
-      let answered = false
-      while (!answered) {
-        if (performance.now() - started > 30_000) throw new Error('no answer within 30 s')
-        answered = await ask(url, headers).then(
-          ({ status }) => status === 200,
-          () => false,
-        )
-        if (!answered) await new Promise(resolve => setTimeout(resolve, 2))
-      }
+      await until('it answers', async () => (await ask(url, headers)).status === 200, 30_000, 2)
       times.push(performance.now() - started)
       child.kill('SIGTERM')
-      await until('the process ended', async () => child.exitCode !== null)
+      await until('the process ended', () => child.exitCode !== null)
     }
     return {
       findings: [

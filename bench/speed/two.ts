@@ -1,6 +1,6 @@
 // Two processes on one Redis, on a core each, beside one of them alone: what the second adds.
 
-import { issueKeys } from '../keys.ts'
+import { issueKeys } from '../../test/scenarios/keys.ts'
 import { count, median, notMeasured, type Row, sum } from '../row.ts'
 import { ask, path, withoutRedis } from './contender.ts'
 import { gatewayEnv, startGateway } from './gateways.ts'

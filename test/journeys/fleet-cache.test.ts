@@ -2,8 +2,8 @@
 // ends meanwhile; weather for the right time through an outage. The benchmark of the cache has the same in large.
 
 import t from 'tap'
-import { killHolder, killRedis, measureStampede, startFleet } from '../../bench/cache/fleet.ts'
-import { measureOutage } from '../../bench/cache/outage.ts'
+import { measureProviderOutage } from '../scenarios/provider-outage.ts'
+import { killHolder, killRedis, measureStampede, startFleet } from '../scenarios/stampede.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 
 const size = { processes: 3, callersEach: 40 }
@@ -47,7 +47,7 @@ t.test(
 t.test(
   'through an outage every cell answers for the right time, and the provider is left in peace',
   async t => {
-    const found = await measureOutage(t, { cells: 20, hours: 6, stepMinutes: 120, beatMs: 0 })
+    const found = await measureProviderOutage(t, { cells: 20, hours: 6, stepMinutes: 120, beatMs: 0 })
     t.equal(found.requests, 60)
     t.equal(found.failed, 0)
     t.equal(found.wrong, 0)

@@ -2,48 +2,38 @@
 // next to nothing. The benchmark of the meter has the same in large.
 
 import t from 'tap'
-import { measureExactness, mixedTiers } from '../../bench/meter/exact.ts'
-import { measureMidnight } from '../../bench/meter/midnight.ts'
-import { measureFlood } from '../../bench/meter/wrong-keys.ts'
-import { startCluster } from '../support/redis-cluster.ts'
-import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { measureExactness, mixedTiers, oneRedis, redisCluster } from '../scenarios/exact-quota.ts'
+import { measureMidnight } from '../scenarios/midnight.ts'
+import { measureFlood } from '../scenarios/wrong-keys.ts'
+import { withoutOwnRedis } from '../support/redis-server.ts'
 
 const skip = withoutOwnRedis
 const statuses = (answers: readonly { status: number }[], status: number) =>
   answers.filter(answer => answer.status === status).length
 
 t.test('three processes give exactly the quota of a key, each count once', { skip }, async t => {
-  const redis = await startRedis()
-  t.teardown(redis.stop)
   const size = { processes: 3, connections: 96, requests: 4_000 }
-  const found = await measureExactness(t, { ABOHAWA_REDIS__URL: redis.url }, size, ['starter'])
+  const found = await measureExactness(t, await oneRedis(t), size, ['starter'])
   t.strictSame(found.faults, [])
   t.equal(statuses(found.answers, 200), 1_000)
   t.equal(statuses(found.answers, 429), 3_000)
 })
 
 t.test('and of many keys of mixed tiers at once', { skip }, async t => {
-  const redis = await startRedis()
-  t.teardown(redis.stop)
   const size = { processes: 2, connections: 64, requests: 4_000 }
-  const found = await measureExactness(t, { ABOHAWA_REDIS__URL: redis.url }, size, mixedTiers.slice(0, 20))
+  const found = await measureExactness(t, await oneRedis(t), size, mixedTiers.slice(0, 20))
   t.strictSame(found.faults, [])
 })
 
 t.test('and on a cluster', { skip }, async t => {
-  const cluster = await startCluster(0)
-  t.teardown(cluster.stop)
-  const place = { ABOHAWA_REDIS__URL: cluster.url, ABOHAWA_REDIS__MODE: 'cluster' }
   const size = { processes: 2, connections: 64, requests: 4_000 }
-  const found = await measureExactness(t, place, size, mixedTiers.slice(0, 20))
+  const found = await measureExactness(t, await redisCluster(t), size, mixedTiers.slice(0, 20))
   t.strictSame(found.faults, [])
 })
 
 t.test('64 connections on one key cost a command for ten requests at most', { skip }, async t => {
-  const redis = await startRedis()
-  t.teardown(redis.stop)
   const size = { processes: 1, connections: 64, requests: 5_000 }
-  const found = await measureExactness(t, { ABOHAWA_REDIS__URL: redis.url }, size, ['enterprise'])
+  const found = await measureExactness(t, await oneRedis(t), size, ['enterprise'])
   t.strictSame(found.faults, [])
   t.comment(`${found.commandsEach.toFixed(4)} commands for each request`)
   t.ok(found.commandsEach <= 0.1, `${found.commandsEach}`)

@@ -2,7 +2,7 @@
 // long, nobody gets more than the quota, and the counts are right afterwards.
 
 import t from 'tap'
-import { measureRedisOutage } from '../../bench/meter/outage.ts'
+import { measureRedisOutage } from '../scenarios/redis-outage.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 
 for (const kind of ['frozen', 'killed'] as const)

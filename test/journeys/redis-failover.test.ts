@@ -2,7 +2,7 @@
 // the quota but for what the lost link can lose, and the counts are what was given.
 
 import t from 'tap'
-import { measureRedisOutage } from '../../bench/meter/outage.ts'
+import { measureRedisOutage } from '../scenarios/redis-outage.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 
 for (const kind of ['sentinel', 'cluster'] as const)

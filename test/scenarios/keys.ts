@@ -1,9 +1,9 @@
-// Keys for the rows of a benchmark, made and read in this process: a command each would be a process each. Where counts
+// Keys for a scenario, made and read in this process: a command each would be a process each. Where counts
 // matter a day must not end in the middle, so there is a time zone that is far from its midnight.
 
-import { administerWith } from '../src/cli/keys.ts'
-import { systemClock } from '../src/clock.ts'
-import { loadConfig } from '../src/config/load.ts'
+import { administerWith } from '../../src/cli/keys.ts'
+import { systemClock } from '../../src/clock.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import type { Env } from './set-up.ts'
 
 /** Noon in this zone is near, so that no run crosses a midnight and splits its counts over two days. */

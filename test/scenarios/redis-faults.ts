@@ -1,13 +1,13 @@
-// The ways to run Redis that the rows measure, each with what can befall it.
+// The ways to run Redis, each with a fault that can happen to it: a server that is frozen or killed, a master that is
+// killed behind Sentinel or in a cluster. The load meanwhile, and what must hold, is the scenario's.
 
 import { usageTag } from '../../src/stores/redis-key-names.ts'
-import { startDurableRedis } from '../../test/support/durable-redis.ts'
-import { startCluster } from '../../test/support/redis-cluster.ts'
-import { masterName, startSentinel } from '../../test/support/redis-sentinel.ts'
-import type { Scope } from '../row.ts'
-import type { Env } from '../set-up.ts'
+import { startDurableRedis } from '../support/durable-redis.ts'
+import { startCluster } from '../support/redis-cluster.ts'
+import { masterName, startSentinel } from '../support/redis-sentinel.ts'
+import type { Env, Scope } from './set-up.ts'
 
-export type Place = {
+export type FaultyRedis = {
   readonly env: Env
   /** @param keyId of the key whose count it is about */
   strike(keyId: string): Promise<void>
@@ -15,9 +15,9 @@ export type Place = {
   mend?(): Promise<void>
 }
 
-export type PlaceName = 'frozen' | 'killed' | 'sentinel' | 'cluster'
+export type RedisFault = 'frozen' | 'killed' | 'sentinel' | 'cluster'
 
-export const places: Record<PlaceName, (scope: Scope) => Promise<Place>> = {
+export const redisFaults: Record<RedisFault, (scope: Scope) => Promise<FaultyRedis>> = {
   frozen: async scope => {
     const redis = await startDurableRedis(scope)
     return {

@@ -1,17 +1,19 @@
-// What rows start from: a fleet of gateway processes on one Redis, a gateway in this process on a clock that the row
-// moves, the places and cells there are, and what metrics say.
+// What tests and benchmarks of a fleet start from: gateway processes, a gateway in this process on a clock that is moved
+// by hand, the places and cells there are, and what metrics say. What is done with them is each scenario's own.
 
 import { readFileSync } from 'node:fs'
-import { setTimeout as pause } from 'node:timers/promises'
 import { Pool, request } from 'undici'
-import { type Cell, createGrid } from '../src/weather/cell.ts'
-import { type Running, runCommand, startCommand } from '../test/support/process.ts'
-import type { ProviderProcess } from '../test/support/provider-process.ts'
-import type { Scope } from './row.ts'
+import { type Cell, createGrid } from '../../src/weather/cell.ts'
+import { type Running, runCommand, startCommand } from '../support/process.ts'
+import type { ProviderProcess } from '../support/provider-process.ts'
+import { until } from '../support/until.ts'
+
+/** Takes what was started, to be ended last first. */
+export type Scope = { teardown(fn: () => unknown): void }
 
 export type Env = Record<string, string>
 
-export const catalogueFile = new URL('../locations.json', import.meta.url).pathname
+export const catalogueFile = new URL('../../locations.json', import.meta.url).pathname
 export const box = { south: 20, north: 27, west: 87.5, east: 93 }
 
 type Place = { type: string; id: string; latitude: number; longitude: number }
@@ -100,30 +102,22 @@ export const metric = async (opsUrl: string, name: string): Promise<number> => {
   return Number(line?.slice(name.length + 1) ?? 0)
 }
 
-/** Waits until something holds, for so long at most. */
-export const until = async (
-  what: string,
-  holds: () => Promise<boolean>,
-  patienceMs = 60_000,
-): Promise<void> => {
-  const deadline = performance.now() + patienceMs
-  while (!(await holds())) {
-    if (performance.now() > deadline) throw new Error(`waited ${patienceMs} ms in vain: ${what}`)
-    await pause(10)
-  }
-}
-
 /** Waits until a gateway asks nothing more of the provider. */
 export const quiet = async (provider: ProviderProcess, opsUrl: string): Promise<void> => {
   let [still, points] = [0, -1]
-  await until('the provider is quiet', async () => {
-    const state = await provider.state()
-    const waiting = await metric(opsUrl, 'abohawa_provider_waiting_cells')
-    const isStill = state.inFlight === 0 && waiting === 0 && state.points === points
-    still = isStill ? still + 1 : 0
-    points = state.points
-    return still >= 2
-  })
+  await until(
+    'the provider is quiet',
+    async () => {
+      const state = await provider.state()
+      const waiting = await metric(opsUrl, 'abohawa_provider_waiting_cells')
+      const isStill = state.inFlight === 0 && waiting === 0 && state.points === points
+      still = isStill ? still + 1 : 0
+      points = state.points
+      return still >= 2
+    },
+    60_000,
+    10,
+  )
 }
 
 export const isoOf = (instant: number): string => new Date(instant).toISOString()

@@ -4,7 +4,7 @@
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
-import type { Scope } from './row.ts'
+import type { Scope } from './set-up.ts'
 
 export type Answered = {
   /** 0 when the connection ended first. */

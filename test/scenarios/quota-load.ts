@@ -1,16 +1,15 @@
-// What the rows of the meter start from: gateways on one Redis, callers on kept connections that ask one after the
-// other, and what their answers said of the quota.
+// Load on quotas: gateways on one Redis, callers on kept connections that ask one after the other, and what their answers
+// said of the quota. Scenarios of quotas begin here; what befalls the fleet meanwhile is theirs.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { openStore } from '../../src/stores/open-store.ts'
-import type { Running } from '../../test/support/process.ts'
-import { type Caller, openCallers } from '../callers.ts'
-import { quietZone } from '../keys.ts'
-import type { Scope } from '../row.ts'
-import { type Env, processEnv, startProcess } from '../set-up.ts'
+import type { Running } from '../support/process.ts'
+import { type Caller, openCallers } from './callers.ts'
+import { quietZone } from './keys.ts'
+import { type Env, processEnv, type Scope, startProcess } from './set-up.ts'
 
 export const path = '/api/v1/locations?type=division'
 
@@ -18,7 +17,7 @@ export const path = '/api/v1/locations?type=division'
 export const meterEnv = (more: Env): Env =>
   processEnv('http://127.0.0.1:9', { ABOHAWA_QUOTA__TIME_ZONE: quietZone(), ...more })
 
-/** For rows that are about no outage: a machine that is held up must not look like one. */
+/** For scenarios that are about no outage: a machine that is held up must not look like one. */
 export const patient: Env = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s' }
 
 /** What a key used on each of the days, in their order. */
@@ -124,6 +123,3 @@ export const commandsSent = async (redis: Redis): Promise<number> => {
   const calls = [...stats.matchAll(/^cmdstat_(\S+?):calls=(\d+)/gm)]
   return calls.reduce((sum, [, name = '', times]) => sum + (inScripts.includes(name) ? 0 : Number(times)), 0)
 }
-
-/** The options of a store on this server, as the gateway has them. */
-export const redisOptions = (url: string) => ({ ...loadConfig({ files: [], env: {} }).redis, url })

@@ -1,0 +1,90 @@
+// Many more requests than quota, over several processes at once, for one key or many: what was answered, what was counted,
+// and which of both is wrong.
+
+import { Redis } from 'ioredis'
+import { startCluster } from '../support/redis-cluster.ts'
+import { startRedis } from '../support/redis-server.ts'
+import { issueKeys, usedToday } from './keys.ts'
+import {
+  type Asked,
+  askOn,
+  commandsSent,
+  faultsOf,
+  inTurn,
+  meterEnv,
+  patient,
+  startGateways,
+} from './quota-load.ts'
+import type { Env, Scope } from './set-up.ts'
+
+export type QuotaLoad = {
+  readonly processes: number
+  readonly connections: number
+  readonly requests: number
+}
+
+export type Exactness = {
+  readonly answers: readonly Asked[]
+  readonly faults: readonly string[]
+  readonly seconds: number
+  /** Commands that the gateways sent to Redis for each request. */
+  readonly commandsEach: number
+}
+
+/** @param tiers a key for each */
+export const measureExactness = async (
+  scope: Scope,
+  place: Env,
+  { processes, connections, requests }: QuotaLoad,
+  tiers: readonly string[],
+): Promise<Exactness> => {
+  const env = meterEnv({ ...patient, ...place })
+  const keys = await issueKeys(env, tiers)
+  const { callers } = await startGateways(scope, env, { processes, connections })
+  const redis = new Redis(place.ABOHAWA_REDIS__URL ?? '')
+  scope.teardown(() => redis.quit())
+  const before = await commandsSent(redis)
+  const started = performance.now()
+  const answers = await askOn(
+    callers,
+    inTurn(
+      keys.map(({ key }) => key),
+      requests,
+    ),
+  )
+  const seconds = (performance.now() - started) / 1000
+  const commands = (await commandsSent(redis)) - before
+  const counted = await usedToday(
+    env,
+    keys.map(({ id }) => id),
+  )
+  const faults = keys.flatMap(({ id, key, limit }, i) => {
+    const own = answers.filter(answer => answer.key === key)
+    const expected = Math.min(limit, own.length)
+    return [
+      ...faultsOf(own, limit).map(fault => `${id}: ${fault}`),
+      ...(counted[i] === expected ? [] : [`${id}: ${counted[i]} counted of ${expected}`]),
+    ]
+  })
+  return { answers, faults, seconds, commandsEach: commands / requests }
+}
+
+/** 50 keys of all sizes. */
+export const mixedTiers = Array.from(
+  { length: 50 },
+  (_, i) => ['free', 'starter', 'free', 'business', 'free'][i % 5] ?? 'free',
+)
+
+/** The settings for a Redis of its own. */
+export const oneRedis = async (scope: Scope): Promise<Env> => {
+  const redis = await startRedis()
+  scope.teardown(redis.stop)
+  return { ABOHAWA_REDIS__URL: redis.url }
+}
+
+/** The settings for a Redis Cluster of three masters. */
+export const redisCluster = async (scope: Scope): Promise<Env> => {
+  const cluster = await startCluster(0)
+  scope.teardown(cluster.stop)
+  return { ABOHAWA_REDIS__URL: cluster.url, ABOHAWA_REDIS__MODE: 'cluster' }
+}

@@ -1,0 +1,113 @@
+// Hours without the provider, failing in three ways in turn: everyone who asks gets weather for the right quarter-hour,
+// hour and day, the provider is left in peace, and what it gives again is noticed soon. The figures are the result.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { createCalendar, minuteMs } from '../../src/calendar.ts'
+import { startOnOneClock } from './one-clock.ts'
+import { forAll, isoOf, noBudget, pathOf, placesByCell, quiet, type Scope } from './set-up.ts'
+
+const start = Date.parse('2026-11-21T13:07:00Z')
+export const breaker = { after: 3, restForMs: 500, restForAtMostMs: 2_000 }
+const moods = ['reset', 'hang', 'bad-gateway'] as const
+const calendar = createCalendar('Asia/Dhaka')
+
+/** `beatMs` is the rest after each step. */
+export type ProviderOutage = { cells: number; hours: number; stepMinutes: number; beatMs: number }
+
+/** How often a process may ask in so much time: the failures that open the circuit, then once after each shortest rest. */
+const windowsIn = (elapsedMs: number): number => {
+  let windows = 0
+  let rest = breaker.restForMs
+  for (let at = 0; at <= elapsedMs; windows++) {
+    // A quarter less by chance, at most.
+    at += rest * 0.75
+    rest = Math.min(rest * 2, breaker.restForAtMostMs)
+  }
+  return breaker.after + windows
+}
+
+const isRightAt = (text: string, now: number): boolean => {
+  const { current, hourly, daily } = JSON.parse(text)
+  return (
+    current.time === calendar.localMinute(Math.floor(now / (15 * minuteMs)) * 15 * minuteMs) &&
+    hourly.time[0] === `${calendar.localMinute(now).slice(0, 13)}:00` &&
+    daily.time[0] === calendar.dayOf(now)
+  )
+}
+
+export const measureProviderOutage = async (
+  scope: Scope,
+  size: ProviderOutage,
+  progress: (text: string) => void = () => {},
+) => {
+  const paths = placesByCell()
+    .slice(0, size.cells)
+    .map(({ cell }) => pathOf(cell))
+  const { clock, provider, gateway, ask } = await startOnOneClock(scope, {
+    start,
+    provider: ['--runs', 'none'],
+    env: {
+      ...noBudget,
+      ABOHAWA_PROVIDER__TIMEOUT: '300ms',
+      ABOHAWA_PROVIDER__BREAKER__AFTER: String(breaker.after),
+      ABOHAWA_PROVIDER__BREAKER__REST_FOR: `${breaker.restForMs}ms`,
+      ABOHAWA_PROVIDER__BREAKER__REST_FOR_AT_MOST: `${breaker.restForAtMostMs}ms`,
+    },
+  })
+  const seen = { requests: 0, failed: 0, wrong: 0, slowestMs: 0 }
+  const askAll = (): Promise<void> =>
+    forAll(paths, 16, async path => {
+      const { status, text, ms: took } = await ask(path)
+      seen.requests += 1
+      seen.slowestMs = Math.max(seen.slowestMs, took)
+      if (status !== 200) seen.failed += 1
+      else if (!isRightAt(text, clock.now())) seen.wrong += 1
+    })
+  await askAll()
+  await quiet(provider, gateway.opsUrl)
+
+  const before = (await provider.state()).calls
+  const downAt = performance.now()
+  const steps = (size.hours * 60) / size.stepMinutes
+  Object.assign(seen, { requests: 0, slowestMs: 0 })
+  for (let step = 1; step <= steps; step++) {
+    await provider.steer({ mood: moods[Math.floor(((step - 1) * moods.length) / steps)] ?? 'reset' })
+    clock.advance(size.stepMinutes * minuteMs)
+    await provider.steer({ now: isoOf(clock.now()) })
+    await askAll()
+    await pause(size.beatMs)
+    progress(`${((step * size.stepMinutes) / 60).toFixed(1)} of ${size.hours} hours`)
+  }
+  const elapsedMs = performance.now() - downAt
+  const calls = (await provider.state()).calls - before
+  const during = { ...seen }
+
+  // From here the gateway's clock runs as the machine's does, so that pauses end as they would.
+  clock.advance(size.stepMinutes * minuteMs)
+  await provider.steer({ mood: 'ok', now: isoOf(clock.now()) })
+  const fedBefore = (await provider.state()).points
+  const backAt = performance.now()
+  const clockAtBack = clock.now()
+  let firstMs = Number.NaN
+  const waiting = new Set(paths)
+  while (waiting.size > 0 && performance.now() - backAt < 30_000) {
+    clock.set(clockAtBack + Math.floor(performance.now() - backAt))
+    await forAll([...waiting], 16, async path => {
+      if (/hit; ttl=\d/.test((await ask(path)).cache)) waiting.delete(path)
+    })
+    if (waiting.size < paths.length && Number.isNaN(firstMs)) firstMs = performance.now() - backAt
+    await pause(20)
+  }
+  const allMs = performance.now() - backAt
+  const points = (await provider.state()).points - fedBefore
+  return {
+    ...during,
+    calls,
+    elapsedMs,
+    allowed: windowsIn(elapsedMs),
+    firstMs,
+    allMs,
+    notBack: waiting.size,
+    points,
+  }
+}

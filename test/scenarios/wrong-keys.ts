@@ -1,0 +1,54 @@
+// A flood of wrong keys, mistyped ones and then well-formed ones that nobody was given: how many were refused, what they
+// cost Redis, and what memory the process holds.
+
+import { readFileSync } from 'node:fs'
+import { Redis } from 'ioredis'
+import { createKey } from '../../src/metering/key-form.ts'
+import { startRedis } from '../support/redis-server.ts'
+import { askOn, commandsSent, meterEnv, patient, startGateways } from './quota-load.ts'
+import type { Scope } from './set-up.ts'
+
+export type Flood = {
+  readonly refused: number
+  readonly asked: number
+  /** Commands while mistyped keys were asked with, beyond those of an idle gateway. */
+  readonly commandsForMistyped: number
+  readonly commandsForUnknown: number
+  /** Resident memory of the process after each tenth, in MiB. */
+  readonly residentMiB: readonly number[]
+}
+
+const residentMiB = (pid: number): number =>
+  Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+
+const mistyped = (): string => createKey().replace(/.$/, last => (last === '0' ? '1' : '0'))
+
+export const measureFlood = async (
+  scope: Scope,
+  requests: number,
+  progress: (text: string) => void = () => {},
+): Promise<Flood> => {
+  const redis = await startRedis()
+  scope.teardown(redis.stop)
+  const env = meterEnv({ ...patient, ABOHAWA_REDIS__URL: redis.url })
+  const { callers, processes } = await startGateways(scope, env, { processes: 1, connections: 64 })
+  const raw = new Redis(redis.url)
+  scope.teardown(() => raw.quit())
+  const resident: number[] = []
+  let refused = 0
+
+  const flood = async (nextKey: () => string): Promise<number> => {
+    const before = await commandsSent(raw)
+    for (let tenth = 0; tenth < 5; tenth++) {
+      let left = requests / 10
+      const answers = await askOn(callers, () => (left-- > 0 ? nextKey() : undefined))
+      refused += answers.filter(({ status }) => status === 401).length
+      resident.push(residentMiB(processes[0]?.child.pid ?? 0))
+      progress(`${refused} refused, ${Math.round(resident.at(-1) ?? 0)} MiB`)
+    }
+    return (await commandsSent(raw)) - before
+  }
+  const commandsForMistyped = await flood(mistyped)
+  const commandsForUnknown = await flood(createKey)
+  return { refused, asked: requests, commandsForMistyped, commandsForUnknown, residentMiB: resident }
+}
