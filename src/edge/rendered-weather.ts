@@ -65,7 +65,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
   const account = (known: Known, { slices }: Kept): void => {
     let bytes = 0
     for (const slice of slices) if (slice) bytes += slice.bytes.length + slice.encodedBytes + objectBytes
-    answers.keepBeside(known, bytes)
+    known.setExtraBytes(bytes)
   }
 
   const sliceOf = (known: Known, which: number, render: () => Slice<{ bytes: Buffer }>): Rendered => {
@@ -145,6 +145,8 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
         heads: {},
         encodings: () => encodingsFor(rendered, place),
         onEncoded: encoded => {
+          // While it was compressed, others may have taken its place.
+          if (!rendered.encodings.has(place.identity)) return
           rendered.encodedBytes += encoded.length + objectBytes
           const kept = keptOf.get(known.value)
           // The slice may have ended meanwhile.

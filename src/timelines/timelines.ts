@@ -241,7 +241,6 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
 
   return {
     read: cache.read,
-    keepBeside: cache.keepBeside,
     start: async warmForMs => {
       const deadline = performance.now() + warmForMs
       await hearPurges().catch(() => {})

@@ -73,9 +73,9 @@ export const startApp = async (
           source: 'memory',
           forwarded: false,
           collapsed: false,
+          setExtraBytes: () => {},
         }
       },
-      keepBeside: () => {},
     },
     calendar,
     hourlyHours: 144,
