@@ -62,6 +62,37 @@ t.test('imports point to a lower rank or stay in the room', t => {
   t.end()
 })
 
+t.test('the protocol of the provider is known in its folder, and chosen in one place', t => {
+  const folder = 'provider/open-meteo/'
+  // The other end of the protocol keeps to the same weights and limits.
+  const facts = [`${folder}limits.ts`, `${folder}weight.ts`]
+  const allowed = (file: string, imported: string): boolean =>
+    file.startsWith(folder) ||
+    (file === 'gateway/supply.ts' && imported === `${folder}protocol.ts`) ||
+    (file.startsWith('simulator/') && facts.includes(imported))
+  let chosen = 0
+  for (const file of files)
+    for (const imported of importsOf(file).filter(path => path.startsWith(folder))) {
+      if (file === 'gateway/supply.ts') chosen += 1
+      if (!allowed(file, imported)) t.fail(`src/${file} must not import src/${imported}`)
+    }
+  t.equal(chosen, 1)
+  // What stands in the way of another protocol is not only imported: it may be written out.
+  const words = /open-?meteo|minutely_15|v1\/forecast|meta\.json|location_id/i
+  const free = files.filter(
+    file =>
+      /^(provider|timelines|cache|ops|gateway)\//.test(file) &&
+      !file.startsWith(folder) &&
+      file !== 'gateway/supply.ts',
+  )
+  t.ok(free.includes('provider/client.ts') && free.length > 50, `${free.length} files were looked at`)
+  for (const file of free) {
+    const found = words.exec(readFileSync(join(root, file), 'utf8'))?.[0]
+    if (found !== undefined) t.fail(`src/${file} holds "${found}", a word of the protocol`)
+  }
+  t.end()
+})
+
 t.test('no file reaches itself through its imports', t => {
   const done = new Set<string>()
   const visit = (file: string, path: readonly string[]): void => {
