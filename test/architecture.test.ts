@@ -94,6 +94,35 @@ t.test('the simulator imports its own files, the foundations and the facts of th
   t.end()
 })
 
+t.test('the protocol of the provider is known in its folder, and chosen in one place', t => {
+  const folder = 'src/provider/open-meteo/'
+  const allowed = (file: string, imported: string): boolean =>
+    file.startsWith(folder) ||
+    (file === 'src/gateway/supply.ts' && imported === `${folder}protocol.ts`) ||
+    (file.startsWith(simulator) && sharedProtocol.includes(imported))
+  let chosen = 0
+  for (const file of files)
+    for (const imported of importsOf(file).filter(path => path.startsWith(folder))) {
+      if (file === 'src/gateway/supply.ts') chosen += 1
+      if (!allowed(file, imported)) t.fail(`${file} must not import ${imported}`)
+    }
+  t.equal(chosen, 1)
+  // What stands in the way of another protocol is not only imported: it may be written out.
+  const words = /open-?meteo|minutely_15|v1\/forecast|meta\.json|location_id/i
+  const free = files.filter(
+    file =>
+      /^src\/(provider|timelines|cache|ops|gateway)\//.test(file) &&
+      !file.startsWith(folder) &&
+      file !== 'src/gateway/supply.ts',
+  )
+  t.ok(free.includes('src/provider/client.ts') && free.length > 50, `${free.length} files were looked at`)
+  for (const file of free) {
+    const found = words.exec(readFileSync(join(root, file), 'utf8'))?.[0]
+    if (found !== undefined) t.fail(`${file} holds "${found}", a word of the protocol`)
+  }
+  t.end()
+})
+
 t.test('no file reaches itself through its imports', t => {
   const done = new Set<string>()
   const visit = (file: string, path: readonly string[]): void => {

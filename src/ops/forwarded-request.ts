@@ -39,12 +39,13 @@ const judgedPath = (
   { paths, parametersOf }: PassthroughProtocol,
 ): { path: string; allowed: PathParameters } => {
   const path = decoded(raw)
+  const allowedPaths = paths.join(' and ')
   const fault = path === undefined ? 'is not percent-encoded UTF-8' : formFault(raw, path)
   if (path === undefined || fault !== undefined)
-    throw new Refusal(400, 'path', `the path ${quoted(path ?? raw)} ${fault}; allowed: ${paths}`)
+    throw new Refusal(400, 'path', `the path ${quoted(path ?? raw)} ${fault}; allowed: ${allowedPaths}`)
   const allowed = parametersOf(path)
   if (allowed) return { path, allowed }
-  throw new Refusal(404, 'path', `the path ${quoted(path)} is not let through; allowed: ${paths}`)
+  throw new Refusal(404, 'path', `the path ${quoted(path)} is not let through; allowed: ${allowedPaths}`)
 }
 
 const decoded = (raw: string): string | undefined => {

@@ -64,8 +64,8 @@ export type PathParameters = {
 
 /** What an operator may ask of the provider through the gateway. */
 export type PassthroughProtocol = {
-  /** The allowed paths in words, for the sentence that refuses another one. */
-  readonly paths: string
+  /** The allowed paths in words, for sentences that name them; the one most asked for first. */
+  readonly paths: readonly [string, ...string[]]
   /** The parameter in which a caller may have given a key: it is left out. */
   readonly keyParameter: string
   /** The parameters of a path; undefined where the path is not allowed. */

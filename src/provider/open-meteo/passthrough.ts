@@ -32,7 +32,7 @@ const forecastParameters: PathParameters = {
 const noParameters: PathParameters = { lists: [], counts: [], choices: [] }
 
 export const passthrough: PassthroughProtocol = {
-  paths: `${forecastPath} and /data/<model>/static/meta.json`,
+  paths: [forecastPath, '/data/<model>/static/meta.json'],
   keyParameter: 'apikey',
   parametersOf: path =>
     path === forecastPath ? forecastParameters : isModelRunPath(path) ? noParameters : undefined,
