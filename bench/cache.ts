@@ -4,7 +4,7 @@ import { badBodies } from './cache/bad-bodies.ts'
 import { budgetDay } from './cache/budget-day.ts'
 import { day } from './cache/day.ts'
 import { dueTimes } from './cache/due-times.ts'
-import { holderKilled, redisKilled, stampede } from './cache/fleet.ts'
+import { leaseHolderKilled, redisKilled, stampede } from './cache/fleet.ts'
 import { form } from './cache/form.ts'
 import { memory } from './cache/memory.ts'
 import { outage } from './cache/outage.ts'
@@ -15,7 +15,7 @@ import { runBench } from './run-rows.ts'
 
 const rows: readonly Row[] = [
   stampede,
-  holderKilled,
+  leaseHolderKilled,
   redisKilled,
   day,
   outage,

@@ -37,7 +37,7 @@ export const badBodies: Row = {
     // A cell that is asked for late may be found due by the look ahead first.
     const failures = async (): Promise<number> =>
       (await metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="refresh"}')) +
-      (await metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="ahead"}'))
+      (await metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="refresh_ahead"}'))
     const times: number[] = []
     const changed: Record<string, number> = {}
     const slowest: Record<string, number> = {}

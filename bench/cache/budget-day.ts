@@ -15,7 +15,7 @@ const stepMs = 15 * minuteMs
 // What the free host takes in a minute, with room to spare.
 const perMinute = 150
 // Longer than the gateway's beat, so that it looks ahead and tells the fleet once in each step.
-const beatMs = 600
+const tickMs = 600
 
 export type BudgetDaySize = { cells: number; coldPerStep: number; steps: number }
 
@@ -55,7 +55,7 @@ export const measureBudgetDay = async (
       seen.cold += 1
       if ((await ask(path)).status !== 200) seen.coldRefused += 1
     })
-    await pause(beatMs)
+    await pause(tickMs)
     await look()
   }
   for (let step = 1; step < size.steps; step++) {
@@ -69,7 +69,7 @@ export const measureBudgetDay = async (
       seen.cold += 1
       if ((await ask(path)).status !== 200) seen.coldRefused += 1
     }
-    await pause(beatMs)
+    await pause(tickMs)
     await quiet(provider, gateway.opsUrl)
     await look()
     progress(

@@ -4,7 +4,7 @@
 import { crc32 } from 'node:zlib'
 
 /** What is noted beside a value: all that its freshness goes by. */
-export type Notes = {
+export type EntryMetadata = {
   /** Ms since the epoch. */
   readonly fetchedAt: number
   /** From 0 to 1, by chance: how much of the spread of freshness is this entry's. */
@@ -15,11 +15,11 @@ export type Notes = {
   readonly run: number | null
 }
 
-export type Entry<Value> = Notes & {
+export type Entry<Value> = EntryMetadata & {
   readonly value: Value
   /** What the value takes in memory. */
   readonly bytes: number
 }
 
 /** The lot of an entry: the same wherever it is drawn, another for another key or fetch. */
-export const lotOf = (key: string, fetchedAt: number): number => crc32(`${key}@${fetchedAt}`) / 2 ** 32
+export const jitterOf = (key: string, fetchedAt: number): number => crc32(`${key}@${fetchedAt}`) / 2 ** 32

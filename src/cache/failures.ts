@@ -29,7 +29,7 @@ export type Failures = {
   forgive(): void
 }
 
-export type RestOptions = {
+export type BackoffOptions = {
   /** The rest after the first failure, and the longest. */
   readonly retryAfterMs: number
   readonly retryAfterAtMostMs: number
@@ -39,9 +39,9 @@ export type RestOptions = {
 
 const mostKeys = 20_000
 // The longest window that a source can have, and a bit: no pause that anyone announces is longer.
-const longestAnnouncedRestMs = utcDayMs + hourMs
+const longestAnnouncedMs = utcDayMs + hourMs
 
-export const createFailures = (options: RestOptions, clock: Clock, random = Math.random): Failures => {
+export const createFailures = (options: BackoffOptions, clock: Clock, random = Math.random): Failures => {
   const failures = new LRUCache<string, Failure & { readonly own: number }>({ max: mostKeys })
 
   // Up to half more by chance, so that what failed together is not tried again together. Near the longest there is no
@@ -59,8 +59,7 @@ export const createFailures = (options: RestOptions, clock: Clock, random = Math
     note: (key, error, cold) => {
       const failedAt = clock.now()
       const announced = retryAtOf(error)
-      const told =
-        announced === undefined ? undefined : Math.min(announced, failedAt + longestAnnouncedRestMs)
+      const told = announced === undefined ? undefined : Math.min(announced, failedAt + longestAnnouncedMs)
       const before = failures.get(key)
       // A pause that was announced says nothing about this key: it does not lengthen the next rest.
       const own = (before?.own ?? 0) + (told === undefined ? 1 : 0)
@@ -95,8 +94,8 @@ export const retryAtOf = (error: unknown): number | undefined =>
     : undefined
 
 /** An earlier failure, told again to someone who asks while it rests. */
-export class StillResting extends AbohawaError {
-  override name = 'StillResting'
+export class BackoffError extends AbohawaError {
+  override name = 'BackoffError'
   readonly retryAt: number
 
   constructor({ error, restsUntil }: Pick<Failure, 'error' | 'restsUntil'>) {

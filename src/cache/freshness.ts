@@ -1,17 +1,17 @@
 // How long an entry is good: by its age, or until a newer run of the source. Both stretch when the source's budget
 // runs short, and neither serves an entry longer than what was fetched reaches. Pure; all instants are ms since the epoch.
 
-import type { Notes } from './entry.ts'
+import type { EntryMetadata } from './entry.ts'
 
 /** `fresh`: serve it. `stale`: serve it and load it anew. `expired`: load it before anything is served. */
 export type Freshness = 'fresh' | 'stale' | 'expired'
 
 export type FreshnessPolicy = {
   /** From when on it may be loaded anew ahead of time; never earlier than the freshness that was asked for. */
-  dueAt(entry: Notes, now: number): number
+  dueAt(entry: EntryMetadata, now: number): number
   /** Until when it is fresh: a little later than it is due. */
-  freshUntil(entry: Notes, now: number): number
-  usableUntil(entry: Notes, now: number): number
+  freshUntil(entry: EntryMetadata, now: number): number
+  usableUntil(entry: EntryMetadata, now: number): number
   /** The mean time between two loads of an entry in steady demand, as the policy has it without any stretch. */
   periodMs(): number
   /** The most that stretching can do. */
@@ -28,7 +28,7 @@ export type FreshnessOptions = {
   /** The most that freshness is stretched to, and the longest an entry is fresh without a newer run; at least freshFor. */
   readonly freshForAtMostMs: number
   /** How long before it turns stale an entry that is in demand is loaded anew. */
-  readonly aheadForMs: number
+  readonly refreshAheadForMs: number
   /** How long after it turned stale an entry may still be served. */
   readonly staleForMs: number
 }
@@ -43,7 +43,7 @@ export type RunOptions = {
 /** A run of the source: when it became available, and how long runs are apart. */
 export type Run = { readonly availableAt: number; readonly intervalMs: number }
 
-export const freshnessOf = (entry: Notes, policy: FreshnessPolicy, now: number): Freshness => {
+export const freshnessOf = (entry: EntryMetadata, policy: FreshnessPolicy, now: number): Freshness => {
   if (now < policy.freshUntil(entry, now)) return 'fresh'
   return now < policy.usableUntil(entry, now) ? 'stale' : 'expired'
 }
@@ -92,7 +92,11 @@ export const freshByRun = (
  * When the first run that an entry can't be made of became available; undefined while there is none. It is the first and
  * not the newest, so that what one run made stale stays stale when the next appears and has yet to settle.
  */
-const supersededAt = (entry: Notes, runs: readonly Run[], settleForMs: number): number | undefined => {
+const supersededAt = (
+  entry: EntryMetadata,
+  runs: readonly Run[],
+  settleForMs: number,
+): number | undefined => {
   const isBefore = (availableAt: number) => entry.fetchedAt < availableAt + settleForMs
   let first: Run | undefined
   for (const run of runs) {
@@ -116,7 +120,8 @@ const mostOf = ({ freshForMs, freshForAtMostMs }: FreshnessOptions): number =>
   Math.max(freshForMs, freshForAtMostMs)
 
 // Short freshness gets a short lead, so that an entry is not due for most of its life.
-const leadOf = ({ aheadForMs, freshForMs }: FreshnessOptions): number => Math.min(aheadForMs, freshForMs / 10)
+const leadOf = ({ refreshAheadForMs, freshForMs }: FreshnessOptions): number =>
+  Math.min(refreshAheadForMs, freshForMs / 10)
 
 const policyOf = (
   options: FreshnessOptions,
@@ -124,7 +129,7 @@ const policyOf = (
 ): FreshnessPolicy => {
   const lead = leadOf(options)
   const longest = longestUseMs(options)
-  const freshUntil = (entry: Notes, now: number) => Math.floor(dueAt(entry, now) + lead)
+  const freshUntil = (entry: EntryMetadata, now: number) => Math.floor(dueAt(entry, now) + lead)
   return {
     dueAt,
     freshUntil,

@@ -1,7 +1,7 @@
 // Which entries an operator has declared stale or gone. A purge covers what was loaded before it was known, by number
 // and not by time, so that clocks need not agree; every instance looks for new ones at short intervals.
 
-import type { Notes } from './entry.ts'
+import type { EntryMetadata } from './entry.ts'
 
 /** `soft`: what it covers turns stale. `hard`: it is gone. */
 export type PurgeKind = 'soft' | 'hard'
@@ -13,7 +13,7 @@ export type Purges<Scope> = {
   readonly generation: number
   add(purge: Purge<Scope>): void
   /** The strongest purge that covers an entry. */
-  of(key: string, entry: Notes): PurgeKind | undefined
+  of(key: string, entry: EntryMetadata): PurgeKind | undefined
 }
 
 /** @param covers whether a key lies in a scope */

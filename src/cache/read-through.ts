@@ -4,14 +4,14 @@
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { Demand } from './demand.ts'
-import type { Entry, Notes } from './entry.ts'
-import { type Failure, type Failures, StillResting } from './failures.ts'
+import type { Entry, EntryMetadata } from './entry.ts'
+import { BackoffError, type Failure, type Failures } from './failures.ts'
+import type { FleetSingleFlight } from './fleet-single-flight.ts'
 import { type Freshness, type FreshnessPolicy, freshnessOf } from './freshness.ts'
-import type { JointFlight } from './joint-flight.ts'
 import type { MemoryEntry, MemoryTier } from './memory-tier.ts'
 import type { Purges } from './purges.ts'
 import type { SharedTier } from './shared-tier.ts'
-import { createFlight } from './single-flight.ts'
+import { createSingleFlight } from './single-flight.ts'
 
 /** `hit`: served fresh from a tier. `stale`: served from a tier past its freshness. `miss`: loaded for this read. */
 export type Outcome = 'hit' | 'stale' | 'miss'
@@ -19,7 +19,7 @@ export type Outcome = 'hit' | 'stale' | 'miss'
 export type Source = string
 
 /** Why something is loaded: nothing usable is there, a stale entry was served, or one in demand is about to turn stale. */
-export type Purpose = 'cold' | 'refresh' | 'ahead'
+export type Purpose = 'cold' | 'refresh' | 'refresh_ahead'
 
 export type Reading<Value> = {
   readonly value: Value
@@ -85,10 +85,10 @@ export type CacheParts<Subject, Value> = {
   readonly keyOf: (subject: Subject) => string
   readonly load: (subject: Subject, purpose: Purpose) => Promise<Entry<Value>>
   /** Someone now waits for a load that was begun with less hurry. */
-  readonly hasten: (subject: Subject) => void
+  readonly expedite: (subject: Subject) => void
   readonly memory: MemoryTier<Value>
   readonly shared: SharedTier<Value>
-  readonly flights: JointFlight
+  readonly flights: FleetSingleFlight
   readonly policy: FreshnessPolicy
   readonly purges: Purges<unknown>
   readonly failures: Failures
@@ -112,14 +112,26 @@ type Found<Value> = { entry: MemoryEntry<Value>; source: Source; joined: boolean
 export const createReadThrough = <Subject, Value>(
   parts: CacheParts<Subject, Value>,
 ): Cache<Subject, Value> => {
-  const { keyOf, load, hasten, memory, shared, flights, policy, purges, failures, demand, clock, observer } =
-    parts
-  const finding = createFlight<string, Found<Value>>()
-  const refreshing = createFlight<string, void>()
+  const {
+    keyOf,
+    load,
+    expedite,
+    memory,
+    shared,
+    flights,
+    policy,
+    purges,
+    failures,
+    demand,
+    clock,
+    observer,
+  } = parts
+  const finding = createSingleFlight<string, Found<Value>>()
+  const refreshing = createSingleFlight<string, void>()
   // A refresh and a first read of the same key may overlap (its entry expired or was evicted meanwhile): one load.
-  const loading = createFlight<string, Found<Value>>()
+  const loading = createSingleFlight<string, Found<Value>>()
 
-  const stateOf = (key: string, entry: Notes, now = clock.now()): Freshness => {
+  const stateOf = (key: string, entry: EntryMetadata, now = clock.now()): Freshness => {
     const state = freshnessOf(entry, policy, now)
     const purged = state === 'expired' ? undefined : purges.of(key, entry)
     if (purged === 'hard') return 'expired'
@@ -143,7 +155,7 @@ export const createReadThrough = <Subject, Value>(
     subject: Subject,
     key: string,
     purpose: Purpose,
-    enough: (notes: Notes) => boolean,
+    enough: (notes: EntryMetadata) => boolean,
   ): Promise<Found<Value>> => {
     const { result, joined } = loading.run(key, async () => {
       const { result: entry, joined: elsewhere } = await flights.run(key, {
@@ -157,7 +169,7 @@ export const createReadThrough = <Subject, Value>(
       })
       return { entry, source: 'provider', joined: elsewhere }
     })
-    if (joined && purpose === 'cold') hasten(subject)
+    if (joined && purpose === 'cold') expedite(subject)
     return result
   }
 
@@ -167,22 +179,22 @@ export const createReadThrough = <Subject, Value>(
     if (entry && stateOf(key, entry) !== 'expired')
       return { entry: memory.set(key, entry), source: shared.name, joined: false }
     const resting = failures.resting(key)
-    if (resting?.cold) throw new StillResting(resting)
+    if (resting?.cold) throw new BackoffError(resting)
     try {
       return await loadTogether(subject, key, 'cold', found => stateOf(key, found) !== 'expired')
     } catch (error) {
-      throw new StillResting(failures.note(key, error, true))
+      throw new BackoffError(failures.note(key, error, true))
     }
   }
 
-  const isFreshAndNotDue = (key: string, found: Notes): boolean =>
+  const isFreshAndNotDue = (key: string, found: EntryMetadata): boolean =>
     stateOf(key, found) === 'fresh' && clock.now() < policy.dueAt(found, clock.now())
 
   const refresh = async (
     subject: Subject,
     key: string,
     purpose: Purpose,
-    enough = (found: Notes) => isFreshAndNotDue(key, found),
+    enough = (found: EntryMetadata) => isFreshAndNotDue(key, found),
   ): Promise<void> => {
     try {
       await loadTogether(subject, key, purpose, enough)
@@ -263,7 +275,7 @@ export const createReadThrough = <Subject, Value>(
     },
     reload: subject => {
       const key = keyOf(subject)
-      return refreshing.run(key, () => refresh(subject, key, 'ahead', () => false)).result
+      return refreshing.run(key, () => refresh(subject, key, 'refresh_ahead', () => false)).result
     },
     warm: async subject => {
       const key = keyOf(subject)

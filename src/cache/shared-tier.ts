@@ -2,7 +2,7 @@
 // things faster: a store that fails, and bytes that can't be believed, are told to the observer and count as absent.
 
 import type { ByteStore } from '../stores/store.ts'
-import type { Entry, Notes } from './entry.ts'
+import type { Entry, EntryMetadata } from './entry.ts'
 
 /** Bytes that are no entry of this key, and the reason in a word of low cardinality. */
 export type Refused = { readonly refused: string }
@@ -13,7 +13,7 @@ export type Codec<Value> = {
   readonly mostBytes: number
   encode(entry: Entry<Value>, key: string): Buffer
   /** What is noted in them, at a fraction of what decoding costs. */
-  notes(bytes: Buffer, key: string): Notes | Refused
+  notes(bytes: Buffer, key: string): EntryMetadata | Refused
   decode(bytes: Buffer, key: string): Entry<Value> | Refused
 }
 
@@ -27,7 +27,7 @@ export type SharedTier<Value> = {
   /** What it is made of, in the word that answers and metrics use. */
   readonly name: string
   /** @param isWanted by what is noted with it; an entry that is not wanted counts as absent */
-  get(key: string, isWanted?: (notes: Notes) => boolean): Promise<Entry<Value> | undefined>
+  get(key: string, isWanted?: (notes: EntryMetadata) => boolean): Promise<Entry<Value> | undefined>
   /**
    * False when a later flight of the key has written, so that what the tier holds is newer than the entry.
    * @param token of the flight that loaded the entry, if one was given
@@ -47,7 +47,7 @@ export const createSharedTier = <Value>(
 ): SharedTier<Value> => {
   const read = async (
     key: string,
-    isWanted: ((notes: Notes) => boolean) | undefined,
+    isWanted: ((notes: EntryMetadata) => boolean) | undefined,
   ): Promise<Entry<Value> | Refused | undefined> => {
     const bytes = await store.readBytes(key, codec.mostBytes)
     if (bytes === undefined) return undefined

@@ -7,7 +7,7 @@ export type Flight<Key, Result> = {
   has(key: Key): boolean
 }
 
-export const createFlight = <Key, Result>(): Flight<Key, Result> => {
+export const createSingleFlight = <Key, Result>(): Flight<Key, Result> => {
   const underWay = new Map<Key, Promise<Result>>()
   return {
     run: (key, work) => {

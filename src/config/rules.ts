@@ -151,8 +151,9 @@ export const rules: readonly Rule[] = [
     cache.retryAfterAtMostMs,
     cache.retryAfterMs,
   ]),
-  atLeast('provider.breaker.restForAtMost', 'provider.breaker.restFor', ({ provider: { breaker } }) => [
-    breaker.restForAtMostMs,
-    breaker.restForMs,
-  ]),
+  atLeast(
+    'provider.breaker.halfOpenAfterAtMost',
+    'provider.breaker.halfOpenAfter',
+    ({ provider: { breaker } }) => [breaker.halfOpenAfterAtMostMs, breaker.halfOpenAfterMs],
+  ),
 ]

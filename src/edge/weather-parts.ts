@@ -16,7 +16,7 @@ export const createWeatherParts = (catalogue: CurrentCatalogue, answers: Answers
 })
 
 /** What the memory tier has is answered in the same turn of the event loop. */
-export const whenKnown = (
+export const whenRead = (
   known: Known | Promise<Known>,
   represent: (known: Known) => Representation,
 ): Representation | Promise<Representation> =>

@@ -11,15 +11,15 @@ import type { Config } from '../config/schema.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import type { RunWatch } from '../provider/runs.ts'
 import type { Store } from '../stores/store.ts'
+import { cellIdOf, keyFor } from '../timelines/cache-namespace.ts'
 import { createTimelineCodec } from '../timelines/entry-codec.ts'
 import { orderPurge, purgesAfter } from '../timelines/purge-log.ts'
 import { covers, type PurgeScope } from '../timelines/purge-scope.ts'
-import { cellIdOf, keyFor } from '../timelines/question.ts'
 import type { CellExplanation, Timelines } from '../timelines/timelines.ts'
 import { createGrid } from '../weather/cell.ts'
 import { cellOfSpot, scopeOf, spotIn, targetIn } from './cache-target.ts'
 import type { CellReport, EntryReport, PurgeReport } from './cell-report.ts'
-import { horizonOf, questionIn } from './supply.ts'
+import { cacheNamespaceIn, horizonOf } from './supply.ts'
 
 export type CacheAdmin = {
   /** All that is known of the cell of a point or place. @throws InputError */
@@ -40,7 +40,7 @@ export type CacheAdminParts = {
 export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
   const { store, clock, running } = parts
   const { bounds, title } = config.catalogue
-  const question = questionIn(config)
+  const question = cacheNamespaceIn(config)
   const horizon = horizonOf(config)
   const calendar = createCalendar(config.quota.timeZone)
   const area = { bounds, title, grid: createGrid(config.cache.cellDegrees) }

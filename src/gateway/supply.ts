@@ -16,7 +16,7 @@ import type { ProviderProtocol } from '../provider/protocol.ts'
 import { createProviderCall } from '../provider/provider-call.ts'
 import { createRunWatch, type RunWatch } from '../provider/runs.ts'
 import type { Store } from '../stores/store.ts'
-import { questionOf } from '../timelines/question.ts'
+import { namespaceOf } from '../timelines/cache-namespace.ts'
 import { createTimelines, type Timelines } from '../timelines/timelines.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
 import { type Horizon, horizonFor } from '../weather/horizon.ts'
@@ -59,7 +59,8 @@ const protocolIn = (config: Config): ProviderProtocol =>
   createOpenMeteo({ horizon: horizonOf(config), calendar: createCalendar(config.quota.timeZone) })
 
 /** The name of what a gateway of this configuration asks: cached timelines of another are not its own. */
-export const questionIn = (config: Config): string => questionOf(config.provider.baseUrl, protocolIn(config))
+export const cacheNamespaceIn = (config: Config): string =>
+  namespaceOf(config.provider.baseUrl, protocolIn(config))
 
 export const openSupply = (
   config: Config,
@@ -104,7 +105,7 @@ export const openSupply = (
       batch: config.provider.maxPointsPerRequest,
       mostCells: mostCellsIn(config),
       weightPerLoad: protocol.weightPerCell,
-      question: questionOf(config.provider.baseUrl, protocol),
+      question: namespaceOf(config.provider.baseUrl, protocol),
       horizon,
     },
     {

@@ -20,7 +20,8 @@ export type KeyDirectory = {
   close(): void
 }
 
-type DirectoryStore = Pick<KeyStore, 'findByHash'> & Pick<FleetStore, 'noticesAfter' | 'appendNotice'>
+type DirectoryStore = Pick<KeyStore, 'findByHash'> &
+  Pick<FleetStore, 'changeRecordsAfter' | 'appendChangeRecord'>
 
 const topic = 'keys'
 // Long after every copy was looked up again: while the last notice is there, a store that lost it is noticed.
@@ -36,11 +37,11 @@ const mostUnknown = 20_000
 
 /** Tells all instances that a key or subscriber is new or changed, after it is; `id` names either. */
 export const announceChange = async (
-  store: Pick<FleetStore, 'appendNotice'>,
+  store: Pick<FleetStore, 'appendChangeRecord'>,
   id: string,
   now: number,
 ): Promise<void> => {
-  await store.appendNotice(topic, id, now + keepForMs)
+  await store.appendChangeRecord(topic, id, now + keepForMs)
 }
 
 type Copy = { readonly found: FoundKey; freshUntil: number }
@@ -97,9 +98,9 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
     unknown.clear()
     lookUps.clear()
   }
-  const readNotices = async (): Promise<void> => {
+  const readChangeRecords = async (): Promise<void> => {
     try {
-      const { notices, complete } = await store.noticesAfter(topic, heard ?? 0)
+      const { notices, complete } = await store.changeRecordsAfter(topic, heard ?? 0)
       const changed = new Set(notices.map(({ text }) => text))
       // What was said before this process first listened, or while it could not, may concern any copy.
       if (heard === undefined || !complete) forget(() => true)
@@ -114,7 +115,7 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
     }
   }
   const hear = (): Promise<void> => {
-    hearing ??= readNotices().finally(() => {
+    hearing ??= readChangeRecords().finally(() => {
       hearing = undefined
     })
     return hearing

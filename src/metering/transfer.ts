@@ -9,7 +9,7 @@ import { isPrintable, jsonText, quoted, shortened } from '../outside-text.ts'
 import type { FleetStore, KeyStore, UsageStore } from '../stores/store.ts'
 import { announceChange } from './key-directory.ts'
 
-type TransferStore = KeyStore & UsageStore & Pick<FleetStore, 'appendNotice'>
+type TransferStore = KeyStore & UsageStore & Pick<FleetStore, 'appendChangeRecord'>
 
 // What a store takes is shown in lists, and ids stand in lines of the log.
 const longestText = 200

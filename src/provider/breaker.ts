@@ -17,14 +17,14 @@ export type BreakerOptions = {
   /** Failures in a row that open it. */
   readonly after: number
   /** The first rest and the longest; each failed probe doubles it. */
-  readonly restForMs: number
-  readonly restForAtMostMs: number
+  readonly halfOpenAfterMs: number
+  readonly halfOpenAfterAtMostMs: number
 }
 
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 export type Breaker = {
-  /** Runs a request. @throws ProviderError `provider_resting`, with the end of the rest, when none may leave */
+  /** Runs a request. @throws ProviderError `provider_circuit_open`, with the end of the rest, when none may leave */
   run<Result>(request: () => Promise<Result>): Promise<Result>
   /** The error that a request would meet now, so that nothing is prepared in vain. */
   resting(): ProviderError | undefined
@@ -46,7 +46,7 @@ const unwell: ReadonlySet<ProviderErrorCode> = new Set([
 
 /** @param changed hears of every opening and closing */
 export const createBreaker = (
-  { after, restForMs, restForAtMostMs }: BreakerOptions,
+  { after, halfOpenAfterMs, halfOpenAfterAtMostMs }: BreakerOptions,
   clock: Clock,
   changed: (state: BreakerState) => void,
 ): Breaker => {
@@ -57,7 +57,7 @@ export const createBreaker = (
     {
       breaker: new ConsecutiveBreaker(after),
       halfOpenAfter: new DelegateBackoff(({ attempt }) => {
-        const rest = Math.min(restForMs * 2 ** (attempt - 1), restForAtMostMs)
+        const rest = Math.min(halfOpenAfterMs * 2 ** (attempt - 1), halfOpenAfterAtMostMs)
         // Up to a quarter less by chance, so that a fleet does not probe in step.
         const drawn = rest * (1 - Math.random() / 4)
         // The policy reckons in whole milliseconds, so that its rest may end up to one later.
@@ -71,7 +71,7 @@ export const createBreaker = (
   const resting = (): ProviderError | undefined => {
     const leftMs = restEndsAt - performance.now()
     if (policy.state !== CircuitState.Open || leftMs <= 0) return undefined
-    return new ProviderError('provider_resting', 'the provider has been failing and is given a rest', {
+    return new ProviderError('provider_circuit_open', 'the provider has been failing and is given a rest', {
       retryAt: Math.ceil(clock.now() + leftMs),
     })
   }
@@ -82,7 +82,7 @@ export const createBreaker = (
         return await policy.execute(request)
       } catch (error) {
         if (!isBrokenCircuitError(error)) throw error
-        throw resting() ?? new ProviderError('provider_resting', 'the provider has been failing')
+        throw resting() ?? new ProviderError('provider_circuit_open', 'the provider has been failing')
       }
     },
     resting,

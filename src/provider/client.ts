@@ -43,7 +43,7 @@ export type Provider = {
   /** The timeline of a cell. @throws ProviderError */
   load(cell: Cell, urgency?: Urgency): Promise<Timeline>
   /** A consumer now waits for a cell that was asked for with less hurry. */
-  hasten(cell: Cell): void
+  expedite(cell: Cell): void
   /** How many cells wait for a request with room. */
   waiting(): number
   close(): void
@@ -216,7 +216,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
       send()
       return promise
     },
-    hasten: queue.hasten,
+    expedite: queue.expedite,
     waiting: () => queue.size,
     close: () => clearTimeout(wake),
   }

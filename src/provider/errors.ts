@@ -30,7 +30,7 @@ export type ProviderErrorCode =
   /** It answered with a whole body that is not what was asked for. */
   | 'provider_garbled'
   /** It has been failing, and nothing is asked of it for a while. */
-  | 'provider_resting'
+  | 'provider_circuit_open'
 
 /** What was wrong with an answer that came and was refused, in few words to count by. */
 export type RefusedAnswer =

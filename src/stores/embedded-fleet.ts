@@ -4,10 +4,10 @@
 import { type EmbeddedParts, inTransaction } from './embedded-attempt.ts'
 import {
   clockToleranceMs,
+  longestChangeRecord,
   longestName,
-  longestNotice,
+  mostChangeRecords,
   mostCounted,
-  mostNotices,
   mostWanted,
   mostWantedRead,
   type RecordKind,
@@ -46,12 +46,12 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
     // The latest, as many as are kept where there are several gateways.
     after: db.prepare(
       `SELECT number, text FROM notices WHERE topic = ? AND number > ? AND number <= ${mostCounted}
-         AND octet_length(text) <= ${longestNotice} ORDER BY number DESC LIMIT ${mostNotices}`,
+         AND octet_length(text) <= ${longestChangeRecord} ORDER BY number DESC LIMIT ${mostChangeRecords}`,
     ),
     has: db.prepare(`SELECT 1 FROM notices WHERE topic = ? AND number = ?`),
     sweep: db.prepare(`DELETE FROM notices WHERE keep_until <= ?`),
     sweepOdd: db.prepare(
-      `DELETE FROM notices WHERE number > ${mostCounted} OR octet_length(text) > ${longestNotice}`,
+      `DELETE FROM notices WHERE number > ${mostCounted} OR octet_length(text) > ${longestChangeRecord}`,
     ),
     // Else the next number would be beyond what can be told.
     countOn: db.prepare(`UPDATE sqlite_sequence SET seq = (SELECT COALESCE(MAX(number), 0) FROM notices)
@@ -84,21 +84,21 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
         return { instances: 1, wanted: countOf(topic) }
       }),
     wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),
-    appendNotice: (topic, text, keepUntil) =>
+    appendChangeRecord: (topic, text, keepUntil) =>
       attempt(() => {
         const length = Buffer.byteLength(text)
-        if (length > longestNotice)
-          throw new StoreError(`a notice has ${length} bytes; allowed: ${longestNotice}`)
+        if (length > longestChangeRecord)
+          throw new StoreError(`a notice has ${length} bytes; allowed: ${longestChangeRecord}`)
         return Number(statements.append.run(topic, text, keepUntil).lastInsertRowid)
       }),
-    noticesAfter: (topic, number) =>
+    changeRecordsAfter: (topic, number) =>
       attempt(() => {
         const notices = statements.after
           .all(topic, number)
           .map(row => ({ number: Number(row.number), text: String(row.text) }))
           .reverse()
         const isKnown = number === 0 || statements.has.get(topic, number) !== undefined
-        return { notices, complete: isKnown && notices.length < mostNotices }
+        return { notices, complete: isKnown && notices.length < mostChangeRecords }
       }),
   }
 }

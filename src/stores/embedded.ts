@@ -12,7 +12,7 @@ import { embeddedKeys } from './embedded-keys.ts'
 import { embeddedSpending } from './embedded-spending.ts'
 import { embeddedUsage } from './embedded-usage.ts'
 import { embeddedUsageDetail } from './embedded-usage-detail.ts'
-import { createLocalFlights } from './local-flights.ts'
+import { createLocalLeases } from './local-leases.ts'
 import { mostBytesRead, type RecordObserver, unobserved } from './records.ts'
 import type { Store } from './store.ts'
 import { prepareStoreFile } from './store-file.ts'
@@ -103,7 +103,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
           keys.reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0),
         ),
       ),
-    ...createLocalFlights(),
+    ...createLocalLeases(),
     ...embeddedFleet(parts),
     ...embeddedSpending(parts),
     ping: () => attempt(() => void db.prepare('SELECT 1').get()),

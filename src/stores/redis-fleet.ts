@@ -6,10 +6,10 @@ import type { Result } from 'ioredis'
 import { utcDayMs } from '../calendar.ts'
 import {
   clockToleranceMs,
+  longestChangeRecord,
   longestName,
-  longestNotice,
+  mostChangeRecords,
   mostInstances,
-  mostNotices,
   mostWanted,
   mostWantedRead,
   type RecordKind,
@@ -46,7 +46,7 @@ return { number, gone }`
 
 // ARGV: the number to begin at, the most notices, and the longest text. Answers how many were thrown away, then number and
 // text by turns. The texts that are read here and are too long are never sent.
-const noticesScript = `${recordsLua}${ownNumbersLua}
+const changeRecordsScript = `${recordsLua}${ownNumbersLua}
 call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - tonumber(ARGV[2]))
 local found = call('ZRANGEBYSCORE', KEYS[1], ARGV[1], '+inf', 'WITHSCORES')
 local reply = { 0 }
@@ -81,7 +81,7 @@ return names`
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     abohawaAppend(key: string, text: string, keepUntil: number, most: number): Result<number[], Context>
-    abohawaNotices(
+    abohawaChangeRecords(
       key: string,
       number: number,
       most: number,
@@ -100,7 +100,7 @@ const namesPerCommand = 1_000
 
 export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): FleetStore => {
   redis.defineCommand('abohawaAppend', { numberOfKeys: 1, lua: appendScript })
-  redis.defineCommand('abohawaNotices', { numberOfKeys: 1, lua: noticesScript })
+  redis.defineCommand('abohawaChangeRecords', { numberOfKeys: 1, lua: changeRecordsScript })
   redis.defineCommand('abohawaWanted', { numberOfKeys: 1, lua: wantedScript })
   const ownType = onOwnType(redis, observer)
   const refuse = (record: RecordKind, name: string, fault: string): void =>
@@ -179,22 +179,22 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
           return found.map(String)
         })
       }),
-    appendNotice: (topic, text, keepUntil) =>
+    appendChangeRecord: (topic, text, keepUntil) =>
       attempt(async () => {
         const length = Buffer.byteLength(text)
-        if (length > longestNotice)
-          throw new StoreError(`a notice has ${length} bytes; allowed: ${longestNotice}`)
+        if (length > longestChangeRecord)
+          throw new StoreError(`a notice has ${length} bytes; allowed: ${longestChangeRecord}`)
         const name = names.notices(topic)
-        const [number, gone] = await redis.abohawaAppend(name, text, keepUntil, mostNotices)
+        const [number, gone] = await redis.abohawaAppend(name, text, keepUntil, mostChangeRecords)
         refuseSome('notices', name, Number(gone), notOurs)
         return wholeFrom(number)
       }),
-    noticesAfter: (topic, number) =>
+    changeRecordsAfter: (topic, number) =>
       attempt(async () => {
         const name = names.notices(topic)
         // With the time before its text.
-        const longest = longestNotice + 20
-        const [gone, ...found] = await redis.abohawaNotices(name, number, mostNotices, longest)
+        const longest = longestChangeRecord + 20
+        const [gone, ...found] = await redis.abohawaChangeRecords(name, number, mostChangeRecords, longest)
         refuseSome('notices', name, Number(gone), notOurs)
         const notices = Array.from({ length: found.length / 2 }, (_, i) => ({
           number: wholeIn(String(found[2 * i])) ?? 0,
@@ -209,7 +209,7 @@ const notOurs = 'have a number or a length that no notice has, and were removed'
 
 // Notices leave the list at its beginning only, so where one is still there all after it are.
 const splitAt = (number: number, notices: Notice[]): { notices: Notice[]; complete: boolean } => {
-  if (number === 0) return { notices, complete: notices.length < mostNotices }
+  if (number === 0) return { notices, complete: notices.length < mostChangeRecords }
   const [first, ...later] = notices
   return first?.number === number ? { notices: later, complete: true } : { notices, complete: false }
 }

@@ -39,7 +39,7 @@ export const redisKeyNames = (prefix: string) => {
     /** A cache entry, and the load that writes it. */
     bytes: (name: string) => named('bytes', `{${name}}`),
     flight: (name: string) => named('flight', `{${name}}`),
-    flightsChannel: named('flights'),
+    leasesChannel: named('flights'),
 
     /** The instances that are alive, what they were asked for, and the change records of a topic. */
     instances: named('instances'),

@@ -8,7 +8,7 @@ import { dayNumber, hourMs, utcDayMs } from '../calendar.ts'
 import { longestName, shown, wholeFrom, wholeIn } from './records.ts'
 import type { RedisParts } from './redis-connection.ts'
 import { usagePartitionOf } from './redis-key-names.ts'
-import type { RedisListening } from './redis-listening.ts'
+import type { RedisSubscriptions } from './redis-subscriptions.ts'
 import { legibleScript, raiseScript, takeScript, usedScript } from './redis-usage-scripts.ts'
 import { OvertakenError, StoreError, type Take, type Taken, type UsageStore, type UsedNews } from './store.ts'
 
@@ -40,7 +40,7 @@ declare module 'ioredis' {
 
 export const redisUsage = (
   { redis, names, attempt, observer }: RedisParts,
-  listen: RedisListening['listen'],
+  listen: RedisSubscriptions['listen'],
 ): UsageStore => {
   redis.defineCommand('abohawaTake', { lua: takeScript })
   redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })

@@ -6,12 +6,12 @@ import { AbohawaError, messageOf } from '../errors.ts'
 import { mostBytesRead, type RecordObserver, unobserved } from './records.ts'
 import { connect, listenerOn, ping, type RedisObserver, type RedisOptions } from './redis-connection.ts'
 import { redisFleet } from './redis-fleet.ts'
-import { redisFlights } from './redis-flights.ts'
 import { redisKeyNames } from './redis-key-names.ts'
 import { redisKeys } from './redis-keys.ts'
-import { createRedisListening } from './redis-listening.ts'
+import { redisLeases } from './redis-leases.ts'
 import { isWrongType } from './redis-records.ts'
 import { redisSpending } from './redis-spending.ts'
+import { createRedisSubscriptions } from './redis-subscriptions.ts'
 import { redisUsage } from './redis-usage.ts'
 import { redisUsageDetail } from './redis-usage-detail.ts'
 import { type Store, StoreError } from './store.ts'
@@ -43,9 +43,9 @@ export const openRedisStore = async (
     }
   }
   const parts = { redis, names, attempt, observer: records }
-  const listening = createRedisListening(() => listenerOn(redis), records)
+  const listening = createRedisSubscriptions(() => listenerOn(redis), records)
 
-  const { writeFenced, ...flights } = redisFlights(parts, listening.listen)
+  const { writeFenced, ...flights } = redisLeases(parts, listening.listen)
 
   return {
     kind: 'redis',

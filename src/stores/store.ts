@@ -153,27 +153,27 @@ export interface ByteStore {
   deleteBytes(keys: readonly string[]): Promise<number>
 }
 
-export interface FlightStore {
+export interface LeaseStore {
   /**
    * Begins the load of a key unless another has begun it and still holds it: its token, greater than any before it, or
    * how long the other's hold lasts if it is not prolonged. A hold ends by itself, so a dead holder blocks nobody long.
    */
-  beginFlight(
+  acquireLease(
     key: string,
-    holdMs: number,
-  ): Promise<{ token: number; heldForMs: 0 } | { token: null; heldForMs: number }>
+    leaseMs: number,
+  ): Promise<{ token: number; remainingMs: 0 } | { token: null; remainingMs: number }>
   /** Prolongs a hold; false when another has begun meanwhile. */
-  holdFlight(key: string, token: number, holdMs: number): Promise<boolean>
+  renewLease(key: string, token: number, leaseMs: number): Promise<boolean>
   /** Lets go of the key and tells everyone who listens how it went. */
-  endFlight(key: string, token: number, news: string): Promise<void>
+  releaseLease(key: string, token: number, news: string): Promise<void>
   /**
    * Hears of every end, over all who share the store. A key of null says that news may have been missed. The answer
    * ends the listening.
    */
-  onFlightEnd(listener: (key: string | null, news: string) => void): () => void
+  onLeaseReleased(listener: (key: string | null, news: string) => void): () => void
 }
 
-export type Pulse = {
+export type Heartbeat = {
   /** Who says it is alive, and how long that holds. */
   readonly instance: string
   readonly aliveForMs: number
@@ -186,17 +186,17 @@ export type Pulse = {
 
 export interface FleetStore {
   /** Says that an instance is alive and what is wanted; answers how many instances and wanted names there are. */
-  pulse(pulse: Pulse): Promise<{ instances: number; wanted: number }>
+  pulse(pulse: Heartbeat): Promise<{ instances: number; wanted: number }>
   /** What anyone was asked for since an instant, latest first and a bounded number of them. */
   wanted(topic: string, since: number): Promise<string[]>
   /** Keeps a notice for all instances until `keepUntil` at least; its number is greater than that of any before it. */
-  appendNotice(topic: string, text: string, keepUntil: number): Promise<number>
+  appendChangeRecord(topic: string, text: string, keepUntil: number): Promise<number>
   /**
    * The notices with a greater number, in their order. `complete` is false when some may be missing: the one with the
    * number given is gone, by its age, because there were many since, or because the store lost what it held. After 0
    * are all that there are.
    */
-  noticesAfter(topic: string, number: number): Promise<{ notices: Notice[]; complete: boolean }>
+  changeRecordsAfter(topic: string, number: number): Promise<{ notices: Notice[]; complete: boolean }>
 }
 
 export type Notice = { readonly number: number; readonly text: string }
@@ -257,7 +257,7 @@ export interface Store
     UsageStore,
     UsageDetailStore,
     ByteStore,
-    FlightStore,
+    LeaseStore,
     FleetStore,
     SpendingStore {
   readonly kind: 'redis' | 'embedded'

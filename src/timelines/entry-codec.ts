@@ -1,7 +1,7 @@
 // A cached timeline as an entry of the cache and as bytes of the shared tier: what it weighs, its lot, its marks. What
 // comes from the shared tier is held against what this gateway asks for; the form of the bytes is the weather's.
 
-import { type Entry, lotOf, type Notes } from '../cache/entry.ts'
+import { type Entry, type EntryMetadata, jitterOf } from '../cache/entry.ts'
 import type { Codec } from '../cache/shared-tier.ts'
 import type { Calendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
@@ -11,7 +11,7 @@ import { bytesOf, type Timeline } from '../weather/timeline.ts'
 import {
   decodeTimeline,
   encodeTimeline,
-  type Marks,
+  type LoadMetadata,
   mostEncodedBytes,
   readHead,
 } from '../weather/timeline-bytes.ts'
@@ -24,17 +24,17 @@ export type TimelineCodecParts = {
   readonly newestPurge: () => number
 }
 
-const notesOf = (key: string, fetchedAt: number, { generation, run }: Marks): Notes => ({
+const metadataOf = (key: string, fetchedAt: number, { generation, run }: LoadMetadata): EntryMetadata => ({
   fetchedAt,
-  lot: lotOf(key, fetchedAt),
+  lot: jitterOf(key, fetchedAt),
   generation,
   run,
 })
 
-export const entryOf = (key: string, value: Timeline, marks: Marks): Entry<Timeline> => ({
+export const entryOf = (key: string, value: Timeline, marks: LoadMetadata): Entry<Timeline> => ({
   value,
   bytes: bytesOf(value),
-  ...notesOf(key, value.fetchedAt, marks),
+  ...metadataOf(key, value.fetchedAt, marks),
 })
 
 export const createTimelineCodec = ({
@@ -46,7 +46,7 @@ export const createTimelineCodec = ({
   const lengths = stepsWithin(horizon)
   const expectedAt = (key: string) => ({ key, lengths, calendar, now: clock.now() })
   // No entry escapes purges by the number it brings: it knows of none that this process does not know of.
-  const believed = ({ generation, run }: Marks): Marks => ({
+  const believed = ({ generation, run }: LoadMetadata): LoadMetadata => ({
     generation: Math.min(generation, newestPurge()),
     run,
   })
@@ -55,7 +55,9 @@ export const createTimelineCodec = ({
     encode: ({ value, generation, run }, key) => encodeTimeline(key, value, { generation, run }),
     notes: (bytes, key) => {
       const head = readHead(bytes, expectedAt(key))
-      return typeof head === 'string' ? { refused: head } : notesOf(key, head.fetchedAt, believed(head.marks))
+      return typeof head === 'string'
+        ? { refused: head }
+        : metadataOf(key, head.fetchedAt, believed(head.marks))
     },
     decode: (bytes, key) => {
       const decoded = decodeTimeline(bytes, expectedAt(key))

@@ -6,10 +6,11 @@ import type { Purge } from '../cache/purges.ts'
 import { utcDayMs } from '../calendar.ts'
 import type { ByteStore, FleetStore } from '../stores/store.ts'
 import type { Cell } from '../weather/cell.ts'
+import { keyFor } from './cache-namespace.ts'
 import { type PurgeOrder, type PurgeScope, readOrder, writeOrder } from './purge-scope.ts'
-import { keyFor } from './question.ts'
 
-type NoticeStore = Pick<FleetStore, 'appendNotice' | 'noticesAfter'> & Pick<ByteStore, 'deleteBytes'>
+type ChangeLogStore = Pick<FleetStore, 'appendChangeRecord' | 'changeRecordsAfter'> &
+  Pick<ByteStore, 'deleteBytes'>
 
 export type PurgeOutcome = { readonly generation: number; readonly removed: number }
 
@@ -24,12 +25,12 @@ const removedAtOnce = 1_000
  * @param cells those that may lie in the shared tier, for a hard purge
  */
 export const orderPurge = async (
-  store: NoticeStore,
+  store: ChangeLogStore,
   { question, cells, now }: { question: string; cells: readonly Cell[]; now: number },
   order: PurgeOrder,
 ): Promise<PurgeOutcome> => {
   // Announced first: what is loaded from the old bytes meanwhile is covered by it.
-  const generation = await store.appendNotice(topic, writeOrder(order), now + keepForMs)
+  const generation = await store.appendChangeRecord(topic, writeOrder(order), now + keepForMs)
   let removed = 0
   for (let i = 0; order.kind === 'hard' && i < cells.length; i += removedAtOnce) {
     removed += await store.deleteBytes(
@@ -41,8 +42,8 @@ export const orderPurge = async (
 }
 
 /** The purges after the given one, in their order; notices that are none are left out. */
-export const purgesAfter = async (store: NoticeStore, generation: number): Promise<Purge<PurgeScope>[]> =>
-  (await store.noticesAfter(topic, generation)).notices.flatMap(({ number, text }) => {
+export const purgesAfter = async (store: ChangeLogStore, generation: number): Promise<Purge<PurgeScope>[]> =>
+  (await store.changeRecordsAfter(topic, generation)).notices.flatMap(({ number, text }) => {
     const order = readOrder(text)
     return order ? [{ generation: number, ...order }] : []
   })

@@ -1,9 +1,9 @@
 // Timelines by grid cell: the two cache tiers over the provider, put together once for the gateway. Keeps them up: says
 // what is wanted, hears of purges, loads ahead of time. When to load is the cache's to know, and how the provider's.
 
-import { createLookAhead } from '../cache/ahead.ts'
 import { createDemand } from '../cache/demand.ts'
-import { createFailures, type RestOptions } from '../cache/failures.ts'
+import { type BackoffOptions, createFailures } from '../cache/failures.ts'
+import { createFleetSingleFlight } from '../cache/fleet-single-flight.ts'
 import {
   type FreshnessOptions,
   freshByAge,
@@ -11,7 +11,6 @@ import {
   type Run,
   type RunOptions,
 } from '../cache/freshness.ts'
-import { createJointFlight } from '../cache/joint-flight.ts'
 import { createMemoryTier } from '../cache/memory-tier.ts'
 import { createPurges } from '../cache/purges.ts'
 import {
@@ -20,34 +19,35 @@ import {
   type Explanation,
   type ReadThrough,
 } from '../cache/read-through.ts'
+import { createRefreshAhead } from '../cache/refresh-ahead.ts'
 import { createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
-import { createFlight } from '../cache/single-flight.ts'
+import { createSingleFlight } from '../cache/single-flight.ts'
 import { type Calendar, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { Breaker } from '../provider/breaker.ts'
 import type { Provider } from '../provider/client.ts'
-import type { ByteStore, FleetStore, FlightStore, Store } from '../stores/store.ts'
+import type { ByteStore, FleetStore, LeaseStore, Store } from '../stores/store.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
 import type { Horizon } from '../weather/horizon.ts'
 import type { Timeline } from '../weather/timeline.ts'
+import { cellIdOf, keyFor } from './cache-namespace.ts'
 import { createTimelineCodec, entryOf } from './entry-codec.ts'
+import { createHeartbeat, type Fleet } from './heartbeat.ts'
 import { createProbe } from './probe.ts'
-import { createPulse, type Fleet } from './pulse.ts'
 import { purgesAfter } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
-import { cellIdOf, keyFor } from './question.ts'
 
 export type TimelinesOptions = FreshnessOptions &
   RunOptions &
-  Omit<RestOptions, 'longestAfter'> & {
+  Omit<BackoffOptions, 'longestAfter'> & {
     readonly freshness: 'age' | 'run'
     /** The longest time that a point which the provider refused is left alone. */
     readonly refusedForMs: number
     /** How long a read waits for a load. */
     readonly waitForMs: number
     /** How long a hold on a cell lasts when its holder is gone. */
-    readonly holdForMs: number
+    readonly leaseForMs: number
     /** What the first tier may hold. */
     readonly memoryBytes: number
     /** How long after it was asked for a cell counts as wanted. */
@@ -72,9 +72,9 @@ export type TimelinesObserver = CacheObserver &
   }
 
 export type TimelinesParts = {
-  readonly provider: Pick<Provider, 'load' | 'hasten'>
+  readonly provider: Pick<Provider, 'load' | 'expedite'>
   readonly breaker: Pick<Breaker, 'isProbeDue'>
-  readonly store: ByteStore & FlightStore & FleetStore & Pick<Store, 'kind'>
+  readonly store: ByteStore & LeaseStore & FleetStore & Pick<Store, 'kind'>
   readonly grid: Grid
   /** Cells that count as wanted although nobody asks, most wanted first. */
   readonly standing: () => readonly Cell[]
@@ -105,7 +105,7 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   close(): Promise<void>
 }
 
-const beatEveryMs = 500
+const tickEveryMs = 500
 const stretchEveryMs = 1_000
 // Each read of the shared tier is a round trip: many at once, and time to stop in between.
 const warmAtOnce = 256
@@ -145,7 +145,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const longestAfter = (error: unknown): number | undefined =>
     error instanceof AbohawaError && error.code === 'provider_refused' ? options.refusedForMs : undefined
   const failures = createFailures({ ...options, longestAfter }, clock)
-  const flights = createJointFlight({ store, holdForMs: options.holdForMs }, error =>
+  const flights = createFleetSingleFlight({ store, leaseForMs: options.leaseForMs }, error =>
     observer.sharedTierFailed('flight', error),
   )
   const cache = createReadThrough<Cell, Timeline>({
@@ -155,7 +155,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       const marks = { generation: purges.generation, run: recentRuns()[0]?.availableAt ?? null }
       return entryOf(keyOf(cell), await provider.load(cell, purpose), marks)
     },
-    hasten: provider.hasten,
+    expedite: provider.expedite,
     memory,
     shared: createSharedTier(
       { name: store.kind, store, longestUseMs: policy.longestUseMs },
@@ -171,14 +171,14 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     clock,
     observer,
   })
-  const lookAhead = createLookAhead<Cell>({
+  const refreshAhead = createRefreshAhead<Cell>({
     keyOf,
     demand,
     standing: parts.standing,
     memory,
     policy,
-    isResting: key => failures.resting(key) !== undefined,
-    refresh: cell => cache.refresh(cell, 'ahead'),
+    isBackingOff: key => failures.resting(key) !== undefined,
+    refresh: cell => cache.refresh(cell, 'refresh_ahead'),
     batch: options.batch,
     demandForMs,
     clock,
@@ -186,7 +186,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
 
   // One look at a time, so that none is heard of twice. What the first look finds was given in an earlier life: it is in
   // force, and no news.
-  const hearing = createFlight<'purges', void>()
+  const hearing = createSingleFlight<'purges', void>()
   let isFirstLook = true
   const look = async (): Promise<void> => {
     const found = await purgesAfter(store, purges.generation)
@@ -209,7 +209,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     load: cache.reload,
   })
 
-  const pulse = createPulse({
+  const pulse = createHeartbeat({
     store,
     demand,
     question,
@@ -224,20 +224,20 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   })
 
   // A store that is away is told of by its own observer; here it only means that nothing is new.
-  let beating = false
+  let isTicking = false
   const beat = async (): Promise<void> => {
     await hearPurges().catch(() => {})
     await pulse.due()
-    lookAhead()
+    refreshAhead()
     probe()
   }
   const timer = setInterval(() => {
-    if (beating) return
-    beating = true
+    if (isTicking) return
+    isTicking = true
     void beat().finally(() => {
-      beating = false
+      isTicking = false
     })
-  }, beatEveryMs).unref()
+  }, tickEveryMs).unref()
 
   return {
     read: cache.read,

@@ -10,7 +10,7 @@ import { layOut, type Series, type Timeline } from './timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
 
 /** What the cache notes beside a timeline when it is loaded. */
-export type Marks = {
+export type LoadMetadata = {
   /** How many purges were known: a whole number from 0 on. */
   readonly generation: number
   /** When the newest model run known became available, in ms since the epoch; null when none is followed. */
@@ -39,8 +39,8 @@ export type BytesRefusal = 'too_large' | 'length' | 'version' | 'checksum' | 'ke
 const version = 3
 const checksumAt = 9
 const keyAt = checksumAt + 4
-const marksAt = keyAt + 4
-const startsAt = marksAt + 16
+const metadataAt = keyAt + 4
+const startsAt = metadataAt + 16
 const headBytes = startsAt + 3 * 8
 
 /** By how much the clocks of the machines that share a store may differ. */
@@ -65,7 +65,7 @@ export const mostEncodedBytes = (lengths: Lengths): number => {
 }
 
 /** The bytes of a timeline under a key, to be read by `decodeTimeline` alone. */
-export const encodeTimeline = (key: string, timeline: Timeline, marks: Marks): Buffer => {
+export const encodeTimeline = (key: string, timeline: Timeline, marks: LoadMetadata): Buffer => {
   const columns = columnsOf(timeline)
   const packed = new Uint8Array(columns.reduce((sum, { length }) => sum + mostBytes(length), 0))
   const end = columns.reduce((at, column) => packColumn(column, packed, at), 0)
@@ -76,8 +76,8 @@ export const encodeTimeline = (key: string, timeline: Timeline, marks: Marks): B
   bytes.writeUInt8(version, 0)
   bytes.writeDoubleLE(timeline.fetchedAt, 1)
   bytes.writeUInt32LE(crc32(key), keyAt)
-  bytes.writeDoubleLE(marks.generation, marksAt)
-  bytes.writeDoubleLE(marks.run ?? Number.NaN, marksAt + 8)
+  bytes.writeDoubleLE(marks.generation, metadataAt)
+  bytes.writeDoubleLE(marks.run ?? Number.NaN, metadataAt + 8)
   seriesOf(timeline).forEach(({ start }, i) => {
     bytes.writeDoubleLE(start, startsAt + i * 8)
   })
@@ -90,15 +90,15 @@ export const encodeTimeline = (key: string, timeline: Timeline, marks: Marks): B
 export const readHead = (
   bytes: Buffer,
   expected: Expectation,
-): { fetchedAt: number; marks: Marks } | BytesRefusal => {
+): { fetchedAt: number; marks: LoadMetadata } | BytesRefusal => {
   if (bytes.length > mostEncodedBytes(expected.lengths)) return 'too_large'
   if (bytes.length <= headBytes) return 'length'
   if (bytes.readUInt8(0) !== version) return 'version'
   if (bytes.readUInt32LE(checksumAt) !== checksumOf(bytes)) return 'checksum'
   if (bytes.readUInt32LE(keyAt) !== crc32(expected.key)) return 'key'
   const fetchedAt = bytes.readDoubleLE(1)
-  const generation = bytes.readDoubleLE(marksAt)
-  const run = bytes.readDoubleLE(marksAt + 8)
+  const generation = bytes.readDoubleLE(metadataAt)
+  const run = bytes.readDoubleLE(metadataAt + 8)
   const isNow = isInstant(fetchedAt) && fetchedAt <= expected.now + clockToleranceMs
   const isRun = Number.isNaN(run) || (isInstant(run) && run <= fetchedAt + clockToleranceMs)
   const isCount = Number.isSafeInteger(generation) && generation >= 0
@@ -110,7 +110,7 @@ export const readHead = (
 export const decodeTimeline = (
   bytes: Buffer,
   expected: Expectation,
-): { timeline: Timeline; marks: Marks } | BytesRefusal => {
+): { timeline: Timeline; marks: LoadMetadata } | BytesRefusal => {
   const head = readHead(bytes, expected)
   if (typeof head === 'string') return head
   const packed = unpack(bytes.subarray(headBytes), mostPacked(expected.lengths))

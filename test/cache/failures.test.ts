@@ -1,9 +1,9 @@
 import t from 'tap'
-import { createFailures, type RestOptions, StillResting } from '../../src/cache/failures.ts'
+import { BackoffError, type BackoffOptions, createFailures } from '../../src/cache/failures.ts'
 import { AbohawaError } from '../../src/errors.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
-const options: RestOptions = { retryAfterMs: 1_000, retryAfterAtMostMs: 8_000 }
+const options: BackoffOptions = { retryAfterMs: 1_000, retryAfterAtMostMs: 8_000 }
 const setUp = (chance = 0, given = options) => {
   const clock = manualClock()
   return { clock, failures: createFailures(given, clock, () => chance) }
@@ -96,9 +96,9 @@ t.test('when all is well again no key rests any more, save where a pause was ann
 
 t.test('what is told again has the code, the sentence and the end of the rest', t => {
   const { clock, failures } = setUp()
-  const error = new StillResting(failures.note('a', new AbohawaError('provider_failing', 'it fails'), true))
+  const error = new BackoffError(failures.note('a', new AbohawaError('provider_failing', 'it fails'), true))
   t.match(error, { code: 'provider_failing', message: 'it fails', retryAt: clock.now() + 1_000 })
-  t.equal(new StillResting({ error: 'odd', restsUntil: 1 }).code, 'internal')
+  t.equal(new BackoffError({ error: 'odd', restsUntil: 1 }).code, 'internal')
   t.end()
 })
 

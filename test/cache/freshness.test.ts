@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Entry, lotOf } from '../../src/cache/entry.ts'
+import { type Entry, jitterOf } from '../../src/cache/entry.ts'
 import {
   type FreshnessOptions,
   freshByAge,
@@ -14,7 +14,7 @@ const options: FreshnessOptions = {
   freshForMs: 1_000,
   freshSpread: 0.2,
   freshForAtMostMs: 4_000,
-  aheadForMs: 50,
+  refreshAheadForMs: 50,
   staleForMs: 5_000,
 }
 const entry = (lot: number, fetchedAt = 10_000): Entry<string> => ({
@@ -53,7 +53,7 @@ t.test('an entry is never due before its freshness has passed, and always before
 })
 
 t.test('a lead that is long for the freshness is cut, so that nothing is due all its life', t => {
-  const policy = freshByAge({ ...options, freshSpread: 0, aheadForMs: 60_000 }, unstretched)
+  const policy = freshByAge({ ...options, freshSpread: 0, refreshAheadForMs: 60_000 }, unstretched)
   t.equal(policy.freshUntil(entry(0), 0) - policy.dueAt(entry(0), 0), 100)
   t.end()
 })
@@ -61,7 +61,7 @@ t.test('a lead that is long for the freshness is cut, so that nothing is due all
 t.test('5,000 entries filled in one instant turn stale spread over the whole of the spread', t => {
   const policy = freshByAge(options, unstretched)
   const ends = Array.from({ length: 5_000 }, (_, i) =>
-    policy.freshUntil(entry(lotOf(`cell ${i}`, 10_000)), 0),
+    policy.freshUntil(entry(jitterOf(`cell ${i}`, 10_000)), 0),
   )
   const spread = Math.max(...ends) - Math.min(...ends)
   t.ok(spread >= 0.19 * options.freshForMs, `${spread} ms`)
@@ -186,8 +186,8 @@ t.test('by run, stretched, a run is skipped when the budget asks for it', t => {
 })
 
 t.test('a lot is the same for all who draw it, and another for the next fetch', t => {
-  t.equal(lotOf('a', 1), lotOf('a', 1))
-  t.not(lotOf('a', 1), lotOf('a', 2))
-  t.not(lotOf('a', 1), lotOf('b', 1))
+  t.equal(jitterOf('a', 1), jitterOf('a', 1))
+  t.not(jitterOf('a', 1), jitterOf('a', 2))
+  t.not(jitterOf('a', 1), jitterOf('b', 1))
   t.end()
 })

@@ -5,8 +5,8 @@ import t, { type Test } from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
 import type { Entry } from '../../src/cache/entry.ts'
 import { createFailures } from '../../src/cache/failures.ts'
+import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'
-import { createJointFlight } from '../../src/cache/joint-flight.ts'
 import { createMemoryTier } from '../../src/cache/memory-tier.ts'
 import { createPurges } from '../../src/cache/purges.ts'
 import { createReadThrough } from '../../src/cache/read-through.ts'
@@ -16,7 +16,7 @@ import { manualClock } from '../support/manual-clock.ts'
 import { testRedis } from '../support/redis-server.ts'
 
 const policy = freshByAge(
-  { freshForMs: 60_000, freshSpread: 0, freshForAtMostMs: 60_000, aheadForMs: 0, staleForMs: 60_000 },
+  { freshForMs: 60_000, freshSpread: 0, freshForAtMostMs: 60_000, refreshAheadForMs: 0, staleForMs: 60_000 },
   () => 1,
 )
 const entryIn = (bytes: Buffer) => JSON.parse(bytes.toString()) as Entry<string>
@@ -32,13 +32,13 @@ const setUp = async (t: Test) => {
   const redis = await testRedis(t)
   // Redis forgets bytes by its own clock.
   const clock = manualClock(Date.now())
-  const instance = async (holdForMs: number) => {
+  const instance = async (leaseForMs: number) => {
     const store = await openRedisStore(
       { ...redis, connectTimeoutMs: 5_000, commandTimeoutMs: 5_000 },
       { redisAway: () => {}, redisBack: () => {} },
     )
     const fail = (error: unknown): void => void t.fail('the store failed', { error })
-    const flights = createJointFlight({ store, holdForMs }, fail)
+    const flights = createFleetSingleFlight({ store, leaseForMs }, fail)
     t.teardown(async () => {
       flights.close()
       await store.close()
@@ -55,7 +55,7 @@ const setUp = async (t: Test) => {
         begun.resolve()
         return { value: await gate.promise, fetchedAt, bytes: 1, lot: 0, generation: 0, run: null }
       },
-      hasten: () => {},
+      expedite: () => {},
       memory,
       shared: createSharedTier({ name: 'redis', store, longestUseMs: policy.longestUseMs }, codec, {
         sharedTierFailed: (_step, error) => fail(error),

@@ -2,8 +2,8 @@ import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
 import type { Entry } from '../../src/cache/entry.ts'
 import { createFailures } from '../../src/cache/failures.ts'
+import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'
-import { createJointFlight } from '../../src/cache/joint-flight.ts'
 import { createMemoryTier } from '../../src/cache/memory-tier.ts'
 import { createPurges } from '../../src/cache/purges.ts'
 import { type CacheParts, createReadThrough } from '../../src/cache/read-through.ts'
@@ -12,7 +12,7 @@ import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const policy = freshByAge(
-  { freshForMs: 1_000, freshSpread: 0, freshForAtMostMs: 1_000, aheadForMs: 0, staleForMs: 10_000 },
+  { freshForMs: 1_000, freshSpread: 0, freshForAtMostMs: 1_000, refreshAheadForMs: 0, staleForMs: 10_000 },
   () => 1,
 )
 
@@ -45,11 +45,11 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
   )
   const purges = createPurges<string>((scope, key) => scope === key)
   const newFlights = () => {
-    const flights = createJointFlight({ store, holdForMs: 1_000 }, error => failures.push(error))
+    const flights = createFleetSingleFlight({ store, leaseForMs: 1_000 }, error => failures.push(error))
     t.teardown(flights.close)
     return flights
   }
-  const hastened: string[] = []
+  const expedited: string[] = []
   const parts: CacheParts<string, string> = {
     keyOf: subject => subject,
     load: async subject => {
@@ -60,7 +60,7 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
       if (loader.failure) throw loader.failure
       return { value, fetchedAt: clock.now(), bytes: 100, lot: 0, generation, run: null }
     },
-    hasten: subject => hastened.push(subject),
+    expedite: subject => expedited.push(subject),
     memory: createMemoryTier(10_000),
     shared,
     flights: newFlights(),
@@ -87,7 +87,7 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
     loads,
     decoded,
     failures,
-    hastened,
+    expedited,
     loader,
     store,
     purges,
@@ -335,19 +335,19 @@ t.test(
   },
 )
 
-t.test('who waits for a load that was begun with less hurry hastens it', async t => {
-  const { cache, hastened, loader, clock } = setUp(t)
+t.test('who waits for a load that was begun with less hurry expedites it', async t => {
+  const { cache, expedited, loader, clock } = setUp(t)
   await cache.read('a')
   clock.advance(1_000)
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
   await cache.read('a')
   await settled()
-  t.strictSame(hastened, [])
+  t.strictSame(expedited, [])
   clock.advance(10_000)
   const waiting = cache.read('a')
   await settled()
-  t.strictSame(hastened, ['a'])
+  t.strictSame(expedited, ['a'])
   gate.resolve(undefined)
   t.match(await waiting, { value: 'a 2', outcome: 'miss' })
 })

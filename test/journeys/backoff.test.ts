@@ -121,8 +121,8 @@ t.test('purges of an earlier life are applied, and neither logged nor counted', 
 t.test('the circuit closes once the provider is well, although nobody asks', async t => {
   const { gateway } = await setUp(t, {
     ABOHAWA_PROVIDER__BREAKER__AFTER: '2',
-    ABOHAWA_PROVIDER__BREAKER__REST_FOR: '200ms',
-    ABOHAWA_PROVIDER__BREAKER__REST_FOR_AT_MOST: '400ms',
+    ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '200ms',
+    ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '400ms',
   })
   await provider.steer({ mood: 'fault' })
   for (const point of ['23/90', '23.7/90.4'])

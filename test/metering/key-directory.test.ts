@@ -32,8 +32,8 @@ const setUp = async (t: Test) => {
         await state.held
         return found
       },
-      noticesAfter: async (topic, number) => seen(store.noticesAfter(topic, number)),
-      appendNotice: store.appendNotice,
+      changeRecordsAfter: async (topic, number) => seen(store.changeRecordsAfter(topic, number)),
+      appendChangeRecord: store.appendChangeRecord,
     },
     clock,
   )

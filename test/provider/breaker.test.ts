@@ -6,10 +6,12 @@ import { type BreakerState, createBreaker } from '../../src/provider/breaker.ts'
 import { ProviderError, type ProviderErrorCode } from '../../src/provider/errors.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
-const setUp = (restForMs = 60_000, restForAtMostMs = restForMs) => {
+const setUp = (halfOpenAfterMs = 60_000, halfOpenAfterAtMostMs = halfOpenAfterMs) => {
   const changes: BreakerState[] = []
   const clock = manualClock()
-  const breaker = createBreaker({ after: 3, restForMs, restForAtMostMs }, clock, state => changes.push(state))
+  const breaker = createBreaker({ after: 3, halfOpenAfterMs, halfOpenAfterAtMostMs }, clock, state =>
+    changes.push(state),
+  )
   const requests: string[] = []
   const ask = async (code?: ProviderErrorCode) => {
     try {
@@ -31,7 +33,7 @@ t.test('three failures in a row open it: nothing leaves, and the end of the rest
   await ask('provider_timeout')
   t.equal(breaker.resting(), undefined)
   await ask('provider_unreachable')
-  t.equal(await ask(), 'provider_resting')
+  t.equal(await ask(), 'provider_circuit_open')
   t.equal(requests.length, 3)
   t.strictSame(changes, ['open'])
   const leftMs = (breaker.resting()?.retryAt ?? 0) - clock.now()
@@ -67,7 +69,7 @@ t.test(
     await rested()
     const begun = performance.now()
     t.equal(await ask('provider_failing'), 'provider_failing')
-    t.equal(await ask(), 'provider_resting')
+    t.equal(await ask(), 'provider_circuit_open')
     t.equal(requests.length, 4, 'one probe')
     await rested()
     t.ok(performance.now() - begun >= 60, 'twice as long, less a quarter by chance')

@@ -113,17 +113,17 @@ t.test(
 t.test('notices and names of any size and number are bounded, and later ones are heard', async t => {
   const { path, store, beside, refused } = setUp(t)
   const now = Date.now()
-  const first = await store.appendNotice('keys', 'one', now + 60_000)
+  const first = await store.appendChangeRecord('keys', 'one', now + 60_000)
   beside.exec(`INSERT INTO notices VALUES
     (9223372036854775807, 'keys', 'far', ${now + 60_000}),
     (${first + 1}, 'keys', CAST(zeroblob(2000000) AS TEXT), ${now + 60_000})`)
-  t.match(await store.noticesAfter('keys', first), { notices: [], complete: true })
+  t.match(await store.changeRecordsAfter('keys', first), { notices: [], complete: true })
   // With the largest number there is, SQLite gives none any more.
-  await t.rejects(store.appendNotice('keys', 'two', now + 60_000), { name: 'StoreError' })
+  await t.rejects(store.appendChangeRecord('keys', 'two', now + 60_000), { name: 'StoreError' })
   const again = openEmbeddedStore(path, systemClock, { recordRefused: record => refused.push(record) })
   t.match(refused, [{ record: 'notices', fault: /^2 of its rows could not be/ }])
-  const next = await again.appendNotice('keys', 'two', now + 60_000)
-  t.strictSame(await again.noticesAfter('keys', first), {
+  const next = await again.appendChangeRecord('keys', 'two', now + 60_000)
+  t.strictSame(await again.changeRecordsAfter('keys', first), {
     notices: [{ number: next, text: 'two' }],
     complete: true,
   })
@@ -236,7 +236,7 @@ const everything = (store: Store): (() => Promise<unknown>)[] => [
   () => store.take({ instance: 'one', sequence: 1, takes: [{ ...aTake, keyId: 'key_3' }] }),
   () => store.readBytes('cell-3'),
   () => store.writeBytes('cell-3', Buffer.alloc(500), Date.now() + 60_000),
-  () => store.noticesAfter('keys', 0),
+  () => store.changeRecordsAfter('keys', 0),
   () => store.wanted('q', 0),
   () => store.spending('acc1', ['minute:1']),
   () => store.detailOn('key_3', aTake.day),
@@ -250,7 +250,7 @@ t.test('a file with spoilt pages fails with a sentence, or tells what it can, an
   for (let i = 0; i < 60; i++) {
     await filled.addKey(record(`key_${i}`))
     await filled.writeBytes(`cell-${i}`, Buffer.alloc(900, i), Date.now() + 60_000)
-    await filled.appendNotice('keys', `key_${i}`, Date.now() + 60_000)
+    await filled.appendChangeRecord('keys', `key_${i}`, Date.now() + 60_000)
     await filled.raiseUsed(`key_${i}`, aTake.day, i, aTake.keepUntil)
   }
   await filled.close()

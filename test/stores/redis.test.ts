@@ -34,8 +34,8 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
     await store.take({ instance: 'one', sequence, takes: [{ ...take, keepUntil: inAnHour }] })
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour)
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour, 1)
-  await store.beginFlight('23.9,90.4', 1_000)
-  await store.appendNotice('purges', 'x', inAnHour)
+  await store.acquireLease('23.9,90.4', 1_000)
+  await store.appendChangeRecord('purges', 'x', inAnHour)
   const pulse = {
     instance: 'one',
     aliveForMs: 1_800_000,
@@ -139,17 +139,17 @@ t.test('a list of notices that was lost, or came back without its end, gives no 
   const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
   const raw = new Redis(server.url)
   const later = Date.now() + 60_000
-  const seen = await store.appendNotice('keys', 'one', later)
+  const seen = await store.appendChangeRecord('keys', 'one', later)
   await raw.del(`${prefix}notices:keys`)
-  t.strictSame(await store.noticesAfter('keys', seen), { notices: [], complete: false })
+  t.strictSame(await store.changeRecordsAfter('keys', seen), { notices: [], complete: false })
   // The time of the store has gone on by a millisecond, as it has in any real loss.
   for (let time = seen; time <= seen; ) {
     const [seconds, micros] = await raw.time()
     time = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
   }
-  const next = await store.appendNotice('keys', 'two', later)
+  const next = await store.appendChangeRecord('keys', 'two', later)
   t.ok(next > seen)
-  t.strictSame(await store.noticesAfter('keys', seen), {
+  t.strictSame(await store.changeRecordsAfter('keys', seen), {
     notices: [{ number: next, text: 'two' }],
     complete: false,
   })
@@ -161,13 +161,13 @@ t.test('of very many notices the oldest go, and whoever had not read them learns
   const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
   const later = Date.now() + 60_000
   const append = (count: number) =>
-    Promise.all(Array.from({ length: count }, (_, i) => store.appendNotice('keys', `key_${i}`, later)))
+    Promise.all(Array.from({ length: count }, (_, i) => store.appendChangeRecord('keys', `key_${i}`, later)))
   const first = Math.min(...(await append(500)))
-  t.match(await store.noticesAfter('keys', first), { complete: true })
+  t.match(await store.changeRecordsAfter('keys', first), { complete: true })
   const last = Math.max(...(await append(600)))
-  const { notices, complete } = await store.noticesAfter('keys', first)
+  const { notices, complete } = await store.changeRecordsAfter('keys', first)
   t.strictSame([notices.length, complete], [1_000, false])
-  t.equal((await store.noticesAfter('keys', 0)).complete, false)
-  t.strictSame(await store.noticesAfter('keys', last), { notices: [], complete: true })
+  t.equal((await store.changeRecordsAfter('keys', 0)).complete, false)
+  t.strictSame(await store.changeRecordsAfter('keys', last), { notices: [], complete: true })
   await store.close()
 })

@@ -398,34 +398,34 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   })
 
   test('a flight is held by one at a time, and each one has a greater token', async (t, store) => {
-    const first = await store.beginFlight('cell', 60_000)
+    const first = await store.acquireLease('cell', 60_000)
     t.ok(first.token)
-    const second = await store.beginFlight('cell', 60_000)
+    const second = await store.acquireLease('cell', 60_000)
     t.equal(second.token, null)
-    t.ok(second.heldForMs > 50_000 && second.heldForMs <= 60_000)
-    t.ok((await store.beginFlight('other', 60_000)).token, 'another key is free')
-    t.equal(await store.holdFlight('cell', first.token ?? 0, 60_000), true)
-    t.equal(await store.holdFlight('cell', (first.token ?? 0) + 1, 60_000), false)
-    await store.endFlight('cell', first.token ?? 0, '')
-    const third = await store.beginFlight('cell', 60_000)
+    t.ok(second.remainingMs > 50_000 && second.remainingMs <= 60_000)
+    t.ok((await store.acquireLease('other', 60_000)).token, 'another key is free')
+    t.equal(await store.renewLease('cell', first.token ?? 0, 60_000), true)
+    t.equal(await store.renewLease('cell', (first.token ?? 0) + 1, 60_000), false)
+    await store.releaseLease('cell', first.token ?? 0, '')
+    const third = await store.acquireLease('cell', 60_000)
     t.ok((third.token ?? 0) > (first.token ?? 0))
-    await store.endFlight('cell', first.token ?? 0, '')
-    t.equal((await store.beginFlight('cell', 60_000)).token, null, 'an overtaken one ends nothing')
+    await store.releaseLease('cell', first.token ?? 0, '')
+    t.equal((await store.acquireLease('cell', 60_000)).token, null, 'an overtaken one ends nothing')
   })
 
   test('the end of a flight is heard by all who listen, with its news', async (t, store) => {
     const heard = Promise.withResolvers<[string | null, string]>()
-    const stop = store.onFlightEnd((key, news) => {
+    const stop = store.onLeaseReleased((key, news) => {
       if (key === 'cell') heard.resolve([key, news])
     })
-    const { token } = await store.beginFlight('cell', 60_000)
+    const { token } = await store.acquireLease('cell', 60_000)
     let over = false
     void heard.promise.then(() => {
       over = true
     })
     // Told again until the listening has begun.
     while (!over) {
-      await store.endFlight('cell', token ?? 0, 'landed')
+      await store.releaseLease('cell', token ?? 0, 'landed')
       await new Promise(resolve => setImmediate(resolve))
     }
     t.strictSame(await heard.promise, ['cell', 'landed'])
@@ -462,37 +462,37 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
 
   test('a notice that is too long is refused as it is given', async (t, store) => {
     const later = Date.now() + 60_000
-    await t.rejects(store.appendNotice('keys', 'x'.repeat(4_097), later), {
+    await t.rejects(store.appendChangeRecord('keys', 'x'.repeat(4_097), later), {
       name: 'StoreError',
       message: 'a notice has 4097 bytes; allowed: 4096',
     })
-    t.ok(await store.appendNotice('keys', 'x'.repeat(4_096), later))
-    t.equal((await store.noticesAfter('keys', 0)).notices.length, 1)
+    t.ok(await store.appendChangeRecord('keys', 'x'.repeat(4_096), later))
+    t.equal((await store.changeRecordsAfter('keys', 0)).notices.length, 1)
   })
 
   test('of very many notices the latest are read, and that there were more', async (t, store) => {
     const later = Date.now() + 60_000
-    const first = await store.appendNotice('keys', 'first', later)
-    for (let i = 0; i < 1_000; i++) await store.appendNotice('keys', `key_${i}`, later)
-    const { notices, complete } = await store.noticesAfter('keys', first)
+    const first = await store.appendChangeRecord('keys', 'first', later)
+    for (let i = 0; i < 1_000; i++) await store.appendChangeRecord('keys', `key_${i}`, later)
+    const { notices, complete } = await store.changeRecordsAfter('keys', first)
     t.strictSame([notices.length, complete], [1_000, false])
     t.equal(notices.at(-1)?.text, 'key_999')
-    t.equal((await store.noticesAfter('keys', 0)).complete, false)
+    t.equal((await store.changeRecordsAfter('keys', 0)).complete, false)
   })
 
   test('notices are numbered in their order and read from any number on', async (t, store) => {
     const later = Date.now() + 60_000
     const numbers = [
-      await store.appendNotice('purges', 'one', later),
-      await store.appendNotice('purges', 'two', later),
-      await store.appendNotice('purges', 'two', later),
+      await store.appendChangeRecord('purges', 'one', later),
+      await store.appendChangeRecord('purges', 'two', later),
+      await store.appendChangeRecord('purges', 'two', later),
     ]
     t.ok(
       (numbers[0] ?? 0) >= 1 &&
         (numbers[1] ?? 0) > (numbers[0] ?? 0) &&
         (numbers[2] ?? 0) > (numbers[1] ?? 0),
     )
-    const after = (number = 0, topic = 'purges') => store.noticesAfter(topic, number)
+    const after = (number = 0, topic = 'purges') => store.changeRecordsAfter(topic, number)
     t.strictSame(
       (await after()).notices.map(({ text }) => text),
       ['one', 'two', 'two'],

@@ -441,7 +441,7 @@ export const tamperedRecords = (
     t.match(await store.reserve(spend), { granted: 0, closedUntil: spend.now + longest })
   })
 
-  const flightKey = (prefix: string) => `${prefix}flight:{cell}`
+  const leaseKey = (prefix: string) => `${prefix}flight:{cell}`
   const flights: [string, Put][] = [
     ...Object.entries(types),
     ...['x', 'nan', '-1', '9'.repeat(400)].flatMap((text): [string, Put][] => [
@@ -458,27 +458,27 @@ export const tamperedRecords = (
     const { store, raw, prefix, refused } = scene
     for (const [what, put] of flights)
       await t.test(what, async t => {
-        await raw.del(flightKey(prefix))
+        await raw.del(leaseKey(prefix))
         refused.length = 0
-        await put(raw, flightKey(prefix))
-        const { token, heldForMs } = await store.beginFlight('cell', 60_000)
+        await put(raw, leaseKey(prefix))
+        const { token, remainingMs } = await store.acquireLease('cell', 60_000)
         t.ok(isWhole(token) && Number(token) > 0, `token ${token}`)
-        t.equal(heldForMs, 0)
-        t.match(refused, [{ record: 'flight', name: flightKey(prefix) }])
-        t.match(await store.beginFlight('cell', 60_000), { token: null })
-        t.equal(await store.holdFlight('cell', token ?? 0, 60_000), true)
+        t.equal(remainingMs, 0)
+        t.match(refused, [{ record: 'flight', name: leaseKey(prefix) }])
+        t.match(await store.acquireLease('cell', 60_000), { token: null })
+        t.equal(await store.renewLease('cell', token ?? 0, 60_000), true)
         t.equal(await store.writeBytes('cell', Buffer.from('x'), Date.now() + 60_000, token ?? 0), true)
-        await store.endFlight('cell', token ?? 0, '')
-        const next = await store.beginFlight('cell', 60_000)
+        await store.releaseLease('cell', token ?? 0, '')
+        const next = await store.acquireLease('cell', 60_000)
         t.ok((next.token ?? 0) > (token ?? 0))
-        t.ok((await raw.pttl(flightKey(prefix))) > 0)
+        t.ok((await raw.pttl(leaseKey(prefix))) > 0)
         t.equal(refused.length, 1, 'once')
         // Spoilt while it is held: whoever holds it can still write and end.
-        await raw.del(flightKey(prefix))
-        await put(raw, flightKey(prefix))
-        t.equal(typeof (await store.holdFlight('cell', 1, 60_000)), 'boolean')
+        await raw.del(leaseKey(prefix))
+        await put(raw, leaseKey(prefix))
+        t.equal(typeof (await store.renewLease('cell', 1, 60_000)), 'boolean')
         t.equal(typeof (await store.writeBytes('cell', Buffer.from('y'), Date.now() + 60_000, 1)), 'boolean')
-        await store.endFlight('cell', 1, '')
+        await store.releaseLease('cell', 1, '')
       })
   })
 
@@ -564,13 +564,13 @@ export const tamperedRecords = (
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}notices:keys`
     const later = Date.now() + 60_000
-    const known = await store.appendNotice('keys', 'one', later)
+    const known = await store.appendChangeRecord('keys', 'one', later)
     await raw.zadd(key, known + 1, `${known + 1} ${'x'.repeat(1_000_000)}`, known + 2.5, 'half')
     await raw.zadd(key, '+inf', 'never ends', 9e15, '9000000000000000 far')
-    const next = await store.appendNotice('keys', 'two', later)
+    const next = await store.appendChangeRecord('keys', 'two', later)
     t.ok(next > known && next < known + 600_000, 'its number is the store’s time')
     t.match(refused, [{ record: 'notices', name: key, fault: /^2 of its members/ }])
-    t.strictSame(await store.noticesAfter('keys', known), {
+    t.strictSame(await store.changeRecordsAfter('keys', known), {
       notices: [{ number: next, text: 'two' }],
       complete: true,
     })
@@ -582,18 +582,18 @@ export const tamperedRecords = (
       key,
       String(next),
     )
-    const many = await store.noticesAfter('keys', known)
+    const many = await store.changeRecordsAfter('keys', known)
     t.strictSame([many.notices.length, many.complete], [1_000, false])
-    await t.rejects(store.appendNotice('keys', 'x'.repeat(5_000), later), { name: 'StoreError' })
+    await t.rejects(store.appendChangeRecord('keys', 'x'.repeat(5_000), later), { name: 'StoreError' })
     for (const [what, put] of Object.entries({ ...types, ...hashTypes })) {
       if (what === 'a sorted set') continue
       await raw.del(key)
       await put(raw, key)
-      t.strictSame(await store.noticesAfter('keys', known), { notices: [], complete: false }, what)
+      t.strictSame(await store.changeRecordsAfter('keys', known), { notices: [], complete: false }, what)
       await raw.del(key)
       await put(raw, key)
-      const number = await store.appendNotice('keys', 'three', later)
-      t.strictSame((await store.noticesAfter('keys', 0)).notices, [{ number, text: 'three' }], what)
+      const number = await store.appendChangeRecord('keys', 'three', later)
+      t.strictSame((await store.changeRecordsAfter('keys', 0)).notices, [{ number, text: 'three' }], what)
     }
   })
 

@@ -2,8 +2,8 @@
 
 import t from 'tap'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { keyFor } from '../../src/timelines/cache-namespace.ts'
 import { orderPurge, purgesAfter } from '../../src/timelines/purge-log.ts'
-import { keyFor } from '../../src/timelines/question.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
@@ -65,8 +65,8 @@ t.test('notices that are no orders are left out, and later ones are still heard'
   const { store } = await openFilled()
   const keepUntil = clock.now() + 1_000
   for (const text of ['', 'hello', '{"kind":"hard"}', '{"kind":"later","scope":{"all":true}}'])
-    await store.appendNotice('purges', text, keepUntil)
-  await store.appendNotice('elsewhere', '{"kind":"hard","scope":{"all":true}}', keepUntil)
+    await store.appendChangeRecord('purges', text, keepUntil)
+  await store.appendChangeRecord('elsewhere', '{"kind":"hard","scope":{"all":true}}', keepUntil)
   t.strictSame(await purgesAfter(store, 0), [])
   const { generation } = await orderPurge(
     store,

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { createLookAhead } from '../../src/cache/ahead.ts'
 import { createDemand } from '../../src/cache/demand.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'
 import { createMemoryTier } from '../../src/cache/memory-tier.ts'
+import { createRefreshAhead } from '../../src/cache/refresh-ahead.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const minute = 60_000
@@ -11,7 +11,7 @@ const policy = freshByAge(
     freshForMs: 60 * minute,
     freshSpread: 0,
     freshForAtMostMs: 60 * minute,
-    aheadForMs: 2 * minute,
+    refreshAheadForMs: 2 * minute,
     staleForMs: 60 * minute,
   },
   () => 1,
@@ -27,13 +27,13 @@ const setUp = ({ batch = 3, standing = [] as string[] } = {}) => {
   const gates: PromiseWithResolvers<void>[] = []
   const keep = (key: string, lot = 0) =>
     memory.set(key, { value: key, fetchedAt: clock.now(), bytes: 1, lot, generation: 0, run: null })
-  const look = createLookAhead<string>({
+  const look = createRefreshAhead<string>({
     keyOf: subject => subject,
     demand,
     standing: () => standing,
     memory,
     policy,
-    isResting: key => resting.has(key),
+    isBackingOff: key => resting.has(key),
     refresh: subject => {
       refreshed.push(subject)
       const gate = Promise.withResolvers<void>()

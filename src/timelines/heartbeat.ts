@@ -10,7 +10,7 @@ import type { Cell } from '../weather/cell.ts'
 /** What the fleet looked like at the last pulse. */
 export type Fleet = { readonly instances: number; readonly wanted: number }
 
-export type PulseParts = {
+export type HeartbeatParts = {
   readonly store: Pick<FleetStore, 'pulse'>
   readonly demand: Demand<Cell>
   readonly question: string
@@ -22,7 +22,7 @@ export type PulseParts = {
   readonly heartbeatFailed: () => void
 }
 
-export type Pulse = {
+export type Heartbeat = {
   /** Gives a pulse if it is time for one. */
   due(): Promise<void>
   /** Gives a pulse now. */
@@ -32,7 +32,7 @@ export type Pulse = {
 const everyMs = 5_000
 const aliveForMs = 4 * everyMs
 
-export const createPulse = ({
+export const createHeartbeat = ({
   store,
   demand,
   question,
@@ -40,7 +40,7 @@ export const createPulse = ({
   clock,
   pulsed,
   heartbeatFailed,
-}: PulseParts): Pulse => {
+}: HeartbeatParts): Heartbeat => {
   const instance = randomUUID()
   let givenAt = Number.NEGATIVE_INFINITY
 

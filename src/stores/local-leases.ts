@@ -1,34 +1,34 @@
 // Loads under way where one process is the whole fleet: the same contract as over Redis, kept in memory.
 
-import type { FlightStore } from './store.ts'
+import type { LeaseStore } from './store.ts'
 
 type Flight = { token: number; until: number }
 
-export const createLocalFlights = (): FlightStore => {
+export const createLocalLeases = (): LeaseStore => {
   const flights = new Map<string, Flight>()
   const listeners = new Set<(key: string | null, news: string) => void>()
   // Time passed, not time of day: what is held is held for so long, whatever clock the cache is on.
   const now = () => performance.now()
   let last = 0
   return {
-    beginFlight: async (name, holdMs) => {
-      const heldForMs = (flights.get(name)?.until ?? 0) - now()
-      if (heldForMs > 0) return { token: null, heldForMs }
+    acquireLease: async (name, leaseMs) => {
+      const remainingMs = (flights.get(name)?.until ?? 0) - now()
+      if (remainingMs > 0) return { token: null, remainingMs }
       last += 1
-      flights.set(name, { token: last, until: now() + holdMs })
-      return { token: last, heldForMs: 0 }
+      flights.set(name, { token: last, until: now() + leaseMs })
+      return { token: last, remainingMs: 0 }
     },
-    holdFlight: async (name, token, holdMs) => {
+    renewLease: async (name, token, leaseMs) => {
       const flight = flights.get(name)
       if (flight?.token !== token) return false
-      flight.until = now() + holdMs
+      flight.until = now() + leaseMs
       return true
     },
-    endFlight: async (name, token, news) => {
+    releaseLease: async (name, token, news) => {
       if (flights.get(name)?.token === token) flights.delete(name)
       for (const listener of listeners) listener(name, news)
     },
-    onFlightEnd: listener => {
+    onLeaseReleased: listener => {
       listeners.add(listener)
       return () => listeners.delete(listener)
     },

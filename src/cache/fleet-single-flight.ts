@@ -4,10 +4,10 @@
 
 import { AbohawaError, messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
-import type { FlightStore } from '../stores/store.ts'
+import type { LeaseStore } from '../stores/store.ts'
 import { retryAtOf } from './failures.ts'
 
-export type JointFlight = {
+export type FleetSingleFlight = {
   /**
    * The result of `load`, or what another instance's load left for `arrived` to find; `joined` says which.
    * @throws FailedElsewhere when the load that was waited for failed
@@ -41,12 +41,12 @@ const landed = ''
 // How much longer than a hold one waits for the news of its end.
 const graceMs = 20
 
-export const createJointFlight = (
-  { store, holdForMs }: { store: FlightStore; holdForMs: number },
+export const createFleetSingleFlight = (
+  { store, leaseForMs }: { store: LeaseStore; leaseForMs: number },
   failed: (error: unknown) => void,
-): JointFlight => {
+): FleetSingleFlight => {
   const waiting = new Map<string, Set<(news: string | undefined) => void>>()
-  const stopListening = store.onFlightEnd((key, news) => {
+  const stopListening = store.onLeaseReleased((key, news) => {
     // When news may have been missed, everyone looks for themselves.
     const told = key === null ? [...waiting.values()] : [waiting.get(key) ?? new Set()]
     for (const waiters of told) for (const wake of [...waiters]) wake(key === null ? undefined : news)
@@ -71,8 +71,8 @@ export const createJointFlight = (
 
   const held = new Map<string, number>()
   const prolong = setInterval(() => {
-    for (const [key, token] of held) store.holdFlight(key, token, holdForMs).catch(failed)
-  }, holdForMs / 3).unref()
+    for (const [key, token] of held) store.renewLease(key, token, leaseForMs).catch(failed)
+  }, leaseForMs / 3).unref()
 
   const lead = async <Result>(key: string, token: number, load: () => Promise<Result>): Promise<Result> => {
     held.set(key, token)
@@ -84,7 +84,7 @@ export const createJointFlight = (
       throw error
     } finally {
       if (held.get(key) === token) held.delete(key)
-      store.endFlight(key, token, news).catch(failed)
+      store.releaseLease(key, token, news).catch(failed)
     }
   }
 
@@ -93,7 +93,7 @@ export const createJointFlight = (
       for (;;) {
         const listening = listenFor(key)
         try {
-          const begun = await store.beginFlight(key, holdForMs).catch(failed)
+          const begun = await store.acquireLease(key, leaseForMs).catch(failed)
           if (!begun) return { result: await load(undefined), joined: false }
           const { token } = begun
           if (token !== null) {
@@ -107,7 +107,7 @@ export const createJointFlight = (
             })
             return { result, joined }
           }
-          const news = await listening.within(begun.heldForMs + graceMs)
+          const news = await listening.within(begun.remainingMs + graceMs)
           const failure = news && failureIn(news)
           if (failure) throw new FailedElsewhere(failure)
           const found = await arrived()

@@ -6,14 +6,14 @@ import type { Demand } from './demand.ts'
 import type { FreshnessPolicy } from './freshness.ts'
 import type { MemoryTier } from './memory-tier.ts'
 
-export type AheadParts<Subject> = {
+export type RefreshAheadParts<Subject> = {
   readonly keyOf: (subject: Subject) => string
   readonly demand: Demand<Subject>
   /** What counts as wanted although nobody asks, most wanted first. */
   readonly standing: () => readonly Subject[]
   readonly memory: Pick<MemoryTier<unknown>, 'peek'>
   readonly policy: FreshnessPolicy
-  readonly isResting: (key: string) => boolean
+  readonly isBackingOff: (key: string) => boolean
   readonly refresh: (subject: Subject) => Promise<void>
   /** How many entries make a full batch. */
   readonly batch: number
@@ -23,15 +23,15 @@ export type AheadParts<Subject> = {
 }
 
 /** A look at what is due; called at short intervals. Answers how many loads it began. */
-export type LookAhead = () => number
+export type RefreshAhead = () => number
 
 type Due<Subject> = { subject: Subject; score: number; key: string }
 
 // Loads that wait for their turn stay few, so that demand which changes meanwhile still changes the order.
 const batchesUnderWay = 3
 
-export const createLookAhead = <Subject>(parts: AheadParts<Subject>): LookAhead => {
-  const { keyOf, demand, standing, memory, policy, isResting, refresh, batch, demandForMs, clock } = parts
+export const createRefreshAhead = <Subject>(parts: RefreshAheadParts<Subject>): RefreshAhead => {
+  const { keyOf, demand, standing, memory, policy, isBackingOff, refresh, batch, demandForMs, clock } = parts
   const underWay = new Set<string>()
   // Standing subjects that memory has no room for are not loaded over and over.
   const lastLoaded = new Map<string, number>()
@@ -41,7 +41,7 @@ export const createLookAhead = <Subject>(parts: AheadParts<Subject>): LookAhead 
     const due = new Map<string, Due<Subject>>()
     let urgent = false
     const consider = (key: string, subject: Subject, score: number, askedAt: number): void => {
-      if (underWay.has(key) || isResting(key)) return
+      if (underWay.has(key) || isBackingOff(key)) return
       const entry = memory.peek(key)
       if (!entry || askedAt <= entry.fetchedAt) return
       const dueAt = policy.dueAt(entry, now)
@@ -60,7 +60,7 @@ export const createLookAhead = <Subject>(parts: AheadParts<Subject>): LookAhead 
         if (!due.has(key)) consider(key, subject, score, Number.POSITIVE_INFINITY)
       } else if (
         !underWay.has(key) &&
-        !isResting(key) &&
+        !isBackingOff(key) &&
         now - (lastLoaded.get(key) ?? 0) >= policy.periodMs()
       ) {
         due.set(key, { key, subject, score })

@@ -6,7 +6,7 @@ import type { ProviderProtocol } from '../provider/protocol.ts'
 import type { CellId } from '../weather/cell.ts'
 
 /** A short name for the question, the same for equal questions. */
-export const questionOf = (baseUrl: string, { identity }: Pick<ProviderProtocol, 'identity'>): string =>
+export const namespaceOf = (baseUrl: string, { identity }: Pick<ProviderProtocol, 'identity'>): string =>
   hash('sha256', baseUrl + identity).slice(0, 12)
 
 /** Where a cell's timeline lies in the cache. */

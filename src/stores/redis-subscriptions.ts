@@ -12,7 +12,7 @@ export type Hearing = {
   again(): void
 }
 
-export type RedisListening = {
+export type RedisSubscriptions = {
   /** The answer ends the listening. */
   listen(channel: string, hearing: Hearing): () => void
   /** Whoever listens is to take it that something was missed. */
@@ -27,11 +27,11 @@ const mostPendingBytes = 1_048_576
 const tooLarge = `it is larger than ${mostPendingBytes} bytes, and the connection was made anew`
 
 /** @param open makes a connection that connects by itself and only once, or none while there is nothing to connect to */
-export const createRedisListening = (
+export const createRedisSubscriptions = (
   open: () => Redis | undefined,
   observer: Pick<RecordObserver, 'recordRefused'>,
-): RedisListening => {
-  const hearings = new Map<string, Set<Hearing>>()
+): RedisSubscriptions => {
+  const subscriptions = new Map<string, Set<Hearing>>()
   let connection: Redis | undefined
   let timer: NodeJS.Timeout | undefined
   let isOver = false
@@ -39,7 +39,7 @@ export const createRedisListening = (
   const subscribe = async (on: Redis, channels: readonly string[]): Promise<void> => {
     try {
       await on.subscribe(...channels)
-      for (const channel of channels) for (const hearing of hearings.get(channel) ?? []) hearing.again()
+      for (const channel of channels) for (const hearing of subscriptions.get(channel) ?? []) hearing.again()
     } catch {
       on.disconnect()
     }
@@ -60,7 +60,7 @@ export const createRedisListening = (
     const asking = setInterval(() => opened.ping().then(whole, () => {}), askEveryMs).unref()
     opened.on('message', (channel: string, text: string) => {
       whole()
-      for (const hearing of hearings.get(channel) ?? []) hearing.message(text)
+      for (const hearing of subscriptions.get(channel) ?? []) hearing.message(text)
     })
     opened.on('connect', () => {
       opened.stream.on('data', (bytes: Buffer) => {
@@ -71,7 +71,7 @@ export const createRedisListening = (
         observer.recordRefused({ record: 'message', name: 'a channel', fault: tooLarge })
       })
     })
-    opened.on('ready', () => void subscribe(opened, [...hearings.keys()]))
+    opened.on('ready', () => void subscribe(opened, [...subscriptions.keys()]))
     opened.on('close', doubt)
     opened.on('end', () => {
       clearInterval(asking)
@@ -81,7 +81,7 @@ export const createRedisListening = (
     opened.on('error', () => {})
   }
   const doubt = (): void => {
-    for (const set of hearings.values()) for (const hearing of set) hearing.lost()
+    for (const set of subscriptions.values()) for (const hearing of set) hearing.lost()
   }
   const connectLater = (): void => {
     if (!isOver) timer = setTimeout(connect, againAfterMs).unref()
@@ -89,8 +89,8 @@ export const createRedisListening = (
 
   return {
     listen: (channel, hearing) => {
-      const set = hearings.get(channel) ?? new Set()
-      hearings.set(channel, set.add(hearing))
+      const set = subscriptions.get(channel) ?? new Set()
+      subscriptions.set(channel, set.add(hearing))
       if (!connection && !timer) connect()
       else if (set.size === 1 && connection?.status === 'ready') void subscribe(connection, [channel])
       return () => set.delete(hearing)

@@ -2,7 +2,7 @@
 // costs a load and no answer.
 
 import t, { type Test } from 'tap'
-import { createJointFlight } from '../../src/cache/joint-flight.ts'
+import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
 import { AbohawaError } from '../../src/errors.ts'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import type { Store } from '../../src/stores/store.ts'
@@ -12,12 +12,12 @@ const options = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
 const silent = { redisAway: () => {}, redisBack: () => {} }
 
 /** Two instances on one Redis, which share `landed`, as they share the bytes of the second tier. */
-const setUp = async (t: Test, { url, prefix }: { url: string; prefix: string }, holdForMs = 60_000) => {
+const setUp = async (t: Test, { url, prefix }: { url: string; prefix: string }, leaseForMs = 60_000) => {
   const landed = new Map<string, string>()
   const errors: unknown[] = []
   const instance = async () => {
     const store = await openRedisStore({ ...options, url, prefix }, silent)
-    const flights = createJointFlight({ store, holdForMs }, error => errors.push(error))
+    const flights = createFleetSingleFlight({ store, leaseForMs }, error => errors.push(error))
     t.teardown(async () => {
       flights.close()
       await store.close()
@@ -40,10 +40,10 @@ const setUp = async (t: Test, { url, prefix }: { url: string; prefix: string }, 
 /** Resolves once the store hears what is told to all. */
 const listening = async (store: Store): Promise<void> => {
   let heard = false
-  const stop = store.onFlightEnd(key => {
+  const stop = store.onLeaseReleased(key => {
     heard ||= key === 'probe'
   })
-  while (!heard) await store.endFlight('probe', 0, '')
+  while (!heard) await store.releaseLease('probe', 0, '')
   stop()
 }
 
@@ -109,11 +109,11 @@ t.test('what others say of a failure is believed within bounds, and never shown 
   const { one, other, landed } = await setUp(t, await testRedis(t), 300)
   const hear = async (news: string) => {
     landed.clear()
-    const flight = await one.store.beginFlight('a', 60_000)
+    const flight = await one.store.acquireLease('a', 60_000)
     const heard = other.run('a', async () => 'loaded here').catch((error: unknown) => error)
     // Asked for the flight before it ends: commands of one instance keep their order.
     await other.store.ping()
-    await one.store.endFlight('a', flight.token ?? 0, news)
+    await one.store.releaseLease('a', flight.token ?? 0, news)
     return heard
   }
   const failure = {
@@ -149,7 +149,7 @@ t.test('what others say of a failure is believed within bounds, and never shown 
 t.test('a hold ends by itself when nobody prolongs it, and the next one has a greater token', async t => {
   const redis = await testRedis(t)
   const { one, other } = await setUp(t, redis, 300)
-  const dead = await one.store.beginFlight('a', 300)
+  const dead = await one.store.acquireLease('a', 300)
   t.ok(dead.token)
   let token: number | undefined
   const taken = await other.run('a', async given => {
@@ -176,7 +176,7 @@ t.test('a load that takes longer than a hold keeps it', async t => {
   // Many holds long: each look is a round trip, and what is held is never free in between.
   const until = performance.now() + 600
   while (performance.now() < until) {
-    const { token } = await other.store.beginFlight('a', 150)
+    const { token } = await other.store.acquireLease('a', 150)
     if (token !== null) t.fail('the hold was lost')
   }
   slow.open()

@@ -3,11 +3,11 @@
 // A flight whose fields can't be right holds nothing: its key is loaded as if nobody had begun.
 
 import type { Result } from 'ioredis'
-import { longestHoldMs, longestMessage, shown, wholeFrom } from './records.ts'
+import { longestLeaseMs, longestMessage, shown, wholeFrom } from './records.ts'
 import type { RedisParts } from './redis-connection.ts'
-import type { RedisListening } from './redis-listening.ts'
 import { recordsLua } from './redis-records.ts'
-import type { FlightStore } from './store.ts'
+import type { RedisSubscriptions } from './redis-subscriptions.ts'
+import type { LeaseStore } from './store.ts'
 
 // Longer than any holder can be stalled, so that tokens never start again while an old one may still come back.
 const rememberMs = 3_600_000
@@ -15,7 +15,7 @@ const rememberMs = 3_600_000
 // A token that can't be read begins again at the time in ms, which is above any that was given by counting. ARGV: how
 // long it is held, how long it is remembered, and the longest that anyone may hold. Answers the token, how long another
 // holds it, and 1 if something was wrong.
-const beginScript = `${recordsLua}
+const acquireScript = `${recordsLua}
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
 local found = pcall('HMGET', KEYS[1], 'until', 'token', 'written')
@@ -33,14 +33,14 @@ call('HSET', KEYS[1], 'token', text('%d', token), 'until', text('%d', now + ARGV
 call('PEXPIRE', KEYS[1], ARGV[2])
 return { token, 0, isWhole and 0 or 1 }`
 
-const holdScript = `
+const renewScript = `
 if redis.pcall('HGET', KEYS[1], 'token') ~= ARGV[1] then return 0 end
 local time = redis.call('TIME')
 redis.call('HSET', KEYS[1], 'until', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2])
 return 1`
 
 // Whoever was overtaken has nothing to end, but its news may still help those who wait.
-const endScript = `
+const releaseScript = `
 if redis.pcall('HGET', KEYS[1], 'token') == ARGV[1] then redis.call('HDEL', KEYS[1], 'until') end
 redis.call('PUBLISH', ARGV[2], ARGV[3])
 return 1`
@@ -58,14 +58,14 @@ return 1`
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    abohawaBeginFlight(
+    abohawaAcquireLease(
       key: string,
-      holdMs: number,
+      leaseMs: number,
       rememberMs: number,
-      longestHoldMs: number,
+      longestLeaseMs: number,
     ): Result<number[], Context>
-    abohawaHoldFlight(key: string, token: number, holdMs: number): Result<number, Context>
-    abohawaEndFlight(key: string, token: number, channel: string, news: string): Result<number, Context>
+    abohawaRenewLease(key: string, token: number, leaseMs: number): Result<number, Context>
+    abohawaReleaseLease(key: string, token: number, channel: string, news: string): Result<number, Context>
     abohawaWriteFenced(
       flight: string,
       bytesKey: string,
@@ -77,45 +77,45 @@ declare module 'ioredis' {
   }
 }
 
-export type RedisFlights = FlightStore & {
+export type RedisLeases = LeaseStore & {
   writeFenced(name: string, bytes: Buffer, expiresAt: number, token: number): Promise<boolean>
 }
 
-export const redisFlights = (
+export const redisLeases = (
   { redis, names, attempt, observer }: RedisParts,
-  listen: RedisListening['listen'],
-): RedisFlights => {
-  redis.defineCommand('abohawaBeginFlight', { numberOfKeys: 1, lua: beginScript })
-  redis.defineCommand('abohawaHoldFlight', { numberOfKeys: 1, lua: holdScript })
-  redis.defineCommand('abohawaEndFlight', { numberOfKeys: 1, lua: endScript })
+  listen: RedisSubscriptions['listen'],
+): RedisLeases => {
+  redis.defineCommand('abohawaAcquireLease', { numberOfKeys: 1, lua: acquireScript })
+  redis.defineCommand('abohawaRenewLease', { numberOfKeys: 1, lua: renewScript })
+  redis.defineCommand('abohawaReleaseLease', { numberOfKeys: 1, lua: releaseScript })
   redis.defineCommand('abohawaWriteFenced', { numberOfKeys: 2, lua: writeScript })
 
   return {
-    beginFlight: (name, holdMs) =>
+    acquireLease: (name, leaseMs) =>
       attempt(async () => {
-        const reply = await redis.abohawaBeginFlight(names.flight(name), holdMs, rememberMs, longestHoldMs)
-        const [token, heldForMs, isMended] = [wholeFrom(reply[0]), wholeFrom(reply[1]), reply[2] === 1]
+        const reply = await redis.abohawaAcquireLease(names.flight(name), leaseMs, rememberMs, longestLeaseMs)
+        const [token, remainingMs, isMended] = [wholeFrom(reply[0]), wholeFrom(reply[1]), reply[2] === 1]
         if (isMended)
           observer.recordRefused({
             record: 'flight',
             name: shown(names.flight(name)),
             fault: 'its fields can not be, and it was begun anew',
           })
-        return token === 0 ? { token: null, heldForMs } : { token, heldForMs: 0 }
+        return token === 0 ? { token: null, remainingMs } : { token, remainingMs: 0 }
       }),
-    holdFlight: (name, token, holdMs) =>
-      attempt(async () => (await redis.abohawaHoldFlight(names.flight(name), token, holdMs)) === 1),
-    endFlight: (name, token, news) =>
+    renewLease: (name, token, leaseMs) =>
+      attempt(async () => (await redis.abohawaRenewLease(names.flight(name), token, leaseMs)) === 1),
+    releaseLease: (name, token, news) =>
       attempt(async () => {
-        await redis.abohawaEndFlight(names.flight(name), token, names.flightsChannel, `${name} ${news}`)
+        await redis.abohawaReleaseLease(names.flight(name), token, names.leasesChannel, `${name} ${news}`)
       }),
-    onFlightEnd: listener => {
+    onLeaseReleased: listener => {
       const missed = () => listener(null, '')
-      return listen(names.flightsChannel, {
+      return listen(names.leasesChannel, {
         message: text => {
           if (text.length > longestMessage) {
             const fault = `it has ${text.length} characters`
-            observer.recordRefused({ record: 'message', name: shown(names.flightsChannel), fault })
+            observer.recordRefused({ record: 'message', name: shown(names.leasesChannel), fault })
             return
           }
           // `key news`; keys have no blanks.
