@@ -20,18 +20,18 @@ export const dueTimes: Row = {
     'The policy by age with its defaults, on the cache keys of 5,000 cells that were fetched in the same millisecond.',
   run: async () => {
     const config = loadConfig({ files: [], env: {} })
-    const question = cacheNamespaceIn(config)
+    const namespace = cacheNamespaceIn(config)
     const policy = freshByAge(config.cache, () => 1)
     const ages = createGrid(0.05)
       .cellsIn(box)
       .slice(0, cells)
       .map(({ id }) => {
-        const key = keyFor(question, id)
+        const key = keyFor(namespace, id)
         const entry = {
           value: null,
           fetchedAt,
           bytes: 0,
-          lot: jitterOf(key, fetchedAt),
+          jitter: jitterOf(key, fetchedAt),
           generation: 0,
           run: null,
         }

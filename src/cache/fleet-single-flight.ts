@@ -1,6 +1,6 @@
-// One load per key over the whole fleet: whoever begins it holds the key by short, prolonged holds; the others wait to
-// hear how it went. A holder that dies lets go by itself. Without the store that carries this everyone goes alone:
-// that costs a load per instance, and never an answer.
+// Fleet-wide single-flight: one load per key over all instances. The lease holder loads and renews a short lease; the
+// others wait until it is released or expires. Without the store every instance loads for itself, which costs one load
+// per instance and never an answer. The single-flight within a process is in single-flight.ts.
 
 import { AbohawaError, messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
@@ -9,13 +9,13 @@ import { retryAtOf } from './failures.ts'
 
 export type FleetSingleFlight = {
   /**
-   * The result of `load`, or what another instance's load left for `arrived` to find; `joined` says which.
-   * @throws FailedElsewhere when the load that was waited for failed
+   * The result of `load`, or what `arrived` finds after another instance has loaded; `joined` says which.
+   * @throws FailedElsewhere when another instance's load failed
    */
   run<Result>(
     key: string,
     steps: {
-      /** @param token of the flight, to write with; none when this instance goes alone */
+      /** @param token the fencing token for the write; undefined when this instance loads without a lease */
       load(token: number | undefined): Promise<Result>
       arrived(): Promise<Result | undefined>
     },
@@ -23,37 +23,38 @@ export type FleetSingleFlight = {
   close(): void
 }
 
-/** The load of another instance failed, with its code and its pause. */
+/** Another instance's load failed: with its code and the instant from which a retry makes sense. */
 export class FailedElsewhere extends AbohawaError {
   override name = 'FailedElsewhere'
   readonly retryAt: number | undefined
 
-  constructor({ code, message, retryAt }: FailureNews) {
+  constructor({ code, message, retryAt }: LoadFailure) {
     super(safeText(code, 60), safeText(message, 300))
     this.retryAt = retryAt
   }
 }
 
-type FailureNews = { code: string; message: string; retryAt?: number }
+/** What the message of a released lease carries after a failed load, as JSON. */
+type LoadFailure = { code: string; message: string; retryAt?: number }
 
-// An end that is told to all in a word: bytes were written.
-const landed = ''
-// How much longer than a hold one waits for the news of its end.
+/** The message of a released lease after a load that wrote an entry. */
+const succeeded = ''
+// How much longer than a lease lasts a waiter waits for the message of its release.
 const graceMs = 20
 
 export const createFleetSingleFlight = (
   { store, leaseForMs }: { store: LeaseStore; leaseForMs: number },
   failed: (error: unknown) => void,
 ): FleetSingleFlight => {
-  const waiting = new Map<string, Set<(news: string | undefined) => void>>()
-  const stopListening = store.onLeaseReleased((key, news) => {
-    // When news may have been missed, everyone looks for themselves.
-    const told = key === null ? [...waiting.values()] : [waiting.get(key) ?? new Set()]
-    for (const waiters of told) for (const wake of [...waiters]) wake(key === null ? undefined : news)
+  const waiting = new Map<string, Set<(message: string | undefined) => void>>()
+  const unsubscribe = store.onLeaseReleased((key, message) => {
+    // A key of null: messages may have been missed, so every waiter reads the shared tier.
+    const released = key === null ? [...waiting.values()] : [waiting.get(key) ?? new Set()]
+    for (const waiters of released) for (const wake of [...waiters]) wake(key === null ? undefined : message)
   })
 
-  // Listens from before the flight is asked for, so that an end in between is not missed.
-  const listenFor = (key: string) => {
+  // Registered before the lease is asked for, so that no release in between is missed.
+  const waitFor = (key: string) => {
     const { promise, resolve } = Promise.withResolvers<string | undefined>()
     const waiters = waiting.get(key) ?? new Set()
     waiting.set(key, waiters.add(resolve))
@@ -70,36 +71,40 @@ export const createFleetSingleFlight = (
   }
 
   const held = new Map<string, number>()
-  const prolong = setInterval(() => {
+  const renewal = setInterval(() => {
     for (const [key, token] of held) store.renewLease(key, token, leaseForMs).catch(failed)
   }, leaseForMs / 3).unref()
 
-  const lead = async <Result>(key: string, token: number, load: () => Promise<Result>): Promise<Result> => {
+  const loadAsHolder = async <Result>(
+    key: string,
+    token: number,
+    load: () => Promise<Result>,
+  ): Promise<Result> => {
     held.set(key, token)
-    let news = landed
+    let message = succeeded
     try {
       return await load()
     } catch (error) {
-      news = newsOf(error)
+      message = failureMessage(error)
       throw error
     } finally {
       if (held.get(key) === token) held.delete(key)
-      store.releaseLease(key, token, news).catch(failed)
+      store.releaseLease(key, token, message).catch(failed)
     }
   }
 
   return {
     run: async (key, { load, arrived }) => {
       for (;;) {
-        const listening = listenFor(key)
+        const release = waitFor(key)
         try {
-          const begun = await store.acquireLease(key, leaseForMs).catch(failed)
-          if (!begun) return { result: await load(undefined), joined: false }
-          const { token } = begun
+          const lease = await store.acquireLease(key, leaseForMs).catch(failed)
+          if (!lease) return { result: await load(undefined), joined: false }
+          const { token } = lease
           if (token !== null) {
             let joined = true
-            const result = await lead(key, token, async () => {
-              // Another may have ended its flight after we looked and before we began.
+            const result = await loadAsHolder(key, token, async () => {
+              // Another holder may have finished between our read and our lease.
               const found = await arrived()
               if (found !== undefined) return found
               joined = false
@@ -107,45 +112,47 @@ export const createFleetSingleFlight = (
             })
             return { result, joined }
           }
-          const news = await listening.within(begun.remainingMs + graceMs)
-          const failure = news && failureIn(news)
+          const message = await release.within(lease.remainingMs + graceMs)
+          const failure = message && failureIn(message)
           if (failure) throw new FailedElsewhere(failure)
           const found = await arrived()
           if (found !== undefined) return { result: found, joined: true }
         } finally {
-          listening.stop()
+          release.stop()
         }
       }
     },
     close: () => {
-      clearInterval(prolong)
-      stopListening()
+      clearInterval(renewal)
+      unsubscribe()
     },
   }
 }
 
-// Others are told a code and a sentence, and believe no more of what they hear.
 const codeForm = /^[a-z][a-z_]{0,39}$/
 const longestSentence = 300
 
-/** The failure that news tell of; what can't be understood is no reason to fail. */
-const failureIn = (news: string): FailureNews | undefined => {
+/** The failure in a message; undefined for a message that cannot be read, which fails nothing. */
+const failureIn = (message: string): LoadFailure | undefined => {
   try {
-    const { code, message, retryAt } = JSON.parse(news) as Partial<FailureNews>
-    if (typeof code !== 'string' || !codeForm.test(code) || typeof message !== 'string') return undefined
-    const told = { code, message: safeText(message, longestSentence) }
-    return typeof retryAt === 'number' ? { ...told, retryAt } : told
+    const { code, message: sentence, retryAt } = JSON.parse(message) as Partial<LoadFailure>
+    if (typeof code !== 'string' || !codeForm.test(code) || typeof sentence !== 'string') return undefined
+    const failure = { code: currentCode(code), message: safeText(sentence, longestSentence) }
+    return typeof retryAt === 'number' ? { ...failure, retryAt } : failure
   } catch {
     return undefined
   }
 }
 
-const newsOf = (error: unknown): string => {
+// While a fleet is replaced, gateways of the previous version still send the former code.
+const currentCode = (code: string): string => (code === 'provider_resting' ? 'provider_circuit_open' : code)
+
+const failureMessage = (error: unknown): string => {
   const retryAt = retryAtOf(error)
-  const news: FailureNews = {
+  const failure: LoadFailure = {
     code: error instanceof AbohawaError ? error.code : 'internal',
     message: safeText(messageOf(error), longestSentence),
     ...(retryAt === undefined ? {} : { retryAt }),
   }
-  return JSON.stringify(news)
+  return JSON.stringify(failure)
 }

@@ -2,7 +2,7 @@
 // every place of the cell, in either language, is answered with the same bytes behind its own. What is kept lies beside
 // the timeline, is accounted for with it and goes with it.
 
-import type { Answers, Known, Slice } from '../answer.ts'
+import type { Answers, CellResult, Slice } from '../answer.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { forecastPiece, weatherPiece } from './bodies.ts'
 import type { PlacePiece } from './places.ts'
@@ -22,7 +22,7 @@ export type Rendered = Slice<{
 
 /** What is said of a reading, the same for a second. */
 type Told = {
-  readonly known: Known
+  readonly known: CellResult
   readonly second: number
   readonly words: string
   readonly headers: string
@@ -30,11 +30,11 @@ type Told = {
 
 export type RenderedWeather = {
   /** The slice of /weather that is right at the instant of `known`. @throws AbohawaError as the answers do */
-  weather(known: Known): Rendered
+  weather(known: CellResult): Rendered
   /** The slice of /forecast of so many days. */
-  forecast(known: Known, days: number): Rendered
+  forecast(known: CellResult, days: number): Rendered
   /** A whole body: a place and its weather. `headers` go with the place. */
-  represent(known: Known, rendered: Rendered, place: PlacePiece, headers?: string): Representation
+  represent(known: CellResult, rendered: Rendered, place: PlacePiece, headers?: string): Representation
 }
 
 type Slot = {
@@ -62,13 +62,13 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
     body: undefined,
   }))
 
-  const account = (known: Known, { slices }: Kept): void => {
+  const account = (known: CellResult, { slices }: Kept): void => {
     let bytes = 0
     for (const slice of slices) if (slice) bytes += slice.bytes.length + slice.encodedBytes + objectBytes
     known.setExtraBytes(bytes)
   }
 
-  const sliceOf = (known: Known, which: number, render: () => Slice<{ bytes: Buffer }>): Rendered => {
+  const sliceOf = (known: CellResult, which: number, render: () => Slice<{ bytes: Buffer }>): Rendered => {
     let kept = keptOf.get(known.value)
     const found = kept?.slices[which]
     if (found && found.beginsAt <= known.readAt && known.readAt < found.endsAt) return found
@@ -105,7 +105,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
     return encodings
   }
 
-  const tell = (known: Known, rendered: Rendered): Told => {
+  const tell = (known: CellResult, rendered: Rendered): Told => {
     const { told } = rendered
     const second = Math.floor(known.readAt / 1000)
     if (told && told.second === second && isToldAlike(told.known, known)) return told
@@ -163,7 +163,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
   }
 }
 
-const isToldAlike = (one: Known, other: Known): boolean =>
+const isToldAlike = (one: CellResult, other: CellResult): boolean =>
   one.freshUntil === other.freshUntil &&
   one.outcome === other.outcome &&
   one.source === other.source &&

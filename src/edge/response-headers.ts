@@ -1,7 +1,7 @@
 // The header lines that tell a consumer what it got: quota, freshness, where the weather came from. Each ends in CRLF, so
 // that a head is put together by joining them. Pure; values are numbers, dates and words of ours, never a consumer's.
 
-import type { Known } from '../answer.ts'
+import type { CellResult } from '../answer.ts'
 
 /** The three headers of every response. Seconds of the reset are those of a Unix timestamp. */
 export const rateLimitHeaders = (limit: number, remaining: number, resetsAt: number): string =>
@@ -18,14 +18,14 @@ export const rateLimitFields = (limit: number, remaining: number, resetsAt: numb
  * No `age`: every answer is made for its instant, and caches subtract it from `max-age`.
  * @param rightUntil until when the answer stays right: its slice ends, or its timeline turns stale
  */
-export const freshnessHeaders = (from: Known, rightUntil: number): string =>
+export const freshnessHeaders = (from: CellResult, rightUntil: number): string =>
   `cache-control: private, max-age=${secondsBetween(from.readAt, rightUntil)}\r\n` +
   `last-modified: ${new Date(from.fetchedAt).toUTCString()}\r\n` +
   `cache-status: abohawa; ${cacheWords(from)}; key="${from.cell.id}"\r\n`
 
 /** How the cache dealt with a request, in the words of RFC 9211; the log uses the same. */
 export const cacheWords = (
-  from: Pick<Known, 'outcome' | 'source' | 'forwarded' | 'collapsed' | 'freshUntil' | 'readAt'>,
+  from: Pick<CellResult, 'outcome' | 'source' | 'forwarded' | 'collapsed' | 'freshUntil' | 'readAt'>,
 ): string => {
   const { outcome, source, forwarded, collapsed, freshUntil, readAt } = from
   // Negative for a stale answer.

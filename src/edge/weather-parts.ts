@@ -1,7 +1,7 @@
 // What the endpoints that answer with weather have in common: where places are found, where weather is read, how it is
 // rendered.
 
-import type { Answers, Known } from '../answer.ts'
+import type { Answers, CellResult } from '../answer.ts'
 import { type CurrentCatalogue, createPlaces } from './places.ts'
 import { createRenderedWeather } from './rendered-weather.ts'
 import type { Representation } from './representation.ts'
@@ -17,7 +17,7 @@ export const createWeatherParts = (catalogue: CurrentCatalogue, answers: Answers
 
 /** What the memory tier has is answered in the same turn of the event loop. */
 export const whenRead = (
-  known: Known | Promise<Known>,
-  represent: (known: Known) => Representation,
+  result: CellResult | Promise<CellResult>,
+  represent: (result: CellResult) => Representation,
 ): Representation | Promise<Representation> =>
-  known instanceof Promise ? known.then(represent) : represent(known)
+  result instanceof Promise ? result.then(represent) : represent(result)

@@ -24,7 +24,7 @@ type DirectoryStore = Pick<KeyStore, 'findByHash'> &
   Pick<FleetStore, 'changeRecordsAfter' | 'appendChangeRecord'>
 
 const topic = 'keys'
-// Long after every copy was looked up again: while the last notice is there, a store that lost it is noticed.
+// Long after every copy was looked up again: while the last change record is there, a store that lost it is noticed.
 const keepForMs = 400 * utcDayMs
 const hearEveryMs = 500
 // Copies are looked up again at this age in any case.
@@ -100,14 +100,14 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
   }
   const readChangeRecords = async (): Promise<void> => {
     try {
-      const { notices, complete } = await store.changeRecordsAfter(topic, heard ?? 0)
-      const changed = new Set(notices.map(({ text }) => text))
+      const { records, complete } = await store.changeRecordsAfter(topic, heard ?? 0)
+      const changed = new Set(records.map(({ text }) => text))
       // What was said before this process first listened, or while it could not, may concern any copy.
       if (heard === undefined || !complete) forget(() => true)
       else if (changed.size > 0)
         forget(({ key, subscriber }) => changed.has(key.id) || changed.has(subscriber.id))
-      heard = notices.at(-1)?.number ?? (complete ? heard : undefined)
-      // With no notice at all a store that loses everything would look as it did before, so there is always one.
+      heard = records.at(-1)?.number ?? (complete ? heard : undefined)
+      // Without any change record a store that loses everything would look as it did before, so there is always one.
       if (heard === undefined) await announceChange(store, 'begin', clock.now())
     } catch {
       // A store that is away is told of by its own observer. Keys may be made meanwhile where it is not.

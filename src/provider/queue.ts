@@ -1,10 +1,10 @@
-// The cells that wait for a request with room: the most urgent first, in the order in which they came. Knows no budget
-// and sends nothing.
+// The queue of cells that wait for a provider request: most urgent first, then in order of arrival. Knows no budget and sends
+// nothing; client.ts does.
 
 import type { Cell, CellId } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 
-/** `cold`: nothing usable is cached. `refresh`: a stale answer was given. `refresh_ahead`: before it turns stale. */
+/** `cold`: nothing usable is cached. `refresh`: a stale entry was served. `refresh_ahead`: before it turns stale. */
 export type Urgency = 'cold' | 'refresh' | 'refresh_ahead'
 
 export type Waiting = PromiseWithResolvers<Timeline> & { readonly cell: Cell; urgency: Urgency }
@@ -13,7 +13,7 @@ export type Queue = {
   readonly size: number
   /** The place of a cell in the queue: a new one, or the one it has, made more urgent if need be. */
   add(cell: Cell, urgency: Urgency): Waiting
-  /** Makes a cell that waits as urgent as can be. */
+  /** Raises a waiting cell to the highest urgency. */
   expedite(cell: Cell): void
   /** Takes out up to `most`. */
   take(most: number): Waiting[]

@@ -1,32 +1,32 @@
-// Loads under way where one process is the whole fleet: the same contract as over Redis, kept in memory.
+// Leases of loads in memory, for a gateway without Redis: the contract of LeaseStore within one process.
 
 import type { LeaseStore } from './store.ts'
 
-type Flight = { token: number; until: number }
+type Lease = { token: number; until: number }
 
 export const createLocalLeases = (): LeaseStore => {
-  const flights = new Map<string, Flight>()
-  const listeners = new Set<(key: string | null, news: string) => void>()
-  // Time passed, not time of day: what is held is held for so long, whatever clock the cache is on.
+  const leases = new Map<string, Lease>()
+  const listeners = new Set<(key: string | null, message: string) => void>()
+  // Monotonic time: a lease lasts its length, whatever the clock of the cache shows.
   const now = () => performance.now()
   let last = 0
   return {
     acquireLease: async (name, leaseMs) => {
-      const remainingMs = (flights.get(name)?.until ?? 0) - now()
+      const remainingMs = (leases.get(name)?.until ?? 0) - now()
       if (remainingMs > 0) return { token: null, remainingMs }
       last += 1
-      flights.set(name, { token: last, until: now() + leaseMs })
+      leases.set(name, { token: last, until: now() + leaseMs })
       return { token: last, remainingMs: 0 }
     },
     renewLease: async (name, token, leaseMs) => {
-      const flight = flights.get(name)
-      if (flight?.token !== token) return false
-      flight.until = now() + leaseMs
+      const lease = leases.get(name)
+      if (lease?.token !== token) return false
+      lease.until = now() + leaseMs
       return true
     },
-    releaseLease: async (name, token, news) => {
-      if (flights.get(name)?.token === token) flights.delete(name)
-      for (const listener of listeners) listener(name, news)
+    releaseLease: async (name, token, message) => {
+      if (leases.get(name)?.token === token) leases.delete(name)
+      for (const listener of listeners) listener(name, message)
     },
     onLeaseReleased: listener => {
       listeners.add(listener)

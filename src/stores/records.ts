@@ -11,7 +11,7 @@ export const mostBytesRead = 1_048_576
 /** Cells that are wanted over the fleet, and how many of them are read, the latest. */
 export const mostWanted = 500_000
 export const mostWantedRead = 50_000
-/** Bytes of a wanted name, of a notice, and of a message between instances. */
+/** Bytes of a wanted name, of a change record, and of a message between instances. */
 export const longestName = 64
 export const longestChangeRecord = 4_096
 export const longestMessage = 4_096
@@ -21,7 +21,7 @@ export const mostInstances = 1_000
 /** Fields of a hash that is read whole, and characters of all of them together. */
 export const mostFields = 10_000
 export const longestHash = 1_048_576
-/** No other instance holds the load of a key for longer: the most that cache.leaseFor can be. */
+/** The longest valid lease: the maximum of cache.leaseFor. */
 export const longestLeaseMs = 60_000
 /** No count of units, answers or weight is larger. */
 export const mostCounted = 999_999_999_999_999
@@ -37,10 +37,10 @@ export type RecordKind =
   | 'usage'
   | 'usage_detail'
   | 'message'
-  | 'flight'
+  | 'lease'
   | 'instances'
   | 'wanted'
-  | 'notices'
+  | 'change_records'
   | 'spending'
 
 /** A record that is not as it is written; `fault` says what is wrong with it. */

@@ -1,6 +1,5 @@
-// Loads under way over a fleet, in Redis: who holds the load of a key, for how long, and the news of its end. A flight
-// is one hash: the last token given, until when it is held by Redis's own clock, and the last token that wrote bytes.
-// A flight whose fields can't be right holds nothing: its key is loaded as if nobody had begun.
+// Leases of loads in Redis, for the fleet-wide single-flight. A lease is one hash: the last fencing token, its end by Redis's
+// own clock, and the token of the last write. Invalid fields count as no lease. The release is published on a channel.
 
 import type { Result } from 'ioredis'
 import { longestLeaseMs, longestMessage, shown, wholeFrom } from './records.ts'
@@ -9,12 +8,12 @@ import { recordsLua } from './redis-records.ts'
 import type { RedisSubscriptions } from './redis-subscriptions.ts'
 import type { LeaseStore } from './store.ts'
 
-// Longer than any holder can be stalled, so that tokens never start again while an old one may still come back.
+// Longer than any holder can stall, so that tokens never restart while an old holder may still write.
 const rememberMs = 3_600_000
 
-// A token that can't be read begins again at the time in ms, which is above any that was given by counting. ARGV: how
-// long it is held, how long it is remembered, and the longest that anyone may hold. Answers the token, how long another
-// holds it, and 1 if something was wrong.
+// An unreadable token restarts at the time in ms, which is above any token that was counted up. ARGV: the length of the
+// lease, how long the hash is kept, and the longest valid lease, all in ms. Returns the token, the rest of another holder's
+// lease in ms, and 1 if the hash was invalid.
 const acquireScript = `${recordsLua}
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
@@ -39,7 +38,7 @@ local time = redis.call('TIME')
 redis.call('HSET', KEYS[1], 'until', time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[2])
 return 1`
 
-// Whoever was overtaken has nothing to end, but its news may still help those who wait.
+// A holder that lost its lease releases nothing, but its message still helps waiters.
 const releaseScript = `
 if redis.pcall('HGET', KEYS[1], 'token') == ARGV[1] then redis.call('HDEL', KEYS[1], 'until') end
 redis.call('PUBLISH', ARGV[2], ARGV[3])
@@ -65,9 +64,9 @@ declare module 'ioredis' {
       longestLeaseMs: number,
     ): Result<number[], Context>
     abohawaRenewLease(key: string, token: number, leaseMs: number): Result<number, Context>
-    abohawaReleaseLease(key: string, token: number, channel: string, news: string): Result<number, Context>
+    abohawaReleaseLease(key: string, token: number, channel: string, message: string): Result<number, Context>
     abohawaWriteFenced(
-      flight: string,
+      lease: string,
       bytesKey: string,
       token: number,
       bytes: Buffer,
@@ -83,7 +82,7 @@ export type RedisLeases = LeaseStore & {
 
 export const redisLeases = (
   { redis, names, attempt, observer }: RedisParts,
-  listen: RedisSubscriptions['listen'],
+  subscribe: RedisSubscriptions['subscribe'],
 ): RedisLeases => {
   redis.defineCommand('abohawaAcquireLease', { numberOfKeys: 1, lua: acquireScript })
   redis.defineCommand('abohawaRenewLease', { numberOfKeys: 1, lua: renewScript })
@@ -93,42 +92,42 @@ export const redisLeases = (
   return {
     acquireLease: (name, leaseMs) =>
       attempt(async () => {
-        const reply = await redis.abohawaAcquireLease(names.flight(name), leaseMs, rememberMs, longestLeaseMs)
-        const [token, remainingMs, isMended] = [wholeFrom(reply[0]), wholeFrom(reply[1]), reply[2] === 1]
-        if (isMended)
+        const reply = await redis.abohawaAcquireLease(names.lease(name), leaseMs, rememberMs, longestLeaseMs)
+        const [token, remainingMs, wasInvalid] = [wholeFrom(reply[0]), wholeFrom(reply[1]), reply[2] === 1]
+        if (wasInvalid)
           observer.recordRefused({
-            record: 'flight',
-            name: shown(names.flight(name)),
-            fault: 'its fields can not be, and it was begun anew',
+            record: 'lease',
+            name: shown(names.lease(name)),
+            fault: 'its fields are invalid, and it was reset',
           })
         return token === 0 ? { token: null, remainingMs } : { token, remainingMs: 0 }
       }),
     renewLease: (name, token, leaseMs) =>
-      attempt(async () => (await redis.abohawaRenewLease(names.flight(name), token, leaseMs)) === 1),
-    releaseLease: (name, token, news) =>
+      attempt(async () => (await redis.abohawaRenewLease(names.lease(name), token, leaseMs)) === 1),
+    releaseLease: (name, token, message) =>
       attempt(async () => {
-        await redis.abohawaReleaseLease(names.flight(name), token, names.leasesChannel, `${name} ${news}`)
+        await redis.abohawaReleaseLease(names.lease(name), token, names.leasesChannel, `${name} ${message}`)
       }),
     onLeaseReleased: listener => {
-      const missed = () => listener(null, '')
-      return listen(names.leasesChannel, {
-        message: text => {
+      const resync = () => listener(null, '')
+      return subscribe(names.leasesChannel, {
+        onMessage: text => {
           if (text.length > longestMessage) {
             const fault = `it has ${text.length} characters`
             observer.recordRefused({ record: 'message', name: shown(names.leasesChannel), fault })
             return
           }
-          // `key news`; keys have no blanks.
-          const [key = '', ...news] = text.split(' ')
-          listener(key, news.join(' '))
+          // `key message`; keys have no blanks.
+          const [key = '', ...message] = text.split(' ')
+          listener(key, message.join(' '))
         },
-        lost: missed,
-        again: missed,
+        onLost: resync,
+        onSubscribed: resync,
       })
     },
     writeFenced: (name, bytes, expiresAt, token) =>
       attempt(async () => {
-        const keys = [names.flight(name), names.bytes(name)] as const
+        const keys = [names.lease(name), names.bytes(name)] as const
         return (await redis.abohawaWriteFenced(...keys, token, bytes, expiresAt, rememberMs)) === 1
       }),
   }

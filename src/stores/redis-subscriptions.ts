@@ -1,45 +1,45 @@
-// Channels of Redis, heard over one connection of their own: a connection that listens can do nothing else, and on a
-// cluster any node hears all that is published. It is made when someone first listens, and made anew whenever it ends.
+// Subscriptions to Redis channels over a connection of their own, since a subscribed connection takes no other commands. On a
+// cluster any node delivers all messages. Connects with the first subscription and reconnects when the connection ends.
 
 import type { Redis } from 'ioredis'
 import type { RecordObserver } from './records.ts'
 
-export type Hearing = {
-  message(text: string): void
-  /** Something may not be heard, for now or from before. */
-  lost(): void
-  /** It listens, for the first time or again; what was said until now was missed. */
-  again(): void
+export type Subscription = {
+  onMessage(text: string): void
+  /** Messages may be missed from now on. */
+  onLost(): void
+  /** The subscription is active, for the first time or again; subscribers must resync. */
+  onSubscribed(): void
 }
 
 export type RedisSubscriptions = {
-  /** The answer ends the listening. */
-  listen(channel: string, hearing: Hearing): () => void
-  /** Whoever listens is to take it that something was missed. */
-  doubt(): void
+  /** Returns the function that unsubscribes. */
+  subscribe(channel: string, subscription: Subscription): () => void
+  /** Tells all subscribers that messages may have been missed. */
+  markLost(): void
   close(): void
 }
 
-const againAfterMs = 500
-const askEveryMs = 2_000
-// Messages have some hundred bytes, and all that come at once are read at once.
+const reconnectAfterMs = 500
+const pingEveryMs = 2_000
+// A message has some hundred bytes; this bounds what may arrive before one is complete.
 const mostPendingBytes = 1_048_576
-const tooLarge = `it is larger than ${mostPendingBytes} bytes, and the connection was made anew`
+const tooLarge = `it is larger than ${mostPendingBytes} bytes, and the connection was reset`
 
-/** @param open makes a connection that connects by itself and only once, or none while there is nothing to connect to */
+/** @param open creates a connection that connects by itself, once; undefined while there is no server to connect to */
 export const createRedisSubscriptions = (
   open: () => Redis | undefined,
   observer: Pick<RecordObserver, 'recordRefused'>,
 ): RedisSubscriptions => {
-  const subscriptions = new Map<string, Set<Hearing>>()
+  const subscriptions = new Map<string, Set<Subscription>>()
   let connection: Redis | undefined
   let timer: NodeJS.Timeout | undefined
-  let isOver = false
+  let isClosed = false
 
-  const subscribe = async (on: Redis, channels: readonly string[]): Promise<void> => {
+  const subscribeOn = async (on: Redis, channels: readonly string[]): Promise<void> => {
     try {
       await on.subscribe(...channels)
-      for (const channel of channels) for (const hearing of subscriptions.get(channel) ?? []) hearing.again()
+      for (const channel of channels) for (const one of subscriptions.get(channel) ?? []) one.onSubscribed()
     } catch {
       on.disconnect()
     }
@@ -48,56 +48,56 @@ export const createRedisSubscriptions = (
     const opened = open()
     connection = opened
     if (!opened) {
-      connectLater()
+      reconnectLater()
       return
     }
-    // A message is held until it is whole, so what comes without anything being whole is bounded.
+    // ioredis buffers an incomplete message, so the bytes since the last complete reply are bounded.
     let pending = 0
     const whole = () => {
       pending = 0
     }
-    // Nothing is said on a silent channel whether or not the server is there; unanswered, the connection is given up.
-    const asking = setInterval(() => opened.ping().then(whole, () => {}), askEveryMs).unref()
+    // A silent channel does not show whether the server is there; an unanswered ping times the connection out.
+    const pings = setInterval(() => opened.ping().then(whole, () => {}), pingEveryMs).unref()
     opened.on('message', (channel: string, text: string) => {
       whole()
-      for (const hearing of subscriptions.get(channel) ?? []) hearing.message(text)
+      for (const one of subscriptions.get(channel) ?? []) one.onMessage(text)
     })
     opened.on('connect', () => {
       opened.stream.on('data', (bytes: Buffer) => {
         pending += bytes.length
         if (pending <= mostPendingBytes) return
-        // At once: an orderly end would take in the rest first.
+        // Destroyed, because an orderly end would read the rest first.
         opened.stream.destroy()
         observer.recordRefused({ record: 'message', name: 'a channel', fault: tooLarge })
       })
     })
-    opened.on('ready', () => void subscribe(opened, [...subscriptions.keys()]))
-    opened.on('close', doubt)
+    opened.on('ready', () => void subscribeOn(opened, [...subscriptions.keys()]))
+    opened.on('close', markLost)
     opened.on('end', () => {
-      clearInterval(asking)
-      connectLater()
+      clearInterval(pings)
+      reconnectLater()
     })
-    // Told by the connection that commands go over.
+    // The connection for commands reports errors.
     opened.on('error', () => {})
   }
-  const doubt = (): void => {
-    for (const set of subscriptions.values()) for (const hearing of set) hearing.lost()
+  const markLost = (): void => {
+    for (const set of subscriptions.values()) for (const one of set) one.onLost()
   }
-  const connectLater = (): void => {
-    if (!isOver) timer = setTimeout(connect, againAfterMs).unref()
+  const reconnectLater = (): void => {
+    if (!isClosed) timer = setTimeout(connect, reconnectAfterMs).unref()
   }
 
   return {
-    listen: (channel, hearing) => {
+    subscribe: (channel, subscription) => {
       const set = subscriptions.get(channel) ?? new Set()
-      subscriptions.set(channel, set.add(hearing))
+      subscriptions.set(channel, set.add(subscription))
       if (!connection && !timer) connect()
-      else if (set.size === 1 && connection?.status === 'ready') void subscribe(connection, [channel])
-      return () => set.delete(hearing)
+      else if (set.size === 1 && connection?.status === 'ready') void subscribeOn(connection, [channel])
+      return () => set.delete(subscription)
     },
-    doubt,
+    markLost,
     close: () => {
-      isOver = true
+      isClosed = true
       clearTimeout(timer)
       connection?.disconnect()
     },

@@ -40,7 +40,7 @@ declare module 'ioredis' {
 
 export const redisUsage = (
   { redis, names, attempt, observer }: RedisParts,
-  listen: RedisSubscriptions['listen'],
+  subscribe: RedisSubscriptions['subscribe'],
 ): UsageStore => {
   redis.defineCommand('abohawaTake', { lua: takeScript })
   redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
@@ -136,8 +136,8 @@ export const redisUsage = (
       }),
     onUsed: listener => {
       let lost = false
-      return listen(channel, {
-        message: text => {
+      return subscribe(channel, {
+        onMessage: text => {
           const news = newsIn(text)
           if (news) listener(news)
           else
@@ -147,12 +147,12 @@ export const redisUsage = (
               fault: `it says "${shown(text)}"`,
             })
         },
-        lost: () => {
+        onLost: () => {
           lost = true
           listener('lost')
         },
         // What was told until now was missed; before the first time there was nothing to miss.
-        again: () => {
+        onSubscribed: () => {
           if (lost) listener('lost')
         },
       })

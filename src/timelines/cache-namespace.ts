@@ -1,15 +1,15 @@
-// What every timeline of a gateway has in common: who is asked, for what, how far ahead, in which time zone. Entries of
-// another question are never read, so a change of it starts with an empty cache and never with a wrong answer. Pure.
+// The cache namespace: a hash of provider, variables, horizon and time zone that prefixes every cache key. Entries of another
+// namespace are never read, so a change of these settings starts with an empty cache. Pure.
 
 import { hash } from 'node:crypto'
 import type { ProviderProtocol } from '../provider/protocol.ts'
 import type { CellId } from '../weather/cell.ts'
 
-/** A short name for the question, the same for equal questions. */
+/** The namespace of a provider and protocol; equal for equal configurations. */
 export const namespaceOf = (baseUrl: string, { identity }: Pick<ProviderProtocol, 'identity'>): string =>
   hash('sha256', baseUrl + identity).slice(0, 12)
 
-/** Where a cell's timeline lies in the cache. */
-export const keyFor = (question: string, cell: CellId): string => `${question}:${cell}`
+/** The cache key of a cell. */
+export const keyFor = (namespace: string, cell: CellId): string => `${namespace}:${cell}`
 
 export const cellIdOf = (key: string): CellId => key.slice(key.indexOf(':') + 1) as CellId

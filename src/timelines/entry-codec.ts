@@ -1,5 +1,5 @@
-// A cached timeline as an entry of the cache and as bytes of the shared tier: what it weighs, its lot, its marks. What
-// comes from the shared tier is held against what this gateway asks for; the form of the bytes is the weather's.
+// Timelines as cache entries (size, jitter, metadata) and as bytes of the shared tier. Validates decoded bytes against this
+// gateway's configuration. The byte format is in weather/timeline-bytes.ts.
 
 import { type Entry, type EntryMetadata, jitterOf } from '../cache/entry.ts'
 import type { Codec } from '../cache/shared-tier.ts'
@@ -20,21 +20,21 @@ export type TimelineCodecParts = {
   readonly horizon: Horizon
   readonly calendar: Calendar
   readonly clock: Clock
-  /** The number of the newest purge this process has heard of. */
+  /** The number of the newest purge that this process has read. */
   readonly newestPurge: () => number
 }
 
 const metadataOf = (key: string, fetchedAt: number, { generation, run }: LoadMetadata): EntryMetadata => ({
   fetchedAt,
-  lot: jitterOf(key, fetchedAt),
+  jitter: jitterOf(key, fetchedAt),
   generation,
   run,
 })
 
-export const entryOf = (key: string, value: Timeline, marks: LoadMetadata): Entry<Timeline> => ({
+export const entryOf = (key: string, value: Timeline, metadata: LoadMetadata): Entry<Timeline> => ({
   value,
   bytes: bytesOf(value),
-  ...metadataOf(key, value.fetchedAt, marks),
+  ...metadataOf(key, value.fetchedAt, metadata),
 })
 
 export const createTimelineCodec = ({
@@ -45,25 +45,25 @@ export const createTimelineCodec = ({
 }: TimelineCodecParts): Codec<Timeline> => {
   const lengths = stepsWithin(horizon)
   const expectedAt = (key: string) => ({ key, lengths, calendar, now: clock.now() })
-  // No entry escapes purges by the number it brings: it knows of none that this process does not know of.
-  const believed = ({ generation, run }: LoadMetadata): LoadMetadata => ({
+  // An entry cannot escape a purge by a forged generation: it is capped at the newest purge known here.
+  const capped = ({ generation, run }: LoadMetadata): LoadMetadata => ({
     generation: Math.min(generation, newestPurge()),
     run,
   })
   return {
     mostBytes: mostEncodedBytes(lengths),
     encode: ({ value, generation, run }, key) => encodeTimeline(key, value, { generation, run }),
-    notes: (bytes, key) => {
+    metadata: (bytes, key) => {
       const head = readHead(bytes, expectedAt(key))
       return typeof head === 'string'
         ? { refused: head }
-        : metadataOf(key, head.fetchedAt, believed(head.marks))
+        : metadataOf(key, head.fetchedAt, capped(head.metadata))
     },
     decode: (bytes, key) => {
       const decoded = decodeTimeline(bytes, expectedAt(key))
       if (typeof decoded === 'string') return { refused: decoded }
       if (!isPlausible(decoded.timeline)) return { refused: 'out_of_range' }
-      return entryOf(key, decoded.timeline, believed(decoded.marks))
+      return entryOf(key, decoded.timeline, capped(decoded.metadata))
     },
   }
 }

@@ -1,5 +1,5 @@
-// The pulse of an instance: it says at intervals that it is alive and what it was asked for, and learns how many others
-// are and how much all of them want. A store that is away is told of by its own observer; here nothing is new then.
+// The heartbeat of an instance: at intervals it reports to the store that it is alive and which cells are in demand, and
+// learns how many instances there are and how many cells the fleet wants. A failed heartbeat changes nothing here.
 
 import { randomUUID } from 'node:crypto'
 import type { Demand } from '../cache/demand.ts'
@@ -7,26 +7,26 @@ import type { Clock } from '../clock.ts'
 import type { FleetStore } from '../stores/store.ts'
 import type { Cell } from '../weather/cell.ts'
 
-/** What the fleet looked like at the last pulse. */
+/** The fleet at the last heartbeat: instances alive, and cells in demand. */
 export type Fleet = { readonly instances: number; readonly wanted: number }
 
 export type HeartbeatParts = {
-  readonly store: Pick<FleetStore, 'pulse'>
+  readonly store: Pick<FleetStore, 'heartbeat'>
   readonly demand: Demand<Cell>
-  readonly question: string
-  /** How long after it was asked for a cell counts as wanted. */
+  readonly namespace: string
+  /** How long after its last request a cell counts as in demand. */
   readonly demandForMs: number
   readonly clock: Clock
-  readonly pulsed: (fleet: Fleet) => void
-  /** The store did not take one. */
-  readonly heartbeatFailed: () => void
+  readonly onHeartbeat: (fleet: Fleet) => void
+  /** The store failed to take a heartbeat. */
+  readonly onHeartbeatFailure: () => void
 }
 
 export type Heartbeat = {
-  /** Gives a pulse if it is time for one. */
-  due(): Promise<void>
-  /** Gives a pulse now. */
-  give(): Promise<void>
+  /** Sends a heartbeat if one is due. */
+  sendIfDue(): Promise<void>
+  /** Sends a heartbeat now. */
+  send(): Promise<void>
 }
 
 const everyMs = 5_000
@@ -35,35 +35,42 @@ const aliveForMs = 4 * everyMs
 export const createHeartbeat = ({
   store,
   demand,
-  question,
+  namespace,
   demandForMs,
   clock,
-  pulsed,
-  heartbeatFailed,
+  onHeartbeat,
+  onHeartbeatFailure,
 }: HeartbeatParts): Heartbeat => {
   const instance = randomUUID()
-  let givenAt = Number.NEGATIVE_INFINITY
+  let sentAt = Number.NEGATIVE_INFINITY
 
-  const give = async (): Promise<void> => {
+  const send = async (): Promise<void> => {
     const now = clock.now()
-    const asked = demand.since(givenAt).map(([, { subject }]) => subject.id)
-    const before = givenAt
-    givenAt = now
+    const asked = demand.since(sentAt).map(([, { subject }]) => subject.id)
+    const before = sentAt
+    sentAt = now
     try {
-      pulsed(
-        await store.pulse({ instance, aliveForMs, topic: question, asked, wantedForMs: demandForMs, now }),
+      onHeartbeat(
+        await store.heartbeat({
+          instance,
+          aliveForMs,
+          topic: namespace,
+          asked,
+          wantedForMs: demandForMs,
+          now,
+        }),
       )
     } catch {
-      // Told again with the next one.
-      givenAt = before
-      heartbeatFailed()
+      // The next heartbeat repeats this demand.
+      sentAt = before
+      onHeartbeatFailure()
     }
   }
 
   return {
-    give,
-    due: async () => {
-      if (Math.abs(clock.now() - givenAt) >= everyMs) await give()
+    send,
+    sendIfDue: async () => {
+      if (Math.abs(clock.now() - sentAt) >= everyMs) await send()
     },
   }
 }

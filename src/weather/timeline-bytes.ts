@@ -65,7 +65,7 @@ export const mostEncodedBytes = (lengths: Lengths): number => {
 }
 
 /** The bytes of a timeline under a key, to be read by `decodeTimeline` alone. */
-export const encodeTimeline = (key: string, timeline: Timeline, marks: LoadMetadata): Buffer => {
+export const encodeTimeline = (key: string, timeline: Timeline, metadata: LoadMetadata): Buffer => {
   const columns = columnsOf(timeline)
   const packed = new Uint8Array(columns.reduce((sum, { length }) => sum + mostBytes(length), 0))
   const end = columns.reduce((at, column) => packColumn(column, packed, at), 0)
@@ -76,8 +76,8 @@ export const encodeTimeline = (key: string, timeline: Timeline, marks: LoadMetad
   bytes.writeUInt8(version, 0)
   bytes.writeDoubleLE(timeline.fetchedAt, 1)
   bytes.writeUInt32LE(crc32(key), keyAt)
-  bytes.writeDoubleLE(marks.generation, metadataAt)
-  bytes.writeDoubleLE(marks.run ?? Number.NaN, metadataAt + 8)
+  bytes.writeDoubleLE(metadata.generation, metadataAt)
+  bytes.writeDoubleLE(metadata.run ?? Number.NaN, metadataAt + 8)
   seriesOf(timeline).forEach(({ start }, i) => {
     bytes.writeDoubleLE(start, startsAt + i * 8)
   })
@@ -90,7 +90,7 @@ export const encodeTimeline = (key: string, timeline: Timeline, marks: LoadMetad
 export const readHead = (
   bytes: Buffer,
   expected: Expectation,
-): { fetchedAt: number; marks: LoadMetadata } | BytesRefusal => {
+): { fetchedAt: number; metadata: LoadMetadata } | BytesRefusal => {
   if (bytes.length > mostEncodedBytes(expected.lengths)) return 'too_large'
   if (bytes.length <= headBytes) return 'length'
   if (bytes.readUInt8(0) !== version) return 'version'
@@ -103,14 +103,14 @@ export const readHead = (
   const isRun = Number.isNaN(run) || (isInstant(run) && run <= fetchedAt + clockToleranceMs)
   const isCount = Number.isSafeInteger(generation) && generation >= 0
   if (!isNow || !isRun || !isCount || !areStarts(bytes, fetchedAt, expected)) return 'instant'
-  return { fetchedAt, marks: { generation, run: Number.isNaN(run) ? null : run } }
+  return { fetchedAt, metadata: { generation, run: Number.isNaN(run) ? null : run } }
 }
 
-/** The timeline and marks that `encodeTimeline` was given, or why the bytes are refused. */
+/** The timeline and metadata that `encodeTimeline` was given, or why the bytes are refused. */
 export const decodeTimeline = (
   bytes: Buffer,
   expected: Expectation,
-): { timeline: Timeline; marks: LoadMetadata } | BytesRefusal => {
+): { timeline: Timeline; metadata: LoadMetadata } | BytesRefusal => {
   const head = readHead(bytes, expected)
   if (typeof head === 'string') return head
   const packed = unpack(bytes.subarray(headBytes), mostPacked(expected.lengths))
@@ -130,7 +130,7 @@ export const decodeTimeline = (
   }
   if (at !== packed.length) return 'length'
   return seriesOf(timeline).every((series, i) => holdsValue(timeline, series, columnCounts[i] ?? 0))
-    ? { timeline, marks: head.marks }
+    ? { timeline, metadata: head.metadata }
     : 'malformed'
 }
 

@@ -9,27 +9,27 @@ const setUp = (chance = 0, given = options) => {
   return { clock, failures: createFailures(given, clock, () => chance) }
 }
 
-const restsOf = ({ clock, failures }: ReturnType<typeof setUp>, error = new Error('down')) =>
+const backoffsOf = ({ clock, failures }: ReturnType<typeof setUp>, error = new Error('down')) =>
   Array.from({ length: 6 }, () => {
-    const { restsUntil } = failures.note('a', error, false)
-    const rest = restsUntil - clock.now()
-    clock.set(restsUntil)
+    const { backoffUntil } = failures.record('a', error, false)
+    const rest = backoffUntil - clock.now()
+    clock.set(backoffUntil)
     return rest
   })
 
 t.test('the first rest is as long as was asked for, and each failure in a row doubles it', t => {
   const set = setUp()
-  t.strictSame(restsOf(set).slice(0, 3), [1_000, 2_000, 4_000])
+  t.strictSame(backoffsOf(set).slice(0, 3), [1_000, 2_000, 4_000])
   t.equal(set.failures.last('a')?.attempts, 6)
   t.end()
 })
 
 t.test('a rest is up to half longer by chance; the longest is no longer, and up to a third shorter', t => {
-  t.strictSame(restsOf(setUp(0)), [1_000, 2_000, 4_000, 5_334, 5_334, 5_334])
-  t.strictSame(restsOf(setUp(1)), [1_500, 3_000, 6_000, 8_000, 8_000, 8_000])
+  t.strictSame(backoffsOf(setUp(0)), [1_000, 2_000, 4_000, 5_334, 5_334, 5_334])
+  t.strictSame(backoffsOf(setUp(1)), [1_500, 3_000, 6_000, 8_000, 8_000, 8_000])
   for (const chance of [0, 1]) {
     const equal = { retryAfterMs: 1_000, retryAfterAtMostMs: 1_000 }
-    t.strictSame(restsOf(setUp(chance, equal)), Array(6).fill(1_000), 'nor shorter than the first')
+    t.strictSame(backoffsOf(setUp(chance, equal)), Array(6).fill(1_000), 'nor shorter than the first')
   }
   t.end()
 })
@@ -41,20 +41,20 @@ t.test('an error may have a longest rest of its own, shorter or longer', t => {
   ] as const) {
     const given = { ...options, longestAfter: (error: unknown) => (error === refused ? longest : undefined) }
     const refused = new Error('refused')
-    t.strictSame(restsOf(setUp(1, given), refused), rests)
-    t.strictSame(restsOf(setUp(1, given))[5], 8_000, 'and others keep theirs')
+    t.strictSame(backoffsOf(setUp(1, given), refused), rests)
+    t.strictSame(backoffsOf(setUp(1, given))[5], 8_000, 'and others keep theirs')
   }
   t.end()
 })
 
 t.test('what is purged rests no more', t => {
   const { failures, clock } = setUp()
-  failures.note('a', new Error('down'), true)
-  failures.note('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
-  failures.note('c', new Error('down'), true)
+  failures.record('a', new Error('down'), true)
+  failures.record('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
+  failures.record('c', new Error('down'), true)
   failures.clearWhere(key => key !== 'c')
   t.strictSame(
-    ['a', 'b', 'c'].map(key => failures.resting(key)?.attempts),
+    ['a', 'b', 'c'].map(key => failures.backoff(key)?.attempts),
     [undefined, undefined, 1],
   )
   t.end()
@@ -62,11 +62,11 @@ t.test('what is purged rests no more', t => {
 
 t.test('a key rests alone, until its time, and a success forgets it all', t => {
   const { clock, failures } = setUp()
-  failures.note('a', new Error('down'), true)
-  t.match(failures.resting('a'), { cold: true, attempts: 1 })
-  t.equal(failures.resting('b'), undefined)
+  failures.record('a', new Error('down'), true)
+  t.match(failures.backoff('a'), { cold: true, attempts: 1 })
+  t.equal(failures.backoff('b'), undefined)
   clock.advance(1_000)
-  t.equal(failures.resting('a'), undefined)
+  t.equal(failures.backoff('a'), undefined)
   t.match(failures.last('a'), { attempts: 1 })
   failures.clear('a')
   t.equal(failures.last('a'), undefined)
@@ -78,27 +78,27 @@ t.test('an error that tells when to come back is taken at its word and lengthens
   const told = Object.assign(new AbohawaError('provider_limited', 'used up'), {
     retryAt: clock.now() + 86_400_000,
   })
-  t.equal(failures.note('a', told, false).restsUntil, told.retryAt)
+  t.equal(failures.record('a', told, false).backoffUntil, told.retryAt)
   clock.set(told.retryAt)
-  t.equal(failures.note('a', new Error('down'), false).restsUntil - clock.now(), 1_000)
+  t.equal(failures.record('a', new Error('down'), false).backoffUntil - clock.now(), 1_000)
   t.end()
 })
 
 t.test('when all is well again no key rests any more, save where a pause was announced', t => {
   const { clock, failures } = setUp()
-  failures.note('a', new Error('down'), true)
-  failures.note('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
-  failures.forgive()
-  t.equal(failures.resting('a'), undefined)
-  t.match(failures.resting('b'), { attempts: 1 })
+  failures.record('a', new Error('down'), true)
+  failures.record('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
+  failures.endBackoff()
+  t.equal(failures.backoff('a'), undefined)
+  t.match(failures.backoff('b'), { attempts: 1 })
   t.end()
 })
 
 t.test('what is told again has the code, the sentence and the end of the rest', t => {
   const { clock, failures } = setUp()
-  const error = new BackoffError(failures.note('a', new AbohawaError('provider_failing', 'it fails'), true))
+  const error = new BackoffError(failures.record('a', new AbohawaError('provider_failing', 'it fails'), true))
   t.match(error, { code: 'provider_failing', message: 'it fails', retryAt: clock.now() + 1_000 })
-  t.equal(new BackoffError({ error: 'odd', restsUntil: 1 }).code, 'internal')
+  t.equal(new BackoffError({ error: 'odd', backoffUntil: 1 }).code, 'internal')
   t.end()
 })
 
@@ -106,9 +106,9 @@ t.test('no announced pause is longer than a day and an hour, and one that is no 
   const { clock, failures } = setUp()
   const rest = (retryAt: unknown) => {
     const error = Object.assign(new AbohawaError('provider_limited', 'later'), { retryAt })
-    const { restsUntil } = failures.note('a', error, true)
+    const { backoffUntil } = failures.record('a', error, true)
     failures.clear('a')
-    return restsUntil - clock.now()
+    return backoffUntil - clock.now()
   }
   const longest = 25 * 3_600_000
   t.equal(rest(clock.now() + longest), longest)

@@ -8,7 +8,7 @@ const entry = (value: string, bytes = 100): Entry<string> => ({
   value,
   bytes,
   fetchedAt: 0,
-  lot: 0,
+  jitter: 0,
   generation: 0,
   run: null,
 })

@@ -23,7 +23,7 @@ const entryIn = (bytes: Buffer) => JSON.parse(bytes.toString()) as Entry<string>
 const codec = {
   mostBytes: 10_000,
   encode: (entry: Entry<string>) => Buffer.from(JSON.stringify(entry)),
-  notes: entryIn,
+  metadata: entryIn,
   decode: entryIn,
 }
 
@@ -38,9 +38,9 @@ const setUp = async (t: Test) => {
       { redisAway: () => {}, redisBack: () => {} },
     )
     const fail = (error: unknown): void => void t.fail('the store failed', { error })
-    const flights = createFleetSingleFlight({ store, leaseForMs }, fail)
+    const fleet = createFleetSingleFlight({ store, leaseForMs }, fail)
     t.teardown(async () => {
-      flights.close()
+      fleet.close()
       await store.close()
     })
     const memory = createMemoryTier<string>(1_000)
@@ -53,24 +53,24 @@ const setUp = async (t: Test) => {
         const gate = Promise.withResolvers<string>()
         loads.push(gate)
         begun.resolve()
-        return { value: await gate.promise, fetchedAt, bytes: 1, lot: 0, generation: 0, run: null }
+        return { value: await gate.promise, fetchedAt, bytes: 1, jitter: 0, generation: 0, run: null }
       },
       expedite: () => {},
       memory,
       shared: createSharedTier({ name: 'redis', store, longestUseMs: policy.longestUseMs }, codec, {
-        sharedTierFailed: (_step, error) => fail(error),
-        entryRefused: reason => fail(new Error(`an entry was refused: ${reason}`)),
+        onSharedTierFailure: (_step, error) => fail(error),
+        onEntryRefused: reason => fail(new Error(`an entry was refused: ${reason}`)),
       }),
-      flights,
+      fleet,
       policy,
       purges: createPurges(() => false),
       failures: createFailures({ retryAfterMs: 1_000, retryAfterAtMostMs: 1_000 }, clock),
       demand: createDemand(),
       waitForMs: 30_000,
       clock,
-      observer: { read: () => {}, refreshFailed: fail },
+      observer: { onRead: () => {}, onRefreshFailure: fail },
     })
-    return { cache, memory, flights, store, loads, begun: begun.promise }
+    return { cache, memory, fleet, store, loads, begun: begun.promise }
   }
   const stopped = await instance(100)
   const other = await instance(60_000)
@@ -78,7 +78,7 @@ const setUp = async (t: Test) => {
   const reading = Promise.resolve(stopped.cache.read('a'))
   await stopped.begun
   // Whoever is stopped prolongs nothing, and its hold ends by itself.
-  stopped.flights.close()
+  stopped.fleet.close()
   clock.advance(10_000)
   const taking = other.cache.read('a')
   await other.begun

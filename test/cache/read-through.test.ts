@@ -28,15 +28,15 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
   const codec = {
     mostBytes: 10_000,
     encode: (entry: Entry<string>) => Buffer.from(JSON.stringify(entry)),
-    notes: entryIn,
+    metadata: entryIn,
     decode: (bytes: Buffer) => {
       decoded.push(entryIn(bytes).value)
       return entryIn(bytes)
     },
   }
   const observer = {
-    sharedTierFailed: (_step: string, error: unknown) => failures.push(error),
-    entryRefused: (reason: string) => failures.push(reason),
+    onSharedTierFailure: (_step: string, error: unknown) => failures.push(error),
+    onEntryRefused: (reason: string) => failures.push(reason),
   }
   const shared = createSharedTier(
     { name: 'embedded', store, longestUseMs: policy.longestUseMs },
@@ -44,10 +44,10 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
     observer,
   )
   const purges = createPurges<string>((scope, key) => scope === key)
-  const newFlights = () => {
-    const flights = createFleetSingleFlight({ store, leaseForMs: 1_000 }, error => failures.push(error))
-    t.teardown(flights.close)
-    return flights
+  const newFleet = () => {
+    const fleet = createFleetSingleFlight({ store, leaseForMs: 1_000 }, error => failures.push(error))
+    t.teardown(fleet.close)
+    return fleet
   }
   const expedited: string[] = []
   const parts: CacheParts<string, string> = {
@@ -58,19 +58,19 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
       const { generation } = purges
       await loader.gate
       if (loader.failure) throw loader.failure
-      return { value, fetchedAt: clock.now(), bytes: 100, lot: 0, generation, run: null }
+      return { value, fetchedAt: clock.now(), bytes: 100, jitter: 0, generation, run: null }
     },
     expedite: subject => expedited.push(subject),
     memory: createMemoryTier(10_000),
     shared,
-    flights: newFlights(),
+    fleet: newFleet(),
     policy,
     purges,
     failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0),
     demand: createDemand(),
     waitForMs: 60_000,
     clock,
-    observer: { read: () => {}, refreshFailed: error => failures.push(error) },
+    observer: { onRead: () => {}, onRefreshFailure: error => failures.push(error) },
     ...given,
   }
   /** The same store as another process would see it. */
@@ -79,7 +79,7 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
       ...parts,
       memory: createMemoryTier(10_000),
       failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0),
-      flights: newFlights(),
+      fleet: newFleet(),
       ...more,
     })
   return {

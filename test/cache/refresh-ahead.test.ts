@@ -18,19 +18,19 @@ const policy = freshByAge(
 )
 
 /** A look ahead over real parts; `refreshed` lists what it had loaded, in order. */
-const setUp = ({ batch = 3, standing = [] as string[] } = {}) => {
+const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
   const clock = manualClock()
   const demand = createDemand<string>()
   const memory = createMemoryTier<string>(1_000_000)
   const refreshed: string[] = []
   const resting = new Set<string>()
   const gates: PromiseWithResolvers<void>[] = []
-  const keep = (key: string, lot = 0) =>
-    memory.set(key, { value: key, fetchedAt: clock.now(), bytes: 1, lot, generation: 0, run: null })
+  const keep = (key: string, jitter = 0) =>
+    memory.set(key, { value: key, fetchedAt: clock.now(), bytes: 1, jitter, generation: 0, run: null })
   const look = createRefreshAhead<string>({
     keyOf: subject => subject,
     demand,
-    standing: () => standing,
+    pinned: () => pinned,
     memory,
     policy,
     isBackingOff: key => resting.has(key),
@@ -125,7 +125,7 @@ t.test('only a few batches are under way, and the rest keeps its order for later
 })
 
 t.test('what always counts as wanted is loaded from nothing, after what consumers ask for', async t => {
-  const { clock, look, ask, keep, refreshed, finishAll } = setUp({ batch: 10, standing: ['big', 'small'] })
+  const { clock, look, ask, keep, refreshed, finishAll } = setUp({ batch: 10, pinned: ['big', 'small'] })
   keep('a')
   clock.advance(minute)
   ask('a')

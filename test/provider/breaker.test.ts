@@ -31,14 +31,14 @@ t.test('three failures in a row open it: nothing leaves, and the end of the rest
   const { breaker, ask, changes, requests, clock } = setUp()
   await ask('provider_failing')
   await ask('provider_timeout')
-  t.equal(breaker.resting(), undefined)
+  t.equal(breaker.openError(), undefined)
   await ask('provider_unreachable')
   t.equal(await ask(), 'provider_circuit_open')
   t.equal(requests.length, 3)
   t.strictSame(changes, ['open'])
-  const leftMs = (breaker.resting()?.retryAt ?? 0) - clock.now()
+  const leftMs = (breaker.openError()?.retryAt ?? 0) - clock.now()
   t.ok(leftMs > 40_000 && leftMs <= 60_001, `${leftMs} ms`)
-  t.match(breaker.state(), { state: 'open', restsUntil: Number })
+  t.match(breaker.state(), { state: 'open', openUntil: Number })
 })
 
 t.test('failures between successes do not add up', async t => {
@@ -64,7 +64,7 @@ t.test(
     const { breaker, ask, changes, requests } = setUp(40, 80)
     for (let i = 0; i < 3; i++) await ask('provider_failing')
     const rested = async () => {
-      while (breaker.resting()) await pause(5)
+      while (breaker.openError()) await pause(5)
     }
     await rested()
     const begun = performance.now()
@@ -84,7 +84,7 @@ t.test('whoever asks as soon as the rest is said to be over is let through', asy
   for (let i = 0; i < 50; i++) {
     const { breaker, ask } = setUp(10)
     for (let failure = 0; failure < 3; failure++) await ask('provider_failing')
-    while (breaker.resting()) await new Promise(resolve => setImmediate(resolve))
+    while (breaker.openError()) await new Promise(resolve => setImmediate(resolve))
     if ((await ask()) !== 'ok') refused += 1
   }
   t.equal(refused, 0)

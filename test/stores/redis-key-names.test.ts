@@ -62,7 +62,7 @@ const useAll = async (store: Store): Promise<void> => {
   await store.readBytes('q:23.8,90.4')
   await store.deleteBytes(['q:0,0'])
   const alive = { instance: 'one', aliveForMs: 60_000, wantedForMs: 60_000, now: Date.now() }
-  await store.pulse({ ...alive, topic: 'q', asked: ['23.8,90.4'] })
+  await store.heartbeat({ ...alive, topic: 'q', asked: ['23.8,90.4'] })
   await store.wanted('q', 0)
   await store.appendChangeRecord('purges', 'x', later)
   await store.changeRecordsAfter('purges', 0)
@@ -144,11 +144,11 @@ t.test('names are what they always were, whatever stands in them', async t => {
       names.usageChannel,
       names.usageDetail('key_1', '2026-11-21'),
       names.bytes('0a1b2c3d4e5f:23.7,90.4'),
-      names.flight('0a1b2c3d4e5f:23.7,90.4'),
+      names.lease('0a1b2c3d4e5f:23.7,90.4'),
       names.leasesChannel,
       names.instances,
       names.wanted('0a1b2c3d4e5f'),
-      names.notices('purges'),
+      names.changeRecords('purges'),
       names.spending('acc1', 'minute:29384012'),
       names.closedUntil('acc1'),
     ],

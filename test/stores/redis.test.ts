@@ -36,14 +36,14 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour, 1)
   await store.acquireLease('23.9,90.4', 1_000)
   await store.appendChangeRecord('purges', 'x', inAnHour)
-  const pulse = {
+  const heartbeat = {
     instance: 'one',
     aliveForMs: 1_800_000,
     topic: 'q',
     wantedForMs: 1_800_000,
     now: Date.now(),
   }
-  await store.pulse({ ...pulse, asked: ['23.8,90.4'] })
+  await store.heartbeat({ ...heartbeat, asked: ['23.8,90.4'] })
   await store.addDetail([
     {
       keyId: 'key_1',
@@ -134,30 +134,33 @@ t.test(
   },
 )
 
-t.test('a list of notices that was lost, or came back without its end, gives no number again', async t => {
-  const prefix = nextPrefix()
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
-  const raw = new Redis(server.url)
-  const later = Date.now() + 60_000
-  const seen = await store.appendChangeRecord('keys', 'one', later)
-  await raw.del(`${prefix}notices:keys`)
-  t.strictSame(await store.changeRecordsAfter('keys', seen), { notices: [], complete: false })
-  // The time of the store has gone on by a millisecond, as it has in any real loss.
-  for (let time = seen; time <= seen; ) {
-    const [seconds, micros] = await raw.time()
-    time = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
-  }
-  const next = await store.appendChangeRecord('keys', 'two', later)
-  t.ok(next > seen)
-  t.strictSame(await store.changeRecordsAfter('keys', seen), {
-    notices: [{ number: next, text: 'two' }],
-    complete: false,
-  })
-  await raw.quit()
-  await store.close()
-})
+t.test(
+  'a list of change records that was lost, or came back without its end, gives no number again',
+  async t => {
+    const prefix = nextPrefix()
+    const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
+    const raw = new Redis(server.url)
+    const later = Date.now() + 60_000
+    const seen = await store.appendChangeRecord('keys', 'one', later)
+    await raw.del(`${prefix}notices:keys`)
+    t.strictSame(await store.changeRecordsAfter('keys', seen), { records: [], complete: false })
+    // The time of the store has gone on by a millisecond, as it has in any real loss.
+    for (let time = seen; time <= seen; ) {
+      const [seconds, micros] = await raw.time()
+      time = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+    }
+    const next = await store.appendChangeRecord('keys', 'two', later)
+    t.ok(next > seen)
+    t.strictSame(await store.changeRecordsAfter('keys', seen), {
+      records: [{ number: next, text: 'two' }],
+      complete: false,
+    })
+    await raw.quit()
+    await store.close()
+  },
+)
 
-t.test('of very many notices the oldest go, and whoever had not read them learns that', async t => {
+t.test('of very many change records the oldest go, and whoever had not read them learns that', async t => {
   const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
   const later = Date.now() + 60_000
   const append = (count: number) =>
@@ -165,9 +168,9 @@ t.test('of very many notices the oldest go, and whoever had not read them learns
   const first = Math.min(...(await append(500)))
   t.match(await store.changeRecordsAfter('keys', first), { complete: true })
   const last = Math.max(...(await append(600)))
-  const { notices, complete } = await store.changeRecordsAfter('keys', first)
-  t.strictSame([notices.length, complete], [1_000, false])
+  const { records, complete } = await store.changeRecordsAfter('keys', first)
+  t.strictSame([records.length, complete], [1_000, false])
   t.equal((await store.changeRecordsAfter('keys', 0)).complete, false)
-  t.strictSame(await store.changeRecordsAfter('keys', last), { notices: [], complete: true })
+  t.strictSame(await store.changeRecordsAfter('keys', last), { records: [], complete: true })
   await store.close()
 })

@@ -432,9 +432,9 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     stop()
   })
 
-  test('a pulse tells who is alive and what is wanted, until neither was heard of for long', async (t, store) => {
+  test('a heartbeat tells who is alive and what is wanted, until neither was heard of for long', async (t, store) => {
     const now = Date.now()
-    const pulse = {
+    const heartbeat = {
       instance: 'one',
       aliveForMs: 1_000,
       topic: 'q',
@@ -442,45 +442,48 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       wantedForMs: 5_000,
       now,
     }
-    t.strictSame(await store.pulse(pulse), { instances: 1, wanted: 2 })
-    t.strictSame(await store.pulse({ ...pulse, asked: ['b', 'c'], now: now + 1_000 }), {
+    t.strictSame(await store.heartbeat(heartbeat), { instances: 1, wanted: 2 })
+    t.strictSame(await store.heartbeat({ ...heartbeat, asked: ['b', 'c'], now: now + 1_000 }), {
       instances: 1,
       wanted: 3,
     })
     t.strictSame((await store.wanted('q', now)).sort(), ['a', 'b', 'c'])
     t.strictSame((await store.wanted('q', now + 1_000)).sort(), ['b', 'c'])
     t.strictSame(await store.wanted('other', now), [])
-    t.strictSame(await store.pulse({ ...pulse, asked: [], now: now + 5_000 }), { instances: 1, wanted: 2 })
+    t.strictSame(await store.heartbeat({ ...heartbeat, asked: [], now: now + 5_000 }), {
+      instances: 1,
+      wanted: 2,
+    })
   })
 
   test('a name that no cell has is wanted by nobody, and the others are', async (t, store) => {
-    const pulse = { instance: 'one', aliveForMs: 1_000, topic: 'q', wantedForMs: 5_000, now: Date.now() }
-    await store.pulse({ ...pulse, asked: ['a', 'x'.repeat(65), 'b'] })
-    t.strictSame((await store.wanted('q', pulse.now)).sort(), ['a', 'b'])
-    t.match(await store.pulse({ ...pulse, asked: [] }), { wanted: 2 })
+    const heartbeat = { instance: 'one', aliveForMs: 1_000, topic: 'q', wantedForMs: 5_000, now: Date.now() }
+    await store.heartbeat({ ...heartbeat, asked: ['a', 'x'.repeat(65), 'b'] })
+    t.strictSame((await store.wanted('q', heartbeat.now)).sort(), ['a', 'b'])
+    t.match(await store.heartbeat({ ...heartbeat, asked: [] }), { wanted: 2 })
   })
 
-  test('a notice that is too long is refused as it is given', async (t, store) => {
+  test('a change record that is too long is refused as it is given', async (t, store) => {
     const later = Date.now() + 60_000
     await t.rejects(store.appendChangeRecord('keys', 'x'.repeat(4_097), later), {
       name: 'StoreError',
-      message: 'a notice has 4097 bytes; allowed: 4096',
+      message: 'a change record has 4097 bytes; allowed: 4096',
     })
     t.ok(await store.appendChangeRecord('keys', 'x'.repeat(4_096), later))
-    t.equal((await store.changeRecordsAfter('keys', 0)).notices.length, 1)
+    t.equal((await store.changeRecordsAfter('keys', 0)).records.length, 1)
   })
 
-  test('of very many notices the latest are read, and that there were more', async (t, store) => {
+  test('of very many change records the latest are read, and that there were more', async (t, store) => {
     const later = Date.now() + 60_000
     const first = await store.appendChangeRecord('keys', 'first', later)
     for (let i = 0; i < 1_000; i++) await store.appendChangeRecord('keys', `key_${i}`, later)
-    const { notices, complete } = await store.changeRecordsAfter('keys', first)
-    t.strictSame([notices.length, complete], [1_000, false])
-    t.equal(notices.at(-1)?.text, 'key_999')
+    const { records, complete } = await store.changeRecordsAfter('keys', first)
+    t.strictSame([records.length, complete], [1_000, false])
+    t.equal(records.at(-1)?.text, 'key_999')
     t.equal((await store.changeRecordsAfter('keys', 0)).complete, false)
   })
 
-  test('notices are numbered in their order and read from any number on', async (t, store) => {
+  test('change records are numbered in their order and read from any number on', async (t, store) => {
     const later = Date.now() + 60_000
     const numbers = [
       await store.appendChangeRecord('purges', 'one', later),
@@ -494,18 +497,18 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     )
     const after = (number = 0, topic = 'purges') => store.changeRecordsAfter(topic, number)
     t.strictSame(
-      (await after()).notices.map(({ text }) => text),
+      (await after()).records.map(({ text }) => text),
       ['one', 'two', 'two'],
     )
     t.strictSame(await after(numbers[1]), {
-      notices: [{ number: numbers[2], text: 'two' }],
+      records: [{ number: numbers[2], text: 'two' }],
       complete: true,
     })
-    t.strictSame(await after(numbers[2]), { notices: [], complete: true })
-    t.strictSame(await after(0, 'other'), { notices: [], complete: true })
+    t.strictSame(await after(numbers[2]), { records: [], complete: true })
+    t.strictSame(await after(0, 'other'), { records: [], complete: true })
     t.strictSame(
       await after(7, 'other'),
-      { notices: [], complete: false },
+      { records: [], complete: false },
       'the one with that number is gone',
     )
     t.equal((await after((numbers[2] ?? 0) + 1_000)).complete, false, 'a number that was never given')

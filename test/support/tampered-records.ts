@@ -505,25 +505,26 @@ export const tamperedRecords = (
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}instances`
     const now = Date.now()
-    const beat = (instance: string, at = now) => store.pulse({ ...heartbeat, instance, asked: [], now: at })
-    await beat('two')
-    t.match(await beat('one'), { instances: 2 })
+    const sendHeartbeat = (instance: string, at = now) =>
+      store.heartbeat({ ...heartbeat, instance, asked: [], now: at })
+    await sendHeartbeat('two')
+    t.match(await sendHeartbeat('one'), { instances: 2 })
     await raw.zadd(key, ...Array.from({ length: 5_000 }, (_, i) => [now, `forged-${i}`]).flat())
-    t.match(await beat('one', now + 1), { instances: 2 }, 'as many as were known before')
+    t.match(await sendHeartbeat('one', now + 1), { instances: 2 }, 'as many as were known before')
     t.match(refused, [{ record: 'instances', name: key, fault: /^it has 5002 members/ }])
-    t.match(await beat('one', now + 2), { instances: 2 }, 'until all can have said so again')
-    t.match(await beat('two', now + 3), { instances: 2 })
-    t.match(await beat('three', now + 4), { instances: 3 })
-    t.match(await beat('one', now + 20_002), { instances: 3 }, 'and then those who did')
+    t.match(await sendHeartbeat('one', now + 2), { instances: 2 }, 'until all can have said so again')
+    t.match(await sendHeartbeat('two', now + 3), { instances: 2 })
+    t.match(await sendHeartbeat('three', now + 4), { instances: 3 })
+    t.match(await sendHeartbeat('one', now + 20_002), { instances: 3 }, 'and then those who did')
     refused.length = 0
     await raw.zadd(key, now + 10_000_000, 'later', '+inf', 'ever')
-    t.match(await beat('one', now + 20_002), { instances: 3 })
+    t.match(await sendHeartbeat('one', now + 20_002), { instances: 3 })
     t.match(refused, [{ record: 'instances', fault: /^2 of its members are of the future/ }])
     for (const [what, put] of Object.entries({ ...types, ...hashTypes })) {
       if (what === 'a sorted set') continue
       await raw.del(key)
       await put(raw, key)
-      const { instances } = await beat('one', now + 60_000)
+      const { instances } = await sendHeartbeat('one', now + 60_000)
       t.equal(instances, 1, what)
     }
   })
@@ -532,12 +533,12 @@ export const tamperedRecords = (
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}wanted:q`
     const now = Date.now()
-    const beat = (asked: string[]) => store.pulse({ ...heartbeat, asked, now })
-    t.match(await beat(['a', 'b']), { wanted: 2 })
+    const sendHeartbeat = (asked: string[]) => store.heartbeat({ ...heartbeat, asked, now })
+    t.match(await sendHeartbeat(['a', 'b']), { wanted: 2 })
     await raw.zadd(key, now, 'x'.repeat(1_000_000), now, 'y'.repeat(65), now + 10_000_000, 'later')
     t.strictSame((await store.wanted('q', now - 1)).sort(), ['a', 'b', 'later'])
     t.match(refused, [{ record: 'wanted', fault: /^2 of its members are longer than 64/ }])
-    t.match(await beat([]), { wanted: 2 })
+    t.match(await sendHeartbeat([]), { wanted: 2 })
     t.strictSame((await store.wanted('q', now - 1)).sort(), ['a', 'b'], 'what was too long is gone')
     // In pieces, so that no node of a cluster seems to hang.
     for (let from = 0; from < 501_000; from += 10_000)
@@ -548,7 +549,7 @@ export const tamperedRecords = (
         String(now - 1),
         String(from),
       )
-    t.match(await beat([]), { wanted: 500_000 })
+    t.match(await sendHeartbeat([]), { wanted: 500_000 })
     t.equal((await store.wanted('q', now - 1)).length, 50_000)
     for (const [what, put] of Object.entries({ ...types, ...hashTypes })) {
       if (what === 'a sorted set') continue
@@ -556,11 +557,11 @@ export const tamperedRecords = (
       await put(raw, key)
       t.strictSame(await store.wanted('q', 0), [], what)
       await put(raw, key).catch(() => {})
-      t.match(await beat(['a']), { wanted: 1 }, what)
+      t.match(await sendHeartbeat(['a']), { wanted: 1 }, what)
     }
   })
 
-  test('notices of any size and number are bounded, and later ones are heard', async (t, scene) => {
+  test('change records of any size and number are bounded, and later ones are heard', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}notices:keys`
     const later = Date.now() + 60_000
@@ -569,12 +570,12 @@ export const tamperedRecords = (
     await raw.zadd(key, '+inf', 'never ends', 9e15, '9000000000000000 far')
     const next = await store.appendChangeRecord('keys', 'two', later)
     t.ok(next > known && next < known + 600_000, 'its number is the store’s time')
-    t.match(refused, [{ record: 'notices', name: key, fault: /^2 of its members/ }])
+    t.match(refused, [{ record: 'change_records', name: key, fault: /^2 of its members/ }])
     t.strictSame(await store.changeRecordsAfter('keys', known), {
-      notices: [{ number: next, text: 'two' }],
+      records: [{ number: next, text: 'two' }],
       complete: true,
     })
-    t.match(refused[1], { record: 'notices', fault: /^2 of its members/ })
+    t.match(refused[1], { record: 'change_records', fault: /^2 of its members/ })
     t.equal(refused.length, 2)
     await raw.eval(
       `for i = 1, 20000 do redis.call('ZADD', KEYS[1], ARGV[1] + i, (ARGV[1] + i) .. ' n') end`,
@@ -583,17 +584,17 @@ export const tamperedRecords = (
       String(next),
     )
     const many = await store.changeRecordsAfter('keys', known)
-    t.strictSame([many.notices.length, many.complete], [1_000, false])
+    t.strictSame([many.records.length, many.complete], [1_000, false])
     await t.rejects(store.appendChangeRecord('keys', 'x'.repeat(5_000), later), { name: 'StoreError' })
     for (const [what, put] of Object.entries({ ...types, ...hashTypes })) {
       if (what === 'a sorted set') continue
       await raw.del(key)
       await put(raw, key)
-      t.strictSame(await store.changeRecordsAfter('keys', known), { notices: [], complete: false }, what)
+      t.strictSame(await store.changeRecordsAfter('keys', known), { records: [], complete: false }, what)
       await raw.del(key)
       await put(raw, key)
       const number = await store.appendChangeRecord('keys', 'three', later)
-      t.strictSame((await store.changeRecordsAfter('keys', 0)).notices, [{ number, text: 'three' }], what)
+      t.strictSame((await store.changeRecordsAfter('keys', 0)).records, [{ number, text: 'three' }], what)
     }
   })
 

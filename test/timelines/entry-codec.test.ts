@@ -1,4 +1,4 @@
-// Timelines through a real store as a gateway reads them: what is believed of the marks that come with them, and what is
+// Timelines through a real store as a gateway reads them: what is believed of the metadata that come with them, and what is
 // told of bytes that are refused.
 
 import t, { type Test } from 'tap'
@@ -20,8 +20,8 @@ const setUp = (t: Test, newestPurge = 5) => {
   const codec = createTimelineCodec({ horizon, calendar, clock, newestPurge: () => newestPurge })
   const told: string[] = []
   const tier = createSharedTier({ name: 'embedded', store, longestUseMs: 86_400_000 }, codec, {
-    sharedTierFailed: step => told.push(step),
-    entryRefused: (reason, key) => told.push(`${reason} ${key}`),
+    onSharedTierFailure: step => told.push(step),
+    onEntryRefused: (reason, key) => told.push(`${reason} ${key}`),
   })
   const entry = (generation: number) => entryOf(key, plausibleTimeline(), { generation, run: null })
   return { clock, store, codec, tier, told, entry }
@@ -31,7 +31,7 @@ t.test('an entry comes back as it was kept', async t => {
   const { tier, entry, told } = setUp(t)
   await tier.set(key, entry(3))
   t.strictSame(await tier.get(key), entry(3))
-  t.strictSame(await tier.get(key, notes => notes.generation === 3), entry(3))
+  t.strictSame(await tier.get(key, metadata => metadata.generation === 3), entry(3))
   t.equal(await tier.get(key, () => false), undefined)
   t.equal(await tier.get('q:23.8,90.4'), undefined)
   t.strictSame(told, [])

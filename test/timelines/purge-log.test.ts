@@ -8,7 +8,7 @@ import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const clock = manualClock()
-const question = 'q'
+const namespace = 'q'
 const grid = createGrid(0.1)
 const dhaka = grid.cellOf(23.71, 90.41)
 const khulna = grid.cellOf(22.8, 89.5)
@@ -16,8 +16,9 @@ const openFilled = async () => {
   const store = openEmbeddedStore(':memory:', clock)
   t.teardown(store.close)
   for (const { id } of [dhaka, khulna])
-    await store.writeBytes(keyFor(question, id), Buffer.from('weather'), clock.now() + 1_000)
-  const holds = async (cell: typeof dhaka) => (await store.readBytes(keyFor(question, cell.id))) !== undefined
+    await store.writeBytes(keyFor(namespace, id), Buffer.from('weather'), clock.now() + 1_000)
+  const holds = async (cell: typeof dhaka) =>
+    (await store.readBytes(keyFor(namespace, cell.id))) !== undefined
   return { store, holds }
 }
 
@@ -25,7 +26,7 @@ t.test(
   'a hard purge removes what lies in the shared tier and says how much, a soft one removes nothing',
   async t => {
     const { store, holds } = await openFilled()
-    const base = { question, cells: [dhaka], now: clock.now() }
+    const base = { namespace, cells: [dhaka], now: clock.now() }
     const soft = await orderPurge(store, base, { kind: 'soft', scope: { cell: dhaka.id } })
     t.strictSame(soft, { generation: 1, removed: 0 })
     t.ok(await holds(dhaka))
@@ -54,7 +55,7 @@ t.test('thousands of cells are removed in steps, and all are counted', async t =
   t.ok(cells.length > 3_000, `${cells.length} cells`)
   const { removed } = await orderPurge(
     store,
-    { question, cells, now: clock.now() },
+    { namespace, cells, now: clock.now() },
     { kind: 'hard', scope: { all: true } },
   )
   t.equal(removed, 2)
@@ -70,7 +71,7 @@ t.test('notices that are no orders are left out, and later ones are still heard'
   t.strictSame(await purgesAfter(store, 0), [])
   const { generation } = await orderPurge(
     store,
-    { question, cells: [], now: clock.now() },
+    { namespace, cells: [], now: clock.now() },
     { kind: 'soft', scope: { all: true } },
   )
   t.strictSame(await purgesAfter(store, 0), [{ generation, kind: 'soft', scope: { all: true } }])

@@ -15,8 +15,8 @@ export const forecastEndpoint = ({ answers, findPlace, rendered }: WeatherParts)
       fallback: forecastDays,
     })
     const place = findPlace(type, id)
-    return whenRead(answers.read(place.cell), known =>
-      rendered.represent(known, rendered.forecast(known, days), place.piece('forecast')),
+    return whenRead(answers.read(place.cell), result =>
+      rendered.represent(result, rendered.forecast(result, days), place.piece('forecast')),
     )
   },
 })

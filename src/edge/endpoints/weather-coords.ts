@@ -19,10 +19,10 @@ export const weatherCoordsEndpoint = (
     const lang = languageOf(queryOf(query, ['lang']).lang)
     const latitude = degreesOf('lat', lat, { min: bounds.south, max: bounds.north, area })
     const longitude = degreesOf('lng', lng, { min: bounds.west, max: bounds.east, area })
-    return whenRead(answers.read(answers.cellAt({ latitude, longitude })), known =>
+    return whenRead(answers.read(answers.cellAt({ latitude, longitude })), result =>
       rendered.represent(
-        known,
-        rendered.weather(known),
+        result,
+        rendered.weather(result),
         pointPiece(latitude, longitude),
         languageHeaders[lang],
       ),

@@ -13,8 +13,8 @@ export const weatherEndpoint = ({ answers, findPlace, rendered }: WeatherParts):
     if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
     const lang = languageOf(queryOf(query, ['lang']).lang)
     const place = findPlace(type, id)
-    return whenRead(answers.read(place.cell), known =>
-      rendered.represent(known, rendered.weather(known), place.piece(lang), languageHeaders[lang]),
+    return whenRead(answers.read(place.cell), result =>
+      rendered.represent(result, rendered.weather(result), place.piece(lang), languageHeaders[lang]),
     )
   },
 })
