@@ -5,6 +5,7 @@ import * as z from 'zod'
 import { quoted, safeText } from '../outside-text.ts'
 import { redactedUrls } from '../redacted-url.ts'
 import { secrets } from './kinds.ts'
+import { renamedSettings } from './renamed.ts'
 import { coreOf, namedIn, nearestPath, type Path, printPath, schemaAt } from './tree.ts'
 
 /** A value that somebody gave to a setting, and how to name the place (or the part of it) where they did. */
@@ -32,8 +33,10 @@ const shown = (value: unknown, schema: z.core.$ZodType | undefined): string => {
 const within = (value: unknown, [key, ...rest]: Path): unknown =>
   key === undefined ? value : within((value as Record<PropertyKey, unknown> | null | undefined)?.[key], rest)
 
-/** The sentence for a name that is not known, with the nearest one that is. */
+/** The sentence for an unknown name: its present name if it was renamed, else the nearest known one. */
 export const unknownName = (where: string, path: Path): string => {
+  const renamed = renamedSettings[printPath(path)]
+  if (renamed !== undefined) return `${where}: ${printPath(path)} is now called ${renamed}; use that name`
   const nearest = nearestPath(path)
   return `${where}: ${printPath(path)} is not a known setting${nearest ? `; did you mean ${printPath(nearest)}?` : ''}`
 }

@@ -1,5 +1,4 @@
-// What the endpoints that answer with weather have in common: where places are found, where weather is read, how it is
-// rendered.
+// The parts that all weather endpoints share: the lookup of places, the reading of weather and its rendering.
 
 import type { Answers, CellResult } from '../answer.ts'
 import { type CurrentCatalogue, createPlaces } from './places.ts'
@@ -15,7 +14,7 @@ export const createWeatherParts = (catalogue: CurrentCatalogue, answers: Answers
   rendered: createRenderedWeather(answers, timezone),
 })
 
-/** What the memory tier has is answered in the same turn of the event loop. */
+/** Represents a result as soon as it is there; one from memory in the same turn of the event loop. */
 export const whenRead = (
   result: CellResult | Promise<CellResult>,
   represent: (result: CellResult) => Representation,

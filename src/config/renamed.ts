@@ -1,0 +1,10 @@
+// Settings that have another name since an earlier version. The former name is an error that gives the present one, so
+// that no file or variable silently loses its effect. Which names exist is schema.ts's.
+
+/** Former path -> present path, sorted, one line each. */
+export const renamedSettings: Readonly<Record<string, string>> = {
+  'cache.aheadFor': 'cache.refreshAheadFor',
+  'cache.holdFor': 'cache.leaseFor',
+  'provider.breaker.restFor': 'provider.breaker.halfOpenAfter',
+  'provider.breaker.restForAtMost': 'provider.breaker.halfOpenAfterAtMost',
+}
