@@ -34,7 +34,7 @@ export const badBodies: Row = {
       },
       connections: 8,
     })
-    // A cell that is asked for late may be found due by the look ahead first.
+    // A cell that is asked for late may be found due by refresh-ahead first.
     const failures = async (): Promise<number> =>
       (await metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="refresh"}')) +
       (await metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="refresh_ahead"}'))

@@ -14,7 +14,7 @@ const start = Date.parse('2026-11-22T00:00:30Z')
 const stepMs = 15 * minuteMs
 // What the free host takes in a minute, with room to spare.
 const perMinute = 150
-// Longer than the gateway's beat, so that it looks ahead and tells the fleet once in each step.
+// Longer than the gateway's tick, so that it refreshes ahead and sends a heartbeat once in each step.
 const tickMs = 600
 
 export type BudgetDaySize = { cells: number; coldPerStep: number; steps: number }

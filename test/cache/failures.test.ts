@@ -9,45 +9,45 @@ const setUp = (chance = 0, given = options) => {
   return { clock, failures: createFailures(given, clock, () => chance) }
 }
 
-const backoffsOf = ({ clock, failures }: ReturnType<typeof setUp>, error = new Error('down')) =>
+const backoffs = ({ clock, failures }: ReturnType<typeof setUp>, error = new Error('down')) =>
   Array.from({ length: 6 }, () => {
     const { backoffUntil } = failures.record('a', error, false)
-    const rest = backoffUntil - clock.now()
+    const backoff = backoffUntil - clock.now()
     clock.set(backoffUntil)
-    return rest
+    return backoff
   })
 
-t.test('the first rest is as long as was asked for, and each failure in a row doubles it', t => {
+t.test('the first backoff is the configured one, and each failure in a row doubles it', t => {
   const set = setUp()
-  t.strictSame(backoffsOf(set).slice(0, 3), [1_000, 2_000, 4_000])
+  t.strictSame(backoffs(set).slice(0, 3), [1_000, 2_000, 4_000])
   t.equal(set.failures.last('a')?.attempts, 6)
   t.end()
 })
 
-t.test('a rest is up to half longer by chance; the longest is no longer, and up to a third shorter', t => {
-  t.strictSame(backoffsOf(setUp(0)), [1_000, 2_000, 4_000, 5_334, 5_334, 5_334])
-  t.strictSame(backoffsOf(setUp(1)), [1_500, 3_000, 6_000, 8_000, 8_000, 8_000])
+t.test('jitter makes a backoff up to half longer; the longest up to a third shorter', t => {
+  t.strictSame(backoffs(setUp(0)), [1_000, 2_000, 4_000, 5_334, 5_334, 5_334])
+  t.strictSame(backoffs(setUp(1)), [1_500, 3_000, 6_000, 8_000, 8_000, 8_000])
   for (const chance of [0, 1]) {
     const equal = { retryAfterMs: 1_000, retryAfterAtMostMs: 1_000 }
-    t.strictSame(backoffsOf(setUp(chance, equal)), Array(6).fill(1_000), 'nor shorter than the first')
+    t.strictSame(backoffs(setUp(chance, equal)), Array(6).fill(1_000), 'nor shorter than the first')
   }
   t.end()
 })
 
-t.test('an error may have a longest rest of its own, shorter or longer', t => {
-  for (const [longest, rests] of [
+t.test('an error may have a maximum of its own, shorter or longer', t => {
+  for (const [longest, expected] of [
     [20_000, [1_500, 3_000, 6_000, 12_000, 20_000, 20_000]],
     [500, Array(6).fill(500)],
   ] as const) {
     const given = { ...options, longestAfter: (error: unknown) => (error === refused ? longest : undefined) }
     const refused = new Error('refused')
-    t.strictSame(backoffsOf(setUp(1, given), refused), rests)
-    t.strictSame(backoffsOf(setUp(1, given))[5], 8_000, 'and others keep theirs')
+    t.strictSame(backoffs(setUp(1, given), refused), expected)
+    t.strictSame(backoffs(setUp(1, given))[5], 8_000, 'and others keep theirs')
   }
   t.end()
 })
 
-t.test('what is purged rests no more', t => {
+t.test('a purge ends the backoff', t => {
   const { failures, clock } = setUp()
   failures.record('a', new Error('down'), true)
   failures.record('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
@@ -60,7 +60,7 @@ t.test('what is purged rests no more', t => {
   t.end()
 })
 
-t.test('a key rests alone, until its time, and a success forgets it all', t => {
+t.test('a backoff covers one key until its end, and a success clears it', t => {
   const { clock, failures } = setUp()
   failures.record('a', new Error('down'), true)
   t.match(failures.backoff('a'), { cold: true, attempts: 1 })
@@ -73,18 +73,18 @@ t.test('a key rests alone, until its time, and a success forgets it all', t => {
   t.end()
 })
 
-t.test('an error that tells when to come back is taken at its word and lengthens no later rest', t => {
+t.test('an error with a retryAt sets the backoff and lengthens no later one', t => {
   const { clock, failures } = setUp()
-  const told = Object.assign(new AbohawaError('provider_limited', 'used up'), {
+  const limited = Object.assign(new AbohawaError('provider_limited', 'used up'), {
     retryAt: clock.now() + 86_400_000,
   })
-  t.equal(failures.record('a', told, false).backoffUntil, told.retryAt)
-  clock.set(told.retryAt)
+  t.equal(failures.record('a', limited, false).backoffUntil, limited.retryAt)
+  clock.set(limited.retryAt)
   t.equal(failures.record('a', new Error('down'), false).backoffUntil - clock.now(), 1_000)
   t.end()
 })
 
-t.test('when all is well again no key rests any more, save where a pause was announced', t => {
+t.test('endBackoff ends all backoff except what a retryAt announced', t => {
   const { clock, failures } = setUp()
   failures.record('a', new Error('down'), true)
   failures.record('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
@@ -94,7 +94,7 @@ t.test('when all is well again no key rests any more, save where a pause was ann
   t.end()
 })
 
-t.test('what is told again has the code, the sentence and the end of the rest', t => {
+t.test('a repeated failure has the code, the message and the end of the backoff', t => {
   const { clock, failures } = setUp()
   const error = new BackoffError(failures.record('a', new AbohawaError('provider_failing', 'it fails'), true))
   t.match(error, { code: 'provider_failing', message: 'it fails', retryAt: clock.now() + 1_000 })
@@ -102,19 +102,19 @@ t.test('what is told again has the code, the sentence and the end of the rest', 
   t.end()
 })
 
-t.test('no announced pause is longer than a day and an hour, and one that is no time is none', t => {
+t.test('an announced backoff is cut to a day and an hour, and an invalid one is ignored', t => {
   const { clock, failures } = setUp()
-  const rest = (retryAt: unknown) => {
+  const backoff = (retryAt: unknown) => {
     const error = Object.assign(new AbohawaError('provider_limited', 'later'), { retryAt })
     const { backoffUntil } = failures.record('a', error, true)
     failures.clear('a')
     return backoffUntil - clock.now()
   }
   const longest = 25 * 3_600_000
-  t.equal(rest(clock.now() + longest), longest)
+  t.equal(backoff(clock.now() + longest), longest)
   for (const retryAt of [clock.now() + longest + 1, 253_402_300_799_000, 1e300])
-    t.equal(rest(retryAt), longest)
+    t.equal(backoff(retryAt), longest)
   for (const retryAt of [Number.NaN, Number.POSITIVE_INFINITY, 'soon', undefined])
-    t.equal(rest(retryAt), 1_000)
+    t.equal(backoff(retryAt), 1_000)
   t.end()
 })

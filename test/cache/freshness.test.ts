@@ -108,7 +108,7 @@ t.test('by run: a run that is late leaves everything fresh, but for no longer th
 })
 
 // Runs are expected at 5, 11, 17 and 23 h, and settle for 10 minutes. Each row: what it is, the runs that are known at
-// an instant (in hours), when the entry was fetched and the run it notes, and whether it is older than a settled run.
+// an instant (in hours), when the entry was fetched and its run, and whether it is older than a settled run.
 const older: [string, number[], number, number, number | null, boolean][] = [
   ['just before the next run', [11, 5], 16.99, 5.5, 5, true],
   ['once the next run has appeared', [17, 11, 5], 17.01, 5.5, 5, true],
@@ -185,7 +185,7 @@ t.test('by run, stretched, a run is skipped when the budget asks for it', t => {
   t.end()
 })
 
-t.test('a jitter is the same for all who draw it, and another for the next fetch', t => {
+t.test('the jitter of an entry is the same in every instance, and another for the next fetch', t => {
   t.equal(jitterOf('a', 1), jitterOf('a', 1))
   t.not(jitterOf('a', 1), jitterOf('a', 2))
   t.not(jitterOf('a', 1), jitterOf('b', 1))

@@ -1,5 +1,5 @@
-// A holder that was stopped in the middle of a load and wakes up after another has loaded the same key, on a real Redis:
-// what it brings is older, and no tier keeps it.
+// A lease holder that stalls in the middle of a load and resumes after another instance has loaded the same key, on a real
+// Redis: its entry is older, and no tier keeps it.
 
 import t, { type Test } from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
@@ -30,7 +30,7 @@ const codec = {
 /** Two instances on one Redis and one clock. */
 const setUp = async (t: Test) => {
   const redis = await testRedis(t)
-  // Redis forgets bytes by its own clock.
+  // Redis expires bytes by its own clock.
   const clock = manualClock(Date.now())
   const instance = async (leaseForMs: number) => {
     const store = await openRedisStore(
@@ -72,38 +72,38 @@ const setUp = async (t: Test) => {
     })
     return { cache, memory, fleet, store, loads, begun: begun.promise }
   }
-  const stopped = await instance(100)
+  const stalled = await instance(100)
   const other = await instance(60_000)
 
-  const reading = Promise.resolve(stopped.cache.read('a'))
-  await stopped.begun
-  // Whoever is stopped prolongs nothing, and its hold ends by itself.
-  stopped.fleet.close()
+  const reading = Promise.resolve(stalled.cache.read('a'))
+  await stalled.begun
+  // A stalled holder renews nothing, so its lease expires.
+  stalled.fleet.close()
   clock.advance(10_000)
   const taking = other.cache.read('a')
   await other.begun
   other.loads[0]?.resolve('newer')
   t.match(await taking, { value: 'newer', outcome: 'miss' })
-  return { stopped, other, reading, wake: () => stopped.loads[0]?.resolve('older') }
+  return { stalled, other, reading, resume: () => stalled.loads[0]?.resolve('older') }
 }
 
-t.test('who wakes up after another has loaded takes the newer entry', async t => {
-  const { stopped, reading, wake } = await setUp(t)
-  wake()
-  t.match(await reading, { value: 'newer', outcome: 'miss' }, 'for those who waited')
-  t.match(stopped.cache.read('a'), { value: 'newer', outcome: 'hit', source: 'memory' }, 'and from then on')
-  t.match((await stopped.cache.explain('a')).shared, { state: 'fresh' })
-  const before = stopped.memory.bytes
+t.test('a stalled holder takes the newer entry when it resumes', async t => {
+  const { stalled, reading, resume } = await setUp(t)
+  resume()
+  t.match(await reading, { value: 'newer', outcome: 'miss' }, 'for its waiters')
+  t.match(stalled.cache.read('a'), { value: 'newer', outcome: 'hit', source: 'memory' }, 'and from then on')
+  t.match((await stalled.cache.explain('a')).shared, { state: 'fresh' })
+  const before = stalled.memory.bytes
   ;(await reading).setExtraBytes(50)
-  t.equal(stopped.memory.bytes, before + 50, 'what is kept beside it counts as the newer one’s')
+  t.equal(stalled.memory.bytes, before + 50, 'what is kept beside it counts as the newer one’s')
 })
 
-t.test('where the newer entry is gone meanwhile, its first tier keeps nothing', async t => {
-  const { stopped, other, reading, wake } = await setUp(t)
+t.test('where the newer entry is gone meanwhile, its memory tier keeps nothing', async t => {
+  const { stalled, other, reading, resume } = await setUp(t)
   await other.store.deleteBytes(['a'])
-  wake()
-  t.match(await reading, { value: 'older' }, 'who waited gets what there is')
-  t.match(await stopped.cache.explain('a'), { memory: null, shared: null })
+  resume()
+  t.match(await reading, { value: 'older' }, 'its waiters get the older entry')
+  t.match(await stalled.cache.explain('a'), { memory: null, shared: null })
   ;(await reading).setExtraBytes(50)
-  t.equal(stopped.memory.bytes, 0, 'and counts nothing beside it')
+  t.equal(stalled.memory.bytes, 0, 'and counts nothing beside it')
 })

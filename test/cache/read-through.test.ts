@@ -129,7 +129,7 @@ t.test('many first readers cost one load and get one value; keys do not wait for
   t.match(await other, { value: 'b 2', collapsed: false })
 })
 
-t.test('a failed load fails all who waited, and rests before the next reader tries again', async t => {
+t.test('a failed load fails all waiters, and backs off before the next read tries again', async t => {
   const { cache, loads, loader, clock } = setUp(t)
   loader.failure = new Error('down')
   const results = await Promise.allSettled([cache.read('a'), cache.read('a'), cache.read('a')])
@@ -159,7 +159,7 @@ t.test('a stale entry is served at once while one refresh runs behind it', async
   t.match(await cache.read('a'), { value: 'a 2', outcome: 'hit' })
 })
 
-t.test('a failed refresh keeps the old entry and rests before the next try', async t => {
+t.test('a failed refresh keeps the old entry and backs off before the next try', async t => {
   const { cache, loads, clock, loader, failures } = setUp(t)
   await cache.read('a')
   clock.advance(1_000)
@@ -294,7 +294,7 @@ t.test('a soft purge makes stale what was loaded before it, a hard one makes it 
   t.strictSame(loads, ['a', 'b', 'a', 'b'])
 })
 
-t.test('a load that was out when its key was purged does not count as newer', async t => {
+t.test('a load that was under way when its key was purged does not count as newer', async t => {
   const { cache, purges, loader, loads } = setUp(t)
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
@@ -335,7 +335,7 @@ t.test(
   },
 )
 
-t.test('who waits for a load that was begun with less hurry expedites it', async t => {
+t.test('a read that waits for a less urgent load expedites it', async t => {
   const { cache, expedited, loader, clock } = setUp(t)
   await cache.read('a')
   clock.advance(1_000)
@@ -352,7 +352,7 @@ t.test('who waits for a load that was begun with less hurry expedites it', async
   t.match(await waiting, { value: 'a 2', outcome: 'miss' })
 })
 
-t.test('a reload loads although what there is is fresh, and what fails is told', async t => {
+t.test('a reload loads although the entry is fresh, and reports a failure', async t => {
   const { cache, loads, loader, failures } = setUp(t)
   await cache.read('a')
   await cache.reload('a')
@@ -364,7 +364,7 @@ t.test('a reload loads although what there is is fresh, and what fails is told',
   t.equal(loads.length, 3)
 })
 
-t.test('warming takes what is shared and loads nothing', async t => {
+t.test('warming copies the shared entry and loads nothing', async t => {
   const { cache, elsewhere, loads, clock } = setUp(t)
   await cache.read('a')
   const other = elsewhere()
@@ -376,7 +376,7 @@ t.test('warming takes what is shared and loads nothing', async t => {
   t.strictSame(loads, ['a'])
 })
 
-t.test('an explanation tells both tiers, the last failure and what is under way', async t => {
+t.test('an explanation has both tiers, the last failure and the load under way', async t => {
   const { cache, clock, loader } = setUp(t)
   t.match(await cache.explain('a'), {
     key: 'a',
@@ -395,6 +395,6 @@ t.test('an explanation tells both tiers, the last failure and what is under way'
   await settled()
   t.match(await cache.explain('a'), {
     memory: { state: 'stale' },
-    lastFailure: { attempts: 1, restsUntil: clock.now() + 500 },
+    lastFailure: { attempts: 1, backoffUntil: clock.now() + 500 },
   })
 })

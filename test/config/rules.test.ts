@@ -79,7 +79,7 @@ const refused: Array<[yaml: string, sentence: string]> = [
   ],
   [
     'provider: { breaker: { halfOpenAfterAtMost: 4s } }',
-    'one.yaml:1:39: provider.breaker.halfOpenAfterAtMost is 4s, but must be at least provider.breaker.halfOpenAfter, which is 5s',
+    'one.yaml:1:45: provider.breaker.halfOpenAfterAtMost is 4s, but must be at least provider.breaker.halfOpenAfter, which is 5s',
   ],
 ]
 

@@ -64,12 +64,12 @@ for (const mood of ['empty', 'bad-request'])
       for (const [i, [least, most]] of pauses.entries()) {
         const answer = await gateway.get(place)
         t.equal(answer.status, 500)
-        const { attempts, restsUntil } = (await explain(gateway)).lastFailure
-        const seconds = (Date.parse(restsUntil) - clock.now()) / 1_000
+        const { attempts, backoffUntil } = (await explain(gateway)).lastFailure
+        const seconds = (Date.parse(backoffUntil) - clock.now()) / 1_000
         t.ok(seconds >= least && seconds <= most, `${seconds} s, expected ${least} to ${most}`)
         t.equal(answer.headers['retry-after'], String(Math.ceil(seconds)))
         t.equal(attempts, i + 1)
-        clock.set(Date.parse(restsUntil))
+        clock.set(Date.parse(backoffUntil))
       }
       await provider.steer({ mood: 'ok' })
       t.equal((await gateway.get(place)).status, 200, 'the first time that it is asked for again')

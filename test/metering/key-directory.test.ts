@@ -104,7 +104,7 @@ t.test(
   },
 )
 
-t.test('an unknown key that is made is found once a change record was heard', async t => {
+t.test('an unknown key that is made is found once its change record is read', async t => {
   const { clock, store, directory } = await setUp(t)
   t.equal(await directory.find('hash-2'), 'unknown')
   await addKey(store, 'key_2', 'hash-2')

@@ -1,4 +1,4 @@
-// The breaker is on the machine's own time, so these tests give it short rests and count requests, not moments.
+// The breaker runs on monotonic time, so these tests give it short waits and count requests, not moments.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
@@ -27,7 +27,7 @@ const setUp = (halfOpenAfterMs = 60_000, halfOpenAfterAtMostMs = halfOpenAfterMs
   return { breaker, ask, changes, requests, clock }
 }
 
-t.test('three failures in a row open it: nothing leaves, and the end of the rest is told', async t => {
+t.test('three failures in a row open it: no request is sent, and the error has a retryAt', async t => {
   const { breaker, ask, changes, requests, clock } = setUp()
   await ask('provider_failing')
   await ask('provider_timeout')
@@ -59,7 +59,7 @@ t.test('what says nothing about the provider’s health does not count', async t
 })
 
 t.test(
-  'after the rest one request tries: if it fails the rest doubles, if it succeeds all is well',
+  'after the wait one probe is sent: if it fails the wait doubles, if it succeeds the circuit closes',
   async t => {
     const { breaker, ask, changes, requests } = setUp(40, 80)
     for (let i = 0; i < 3; i++) await ask('provider_failing')
@@ -79,7 +79,7 @@ t.test(
   },
 )
 
-t.test('whoever asks as soon as the rest is said to be over is let through', async t => {
+t.test('a request at the announced instant is let through', async t => {
   let refused = 0
   for (let i = 0; i < 50; i++) {
     const { breaker, ask } = setUp(10)

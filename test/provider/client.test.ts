@@ -363,7 +363,7 @@ t.test('a retry that the budget has no room for closes the provider for nobody e
   )
 })
 
-t.test('a provider that rests is asked nothing, and then for a single point first', async t => {
+t.test('an open circuit sends nothing, and then a probe of a single point', async t => {
   const { provider, requests } = setUp(
     t,
     { retries: 0 },

@@ -11,17 +11,17 @@ export const breaker = { after: 3, halfOpenAfterMs: 500, halfOpenAfterAtMostMs: 
 const moods = ['reset', 'hang', 'bad-gateway'] as const
 const calendar = createCalendar('Asia/Dhaka')
 
-/** `tickMs` is the rest after each step. */
+/** `tickMs` is the wait after each step. */
 export type ProviderOutage = { cells: number; hours: number; stepMinutes: number; tickMs: number }
 
-/** How often a process may ask in so much time: the failures that open the circuit, then once after each shortest rest. */
+/** The most requests of a process in this time: the failures that open the circuit, then one probe after each shortest wait. */
 const windowsIn = (elapsedMs: number): number => {
   let windows = 0
-  let rest = breaker.halfOpenAfterMs
+  let wait = breaker.halfOpenAfterMs
   for (let at = 0; at <= elapsedMs; windows++) {
-    // A quarter less by chance, at most.
-    at += rest * 0.75
-    rest = Math.min(rest * 2, breaker.halfOpenAfterAtMostMs)
+    // Jitter takes off a quarter at most.
+    at += wait * 0.75
+    wait = Math.min(wait * 2, breaker.halfOpenAfterAtMostMs)
   }
   return breaker.after + windows
 }

@@ -110,7 +110,7 @@ t.test(
   },
 )
 
-t.test('change records and names of any size and number are bounded, and later ones are heard', async t => {
+t.test('change records and names of any size and number are bounded, and later ones are read', async t => {
   const { path, store, beside, refused } = setUp(t)
   const now = Date.now()
   const first = await store.appendChangeRecord('keys', 'one', now + 60_000)

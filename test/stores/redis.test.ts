@@ -135,7 +135,7 @@ t.test(
 )
 
 t.test(
-  'a list of change records that was lost, or came back without its end, gives no number again',
+  'a log of change records that was lost, or restored without its end, never repeats a number',
   async t => {
     const prefix = nextPrefix()
     const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
@@ -160,17 +160,22 @@ t.test(
   },
 )
 
-t.test('of very many change records the oldest go, and whoever had not read them learns that', async t => {
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
-  const later = Date.now() + 60_000
-  const append = (count: number) =>
-    Promise.all(Array.from({ length: count }, (_, i) => store.appendChangeRecord('keys', `key_${i}`, later)))
-  const first = Math.min(...(await append(500)))
-  t.match(await store.changeRecordsAfter('keys', first), { complete: true })
-  const last = Math.max(...(await append(600)))
-  const { records, complete } = await store.changeRecordsAfter('keys', first)
-  t.strictSame([records.length, complete], [1_000, false])
-  t.equal((await store.changeRecordsAfter('keys', 0)).complete, false)
-  t.strictSame(await store.changeRecordsAfter('keys', last), { records: [], complete: true })
-  await store.close()
-})
+t.test(
+  'of very many change records the oldest are dropped, and `complete` is false for readers behind them',
+  async t => {
+    const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
+    const later = Date.now() + 60_000
+    const append = (count: number) =>
+      Promise.all(
+        Array.from({ length: count }, (_, i) => store.appendChangeRecord('keys', `key_${i}`, later)),
+      )
+    const first = Math.min(...(await append(500)))
+    t.match(await store.changeRecordsAfter('keys', first), { complete: true })
+    const last = Math.max(...(await append(600)))
+    const { records, complete } = await store.changeRecordsAfter('keys', first)
+    t.strictSame([records.length, complete], [1_000, false])
+    t.equal((await store.changeRecordsAfter('keys', 0)).complete, false)
+    t.strictSame(await store.changeRecordsAfter('keys', last), { records: [], complete: true })
+    await store.close()
+  },
+)

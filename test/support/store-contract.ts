@@ -386,7 +386,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame((await store.spending('acc1', ['minute:7', 'minute:8'])).used, [81_000, 81_000])
   })
 
-  test('bytes of an overtaken flight are refused, and deleted bytes are gone and counted', async (t, store) => {
+  test('a write with an older fencing token is refused, and deleted bytes are gone and counted', async (t, store) => {
     const later = Date.now() + 60_000
     t.equal(await store.writeBytes('cell', Buffer.from('second'), later, 2), true)
     t.equal(await store.writeBytes('cell', Buffer.from('first'), later, 1), false)
@@ -397,7 +397,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await store.readBytes('cell'), undefined)
   })
 
-  test('a flight is held by one at a time, and each one has a greater token', async (t, store) => {
+  test('a lease has one holder at a time, and each a greater fencing token', async (t, store) => {
     const first = await store.acquireLease('cell', 60_000)
     t.ok(first.token)
     const second = await store.acquireLease('cell', 60_000)
@@ -410,29 +410,29 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const third = await store.acquireLease('cell', 60_000)
     t.ok((third.token ?? 0) > (first.token ?? 0))
     await store.releaseLease('cell', first.token ?? 0, '')
-    t.equal((await store.acquireLease('cell', 60_000)).token, null, 'an overtaken one ends nothing')
+    t.equal((await store.acquireLease('cell', 60_000)).token, null, 'a former holder releases nothing')
   })
 
-  test('the end of a flight is heard by all who listen, with its news', async (t, store) => {
-    const heard = Promise.withResolvers<[string | null, string]>()
-    const stop = store.onLeaseReleased((key, news) => {
-      if (key === 'cell') heard.resolve([key, news])
+  test('the release of a lease reaches all subscribers, with its message', async (t, store) => {
+    const released = Promise.withResolvers<[string | null, string]>()
+    const stop = store.onLeaseReleased((key, message) => {
+      if (key === 'cell') released.resolve([key, message])
     })
     const { token } = await store.acquireLease('cell', 60_000)
     let over = false
-    void heard.promise.then(() => {
+    void released.promise.then(() => {
       over = true
     })
-    // Told again until the listening has begun.
+    // Repeated until the subscription is active.
     while (!over) {
       await store.releaseLease('cell', token ?? 0, 'landed')
       await new Promise(resolve => setImmediate(resolve))
     }
-    t.strictSame(await heard.promise, ['cell', 'landed'])
+    t.strictSame(await released.promise, ['cell', 'landed'])
     stop()
   })
 
-  test('a heartbeat tells who is alive and what is wanted, until neither was heard of for long', async (t, store) => {
+  test('a heartbeat records who is alive and what is in demand, until both expire', async (t, store) => {
     const now = Date.now()
     const heartbeat = {
       instance: 'one',
@@ -456,14 +456,14 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     })
   })
 
-  test('a name that no cell has is wanted by nobody, and the others are', async (t, store) => {
+  test('a name that no cell has is ignored, the others are recorded', async (t, store) => {
     const heartbeat = { instance: 'one', aliveForMs: 1_000, topic: 'q', wantedForMs: 5_000, now: Date.now() }
     await store.heartbeat({ ...heartbeat, asked: ['a', 'x'.repeat(65), 'b'] })
     t.strictSame((await store.wanted('q', heartbeat.now)).sort(), ['a', 'b'])
     t.match(await store.heartbeat({ ...heartbeat, asked: [] }), { wanted: 2 })
   })
 
-  test('a change record that is too long is refused as it is given', async (t, store) => {
+  test('a change record that is too long is refused', async (t, store) => {
     const later = Date.now() + 60_000
     await t.rejects(store.appendChangeRecord('keys', 'x'.repeat(4_097), later), {
       name: 'StoreError',

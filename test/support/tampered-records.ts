@@ -442,7 +442,7 @@ export const tamperedRecords = (
   })
 
   const leaseKey = (prefix: string) => `${prefix}flight:{cell}`
-  const flights: [string, Put][] = [
+  const leases: [string, Put][] = [
     ...Object.entries(types),
     ...['x', 'nan', '-1', '9'.repeat(400)].flatMap((text): [string, Put][] => [
       [`held until ${text.slice(0, 9)}`, (raw, key) => raw.hset(key, 'until', text)],
@@ -454,9 +454,9 @@ export const tamperedRecords = (
     ['written by a token that was never given', (raw, key) => raw.hset(key, 'token', '5', 'written', '9')],
   ]
 
-  test('a flight that can’t be holds nothing: its key is loaded, written and held as ever', async (t, scene) => {
+  test('an invalid lease counts as none: its key is leased, loaded and written as ever', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
-    for (const [what, put] of flights)
+    for (const [what, put] of leases)
       await t.test(what, async t => {
         await raw.del(leaseKey(prefix))
         refused.length = 0
@@ -464,7 +464,7 @@ export const tamperedRecords = (
         const { token, remainingMs } = await store.acquireLease('cell', 60_000)
         t.ok(isWhole(token) && Number(token) > 0, `token ${token}`)
         t.equal(remainingMs, 0)
-        t.match(refused, [{ record: 'flight', name: leaseKey(prefix) }])
+        t.match(refused, [{ record: 'lease', name: leaseKey(prefix) }])
         t.match(await store.acquireLease('cell', 60_000), { token: null })
         t.equal(await store.renewLease('cell', token ?? 0, 60_000), true)
         t.equal(await store.writeBytes('cell', Buffer.from('x'), Date.now() + 60_000, token ?? 0), true)
@@ -473,7 +473,7 @@ export const tamperedRecords = (
         t.ok((next.token ?? 0) > (token ?? 0))
         t.ok((await raw.pttl(leaseKey(prefix))) > 0)
         t.equal(refused.length, 1, 'once')
-        // Spoilt while it is held: whoever holds it can still write and end.
+        // Damaged while it is held: its holder can still write and release.
         await raw.del(leaseKey(prefix))
         await put(raw, leaseKey(prefix))
         t.equal(typeof (await store.renewLease('cell', 1, 60_000)), 'boolean')
@@ -501,7 +501,7 @@ export const tamperedRecords = (
 
   const heartbeat = { instance: 'one', aliveForMs: 20_000, topic: 'q', wantedForMs: 60_000 }
 
-  test('a set of heartbeats with thousands of names is begun anew, and those of the future are removed', async (t, scene) => {
+  test('a set of heartbeats with thousands of names is reset, and those in the future are removed', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}instances`
     const now = Date.now()
@@ -519,7 +519,7 @@ export const tamperedRecords = (
     refused.length = 0
     await raw.zadd(key, now + 10_000_000, 'later', '+inf', 'ever')
     t.match(await sendHeartbeat('one', now + 20_002), { instances: 3 })
-    t.match(refused, [{ record: 'instances', fault: /^2 of its members are of the future/ }])
+    t.match(refused, [{ record: 'instances', fault: /^2 of its members are in the future/ }])
     for (const [what, put] of Object.entries({ ...types, ...hashTypes })) {
       if (what === 'a sorted set') continue
       await raw.del(key)
@@ -529,7 +529,7 @@ export const tamperedRecords = (
     }
   })
 
-  test('names that are wanted are bounded in number and length, and none is wanted for ever', async (t, scene) => {
+  test('names in demand are bounded in number and length, and none stays for ever', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}wanted:q`
     const now = Date.now()
@@ -561,7 +561,7 @@ export const tamperedRecords = (
     }
   })
 
-  test('change records of any size and number are bounded, and later ones are heard', async (t, scene) => {
+  test('change records of any size and number are bounded, and later ones are read', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}notices:keys`
     const later = Date.now() + 60_000

@@ -1,4 +1,4 @@
-// The name under which a gateway's timelines are cached.
+// The cache namespace: changes with the provider request, and with nothing else.
 
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
@@ -6,7 +6,7 @@ import { cacheNamespaceIn } from '../../src/gateway/supply.ts'
 
 const namespaceWith = (env: Record<string, string>) => cacheNamespaceIn(loadConfig({ files: [], env }))
 
-t.test('it changes with what is asked, and with nothing else', async t => {
+t.test('the namespace changes with what the provider is asked for, and with nothing else', async t => {
   // Whoever changes this text empties the caches of all gateways: right only where cached timelines can't be used any more.
   t.equal(namespaceWith({}), '3853e9ed4134')
   t.equal(namespaceWith({ ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '7' }), '3853e9ed4134')

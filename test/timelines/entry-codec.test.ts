@@ -1,5 +1,4 @@
-// Timelines through a real store as a gateway reads them: what is believed of the metadata that come with them, and what is
-// told of bytes that are refused.
+// Timelines through a real store: which metadata is accepted, and how refused bytes are reported.
 
 import t, { type Test } from 'tap'
 import { createSharedTier } from '../../src/cache/shared-tier.ts'
@@ -37,7 +36,7 @@ t.test('an entry comes back as it was kept', async t => {
   t.strictSame(told, [])
 })
 
-t.test('no entry knows of purges that this process has not heard of', async t => {
+t.test('the generation of an entry is capped at the newest purge known here', async t => {
   const { tier, entry } = setUp(t)
   await tier.set(key, entry(Number.MAX_SAFE_INTEGER))
   t.equal((await tier.get(key))?.generation, 5)

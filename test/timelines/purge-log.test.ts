@@ -1,4 +1,4 @@
-// Purges as notices in a real store: what an order leaves, and what is heard of it.
+// Purges as change records in a real store: what a purge deletes, and how it is read.
 
 import t from 'tap'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
@@ -62,7 +62,7 @@ t.test('thousands of cells are removed in steps, and all are counted', async t =
   t.notOk((await holds(dhaka)) || (await holds(khulna)))
 })
 
-t.test('notices that are no orders are left out, and later ones are still heard', async t => {
+t.test('invalid change records are skipped, and later ones are still read', async t => {
   const { store } = await openFilled()
   const keepUntil = clock.now() + 1_000
   for (const text of ['', 'hello', '{"kind":"hard"}', '{"kind":"later","scope":{"all":true}}'])
