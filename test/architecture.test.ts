@@ -219,7 +219,7 @@ t.test('whoever waits for something says what, and for how long: test/support/un
   const own = ['test/support/until.ts', 'test/architecture.test.ts']
   let loops = 0
   for (const file of projectFiles.filter(file => !file.startsWith('src/') && !own.includes(file)))
-    for (const loop of endlessLoops(readFileSync(join(project, file), 'utf8'))) {
+    for (const loop of endlessLoops(readFileSync(join(root, file), 'utf8'))) {
       loops += 1
       if (waits.test(loop) && !hasDeadline.test(loop) && !noPolls[file]?.test(loop))
         t.fail(`${file} waits without a deadline:\n${loop}`)
