@@ -15,7 +15,7 @@ export type Horizon = {
 
 // An hour of quarter-hours and a day before now, so that a clock which lags behind the provider's finds its slice too,
 // also when one of the two is past midnight already. Neither adds to the weight.
-export const pastQuarterHours = 4
+const pastQuarterHours = 4
 export const pastDays = 1
 
 /** How many steps each series of a timeline has. */

@@ -8,9 +8,9 @@ import { createProvider, type ProviderOptions, type ProviderParts } from '../../
 import { createExchange, type ExchangeOptions } from '../../src/provider/exchange.ts'
 import { horizonFor } from '../../src/provider/query.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
-import { currentAt, daysFrom, hoursFrom } from '../../src/weather/timeline.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
+import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
 import { until } from '../support/until.ts'
 
 const simulator = await startProvider(t)

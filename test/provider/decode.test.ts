@@ -5,9 +5,10 @@ import { createCalendar } from '../../src/calendar.ts'
 import { decodeTimelines } from '../../src/provider/decode.ts'
 import { horizonFor, pathFor } from '../../src/provider/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'
-import { currentAt, daysFrom, type Timeline } from '../../src/weather/timeline.ts'
+import type { Timeline } from '../../src/weather/timeline.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
+import { currentAt, daysFrom } from '../support/slices.ts'
 
 const provider = await startProvider(t)
 const calendar = createCalendar('Asia/Dhaka')

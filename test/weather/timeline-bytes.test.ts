@@ -8,7 +8,7 @@ import { decodeTimelines } from '../../src/provider/decode.ts'
 import { pathFor, stepsWithin } from '../../src/provider/query.ts'
 import { startSimulator } from '../../src/simulator/simulator.ts'
 import { createGrid } from '../../src/weather/cell.ts'
-import { currentAt, daysFrom, hoursFrom, layOut, type Timeline } from '../../src/weather/timeline.ts'
+import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 import {
   decodeTimeline,
   type Expectation,
@@ -16,6 +16,7 @@ import {
   readHead,
 } from '../../src/weather/timeline-bytes.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
+import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
 import { sampleTimeline } from './sample-timeline.ts'
 import { compressed, plainColumns, plainHead, sealed, sealedBytes } from './sealed-bytes.ts'
 
