@@ -11,6 +11,7 @@ COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json locations.json ./
 COPY config ./config
 COPY bin ./bin
+COPY simulator ./simulator
 COPY src ./src
 # /data is the one folder the process writes to; keep it on a volume when the embedded store is used.
 RUN install -d -o node -g node /data /cache

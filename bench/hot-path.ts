@@ -4,6 +4,7 @@
 
 import { createServer } from 'node:http'
 import { parseArgs } from 'node:util'
+import { fastify } from 'fastify'
 import { measure } from 'mitata'
 import { createAnswers, type Known } from '../src/answer.ts'
 import { createCalendar, quarterHourMs, utcDayMs } from '../src/calendar.ts'
@@ -12,8 +13,7 @@ import { systemClock } from '../src/clock.ts'
 import { buildApi } from '../src/edge/api.ts'
 import { createPlaces } from '../src/edge/places.ts'
 import { createRenderedWeather } from '../src/edge/rendered-weather.ts'
-import { routeOf } from '../src/edge/routes.ts'
-import { observeApi } from '../src/gateway/telling.ts'
+import { observeApi } from '../src/gateway/observers.ts'
 import { createAdministration } from '../src/metering/administration.ts'
 import { createAuthenticate } from '../src/metering/authentication.ts'
 import { createKeyDirectory } from '../src/metering/key-directory.ts'
@@ -35,7 +35,6 @@ const expected: Readonly<Record<string, number>> = {
   'a hit, whole': 1.55,
   'who asks: the key, known': 0.15,
   'a unit, 64 at once, embedded store': 0.09,
-  'which route': 0.025,
   'a line of the access log': 0.035,
 }
 const tolerated = 1.5
@@ -101,8 +100,8 @@ const setUp = async () => {
         source: 'memory',
         forwarded: false,
         collapsed: false,
+        setExtraBytes: () => {},
       }),
-      keepBeside: () => {},
     },
     calendar,
     hourlyHours: 144,
@@ -157,6 +156,17 @@ const setUp = async () => {
   }
 }
 
+/** The headers of an answer but those that Node sets. */
+const headersIn = (answer: Buffer): Record<string, string> =>
+  Object.fromEntries(
+    answer
+      .toString('latin1', 0, answer.indexOf('\r\n\r\n'))
+      .split('\r\n')
+      .slice(1)
+      .map(line => line.split(/: (.*)/s).slice(0, 2) as [string, string])
+      .filter(([name]) => !['date', 'connection', 'keep-alive'].includes(name)),
+  )
+
 type Step = {
   readonly name: string
   readonly run: () => unknown /** How often a run does it. */
@@ -174,6 +184,7 @@ const main = async (): Promise<void> => {
   const parts = await setUp()
   const { api, key, authenticate, client, quota, answers, catalogue, calendar, observer, clock } = parts
   const request = Buffer.from(`GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${key}\r\n\r\n`)
+  await api.app.ready()
   const hits = openWire(api.server, connections)
   await hits.askAll(request)
   const answer = hits.lastAnswer()
@@ -186,6 +197,11 @@ const main = async (): Promise<void> => {
     response.end(body)
   })
   const raw = openWire(bare, connections)
+  const app = fastify()
+  const headers = headersIn(answer)
+  app.get('/api/v1/weather/:type/:id', (_, reply) => reply.headers(headers).send(body))
+  await app.ready()
+  const framework = openWire(app.server, connections)
 
   const places = createPlaces(catalogue.current, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone)
@@ -207,6 +223,7 @@ const main = async (): Promise<void> => {
 
   const steps: Step[] = [
     { name: 'Node alone, whole', run: () => raw.askAll(request), times: connections },
+    { name: 'Fastify alone, whole', run: () => framework.askAll(request), times: connections },
     { name: 'a hit, whole', run: () => hits.askAll(request), times: connections },
     { name: 'who asks: the key, known', run: () => authenticate(key), times: 1 },
     {
@@ -214,7 +231,6 @@ const main = async (): Promise<void> => {
       run: () => Promise.all(units.map(() => quota.consume(client, clock.now()))),
       times: connections,
     },
-    { name: 'which route', run: () => routeOf(path), times: 1 },
     { name: 'which place', run: () => places('district', '3026').piece('en'), times: 1 },
     {
       name: 'the weather of its cell, rendered before',
@@ -238,6 +254,7 @@ const main = async (): Promise<void> => {
   if (process.stderr.isTTY) process.stderr.write('\n')
   hits.close()
   raw.close()
+  framework.close()
   await parts.close()
 
   const alone = best.get('Node alone, whole') ?? Number.NaN

@@ -31,8 +31,6 @@ export type Answers = {
   weather(known: Known): Weather
   /** The first `days` (1 to 7) of the daily forecast. @throws AbohawaError as `weather` does */
   forecast(known: Known, days: number): Forecast
-  /** Says how many bytes are kept beside a timeline for as long as it is, so that they count as the cache's. */
-  keepBeside(known: Pick<Known, 'cell' | 'value'>, bytes: number): void
 }
 
 export type AnswerParts = {
@@ -68,7 +66,6 @@ export const createAnswers = ({ grid, timelines, calendar, hourlyHours }: Answer
       beginsAt: known.readAt,
       endsAt: calendar.nextMidnight(known.readAt),
     }),
-    keepBeside: ({ cell, value }, bytes) => timelines.keepBeside(cell, value, bytes),
   }
 }
 

@@ -1,11 +1,12 @@
 // The house keeps its arrows: every import points to a lower rank or stays in its folder, and no file reaches itself
-// again through its imports. Type imports count.
+// again through its imports. The simulator is a product of its own beside the gateway: only the commands that start it
+// import it, and it imports the foundations and the facts of the protocol alone. Type imports count.
 
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import t from 'tap'
 
-const root = join(import.meta.dirname, '..', 'src')
+const root = join(import.meta.dirname, '..')
 
 // A file in src itself is a room of its own. Rooms of one rank do not import each other.
 const ranks: Record<string, number> = {
@@ -17,7 +18,6 @@ const ranks: Record<string, number> = {
   'outside-text.ts': 0,
   'redacted-url.ts': 0,
   catalogue: 1,
-  simulator: 1,
   stores: 1,
   weather: 1,
   cache: 2,
@@ -35,30 +35,91 @@ const ranks: Record<string, number> = {
 // The foundations may lean on one another.
 const mayImportNeighbours = new Set([0])
 
-const files = globSync('**/*.ts', { cwd: root })
-const roomOf = (file: string): string => file.split('/')[0] ?? file
+const simulator = 'simulator/'
+const startsSimulator = ['src/cli/demo.ts', 'src/cli/provider.ts']
+
+const files = globSync('{src,simulator}/**/*.ts', { cwd: root })
+const ofGateway = files.filter(file => file.startsWith('src/'))
+const ofSimulator = files.filter(file => file.startsWith(simulator))
+const roomOf = (file: string): string => file.split('/')[1] ?? file
 const importsOf = (file: string): string[] =>
   [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+\.ts)'/g)].map(
     ([, path]) => relative(root, join(root, dirname(file), path ?? '')),
   )
 
 t.test('every room has a rank, and every rank a room', t => {
-  const rooms = new Set(files.map(roomOf))
+  const rooms = new Set(ofGateway.map(roomOf))
   t.strictSame([...rooms].sort(), Object.keys(ranks).sort())
   t.end()
 })
 
 t.test('imports point to a lower rank or stay in the room', t => {
   let arrows = 0
-  for (const file of files)
+  for (const file of ofGateway)
     for (const imported of importsOf(file)) {
+      if (imported.startsWith(simulator)) continue
       arrows += 1
       const [from, to] = [roomOf(file), roomOf(imported)]
       const [rank = -1, target = 99] = [ranks[from], ranks[to]]
       const allowed = from === to || target < rank || (target === rank && mayImportNeighbours.has(rank))
-      if (!allowed) t.fail(`src/${file} (rank ${rank}) must not import src/${imported} (rank ${target})`)
+      if (!allowed) t.fail(`${file} (rank ${rank}) must not import ${imported} (rank ${target})`)
     }
   t.ok(arrows > 100, `${arrows} imports were looked at`)
+  t.end()
+})
+
+t.test('of the gateway, only the commands that start the simulator import it', t => {
+  const importing = ofGateway.filter(file => importsOf(file).some(imported => imported.startsWith(simulator)))
+  t.strictSame(importing.sort(), startsSimulator)
+  t.end()
+})
+
+// What both sides of the protocol must agree on is written once.
+const sharedProtocol = [
+  'src/provider/open-meteo/limits.ts',
+  'src/provider/open-meteo/weight.ts',
+  'src/weather/variables.ts',
+]
+
+t.test('the simulator imports its own files, the foundations and the facts of the protocol', t => {
+  t.ok(ofSimulator.length > 30, `${ofSimulator.length} files were looked at`)
+  for (const file of ofSimulator)
+    for (const imported of importsOf(file))
+      if (
+        !imported.startsWith(simulator) &&
+        ranks[roomOf(imported)] !== 0 &&
+        !sharedProtocol.includes(imported)
+      )
+        t.fail(`${file} must not import ${imported}`)
+  t.end()
+})
+
+t.test('the protocol of the provider is known in its folder, and chosen in one place', t => {
+  const folder = 'src/provider/open-meteo/'
+  const allowed = (file: string, imported: string): boolean =>
+    file.startsWith(folder) ||
+    (file === 'src/gateway/supply.ts' && imported === `${folder}protocol.ts`) ||
+    (file.startsWith(simulator) && sharedProtocol.includes(imported))
+  let chosen = 0
+  for (const file of files)
+    for (const imported of importsOf(file).filter(path => path.startsWith(folder))) {
+      if (file === 'src/gateway/supply.ts') chosen += 1
+      if (!allowed(file, imported)) t.fail(`${file} must not import ${imported}`)
+    }
+  t.equal(chosen, 1)
+  // What stands in the way of another protocol is not only imported: it may be written out.
+  const words = /open-?meteo|minutely_15|v1\/forecast|meta\.json|location_id/i
+  const free = files.filter(
+    file =>
+      /^src\/(provider|timelines|cache|ops|gateway)\//.test(file) &&
+      !file.startsWith(folder) &&
+      file !== 'src/gateway/supply.ts',
+  )
+  t.ok(free.includes('src/provider/client.ts') && free.length > 50, `${free.length} files were looked at`)
+  for (const file of free) {
+    const found = words.exec(readFileSync(join(root, file), 'utf8'))?.[0]
+    if (found !== undefined) t.fail(`${file} holds "${found}", a word of the protocol`)
+  }
   t.end()
 })
 
@@ -82,26 +143,25 @@ t.test('every file begins with what it answers', t => {
   for (const file of files) {
     const [first = '', second = ''] = readFileSync(join(root, file), 'utf8').split('\n')
     const header = first.startsWith('#!') ? second : first
-    t.ok(header.startsWith('// '), `src/${file} has a header`)
+    t.ok(header.startsWith('// '), `${file} has a header`)
   }
   t.end()
 })
 
 t.test('the machine’s clock and environment are read in one place each', t => {
-  const allowed: Record<string, RegExp> = { 'clock.ts': /Date\.now\(\)/, 'main.ts': /process\.env/ }
+  const allowed: Record<string, RegExp> = { 'src/clock.ts': /Date\.now\(\)/, 'src/main.ts': /process\.env/ }
   for (const file of files) {
     const text = readFileSync(join(root, file), 'utf8')
-    if (!allowed[file]?.source.includes('Date')) t.notMatch(text, /Date\.now\(\)|new Date\(\)/, `src/${file}`)
-    if (!allowed[file]?.source.includes('env')) t.notMatch(text, /process\.env/, `src/${file}`)
+    if (!allowed[file]?.source.includes('Date')) t.notMatch(text, /Date\.now\(\)|new Date\(\)/, file)
+    if (!allowed[file]?.source.includes('env')) t.notMatch(text, /process\.env/, file)
   }
   t.end()
 })
 
-const project = join(root, '..')
-const projectFiles = globSync('{src,test,bench,fuzz}/**/*.ts', { cwd: project })
+const projectFiles = globSync('{src,simulator,test,bench,fuzz}/**/*.ts', { cwd: root })
 const importsIn = (file: string): string[] =>
-  [...readFileSync(join(project, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+\.ts)'/g)].map(
-    ([, path]) => relative(project, join(project, dirname(file), path ?? '')),
+  [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+\.ts)'/g)].map(
+    ([, path]) => relative(root, join(root, dirname(file), path ?? '')),
   )
 
 // What a benchmark needs whatever it measures; all else that it shares with the tests is a scenario.
@@ -109,11 +169,12 @@ const supportOfBenchmarks = ['process', 'provider-process', 'redis-server', 'unt
   name => `test/support/${name}.ts`,
 )
 const mayImport: Record<string, (imported: string) => boolean> = {
-  src: imported => imported.startsWith('src/'),
+  src: imported => /^(src|simulator)\//.test(imported),
+  simulator: imported => /^(src|simulator)\//.test(imported),
   test: imported => !imported.startsWith('bench/'),
   bench: imported =>
-    /^(src|bench|test\/scenarios)\//.test(imported) || supportOfBenchmarks.includes(imported),
-  fuzz: imported => /^(src|fuzz|test\/(scenarios|support))\//.test(imported),
+    /^(src|simulator|bench|test\/scenarios)\//.test(imported) || supportOfBenchmarks.includes(imported),
+  fuzz: imported => /^(src|simulator|fuzz|test\/(scenarios|support))\//.test(imported),
 }
 
 t.test(
@@ -158,7 +219,7 @@ t.test('whoever waits for something says what, and for how long: test/support/un
   const own = ['test/support/until.ts', 'test/architecture.test.ts']
   let loops = 0
   for (const file of projectFiles.filter(file => !file.startsWith('src/') && !own.includes(file)))
-    for (const loop of endlessLoops(readFileSync(join(project, file), 'utf8'))) {
+    for (const loop of endlessLoops(readFileSync(join(root, file), 'utf8'))) {
       loops += 1
       if (waits.test(loop) && !hasDeadline.test(loop) && !noPolls[file]?.test(loop))
         t.fail(`${file} waits without a deadline:\n${loop}`)

@@ -3,8 +3,8 @@
 
 import { longestUseMs } from '../../src/cache/freshness.ts'
 import { hourMs, minuteMs } from '../../src/calendar.ts'
-import { horizonFor } from '../../src/provider/query.ts'
-import { weightOf, weightOfPoint } from '../../src/provider/weight.ts'
+import { weightOf, weightOfPoint } from '../../src/provider/open-meteo/weight.ts'
+import { horizonFor } from '../../src/weather/horizon.ts'
 import { currentUnits, dailyUnits, forecastDays, hourlyUnits } from '../../src/weather/variables.ts'
 import { startOnOneClock } from '../../test/scenarios/one-clock.ts'
 import { forAll, metric, noBudget, placesByCell, quiet, type Scope } from '../../test/scenarios/set-up.ts'

@@ -1,12 +1,13 @@
 // What a timeline takes, in memory and in the shared cache tier, and how long it takes to get there and back: medians
 // over simulated weather for the whole country. Measures the form alone; no cache, no store and no gateway take part.
 
+import { startSimulator } from '../../simulator/simulator.ts'
 import { createCalendar } from '../../src/calendar.ts'
 import { systemClock } from '../../src/clock.ts'
-import { decodeTimelines } from '../../src/provider/decode.ts'
-import { type Horizon, pathFor, stepsWithin } from '../../src/provider/query.ts'
-import { startSimulator } from '../../src/simulator/simulator.ts'
+import { decodeTimelines } from '../../src/provider/open-meteo/decode.ts'
+import { pathFor } from '../../src/provider/open-meteo/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'
+import { type Horizon, stepsWithin } from '../../src/weather/horizon.ts'
 import { bytesOf, type Timeline } from '../../src/weather/timeline.ts'
 import { decodeTimeline, encodeTimeline } from '../../src/weather/timeline-bytes.ts'
 

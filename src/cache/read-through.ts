@@ -8,7 +8,7 @@ import type { Entry, Notes } from './entry.ts'
 import { type Failure, type Failures, StillResting } from './failures.ts'
 import { type Freshness, type FreshnessPolicy, freshnessOf } from './freshness.ts'
 import type { JointFlight } from './joint-flight.ts'
-import type { MemoryTier } from './memory-tier.ts'
+import type { MemoryEntry, MemoryTier } from './memory-tier.ts'
 import type { Purges } from './purges.ts'
 import type { SharedTier } from './shared-tier.ts'
 import { createFlight } from './single-flight.ts'
@@ -33,10 +33,12 @@ export type Reading<Value> = {
   readonly forwarded: boolean
   /** Whether this read shares a load that another had begun, here or in another instance. */
   readonly collapsed: boolean
+  /** Sets how many bytes are kept beside the value, so that they count as the memory tier's for as long as it is there. */
+  readonly setExtraBytes: (bytes: number) => void
 }
 
 export type CacheObserver = {
-  read(reading: Omit<Reading<unknown>, 'value'>): void
+  read(reading: Omit<Reading<unknown>, 'value' | 'setExtraBytes'>): void
   /** A load behind a stale answer, or ahead of time, failed; the old entry stays. */
   refreshFailed(error: unknown, purpose: Purpose): void
 }
@@ -67,8 +69,6 @@ export type ReadThrough<Subject, Value> = {
    * threw, when no tier has anything usable.
    */
   read(subject: Subject): Reading<Value> | Promise<Reading<Value>>
-  /** Says how many bytes are kept beside a value for as long as it is in memory. */
-  keepBeside(subject: Subject, value: Value, bytes: number): void
 }
 
 export type Cache<Subject, Value> = ReadThrough<Subject, Value> & {
@@ -107,7 +107,7 @@ class WaitedTooLong extends AbohawaError {
   }
 }
 
-type Found<Value> = { entry: Entry<Value>; source: Source; joined: boolean }
+type Found<Value> = { entry: MemoryEntry<Value>; source: Source; joined: boolean }
 
 export const createReadThrough = <Subject, Value>(
   parts: CacheParts<Subject, Value>,
@@ -127,15 +127,15 @@ export const createReadThrough = <Subject, Value>(
   }
 
   const loadAndKeep = async (subject: Subject, key: string, purpose: Purpose, token: number | undefined) => {
-    const entry = await load(subject, purpose)
-    memory.set(key, entry)
+    const loaded = await load(subject, purpose)
+    const entry = memory.set(key, loaded)
     failures.clear(key)
-    if (await shared.set(key, entry, token)) return entry
+    if (await shared.set(key, loaded, token)) return entry
     // Another has loaded it while this process stood still: what came here is older, and lives in no tier.
     const newer = await shared.get(key)
-    if (newer) memory.set(key, newer)
-    else memory.delete(key)
-    return newer ?? entry
+    if (newer) return memory.set(key, newer)
+    memory.delete(key)
+    return entry
   }
 
   /** @param enough whether an entry that another instance left makes the load needless */
@@ -151,9 +151,8 @@ export const createReadThrough = <Subject, Value>(
         arrived: async () => {
           const found = await shared.get(key, enough)
           if (!found) return undefined
-          memory.set(key, found)
           failures.clear(key)
-          return found
+          return memory.set(key, found)
         },
       })
       return { entry, source: 'provider', joined: elsewhere }
@@ -165,10 +164,8 @@ export const createReadThrough = <Subject, Value>(
   // Past the first tier: what another instance or an earlier life of this one left, else a load.
   const find = async (subject: Subject, key: string): Promise<Found<Value>> => {
     const entry = await shared.get(key)
-    if (entry && stateOf(key, entry) !== 'expired') {
-      memory.set(key, entry)
-      return { entry, source: shared.name, joined: false }
-    }
+    if (entry && stateOf(key, entry) !== 'expired')
+      return { entry: memory.set(key, entry), source: shared.name, joined: false }
     const resting = failures.resting(key)
     if (resting?.cold) throw new StillResting(resting)
     try {
@@ -236,6 +233,7 @@ export const createReadThrough = <Subject, Value>(
       source,
       forwarded,
       collapsed,
+      setExtraBytes: entry.setExtraBytes,
     } as const
     observer.read(reading)
     return reading
@@ -259,7 +257,6 @@ export const createReadThrough = <Subject, Value>(
         return told(subject, key, { entry, source: 'memory', joined: false }, state, now)
       return findAndTell(subject, key)
     },
-    keepBeside: (subject, value, bytes) => memory.weigh(keyOf(subject), value, bytes),
     refresh: (subject, purpose) => {
       const key = keyOf(subject)
       return refreshing.run(key, () => refresh(subject, key, purpose)).result

@@ -5,7 +5,7 @@ import type { Command } from 'commander'
 import { createCalendar } from '../calendar.ts'
 import type { Config } from '../config/schema.ts'
 import { InputError, messageOf } from '../errors.ts'
-import type { CacheDesk } from '../gateway/cache-desk.ts'
+import type { CacheAdmin } from '../gateway/cache-admin.ts'
 import { spotIn, targetIn } from '../gateway/cache-target.ts'
 import type { CellReport, PurgeReport } from '../gateway/cell-report.ts'
 import { printable, safeText } from '../outside-text.ts'
@@ -40,7 +40,8 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
       const config = terminal.config()
       const asked = gateway?.replace(/\/+$/, '') ?? opsAddress(config.ops)
       const told = await askGateway(asked, of)
-      const report = 'report' in told ? told.report : await atDesk(terminal, config, desk => desk.explain(of))
+      const report =
+        'report' in told ? told.report : await withCacheAdmin(terminal, config, admin => admin.explain(of))
       if ('silent' in told)
         terminal.remark(
           `No gateway tells at ${redactedUrl(asked)} (${told.silent}): this is the shared tier alone.`,
@@ -67,7 +68,7 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
     run: async (terminal, { soft = false }, of = '') => {
       meant(() => targetIn(of))
       const config = terminal.config()
-      const report = await atDesk(terminal, config, desk => desk.purge(of, soft))
+      const report = await withCacheAdmin(terminal, config, admin => admin.purge(of, soft))
       const where = storeName(config)
       terminal.show({ ...report, where }, purgeText(report, where))
       return 0
@@ -75,14 +76,14 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
   })
 }
 
-/** Opens the desk over the store of the configuration for one act. */
-const atDesk = async <Result>(
+/** Opens the admin over the store of the configuration for one act. */
+const withCacheAdmin = async <Result>(
   { clock }: Terminal,
   config: Config,
-  act: (desk: CacheDesk) => Promise<Result>,
+  act: (admin: CacheAdmin) => Promise<Result>,
 ): Promise<Result> => {
   // Loaded here, so that the other commands start without the parts of a gateway.
-  const { createCacheDesk } = await import('../gateway/cache-desk.ts')
+  const { createCacheAdmin } = await import('../gateway/cache-admin.ts')
   const { createCatalogue } = await import('../catalogue/catalogue.ts')
   const { catalogueFile } = await import('../catalogue/catalogue-file.ts')
   const { readSnapshot } = await import('../catalogue/snapshot-reader.ts')
@@ -90,7 +91,7 @@ const atDesk = async <Result>(
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
     const catalogue = async () => createCatalogue(await readSnapshot(catalogueFile(path), bounds))
-    return await act(createCacheDesk(config, { store, catalogue, clock }))
+    return await act(createCacheAdmin(config, { store, catalogue, clock }))
   } finally {
     await store.close()
   }

@@ -28,7 +28,7 @@ export const addDemoCommand = (program: Command, add: AddCommand): void =>
         )
       const { startGateway } = await import('../gateway/gateway.ts')
       const { openLog } = await import('../ops/log.ts')
-      const { startSimulator } = await import('../simulator/simulator.ts')
+      const { startSimulator } = await import('../../simulator/simulator.ts')
       // A closed terminal says SIGHUP; the folder must go then too.
       const stopped = interruption('SIGHUP')
       await using opened = new AsyncDisposableStack()

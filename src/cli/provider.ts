@@ -39,7 +39,7 @@ export const addProviderCommand = (program: Command, add: AddCommand): void =>
         throw new Misuse(`--limits is ${safeText(limits, 60)}; allowed: free, none`)
       if (runs !== 'ecmwf' && runs !== 'none')
         throw new Misuse(`--runs is ${safeText(runs, 60)}; allowed: ecmwf, none`)
-      const { startSimulator } = await import('../simulator/simulator.ts')
+      const { startSimulator } = await import('../../simulator/simulator.ts')
       const stopped = interruption()
       const provider = await startSimulator({
         host,

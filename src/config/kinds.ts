@@ -75,7 +75,7 @@ const quantity = (measure: Measure, pattern: RegExp, min: string, max: string) =
   })
 }
 
-const duration: Measure = {
+const durationMeasure: Measure = {
   noun: 'duration',
   examples: '500ms, 30s, 10m, 1h or 400d',
   units: ['s', 'm'],
@@ -92,8 +92,8 @@ const size: Measure = {
 }
 
 /** A duration within bounds, as milliseconds under a name that ends in Ms. */
-export const lasting = (min: string, max: string) =>
-  Object.assign(quantity(duration, DURATION_PATTERN, min, max), { unit: 'Ms' as const })
+export const duration = (min: string, max: string) =>
+  Object.assign(quantity(durationMeasure, DURATION_PATTERN, min, max), { unit: 'Ms' as const })
 
 /** A size within bounds, as bytes under a name that ends in Bytes. */
 export const sized = (min: string, max: string) =>

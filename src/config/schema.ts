@@ -2,7 +2,7 @@
 // All of them are required and none has a default here; the defaults and their meaning stand in default.yaml.
 
 import * as z from 'zod'
-import { decimal, flag, lasting, oneOf, sized, text, whole } from './kinds.ts'
+import { decimal, duration, flag, oneOf, sized, text, whole } from './kinds.ts'
 import { section } from './section.ts'
 import {
   addressRange,
@@ -26,13 +26,13 @@ const server = section({
     key: filePath('a file path, or null').nullable(),
   }),
   trustedProxies: z.array(addressRange(), 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8]'),
-  requestTimeout: lasting('100ms', '10m'),
-  writeTimeout: lasting('100ms', '10m'),
+  requestTimeout: duration('100ms', '10m'),
+  writeTimeout: duration('100ms', '10m'),
   maxConnections: whole(1, 1_000_000),
   maxUnauthenticated: whole(1, 1_000_000),
   maxPipelined: whole(1, 10_000),
   maxQueuedRequests: whole(1, 1_000_000),
-  drainFor: lasting('0s', '10m'),
+  drainFor: duration('0s', '10m'),
 })
 
 const ops = section({
@@ -40,7 +40,7 @@ const ops = section({
   port: whole(0, 65535, ' (0 picks a free port)'),
   allowedHosts: z.array(host(), 'a list of host names and IP addresses, such as [ops.example.org]'),
   maxConnections: whole(8, 10_000),
-  requestTimeout: lasting('100ms', '1m'),
+  requestTimeout: duration('100ms', '1m'),
 })
 
 const redis = section({
@@ -51,8 +51,8 @@ const redis = section({
   sentinelPassword: secretText('text without blanks (in quotes if it is all digits), or null').nullable(),
   ca: filePath('a file path, or null').nullable(),
   prefix: text('1 to 64 letters, digits and the signs : . _ -', /^[A-Za-z0-9:._-]{1,64}$/),
-  connectTimeout: lasting('10ms', '1m'),
-  commandTimeout: lasting('10ms', '1m'),
+  connectTimeout: duration('10ms', '1m'),
+  commandTimeout: duration('10ms', '1m'),
 })
 
 const store = section({ path: filePath() })
@@ -60,19 +60,19 @@ const store = section({ path: filePath() })
 const provider = section({
   baseUrl: providerUrl(),
   apiKey: secretText('text without blanks (in quotes if it is all digits), or null').nullable(),
-  connectTimeout: lasting('10ms', '2m'),
-  timeout: lasting('10ms', '2m'),
-  bodyTimeout: lasting('10ms', '2m'),
-  totalTimeout: lasting('10ms', '10m'),
+  connectTimeout: duration('10ms', '2m'),
+  timeout: duration('10ms', '2m'),
+  bodyTimeout: duration('10ms', '2m'),
+  totalTimeout: duration('10ms', '10m'),
   maxConcurrent: whole(1, 256),
   maxPointsPerRequest: whole(1, 1000),
   retries: whole(0, 10),
-  retryDelay: lasting('0s', '1m'),
-  refusedFor: lasting('1s', '24h'),
+  retryDelay: duration('0s', '1m'),
+  refusedFor: duration('1s', '24h'),
   breaker: section({
     after: whole(1, 100),
-    restFor: lasting('100ms', '1h'),
-    restForAtMost: lasting('100ms', '1h'),
+    restFor: duration('100ms', '1h'),
+    restForAtMost: duration('100ms', '1h'),
   }),
   budget: section({
     perMinute: whole(1, 1_000_000_000, ', or null for no limit').nullable(),
@@ -82,7 +82,7 @@ const provider = section({
   }),
   runs: section({
     model: text('1 to 40 lower-case letters, digits and underscores', /^[a-z0-9_]{1,40}$/),
-    pollEvery: lasting('1s', '1h'),
+    pollEvery: duration('1s', '1h'),
   }),
 })
 
@@ -105,7 +105,7 @@ const catalogue = section({
     west: decimal(-180, 180),
     east: decimal(-180, 180),
   }),
-  pollEvery: lasting('10ms', '1h'),
+  pollEvery: duration('10ms', '1h'),
   sources: z.array(source, 'a list of sources, each with name, url, licence and date'),
 })
 
@@ -119,21 +119,21 @@ const cache = section({
     .refine(degrees => Math.abs(Math.round(1 / degrees) * degrees - 1) < 1e-9, CELL)
     .overwrite(degrees => 1 / Math.round(1 / degrees)),
   freshness: oneOf(['age', 'run']),
-  freshFor: lasting('100ms', '48h'),
+  freshFor: duration('100ms', '48h'),
   freshSpread: decimal(0, 1),
-  freshForAtMost: lasting('100ms', '48h'),
-  settleFor: lasting('0s', '6h'),
-  spreadOver: lasting('0s', '6h'),
-  staleFor: lasting('0s', '48h'),
-  aheadFor: lasting('0s', '1h'),
-  demandFor: lasting('1m', '48h'),
+  freshForAtMost: duration('100ms', '48h'),
+  settleFor: duration('0s', '6h'),
+  spreadOver: duration('0s', '6h'),
+  staleFor: duration('0s', '48h'),
+  aheadFor: duration('0s', '1h'),
+  demandFor: duration('1m', '48h'),
   prefetch: oneOf(['none', 'population']),
   prefetchPlaces: whole(1, 100_000),
-  warmFor: lasting('0s', '1m'),
-  retryAfter: lasting('10ms', '1h'),
-  retryAfterAtMost: lasting('10ms', '1h'),
-  waitFor: lasting('10ms', '10m'),
-  holdFor: lasting('100ms', '1m'),
+  warmFor: duration('0s', '1m'),
+  retryAfter: duration('10ms', '1h'),
+  retryAfterAtMost: duration('10ms', '1h'),
+  waitFor: duration('10ms', '10m'),
+  holdFor: duration('100ms', '1m'),
   memory: sized('64KiB', '64GiB'),
 })
 
@@ -150,7 +150,7 @@ const quota = section({
     TIERS,
   ),
   whenStoreIsDown: oneOf(['share', 'refuse']),
-  keepUsageFor: lasting('2d', '4000d'),
+  keepUsageFor: duration('2d', '4000d'),
 })
 
 const log = section({

@@ -1,12 +1,13 @@
-// What stands between a request and its answer, in the order the contract gives: transport, key, quota, method. Notes on
-// the exchange who asks and what the rate-limit headers are to say, refused or not.
+// What stands between a request and its answer, in the order the contract gives: transport, key, quota, method. Leaves in
+// the request's state who asks and what the rate-limit headers say, refused or not.
 
-import type { Authenticate, Authentication, Refusal, SaidKey } from '../metering/authentication.ts'
-import { keyPrefix } from '../metering/key-form.ts'
+import type { IncomingMessage } from 'node:http'
+import type { Authenticate, Authentication, KeyMemo, Refusal } from '../metering/authentication.ts'
 import type { Deal } from '../metering/partition.ts'
 import type { Quota } from '../metering/quota.ts'
-import type { Exchange } from './exchange.ts'
 import { Problem } from './problem.ts'
+import type { RequestState } from './request-state.ts'
+import { sentences } from './sentences.ts'
 import type { TransportProblem } from './transport.ts'
 import type { Charged } from './unparsable.ts'
 
@@ -24,13 +25,13 @@ export type AdmissionObserver = {
 
 export type Admission = {
   /** Finds out who asks and takes a unit. Throws or rejects with the Problem that refuses the request. */
-  ask(exchange: Exchange): Promise<Deal>
+  ask(request: IncomingMessage, state: RequestState): Promise<Deal>
   /** Notes what was taken. @throws Problem when that was nothing, or when the method is none of ours */
-  settle(exchange: Exchange, deal: Deal): void
+  settle(request: IncomingMessage, state: RequestState, deal: Deal): void
   /** Counts a request that cannot be answered otherwise, where it came with a good key. Never rejects. */
-  charge(key: string | undefined, said: SaidKey, arrivedAt: number): Promise<Charged>
+  charge(key: string | undefined, memo: KeyMemo, arrivedAt: number): Promise<Charged>
   /** To be told of whatever ended a request: a store that could not tell is a decision too. */
-  failed(exchange: Exchange, error: unknown): void
+  failed(state: RequestState, error: unknown): void
 }
 
 export const createAdmission = ({
@@ -39,40 +40,36 @@ export const createAdmission = ({
   transportProblem,
   observer,
 }: AdmissionParts): Admission => {
-  const takeAs = (exchange: Exchange, authentication: Authentication): Promise<Deal> => {
+  const takeAs = (state: RequestState, authentication: Authentication): Promise<Deal> => {
     if ('refusal' in authentication) {
-      exchange.judged = true
+      state.isDecided = true
       observer.admission(authentication.refusal)
-      throw new Problem(401, refusals[authentication.refusal], challenge)
+      throw new Problem(401, sentences.key[authentication.refusal], challenge)
     }
-    exchange.client = authentication.client
-    return quota.consume(authentication.client, exchange.arrivedAt)
+    state.client = authentication.client
+    return quota.consume(authentication.client, state.arrivedAt)
   }
 
   return {
-    ask: exchange => {
-      const { request, asked, connection } = exchange
-      const wayProblem = transportProblem(request, asked)
+    ask: (request, state) => {
+      const wayProblem = transportProblem(request)
       if (wayProblem) throw wayProblem
-      // A key that is known here is known at once.
-      const known = authenticate(asked.key, connection.said)
-      return known instanceof Promise ? known.then(late => takeAs(exchange, late)) : takeAs(exchange, known)
+      // A key that is known here is known at once. Sent twice, it is joined by a comma and malformed.
+      const known = authenticate(request.headers['x-api-key'] as string | undefined, state.connection.keyMemo)
+      return known instanceof Promise ? known.then(late => takeAs(state, late)) : takeAs(state, known)
     },
-    settle: (exchange, { allowed, remaining }) => {
-      const { client, resetsAt, request } = exchange
-      exchange.judged = true
-      exchange.remaining = remaining
+    settle: ({ method }, state, { allowed, remaining }) => {
+      state.isDecided = true
+      state.remaining = remaining
       observer.admission(allowed ? 'allowed' : 'exhausted')
-      if (!allowed) throw new QuotaExhausted(client?.limit ?? 0, resetsAt, quota.now())
-      if (request.method !== 'GET' && request.method !== 'HEAD')
-        throw new Problem(405, `the method is ${request.method}; allowed: GET, HEAD`, {
-          allow: 'GET, HEAD',
-        })
+      if (!allowed) throw new QuotaExhausted(state.client?.limit ?? 0, state.resetsAt, quota.now())
+      if (method !== 'GET' && method !== 'HEAD')
+        throw new Problem(405, sentences.http.method(method), { allow: 'GET, HEAD' })
     },
-    charge: async (key, said, arrivedAt) => {
+    charge: async (key, memo, arrivedAt) => {
       const nobody = { limit: 0, remaining: 0, keyId: undefined, problem: undefined }
       try {
-        const authentication = await authenticate(key, said)
+        const authentication = await authenticate(key, memo)
         if ('refusal' in authentication) return nobody
         const { keyId, limit } = authentication.client
         const { allowed, remaining } = await quota.consume(authentication.client, arrivedAt)
@@ -87,8 +84,8 @@ export const createAdmission = ({
         return nobody
       }
     },
-    failed: ({ judged }, error) => {
-      if (!judged && !(error instanceof Problem)) observer.admission('unavailable')
+    failed: ({ isDecided }, error) => {
+      if (!isDecided && !(error instanceof Problem)) observer.admission('unavailable')
     },
   }
 }
@@ -99,7 +96,7 @@ export class QuotaExhausted extends Problem {
   readonly fields: { readonly limit: number; readonly reset_at: string }
 
   constructor(limit: number, resetsAt: number, now: number) {
-    super(429, `the daily quota of ${limit} requests of this key is exhausted`, {
+    super(429, sentences.quotaExhausted(limit), {
       'retry-after': String(Math.max(1, Math.ceil((resetsAt - now) / 1000))),
     })
     this.fields = { limit, reset_at: new Date(resetsAt).toISOString() }
@@ -108,13 +105,3 @@ export class QuotaExhausted extends Problem {
 
 // RFC 9110 demands one with every 401.
 const challenge = { 'www-authenticate': 'ApiKey realm="abohawa"' }
-
-const refusals: Readonly<Record<Refusal, string>> = {
-  missing: 'the API key is missing: send it in the header x-api-key',
-  'wrong-prefix': `the API key is invalid: a key begins with ${keyPrefix}`,
-  malformed: 'the API key is invalid: it is mistyped or cut off',
-  unknown: 'the API key is invalid: it is not known',
-  replaced: 'the API key is invalid: it was replaced by a newer one',
-  'key-revoked': 'the API key is invalid: it was revoked',
-  'subscriber-revoked': 'the API key is invalid: its subscriber was revoked',
-}

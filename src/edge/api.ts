@@ -1,33 +1,42 @@
-// The API listener: the contract and nothing else. Puts admission before every path, known or not, answers, and turns
-// whatever goes wrong into one JSON body. Speaks Node's HTTP without a framework in between: what a hit costs is what
-// this file and those it calls do.
+// The API listener, a Fastify application: hooks put transport, key, quota and method before every path, known or not;
+// endpoints answer; the error handler turns whatever goes wrong into the contract's JSON. Connections are followed by
+// connections.ts, requests that Node's parser refuses by unparsable.ts; ready-response.ts writes the bytes of a hit.
 
 import { once } from 'node:events'
-import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
+import type { Answers } from '../answer.ts'
+import type { Bounds } from '../catalogue/location.ts'
 import type { Clock } from '../clock.ts'
-import { type AdmissionParts, createAdmission, QuotaExhausted } from './admission.ts'
-import { askedIn } from './asked.ts'
+import { type Admission, type AdmissionParts, createAdmission, QuotaExhausted } from './admission.ts'
 import {
   type ConnectionCount,
   type ConnectionLimits,
   type ConnectionObserver,
+  type Connections,
   trackConnections,
 } from './connections.ts'
-import { type Exchange, openExchange } from './exchange.ts'
-import { createLocationRoutes } from './location-routes.ts'
-import { type Problem, problemOf } from './problem.ts'
-import { jsonType, sendRepresentation } from './representation.ts'
+import { apiPrefix, type Endpoint, pathsOf } from './endpoint.ts'
+import { forecastEndpoint } from './endpoints/forecast.ts'
+import { locationEndpoint } from './endpoints/location.ts'
+import { locationsEndpoint } from './endpoints/locations.ts'
+import { weatherEndpoint } from './endpoints/weather.ts'
+import { weatherCoordsEndpoint } from './endpoints/weather-coords.ts'
+import type { CurrentCatalogue } from './places.ts'
+import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
+import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './ready-response.ts'
+import { createRenderedLocations } from './rendered-locations.ts'
+import { jsonType, type Representation, type Selected, select } from './representation.ts'
 import { requestIdOf } from './request-id.ts'
-import { createRespond, keepAliveMs } from './response.ts'
-import { type Answer, type EndpointName, type Route, routeOf } from './routes.ts'
+import type { RequestState } from './request-state.ts'
+import { rateLimitFields, rateLimitHeaders } from './response-headers.ts'
+import { isDecodable, pathOf, routableUrl } from './routable-url.ts'
+import { sentences } from './sentences.ts'
 import { type TlsFiles, tlsOptions } from './tls.ts'
 import { createTransportProblem } from './transport.ts'
-import { createUnparsable } from './unparsable.ts'
-import { createWeatherRoutes, type WeatherRoutesParts } from './weather-routes.ts'
-
-// Imported by name it would load Node's own client for fetch too, a twentieth of a start.
-const { createServer } = process.getBuiltinModule('node:http')
+import { createUnparsable, type ParserError } from './unparsable.ts'
+import { createWeatherParts } from './weather-parts.ts'
 
 /** One answered request, as logs and metrics see it. */
 export type Access = {
@@ -35,8 +44,8 @@ export type Access = {
   readonly method: string
   /** As it was received: it may hold what no log should tell. */
   readonly url: string
-  /** Low in number: the route's name, or `other`. */
-  readonly endpoint: Route['endpoint']
+  /** Low in number: the endpoint's name, or `other`. */
+  readonly endpoint: string
   /** 499 when the consumer left before there was one. */
   readonly status: number
   /** By the clock that decides the day of quota, ms since the epoch. */
@@ -51,15 +60,25 @@ export type ApiObserver = {
   answered(access: Access): void
   /** A request that ended in 500, with what caused it. */
   failed(error: unknown, requestId: string): void
+  /** Hits are written header by header, because Node's private fields are not what they were. */
+  writerFellBack(reason: string): void
 }
 
-export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> &
-  WeatherRoutesParts & {
-    readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
-    readonly clock: Clock
-    /** Whether the process is on its way out: consumers are then asked to open their next connection elsewhere. */
-    readonly isDraining: () => boolean
-  }
+export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> & {
+  readonly catalogue: CurrentCatalogue
+  readonly answers: Answers
+  /** The box that raw coordinates must lie in, and what it is called. */
+  readonly bounds: Bounds
+  readonly area: string
+  /** The IANA zone of all local times. */
+  readonly timezone: string
+  readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
+  readonly clock: Clock
+  /** The one that is found to be right on this Node, unless given. */
+  readonly writeReady?: WriteReady
+  /** Whether the process is on its way out: consumers are then asked to open their next connection elsewhere. */
+  readonly isDraining: () => boolean
+}
 
 export type ApiOptions = ConnectionLimits & {
   readonly tls: TlsFiles
@@ -71,6 +90,8 @@ export type ApiOptions = ConnectionLimits & {
 }
 
 export type Api = {
+  /** `inject` asks it without a socket. */
+  readonly app: FastifyInstance
   readonly server: Server
   connections(): ConnectionCount
   listen(at: {
@@ -83,106 +104,187 @@ export type Api = {
   close(): Promise<void>
 }
 
-/** A server that does not listen yet. @throws InputError when a TLS file can't be used */
+/** An application that does not listen yet. @throws InputError when a TLS file can't be used */
 export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
-  const { clock, quota, observer } = parts
+  const { quota } = parts
   const admission = createAdmission({
     ...parts,
     transportProblem: createTransportProblem(options.trustedProxies),
   })
-  const respond = createRespond(clock, parts.isDraining)
-  const { weather, coords, forecast } = createWeatherRoutes(parts)
-  const { list, detail } = createLocationRoutes(parts.catalogue, options.keepBytes)
-  const answers: Readonly<Record<EndpointName, Answer>> = {
-    weather,
-    coords,
-    forecast,
-    locations: list,
-    location: detail,
-  }
+  const { app, connections } = openServer(parts, options, admission)
 
-  const fail = (error: unknown, exchange: Exchange): void => {
-    admission.failed(exchange, error)
-    const problem = problemOf(error, clock.now())
-    const isStranger = !exchange.client && problem.status < 500
-    if (problem.endsConnection || (isStranger && !connections.refused(exchange.connection)))
-      exchange.response.shouldKeepAlive = false
-    if (problem.status >= 500) observer.failed(error, exchange.id)
-    const body = bodyOf(problem)
-    const more = Object.entries(problem.headers).map(([name, value]) => `${name}: ${value}\r\n`)
-    respond.with(
-      exchange,
-      problem.status,
-      `content-type: ${jsonType}\r\ncontent-length: ${body.length}\r\ncache-control: no-store\r\n${more.join('')}`,
-      body,
-    )
-  }
+  app.decorateRequest('state')
+  app.addHook('onRequest', (request, reply, done) => {
+    request.state = openState(request.raw.socket)
+    follow(request, reply)
+    done()
+  })
+  // The order of the contract: whoever has no key learns nothing, and every request with one is counted.
+  app.addHook('onRequest', ({ raw, state }) =>
+    admission.ask(raw, state).then(decision => {
+      connections.authenticated(state.connection)
+      admission.settle(raw, state, decision)
+    }),
+  )
 
-  const answer = async (exchange: Exchange, url: string, route: Route): Promise<void> => {
-    try {
-      const deal = await admission.ask(exchange)
-      connections.authenticated(exchange.connection)
-      admission.settle(exchange, deal)
-      if (route.endpoint === 'other') throw route.problem
-      const found = answers[route.endpoint](url, route.first, route.second)
-      const sent = sendRepresentation(respond, exchange, found instanceof Promise ? await found : found)
-      if (sent) await sent
-    } catch (error) {
-      fail(error, exchange)
+  const openState = (socket: Socket): RequestState => {
+    const arrivedAt = quota.now()
+    return {
+      connection: connections.of(socket),
+      startedAt: performance.now(),
+      arrivedAt,
+      resetsAt: quota.resetAfter(arrivedAt),
+      client: null,
+      remaining: 0,
+      isDecided: false,
+      cache: undefined,
     }
   }
-
-  const listen = (request: IncomingMessage, response: ServerResponse): void => {
-    const started = performance.now()
-    const { url = '', method = '' } = request
-    const arrivedAt = quota.now()
-    const asked = askedIn(request.rawHeaders)
-    const id = requestIdOf(asked.requestId)
-    const connection = connections.of(request.socket)
-    const resetsAt = quota.resetAfter(arrivedAt)
-    const exchange = openExchange(request, asked, response, connection, id, arrivedAt, resetsAt)
-    const route = routeOf(url)
-    connections.requestCame(connection, request)
-    // What the log tells of a consumer who leaves before there is an answer.
+  // The close of a response is the one event that comes exactly once, however a request ends.
+  const follow = (request: FastifyRequest, { raw: response }: FastifyReply): void => {
+    const { raw, state } = request
+    connections.requestCame(state.connection, raw)
+    // 499: the client disconnected before the response started.
     response.statusCode = 499
     response.on('close', () => {
-      connections.requestEnded(connection, request)
-      observer.answered({
-        requestId: exchange.id,
-        method,
-        url,
-        endpoint: route.endpoint,
+      connections.requestEnded(state.connection, raw)
+      parts.observer.answered({
+        requestId: request.id,
+        method: raw.method ?? '',
+        url: request.originalUrl,
+        endpoint: request.routeOptions.config.endpoint ?? 'other',
         status: response.statusCode,
-        arrivedAt,
-        ms: Math.round((performance.now() - started) * 1000) / 1000,
-        keyId: exchange.client?.keyId,
-        cache: exchange.cache,
+        arrivedAt: state.arrivedAt,
+        ms: Math.round((performance.now() - state.startedAt) * 1000) / 1000,
+        keyId: state.client?.keyId,
+        cache: state.cache,
       })
     })
-    void answer(exchange, url, route)
   }
 
+  const endpoints = endpointsOf(parts, options.keepBytes)
+  const dateOf = createDate(parts.clock)
+  const staysAfter = ({ raw }: FastifyReply): boolean => raw.shouldKeepAlive && !parts.isDraining()
+  const send = createSend(writerFor(parts), dateOf, staysAfter)
+  for (const { name, path, answer } of endpoints)
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: apiPrefix + path,
+      config: { endpoint: name },
+      handler: (request, reply) => {
+        const { params, query } = request
+        const found = answer({ params: params as Record<string, string>, query: query as string })
+        return found instanceof Promise
+          ? found.then(representation => send(request, reply, representation))
+          : send(request, reply, found)
+      },
+    })
+  app.setNotFoundHandler(({ originalUrl }) => {
+    const path = pathOf(originalUrl)
+    throw isDecodable(path)
+      ? notFound(sentences.path.nothing(path, pathsOf(endpoints)))
+      : badRequest(sentences.path.notEncoded(path))
+  })
+  app.setErrorHandler((error, request, reply) => {
+    const { state, id } = request
+    admission.failed(state, error)
+    const problem = problemOf(error, parts.clock.now())
+    const isStranger = !state.client && problem.status < 500
+    const ends = problem.endsConnection || (isStranger && !connections.refused(state.connection))
+    if (problem.status >= 500) parts.observer.failed(error, id)
+    void reply
+      .code(problem.status)
+      .headers({
+        'content-type': jsonType,
+        'cache-control': 'no-store',
+        ...problem.headers,
+        ...rateLimitFields(state.client?.limit ?? 0, state.remaining, state.resetsAt),
+        'x-request-id': id,
+        date: dateOf(),
+        ...connectionFields(!ends && staysAfter(reply)),
+      })
+      .send(bodyOf(problem))
+  })
+
+  return {
+    app,
+    server: app.server,
+    connections: connections.count,
+    listen: async at => {
+      await app.ready()
+      app.server.listen({ ...at, backlog: listenBacklog })
+      await once(app.server, 'listening')
+    },
+    close: async () => {
+      if (app.server.listening) {
+        const closed = once(app.server, 'close')
+        app.server.close()
+        // Requests in flight end by themselves; a connection that never sends a whole one must not keep the process.
+        const patience = setTimeout(connections.closeSilent, options.requestTimeoutMs)
+        await closed
+        clearTimeout(patience)
+      }
+      await app.close()
+    },
+  }
+}
+
+const endpointsOf = (
+  { catalogue, answers, bounds, area, timezone }: ApiParts,
+  keepBytes: number,
+): readonly Endpoint[] => {
+  const weather = createWeatherParts(catalogue, answers, timezone)
+  const locations = createRenderedLocations(keepBytes)
+  return [
+    weatherEndpoint(weather),
+    weatherCoordsEndpoint(weather, bounds, area),
+    forecastEndpoint(weather),
+    locationsEndpoint(catalogue, locations),
+    locationEndpoint(catalogue, locations),
+  ]
+}
+
+// Connections that the kernel holds for us before it turns clients away for a second; it may allow fewer (somaxconn).
+const listenBacklog = 4_096
+// No URL is longer, so that a path parameter of any length reaches its endpoint.
+const maxUrlLength = 16 * 1024
+
+/** The Fastify instance and its connections. */
+const openServer = (
+  { quota, observer }: ApiParts,
+  options: ApiOptions,
+  admission: Admission,
+): { app: FastifyInstance; connections: Connections } => {
   const http = {
-    // A missing host header is answered by us, in JSON, instead of by Node with an empty body.
+    // A missing host header is answered by us, in JSON, instead of by Node with an empty body. One that came twice is
+    // joined, and then is none.
     requireHostHeader: false,
-    requestTimeout: options.requestTimeoutMs,
+    joinDuplicateHeaders: true,
     // Node looks for requests that take too long only this often, every 30 s unless told otherwise.
     connectionsCheckingInterval: Math.min(1_000, options.requestTimeoutMs),
-    keepAliveTimeout: keepAliveMs,
     // What is read ahead of a connection whose requests have to wait.
     highWaterMark: 16 * 1024,
   }
   const tls = tlsOptions(options.tls)
-  const server = tls
-    ? process
-        .getBuiltinModule('node:https')
-        .createServer({ ...http, ...tls, handshakeTimeout: options.requestTimeoutMs }, listen)
-    : createServer(http, listen)
-  const connections = trackConnections(server, options, observer)
+  const app = fastify({
+    ...(tls ? { https: { ...http, ...tls, handshakeTimeout: options.requestTimeoutMs } } : { http }),
+    requestTimeout: options.requestTimeoutMs,
+    keepAliveTimeout: keepAliveMs,
+    trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
+    genReqId: ({ headers }) => requestIdOf(headers['x-request-id'] as string | undefined),
+    rewriteUrl: ({ url = '' }) => routableUrl(url),
+    // Queries are read strictly, by parameters.ts.
+    routerOptions: { maxParamLength: maxUrlLength, querystringParser: query => query as never },
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    // The types of Fastify have the packet as JSON would.
+    clientErrorHandler: (error, socket) => refuseUnparsable(socket, error as unknown as ParserError),
+  }) as unknown as FastifyInstance
+  const connections = trackConnections(app.server, options, observer)
   const { refuseUnparsable, refuseConnect } = createUnparsable({
     connections,
     resetsAt: () => quota.resetAfter(quota.now()),
-    charge: (key, connection) => admission.charge(key, connection.said, quota.now()),
+    charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     bodyOf,
     answered: ({ head: { method, url }, ...told }) =>
       observer.answered({
@@ -194,31 +296,63 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         cache: undefined,
       }),
   })
-  server.on('clientError', (error, socket) => refuseUnparsable(socket as Socket, error))
-  server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
+  app.server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
   // An expectation we do not know is no reason for the empty 417 that Node would send.
-  server.on('checkExpectation', listen)
-  return {
-    server,
-    connections: connections.count,
-    listen: async at => {
-      server.listen({ ...at, backlog: listenBacklog })
-      await once(server, 'listening')
-    },
-    close: async () => {
-      if (!server.listening) return
-      const closed = once(server, 'close')
-      server.close()
-      // Requests in flight end by themselves; a connection that never sends a whole one must not keep the process.
-      const patience = setTimeout(connections.closeSilent, options.requestTimeoutMs)
-      await closed
-      clearTimeout(patience)
-    },
+  app.server.on('checkExpectation', app.routing)
+  return { app, connections }
+}
+
+type Send = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  representation: Representation,
+) => void | Promise<void>
+
+/** The date of a response as text, made once a second. */
+const createDate = (clock: Clock): (() => string) => {
+  let second = 0
+  let date = ''
+  return () => {
+    const now = Math.floor(clock.now() / 1000)
+    if (now !== second) {
+      second = now
+      date = new Date(now * 1000).toUTCString()
+    }
+    return date
   }
 }
 
-// Connections that the kernel holds for us before it turns clients away for a second; it may allow fewer (somaxconn).
-const listenBacklog = 4_096
+const writerFor = ({ writeReady, observer }: ApiParts): WriteReady => {
+  if (writeReady) return writeReady
+  const { write, fault } = chooseWriter()
+  if (fault !== undefined) observer.writerFellBack(fault)
+  return write
+}
+
+/** Sends representations; a promise where an encoding has to be made first. */
+const createSend = (
+  write: WriteReady,
+  dateOf: () => string,
+  staysAfter: (reply: FastifyReply) => boolean,
+): Send => {
+  const writeSelected = (
+    { id, state }: FastifyRequest,
+    reply: FastifyReply,
+    { status, head, body }: Selected,
+  ): void => {
+    const { client, remaining, resetsAt } = state
+    const perResponse = `${rateLimitHeaders(client?.limit ?? 0, remaining, resetsAt)}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
+    reply.hijack()
+    write(reply.raw, status, head, perResponse, staysAfter(reply), body)
+  }
+
+  return (request, reply, representation) => {
+    request.state.cache = representation.cache
+    const selected = select(representation, request.raw.headers)
+    if (selected instanceof Promise) return selected.then(late => writeSelected(request, reply, late))
+    writeSelected(request, reply, selected)
+  }
+}
 
 const bodyOf = (problem: Problem): Buffer => {
   const fields = problem instanceof QuotaExhausted ? problem.fields : {}

@@ -4,8 +4,8 @@ import type { Forecast, Weather } from '../answer.ts'
 import type { Catalogue, ListPage } from '../catalogue/catalogue.ts'
 import type { Location, LocationType } from '../catalogue/location.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../weather/variables.ts'
-import { lastingText } from './lasting.ts'
 import type { Language } from './parameters.ts'
+import { unpooledText } from './unpooled.ts'
 
 type Parents = Pick<Catalogue, 'parentOf'>
 
@@ -76,13 +76,13 @@ const dailyUnitsText = JSON.stringify({ time: 'iso8601', ...dailyUnits })
 
 /** The other piece of /weather. */
 export const weatherPiece = ({ current, hourly, daily }: Weather, timezone: string): Buffer =>
-  lastingText(
+  unpooledText(
     `"current":${current},"current_units":${currentUnitsText},"hourly":${hourly},"hourly_units":${hourlyUnitsText},${dailyPart(daily, timezone)}`,
   )
 
 /** The other piece of /forecast. */
 export const forecastPiece = ({ daily }: Forecast, timezone: string): Buffer =>
-  lastingText(dailyPart(daily, timezone))
+  unpooledText(dailyPart(daily, timezone))
 
 const dailyPart = (daily: string, timezone: string): string =>
   `"daily":${daily},"daily_units":${dailyUnitsText},"timezone":${JSON.stringify(timezone)}}`

@@ -4,7 +4,7 @@
 
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
-import { noKeySaid, type SaidKey } from '../metering/authentication.ts'
+import { emptyKeyMemo, type KeyMemo } from '../metering/authentication.ts'
 import { type PacedReading, readPaced } from './paced-reading.ts'
 import { createTurns, type Task } from './turns.ts'
 
@@ -33,7 +33,7 @@ export type Connection = {
   /** How many requests are not answered yet; undefined until the first. */
   requests: number | undefined
   /** The key that came with the last request. */
-  readonly said: SaidKey
+  readonly keyMemo: KeyMemo
   /** The client has shown a good key. */
   isAuthenticated: boolean
 }
@@ -163,7 +163,7 @@ export const trackConnections = (
       openedAt: now,
       usedAt: now,
       requests: undefined,
-      said: noKeySaid(),
+      keyMemo: emptyKeyMemo(),
       isAuthenticated: false,
       refusals: 0,
       isSuspect: false,

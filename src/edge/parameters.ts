@@ -2,26 +2,25 @@
 // and what is allowed. Pure; knows the shapes of parameters and not what they select.
 
 import { type LocationType, locationTypes } from '../catalogue/location.ts'
-import { quoted } from '../outside-text.ts'
 import { badRequest } from './problem.ts'
+import { sentences } from './sentences.ts'
 
 export type Language = 'bn' | 'en'
 
 export type Query<Name extends string> = Partial<Record<Name, string>>
 
-/** The named parameters of a URL's query. Others are ignored; one of these given twice is refused. */
-export const queryOf = <Name extends string>(url: string, names: readonly Name[]): Query<Name> => {
-  const start = url.indexOf('?')
+/** The named parameters of a query. Others are ignored; one of these given twice is refused. */
+export const queryOf = <Name extends string>(query: string, names: readonly Name[]): Query<Name> => {
   const found: Query<Name> = {}
-  if (start === -1) return found
-  for (const pair of url.slice(start + 1).split('&')) {
+  if (query === '') return found
+  for (const pair of query.split('&')) {
     const equals = pair.indexOf('=')
     const name = decoded(equals === -1 ? pair : pair.slice(0, equals))
     if (name === undefined || !isOneOf(names, name)) continue
     const given = equals === -1 ? '' : pair.slice(equals + 1)
     const value = decoded(given)
-    if (value === undefined) throw badRequest(`${name} is ${quoted(given)}; allowed: percent-encoded UTF-8`)
-    if (found[name] !== undefined) throw badRequest(`${name} is given more than once; allowed: at most once`)
+    if (value === undefined) throw badRequest(sentences.parameter.notEncoded(name, given))
+    if (found[name] !== undefined) throw badRequest(sentences.parameter.twice(name))
     found[name] = value
   }
   return found
@@ -42,13 +41,12 @@ const isOneOf = <Name extends string>(names: readonly Name[], given: string): gi
 
 export const locationTypeOf = (given: string | undefined): LocationType => {
   if (given !== undefined && isOneOf(locationTypes, given)) return given
-  const what = given === undefined ? 'missing' : quoted(given)
-  throw badRequest(`type is ${what}; allowed: ${locationTypes.join(', ')}`)
+  throw badRequest(sentences.parameter.type(given, locationTypes))
 }
 
 export const languageOf = (given: string | undefined): Language => {
   if (given === undefined) return 'bn'
-  if (given !== 'bn' && given !== 'en') throw badRequest(`lang is ${quoted(given)}; allowed: bn, en`)
+  if (given !== 'bn' && given !== 'en') throw badRequest(sentences.parameter.language(given))
   return given
 }
 
@@ -61,7 +59,7 @@ export const wholeNumberOf = (
   if (given === undefined) return fallback
   const value = /^\d+$/.test(given) ? Number(given) : Number.NaN
   if (value >= min && value <= max) return value
-  throw badRequest(`${name} is ${quoted(given)}; allowed: a whole number from ${min} to ${max}`)
+  throw badRequest(sentences.parameter.wholeNumber(name, given, min, max))
 }
 
 /** A plain decimal number of degrees inside a range that includes both ends. */
@@ -71,12 +69,9 @@ export const degreesOf = (
   { min, max, area }: { min: number; max: number; area: string },
 ): number => {
   const value = /^[+-]?\d+(\.\d+)?$/.test(given) ? Number(given) : Number.NaN
-  if (Number.isNaN(value))
-    throw badRequest(
-      `${name} is ${quoted(given)}; allowed: decimal degrees such as 23.81, from ${min} to ${max}`,
-    )
+  if (Number.isNaN(value)) throw badRequest(sentences.parameter.degrees(name, given, min, max))
   if (value < min || value > max)
-    throw badRequest(`${name} is ${quoted(given)}, outside the bounds of ${area}; allowed: ${min} to ${max}`)
+    throw badRequest(sentences.parameter.outOfBounds(name, given, area, min, max))
   // Number('-0') would otherwise be sent back as it came.
   return value + 0
 }
@@ -86,9 +81,6 @@ const longestSearch = 100
 export const searchTextOf = (given: string | undefined): string => {
   const text = (given ?? '').trim()
   const length = [...text].length
-  if (length > longestSearch)
-    throw badRequest(
-      `q is ${quoted(text)}, ${length} characters; allowed: at most ${longestSearch} characters`,
-    )
+  if (length > longestSearch) throw badRequest(sentences.parameter.longSearch(text, length, longestSearch))
   return text
 }

@@ -3,13 +3,13 @@
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location, LocationType } from '../catalogue/location.ts'
-import { quoted } from '../outside-text.ts'
 import type { Cell } from '../weather/cell.ts'
 import { namedSummaryOf, placeText, pointOf, summaryOf } from './bodies.ts'
-import { createShelf } from './lasting.ts'
 import { type Language, locationTypeOf } from './parameters.ts'
 import { notFound } from './problem.ts'
 import { tagOf } from './representation.ts'
+import { sentences } from './sentences.ts'
+import { createArena } from './unpooled.ts'
 
 /** The catalogue that is in force now; it may be swapped between two requests. */
 export type CurrentCatalogue = () => Catalogue
@@ -39,9 +39,9 @@ export const findLocation = (catalogue: Catalogue, type: string, id: string): Lo
 // Former codes stand in tables and programs for years after a change.
 const notFoundText = (catalogue: Catalogue, type: LocationType, id: string): string => {
   const successor = catalogue.successorOf(type, id)
-  if (!successor) return `the ${type} ${quoted(id)} was not found or is not published`
-  const since = successor.since === undefined ? 'now' : `since ${successor.since}`
-  return `the ${type} ${quoted(id)} was not found: its code is ${successor.location.id} ${since}; ask for that`
+  return successor
+    ? sentences.path.formerCode(type, id, successor.location.id, successor.since)
+    : sentences.path.place(type, id)
 }
 
 const pieceOf = (bytes: Buffer, identity: number | string): PlacePiece => ({
@@ -57,7 +57,7 @@ export const pointPiece = (latitude: number, longitude: number): PlacePiece =>
 export const createPlaces = (current: CurrentCatalogue, cellAt: (location: Location) => Cell) => {
   const places = new WeakMap<Location, Place>()
   // All places of a catalogue go with it.
-  const shelve = createShelf()
+  const allocate = createArena()
   let made = 0
   const placeOf = (location: Location, catalogue: Catalogue): Place => {
     const pieces: Partial<Record<Language | 'forecast', PlacePiece>> = {}
@@ -68,7 +68,7 @@ export const createPlaces = (current: CurrentCatalogue, cellAt: (location: Locat
           const summary =
             form === 'forecast' ? summaryOf(location, catalogue) : namedSummaryOf(location, catalogue, form)
           made += 1
-          pieces[form] = pieceOf(shelve(placeText(summary)), made)
+          pieces[form] = pieceOf(allocate(placeText(summary)), made)
         }
         return pieces[form]
       },

@@ -6,7 +6,7 @@ import type { Answers, Known, Slice } from '../answer.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { forecastPiece, weatherPiece } from './bodies.ts'
 import type { PlacePiece } from './places.ts'
-import { type Forms, type Representation, tagOf } from './representation.ts'
+import { type Encodings, type Representation, tagOf } from './representation.ts'
 import { cacheWords, freshnessHeaders } from './response-headers.ts'
 
 /** The part of a body that all places of a cell share, and what was made of it. */
@@ -14,9 +14,9 @@ export type Rendered = Slice<{
   readonly bytes: Buffer
   readonly tag: string
   /** Whole bodies compressed, by the identity of the place in them; oldest first. */
-  readonly forms: Map<PlacePiece['identity'], Forms>
-  /** What `forms` take. */
-  formBytes: number
+  readonly encodings: Map<PlacePiece['identity'], Encodings>
+  /** What `encodings` take. */
+  encodedBytes: number
   told: Told | undefined
 }>
 
@@ -46,17 +46,17 @@ type Slot = {
 /** Slices by what they are of: 0 is /weather, 1 to 7 /forecast of so many days. */
 type Kept = { readonly slices: (Rendered | undefined)[] }
 
-// What a kept slice or form takes beside its bytes, roughly.
+// What a kept slice or encoding takes beside its bytes, roughly.
 const objectBytes = 400
-// Places of one cell in all their forms; raw points are without number.
-const mostForms = 300
-const mostRecent = 128
+// Places of one cell in all their encodings; raw points are without number.
+const maxEncodings = 300
+const slotCount = 128
 
 export const createRenderedWeather = (answers: Answers, timezone: string): RenderedWeather => {
   const keptOf = new WeakMap<Timeline, Kept>()
   // What was said last, in slots by the places' numbers: who is asked for a second time in a second is likely to be asked
   // for again, and then has its whole body kept. Others leave nothing: most bodies are to die young.
-  const slots: Slot[] = Array.from({ length: mostRecent }, () => ({
+  const slots: Slot[] = Array.from({ length: slotCount }, () => ({
     place: undefined,
     told: undefined,
     body: undefined,
@@ -64,8 +64,8 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
 
   const account = (known: Known, { slices }: Kept): void => {
     let bytes = 0
-    for (const slice of slices) if (slice) bytes += slice.bytes.length + slice.formBytes + objectBytes
-    answers.keepBeside(known, bytes)
+    for (const slice of slices) if (slice) bytes += slice.bytes.length + slice.encodedBytes + objectBytes
+    known.setExtraBytes(bytes)
   }
 
   const sliceOf = (known: Known, which: number, render: () => Slice<{ bytes: Buffer }>): Rendered => {
@@ -78,8 +78,8 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
       endsAt,
       bytes,
       tag: tagOf(bytes),
-      forms: new Map(),
-      formBytes: 0,
+      encodings: new Map(),
+      encodedBytes: 0,
       told: undefined,
     }
     if (!kept) {
@@ -91,18 +91,18 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
     return rendered
   }
 
-  const formsFor = (rendered: Rendered, { identity }: PlacePiece): Forms => {
-    const known = rendered.forms.get(identity)
+  const encodingsFor = (rendered: Rendered, { identity }: PlacePiece): Encodings => {
+    const known = rendered.encodings.get(identity)
     if (known) return known
-    const [oldest] = rendered.forms.keys()
-    if (rendered.forms.size >= mostForms && oldest !== undefined) {
-      for (const form of Object.values(rendered.forms.get(oldest) ?? {}))
-        if (form instanceof Buffer) rendered.formBytes -= form.length + objectBytes
-      rendered.forms.delete(oldest)
+    const [oldest] = rendered.encodings.keys()
+    if (rendered.encodings.size >= maxEncodings && oldest !== undefined) {
+      for (const encoded of Object.values(rendered.encodings.get(oldest) ?? {}))
+        if (encoded instanceof Buffer) rendered.encodedBytes -= encoded.length + objectBytes
+      rendered.encodings.delete(oldest)
     }
-    const forms: Forms = {}
-    rendered.forms.set(identity, forms)
-    return forms
+    const encodings: Encodings = {}
+    rendered.encodings.set(identity, encodings)
+    return encodings
   }
 
   const tell = (known: Known, rendered: Rendered): Told => {
@@ -134,7 +134,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
     represent: (known, rendered, place, headers = '') => {
       const told = tell(known, rendered)
       // Raw points are without number: each is new.
-      const slot = typeof place.identity === 'number' ? slots[place.identity % mostRecent] : undefined
+      const slot = typeof place.identity === 'number' ? slots[place.identity % slotCount] : undefined
       const isSecond = slot?.place === place && slot.told === told
       if (isSecond && slot.body) return slot.body
       const body: Representation = {
@@ -142,10 +142,12 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
         headers: told.headers + headers,
         pieces: [place.bytes, rendered.bytes],
         cache: told.words,
-        ready: {},
-        forms: () => formsFor(rendered, place),
-        made: form => {
-          rendered.formBytes += form.length + objectBytes
+        heads: {},
+        encodings: () => encodingsFor(rendered, place),
+        onEncoded: encoded => {
+          // While it was compressed, others may have taken its place.
+          if (!rendered.encodings.has(place.identity)) return
+          rendered.encodedBytes += encoded.length + objectBytes
           const kept = keptOf.get(known.value)
           // The slice may have ended meanwhile.
           if (kept?.slices.includes(rendered)) account(known, kept)

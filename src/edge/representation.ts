@@ -1,15 +1,15 @@
 // A body on its way to whoever asks for it: the tag that names it, a 304 when the consumer has it already, br or gzip
-// when it asks for them. A form that was made once is kept beside the body for as long as that is kept. Leaves what the
+// when it asks for them. An encoding that was made once is kept as long as the body is. Leaves what the
 // body says to others.
 
 import { hash } from 'node:crypto'
+import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
-import type { Exchange } from './exchange.ts'
-import { lasting, lastingText } from './lasting.ts'
-import { type Pieces, type Respond, startOf } from './response.ts'
+import { headOf, type Pieces } from './ready-response.ts'
+import { unpooledCopy, unpooledText } from './unpooled.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
 
@@ -21,18 +21,18 @@ export type Representation = {
   readonly headers: string
   readonly pieces: Pieces
   /** Starts of responses that were put together before, by coding; begins empty. Bytes from the second time on. */
-  readonly ready: { [coding in Coding | 'identity']?: string | Buffer }
-  /** The compressed forms of these bytes that were made before; asked for when one is wanted. */
-  readonly forms: () => Forms
-  /** Hears of a compressed form that was made and is kept. */
-  readonly made?: (form: Buffer) => void
+  readonly heads: { [coding in Coding | 'identity']?: string | Buffer }
+  /** The encodings of these bytes that were made before; asked for when one is wanted. */
+  readonly encodings: () => Encodings
+  /** Is called with an encoding that was made and is kept. */
+  readonly onEncoded?: (encoded: Buffer) => void
   /** What the cache did, in the words of `cache-status`, for answers with weather. */
   readonly cache?: string
 }
 
 export type Coding = 'br' | 'gzip'
-/** By coding: ready, or still being made. */
-export type Forms = { [coding in Coding]?: Buffer | Promise<Buffer> }
+/** By content coding: ready, or still being made. */
+export type Encodings = { [coding in Coding]?: Buffer | Promise<Buffer> }
 
 // 132 bits: two bodies of one tag can't be found on purpose.
 const tagLength = 22
@@ -40,51 +40,52 @@ const tagLength = 22
 /** A name for bytes in an ETag: the same for the same bytes, another for others. Nothing is looked up by it. */
 export const tagOf = (bytes: Buffer): string => hash('sha256', bytes, 'base64url').slice(0, tagLength)
 
-/** Sends a 200 or 304; a promise where a form has to be made first. */
-export const sendRepresentation = (
-  respond: Respond,
-  exchange: Exchange,
-  representation: Representation,
-): void | Promise<void> => {
+/** What goes out for a request: a 304 without a body, or a 200 in one of its encodings. */
+export type Selected =
+  | { readonly status: 304; readonly head: string; readonly body: undefined }
+  | { readonly status: 200; readonly head: string | Buffer; readonly body: Pieces }
+
+export type Conditions = Readonly<Pick<IncomingHttpHeaders, 'if-none-match' | 'accept-encoding'>>
+
+/** The response to a request with these headers; a promise where an encoding has to be made first. */
+export const select = (representation: Representation, headers: Conditions): Selected | Promise<Selected> => {
   const { tag, pieces } = representation
-  const { ifNoneMatch, acceptEncoding } = exchange.asked
-  exchange.cache = representation.cache
-  if (ifNoneMatch !== undefined && matches(ifNoneMatch, `"${tag}"`)) {
-    respond.with(exchange, 304, linesOf(representation))
-    return
-  }
+  const { 'if-none-match': ifNoneMatch, 'accept-encoding': acceptEncoding } = headers
+  if (ifNoneMatch !== undefined && matches(ifNoneMatch, `"${tag}"`))
+    return { status: 304, head: headOf(304, linesOf(representation)), body: undefined }
   const coding = acceptEncoding === undefined ? undefined : codingFor(acceptEncoding, bytesOf(pieces))
-  if (coding === undefined) {
-    respond.ready(exchange, readyStart(representation, 'identity', pieces), pieces)
-    return
-  }
-  const forms = representation.forms()
-  const form = forms[coding] ?? make(coding, forms, representation)
-  const send = (bytes: Buffer): void =>
-    respond.ready(exchange, readyStart(representation, coding, [bytes]), [bytes])
-  if (form instanceof Promise) return form.then(send)
-  send(form)
+  if (coding === undefined)
+    return { status: 200, head: readyHead(representation, 'identity', pieces), body: pieces }
+  const encodings = representation.encodings()
+  const encoded = encodings[coding] ?? encode(coding, encodings, representation)
+  const compressed = (bytes: Buffer): Selected => ({
+    status: 200,
+    head: readyHead(representation, coding, [bytes]),
+    body: [bytes],
+  })
+  return encoded instanceof Promise ? encoded.then(compressed) : compressed(encoded)
 }
 
-// Weak, because one tag stands for the plain and the compressed forms of the same body.
+// Weak, because one tag stands for the plain and the compressed encodings of the same body.
 const linesOf = ({ headers, tag }: Pick<Representation, 'headers' | 'tag'>): string =>
   `${headers}etag: W/"${tag}"\r\nvary: accept-encoding\r\n`
 
-const readyStart = (
+const readyHead = (
   representation: Representation,
   coding: Coding | 'identity',
   body: Pieces,
 ): string | Buffer => {
-  const { ready } = representation
-  const before = ready[coding]
+  const { heads } = representation
+  const before = heads[coding]
   if (typeof before === 'object') return before
   const start =
     before === undefined
-      ? startOf(
+      ? headOf(
+          200,
           `content-type: ${jsonType}\r\ncontent-length: ${bytesOf(body)}\r\n${codingLines[coding]}${linesOf(representation)}`,
         )
-      : lastingText(before, 'latin1')
-  ready[coding] = start
+      : unpooledText(before, 'latin1')
+  heads[coding] = start
   return start
 }
 
@@ -104,24 +105,24 @@ const codingLines: Readonly<Record<Coding | 'identity', string>> = {
 }
 
 // Off the event loop, and once for all who ask meanwhile.
-const make = (
+const encode = (
   coding: Coding,
-  forms: Forms,
-  { pieces, made }: Pick<Representation, 'pieces' | 'made'>,
+  encodings: Encodings,
+  { pieces, onEncoded }: Pick<Representation, 'pieces' | 'onEncoded'>,
 ): Promise<Buffer> => {
   const making = encoders[coding](Buffer.concat(pieces)).then(
     bytes => {
-      const form = lasting(bytes)
-      forms[coding] = form
-      made?.(form)
-      return form
+      const encoded = unpooledCopy(bytes)
+      encodings[coding] = encoded
+      onEncoded?.(encoded)
+      return encoded
     },
     error => {
-      delete forms[coding]
+      delete encodings[coding]
       throw error
     },
   )
-  forms[coding] = making
+  encodings[coding] = making
   return making
 }
 

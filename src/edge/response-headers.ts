@@ -7,6 +7,13 @@ import type { Known } from '../answer.ts'
 export const rateLimitHeaders = (limit: number, remaining: number, resetsAt: number): string =>
   `x-ratelimit-limit: ${limit}\r\nx-ratelimit-remaining: ${remaining}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\n`
 
+/** The same by name. */
+export const rateLimitFields = (limit: number, remaining: number, resetsAt: number) => ({
+  'x-ratelimit-limit': String(limit),
+  'x-ratelimit-remaining': String(remaining),
+  'x-ratelimit-reset': String(Math.floor(resetsAt / 1000)),
+})
+
 /**
  * No `age`: every answer is made for its instant, and caches subtract it from `max-age`.
  * @param rightUntil until when the answer stays right: its slice ends, or its timeline turns stale

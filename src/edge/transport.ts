@@ -3,11 +3,10 @@
 
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIPv6, type Socket } from 'node:net'
-import { quoted } from '../outside-text.ts'
-import type { Asked } from './asked.ts'
 import { badHttp, badRequest, type Problem } from './problem.ts'
+import { sentences } from './sentences.ts'
 
-export type TransportProblem = (request: IncomingMessage, asked: Asked) => Problem | undefined
+export type TransportProblem = (request: IncomingMessage) => Problem | undefined
 
 /** @param trustedProxies addresses and CIDR ranges that may end TLS for us */
 export const createTransportProblem = (trustedProxies: readonly string[]): TransportProblem => {
@@ -17,41 +16,43 @@ export const createTransportProblem = (trustedProxies: readonly string[]): Trans
 
   // x-forwarded-proto is believed from trusted addresses alone, and there every way it names counts: a request that was
   // plain on any part of its way was plain. Who says nothing of a way before is judged by this connection.
-  const cameOverHttps = ({ socket }: IncomingMessage, { forwardedProto }: Asked): boolean =>
-    forwardedProto !== undefined && isTrusted(socket)
-      ? forwardedProto.split(',').every(way => way.trim().toLowerCase() === 'https')
+  const cameOverHttps = ({ socket, headers }: IncomingMessage): boolean => {
+    const forwardedProto = headers['x-forwarded-proto']
+    return forwardedProto !== undefined && isTrusted(socket)
+      ? String(forwardedProto)
+          .split(',')
+          .every(way => way.trim().toLowerCase() === 'https')
       : 'encrypted' in socket
+  }
 
   // Nearly all requests name the same host.
   let goodHost = ''
   const hostProblem = (host: string | undefined, httpVersion: string): Problem | undefined => {
     if (host === goodHost) return undefined
-    if (!host)
-      return httpVersion === '1.1' ? badHttp('the host header is missing; HTTP/1.1 requires it') : undefined
-    if (!hostForm.test(host))
-      return badHttp(`the host header is ${quoted(host)}; allowed: one host, with or without a port`)
+    if (!host) return httpVersion === '1.1' ? badHttp(sentences.http.hostMissing) : undefined
+    if (!hostForm.test(host)) return badHttp(sentences.http.host(host))
     goodHost = host
     return undefined
   }
 
-  return (request, asked) => {
-    const problem = hostProblem(asked.host, request.httpVersion) ?? httpProblem(request, asked)
+  return request => {
+    const { headers } = request
+    const problem = hostProblem(headers.host, request.httpVersion) ?? httpProblem(request)
     if (problem) return problem
-    if (trustedProxies.length > 0 && !cameOverHttps(request, asked))
-      return badRequest('the request came over plain HTTP; HTTPS is required')
+    if (trustedProxies.length > 0 && !cameOverHttps(request)) return badRequest(sentences.http.plain)
     return undefined
   }
 }
 
 // RFC 9110 and 9112, where Node's parser is more patient.
-const httpProblem = ({ httpVersion }: IncomingMessage, { transferEncoding }: Asked): Problem | undefined => {
-  if (httpVersion !== '1.1' && httpVersion !== '1.0')
-    return badHttp(`the HTTP version is ${httpVersion}; allowed: 1.1, 1.0`)
+const httpProblem = ({ httpVersion, headers }: IncomingMessage): Problem | undefined => {
+  const transferEncoding = headers['transfer-encoding']
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return badHttp(sentences.http.version(httpVersion))
   if (transferEncoding === undefined) return undefined
-  if (httpVersion === '1.0') return badHttp('transfer-encoding is given with HTTP/1.0; allowed: HTTP/1.1')
+  if (httpVersion === '1.0') return badHttp(sentences.http.transferEncodingInHttp10)
   return transferEncoding.toLowerCase() === 'chunked'
     ? undefined
-    : badHttp(`transfer-encoding is ${quoted(transferEncoding)}; allowed: chunked`)
+    : badHttp(sentences.http.transferEncoding(transferEncoding))
 }
 
 // A name, an IPv4 address or an IPv6 address in brackets, as a URL may have them. More than one have a blank between.

@@ -10,11 +10,15 @@ import { badRequest, Problem } from './problem.ts'
 import { jsonType } from './representation.ts'
 import { requestIdOf } from './request-id.ts'
 import { rateLimitHeaders } from './response-headers.ts'
+import { sentences } from './sentences.ts'
 
 type Refuse<Parts extends unknown[]> = (socket: Socket, ...parts: Parts) => void
 
 /** What an error of Node's parser carries besides its code. */
-type ParserError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer; readonly bytesParsed?: number }
+export type ParserError = NodeJS.ErrnoException & {
+  readonly rawPacket?: Buffer
+  readonly bytesParsed?: number
+}
 
 /** What a key costs and says: the figures of its quota, and the problem that goes before the request's own. */
 export type Charged = {
@@ -115,7 +119,7 @@ export const createUnparsable = ({
         refuse(
           socket,
           requestIdOf(undefined),
-          new Problem(405, 'the method is CONNECT; allowed: GET, HEAD', { allow: 'GET, HEAD' }),
+          new Problem(405, sentences.http.method('CONNECT'), { allow: 'GET, HEAD' }),
         )
         socket.destroySoon()
       })
@@ -128,9 +132,7 @@ const nothing = { limit: 0, remaining: 0 }
 const headFaults: ReadonlySet<string> = new Set(['HPE_INVALID_URL', 'HPE_HEADER_OVERFLOW'])
 
 const sentenceFor = (code: string | undefined): string => {
-  if (code === 'HPE_HEADER_OVERFLOW') return 'the URL and headers are too large; allowed: 16 KiB together'
-  if (code === 'HPE_INVALID_URL')
-    return 'the URL holds characters that must be percent-encoded, such as %E0%A6%A2 for ঢ'
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'the request did not arrive completely in time'
-  return 'the request is not valid HTTP'
+  if (code === 'HPE_HEADER_OVERFLOW') return sentences.http.tooLarge
+  if (code === 'HPE_INVALID_URL') return sentences.http.notEncoded
+  return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? sentences.http.late : sentences.http.invalid
 }

@@ -21,9 +21,8 @@ import { buildOps } from '../ops/ops.ts'
 import { createReadiness } from '../ops/readiness.ts'
 import { createThrottle } from '../ops/throttle.ts'
 import { openStore } from '../stores/open-store.ts'
-import { createCacheDesk } from './cache-desk.ts'
+import { createCacheAdmin } from './cache-admin.ts'
 import { openMetering } from './metering.ts'
-import { openSupply } from './supply.ts'
 import {
   observeApi,
   observeCatalogue,
@@ -33,7 +32,8 @@ import {
   providerDetail,
   quotaDetail,
   runDetail,
-} from './telling.ts'
+} from './observers.ts'
+import { openSupply } from './supply.ts'
 
 export type Gateway = {
   /** Base addresses of the listeners, such as `http://127.0.0.1:8080`. */
@@ -158,7 +158,7 @@ export const startGateway = async (
     },
     { ...config.server, keepBytes: config.cache.memoryBytes * shareOfLists },
   )
-  const cache = createCacheDesk(config, {
+  const cache = createCacheAdmin(config, {
     store,
     catalogue: catalogue.current,
     clock,
@@ -170,7 +170,7 @@ export const startGateway = async (
       readiness,
       provider: config.provider,
       budget,
-      pointWeight: supply.pointWeight,
+      protocol: supply.protocol,
       cache,
       observer: { refused: metrics.opsRefused },
     },

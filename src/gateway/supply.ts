@@ -1,5 +1,5 @@
 // Where the weather comes from, put together: the provider behind its budget and its breaker, the runs it is made of,
-// and the timelines that are kept of it.
+// and the timelines that are kept of it. The one place that says which protocol the provider speaks.
 
 import { hash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -11,23 +11,23 @@ import type { Config } from '../config/schema.ts'
 import { type Breaker, createBreaker } from '../provider/breaker.ts'
 import { type Budget, createBudget } from '../provider/budget.ts'
 import { createProvider, type Provider } from '../provider/client.ts'
-import { createExchange } from '../provider/exchange.ts'
-import { type Horizon, horizonFor } from '../provider/query.ts'
+import { createOpenMeteo } from '../provider/open-meteo/protocol.ts'
+import type { ProviderProtocol } from '../provider/protocol.ts'
+import { createProviderCall } from '../provider/provider-call.ts'
 import { createRunWatch, type RunWatch } from '../provider/runs.ts'
-import { weightOfPoint } from '../provider/weight.ts'
 import type { Store } from '../stores/store.ts'
 import { questionOf } from '../timelines/question.ts'
 import { createTimelines, type Timelines } from '../timelines/timelines.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
-import type { SupplyObserver } from './telling.ts'
+import { type Horizon, horizonFor } from '../weather/horizon.ts'
+import type { SupplyObserver } from './observers.ts'
 
 export type Supply = {
   readonly grid: Grid
   readonly timelines: Timelines
   readonly provider: Provider
   readonly budget: Budget
-  /** The weight of what the budget counts as one point. */
-  readonly pointWeight: number
+  readonly protocol: ProviderProtocol
   readonly breaker: Breaker
   /** Undefined where freshness does not go by runs. */
   readonly runs: RunWatch | undefined
@@ -54,9 +54,12 @@ const mostCellsIn = ({ catalogue: { bounds }, cache: { cellDegrees } }: Config):
   (Math.ceil((bounds.north - bounds.south) / cellDegrees) + 2) *
   (Math.ceil((bounds.east - bounds.west) / cellDegrees) + 2)
 
+/** The protocol in which a gateway of this configuration asks. */
+const protocolIn = (config: Config): ProviderProtocol =>
+  createOpenMeteo({ horizon: horizonOf(config), calendar: createCalendar(config.quota.timeZone) })
+
 /** The name of what a gateway of this configuration asks: cached timelines of another are not its own. */
-export const questionIn = (config: Config): string =>
-  questionOf(config.provider.baseUrl, horizonOf(config), config.quota.timeZone)
+export const questionIn = (config: Config): string => questionOf(config.provider.baseUrl, protocolIn(config))
 
 export const openSupply = (
   config: Config,
@@ -65,9 +68,9 @@ export const openSupply = (
   const { cache } = config
   const horizon = horizonOf(config)
   const calendar = createCalendar(config.quota.timeZone)
-  const unit = weightOfPoint(horizon)
+  const protocol = protocolIn(config)
   const grid = createGrid(cache.cellDegrees)
-  const exchange = createExchange(config.provider, clock)
+  const call = createProviderCall(config.provider, { protocol, clock })
   const breaker = createBreaker(config.provider.breaker, clock, state => {
     observer.breaker(state)
     if (state === 'closed') timelines.providerIsBack()
@@ -78,7 +81,8 @@ export const openSupply = (
       provider: hash('sha256', `${config.provider.baseUrl} ${config.provider.apiKey}`).slice(0, 12),
       limits: { minute: perMinute, hour: perHour, day: perDay },
       reserve,
-      unit,
+      unit: protocol.weightPerCell,
+      weightOfFailure: protocol.weightOfFailure,
       longestRequestMs: config.provider.totalTimeoutMs,
       instances,
     },
@@ -86,12 +90,12 @@ export const openSupply = (
   )
   const provider = createProvider(
     // Half of what a consumer waits for the budget's next window, half for the answer.
-    { ...config.provider, horizon, queueForMs: cache.waitForMs / 2 },
-    { exchange, breaker, budget, clock, calendar, observer },
+    { ...config.provider, queueForMs: cache.waitForMs / 2 },
+    { call, protocol, breaker, budget, clock, observer },
   )
   const runs =
     cache.freshness === 'run'
-      ? createRunWatch(config.provider.runs, { exchange, clock, observer })
+      ? createRunWatch(config.provider.runs, { call, protocol, clock, observer })
       : undefined
   const timelines = createTimelines(
     {
@@ -99,8 +103,8 @@ export const openSupply = (
       refusedForMs: config.provider.refusedForMs,
       batch: config.provider.maxPointsPerRequest,
       mostCells: mostCellsIn(config),
-      weightPerLoad: unit,
-      question: questionIn(config),
+      weightPerLoad: protocol.weightPerCell,
+      question: questionOf(config.provider.baseUrl, protocol),
       horizon,
     },
     {
@@ -131,7 +135,7 @@ export const openSupply = (
     timelines,
     provider,
     budget,
-    pointWeight: unit,
+    protocol,
     breaker,
     runs,
     start: async () => {
@@ -148,7 +152,7 @@ export const openSupply = (
       await timelines.close()
       runs?.close()
       provider.close()
-      await exchange.close()
+      await call.close()
     },
   }
 }

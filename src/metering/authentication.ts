@@ -28,15 +28,15 @@ export type Refusal =
 
 export type Authentication = { client: Client } | { refusal: Refusal }
 
-/** The key that was said last by someone who will say it again, with its hash, so that it is hashed once. */
-export type SaidKey = { presented: string; hash: KeyHash | undefined }
+/** The key that was presented last on a connection, with its hash: a key is hashed once a connection. */
+export type KeyMemo = { presented: string; hash: KeyHash | undefined }
 
-export const noKeySaid = (): SaidKey => ({ presented: '', hash: undefined })
+export const emptyKeyMemo = (): KeyMemo => ({ presented: '', hash: undefined })
 
 /** At once where this process knows the key, or that there is none. */
 export type Authenticate = (
   presented: string | undefined,
-  said?: SaidKey,
+  memo?: KeyMemo,
 ) => Authentication | Promise<Authentication>
 
 /** The returned function fails with StoreError when the look-up does and AbohawaError for a tier that is gone: no refusals. */
@@ -60,19 +60,19 @@ export const createAuthenticate = (
     return { client: { keyId, subscriberId, tier, limit } }
   }
 
-  return (presented, said = noKeySaid()) => {
+  return (presented, memo = emptyKeyMemo()) => {
     if (presented === undefined || presented === '') return { refusal: 'missing' }
     if (!presented.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
     // A key of which there is a copy was found right before; only for others its form has to be looked at.
     if (presented.length !== keyLength) return { refusal: 'malformed' }
-    if (said.hash === undefined || presented !== said.presented) {
-      said.presented = presented
-      said.hash = hashOf(presented)
+    if (memo.hash === undefined || presented !== memo.presented) {
+      memo.presented = presented
+      memo.hash = hashOf(presented)
     }
-    const copy = keys.copyOf(said.hash)
+    const copy = keys.copyOf(memo.hash)
     if (copy) return judge(copy)
     if (!parseKey(presented)) return { refusal: 'malformed' }
-    const found = keys.find(said.hash)
+    const found = keys.find(memo.hash)
     return found instanceof Promise ? found.then(judge) : judge(found)
   }
 }

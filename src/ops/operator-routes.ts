@@ -4,14 +4,18 @@
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { AbohawaError, messageOf } from '../errors.ts'
 import { type OpsCache, registerCache } from './cache-routes.ts'
-import { type PassthroughBudget, type PassthroughOptions, registerPassthrough } from './passthrough.ts'
+import {
+  type PassthroughBudget,
+  type PassthroughOptions,
+  type PassthroughParts,
+  registerPassthrough,
+} from './passthrough.ts'
 import { quoted, Refusal, type RefusalObserver } from './refusal.ts'
 
 export type OperatorParts = {
   readonly provider: PassthroughOptions
   readonly budget: PassthroughBudget
-  /** The weight of what the budget counts as one point. */
-  readonly pointWeight: number
+  readonly protocol: PassthroughParts['protocol']
   readonly cache: OpsCache
   readonly observer: RefusalObserver
 }
@@ -23,7 +27,7 @@ const longestBodyBytes = 4_096
 export const buildOperatorRoutes = async ({
   provider,
   budget,
-  pointWeight,
+  protocol,
   cache,
   observer,
 }: OperatorParts): Promise<FastifyInstance> => {
@@ -41,7 +45,7 @@ export const buildOperatorRoutes = async ({
       fail(new Refusal(400, 'path', `the path ${quoted(url)} is not percent-encoded UTF-8`), reply),
   })
   registerCache(app, cache, longestBodyBytes)
-  registerPassthrough(app, { options: provider, budget, pointWeight })
+  registerPassthrough(app, { options: provider, budget, protocol })
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => fail(error, reply))
   await app.ready()
   return app

@@ -54,7 +54,7 @@ const protection: Readonly<Record<string, string>> = {
 }
 
 export const buildOps = ({ metrics, readiness, ...parts }: OpsParts, options: OpsOptions): OpsListener => {
-  const { observer } = parts
+  const { observer, protocol } = parts
   const { requestTimeoutMs, maxConnections, answerWithinMs = 30_000 } = options
   const admit = createAdmit(options)
   let rest: Promise<FastifyInstance> | undefined
@@ -85,7 +85,8 @@ export const buildOps = ({ metrics, readiness, ...parts }: OpsParts, options: Op
     const { url = '', method = '' } = request
     const [path = ''] = url.split('?', 1)
     const refusal =
-      admit(request, path.startsWith('/provider/')) ?? endpointFault(method, allowedMethods(path))
+      admit(request, path.startsWith('/provider/')) ??
+      endpointFault(method, allowedMethods(path), protocol.passthrough.paths[0])
     if (refusal) throw refusal
     const probe = probes.get(path)
     if (!probe) {
@@ -168,12 +169,21 @@ const json = (status: number, body: object): Probe => ({
   body: Buffer.from(JSON.stringify(body)),
 })
 
-const nothingHere =
-  'there is nothing here; try /livez, /readyz, /metrics, /cache/cell?of=…, POST /cache/purge or /provider/v1/forecast?…'
-
-/** @param allowed methods of the path; none when it is not known */
-const endpointFault = (method: string, allowed: readonly string[]): Refusal | undefined => {
-  if (allowed.length === 0) return new Refusal(404, 'path', nothingHere)
+/**
+ * @param allowed methods of the path; none when it is not known
+ * @param providerPath one that the provider answers
+ */
+const endpointFault = (
+  method: string,
+  allowed: readonly string[],
+  providerPath: string,
+): Refusal | undefined => {
+  if (allowed.length === 0)
+    return new Refusal(
+      404,
+      'path',
+      `there is nothing here; try /livez, /readyz, /metrics, /cache/cell?of=…, POST /cache/purge or /provider${providerPath}?…`,
+    )
   if (allowed.includes(method)) return undefined
   const allow = allowed.join(', ')
   return new Refusal(405, 'method', `the method is ${method}; allowed: ${allow}`, { allow })

@@ -6,6 +6,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Dispatcher, Pool } from 'undici'
 import { messageOf } from '../errors.ts'
 import { leaveIf } from '../provider/leave-if.ts'
+import type { ProviderProtocol } from '../provider/protocol.ts'
+import { outcomeOf, type RequestOutcome } from '../provider/request-cost.ts'
 import { type ForwardedRequest, forwardedRequest } from './forwarded-request.ts'
 import { Refusal } from './refusal.ts'
 
@@ -22,8 +24,6 @@ export type PassthroughBudget = {
   }>
 }
 
-type RequestOutcome = 'answered' | 'failed' | 'limited' | 'unsent' | 'unknown'
-
 export type PassthroughOptions = {
   readonly baseUrl: string
   readonly apiKey: string | null
@@ -38,8 +38,7 @@ export type PassthroughOptions = {
 export type PassthroughParts = {
   readonly options: PassthroughOptions
   readonly budget: PassthroughBudget
-  /** The weight of what the budget counts as one point. */
-  readonly pointWeight: number
+  readonly protocol: Pick<ProviderProtocol, 'keyHeaders' | 'refusalOf' | 'weightPerCell' | 'passthrough'>
 }
 
 const atOnce = 4
@@ -47,7 +46,7 @@ const maxBodyBytes = 64 * 1024 * 1024
 
 export const registerPassthrough = (
   app: FastifyInstance,
-  { options, budget, pointWeight }: PassthroughParts,
+  { options, budget, protocol }: PassthroughParts,
 ): void => {
   const { origin, pathname } = new URL(options.baseUrl)
   const base = pathname.replace(/\/$/, '')
@@ -73,14 +72,17 @@ export const registerPassthrough = (
       method,
       path: base + target,
       headers: {
-        ...(options.apiKey ? { 'x-api-key': options.apiKey } : {}),
+        ...(options.apiKey ? protocol.keyHeaders(options.apiKey) : {}),
         ...(encoding === undefined ? {} : { 'accept-encoding': encoding }),
       },
       signal: AbortSignal.any([left, AbortSignal.timeout(options.totalTimeoutMs)]),
     })
 
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const forwarded = forwardedRequest((request.raw.url ?? '').slice('/provider'.length))
+    const forwarded = forwardedRequest(
+      (request.raw.url ?? '').slice('/provider'.length),
+      protocol.passthrough,
+    )
     const lease = await reserve(forwarded.weight)
     let outcome: RequestOutcome = 'unknown'
     const left = new AbortController()
@@ -99,7 +101,8 @@ export const registerPassthrough = (
         left.signal,
         lease.isValid,
       )
-      if (statusCode !== 200) outcome = statusCode === 429 ? 'limited' : 'failed'
+      // What it cost follows from the status; when to ask again is the operator's to see.
+      if (statusCode !== 200) outcome = outcomeOf(protocol.refusalOf(statusCode, '', 0))
       else
         body.once('end', () => {
           outcome = 'answered'
@@ -116,7 +119,7 @@ export const registerPassthrough = (
 
   /** @throws Refusal when the budget has no room for all of it */
   const reserve = async (weight: number) => {
-    const points = weight === 0 ? 0 : pointsOf(weight, pointWeight)
+    const points = weight === 0 ? 0 : pointsOf(weight, protocol.weightPerCell)
     const lease = await budget.take(points, 'refresh')
     if (lease.points >= points) return lease
     await lease.done('unsent')
@@ -150,9 +153,9 @@ class NotAskedError extends Error {
 }
 
 /** The whole points that a weight is, rounded up; at least 1. */
-const pointsOf = (weight: number, pointWeight: number): number =>
+const pointsOf = (weight: number, weightPerPoint: number): number =>
   // A weight that is whole points may come out of the division a little above them.
-  Math.max(1, Math.ceil(weight / pointWeight - 1e-9))
+  Math.max(1, Math.ceil(weight / weightPerPoint - 1e-9))
 
 // What the system says when no connection came about, so that nothing was asked.
 const unconnected = new Set([

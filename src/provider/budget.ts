@@ -25,6 +25,8 @@ export type BudgetOptions = {
   readonly reserve: number
   /** The weight of one point. */
   readonly unit: number
+  /** The weight of a request that the provider answers with an error. */
+  readonly weightOfFailure: number
   /** By how much the provider's clock may differ from ours. */
   readonly marginMs?: number
   /** How long a request is out at the most: it is given up then. The provider counts it by that time. */
@@ -61,7 +63,7 @@ export type BudgetState = {
 /** No method rejects: a store that is away makes the budget smaller and not absent. */
 export type Budget = {
   take(points: number, purpose: Purpose): Promise<Lease>
-  /** The provider answered 429: nobody who shares the account asks before this instant. */
+  /** The provider says that a limit is reached: nobody who shares the account asks before this instant. */
   limited(until: number): Promise<void>
   closedUntil(): number | null
   /** How many times longer than usual things must stay fresh, by what was last seen of the day. At least 1. */
@@ -81,6 +83,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const { limits, reserve, longestRequestMs, marginMs = defaultMarginMs } = options
   const { clock } = parts
   const unit = milliSpent(options.unit)
+  const failure = milliSpent(options.weightOfFailure)
   const unlimited = Object.values(limits).every(limit => limit === null)
   const chargedAheadMs = longestRequestMs + marginMs
   const ledger = createLedger({ ...options, chargedAheadMs }, parts)
@@ -99,7 +102,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
 
   const finish = async ({ weight, windows }: Charge, outcome: RequestOutcome): Promise<void> => {
     const latest = clock.now() + marginMs
-    const cost = costOf(outcome, weight)
+    const cost = costOf(outcome, weight, failure)
     // A request whose end was not seen may be counted later.
     const costIn = ({ beginsAt }: LimitedWindow) => (beginsAt > latest && outcome !== 'unknown' ? 0 : cost)
     const charged = new Set(windows.map(({ name }) => name))

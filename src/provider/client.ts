@@ -1,20 +1,17 @@
 // Timelines from the provider, one cell asked for at a time, in as few requests as possible: cells that wait travel
-// together in the next list request, the most urgent first, as many as the budget has room for and no more requests at
-// once than the provider runs for us. Keeps nothing.
+// together in the next request, the most urgent first, as many as the protocol takes and the budget has room for, and no
+// more requests at once than the provider runs for us. Keeps nothing, and knows no more of the protocol than its type.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import pLimit from 'p-limit'
-import type { Calendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import { boundsFor } from './body-bounds.ts'
 import type { Breaker } from './breaker.ts'
 import type { Budget, Lease } from './budget.ts'
-import { decodeTimelines } from './decode.ts'
 import { OutOfBudgetError, ProviderError, type RefusedAnswer } from './errors.ts'
-import type { Exchange } from './exchange.ts'
-import { type Horizon, pathFor } from './query.ts'
+import type { ProviderProtocol } from './protocol.ts'
+import type { ProviderCall } from './provider-call.ts'
 import { createQueue, type Urgency, type Waiting } from './queue.ts'
 import { outcomeOf } from './request-cost.ts'
 import { type RetryOptions, retryPolicy } from './retrying.ts'
@@ -24,7 +21,6 @@ export type ProviderOptions = RetryOptions & {
   readonly maxPointsPerRequest: number
   /** How long a cold cell waits for the budget's next window; refused at once when that is further away. */
   readonly queueForMs: number
-  readonly horizon: Horizon
 }
 
 export type ProviderObserver = {
@@ -35,11 +31,11 @@ export type ProviderObserver = {
 }
 
 export type ProviderParts = {
-  readonly exchange: Exchange
+  readonly call: Pick<ProviderCall, 'bytes'>
+  readonly protocol: ProviderProtocol
   readonly breaker: Breaker
   readonly budget: Pick<Budget, 'take' | 'limited'>
   readonly clock: Clock
-  readonly calendar: Calendar
   readonly observer: ProviderObserver
 }
 
@@ -56,22 +52,25 @@ export type Provider = {
 const handedOverAtOnce = 10
 
 export const createProvider = (options: ProviderOptions, parts: ProviderParts): Provider => {
-  const { exchange, breaker, budget, clock, calendar, observer } = parts
-  const { horizon, maxPointsPerRequest, queueForMs } = options
+  const { call, protocol, breaker, budget, clock, observer } = parts
+  const { queueForMs } = options
+  const mostCells = Math.min(options.maxPointsPerRequest, protocol.mostCellsPerRequest)
   const limit = pLimit(options.maxConcurrent)
-  const again = retryPolicy(options)
+  const again = retryPolicy(options, protocol)
   const queue = createQueue()
   let wake: NodeJS.Timeout | undefined
 
-  const ask = async (cells: readonly Cell[], lease: Lease): Promise<(Timeline | ProviderError)[]> => {
+  const ask = async (
+    cells: readonly Cell[],
+    lease: Lease,
+  ): Promise<readonly (Timeline | ProviderError)[]> => {
     const started = performance.now()
     const askedAt = clock.now()
     let outcome = 'ok'
     let faults: readonly ProviderError[] = []
     try {
-      const { bytes } = boundsFor(cells.length, horizon)
-      const body = exchange.bytes(pathFor(cells, horizon, calendar.zone), bytes, lease.isValid)
-      const results = await decodeTimelines(body, { cells, horizon, calendar, clock, askedAt })
+      const body = call.bytes(protocol.requestFor(cells), lease.isValid)
+      const results = await protocol.decode(body, { cells, askedAt, clock })
       void lease.done('answered')
       faults = results.filter(result => result instanceof ProviderError)
       outcome = faults[0]?.code ?? 'ok'
@@ -196,7 +195,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
       return
     }
     // A provider that may be unwell is tried with a single point, so that an outage does not eat the budget.
-    const most = breaker.state().state === 'closed' ? maxPointsPerRequest : 1
+    const most = breaker.state().state === 'closed' ? mostCells : 1
     const { funded, lease } = await fund(queue.take(most))
     if (funded.length > 0) await serve(funded, lease)
   }

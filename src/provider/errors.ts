@@ -15,7 +15,7 @@ export type ProviderErrorCode =
   /** It answers that it is broken or overloaded. */
   | 'provider_failing'
   | 'provider_overloaded'
-  /** It refuses this request: a 400, or the empty 200 it gives for missing coordinates. */
+  /** It refuses this request, and would refuse it again. */
   | 'provider_refused'
   /** It wants less data in one request. */
   | 'provider_too_much'
@@ -25,9 +25,9 @@ export type ProviderErrorCode =
   | 'provider_limited'
   /** Too many of our requests at once. */
   | 'provider_busy'
-  /** It answered 200 with a body that is cut off or no JSON. */
+  /** It answered 200 with a body that is not whole. */
   | 'provider_cut_off'
-  /** It answered complete JSON that is not what was asked for. */
+  /** It answered with a whole body that is not what was asked for. */
   | 'provider_garbled'
   /** It has been failing, and nothing is asked of it for a while. */
   | 'provider_resting'
@@ -41,12 +41,12 @@ export type RefusedAnswer =
   | 'too_many_elements'
   | 'too_many_pieces'
   | 'too_many_interim_responses'
-  /** Not whole, or not read, within the time for an exchange. */
+  /** Not whole, or not read, within the time for a call. */
   | 'too_slow'
-  /** Bytes that are no whole JSON, can't be unzipped, or are packed in a way that was not asked for. */
+  /** Bytes that are no whole body, can't be unzipped, or are packed in a way that was not asked for. */
   | 'damaged'
   | 'wrong_encoding'
-  /** Whole JSON with parts missing, or parts that are of another kind or length. */
+  /** A whole body with parts missing, or parts that are of another kind or length. */
   | 'too_few_elements'
   | 'wrong_shape'
   /** Weather for another point, another time or in another unit. */
@@ -98,7 +98,7 @@ export class ProviderError extends AbohawaError {
 export const garbled = (refused: RefusedAnswer, sentence: string): ProviderError =>
   new ProviderError('provider_garbled', sentence, { refused })
 
-/** The budget has no room: no 429 of the provider, which would stand in the way of everybody. */
+/** The budget has no room: no refusal of the provider, which would stand in the way of everybody. */
 export class OutOfBudgetError extends ProviderError {
   override name = 'OutOfBudgetError'
 

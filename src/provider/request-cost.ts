@@ -1,5 +1,5 @@
-// What a request turned out to cost at the provider, by how it ended: it counts a whole answer by its weight, a failure
-// of its own as 1, a 429 not at all. Where that can't be known, all of it is taken to be spent. Pure.
+// What a request turned out to cost at the provider, by how it ended: a whole answer its weight, a failure what the
+// protocol says, one that the limits refused nothing. Where that can't be known, all of it is taken to be spent. Pure.
 
 import { ProviderError, type ProviderErrorCode } from './errors.ts'
 
@@ -7,23 +7,23 @@ import { ProviderError, type ProviderErrorCode } from './errors.ts'
 export type RequestOutcome =
   /** A whole answer came. */
   | 'answered'
-  /** The provider answered with an error of any kind but a 429. */
+  /** The provider answered with an error other than that a limit is reached. */
   | 'failed'
-  /** The provider answered 429. */
+  /** The provider refused it because of its limits. */
   | 'limited'
   /** It was never sent. */
   | 'unsent'
   /** No answer or half of one: nobody knows what was counted. */
   | 'unknown'
 
-/** What of the reserved weight was spent; both in thousandths. */
-export const costOf = (outcome: RequestOutcome, reserved: number): number => {
+/** What of the reserved weight was spent, given what a failure weighs; all in thousandths. */
+export const costOf = (outcome: RequestOutcome, reserved: number, failure: number): number => {
   switch (outcome) {
     case 'answered':
     case 'unknown':
       return reserved
     case 'failed':
-      return Math.min(1_000, reserved)
+      return Math.min(failure, reserved)
     case 'limited':
     case 'unsent':
       return 0

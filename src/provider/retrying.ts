@@ -3,6 +3,7 @@
 
 import { DelegateBackoff, handleWhen, type RetryPolicy, retry } from 'cockatiel'
 import { ProviderError } from './errors.ts'
+import type { ProviderProtocol } from './protocol.ts'
 
 export type RetryOptions = {
   /** How often a request is sent again when that can help, and the first pause before it; later pauses double. */
@@ -10,10 +11,10 @@ export type RetryOptions = {
   readonly retryDelayMs: number
 }
 
-// The provider says that a refused concurrent call has room again in about a second.
-const busyPauseMs = 1_000
-
-export const retryPolicy = ({ retries, retryDelayMs }: RetryOptions): RetryPolicy =>
+export const retryPolicy = (
+  { retries, retryDelayMs }: RetryOptions,
+  { busyPauseMs }: Pick<ProviderProtocol, 'busyPauseMs'>,
+): RetryPolicy =>
   retry(
     handleWhen(error => error instanceof ProviderError && error.retryable),
     {

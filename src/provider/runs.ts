@@ -1,46 +1,31 @@
-// Which model run the provider's weather is made of: asks meta.json at intervals and knows the newest run that is
-// available. While meta.json can't be read, runs are taken to come as often as they did. Judges no timeline.
+// Which model run the provider's weather is made of: asks at intervals and knows the newest run that is available. While
+// the provider does not tell, runs are assumed to come as often as they did. How a run is asked for and read is the
+// protocol's; what a run means for a timeline is the cache's.
 
-import { minuteMs, utcDayMs } from '../calendar.ts'
+import { minuteMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
-import { garbled, ProviderError, type RefusedAnswer } from './errors.ts'
-import { excerptOf } from './excerpt.ts'
-import type { Exchange } from './exchange.ts'
-
-/** A run, in ms since the epoch: the time it computes from, when it became available, and the time between two. */
-export type ModelRun = {
-  readonly initialisedAt: number
-  readonly availableAt: number
-  readonly intervalMs: number
-}
+import { ProviderError, type RefusedAnswer } from './errors.ts'
+import type { ModelRun, ProviderProtocol } from './protocol.ts'
+import type { ProviderCall } from './provider-call.ts'
 
 export type RunObserver = {
   newRun(run: ModelRun): void
-  /** meta.json could not be read; told once until it can be again. */
+  /** The newest run could not be read; called once until it can be again. */
   runsUnknown(reason: string): void
-  /** Hears of every meta.json that came and was refused. */
+  /** Called for every answer about runs that came and was refused. */
   refused(why: RefusedAnswer): void
 }
 
 export type RunWatch = {
-  /** Undefined until meta.json was read once. */
+  /** Undefined until a run was read once. */
   newest(): ModelRun | undefined
-  /** The last runs that were read or, while meta.json could not be, assumed; newest first, none until it was read once. */
+  /** The last runs that were read or, while none can be, assumed; newest first, none until one was read. */
   recent(): readonly ModelRun[]
   /** Asks now. Never throws: the observer is told. */
   poll(): Promise<void>
   close(): void
 }
-
-// It has some 300 bytes, and 2 kB where it describes the model's grid.
-const mostMetaBytes = 64 * 1024
-// A model whose newest run is older has been given up. An older run would make all weather fresh.
-const oldestRunMs = 30 * utcDayMs
-// Models take hours to compute, the slowest some days; the quickest run every quarter of an hour.
-const longestMakingMs = 7 * utcDayMs
-const shortestIntervalMs = 10 * minuteMs
-const longestIntervalMs = 7 * utcDayMs
 
 // What is older than the last of so many is older than all of them.
 const mostRecent = 32
@@ -48,9 +33,16 @@ const mostRecent = 32
 // After so many polls without an answer the usual interval is believed instead.
 const pollsMissed = 3
 
+export type RunWatchParts = {
+  readonly call: Pick<ProviderCall, 'text'>
+  readonly protocol: Pick<ProviderProtocol, 'runs'>
+  readonly clock: Clock
+  readonly observer: RunObserver
+}
+
 export const createRunWatch = (
   { model, pollEveryMs }: { model: string; pollEveryMs: number },
-  { exchange, clock, observer }: { exchange: Exchange; clock: Clock; observer: RunObserver },
+  { call, protocol, clock, observer }: RunWatchParts,
 ): RunWatch => {
   // Newest first: those that were read, and those that were taken to have come while nothing could be.
   let known: readonly ModelRun[] = []
@@ -60,8 +52,8 @@ export const createRunWatch = (
 
   const poll = async (): Promise<void> => {
     try {
-      const path = `/data/${encodeURIComponent(model)}/static/meta.json`
-      const run = runOf(await exchange.text(path, mostMetaBytes), clock.now())
+      const text = await call.text(protocol.runs.requestFor(model))
+      const run = protocol.runs.decode(text, clock.now())
       const before = recent()
       readAt = clock.now()
       failing = false
@@ -110,51 +102,3 @@ const assumedAfter = (last: ModelRun, missed: number): ModelRun[] =>
     const later = (missed - i) * last.intervalMs
     return { ...last, initialisedAt: last.initialisedAt + later, availableAt: last.availableAt + later }
   })
-
-const runOf = (body: string, now: number): ModelRun => {
-  const fields = fieldsOf(body)
-  const secondsIn = (name: string): number => {
-    const value = fields[name]
-    if (typeof value !== 'number')
-      throw garbled('wrong_shape', `meta.json: ${name} is ${excerptOf(value)}, expected a number of seconds`)
-    return value
-  }
-  const initialised = secondsIn('last_run_initialisation_time')
-  const available = secondsIn('last_run_availability_time')
-  const interval = secondsIn('update_interval_seconds')
-  // A run from the future would keep everything stale until then.
-  if (available * 1000 > now + minuteMs)
-    throw garbled('wrong_run', 'meta.json names a run that is not available yet')
-  if (available * 1000 < now - oldestRunMs)
-    throw garbled(
-      'wrong_run',
-      `meta.json: last_run_availability_time is ${available}, expected one within the last ${oldestRunMs / utcDayMs} days`,
-    )
-  if (initialised > available || initialised * 1000 < available * 1000 - longestMakingMs)
-    throw garbled(
-      'wrong_run',
-      `meta.json: last_run_initialisation_time is ${initialised}, expected one within the ${longestMakingMs / utcDayMs} days before ${available}`,
-    )
-  // Runs that are assumed to come every moment would keep everything stale, for the price of all of the budget.
-  if (interval * 1000 < shortestIntervalMs || interval * 1000 > longestIntervalMs)
-    throw garbled(
-      'wrong_run',
-      `meta.json: update_interval_seconds is ${interval}, expected ${shortestIntervalMs / 1000} to ${longestIntervalMs / 1000}`,
-    )
-  return { initialisedAt: initialised * 1000, availableAt: available * 1000, intervalMs: interval * 1000 }
-}
-
-const fieldsOf = (body: string): Readonly<Record<string, unknown>> => {
-  let fields: unknown
-  try {
-    fields = JSON.parse(body)
-  } catch (cause) {
-    throw new ProviderError('provider_cut_off', 'meta.json is not complete JSON', {
-      cause,
-      refused: 'damaged',
-    })
-  }
-  if (typeof fields !== 'object' || fields === null)
-    throw garbled('wrong_shape', `meta.json is ${excerptOf(fields)}, expected an object`)
-  return fields as Record<string, unknown>
-}

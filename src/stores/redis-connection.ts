@@ -13,6 +13,7 @@ import {
   type ServerOptions,
   watchCluster,
 } from './redis-cluster.ts'
+import type { RedisKeyNames } from './redis-key-names.ts'
 import { answersPlainly, answersTls } from './redis-transport.ts'
 
 export type RedisMode = 'single' | 'sentinel' | 'cluster'
@@ -50,8 +51,7 @@ type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 /** What every part of the store works with. */
 export type RedisParts = {
   readonly redis: RedisClient
-  /** The name of a key in Redis, behind the prefix. */
-  readonly key: (...parts: string[]) => string
+  readonly names: RedisKeyNames
   readonly attempt: Attempt
   readonly observer: RecordObserver
 }

@@ -98,7 +98,7 @@ declare module 'ioredis' {
 
 const namesPerCommand = 1_000
 
-export const redisFleet = ({ redis, key, attempt, observer }: RedisParts): FleetStore => {
+export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): FleetStore => {
   redis.defineCommand('abohawaAppend', { numberOfKeys: 1, lua: appendScript })
   redis.defineCommand('abohawaNotices', { numberOfKeys: 1, lua: noticesScript })
   redis.defineCommand('abohawaWanted', { numberOfKeys: 1, lua: wantedScript })
@@ -112,7 +112,7 @@ export const redisFleet = ({ redis, key, attempt, observer }: RedisParts): Fleet
   // How many were alive when the set was last believed, and until when that stands in for a set that was thrown away.
   let believed = { instances: 1, until: 0 }
   const beat = async (instance: string, aliveForMs: number, now: number): Promise<number> => {
-    const name = key('instances')
+    const name = names.instances
     const [, , ahead = 0, alive = 0] = await Promise.all([
       redis.zadd(name, now, instance),
       redis.zremrangebyscore(name, '-inf', now - aliveForMs),
@@ -139,7 +139,7 @@ export const redisFleet = ({ redis, key, attempt, observer }: RedisParts): Fleet
     forMs: number,
     now: number,
   ): Promise<number> => {
-    const name = key('wanted', topic)
+    const name = names.wanted(topic)
     const added: Promise<unknown>[] = []
     for (let i = 0; i < asked.length; i += namesPerCommand)
       added.push(redis.zadd(name, ...asked.slice(i, i + namesPerCommand).flatMap(each => [now, each])))
@@ -160,23 +160,23 @@ export const redisFleet = ({ redis, key, attempt, observer }: RedisParts): Fleet
     pulse: ({ instance, aliveForMs, topic, asked, wantedForMs, now }) =>
       attempt(async () => {
         const [instances, wanted] = await Promise.all([
-          ownType('instances', key('instances'), () => beat(instance, aliveForMs, now)),
-          ownType('wanted', key('wanted', topic), () => want(topic, asked, wantedForMs, now)),
+          ownType('instances', names.instances, () => beat(instance, aliveForMs, now)),
+          ownType('wanted', names.wanted(topic), () => want(topic, asked, wantedForMs, now)),
         ])
         return { instances: wholeFrom(instances), wanted: wholeFrom(wanted) }
       }),
     wanted: (topic, since) =>
       attempt(() => {
-        const name = key('wanted', topic)
+        const name = names.wanted(topic)
         return ownType('wanted', name, async () => {
-          const [tooLong, ...names] = await redis.abohawaWanted(name, since, mostWantedRead, longestName)
+          const [tooLong, ...found] = await redis.abohawaWanted(name, since, mostWantedRead, longestName)
           refuseSome(
             'wanted',
             name,
             Number(tooLong),
             `are longer than ${longestName} bytes, and were removed`,
           )
-          return names.map(String)
+          return found.map(String)
         })
       }),
     appendNotice: (topic, text, keepUntil) =>
@@ -184,14 +184,14 @@ export const redisFleet = ({ redis, key, attempt, observer }: RedisParts): Fleet
         const length = Buffer.byteLength(text)
         if (length > longestNotice)
           throw new StoreError(`a notice has ${length} bytes; allowed: ${longestNotice}`)
-        const name = key('notices', topic)
+        const name = names.notices(topic)
         const [number, gone] = await redis.abohawaAppend(name, text, keepUntil, mostNotices)
         refuseSome('notices', name, Number(gone), notOurs)
         return wholeFrom(number)
       }),
     noticesAfter: (topic, number) =>
       attempt(async () => {
-        const name = key('notices', topic)
+        const name = names.notices(topic)
         // With the time before its text.
         const longest = longestNotice + 20
         const [gone, ...found] = await redis.abohawaNotices(name, number, mostNotices, longest)

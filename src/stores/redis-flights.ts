@@ -81,14 +81,8 @@ export type RedisFlights = FlightStore & {
   writeFenced(name: string, bytes: Buffer, expiresAt: number, token: number): Promise<boolean>
 }
 
-/** @param bytesKey the key of the bytes that a flight writes, in the same slot as the flight itself */
 export const redisFlights = (
-  { redis, attempt, observer }: RedisParts,
-  {
-    flightKey,
-    bytesKey,
-    channel,
-  }: Record<'flightKey' | 'bytesKey', (name: string) => string> & { channel: string },
+  { redis, names, attempt, observer }: RedisParts,
   listen: RedisListening['listen'],
 ): RedisFlights => {
   redis.defineCommand('abohawaBeginFlight', { numberOfKeys: 1, lua: beginScript })
@@ -99,29 +93,29 @@ export const redisFlights = (
   return {
     beginFlight: (name, holdMs) =>
       attempt(async () => {
-        const reply = await redis.abohawaBeginFlight(flightKey(name), holdMs, rememberMs, longestHoldMs)
+        const reply = await redis.abohawaBeginFlight(names.flight(name), holdMs, rememberMs, longestHoldMs)
         const [token, heldForMs, isMended] = [wholeFrom(reply[0]), wholeFrom(reply[1]), reply[2] === 1]
         if (isMended)
           observer.recordRefused({
             record: 'flight',
-            name: shown(flightKey(name)),
+            name: shown(names.flight(name)),
             fault: 'its fields can not be, and it was begun anew',
           })
         return token === 0 ? { token: null, heldForMs } : { token, heldForMs: 0 }
       }),
     holdFlight: (name, token, holdMs) =>
-      attempt(async () => (await redis.abohawaHoldFlight(flightKey(name), token, holdMs)) === 1),
+      attempt(async () => (await redis.abohawaHoldFlight(names.flight(name), token, holdMs)) === 1),
     endFlight: (name, token, news) =>
       attempt(async () => {
-        await redis.abohawaEndFlight(flightKey(name), token, channel, `${name} ${news}`)
+        await redis.abohawaEndFlight(names.flight(name), token, names.flightsChannel, `${name} ${news}`)
       }),
     onFlightEnd: listener => {
       const missed = () => listener(null, '')
-      return listen(channel, {
+      return listen(names.flightsChannel, {
         message: text => {
           if (text.length > longestMessage) {
             const fault = `it has ${text.length} characters`
-            observer.recordRefused({ record: 'message', name: shown(channel), fault })
+            observer.recordRefused({ record: 'message', name: shown(names.flightsChannel), fault })
             return
           }
           // `key news`; keys have no blanks.
@@ -134,7 +128,7 @@ export const redisFlights = (
     },
     writeFenced: (name, bytes, expiresAt, token) =>
       attempt(async () => {
-        const keys = [flightKey(name), bytesKey(name)] as const
+        const keys = [names.flight(name), names.bytes(name)] as const
         return (await redis.abohawaWriteFenced(...keys, token, bytes, expiresAt, rememberMs)) === 1
       }),
   }

@@ -14,6 +14,7 @@ import {
   subscriberOf,
 } from './records.ts'
 import type { RedisClient, RedisParts } from './redis-connection.ts'
+import type { RedisKeyNames } from './redis-key-names.ts'
 import { hashReader, isWrongType, pairsOf } from './redis-records.ts'
 import type { FormerHash, KeyRecord, KeyStore, Subscriber } from './store.ts'
 
@@ -40,13 +41,11 @@ declare module 'ioredis' {
   }
 }
 
-type KeyName = RedisParts['key']
-
 type Pair = readonly [field: string, value: string]
 
 const idsPerCommand = 1_000
 
-export const redisKeys = ({ redis, key, attempt, observer }: RedisParts): KeyStore => {
+export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyStore => {
   redis.defineCommand('abohawaReplaceHash', { numberOfKeys: 1, lua: replaceScript })
   const readHash = hashReader(redis)
   const refuse = (record: 'key' | 'subscriber', name: string, fault: string): RefusedRecord => {
@@ -60,7 +59,7 @@ export const redisKeys = ({ redis, key, attempt, observer }: RedisParts): KeySto
     id: string,
     recordOf: (pairs: readonly Pair[]) => Value,
   ): Promise<Value | undefined> => {
-    const found = await readHash(key(record, id))
+    const found = await readHash(names[record](id))
     if (typeof found === 'string') throw new DamagedRecordError(refuse(record, id, found))
     try {
       return found.length === 0 ? undefined : recordOf(pairsOf(found))
@@ -113,11 +112,11 @@ export const redisKeys = ({ redis, key, attempt, observer }: RedisParts): KeySto
   }
 
   return {
-    addKey: record => attempt(() => writeKey(redis, key, record)),
+    addKey: record => attempt(() => writeKey(redis, names, record)),
     findKey: id => attempt(() => readKey(id)),
     findByHash: hash =>
       attempt(async () => {
-        const id = await pointedAt('key', key('key-of', hash))
+        const id = await pointedAt('key', names.keyOfHash(hash))
         const found = id === undefined ? undefined : await readKey(id)
         const validUntil =
           found?.hash === hash ? null : found?.formers.find(former => former.hash === hash)?.validUntil
@@ -125,10 +124,10 @@ export const redisKeys = ({ redis, key, attempt, observer }: RedisParts): KeySto
         const subscriber = await readSubscriber(found.subscriberId)
         return subscriber && { key: found, subscriber, validUntil }
       }),
-    listKeys: () => attempt(() => readAll(key('keys'), readKey)),
+    listKeys: () => attempt(() => readAll(names.keys, readKey)),
     changeKey: (id, { tier, limit, revokedAt }) =>
       attempt(() =>
-        change(key('key', id), {
+        change(names.key(id), {
           ...(tier === undefined ? {} : { tier }),
           ...(limit === undefined ? {} : { limit: fieldOf(limit) }),
           ...(revokedAt === undefined ? {} : { revokedAt: fieldOf(revokedAt) }),
@@ -136,44 +135,43 @@ export const redisKeys = ({ redis, key, attempt, observer }: RedisParts): KeySto
       ),
     replaceHash: (id, hash, formerValidUntil) =>
       attempt(async () => {
-        if ((await redis.exists(key('key', id))) === 0) return false
+        if ((await redis.exists(names.key(id))) === 0) return false
         // The pointer first: until the record knows the hash too, it leads to a record that does not, and so nowhere.
-        await redis.set(key('key-of', hash), id)
-        return (await redis.abohawaReplaceHash(key('key', id), hash, formerValidUntil)) === 1
+        await redis.set(names.keyOfHash(hash), id)
+        return (await redis.abohawaReplaceHash(names.key(id), hash, formerValidUntil)) === 1
       }),
     ensureSubscriber: subscriber =>
       attempt(async () => {
         const { id, name, createdAt, revokedAt } = subscriber
-        const nameKey = key('subscriber-name', name)
+        const nameKey = names.subscriberOfName(name)
         const taken = await pointedAt('subscriber', nameKey)
         if (taken !== undefined) return (await readSubscriber(taken)) ?? subscriber
         // The record stands before its name points to it; who loses the race for the name removes its own record.
-        await redis.hset(key('subscriber', id), { name, createdAt, revokedAt: revokedAt ?? '' })
+        await redis.hset(names.subscriber(id), { name, createdAt, revokedAt: revokedAt ?? '' })
         if ((await redis.setnx(nameKey, id)) === 1) {
-          await redis.zadd(key('subscribers'), String(createdAt), id)
+          await redis.zadd(names.subscribers, String(createdAt), id)
           return subscriber
         }
-        await redis.del(key('subscriber', id))
+        await redis.del(names.subscriber(id))
         return (await readSubscriber((await pointedAt('subscriber', nameKey)) ?? '')) ?? subscriber
       }),
     findSubscriber: idOrName =>
       attempt(async () => {
         const byId = await readSubscriber(idOrName)
         if (byId) return byId
-        const id = await pointedAt('subscriber', key('subscriber-name', idOrName))
+        const id = await pointedAt('subscriber', names.subscriberOfName(idOrName))
         return id === undefined ? undefined : readSubscriber(id)
       }),
-    listSubscribers: () => attempt(() => readAll(key('subscribers'), readSubscriber)),
-    setSubscriberRevoked: (id, at) =>
-      attempt(() => change(key('subscriber', id), { revokedAt: fieldOf(at) })),
+    listSubscribers: () => attempt(() => readAll(names.subscribers, readSubscriber)),
+    setSubscriberRevoked: (id, at) => attempt(() => change(names.subscriber(id), { revokedAt: fieldOf(at) })),
   }
 }
 
 // The record, then the way to it, then the list: a crash in between leaves a key that nobody was shown yet and that is
 // not listed, never a listed one that fails.
-const writeKey = async (redis: RedisClient, key: KeyName, record: KeyRecord): Promise<void> => {
+const writeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRecord): Promise<void> => {
   const { id, hash, subscriberId, tier, limit, createdAt, revokedAt, formers } = record
-  await redis.hset(key('key', id), {
+  await redis.hset(names.key(id), {
     hash,
     subscriberId,
     tier,
@@ -182,8 +180,8 @@ const writeKey = async (redis: RedisClient, key: KeyName, record: KeyRecord): Pr
     revokedAt: fieldOf(revokedAt),
     ...Object.fromEntries(formers.map(({ hash, validUntil }) => [`former:${hash}`, validUntil])),
   })
-  for (const known of [hash, ...formers.map(({ hash }) => hash)]) await redis.set(key('key-of', known), id)
-  await redis.zadd(key('keys'), String(createdAt), id)
+  for (const known of [hash, ...formers.map(({ hash }) => hash)]) await redis.set(names.keyOfHash(known), id)
+  await redis.zadd(names.keys, String(createdAt), id)
 }
 
 type Fields = Record<string, string>

@@ -112,19 +112,21 @@ declare module 'ioredis' {
 const keepClosedForMs = 3_600_000
 
 /** The spending of a store on this connection. */
-export const redisSpending = ({ redis, key, attempt, observer }: RedisParts): SpendingStore => {
+export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): SpendingStore => {
   redis.defineCommand('abohawaReserve', { lua: reserveScript })
   redis.defineCommand('abohawaSettle', { lua: settleScript })
   redis.defineCommand('abohawaClose', { numberOfKeys: 1, lua: closeScript })
   redis.defineCommand('abohawaSpending', { lua: spendingScript })
-  const nameOf = (provider: string, name: string) => key('spending', `{${provider}}`, name)
   const refuse = (name: string, fault: string) =>
     observer.recordRefused({ record: 'spending', name: shown(name), fault })
 
   return {
     reserve: ({ provider, windows, wanted, unit, now }) =>
       attempt(async () => {
-        const keys = ['closed', ...windows.map(({ name }) => name)].map(name => nameOf(provider, name))
+        const keys = [
+          names.closedUntil(provider),
+          ...windows.map(({ name }) => names.spending(provider, name)),
+        ]
         const bounds = windows.flatMap(({ limit, keepUntil, known = 0 }) => [limit, keepUntil, known])
         const [counts, mended] = await redis.abohawaReserve(
           keys.length,
@@ -142,7 +144,7 @@ export const redisSpending = ({ redis, key, attempt, observer }: RedisParts): Sp
     settle: ({ provider, changes }) =>
       attempt(async () => {
         if (changes.length === 0) return
-        const keys = changes.map(({ name }) => nameOf(provider, name))
+        const keys = changes.map(({ name }) => names.spending(provider, name))
         await redis.abohawaSettle(
           keys.length,
           ...keys,
@@ -151,12 +153,12 @@ export const redisSpending = ({ redis, key, attempt, observer }: RedisParts): Sp
       }),
     closeUntil: (provider, until) =>
       attempt(async () => {
-        const name = nameOf(provider, 'closed')
+        const name = names.closedUntil(provider)
         await redis.abohawaClose(name, until, until + keepClosedForMs, longestClosureMs)
       }),
-    spending: (provider, names) =>
+    spending: (provider, windows) =>
       attempt(async () => {
-        const keys = ['closed', ...names].map(name => nameOf(provider, name))
+        const keys = [names.closedUntil(provider), ...windows.map(name => names.spending(provider, name))]
         const told = await redis.abohawaSpending(keys.length, ...keys)
         told.forEach((text, i) => {
           if (text === '-') refuse(keys[i] ?? '', 'it is no whole number')

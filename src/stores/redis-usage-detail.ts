@@ -27,16 +27,15 @@ declare module 'ioredis' {
   }
 }
 
-export const redisUsageDetail = ({ redis, key, attempt, observer }: RedisParts): UsageDetailStore => {
+export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts): UsageDetailStore => {
   redis.defineCommand('abohawaAddDetail', { numberOfKeys: 1, lua: addScript })
   const readHash = hashReader(redis)
-  const nameOf = (keyId: string, day: string) => key('usage-detail', `{${keyId}}`, day)
   const refuse = (name: string, fault: string) =>
     observer.recordRefused({ record: 'usage_detail', name: shown(name), fault })
   return {
     addDetail: entries =>
       attempt(async () => {
-        const hashes = Map.groupBy(entries, ({ keyId, day }) => nameOf(keyId, day))
+        const hashes = Map.groupBy(entries, ({ keyId, day }) => names.usageDetail(keyId, day))
         await Promise.all(
           [...hashes].map(async ([name, counts]) => {
             const anew = await redis.abohawaAddDetail(
@@ -50,7 +49,7 @@ export const redisUsageDetail = ({ redis, key, attempt, observer }: RedisParts):
       }),
     detailOn: (keyId, day) =>
       attempt(async () => {
-        const name = nameOf(keyId, day)
+        const name = names.usageDetail(keyId, day)
         const found = await readHash(name)
         if (typeof found === 'string') {
           refuse(name, found)

@@ -67,15 +67,15 @@ end
 `
 
 /**
- * KEYS: the day's count and the month's record of each take. ARGV: instance, sequence, channel, how long the names of
- * counts are up to their bucket, and as JSON the days, each with the ends of a count and of a record, and the takes in one
- * row of numbers: units, limit, dealt, confirmed, step and which of the days. A refused take makes no count. Answers in one string,
+ * KEYS: the day's count and the month's record of each take. ARGV: instance, sequence, channel; as JSON the days, each
+ * with the ends of a count and of a record, and the takes in one row of numbers: units, limit, dealt, confirmed, step and
+ * which of the days; then of each take the message that is published before its count. A refused take makes no count. Answers in one string,
  * because a number by itself costs more to send and to read than to count; and where something was mended in a second one
  * `number of the take:record:count`, blank after blank.
  */
 export const takeScript = `${namesLua}
 local match, instance, sequence = string.match, ARGV[1], tonumber(ARGV[2])
-local days, takes = cjson.decode(ARGV[5]), cjson.decode(ARGV[6])
+local days, takes = cjson.decode(ARGV[4]), cjson.decode(ARGV[5])
 local reply, mended, overtakenBy = {}, {}, 0
 for i = 1, #KEYS / 2 do
   local live, record, at = KEYS[2 * i - 1], KEYS[2 * i], (i - 1) * ${fieldsPerTake}
@@ -143,8 +143,7 @@ for i = 1, #KEYS / 2 do
       end
       local step = takes[at + 5]
       if floor(used / step) > floor(before / step) then
-        local name = string.sub(live, find(live, '}', ARGV[4], true) + 2)
-        call('PUBLISH', ARGV[3], string.sub(name, 1, -12) .. ' ' .. string.sub(name, -10) .. ' ' .. usedText)
+        call('PUBLISH', ARGV[3], ARGV[5 + i] .. ' ' .. usedText)
       end
     end
     if isThere or used > 0 then

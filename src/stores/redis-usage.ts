@@ -2,24 +2,22 @@
 // an instance can say again what it dealt after a trip was lost and nothing is counted twice. Beside it a hash per key
 // and month keeps the sums for as long as usage is kept.
 
-import { crc32 } from 'node:zlib'
 import type { Result } from 'ioredis'
 import { LRUCache } from 'lru-cache'
 import { dayNumber, hourMs, utcDayMs } from '../calendar.ts'
 import { longestName, shown, wholeFrom, wholeIn } from './records.ts'
 import type { RedisParts } from './redis-connection.ts'
+import { usagePartitionOf } from './redis-key-names.ts'
 import type { RedisListening } from './redis-listening.ts'
 import { legibleScript, raiseScript, takeScript, usedScript } from './redis-usage-scripts.ts'
 import { OvertakenError, StoreError, type Take, type Taken, type UsageStore, type UsedNews } from './store.ts'
 
-// Counts of one bucket lie in one slot of a cluster, so that a trip is one command for all of its keys.
-const buckets = 4
-const bucketOf = (keyId: string): number => crc32(keyId) % buckets
-/** The hash tag under which everything lies that is counted for a key. */
-export const usageTag = (keyId: string): string => `{q${bucketOf(keyId)}}`
 // A trip may still be on its way when its day is over.
 const keepLiveForMs = hourMs
 const mostNames = 10_000
+
+/** What a command brings of a key's count: its two keys, and the message of it without the number. */
+type CountNames = { day: string; live: string; record: string; message: string }
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -41,34 +39,36 @@ declare module 'ioredis' {
 }
 
 export const redisUsage = (
-  { redis, key, attempt, observer }: RedisParts,
+  { redis, names, attempt, observer }: RedisParts,
   listen: RedisListening['listen'],
 ): UsageStore => {
   redis.defineCommand('abohawaTake', { lua: takeScript })
   redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
   redis.defineCommand('abohawaUsed', { numberOfKeys: 1, lua: usedScript })
   redis.defineCommand('abohawaLegible', { numberOfKeys: 1, lua: legibleScript })
-  const nameIn = (kind: string, keyId: string, time: string) =>
-    `${key(kind)}:${usageTag(keyId)}:${keyId}:${time}`
-  const liveKey = (keyId: string, day: string) => nameIn('quota', keyId, day)
-  const recordKey = (keyId: string, day: string) => nameIn('used', keyId, day.slice(0, 7))
-  const channel = key('used')
-  const lengthToBucket = Buffer.byteLength(key('quota'))
-  // Of the keys that were counted last, because a trip names each of its keys twice.
-  const names = new LRUCache<string, { day: string; live: string; record: string }>({ max: mostNames })
-  const namesOf = (keyId: string, day: string) => {
-    const known = names.get(keyId)
+  const channel = names.usageChannel
+  const monthUsage = (keyId: string, day: string) => names.monthUsage(keyId, day.slice(0, 7))
+  // Of the keys that were counted last, because a batch names each of its keys in every command.
+  const lastNames = new LRUCache<string, CountNames>({ max: mostNames })
+  const namesOf = (keyId: string, day: string): CountNames => {
+    const known = lastNames.get(keyId)
     if (known?.day === day) return known
-    const made = { day, live: liveKey(keyId, day), record: recordKey(keyId, day) }
-    names.set(keyId, made)
+    const made = {
+      day,
+      live: names.dayUsage(keyId, day),
+      record: monthUsage(keyId, day),
+      message: `${keyId} ${day}`,
+    }
+    lastNames.set(keyId, made)
     return made
   }
 
   return {
-    partitionOf: redis.isCluster ? bucketOf : () => 0,
+    partitionOf: redis.isCluster ? usagePartitionOf : () => 0,
     take: ({ instance, sequence, takes }) =>
       attempt(async () => {
         const keys: string[] = []
+        const messages: string[] = []
         const numbers: number[] = []
         const days: [dayOfMonth: string, liveUntil: number, recordUntil: number][] = []
         let day = ''
@@ -82,8 +82,9 @@ export const redisUsage = (
               take.keepUntil + 31 * utcDayMs,
             ])
           }
-          const { live, record } = namesOf(take.keyId, day)
+          const { live, record, message } = namesOf(take.keyId, day)
           keys.push(live, record)
+          messages.push(message)
           numbers.push(take.units, take.limit, take.dealt, take.confirmed, take.step, days.length)
         }
         const reply = await redis
@@ -93,9 +94,9 @@ export const redisUsage = (
             instance,
             sequence,
             channel,
-            lengthToBucket,
             JSON.stringify(days),
             JSON.stringify(numbers),
+            ...messages,
           )
           .catch((error: unknown) => {
             throw overtakingIn(error) ?? error
@@ -116,7 +117,7 @@ export const redisUsage = (
         const found = new Map<string, number>()
         await Promise.all(
           [...months].map(async ([month, ofMonth]) => {
-            const name = recordKey(keyId, month)
+            const name = names.monthUsage(keyId, month)
             const counts = (await redis.abohawaUsed(name, ...ofMonth.map(day => day.slice(8)))).split(' ')
             for (const [i, day] of ofMonth.entries()) {
               if (counts[i] !== '-') found.set(day, wholeFrom(counts[i]))
@@ -126,7 +127,7 @@ export const redisUsage = (
                   name: shown(name),
                   fault: `its count of ${day} is no whole number`,
                 })
-                found.set(day, wholeFrom(await redis.abohawaLegible(liveKey(keyId, day))))
+                found.set(day, wholeFrom(await redis.abohawaLegible(names.dayUsage(keyId, day))))
               }
             }
           }),
@@ -164,8 +165,8 @@ export const redisUsage = (
     raiseUsed: (keyId, day, used, keepUntil) =>
       attempt(async () => {
         const mended = await redis.abohawaRaise(
-          liveKey(keyId, day),
-          recordKey(keyId, day),
+          names.dayUsage(keyId, day),
+          monthUsage(keyId, day),
           used,
           // Wherever it is the day, it is over by then; a count of a past day is gone at once.
           (dayNumber(day) + 3) * utcDayMs,

@@ -7,6 +7,7 @@ import { mostBytesRead, type RecordObserver, unobserved } from './records.ts'
 import { connect, listenerOn, ping, type RedisObserver, type RedisOptions } from './redis-connection.ts'
 import { redisFleet } from './redis-fleet.ts'
 import { redisFlights } from './redis-flights.ts'
+import { redisKeyNames } from './redis-key-names.ts'
 import { redisKeys } from './redis-keys.ts'
 import { createRedisListening } from './redis-listening.ts'
 import { isWrongType } from './redis-records.ts'
@@ -32,7 +33,7 @@ export const openRedisStore = async (
       observer.redisBack()
     },
   })
-  const key = (...parts: string[]) => options.prefix + parts.join(':')
+  const names = redisKeyNames(options.prefix)
   const attempt = async <Value>(step: () => Promise<Value>): Promise<Value> => {
     try {
       return await step()
@@ -41,20 +42,10 @@ export const openRedisStore = async (
       throw new StoreError(`Redis failed: ${messageOf(cause)}`, { cause })
     }
   }
-  const parts = { redis, key, attempt, observer: records }
+  const parts = { redis, names, attempt, observer: records }
   const listening = createRedisListening(() => listenerOn(redis), records)
 
-  // Bytes and the flight that loads them are written in one step, so on a cluster they lie in one slot.
-  const bytesKey = (name: string) => key('bytes', `{${name}}`)
-  const { writeFenced, ...flights } = redisFlights(
-    parts,
-    {
-      flightKey: name => key('flight', `{${name}}`),
-      bytesKey,
-      channel: key('flights'),
-    },
-    listening.listen,
-  )
+  const { writeFenced, ...flights } = redisFlights(parts, listening.listen)
 
   return {
     kind: 'redis',
@@ -65,7 +56,7 @@ export const openRedisStore = async (
       attempt(async () => {
         try {
           // One byte more than wanted says that there are more, however many.
-          const bytes = await redis.getrangeBuffer(bytesKey(name), 0, most)
+          const bytes = await redis.getrangeBuffer(names.bytes(name), 0, most)
           if (bytes.length === 0) return undefined
           return bytes.length > most ? 'too_large' : bytes
         } catch (error) {
@@ -77,13 +68,13 @@ export const openRedisStore = async (
       token !== undefined
         ? writeFenced(name, bytes, expiresAt, token)
         : attempt(async () => {
-            await redis.set(bytesKey(name), bytes, 'PXAT', expiresAt)
+            await redis.set(names.bytes(name), bytes, 'PXAT', expiresAt)
             return true
           }),
-    deleteBytes: names =>
+    deleteBytes: entries =>
       attempt(async () => {
         // One by one, because on a cluster they lie in different slots; they travel together all the same.
-        const removed = await Promise.all(names.map(name => redis.unlink(bytesKey(name))))
+        const removed = await Promise.all(entries.map(name => redis.unlink(names.bytes(name))))
         return removed.reduce((sum, count) => sum + count, 0)
       }),
     ...flights,

@@ -5,7 +5,7 @@ import { type Entry, lotOf, type Notes } from '../cache/entry.ts'
 import type { Codec } from '../cache/shared-tier.ts'
 import type { Calendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
-import { type Horizon, stepsWithin } from '../provider/query.ts'
+import { type Horizon, stepsWithin } from '../weather/horizon.ts'
 import { isPlausible } from '../weather/plausible.ts'
 import { bytesOf, type Timeline } from '../weather/timeline.ts'
 import {

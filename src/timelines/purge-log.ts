@@ -3,6 +3,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Purge } from '../cache/purges.ts'
+import { utcDayMs } from '../calendar.ts'
 import type { ByteStore, FleetStore } from '../stores/store.ts'
 import type { Cell } from '../weather/cell.ts'
 import { type PurgeOrder, type PurgeScope, readOrder, writeOrder } from './purge-scope.ts'
@@ -14,7 +15,7 @@ export type PurgeOutcome = { readonly generation: number; readonly removed: numb
 
 const topic = 'purges'
 // Longer than any entry can be in use, whatever the configuration.
-const keepForMs = 30 * 86_400_000
+const keepForMs = 30 * utcDayMs
 // A fine grid has hundreds of thousands of cells: removed in steps, so that a gateway answers in between.
 const removedAtOnce = 1_000
 

@@ -27,9 +27,9 @@ import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { Breaker } from '../provider/breaker.ts'
 import type { Provider } from '../provider/client.ts'
-import type { Horizon } from '../provider/query.ts'
 import type { ByteStore, FleetStore, FlightStore, Store } from '../stores/store.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
+import type { Horizon } from '../weather/horizon.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { createTimelineCodec, entryOf } from './entry-codec.ts'
 import { createProbe } from './probe.ts'
@@ -241,7 +241,6 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
 
   return {
     read: cache.read,
-    keepBeside: cache.keepBeside,
     start: async warmForMs => {
       const deadline = performance.now() + warmForMs
       await hearPurges().catch(() => {})

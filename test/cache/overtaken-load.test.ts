@@ -43,6 +43,7 @@ const setUp = async (t: Test) => {
       flights.close()
       await store.close()
     })
+    const memory = createMemoryTier<string>(1_000)
     const begun = Promise.withResolvers<void>()
     const loads: PromiseWithResolvers<string>[] = []
     const cache = createReadThrough<string, string>({
@@ -55,7 +56,7 @@ const setUp = async (t: Test) => {
         return { value: await gate.promise, fetchedAt, bytes: 1, lot: 0, generation: 0, run: null }
       },
       hasten: () => {},
-      memory: createMemoryTier(1_000),
+      memory,
       shared: createSharedTier({ name: 'redis', store, longestUseMs: policy.longestUseMs }, codec, {
         sharedTierFailed: (_step, error) => fail(error),
         entryRefused: reason => fail(new Error(`an entry was refused: ${reason}`)),
@@ -69,7 +70,7 @@ const setUp = async (t: Test) => {
       clock,
       observer: { read: () => {}, refreshFailed: fail },
     })
-    return { cache, flights, store, loads, begun: begun.promise }
+    return { cache, memory, flights, store, loads, begun: begun.promise }
   }
   const stopped = await instance(100)
   const other = await instance(60_000)
@@ -92,6 +93,9 @@ t.test('who wakes up after another has loaded takes the newer entry', async t =>
   t.match(await reading, { value: 'newer', outcome: 'miss' }, 'for those who waited')
   t.match(stopped.cache.read('a'), { value: 'newer', outcome: 'hit', source: 'memory' }, 'and from then on')
   t.match((await stopped.cache.explain('a')).shared, { state: 'fresh' })
+  const before = stopped.memory.bytes
+  ;(await reading).setExtraBytes(50)
+  t.equal(stopped.memory.bytes, before + 50, 'what is kept beside it counts as the newer one’s')
 })
 
 t.test('where the newer entry is gone meanwhile, its first tier keeps nothing', async t => {
@@ -100,4 +104,6 @@ t.test('where the newer entry is gone meanwhile, its first tier keeps nothing', 
   wake()
   t.match(await reading, { value: 'older' }, 'who waited gets what there is')
   t.match(await stopped.cache.explain('a'), { memory: null, shared: null })
+  ;(await reading).setExtraBytes(50)
+  t.equal(stopped.memory.bytes, 0, 'and counts nothing beside it')
 })

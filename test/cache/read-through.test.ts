@@ -254,6 +254,31 @@ t.test('memory keeps to its bytes and lets the least recently used go', async t 
   t.strictSame([memory.size, !!memory.get('a'), !!memory.get('b')], [2, true, false])
 })
 
+t.test('what is kept beside a value counts as memory’s, from whichever tier it was read', async t => {
+  const memory = createMemoryTier<string>(10_000)
+  const { cache, elsewhere, clock } = setUp(t, { memory })
+  const loaded = await cache.read('a')
+  loaded.setExtraBytes(500)
+  t.equal(memory.bytes, 600, 'from the provider')
+  const hit = await cache.read('a')
+  hit.setExtraBytes(700)
+  t.equal(memory.bytes, 800, 'from memory: the same entry')
+  const other = createMemoryTier<string>(10_000)
+  const found = await elsewhere({ memory: other }).read('a')
+  t.equal(found.source, 'embedded')
+  found.setExtraBytes(40)
+  t.strictSame([other.bytes, memory.bytes], [140, 800], 'from the shared tier')
+
+  clock.advance(1_500)
+  const stale = await cache.read('a')
+  t.equal(stale.outcome, 'stale')
+  await settled()
+  t.match(await cache.read('a'), { value: 'a 2', outcome: 'hit' })
+  t.equal(memory.bytes, 100, 'the renewed entry has nothing beside it')
+  for (const old of [loaded, hit, stale]) old.setExtraBytes(900)
+  t.equal(memory.bytes, 100, 'and what is kept beside the older one is not its')
+})
+
 t.test('a soft purge makes stale what was loaded before it, a hard one makes it gone', async t => {
   const { cache, purges, loads, elsewhere } = setUp(t)
   await cache.read('a')

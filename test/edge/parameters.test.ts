@@ -12,20 +12,20 @@ const refused = (t: Test, act: () => unknown, message: string | RegExp) =>
   t.throws(act, { status: 400, message })
 
 t.test('a query is read by name; others are ignored, and one given twice is refused', t => {
-  t.strictSame(queryOf('/x?lang=en&foo=1&foo=2', ['lang']), { lang: 'en' })
-  t.strictSame(queryOf('/x', ['lang']), {})
-  t.strictSame(queryOf('/x?', ['lang']), {})
-  t.strictSame(queryOf('/x?q=%E0%A6%A2+%26', ['q']), { q: 'ঢ &' })
-  t.strictSame(queryOf('/x?q', ['q']), { q: '' })
-  t.strictSame(queryOf('/x?q=a=b', ['q']), { q: 'a=b' })
+  t.strictSame(queryOf('lang=en&foo=1&foo=2', ['lang']), { lang: 'en' })
+  t.strictSame(queryOf('', ['lang']), {})
+  t.strictSame(queryOf('', ['lang']), {})
+  t.strictSame(queryOf('q=%E0%A6%A2+%26', ['q']), { q: 'ঢ &' })
+  t.strictSame(queryOf('q', ['q']), { q: '' })
+  t.strictSame(queryOf('q=a=b', ['q']), { q: 'a=b' })
   refused(
     t,
-    () => queryOf('/x?lang=en&lang=en', ['lang']),
+    () => queryOf('lang=en&lang=en', ['lang']),
     'lang is given more than once; allowed: at most once',
   )
-  refused(t, () => queryOf('/x?q=%E0%A6', ['q']), 'q is "%E0%A6"; allowed: percent-encoded UTF-8')
+  refused(t, () => queryOf('q=%E0%A6', ['q']), 'q is "%E0%A6"; allowed: percent-encoded UTF-8')
   t.strictSame(
-    queryOf('/x?other=%&%=1&q=a', ['q']),
+    queryOf('other=%&%=1&q=a', ['q']),
     { q: 'a' },
     'an unknown one is ignored, however it is written',
   )
@@ -33,7 +33,7 @@ t.test('a query is read by name; others are ignored, and one given twice is refu
 })
 
 t.test('a query can name nothing but parameters', t => {
-  t.strictSame(queryOf('/x?__proto__=1&constructor=2', ['q']), {})
+  t.strictSame(queryOf('__proto__=1&constructor=2', ['q']), {})
   t.end()
 })
 

@@ -2,13 +2,14 @@
 
 import t from 'tap'
 import { type Answers, createAnswers, type Known } from '../../src/answer.ts'
+import { createMemoryTier } from '../../src/cache/memory-tier.ts'
 import { createCalendar, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
-import { createShelf, lasting, lastingText } from '../../src/edge/lasting.ts'
 import { pointPiece } from '../../src/edge/places.ts'
 import { createRenderedWeather } from '../../src/edge/rendered-weather.ts'
 import type { Representation } from '../../src/edge/representation.ts'
+import { createArena, unpooledCopy, unpooledText } from '../../src/edge/unpooled.ts'
 import { createGrid } from '../../src/weather/cell.ts'
-import { layOut } from '../../src/weather/timeline.ts'
+import { bytesOf, layOut, type Timeline } from '../../src/weather/timeline.ts'
 
 const start = Date.parse('2026-11-21T06:00Z')
 const calendar = createCalendar('Asia/Dhaka')
@@ -24,17 +25,12 @@ const grid = createGrid(0.1)
 const cell = grid.cellOf(23.7, 90.4)
 
 const setUp = () => {
-  let [rendered, beside] = [0, 0]
+  let rendered = 0
   const real = createAnswers({
     grid,
     calendar,
     hourlyHours: 48,
-    timelines: {
-      read: () => Promise.reject(new Error('not asked')),
-      keepBeside: (_cell, _timeline, bytes) => {
-        beside = bytes
-      },
-    },
+    timelines: { read: () => Promise.reject(new Error('not asked')) },
   })
   const counted = <Slice>(slice: Slice): Slice => {
     rendered += 1
@@ -46,10 +42,20 @@ const setUp = () => {
     forecast: (known, days) => counted(real.forecast(known, days)),
   }
   const weather = createRenderedWeather(answers, calendar.zone)
-  return { weather, rendered: () => rendered, beside: () => beside }
+  return { weather, rendered: () => rendered }
 }
 
-const knownAt = (readAt: number, value = timelineAt(start)): Known => ({
+const memory = createMemoryTier<Timeline>(100_000_000)
+const setExtraBytes = new WeakMap<Timeline, (bytes: number) => void>()
+/** A timeline in memory, in place of the one that was there. */
+const keptTimeline = (fetchedAt: number): Timeline => {
+  const value = timelineAt(fetchedAt)
+  const entry = { value, bytes: bytesOf(value), fetchedAt, lot: 0, generation: 0, run: null }
+  setExtraBytes.set(value, memory.set('cell', entry).setExtraBytes)
+  return value
+}
+
+const knownAt = (readAt: number, value = keptTimeline(start)): Known => ({
   value,
   cell,
   readAt,
@@ -59,12 +65,15 @@ const knownAt = (readAt: number, value = timelineAt(start)): Known => ({
   source: 'memory',
   forwarded: false,
   collapsed: false,
+  setExtraBytes: bytes => setExtraBytes.get(value)?.(bytes),
 })
+/** What memory accounts for beside the timeline. */
+const beside = (): number => memory.bytes - (memory.peek('cell')?.bytes ?? 0)
 const textOf = ({ pieces }: Representation): string => Buffer.concat([...pieces]).toString()
 
 t.test('a slice is rendered once, for every place and answer until it ends', async t => {
   const { weather, rendered } = setUp()
-  const timeline = timelineAt(start)
+  const timeline = keptTimeline(start)
   const [one, other] = [pointPiece(1, 90), pointPiece(2, 90)]
   for (const after of [0, 1, quarterHourMs - 1])
     for (const place of [one, other]) {
@@ -80,7 +89,7 @@ t.test('a slice is rendered once, for every place and answer until it ends', asy
   const back = knownAt(start + 5, timeline)
   t.match(textOf(weather.represent(back, weather.weather(back), one)), '"time":"2026-11-21T12:00"')
   t.equal(rendered(), 3)
-  const renewed = knownAt(start + 6, timelineAt(start + 6))
+  const renewed = knownAt(start + 6, keptTimeline(start + 6))
   weather.weather(renewed)
   t.equal(rendered(), 4)
   for (const days of [1, 7, 1]) weather.forecast(renewed, days)
@@ -98,15 +107,15 @@ t.test('tags tell bodies apart: by place and by weather', async t => {
 })
 
 t.test('what is kept is accounted for, compressed bodies too, and no more of them than a bound', async t => {
-  const { weather, beside } = setUp()
+  const { weather } = setUp()
   const known = knownAt(start)
   const rendered = weather.weather(known)
   const alone = beside()
   t.ok(alone >= rendered.bytes.length)
   const compress = (latitude: number) => {
     const body = weather.represent(known, rendered, pointPiece(latitude, 90))
-    body.forms().br = Buffer.alloc(2_000)
-    body.made?.(Buffer.alloc(2_000))
+    body.encodings().br = Buffer.alloc(2_000)
+    body.onEncoded?.(Buffer.alloc(2_000))
   }
   compress(1)
   t.ok(beside() >= alone + 2_000)
@@ -114,6 +123,37 @@ t.test('what is kept is accounted for, compressed bodies too, and no more of the
   t.ok(beside() < alone + 320 * 2_600, `${beside()} bytes`)
   weather.weather(knownAt(start + quarterHourMs, known.value))
   t.equal(beside(), alone, 'they go with their slice')
+})
+
+t.test('what is compressed for a timeline that was replaced counts as nobody’s', async t => {
+  const { weather } = setUp()
+  const known = knownAt(start)
+  const body = weather.represent(known, weather.weather(known), pointPiece(1, 90))
+  t.ok(beside() > 0)
+  const renewed = knownAt(start + 1)
+  t.equal(beside(), 0)
+  body.encodings().br = Buffer.alloc(2_000)
+  body.onEncoded?.(Buffer.alloc(2_000))
+  t.equal(beside(), 0)
+  weather.weather(renewed)
+  t.ok(beside() > 0)
+})
+
+t.test('a form that others displaced while it was made is not accounted for', async t => {
+  const { weather } = setUp()
+  const known = knownAt(start)
+  const rendered = weather.weather(known)
+  const alone = beside()
+  const bodies = Array.from({ length: 1_000 }, (_, i) =>
+    weather.represent(known, rendered, pointPiece(i, 90)),
+  )
+  // All are being made before the first of them is ready.
+  const making = bodies.map(body => ({ body, encodings: body.encodings() }))
+  for (const { body, encodings } of making) {
+    encodings.br = Buffer.alloc(2_000)
+    body.onEncoded?.(encodings.br)
+  }
+  t.ok(beside() < alone + 320 * 2_600, `${beside()} bytes`)
 })
 
 t.test('a body is kept for a second once it was asked for again, and says the same', async t => {
@@ -134,19 +174,19 @@ t.test('a body is kept for a second once it was asked for again, and says the sa
 })
 
 t.test('what is kept lies in memory of its own', async t => {
-  const text = lastingText('{"name_bn":"ঢাকা"}')
+  const text = unpooledText('{"name_bn":"ঢাকা"}')
   t.equal(text.toString(), '{"name_bn":"ঢাকা"}')
   t.equal(text.buffer.byteLength, text.length)
   const part = Buffer.alloc(100, 7).subarray(10, 20)
-  t.strictSame([...lasting(part)], [...part])
-  t.equal(lasting(part).buffer.byteLength, 10)
+  t.strictSame([...unpooledCopy(part)], [...part])
+  t.equal(unpooledCopy(part).buffer.byteLength, 10)
 })
 
 t.test('texts on a shelf share blocks, and none overwrites another', async t => {
-  const shelve = createShelf()
+  const place_in_arena = createArena()
   const texts = Array.from({ length: 1_000 }, (_, i) => `${i} ঢাকা`.repeat(1 + (i % 70)))
   texts.push('x'.repeat(1 << 20), '')
-  const shelved = texts.map(shelve)
+  const shelved = texts.map(place_in_arena)
   t.strictSame(shelved.map(String), texts)
   const blocks = new Set(shelved.map(({ buffer }) => buffer))
   t.ok(blocks.size < 20, `${blocks.size} blocks`)

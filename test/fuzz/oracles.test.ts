@@ -5,10 +5,10 @@ import t from 'tap'
 import { decide } from '../../fuzz/oracle/parameters.ts'
 import { degreesFrom, isAsRight, isInPlace, saysTheSame } from '../../fuzz/oracle/provider-body.ts'
 import { brokenForecast, brokenWeather, isPhysical } from '../../fuzz/oracle/weather-body.ts'
-import { writeDocument } from '../../src/simulator/document.ts'
-import { forecast } from '../../src/simulator/forecast.ts'
-import { readForecastRequest } from '../../src/simulator/forecast-request.ts'
-import { Parameters } from '../../src/simulator/parameters.ts'
+import { writeDocument } from '../../simulator/document.ts'
+import { forecast } from '../../simulator/forecast.ts'
+import { readForecastRequest } from '../../simulator/forecast-request.ts'
+import { Parameters } from '../../simulator/parameters.ts'
 
 // Behind /api/v1: the status that is right.
 const decisions: [string, number][] = [

@@ -2,7 +2,7 @@
 
 import { pino } from 'pino'
 import t from 'tap'
-import { observeApi } from '../../src/gateway/telling.ts'
+import { observeApi } from '../../src/gateway/observers.ts'
 import { createMetrics } from '../../src/ops/metrics.ts'
 
 const lineOf = (error: unknown): string => {

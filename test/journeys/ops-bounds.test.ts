@@ -6,6 +6,7 @@ import t from 'tap'
 import { createMetrics } from '../../src/ops/metrics.ts'
 import { buildOps } from '../../src/ops/ops.ts'
 import { createReadiness } from '../../src/ops/readiness.ts'
+import { openMeteo } from '../support/open-meteo.ts'
 import { startCommand } from '../support/process.ts'
 import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
 import { askAt, startGateway } from '../support/start-gateway.ts'
@@ -123,7 +124,7 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
       metrics,
       readiness,
       budget: { take: unused },
-      pointWeight: 3,
+      protocol: openMeteo,
       cache: { explain: unused, purge: unused },
       observer: { refused: metrics.opsRefused },
       provider: {

@@ -27,8 +27,15 @@ t.test(
     ]
     const [one, other] = gateways
     if (!one || !other) return
-    // Until each counts on the other.
+    // Each knows how many they are by a heartbeat of its own, six seconds after its first.
+    const heartbeats = async () =>
+      (await raw.zrange(`${one.config.redis.prefix}instances`, '0', '-1', 'WITHSCORES'))
+        .filter((_, i) => i % 2 === 1)
+        .map(Number)
+    await until('both have sent a heartbeat', async () => (await heartbeats()).length === 2)
+    const first = Math.max(...(await heartbeats()))
     clock.advance(7_000)
+    await until('both have sent another one', async () => (await heartbeats()).every(at => at > first))
     const key = one.keys.enterprise ?? ''
     for (const gateway of gateways)
       t.equal((await gateway.get('/locations?type=division', { key })).status, 200)

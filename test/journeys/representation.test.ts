@@ -62,6 +62,23 @@ t.test('a body comes in the form that the consumer prefers, and is the same body
   }
 })
 
+t.test('rendered and compressed bodies count as the cache’s memory', async t => {
+  const bytes = async (): Promise<number> => {
+    const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
+    return Number(/^abohawa_cache_memory_bytes (\d+)/m.exec(metrics)?.[1])
+  }
+  const place = '/weather/district/1004'
+  const before = await bytes()
+  await raw(place)
+  const plain = await bytes()
+  const { bytes: compressed } = await raw(place, { 'accept-encoding': 'gzip' })
+  const grown = (await bytes()) - plain
+  t.ok(plain > before, `${plain - before} bytes for a timeline and its slice`)
+  t.ok(grown >= compressed.length, `${grown} bytes more for a body of ${compressed.length} in gzip`)
+  await raw(place, { 'accept-encoding': 'gzip' })
+  t.equal(await bytes(), plain + grown, 'which is made once')
+})
+
 t.test('HEAD tells the headers of the same form', async t => {
   for (const accepted of ['br', 'identity']) {
     const got = await raw(weather, { 'accept-encoding': accepted })

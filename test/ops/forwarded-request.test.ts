@@ -4,9 +4,12 @@ import fc from 'fast-check'
 import t from 'tap'
 import { forwardedRequest } from '../../src/ops/forwarded-request.ts'
 import { quoted, Refusal } from '../../src/ops/refusal.ts'
+import { passthrough } from '../../src/provider/open-meteo/passthrough.ts'
+
+const forwarded = (target: string) => forwardedRequest(target, passthrough)
 
 const names = (count: number) => Array.from({ length: count }, (_, i) => `v${i}`).join(',')
-const weightOf = (query: string) => Number(forwardedRequest(`/v1/forecast?${query}`).weight.toFixed(3))
+const weightOf = (query: string) => Number(forwarded(`/v1/forecast?${query}`).weight.toFixed(3))
 
 t.test('the weight counts points, variables of all sections, models and days', async t => {
   const weights: [query: string, weight: number][] = [
@@ -34,7 +37,7 @@ t.test('the weight counts points, variables of all sections, models and days', a
     [`latitude=1&minutely_15=${names(10)}&forecast_days=1&past_minutely_15=2592`, 2],
   ]
   for (const [query, weight] of weights) t.equal(weightOf(query), weight, query)
-  t.equal(forwardedRequest('/data/ecmwf_ifs/static/meta.json').weight, 0)
+  t.equal(forwarded('/data/ecmwf_ifs/static/meta.json').weight, 0)
 })
 
 t.test(
@@ -84,9 +87,9 @@ t.test(
       .map(([path, pairs]) => `${path}?${pairs.join('&')}`)
     fc.assert(
       fc.property(target, target => {
-        let first: ReturnType<typeof forwardedRequest>
+        let first: ReturnType<typeof forwarded>
         try {
-          first = forwardedRequest(target)
+          first = forwarded(target)
         } catch (error) {
           if (!(error instanceof Refusal)) throw error
           // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there
@@ -94,7 +97,7 @@ t.test(
         }
         passed += 1
         const [path = '', query = ''] = first.target.split('?')
-        const again = forwardedRequest(first.target)
+        const again = forwarded(first.target)
         return (
           /^\/(v1\/forecast|data\/[a-z0-9_]+\/static\/meta\.json)$/.test(path) &&
           /^[\w.~*+%&=,-]*$/.test(query) &&

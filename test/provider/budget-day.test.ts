@@ -4,9 +4,10 @@
 import t from 'tap'
 import { hourMs, minuteMs, utcDayMs } from '../../src/calendar.ts'
 import type { Budget, Purpose } from '../../src/provider/budget.ts'
+import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
-import { budgetOn, freeLimits } from './budget-set-up.ts'
+import { budgetOn } from './budget-set-up.ts'
 
 const unit = 3
 const start = Date.parse('2026-11-21T12:00:00Z')

@@ -2,9 +2,8 @@
 
 import type { Clock } from '../../src/clock.ts'
 import { type BudgetOptions, createBudget } from '../../src/provider/budget.ts'
+import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { type SpendingStore, StoreError } from '../../src/stores/store.ts'
-
-export const freeLimits = { minute: 600, hour: 5_000, day: 10_000 }
 
 export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<BudgetOptions> = {}) => {
   const heard: string[] = []
@@ -14,6 +13,7 @@ export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<Bu
       limits: freeLimits,
       reserve: 0.1,
       unit: 3,
+      weightOfFailure: 1,
       longestRequestMs: 30_000,
       instances: () => 1,
       ...options,

@@ -1,9 +1,10 @@
 import t, { type Test } from 'tap'
 import type { Budget, BudgetOptions, BudgetState, Lease, Purpose } from '../../src/provider/budget.ts'
+import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { dayEndAfter } from '../../src/provider/spending-windows.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { budgetOn, freeLimits, troubled } from './budget-set-up.ts'
+import { budgetOn, troubled } from './budget-set-up.ts'
 
 const start = Date.parse('2026-11-21T06:10:30Z')
 

@@ -5,10 +5,10 @@ import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
 import { type BreakerOptions, createBreaker } from '../../src/provider/breaker.ts'
 import { createProvider, type ProviderOptions, type ProviderParts } from '../../src/provider/client.ts'
-import { createExchange, type ExchangeOptions } from '../../src/provider/exchange.ts'
-import { horizonFor } from '../../src/provider/query.ts'
+import { createProviderCall, type ProviderCallOptions } from '../../src/provider/provider-call.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
+import { openMeteo } from '../support/open-meteo.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
 import { until } from '../support/until.ts'
@@ -25,7 +25,7 @@ const unlimited: ProviderParts['budget'] = {
 }
 
 type Setting = {
-  network?: Partial<ExchangeOptions>
+  network?: Partial<ProviderCallOptions>
   guard?: Partial<BreakerOptions>
   budget?: ProviderParts['budget']
 }
@@ -37,7 +37,7 @@ const setUp = (
 ) => {
   const clock = manualClock()
   const requests: [outcome: string, points: number][] = []
-  const exchange = createExchange(
+  const call = createProviderCall(
     {
       baseUrl: simulator.url,
       apiKey: null,
@@ -48,7 +48,7 @@ const setUp = (
       maxConcurrent: 1,
       ...network,
     },
-    clock,
+    { protocol: openMeteo, clock },
   )
   const breaker = createBreaker(
     { after: 1_000, restForMs: 1_000, restForAtMostMs: 1_000, ...guard },
@@ -62,22 +62,21 @@ const setUp = (
       retries: 2,
       retryDelayMs: 1,
       queueForMs: 15_000,
-      horizon: horizonFor(13 * 3_600_000, 48),
       ...options,
     },
     {
-      exchange,
+      call,
+      protocol: openMeteo,
       breaker,
       budget,
       clock,
-      calendar: createCalendar('Asia/Dhaka'),
       observer: { request: (outcome, points) => requests.push([outcome, points]), refused: () => {} },
     },
   )
   t.teardown(async () => {
     await simulator.steer({ mood: 'ok', now: noon, hold: false })
     provider.close()
-    await exchange.close()
+    await call.close()
   })
   const loadAll = (asked: ReturnType<typeof cells>) =>
     Promise.allSettled(asked.map(cell => provider.load(cell))).then(results =>
@@ -196,7 +195,7 @@ t.test('weather is told to be as old as the question, not as the answer', async 
   t.equal((await load).fetchedAt, asked)
 })
 
-t.test('an exchange ends after its total time, however slowly the body trickles', async t => {
+t.test('a call ends after its total time, however slowly the body trickles', async t => {
   const { provider } = setUp(t, {}, { network: { totalTimeoutMs: 100 } })
   await simulator.steer({ mood: 'trickle', latencyMs: 0 })
   await t.rejects(provider.load(grid.cellOf(22, 88)), {

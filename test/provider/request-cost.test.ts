@@ -2,14 +2,17 @@ import t from 'tap'
 import { ProviderError } from '../../src/provider/errors.ts'
 import { costOf, outcomeOf } from '../../src/provider/request-cost.ts'
 
-t.test('an answer costs its weight, a failure 1, a 429 nothing, and what is unknown all of it', t => {
-  t.equal(costOf('answered', 192_000), 192_000)
-  t.equal(costOf('unknown', 192_000), 192_000)
-  t.equal(costOf('failed', 192_000), 1_000)
-  t.equal(costOf('limited', 192_000), 0)
-  t.equal(costOf('unsent', 192_000), 0)
-  t.end()
-})
+t.test(
+  'an answer costs its weight, a failure what failures weigh, a refusal by the limits nothing, and what is unknown all of it',
+  t => {
+    t.equal(costOf('answered', 192_000, 1_000), 192_000)
+    t.equal(costOf('unknown', 192_000, 1_000), 192_000)
+    t.equal(costOf('failed', 192_000, 1_000), 1_000)
+    t.equal(costOf('limited', 192_000, 1_000), 0)
+    t.equal(costOf('unsent', 192_000, 1_000), 0)
+    t.end()
+  },
+)
 
 t.test('an error tells how the request ended as far as its cost goes', t => {
   const outcome = (code: ProviderError['code']) => outcomeOf(new ProviderError(code, 'told'))

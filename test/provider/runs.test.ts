@@ -1,10 +1,12 @@
 // Model runs as the provider publishes them, and as they are assumed while it can't be read.
 
 import t from 'tap'
-import { createExchange } from '../../src/provider/exchange.ts'
-import { createRunWatch, type ModelRun } from '../../src/provider/runs.ts'
+import type { ModelRun } from '../../src/provider/protocol.ts'
+import { createProviderCall } from '../../src/provider/provider-call.ts'
+import { createRunWatch } from '../../src/provider/runs.ts'
 import { startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { openMeteo } from '../support/open-meteo.ts'
 import { startProvider } from '../support/provider-process.ts'
 
 const hour = 3_600_000
@@ -14,7 +16,7 @@ const setUp = (t: { teardown(fn: () => unknown): void }, model = 'ecmwf_ifs', ba
   const clock = manualClock()
   const told: string[] = []
   const refused: string[] = []
-  const exchange = createExchange(
+  const call = createProviderCall(
     {
       baseUrl,
       apiKey: null,
@@ -24,12 +26,13 @@ const setUp = (t: { teardown(fn: () => unknown): void }, model = 'ecmwf_ifs', ba
       totalTimeoutMs: 2_000,
       maxConcurrent: 1,
     },
-    clock,
+    { protocol: openMeteo, clock },
   )
   const watch = createRunWatch(
     { model, pollEveryMs: 300_000 },
     {
-      exchange,
+      call,
+      protocol: openMeteo,
       clock,
       observer: {
         newRun: ({ availableAt }: ModelRun) => told.push(new Date(availableAt).toISOString()),
@@ -40,7 +43,7 @@ const setUp = (t: { teardown(fn: () => unknown): void }, model = 'ecmwf_ifs', ba
   )
   t.teardown(async () => {
     watch.close()
-    await exchange.close()
+    await call.close()
   })
   const at = async (instant: string) => {
     clock.set(instant)

@@ -30,31 +30,41 @@ export const openCallers = async (
   callers: number,
 ): Promise<Caller[]> => {
   const { hostname, port } = new URL(url)
-  const open = async (): Promise<Caller> => {
+  const open = async (): Promise<Socket> => {
     const socket = connect(Number(port), hostname)
     await once(socket, 'connect')
     socket.setNoDelay(true)
     socket.on('error', () => {})
     scope.teardown(() => socket.destroy())
-    return callerOn(socket, key)
+    return socket
   }
-  return Promise.all(Array.from({ length: callers }, open))
+  return Promise.all(Array.from({ length: callers }, async () => callerOn(await open(), open, key)))
 }
 
-const callerOn = (socket: Socket, key: string): Caller => {
+/** @param open makes the next connection, once the gateway has announced the end of this one */
+const callerOn = (first: Socket, open: () => Promise<Socket>, key: string): Caller => {
+  let socket = first
+  let isEnding = false
   let settle: ((head: string) => void) | undefined
   let received: Buffer = Buffer.alloc(0)
-  socket.on('data', (chunk: Buffer) => {
-    received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
-    const end = received.indexOf(headEnd)
-    if (end < 0) return
-    const head = received.toString('latin1', 0, end)
-    const bodiless = head.startsWith('304', 9)
-    const length = bodiless ? 0 : Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
-    if (received.length < end + headEnd.length + length) return
-    settle?.(head)
-  })
-  socket.on('close', () => settle?.(''))
+  const listen = (): void => {
+    socket.on('data', (chunk: Buffer) => {
+      received = received.length === 0 ? chunk : Buffer.concat([received, chunk])
+      const end = received.indexOf(headEnd)
+      if (end < 0) return
+      const head = received.toString('latin1', 0, end)
+      const bodiless = head.startsWith('304', 9)
+      const length = bodiless ? 0 : Number(/content-length: (\d+)/i.exec(head)?.[1] ?? 0)
+      if (received.length < end + headEnd.length + length) return
+      isEnding = head.includes('\r\nconnection: close')
+      settle?.(head)
+    })
+    const own = socket
+    own.on('close', () => {
+      if (own === socket && !isEnding) settle?.('')
+    })
+  }
+  listen()
   return {
     ask: (path, asking = key, headers = {}) => {
       const { promise, resolve } = Promise.withResolvers<Answered>()
@@ -64,11 +74,21 @@ const callerOn = (socket: Socket, key: string): Caller => {
         received = Buffer.alloc(0)
         resolve({ status: Number(head.slice(9, 12)), ms: performance.now() - started, head })
       }
-      if (socket.destroyed) settle('')
-      else {
-        const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+      const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
+      const write = () =>
         socket.write(`GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${asking}\r\n${more.join('')}\r\n`)
-      }
+      if (isEnding)
+        open().then(
+          next => {
+            socket = next
+            isEnding = false
+            listen()
+            write()
+          },
+          () => settle?.(''),
+        )
+      else if (socket.destroyed) settle('')
+      else write()
       return promise
     },
   }

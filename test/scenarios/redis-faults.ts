@@ -1,7 +1,7 @@
 // The ways to run Redis, each with a fault that can happen to it: a server that is frozen or killed, a master that is
 // killed behind Sentinel or in a cluster. The load meanwhile, and what must hold, is the scenario's.
 
-import { usageTag } from '../../src/stores/redis-usage.ts'
+import { usageTag } from '../../src/stores/redis-key-names.ts'
 import { startDurableRedis } from '../support/durable-redis.ts'
 import { startCluster } from '../support/redis-cluster.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'

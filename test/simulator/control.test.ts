@@ -1,7 +1,7 @@
 // Steering over HTTP: what /control tells, what it takes, and how it says no.
 
 import t from 'tap'
-import { startSimulator } from '../../src/simulator/simulator.ts'
+import { startSimulator } from '../../simulator/simulator.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 import { dhaka, simulate, three } from './simulated.ts'

@@ -1,7 +1,7 @@
 // Every mood on a real socket: what exactly reaches the caller.
 
 import t, { type Test } from 'tap'
-import { type MoodName, moodNames } from '../../src/simulator/moods.ts'
+import { type MoodName, moodNames } from '../../simulator/moods.ts'
 import { until } from '../support/until.ts'
 import { type Answer, dhaka, lasting, simulate, three } from './simulated.ts'
 

@@ -1,6 +1,6 @@
 // A simulated provider for a test, on a real port, and short ways to ask and steer it.
 
-import { type SimulatorOptions, startSimulator } from '../../src/simulator/simulator.ts'
+import { type SimulatorOptions, startSimulator } from '../../simulator/simulator.ts'
 
 type Teardown = { teardown(fn: () => unknown): void }
 

@@ -1,9 +1,9 @@
 // The weather holds together at any place and instant, and it is Bangladesh's: seasons, days and nights, sea and hills.
 
 import t from 'tap'
-import { modelCellOf } from '../../src/simulator/model-cell.ts'
-import { broadHeight, groundHeight } from '../../src/simulator/terrain.ts'
-import { createSiteWeather, type Weather } from '../../src/simulator/weather-field.ts'
+import { modelCellOf } from '../../simulator/model-cell.ts'
+import { broadHeight, groundHeight } from '../../simulator/terrain.ts'
+import { createSiteWeather, type Weather } from '../../simulator/weather-field.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs

@@ -2,7 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
-import { usageTag } from '../../src/stores/redis-usage.ts'
+import { usageTag } from '../../src/stores/redis-key-names.ts'
 import { runCommand } from '../support/process.ts'
 import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'

@@ -2,13 +2,12 @@
 // prints what came of it as one line of JSON: the outcomes, how long the event loop stood still, how far memory grew.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { createCalendar } from '../../src/calendar.ts'
 import { createBreaker } from '../../src/provider/breaker.ts'
 import { createProvider } from '../../src/provider/client.ts'
-import { createExchange } from '../../src/provider/exchange.ts'
-import { horizonFor } from '../../src/provider/query.ts'
+import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from './manual-clock.ts'
+import { openMeteo } from './open-meteo.ts'
 
 export type Asked = {
   /** Asked first, so that everything is loaded and warm before anything is measured. */
@@ -34,7 +33,7 @@ export type Outcome = {
 const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
   const clock = manualClock()
   const refused: Record<string, number> = {}
-  const exchange = createExchange(
+  const call = createProviderCall(
     {
       baseUrl,
       apiKey: null,
@@ -44,7 +43,7 @@ const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
       totalTimeoutMs,
       maxConcurrent: 1,
     },
-    clock,
+    { protocol: openMeteo, clock },
   )
   const provider = createProvider(
     {
@@ -53,17 +52,16 @@ const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
       retries: 0,
       retryDelayMs: 1,
       queueForMs: 1_000,
-      horizon: horizonFor(13 * 3_600_000, 48),
     },
     {
-      exchange,
+      call,
+      protocol: openMeteo,
       breaker: createBreaker({ after: 100, restForMs: 1_000, restForAtMostMs: 1_000 }, clock, () => {}),
       budget: {
         take: async points => ({ points, retryAt: null, isValid: () => true, done: async () => {} }),
         limited: async () => {},
       },
       clock,
-      calendar: createCalendar('Asia/Dhaka'),
       observer: {
         request: () => {},
         refused: why => {
@@ -80,7 +78,7 @@ const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
   )
   provider.close()
   // Not waited for: a connection that is not let go of is what some tests look for.
-  void exchange.close()
+  void call.close()
   return { results, refused }
 }
 

@@ -11,7 +11,7 @@ import {
   type RefusedRecord,
   unobserved,
 } from '../../src/stores/records.ts'
-import { usageTag } from '../../src/stores/redis-usage.ts'
+import { usageTag } from '../../src/stores/redis-key-names.ts'
 import { type KeyRecord, OvertakenError, type Store, type Take } from '../../src/stores/store.ts'
 import { aTake, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 

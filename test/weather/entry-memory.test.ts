@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { constants, crc32, createBrotliCompress } from 'node:zlib'
 import t from 'tap'
-import { stepsWithin } from '../../src/provider/query.ts'
+import { stepsWithin } from '../../src/weather/horizon.ts'
 import { withoutPrlimit } from '../support/process.ts'
 import { compressed, plainColumns, plainHead, sealedBytes } from './sealed-bytes.ts'
 

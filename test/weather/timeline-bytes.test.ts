@@ -3,11 +3,12 @@
 
 import fc from 'fast-check'
 import t from 'tap'
+import { startSimulator } from '../../simulator/simulator.ts'
 import { createCalendar, dayNumber, hourMs, minuteMs, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
-import { decodeTimelines } from '../../src/provider/decode.ts'
-import { pathFor, stepsWithin } from '../../src/provider/query.ts'
-import { startSimulator } from '../../src/simulator/simulator.ts'
+import { decodeTimelines } from '../../src/provider/open-meteo/decode.ts'
+import { pathFor } from '../../src/provider/open-meteo/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'
+import { stepsWithin } from '../../src/weather/horizon.ts'
 import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 import {
   decodeTimeline,

@@ -1,0 +1,84 @@
+// The parameters of a call → a checked forecast request, or the provider's refusal. Everything a call can get wrong
+// about its values is found on the way; limits and keys are not looked at.
+
+import { mostForecastDays, mostPastDays, usualForecastDays } from '../src/provider/open-meteo/limits.ts'
+import { weightOf } from '../src/provider/open-meteo/weight.ts'
+import { type Format, formats } from './formats.ts'
+import { readChoice, readCount, readDates, readNames, refuseUnsimulated } from './parameter-values.ts'
+import type { Parameters } from './parameters.ts'
+import { type Point, readPoints } from './points.ts'
+import type { StepCounts, Stretch, TimeFormat } from './time-axis.ts'
+import { type UnitChoice, unitChoices } from './units.ts'
+import { dailyVariables, instantVariables } from './variables.ts'
+
+/** The sections a call can ask for, in the order of the answer. */
+export type SectionName = 'current' | 'minutely_15' | 'hourly' | 'daily'
+
+/** A call that is sound: every value checked, defaults filled in. */
+export type ForecastRequest = Stretch & {
+  readonly points: readonly Point[]
+  readonly variables: Readonly<Record<SectionName, readonly string[]>>
+  readonly hours: StepCounts
+  readonly quarterHours: StepCounts
+  readonly timeformat: TimeFormat
+  readonly format: Format
+  readonly units: UnitChoice
+  /** What the call counts against the limits. */
+  readonly weight: number
+  /** Speaks of times with this offset, whatever the zone says. */
+  readonly offsetSeconds?: number
+}
+
+/** The request, or undefined when it names no coordinates at all. @throws Refusal */
+export const readForecastRequest = (given: Parameters, now: number): ForecastRequest | undefined => {
+  if (!given.list('latitude') && !given.list('longitude')) return undefined
+  refuseUnsimulated(given)
+  const points = readPoints(given)
+  const named = {
+    current: readNames(given, 'current', instantVariables),
+    minutely_15: readNames(given, 'minutely_15', instantVariables),
+    hourly: readNames(given, 'hourly', instantVariables),
+    daily: readNames(given, 'daily', dailyVariables),
+  }
+  const pastDays = readCount(given, 'past_days', mostPastDays) ?? 0
+  const forecastDays = readCount(given, 'forecast_days', mostForecastDays) ?? usualForecastDays
+  const dates = readDates(given, now)
+  const format = readChoice(given, 'format', formats)
+  const timeformat = readChoice(given, 'timeformat', { iso8601: true, unixtime: true })
+  const variables = Object.values(named).reduce((sum, names) => sum + names.length, 0)
+  return {
+    points,
+    variables: {
+      current: [...new Set(named.current)],
+      minutely_15: [...new Set(named.minutely_15)],
+      hourly: [...new Set(named.hourly)],
+      daily: [...new Set(named.daily)],
+    },
+    pastDays,
+    forecastDays,
+    dates,
+    hours: {
+      past: readCount(given, 'past_hours', mostPastDays * 24),
+      forecast: readCount(given, 'forecast_hours', mostForecastDays * 24),
+    },
+    quarterHours: {
+      past: readCount(given, 'past_minutely_15', mostPastDays * 96),
+      forecast: readCount(given, 'forecast_minutely_15', mostForecastDays * 96),
+    },
+    format,
+    // The binary form has no texts for times.
+    timeformat: format === 'flatbuffers' ? 'unixtime' : timeformat,
+    units: readUnits(given),
+    weight: points.length * weightOf({ variables, days: dates?.days ?? pastDays + forecastDays }),
+  }
+}
+
+const readUnits = (given: Parameters): UnitChoice => {
+  // The old spelling wins.
+  const speed = given.text('windspeed_unit') === undefined ? 'wind_speed_unit' : 'windspeed_unit'
+  return {
+    temperature_unit: readChoice(given, 'temperature_unit', unitChoices.temperature_unit),
+    wind_speed_unit: readChoice(given, speed, unitChoices.wind_speed_unit),
+    precipitation_unit: readChoice(given, 'precipitation_unit', unitChoices.precipitation_unit),
+  }
+}

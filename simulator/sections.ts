@@ -1,0 +1,98 @@
+// The sections of one point's answer, every value printed in the units asked for. The same weather answers all
+// sections, so that they agree wherever they speak of the same instant.
+
+import { hourMs, quarterHourMs } from '../src/calendar.ts'
+import type { Site } from './air.ts'
+import type { Section } from './document.ts'
+import { printFixed } from './fixed-decimals.ts'
+import type { ForecastRequest, SectionName } from './forecast-request.ts'
+import { reachOf } from './model-runs.ts'
+import { sunTimes } from './sun.ts'
+import type { ModelRun } from './texture.ts'
+import { dayAxis, instantsOf, printInstant, stepAxis, type TimePrinter } from './time-axis.ts'
+import { type Unit, unitsFor } from './units.ts'
+import { type Day, dailyVariables, instantVariables, unavailable, variableOf } from './variables.ts'
+import { createSiteWeather, type Weather } from './weather-field.ts'
+
+/** What decides the weather of an answer besides the request. */
+export type Moment = { readonly seed: number; readonly run: ModelRun | undefined; readonly now: number }
+
+type At = (instant: number) => Weather
+
+/** The sections asked for, at a site whose local time is `offsetMs` ahead of UTC. */
+export const sectionsFor = (
+  request: ForecastRequest,
+  { seed, run, now }: Moment,
+  site: Site,
+  offsetMs: number,
+  printer: TimePrinter,
+): Section[] => {
+  const { timeformat, variables } = request
+  const units = unitsFor(request.units, timeformat)
+  const weather = createSiteWeather(seed, run, site)
+  const reach = reachOf(run)
+  const quarterAt: At = instant => upTo(reach, instant, weather.quarterHour(instant))
+  // Days are made of the hours of the same answer.
+  const hours = new Map<number, Weather>()
+  const hourAt: At = instant => {
+    const made = hours.get(instant) ?? upTo(reach, instant, weather.hour(instant))
+    hours.set(instant, made)
+    return made
+  }
+
+  const instantSection = (name: SectionName, times: readonly number[], at: At): Section => {
+    const samples = times.map(at)
+    return {
+      name,
+      timeUnit: timeformat,
+      times: printer.instants(times, offsetMs),
+      columns: variables[name].map(variable => {
+        const { quantity, of } = variableOf<Weather>(instantVariables, variable) ?? unavailable
+        const unit: Unit = units[quantity]
+        const values = samples.map(sample => printFixed(unit.from(of(sample)), unit.decimals))
+        return { name: variable, unit: unit.name, values }
+      }),
+    }
+  }
+
+  const dailySection = (midnights: readonly number[]): Section => {
+    const days = midnights.map(midnight => ({
+      hours: Array.from({ length: 24 }, (_, hour) => hourAt(midnight + hour * hourMs)),
+      sun: sunTimes(midnight, site.cell),
+    }))
+    return {
+      name: 'daily',
+      timeUnit: timeformat,
+      times: printer.days(midnights, offsetMs),
+      columns: variables.daily.map(variable => {
+        const { quantity, of } = variableOf(dailyVariables, variable) ?? unavailable
+        const unit: Unit = units[quantity]
+        const print = (day: Day): string =>
+          quantity === 'instant'
+            ? printInstant(of(day), timeformat, offsetMs)
+            : printFixed(unit.from(of(day)), unit.decimals)
+        return { name: variable, unit: unit.name, values: days.map(print) }
+      }),
+    }
+  }
+
+  const steps = (step: number, counts: ForecastRequest['hours']): number[] =>
+    instantsOf(stepAxis(step, request, counts, now, offsetMs))
+  const running = Math.floor(now / quarterHourMs) * quarterHourMs
+  const sections: Readonly<Record<SectionName, () => Section>> = {
+    current: () => ({ ...instantSection('current', [running], quarterAt), interval: quarterHourMs / 1000 }),
+    minutely_15: () => instantSection('minutely_15', steps(quarterHourMs, request.quarterHours), quarterAt),
+    hourly: () => instantSection('hourly', steps(hourMs, request.hours), hourAt),
+    daily: () => dailySection(instantsOf(dayAxis(request, now, offsetMs))),
+  }
+  return (Object.keys(sections) as SectionName[])
+    .filter(name => variables[name].length > 0)
+    .map(name => sections[name]())
+}
+
+// Beyond the reach of the models only what follows from the sun is known.
+const upTo = (reach: number, instant: number, weather: Weather): Weather => {
+  if (instant <= reach) return weather
+  const unknown = Object.fromEntries(Object.keys(weather).map(name => [name, Number.NaN]))
+  return { ...(unknown as Weather), day: weather.day }
+}

@@ -1,0 +1,129 @@
+// A weather provider on a port of this machine: it speaks the real provider's protocol with seeded weather, so that a
+// client cannot tell the difference, and is steered over HTTP by /control. It is a product of its own and knows nothing
+// of the gateway. Here are the routes; each answers elsewhere.
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type Clock, systemClock } from '../src/clock.ts'
+import { InputError, messageOf } from '../src/errors.ts'
+import { readChange } from './change.ts'
+import { type Answer, deliver, type Exchange } from './delivery.ts'
+import { answerForecast, type ForecastParts } from './forecast-call.ts'
+import { createFreeLimits, unlimited } from './limits.ts'
+import { metaOf, modelNames, runAt } from './model-runs.ts'
+import { errorBody, Refusal } from './refusal.ts'
+import { readBody } from './request-body.ts'
+import { Steering } from './steering.ts'
+
+/** How a simulated provider is set up; all of it may be left out. */
+export type SimulatorOptions = {
+  /** Default 127.0.0.1. */
+  readonly host?: string
+  /** Default 0, a free port. */
+  readonly port?: number
+  /** Equal seeds give equal weather; default 1. */
+  readonly seed?: number
+  readonly clock?: Clock
+  /** Time before each forecast is sent; default 0. */
+  readonly latencyMs?: number
+  /** `free`: the limits of the free host. Default `none`. */
+  readonly limits?: 'free' | 'none'
+  /** Answers forecasts only with this key, as the customer host does. */
+  readonly apiKey?: string
+  /** `ecmwf`: a model run every six hours changes the weather. `none`: it never changes. Default `ecmwf`. */
+  readonly runs?: 'ecmwf' | 'none'
+}
+
+/** A running provider. */
+export type Simulator = {
+  /** Origin, without a trailing slash. */
+  readonly url: string
+  /** Ends every connection and frees the port. */
+  close(): Promise<void>
+}
+
+// A thousand coordinates in a query string need far more than Node's 16 kB.
+const maxHeaderSize = 256 * 1024
+
+/** @throws InputError when the address cannot be listened on */
+export const startSimulator = async (options: SimulatorOptions = {}): Promise<Simulator> => {
+  const { host = '127.0.0.1', port = 0, seed = 1, clock = systemClock, runs = 'ecmwf' } = options
+  const steering = new Steering(clock, options.latencyMs ?? 0)
+  const limits = options.limits === 'free' ? createFreeLimits(steering.clock) : unlimited
+  const firstRun = runAt(clock.now())
+  const parts: ForecastParts = {
+    steering,
+    limits,
+    apiKey: options.apiKey,
+    moment: () => {
+      const now = steering.clock.now()
+      return { seed, now, run: runs === 'none' ? undefined : runAt(now) }
+    },
+  }
+
+  const control = async (request: IncomingMessage): Promise<Answer> => {
+    try {
+      if (request.method === 'POST') {
+        const change = readChange(await readBody(request))
+        steering.apply(change)
+        if (change.reset) limits.clear()
+      }
+      return json(200, JSON.stringify(steering.report()))
+    } catch (error) {
+      const known = error instanceof InputError || error instanceof Refusal
+      return json(error instanceof Refusal ? error.status : known ? 400 : 500, errorBody(messageOf(error)))
+    }
+  }
+
+  const answer = async (exchange: Exchange): Promise<void> => {
+    const { request } = exchange
+    const path = request.url?.split('?', 1)[0] ?? ''
+    const method = request.method === 'HEAD' ? 'GET' : request.method
+    const model = /^\/data\/([^/]+)\/static\/meta\.json$/.exec(path)?.[1]
+    if (path === '/v1/forecast' && (method === 'GET' || method === 'POST'))
+      return answerForecast(parts, exchange)
+    if (path === '/control' && (method === 'GET' || method === 'POST'))
+      return deliver(exchange, await control(request), 'whole')
+    if (model !== undefined && modelNames.has(model) && method === 'GET') {
+      const run = runs === 'none' ? firstRun : runAt(steering.clock.now())
+      return deliver(exchange, json(200, metaOf(run)), 'whole')
+    }
+    return deliver(exchange, json(404, errorBody('Not Found')), 'whole')
+  }
+
+  const server = createServer({ maxHeaderSize }, (request, response) => {
+    // A caller that breaks off in the middle of a body leaves nobody to answer.
+    answer(exchangeOf(request, response)).catch(() => request.socket.destroy())
+  })
+  const { promise: listening, resolve, reject } = Promise.withResolvers<void>()
+  server.on('error', error => {
+    reject(
+      new InputError(`The provider cannot listen on ${host}:${port}: ${error.message}`, { cause: error }),
+    )
+  })
+  server.listen(port, host, resolve)
+  await listening
+
+  return {
+    url: urlOf(server.address() as AddressInfo),
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+const exchangeOf = (request: IncomingMessage, response: ServerResponse): Exchange => {
+  const gone = new AbortController()
+  response.once('close', () => gone.abort())
+  return { request, response, gone: gone.signal }
+}
+
+const json = (status: number, body: string): Answer => ({ status, type: 'json', body })
+
+// What listens on every address is reached through this machine's own.
+const urlOf = ({ address, family, port }: AddressInfo): string => {
+  const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address
+  return `http://${family === 'IPv6' ? `[${host}]` : host}:${port}`
+}

@@ -1,0 +1,117 @@
+// How the simulator is steered and what it tells about itself: the mood of the next calls, its clock, latency, a gate
+// that holds answers back, and counters. Behind /control; knows no HTTP.
+
+import type { Clock } from '../src/clock.ts'
+import { allowedChanges, type Change } from './change.ts'
+import type { MoodName } from './moods.ts'
+
+/** A forecast call, as /control lists it; `status` is null while and where no answer was sent. */
+export type CallRecord = {
+  readonly method: string
+  /** How many coordinates it asks for. */
+  latitudes: number
+  query: Record<string, string>
+  status: number | null
+}
+
+const keptCalls = 100
+
+/** The state behind /control. */
+export class Steering {
+  /** The simulator's clock: the one given, or the instant it was told to stand still at. */
+  readonly clock: Clock
+  readonly #realClock: Clock
+  #now: number | null = null
+  #mood: MoodName = 'ok'
+  #moodCallsLeft = Number.POSITIVE_INFINITY
+  #latencyMs: number
+  #gate: PromiseWithResolvers<void> | undefined
+  #calls: CallRecord[] = []
+  #counts = { calls: 0, points: 0, weight: 0, refused: 0 }
+  #inFlight = 0
+  #maxInFlight = 0
+
+  constructor(realClock: Clock, latencyMs: number) {
+    this.#realClock = realClock
+    this.#latencyMs = latencyMs
+    this.clock = { now: () => this.#now ?? this.#realClock.now() }
+  }
+
+  get latencyMs(): number {
+    return this.#latencyMs
+  }
+
+  /** Resolves once answers are not held back. */
+  get opened(): Promise<void> {
+    return this.#gate?.promise ?? Promise.resolve()
+  }
+
+  apply({ mood, times, latencyMs, now, hold, reset }: Change): void {
+    if (mood !== undefined) {
+      this.#mood = mood
+      this.#moodCallsLeft = times ?? Number.POSITIVE_INFINITY
+    }
+    if (latencyMs !== undefined) this.#latencyMs = latencyMs
+    if (now !== undefined) this.#now = now
+    if (hold === true) this.#gate ??= Promise.withResolvers<void>()
+    if (hold === false) {
+      this.#gate?.resolve()
+      this.#gate = undefined
+    }
+    if (reset) {
+      this.#counts = { calls: 0, points: 0, weight: 0, refused: 0 }
+      this.#maxInFlight = this.#inFlight
+      this.#calls = []
+    }
+  }
+
+  /** Counts a call that has come in; the caller fills in the rest of the record. */
+  arrive(method: string): CallRecord {
+    const call: CallRecord = { method, latitudes: 0, query: {}, status: null }
+    this.#counts.calls += 1
+    this.#inFlight += 1
+    this.#maxInFlight = Math.max(this.#maxInFlight, this.#inFlight)
+    this.#calls.push(call)
+    if (this.#calls.length > keptCalls) this.#calls.shift()
+    return call
+  }
+
+  describe(call: CallRecord, latitudes: number, query: Record<string, string>): void {
+    call.latitudes = latitudes
+    call.query = query
+    this.#counts.points += latitudes
+  }
+
+  /** The mood of the call that asks, counting it against a mood for so many calls. */
+  takeMood(): MoodName {
+    const mood = this.#mood
+    this.#moodCallsLeft -= 1
+    if (this.#moodCallsLeft <= 0) this.#mood = 'ok'
+    return mood
+  }
+
+  /** @param status null for a call that gets no answer */
+  answered(call: CallRecord, status: number | null, weight: number): void {
+    call.status = status
+    this.#counts.weight += weight
+    if (status === 429) this.#counts.refused += 1
+  }
+
+  leave(): void {
+    this.#inFlight -= 1
+  }
+
+  /** The body of /control. */
+  report() {
+    return {
+      ...this.#counts,
+      inFlight: this.#inFlight,
+      maxInFlight: this.#maxInFlight,
+      mood: this.#mood,
+      latencyMs: this.#latencyMs,
+      now: new Date(this.clock.now()).toISOString(),
+      allowed: allowedChanges(),
+      requests: this.#calls,
+    }
+  }
+}

@@ -1,0 +1,46 @@
+// The two kinds of randomness in the weather at a place: what truly happens there, and what a model run gets wrong
+// about it. The error is nil at the start of the run and grows with the time ahead, so each new run changes the near
+// hours a little and the far days more; without a run there is no error.
+
+import { hourMs } from '../src/calendar.ts'
+import { createRipple, type Ripple, saltOf } from './noise.ts'
+import type { Place } from './place.ts'
+
+/** A model run: when its forecast starts, in ms since the epoch. */
+export type ModelRun = { readonly initialisedAt: number }
+
+/** The randomness at one place. */
+export type Texture = {
+  /** What happens: -1..1, in bumps so many degrees wide and hours long. */
+  truth(name: string, degrees: number, hours: number): Ripple
+  /** What the run gets wrong: 0 at its start, at most -1..1 in the far future. */
+  error(name: string, degrees: number, hours: number): Ripple
+}
+
+const growthHours = 96
+
+/** The randomness of a seed and a run at a place. */
+export const createTexture = (seed: number, run: ModelRun | undefined, place: Place): Texture => {
+  const growth = run ? growthSince(run.initialisedAt) : undefined
+  return {
+    truth: (name, degrees, hours) => createRipple(saltOf(seed, name), place, degrees, hours),
+    error: (name, degrees, hours) => {
+      if (!run || !growth) return () => 0
+      const ripple = createRipple(saltOf(seed, name, run.initialisedAt / hourMs), place, degrees, hours)
+      return instant => growth(instant) * ripple(instant)
+    },
+  }
+}
+
+// Several errors are asked for at one instant in a row, so the last answer is kept.
+const growthSince = (start: number): ((instant: number) => number) => {
+  let last = Number.NaN
+  let growth = 0
+  return instant => {
+    if (instant !== last) {
+      growth = 1 - Math.exp(-Math.max(0, instant - start) / (growthHours * hourMs))
+      last = instant
+    }
+    return growth
+  }
+}

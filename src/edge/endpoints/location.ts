@@ -1,0 +1,16 @@
+// GET /locations/{type}/{id}: a published place, without weather.
+
+import { detailOf } from '../bodies.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { type CurrentCatalogue, findLocation } from '../places.ts'
+import type { RenderedLocations } from '../rendered-locations.ts'
+
+export const locationEndpoint = (current: CurrentCatalogue, rendered: RenderedLocations): Endpoint => ({
+  name: 'location',
+  path: '/locations/:type/:id',
+  answer: ({ params: { type = '', id = '' } }) => {
+    const catalogue = current()
+    const location = findLocation(catalogue, type, id)
+    return rendered(location.id, catalogue, () => ({ body: { location: detailOf(location, catalogue) } }))
+  },
+})

@@ -1,0 +1,35 @@
+// Copies outside Node's buffer pool, for bytes that outlive a response. Node cuts small buffers, and what it compresses,
+// from larger blocks; one that is kept would keep its whole block.
+
+/** A text as bytes of its own. */
+export const unpooledText = (text: string, encoding: 'utf8' | 'latin1' = 'utf8'): Buffer => {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text, encoding))
+  bytes.write(text, encoding)
+  return bytes
+}
+
+const blockBytes = 256 * 1024
+
+/** An arena for thousands of small texts that are freed together: they are cut from large blocks. */
+export const createArena = (): ((text: string) => Buffer) => {
+  let block = Buffer.alloc(0)
+  let used = 0
+  return text => {
+    const length = Buffer.byteLength(text)
+    if (used + length > block.length) {
+      block = Buffer.allocUnsafeSlow(Math.max(blockBytes, length))
+      used = 0
+    }
+    const bytes = block.subarray(used, used + length)
+    bytes.write(text)
+    used += length
+    return bytes
+  }
+}
+
+/** The same bytes outside the pool. */
+export const unpooledCopy = (bytes: Buffer): Buffer => {
+  const own = Buffer.allocUnsafeSlow(bytes.length)
+  own.set(bytes)
+  return own
+}

@@ -1,0 +1,154 @@
+// Where operators ask about the cache and purge it: in a running gateway, which knows its memory and judges freshness,
+// or over the store alone. Reads no address and writes no text for people.
+
+import { createPurges } from '../cache/purges.ts'
+import type { EntryFacts } from '../cache/read-through.ts'
+import { createCalendar } from '../calendar.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Location } from '../catalogue/location.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/schema.ts'
+import { AbohawaError, messageOf } from '../errors.ts'
+import type { RunWatch } from '../provider/runs.ts'
+import type { Store } from '../stores/store.ts'
+import { createTimelineCodec } from '../timelines/entry-codec.ts'
+import { orderPurge, purgesAfter } from '../timelines/purge-log.ts'
+import { covers, type PurgeScope } from '../timelines/purge-scope.ts'
+import { cellIdOf, keyFor } from '../timelines/question.ts'
+import type { CellExplanation, Timelines } from '../timelines/timelines.ts'
+import { createGrid } from '../weather/cell.ts'
+import { cellOfSpot, scopeOf, spotIn, targetIn } from './cache-target.ts'
+import type { CellReport, EntryReport, PurgeReport } from './cell-report.ts'
+import { horizonOf, questionIn } from './supply.ts'
+
+export type CacheAdmin = {
+  /** All that is known of the cell of a point or place. @throws InputError */
+  explain(of: string): Promise<CellReport>
+  /** Purges a point, a place, a box or all, over the fleet. @throws InputError, StoreError */
+  purge(of: string, soft: boolean): Promise<PurgeReport>
+}
+
+export type CacheAdminParts = {
+  readonly store: Store
+  /** Asked only where a place is named. */
+  readonly catalogue: () => Catalogue | Promise<Catalogue>
+  readonly clock: Clock
+  /** What a running gateway adds. */
+  readonly running?: { readonly timelines: Timelines; readonly runs: RunWatch | undefined }
+}
+
+export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
+  const { store, clock, running } = parts
+  const { bounds, title } = config.catalogue
+  const question = questionIn(config)
+  const horizon = horizonOf(config)
+  const calendar = createCalendar(config.quota.timeZone)
+  const area = { bounds, title, grid: createGrid(config.cache.cellDegrees) }
+  const catalogueFor = async (target: object) => ('place' in target ? parts.catalogue() : undefined)
+
+  const readShared = async (
+    key: string,
+    judged: EntryFacts | null | undefined,
+  ): Promise<CellReport['shared']> => {
+    const { kind } = store
+    const purges = createPurges<PurgeScope>((scope, name) => covers(scope, cellIdOf(name)))
+    const newestPurge = () => purges.generation
+    const codec = createTimelineCodec({ horizon, calendar, clock, newestPurge })
+    try {
+      const bytes = await store.readBytes(key, codec.mostBytes)
+      if (bytes === undefined) return { kind, entry: null, fault: null }
+      if (typeof bytes === 'string') return { kind, entry: null, fault: faultOf(bytes) }
+      if (judged) return { kind, entry: { ...judgedEntry(judged), bytes: bytes.length }, fault: null }
+      for (const purge of await purgesAfter(store, 0)) purges.add(purge)
+      const found = codec.decode(bytes, key)
+      if ('refused' in found) return { kind, entry: null, fault: faultOf(found.refused) }
+      const entry: EntryReport = {
+        fetchedAt: isoOf(found.fetchedAt),
+        run: isoOrNull(found.run),
+        purged: purges.of(key, found) ?? null,
+        bytes: bytes.length,
+      }
+      return { kind, entry, fault: null }
+    } catch (error) {
+      return { kind, entry: null, fault: messageOf(error) }
+    }
+  }
+
+  return {
+    explain: async of => {
+      const spot = spotIn(of)
+      const { cell, place } = cellOfSpot(spot, area, await catalogueFor(spot))
+      const explained = await running?.timelines.explain(cell)
+      return {
+        of,
+        place: placeOf(place),
+        cell,
+        cellDegrees: config.cache.cellDegrees,
+        at: isoOf(clock.now()),
+        shared: await readShared(keyFor(question, cell.id), explained?.shared),
+        gateway: running && explained ? runningReport(config, running, explained) : null,
+      }
+    },
+    purge: async (of, soft) => {
+      const target = targetIn(of)
+      const { scope, cells, place } = scopeOf(target, area, await catalogueFor(target))
+      const kind = soft ? 'soft' : 'hard'
+      const { removed } = await orderPurge(store, { question, cells, now: clock.now() }, { kind, scope })
+      return { kind, of, place: placeOf(place), scope, cells: cells.length, removed, store: store.kind }
+    },
+  }
+}
+
+const runningReport = (
+  config: Config,
+  { timelines, runs }: NonNullable<CacheAdminParts['running']>,
+  { memory, loading, lastAskedAt, lastFailure }: CellExplanation,
+): NonNullable<CellReport['gateway']> => {
+  const run = runs?.newest()
+  const stretch = timelines.stretch()
+  return {
+    memory: memory && judgedEntry(memory),
+    freshness: config.cache.freshness,
+    newestRun: run ? { initialisedAt: isoOf(run.initialisedAt), availableAt: isoOf(run.availableAt) } : null,
+    stretch: Number.isFinite(stretch) ? stretch : null,
+    loading,
+    lastAskedAt: isoOrNull(lastAskedAt),
+    lastFailure: lastFailure && {
+      code: lastFailure.error instanceof AbohawaError ? lastFailure.error.code : 'internal',
+      message: messageOf(lastFailure.error),
+      failedAt: isoOf(lastFailure.failedAt),
+      attempts: lastFailure.attempts,
+      restsUntil: isoOf(lastFailure.restsUntil),
+    },
+  }
+}
+
+const judgedEntry = (facts: EntryFacts) => ({
+  state: facts.state,
+  fetchedAt: isoOf(facts.fetchedAt),
+  run: isoOrNull(facts.run),
+  dueAt: isoOf(facts.dueAt),
+  freshUntil: isoOf(facts.freshUntil),
+  usableUntil: isoOf(facts.usableUntil),
+  purged: facts.purged,
+  bytes: facts.bytes,
+})
+
+const refusals: Readonly<Record<string, string>> = {
+  wrong_type: 'it is of another type of Redis than entries are',
+  too_large: 'it is larger than an entry can be',
+  length: 'it is cut off, or there are bytes behind its end',
+  version: 'it is of another version of the format',
+  checksum: 'its checksum is wrong',
+  key: 'it was written for another cell or another configuration',
+  instant: 'it has an instant that can not be',
+  malformed: 'its columns can not be read',
+  out_of_range: 'it has values that no weather has',
+}
+const faultOf = (refused: string): string => `what lies there is refused: ${refusals[refused] ?? refused}`
+
+const placeOf = (place: Location | undefined): CellReport['place'] =>
+  place ? { type: place.type, id: place.id, name: place.name_en } : null
+
+const isoOf = (instant: number): string => new Date(instant).toISOString()
+const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

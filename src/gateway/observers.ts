@@ -1,0 +1,191 @@
+// What the parts tell, in counts and in lines of the log, and the words of /readyz. One function per part that tells
+// something; decides nothing.
+
+import type { CatalogueChange } from '../catalogue/live-catalogue.ts'
+import type { Access, ApiParts } from '../edge/api.ts'
+import { AbohawaError, messageOf } from '../errors.ts'
+import type { MeterObserver } from '../metering/meter.ts'
+import type { MeterState } from '../metering/partition.ts'
+import type { UsageDetail } from '../metering/usage-detail.ts'
+import type { Log } from '../ops/log.ts'
+import type { Metrics } from '../ops/metrics.ts'
+import type { Throttle } from '../ops/throttle.ts'
+import type { Breaker, BreakerState } from '../provider/breaker.ts'
+import type { BudgetState } from '../provider/budget.ts'
+import type { ProviderObserver } from '../provider/client.ts'
+import type { ModelRun } from '../provider/protocol.ts'
+import type { RunObserver } from '../provider/runs.ts'
+import type { BudgetObserver } from '../provider/spending-ledger.ts'
+import { redactedUrls } from '../redacted-url.ts'
+import type { RecordObserver } from '../stores/records.ts'
+import type { TimelinesObserver } from '../timelines/timelines.ts'
+
+export type SupplyObserver = Omit<TimelinesObserver, 'heartbeatFailed'> &
+  ProviderObserver &
+  RunObserver &
+  BudgetObserver & { breaker(state: BreakerState): void }
+
+/** @param saw hears how many instances there are */
+export const observeSupply = (
+  metrics: Metrics,
+  log: Log,
+  seldom: Throttle,
+  saw: (instances: number) => void,
+): SupplyObserver => ({
+  read: metrics.read,
+  refreshFailed: (error, purpose) => {
+    metrics.refreshFailed(purpose)
+    log.warn({ reason: messageOf(error), purpose }, 'refresh failed, the older timeline stays')
+  },
+  sharedTierFailed: (step, error) => {
+    metrics.sharedTierFailed(step)
+    // A store that is away has a line of its own; its failures one by one are only counted.
+    log.debug({ step, reason: messageOf(error) }, 'shared cache tier failed')
+  },
+  entryRefused: (reason, key) => {
+    metrics.entryRefused(reason)
+    seldom(`entry ${reason}`, leftOut =>
+      log.warn(
+        { reason, key, ...left(leftOut) },
+        'entry of the shared cache tier refused, it counts as absent',
+      ),
+    )
+  },
+  pulsed: fleet => {
+    metrics.pulsed(fleet)
+    saw(fleet.instances)
+  },
+  purged: (kind, scope) => {
+    metrics.purged(kind)
+    log.info({ kind, scope }, 'cache purged')
+  },
+  request: metrics.providerRequest,
+  refused: metrics.providerAnswerRefused,
+  newRun: ({ initialisedAt, availableAt }) =>
+    log.info({ initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'newer model run'),
+  runsUnknown: reason => log.warn({ reason }, 'model runs are not known, the usual interval is assumed'),
+  storeAway: reason => log.warn({ reason }, 'budget is counted by this instance alone'),
+  storeBack: () => log.info('budget is shared again'),
+  breaker: state => log.warn({ state }, 'circuit to the provider'),
+})
+
+const left = (leftOut: number) => (leftOut > 0 ? { leftOut } : {})
+
+/** @param often for lines that name a key, @param seldom for the others */
+export const observeRecords = (
+  metrics: Metrics,
+  log: Log,
+  { seldom, often }: { seldom: Throttle; often: Throttle },
+): RecordObserver => ({
+  recordRefused: refused => {
+    metrics.recordRefused(refused.record)
+    seldom(`record ${refused.record}`, leftOut =>
+      log.warn({ ...refused, ...left(leftOut) }, 'record of the store refused'),
+    )
+  },
+  quotaMended: mended => {
+    metrics.quotaMended(mended.record)
+    often('quota', leftOut =>
+      log.warn({ ...mended, ...left(leftOut) }, 'quota record could not be read and was begun anew'),
+    )
+  },
+  reserveUsed: reason =>
+    log.error({ reason }, 'the store can not be written, counts are kept in the reserve'),
+  reserveMerged: counts => log.info({ counts }, 'counts of the reserve are in the store'),
+  reserveMissing: reason =>
+    log.warn({ reason }, 'the store has no reserve, so a full disk would cost counts at the stop'),
+})
+
+// Of counts that were lost; their sum is told in any case.
+const mostLinesAtStop = 1_000
+
+export const observeMeter = (metrics: Metrics, log: Log): MeterObserver => ({
+  storeAway: reason => log.error({ reason }, 'quotas are not counted together for now'),
+  storeBack: merged => log.info({ merged }, 'quotas are counted together again'),
+  unitsLost: lost => {
+    for (const each of lost.slice(0, mostLinesAtStop))
+      log.error(each, 'units of a key were given and could not be counted before the stop')
+    const units = lost.reduce((sum, each) => sum + each.units, 0)
+    log.error({ units, counts: lost.length }, 'units were given and could not be counted before the stop')
+  },
+  nearLimit: ({ percent, ...news }) => {
+    metrics.nearLimit(percent)
+    log.warn(
+      { ...news, percent },
+      percent === 100 ? 'quota of a key is exhausted' : 'quota of a key runs low',
+    )
+  },
+})
+
+export const observeCatalogue = (metrics: Metrics, log: Log) => ({
+  onChange: (change: CatalogueChange) => {
+    metrics.catalogueLoaded('taken')
+    log.info(change, 'catalogue swapped')
+  },
+  onFault: (fault: Error) => {
+    metrics.catalogueLoaded('refused')
+    log.error({ reason: fault.message }, 'catalogue refused, the former one stays in force')
+  },
+})
+
+export const observeApi = (
+  metrics: Metrics,
+  log: Log,
+  accessLog: ((access: Access) => void) | undefined,
+  usageDetail: UsageDetail,
+): ApiParts['observer'] => ({
+  admission: metrics.admission,
+  connectionClosed: metrics.connectionClosed,
+  answered: access => {
+    const { keyId, endpoint, status, arrivedAt } = access
+    metrics.requestAnswered(endpoint, status, access.ms / 1000)
+    if (keyId !== undefined) usageDetail.count({ keyId, endpoint, status, arrivedAt })
+    accessLog?.(access)
+  },
+  writerFellBack: reason =>
+    log.warn({ reason }, 'responses are written header by header: this Node is not one that is known'),
+  failed: (error, requestId) =>
+    error instanceof AbohawaError
+      ? log.error({ requestId, code: error.code, reason: error.message }, 'failed')
+      : log.error({ requestId, err: unforeseen(error) }, 'failed'),
+})
+
+// Its message and stack alone: errors of libraries carry what they were called with, a URL or a password too.
+const unforeseen = (error: unknown): object => {
+  const message = messageOf(error)
+  if (!(error instanceof Error)) return { message }
+  // Of the same kind, whose name the log takes.
+  const bare: object = Object.create(Object.getPrototypeOf(error))
+  return Object.assign(bare, { message, stack: redactedUrls(error.stack ?? '') })
+}
+
+/** How quotas are counted, in one line of /readyz. */
+export const quotaDetail = (state: MeterState, offsetMs: number): string => {
+  const words = {
+    counting: 'counted together',
+    away: 'counted by this instance alone',
+    settling: 'about to be counted together again',
+  }
+  const skew = Math.abs(offsetMs) >= 1000 ? `, the clock here is ${Math.round(-offsetMs / 1000)} s off` : ''
+  return `${words[state]}${skew}`
+}
+
+/** How the provider is doing and what is left to spend, in one line of /readyz. */
+export const providerDetail = (
+  { state, restsUntil }: ReturnType<Breaker['state']>,
+  { windows, closedUntil, shared }: BudgetState,
+  stretch: number,
+): string => {
+  const circuit = `circuit ${state}${restsUntil === null ? '' : ` until ${isoOf(restsUntil)}`}`
+  const limited = closedUntil === null ? [] : [`limited until ${isoOf(closedUntil)}`]
+  const spent = windows.map(({ name, used, limit }) => `${Math.round(used)} of ${limit} this ${name}`)
+  const stretched = stretch >= 1.05 ? [`weather stays fresh ${stretch.toFixed(1)} times longer`] : []
+  return [circuit, ...limited, ...spent, ...stretched, ...(shared ? [] : ['budget not shared'])].join(', ')
+}
+
+export const runDetail = (run: ModelRun | undefined): string =>
+  run
+    ? `${isoOf(run.initialisedAt)}, available ${isoOf(run.availableAt)}`
+    : 'not known, freshness goes by age'
+
+const isoOf = (instant: number): string => new Date(instant).toISOString()

@@ -1,0 +1,247 @@
+// One element of the provider's body → the timeline of the point it answers for, or a ProviderError that says what is
+// wrong with it. Every section, variable, time and value is looked at here, and nothing that fails a check is ever stored.
+// Values are not compared with each other: they may come from different models, and any may be missing.
+
+import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../../calendar.ts'
+import type { Clock } from '../../clock.ts'
+import type { Cell } from '../../weather/cell.ts'
+import { type Horizon, stepsWithin } from '../../weather/horizon.ts'
+import { allowedIn, isWithin, type Range, ranges } from '../../weather/ranges.ts'
+import { layOut, type Span, type Timeline } from '../../weather/timeline.ts'
+import { garbled, type RefusedAnswer } from '../errors.ts'
+import { excerptOf } from '../excerpt.ts'
+import { sections } from './sections.ts'
+
+export type Expected = {
+  readonly horizon: Horizon
+  readonly calendar: Calendar
+  readonly clock: Clock
+  /** When the request was sent, ms since the epoch. */
+  readonly askedAt: number
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+type Column = { readonly name: string; readonly unit: string; readonly range: Range }
+const columnsOf = (units: Partial<Record<keyof typeof ranges, string>>): readonly Column[] =>
+  (Object.keys(units) as (keyof typeof units)[]).map(name => ({
+    name,
+    unit: units[name] ?? '',
+    range: ranges[name],
+  }))
+const quarterHourColumns = columnsOf(sections.quarterHours.units)
+const hourColumns = columnsOf(sections.hours.units)
+const dayColumns = columnsOf(sections.days.units)
+
+const localMinute = /^\d{4}-\d\d-\d\dT\d\d:\d\d$/
+const localDay = /^\d{4}-\d\d-\d\d$/
+
+/** Reads the elements of one body. @throws ProviderError */
+export const createElementReader = ({ horizon, calendar, clock, askedAt }: Expected) => {
+  const steps = createSteps()
+  const lengths = stepsWithin(horizon)
+
+  return (raw: unknown, cell: Cell): Timeline => {
+    const answeredAt = clock.now()
+    const element = fieldsOf('an element', raw)
+    expectPlace(element, cell)
+    const offset = numberOf('utc_offset_seconds', element.utc_offset_seconds)
+    const expectedOffset = calendar.offsetSecondsAt(answeredAt)
+    if (offset !== expectedOffset)
+      throw notAsAsked('wrong_time', `utc_offset_seconds is ${offset}, expected ${expectedOffset}`)
+    const minutely = sectionOf(sections.quarterHours.name, element)
+    const hourly = sectionOf(sections.hours.name, element)
+    const daily = sectionOf(sections.days.name, element)
+
+    const instant = (local: string) => Date.parse(`${local}Z`) - offset * 1000
+    const timeline = layOut(
+      // The earlier of the two instants: weather is never told to be younger than it may be.
+      askedAt,
+      steps.spanOf(minutely, lengths.quarterHours, localMinute, instant, quarterHourMs),
+      steps.spanOf(hourly, lengths.hours, localMinute, instant, hourMs),
+      steps.spanOf(daily, lengths.days, localDay, dayNumber, 1),
+    )
+    // Hours are found by their own times: those of other days would be told as missing for as long as they are kept.
+    if (hourly.time[0] !== `${daily.time[0]}T00:00`)
+      throw notAsAsked(
+        'wrong_time',
+        `hourly begins at ${hourly.time[0]}, expected the beginning of ${daily.time[0]}`,
+      )
+    // Between two quarters, `current` would be of a time that the provider has no values for.
+    if (timeline.quarterHours.start % quarterHourMs !== 0)
+      throw notAsAsked(
+        'wrong_time',
+        `minutely_15 begins at ${minutely.time[0]}, expected a whole quarter of an hour`,
+      )
+    for (const now of [askedAt, answeredAt])
+      if (!covers(timeline, now))
+        throw notAsAsked(
+          'wrong_time',
+          `its times, from ${minutely.time[0]} and ${daily.time[0]} on, do not cover now`,
+        )
+    fill(timeline.values, timeline.quarterHours.offset, minutely, quarterHourColumns)
+    fill(timeline.values, timeline.hours.offset, hourly, hourColumns)
+    fill(timeline.values, timeline.days.offset, daily, dayColumns)
+    return timeline
+  }
+
+  // A provider whose clock is off would fill the cache with weather for another time.
+  function covers({ quarterHours, days }: Timeline, now: number): boolean {
+    const step = Math.floor((now - quarterHours.start) / quarterHourMs)
+    const day = dayNumber(calendar.dayOf(now)) - days.start
+    return step >= 0 && step < quarterHours.length && day >= 0 && day + horizon.days - 1 <= days.length
+  }
+}
+
+/** What is wrong with an element, or with a body as a whole. */
+export const notAsAsked = (refused: RefusedAnswer, what: string) =>
+  garbled(refused, `the provider's body is not as asked: ${what}`)
+
+/** The number that the provider gave to an element; undefined where it gave none. */
+export const locationIdOf = (raw: unknown): unknown =>
+  typeof raw === 'object' && raw !== null && 'location_id' in raw ? raw.location_id : undefined
+
+const fieldsOf = (name: string, raw: unknown): Fields => {
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) throw wrongShape(name, 'an object', raw)
+  return raw as Fields
+}
+
+const listOf = (name: string, raw: unknown): readonly unknown[] => {
+  if (!Array.isArray(raw)) throw wrongShape(name, 'an array', raw)
+  return raw
+}
+
+const numberOf = (name: string, raw: unknown): number => {
+  if (typeof raw !== 'number') throw wrongShape(name, 'a number', raw)
+  return raw
+}
+
+const wrongShape = (name: string, expected: string, given: unknown) =>
+  notAsAsked('wrong_shape', `${name}: expected ${expected}, given ${excerptOf(given)}`)
+
+// The provider answers with the middle of a cell of its models: up to half of 0.25 degrees away, and for a point by the
+// sea or in the hills with the next one. Half a degree is more than both; who is nearer is told apart by order alone.
+const degreesAway = 0.5
+
+const expectPlace = ({ latitude, longitude }: Fields, cell: Cell): void => {
+  const north = numberOf('latitude', latitude)
+  const east = numberOf('longitude', longitude)
+  if (!(Math.abs(north - cell.latitude) <= degreesAway))
+    throw notAsAsked(
+      'wrong_place',
+      `latitude is ${north}, expected ${cell.latitude} or up to ${degreesAway} degrees beside it`,
+    )
+  // As many kilometres as that: degrees of longitude shrink towards the poles, and begin anew at 180.
+  const most = degreesAway / Math.max(Math.cos((cell.latitude * Math.PI) / 180), 1e-9)
+  const apart = Math.abs(east - cell.longitude)
+  if (!(Math.min(apart, Math.abs(360 - apart)) <= most))
+    throw notAsAsked(
+      'wrong_place',
+      `longitude is ${east}, expected ${cell.longitude} or up to ${Math.min(most, 180).toFixed(2)} degrees beside it`,
+    )
+}
+
+type Section = {
+  readonly name: string
+  readonly time: readonly unknown[]
+  readonly columns: Fields
+  readonly units: Fields
+}
+
+const sectionOf = (name: string, element: Fields): Section => {
+  const units = fieldsOf(`${name}_units`, element[`${name}_units`])
+  const columns = fieldsOf(name, element[name])
+  return { name, units, columns, time: listOf(`${name}.time`, columns.time) }
+}
+
+/** Reads the times of sections. All elements of a body have the same, so that most are compared and not read. */
+const createSteps = () => {
+  const known = new Map<string, { readonly time: readonly unknown[]; readonly span: Span }>()
+  return {
+    spanOf: (
+      { name, time }: Section,
+      length: number,
+      form: RegExp,
+      positionOf: (time: string) => number,
+      step: number,
+    ): Span => {
+      if (time.length !== length)
+        throw notAsAsked('wrong_shape', `${name} has ${time.length} steps, expected ${length}`)
+      const before = known.get(name)
+      if (before && time.every((text, i) => text === before.time[i])) return before.span
+      let start = Number.NaN
+      for (const [i, text] of time.entries()) {
+        const position = typeof text === 'string' && form.test(text) ? positionOf(text) : Number.NaN
+        if (i === 0) start = position
+        if (position !== start + i * step)
+          throw notAsAsked('wrong_time', `${name}.time[${i}] is ${excerptOf(text)}, out of step`)
+      }
+      const span = { start, length }
+      known.set(name, { time, span })
+      return span
+    },
+  }
+}
+
+// How the provider marks a variable that its models do not have; all its values are null then.
+const noUnit = 'undefined'
+
+// Writes a section's columns into the timeline's values, from its offset on.
+const fill = (
+  values: Float32Array,
+  offset: number,
+  { name, time, columns, units }: Section,
+  wanted: readonly Column[],
+): void => {
+  let at = offset
+  let presentInAll = 0
+  for (const { name: variable, unit, range } of wanted) {
+    const column = columns[variable]
+    const givenUnit = units[variable]
+    if (column === undefined || givenUnit === undefined)
+      throw notAsAsked('wrong_shape', `${name}.${variable} is missing`)
+    const given = listOf(`${name}.${variable}`, column)
+    if (given.length !== time.length)
+      throw notAsAsked(
+        'wrong_shape',
+        `${name}.${variable} has ${given.length} values for ${time.length} times`,
+      )
+    if (givenUnit !== unit && givenUnit !== noUnit)
+      throw notAsAsked(
+        'wrong_unit',
+        `${name}.${variable} is in "${excerptOf(givenUnit)}", expected "${unit}"`,
+      )
+    const present = fillColumn(values, at, given, range)
+    if (present < 0) throw wrongValue(`${name}.${variable}`, given[-1 - present], range)
+    if (present > 0 && givenUnit === noUnit && unit !== noUnit)
+      throw notAsAsked('wrong_unit', `${name}.${variable} has values in no unit, expected "${unit}"`)
+    presentInAll += present
+    at += given.length
+  }
+  if (presentInAll === 0) throw notAsAsked('no_value', `${name} has no value at all`)
+}
+
+/** How many of a column's values are there, each written into `values`; -1 - i where value i is none of the range. */
+const fillColumn = (values: Float32Array, at: number, column: readonly unknown[], range: Range): number => {
+  let present = 0
+  for (let i = 0; i < column.length; i++) {
+    const value = column[i]
+    if (value === null) {
+      values[at + i] = Number.NaN
+      continue
+    }
+    if (typeof value !== 'number' || !isWithin(range, value)) return -1 - i
+    // "+ 0" turns the provider's -0 into 0.
+    values[at + i] = value + 0
+    present += 1
+  }
+  return present
+}
+
+const wrongValue = (name: string, value: unknown, range: Range) =>
+  typeof value === 'number'
+    ? notAsAsked('out_of_range', `${name} holds ${value}, expected ${allowedIn(range)}`)
+    : notAsAsked(
+        'wrong_shape',
+        `${name} holds ${excerptOf(JSON.stringify(value))}, expected numbers and nulls`,
+      )

@@ -1,0 +1,151 @@
+// The elements of a JSON list one after the other while its bytes come in, so that a long list is never in memory as a
+// whole and others have their turn in between. How many there may be, how large and how deep, is checked byte by byte,
+// before anything is parsed; whether an element is as it should be is for its reader.
+
+import { garbled } from '../errors.ts'
+
+/** What a text may have at most. */
+export type ElementBounds = {
+  readonly elements: number
+  readonly elementBytes: number
+  /** Lists and objects within each other in an element. */
+  readonly depth: number
+  /** Lists and objects in an element altogether: each takes far more memory and time than its two bytes. */
+  readonly lists: number
+}
+
+// Bytes that mean something outside of strings, by kind; 0 for all others.
+const [quoting, opening, closing, parting] = [1, 2, 3, 4]
+const kinds = new Uint8Array(256)
+const [quote = 0, backslash = 0, comma = 0, openList = 0, closeList = 0, openObject = 0, closeObject = 0] =
+  Buffer.from('"\\,[]{}')
+kinds[quote] = quoting
+kinds[openList] = kinds[openObject] = opening
+kinds[closeList] = kinds[closeObject] = closing
+kinds[comma] = parting
+const blanks: ReadonlySet<number | undefined> = new Set(Buffer.from(' \t\r\n'))
+
+/**
+ * The values of a list; the one value of a text that is none. Lazy: what is wrong is found when it is reached, and
+ * nothing behind it is read.
+ * @param pieces of the text in UTF-8, cut anywhere
+ * @throws SyntaxError where the text is no JSON or ends too soon
+ * @throws ProviderError where it passes its bounds
+ */
+export async function* elementsOf(
+  pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+  bounds: ElementBounds,
+): AsyncGenerator<unknown> {
+  let at: 'start' | 'list' | 'end' | 'single' = 'start'
+  let count = 0
+  const element = createElementBuffer(bounds.elementBytes)
+  const endIn = createElementEnd(bounds)
+  for await (const piece of pieces) {
+    let from = 0
+    if (at === 'start') {
+      from = afterBlanks(piece, 0)
+      if (from === piece.length) continue
+      at = piece[from] === openList ? 'list' : 'single'
+      if (at === 'list') from += 1
+    }
+    if (at === 'single') {
+      if (endIn(piece, from) < piece.length) throw new SyntaxError('something behind the end of the value')
+      element.add(piece, from, piece.length)
+    }
+    while (at === 'list') {
+      const end = endIn(piece, from)
+      element.add(piece, from, end)
+      if (end === piece.length) break
+      from = end + 1
+      if (piece[end] === closeList) at = 'end'
+      else if (piece[end] !== comma) throw new SyntaxError('a list that ends like an object')
+      const text = element.take()
+      if (at === 'end' && count === 0 && isBlank(text)) continue
+      yield JSON.parse(text)
+      count += 1
+      if (at === 'list' && count === bounds.elements)
+        throw garbled('too_many_elements', `the provider's body has more than ${count} elements`)
+    }
+    if (at === 'end' && afterBlanks(piece, from) < piece.length)
+      throw new SyntaxError('something behind the end of the list')
+  }
+  if (at === 'list') throw new SyntaxError(`a list that does not end after ${count} elements`)
+  if (at !== 'end') yield JSON.parse(element.take())
+}
+
+/** Puts together the bytes of one element after the other, from as many pieces as each is cut into. */
+const createElementBuffer = (mostBytes: number) => {
+  // Most elements lie in two pieces or three. Copied, because a part of a piece would keep the whole of it alive.
+  let room: Buffer | undefined
+  let length = 0
+  let only: Uint8Array | undefined
+  return {
+    add: (piece: Uint8Array, from: number, to: number): void => {
+      if (length + to - from > mostBytes)
+        throw garbled('too_large', `an element of the provider's body is longer than ${mostBytes} bytes`)
+      if (length === 0) only = piece.subarray(from, to)
+      else {
+        room ??= Buffer.allocUnsafeSlow(mostBytes)
+        if (only) room.set(only)
+        only = undefined
+        room.set(piece.subarray(from, to), length)
+      }
+      length += to - from
+    },
+    take: (): string => {
+      const bytes = only ? Buffer.from(only.buffer, only.byteOffset, only.byteLength) : room
+      const text = bytes?.toString('utf8', 0, length) ?? ''
+      length = 0
+      only = undefined
+      return text
+    },
+  }
+}
+
+const isBlank = (text: string): boolean => /^[ \t\r\n]*$/.test(text)
+
+const afterBlanks = (bytes: Uint8Array, from: number): number => {
+  let at = from
+  while (at < bytes.length && blanks.has(bytes[at])) at += 1
+  return at
+}
+
+/** Tells where in a piece the element ends that is being read: at a comma or bracket of the list, or not in this one. */
+const createElementEnd = ({ depth: mostDepth, lists: mostLists }: ElementBounds) => {
+  // What the piece before left open.
+  let depth = 0
+  let lists = 0
+  let quoted = false
+  let escaped = false
+
+  return (piece: Uint8Array, from: number): number => {
+    const { length } = piece
+    let at = from
+    for (;;) {
+      for (; quoted && at < length; at++) {
+        if (escaped) escaped = false
+        else if (piece[at] === backslash) escaped = true
+        else if (piece[at] === quote) quoted = false
+      }
+      while (at < length && kinds[piece[at] as number] === 0) at += 1
+      if (at >= length) return length
+      const kind = kinds[piece[at] as number]
+      if (kind === quoting) quoted = true
+      else if (kind === opening) {
+        depth += 1
+        lists += 1
+        if (depth > mostDepth)
+          throw garbled('too_deep', `an element of the provider's body has more than ${mostDepth} levels`)
+        if (lists > mostLists)
+          throw garbled(
+            'too_many_lists',
+            `an element of the provider's body has more than ${mostLists} lists and objects`,
+          )
+      } else if (depth === 0 && (kind === closing || kind === parting)) {
+        lists = 0
+        return at
+      } else if (kind === closing) depth -= 1
+      at += 1
+    }
+  }
+}

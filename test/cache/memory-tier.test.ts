@@ -1,0 +1,78 @@
+// The memory tier keeps to its bytes, those included that are kept beside an entry, also when entries come and go meanwhile.
+
+import t from 'tap'
+import type { Entry } from '../../src/cache/entry.ts'
+import { createMemoryTier } from '../../src/cache/memory-tier.ts'
+
+const entry = (value: string, bytes = 100): Entry<string> => ({
+  value,
+  bytes,
+  fetchedAt: 0,
+  lot: 0,
+  generation: 0,
+  run: null,
+})
+
+t.test('bytes kept beside an entry count, and the last figure holds', async t => {
+  const memory = createMemoryTier<string>(1_000)
+  const { setExtraBytes } = memory.set('a', entry('one'))
+  t.equal(memory.bytes, 100)
+  for (const [extra, bytes] of [
+    [500, 600],
+    [50, 150],
+    [0, 100],
+    [900, 1_000],
+  ] as const) {
+    setExtraBytes(extra)
+    t.equal(memory.bytes, bytes, `with ${extra} beside it`)
+    t.match(memory.get('a'), { value: 'one', bytes: 100 })
+  }
+  memory.delete('a')
+  t.strictSame([memory.bytes, memory.size], [0, 0])
+})
+
+t.test('what is kept beside an entry moves the least recently used others out', async t => {
+  const memory = createMemoryTier<string>(400)
+  for (const key of ['a', 'b', 'c']) memory.set(key, entry(key))
+  memory.get('a')
+  memory.peek('c')?.setExtraBytes(150)
+  t.strictSame(
+    ['a', 'b', 'c'].map(key => memory.peek(key)?.value),
+    ['a', undefined, 'c'],
+  )
+  t.equal(memory.bytes, 350)
+})
+
+t.test('an entry that takes more than all of the tier with what is beside it goes', async t => {
+  const memory = createMemoryTier<string>(400)
+  memory.set('a', entry('a'))
+  const { setExtraBytes } = memory.set('b', entry('b'))
+  setExtraBytes(301)
+  t.strictSame([memory.peek('a')?.value, memory.peek('b'), memory.bytes], ['a', undefined, 100])
+  setExtraBytes(0)
+  t.strictSame([memory.size, memory.bytes], [1, 100], 'and nothing brings it back')
+  t.equal(memory.set('c', entry('c', 401)).value, 'c')
+  t.strictSame([memory.size, memory.bytes], [1, 100])
+})
+
+t.test('an entry that was replaced, removed or moved out is told in vain', async t => {
+  const memory = createMemoryTier<string>(1_000)
+  const old = memory.set('a', entry('same value'))
+  old.setExtraBytes(300)
+  const renewed = memory.set('a', entry('same value'))
+  t.equal(memory.bytes, 100, 'what was beside the old one went with it')
+  old.setExtraBytes(700)
+  t.equal(memory.bytes, 100)
+  renewed.setExtraBytes(20)
+  old.setExtraBytes(0)
+  t.equal(memory.bytes, 120)
+
+  memory.deleteWhere(key => key === 'a')
+  renewed.setExtraBytes(500)
+  t.strictSame([memory.size, memory.bytes], [0, 0])
+
+  const first = memory.set('b', entry('b', 600))
+  memory.set('c', entry('c', 600))
+  first.setExtraBytes(10)
+  t.strictSame([memory.size, memory.bytes, memory.peek('b')], [1, 600, undefined])
+})

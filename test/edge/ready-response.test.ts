@@ -1,0 +1,72 @@
+// Responses whose bytes are ready: both ways to write them give the same bytes, and where the private one does not, the
+// public one is chosen, with the reason.
+
+import { createServer, get, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import {
+  chooseWriter,
+  headOf,
+  type WriteReady,
+  writeByWriteHead,
+  writeDirectly,
+} from '../../src/edge/ready-response.ts'
+
+t.test('on this Node the direct way is chosen', async t => {
+  t.strictSame(chooseWriter(), { write: writeDirectly })
+})
+
+t.test('a way that writes other bytes, or none, or throws is not chosen', async t => {
+  const others: [string, WriteReady][] = [
+    [
+      'another header',
+      (response, status, head, own, ...rest) =>
+        writeByWriteHead(response, status, head, `x: y\r\n${own}`, ...rest),
+    ],
+    ['nothing', response => void response.end()],
+    [
+      'an error',
+      () => {
+        throw new Error('gone')
+      },
+    ],
+    [
+      'a connection that stays',
+      (response, status, head, own, _stays, body) =>
+        writeByWriteHead(response, status, head, own, true, body),
+    ],
+  ]
+  for (const [name, write] of others) {
+    const chosen = chooseWriter(write)
+    t.equal(chosen.write, writeByWriteHead, name)
+    t.ok(chosen.fault, name)
+  }
+})
+
+t.test('both ways answer a real client alike', async t => {
+  const head = headOf(200, 'content-type: text/plain\r\ncontent-length: 4\r\n')
+  const answer = async (write: WriteReady, given: string | Buffer) => {
+    const server = createServer((_request, response: ServerResponse) =>
+      write(response, 200, given, `x-own: 1\r\ndate: ${new Date(0).toUTCString()}\r\n`, true, [
+        Buffer.from('bo'),
+        Buffer.from('dy'),
+      ]),
+    )
+    t.teardown(() => server.close())
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    const { port } = server.address() as AddressInfo
+    return new Promise(resolve => {
+      get({ port, host: '127.0.0.1', agent: false }, response => {
+        let body = ''
+        response.on('data', chunk => {
+          body += chunk
+        })
+        response.on('end', () => resolve({ raw: response.rawHeaders, body }))
+      })
+    })
+  }
+  const one = await answer(writeDirectly, head)
+  t.match(one, { body: 'body' })
+  t.strictSame(await answer(writeByWriteHead, head), one)
+  t.strictSame(await answer(writeDirectly, Buffer.from(head)), one)
+})

@@ -1,0 +1,20 @@
+// The provider's limits in code and those that the configuration speaks of.
+
+import t from 'tap'
+import { loadConfig } from '../../../src/config/load.ts'
+import { freeLimits, mostPointsPerRequest } from '../../../src/provider/open-meteo/limits.ts'
+import { openMeteo } from '../../support/open-meteo.ts'
+
+const configOf = (env: Record<string, string>) => loadConfig({ files: [], env }).provider
+
+t.test('without configuration a gateway spends what the free service allows', async t => {
+  const { perMinute, perHour, perDay } = configOf({}).budget
+  t.strictSame({ minute: perMinute, hour: perHour, day: perDay }, freeLimits)
+})
+
+t.test('a request may be set to hold as many points as the provider takes, and no more', async t => {
+  const most = (points: number) => configOf({ ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: String(points) })
+  t.equal(openMeteo.mostCellsPerRequest, mostPointsPerRequest)
+  t.equal(most(mostPointsPerRequest).maxPointsPerRequest, 1_000)
+  t.throws(() => most(mostPointsPerRequest + 1), { code: 'bad_input' })
+})

@@ -1,0 +1,262 @@
+// The client and all that stands before it, driven with a protocol of another kind than the product's: one cell in a
+// request, a body of plain text, other weights, statuses, headers and runs. What passes here knows no protocol by heart.
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t, { type Test } from 'tap'
+import { dayNumber, hourMs, minuteMs } from '../../src/calendar.ts'
+import { buildOperatorRoutes } from '../../src/ops/operator-routes.ts'
+import { createBreaker } from '../../src/provider/breaker.ts'
+import { createBudget } from '../../src/provider/budget.ts'
+import { createProvider, type ProviderOptions } from '../../src/provider/client.ts'
+import { garbled, ProviderError } from '../../src/provider/errors.ts'
+import type { ProviderProtocol } from '../../src/provider/protocol.ts'
+import { createProviderCall } from '../../src/provider/provider-call.ts'
+import { createRunWatch } from '../../src/provider/runs.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { questionOf } from '../../src/timelines/question.ts'
+import { type Cell, createGrid } from '../../src/weather/cell.ts'
+import { layOut, type Timeline } from '../../src/weather/timeline.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { openMeteo } from '../support/open-meteo.ts'
+
+const weightPerCell = 7
+
+// A body such as `22,90 = 27.5`: the weather of one place, the same for a quarter-hour, an hour and a day.
+const timelineOf = (body: string, cell: Cell, fetchedAt: number): Timeline => {
+  const [, place, degrees] = /^(.+) = (-?[\d.]+)\n$/.exec(body) ?? []
+  if (place !== cell.id) throw garbled('wrong_place', `the body is about ${place}, expected ${cell.id}`)
+  const day = dayNumber(new Date(fetchedAt).toISOString().slice(0, 10))
+  const timeline = layOut(
+    fetchedAt,
+    { start: fetchedAt, length: 1 },
+    { start: fetchedAt, length: 1 },
+    { start: day, length: 1 },
+  )
+  timeline.values.fill(Number(degrees))
+  return timeline
+}
+
+const plainText: ProviderProtocol = {
+  identity: 'degrees as plain text',
+  mostCellsPerRequest: 1,
+  weightPerCell,
+  weightOfFailure: 2,
+  busyPauseMs: 5,
+  accept: 'text/plain',
+  keyHeaders: apiKey => ({ authorization: `Plain ${apiKey}` }),
+  refusalOf: (status, body, now) => {
+    if (status === 402)
+      return new ProviderError('provider_limited', `wait ${body}`, { retryAt: now + Number(body) })
+    if (status === 418) return new ProviderError('provider_busy', 'a cup at a time')
+    return new ProviderError(status === 410 ? 'provider_refused' : 'provider_failing', `${status}: ${body}`)
+  },
+  requestFor: cells => ({ path: `/at/${cells.map(({ id }) => id)}`, mostBytes: 100 }),
+  decode: async (body, { cells, askedAt }) => {
+    let text = ''
+    const utf8 = new TextDecoder()
+    for await (const piece of body) text += utf8.decode(piece, { stream: true })
+    return cells.map(cell => timelineOf(text, cell, askedAt))
+  },
+  runs: {
+    requestFor: model => ({ path: `/made-by/${model}`, mostBytes: 100 }),
+    decode: text => {
+      const [initialised = '', available = ''] = text.trim().split(' to ')
+      const [initialisedAt, availableAt] = [Date.parse(initialised), Date.parse(available)]
+      return { initialisedAt, availableAt, intervalMs: 3 * hourMs }
+    },
+  },
+  passthrough: {
+    paths: ['/at/<cell>'],
+    keyParameter: 'password',
+    parametersOf: path =>
+      path.startsWith('/at/') ? { lists: [], counts: ['hours'], choices: [] } : undefined,
+    weightOf: (_path, parameters) => weightPerCell * Number(parameters.get('hours') ?? 1),
+  },
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
+const weather: Answer = ({ url = '' }, response) => {
+  // In two pieces, so that what is decoded is cut somewhere.
+  response.write(`${url.split('/at/')[1]?.split('?')[0]} = 2`)
+  response.end('7.5\n')
+}
+const answering =
+  (status: number, body = ''): Answer =>
+  (_request, response) =>
+    response.writeHead(status).end(body)
+
+const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
+  const seen: IncomingMessage[] = []
+  /** How the next requests are answered; then with weather. */
+  const answers: Answer[] = []
+  const server = createServer((request, response) => {
+    seen.push(request)
+    ;(answers.shift() ?? weather)(request, response)
+  })
+  await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
+  const clock = manualClock()
+  const store = openEmbeddedStore(':memory:', clock)
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const network = {
+    baseUrl,
+    apiKey: 'secret-1',
+    connectTimeoutMs: 1_000,
+    timeoutMs: 5_000,
+    bodyTimeoutMs: 5_000,
+    totalTimeoutMs: 10_000,
+    maxConcurrent: 1,
+  }
+  const protocol = plainText
+  const call = createProviderCall(network, { protocol, clock })
+  const budget = createBudget(
+    {
+      provider: 'acc1',
+      limits: { minute: null, hour: 10 * weightPerCell, day: null },
+      reserve: 0,
+      unit: protocol.weightPerCell,
+      weightOfFailure: protocol.weightOfFailure,
+      longestRequestMs: network.totalTimeoutMs,
+      instances: () => 1,
+    },
+    { store, clock, observer: { storeAway: () => {}, storeBack: () => {} } },
+  )
+  const breaker = createBreaker({ after: 2, restForMs: 60_000, restForAtMostMs: 60_000 }, clock, () => {})
+  const requests: [outcome: string, cells: number][] = []
+  const provider = createProvider(
+    { maxConcurrent: 1, maxPointsPerRequest: 100, retries: 0, retryDelayMs: 1, queueForMs: 0, ...options },
+    {
+      call,
+      protocol,
+      breaker,
+      budget,
+      clock,
+      observer: { request: (outcome, cells) => requests.push([outcome, cells]), refused: () => {} },
+    },
+  )
+  t.teardown(async () => {
+    provider.close()
+    await call.close()
+    server.closeAllConnections()
+    server.close()
+    await store.close()
+  })
+  const used = () => budget.state().windows.map(({ used }) => used)
+  return { provider, requests, seen, answers, budget, breaker, clock, network, call, used }
+}
+const grid = createGrid(0.1)
+const cellsFrom = (latitude: number, count: number) =>
+  Array.from({ length: count }, (_, i) => grid.cellOf(latitude, 90 + i / 10))
+
+t.test('each cell has a request, a timeline and a weight of its own', async t => {
+  const { provider, requests, seen, clock, used } = await setUp(t)
+  const cells = cellsFrom(22, 3)
+  const timelines = await Promise.all(cells.map(cell => provider.load(cell)))
+  t.strictSame(requests, Array(3).fill(['ok', 1]))
+  t.strictSame(
+    seen.map(({ url }) => url),
+    cells.map(({ id }) => `/at/${id}`),
+  )
+  for (const { headers } of seen)
+    t.match(headers, { accept: 'text/plain', authorization: 'Plain secret-1', 'x-api-key': undefined })
+  for (const { fetchedAt, values } of timelines) {
+    t.equal(fetchedAt, clock.now())
+    t.ok(values.every(value => value === 27.5))
+  }
+  t.strictSame(used(), [3 * weightPerCell])
+})
+
+t.test('the budget has room for as many cells as their weight leaves', async t => {
+  const { provider, requests } = await setUp(t)
+  const results = await Promise.allSettled(cellsFrom(22, 12).map(cell => provider.load(cell)))
+  t.equal(results.filter(({ status }) => status === 'fulfilled').length, 10)
+  t.match(results.at(-1), { reason: { code: 'provider_limited' } })
+  t.equal(requests.length, 10)
+})
+
+t.test('what a refusal means, costs and asks for is what the protocol says', async t => {
+  const { provider, requests, answers, budget, breaker, clock, used } = await setUp(t, { retries: 1 })
+  const [cell = grid.cellOf(0, 0)] = cellsFrom(22, 1)
+
+  answers.push(answering(418))
+  const started = performance.now()
+  await provider.load(cell)
+  t.ok(performance.now() - started < 900, 'the pause is the protocol’s')
+  t.strictSame(requests, [
+    ['provider_busy', 1],
+    ['ok', 1],
+  ])
+  t.strictSame(used(), [weightPerCell], 'who is refused for being one too many pays nothing')
+
+  answers.push(answering(410, 'no such place'))
+  await t.rejects(provider.load(cell), { code: 'provider_refused', message: '410: no such place' })
+  t.strictSame(used(), [weightPerCell + 2], 'a failure weighs what the protocol says')
+
+  answers.push(answering(402, String(2 * minuteMs)))
+  await t.rejects(provider.load(cell), { code: 'provider_limited', retryAt: clock.now() + 2 * minuteMs })
+  t.equal(budget.closedUntil(), clock.now() + 2 * minuteMs)
+  clock.advance(2 * minuteMs)
+
+  answers.push(answering(429), answering(429))
+  await t.rejects(provider.load(cell), { code: 'provider_failing' }, 'no status has a meaning of its own')
+  t.equal(breaker.state().state, 'open')
+})
+
+t.test('a body about another place is refused by the decoder, a long one by its bound', async t => {
+  const { provider, answers } = await setUp(t)
+  const [cell = grid.cellOf(0, 0)] = cellsFrom(22, 1)
+  answers.push(answering(200, '1,1 = 20\n'), answering(200, ' '.repeat(101)))
+  await t.rejects(provider.load(cell), { code: 'provider_garbled', refused: 'wrong_place' })
+  await t.rejects(provider.load(cell), { message: /longer than 100 bytes/ })
+})
+
+t.test('model runs are asked for and read as the protocol says', async t => {
+  const { call, answers, seen, clock } = await setUp(t)
+  answers.push(answering(200, '2026-11-21T00:00Z to 2026-11-21T05:30Z\n'))
+  const watch = createRunWatch(
+    { model: 'clouds', pollEveryMs: hourMs },
+    {
+      call,
+      protocol: plainText,
+      clock,
+      observer: { newRun: () => {}, runsUnknown: reason => t.fail(reason), refused: why => t.fail(why) },
+    },
+  )
+  t.teardown(watch.close)
+  await watch.poll()
+  t.equal(seen[0]?.url, '/made-by/clouds')
+  t.match(watch.newest(), { availableAt: Date.parse('2026-11-21T05:30Z'), intervalMs: 3 * hourMs })
+})
+
+t.test('operators may ask for what the protocol allows, at its weight and with its key', async t => {
+  const { network, budget, seen, answers, used } = await setUp(t)
+  const unused = () => Promise.reject(new Error('not asked here'))
+  const ops = await buildOperatorRoutes({
+    provider: network,
+    budget,
+    protocol: plainText,
+    cache: { explain: unused, purge: unused },
+    observer: { refused: () => {} },
+  })
+  t.teardown(() => ops.close())
+  await ops.listen({ host: '127.0.0.1', port: 0 })
+  const { port } = ops.server.address() as AddressInfo
+  const ask = async (path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/provider${path}`)
+    return [answer.status, await answer.text()] as const
+  }
+
+  t.strictSame(await ask('/at/22,90?hours=2&password=mine'), [200, '22,90 = 27.5\n'])
+  t.equal(seen[0]?.url, '/at/22,90?hours=2')
+  t.equal(seen[0]?.headers.authorization, 'Plain secret-1')
+  t.strictSame(used(), [2 * weightPerCell])
+  answers.push(answering(402, '60000'))
+  t.equal((await ask('/at/22,90'))[0], 402)
+  t.strictSame(used(), [2 * weightPerCell], 'what the limits refuse costs nothing, whatever the status is')
+  t.match(await ask('/v1/forecast'), [404, /allowed: \/at\/<cell>"/])
+  t.match(await ask('/at/22,90?latitude=1'), [400, /allowed: hours"/])
+})
+
+t.test('timelines of one protocol are none of another', async t => {
+  t.not(questionOf('http://provider', plainText), questionOf('http://provider', openMeteo))
+})

@@ -1,0 +1,90 @@
+// Bodies as they travel: zipped and not, whole, cut off, damaged and too long, from a real server.
+
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { createProviderCall } from '../../src/provider/provider-call.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { openMeteo } from '../support/open-meteo.ts'
+
+const text = JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ i, unit: '°C' })))
+const mostBytes = 4 << 20
+const zipped = gzipSync(text)
+const damaged = Buffer.from(zipped)
+damaged.fill(0, 2_000, 2_100)
+const inGzip = { 'content-encoding': 'gzip' }
+
+const answers: Record<string, RequestListener> = {
+  '/plain': (_, response) => response.end(text),
+  '/zipped': (_, response) => response.writeHead(200, inGzip).end(zipped),
+  '/zipped-cut-off': (_, response) => response.writeHead(200, inGzip).end(zipped.subarray(0, -100)),
+  '/damaged': (_, response) => response.writeHead(200, inGzip).end(damaged),
+  '/swollen': (_, response) => response.writeHead(200, inGzip).end(gzipSync(Buffer.alloc(5 << 20))),
+  '/refused': (_, response) =>
+    response.writeHead(400, inGzip).end(gzipSync('{"error":true,"reason":"Latitude must be a number"}')),
+  '/broken-off': (_, response) => {
+    response.writeHead(200, { 'content-length': text.length })
+    response.write(text.slice(0, 1_000), () => response.destroy())
+  },
+}
+const server = createServer((request, response) => answers[request.url ?? '']?.(request, response))
+await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
+const call = createProviderCall(
+  {
+    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    apiKey: null,
+    connectTimeoutMs: 1_000,
+    timeoutMs: 5_000,
+    bodyTimeoutMs: 5_000,
+    totalTimeoutMs: 10_000,
+    maxConcurrent: 1,
+  },
+  { protocol: openMeteo, clock: manualClock() },
+)
+t.teardown(async () => {
+  await call.close()
+  server.close()
+})
+
+t.test('a body comes whole, zipped or not, and in pieces', async t => {
+  t.equal(await call.text({ path: '/plain', mostBytes }), text)
+  t.equal(await call.text({ path: '/zipped', mostBytes }), text)
+  const pieces = await Array.fromAsync(call.bytes({ path: '/zipped', mostBytes }))
+  t.ok(pieces.length > 1 && pieces.every(({ length }) => length <= 1 << 16), `${pieces.length} pieces`)
+})
+
+for (const [path, code, message] of [
+  ['/zipped-cut-off', 'provider_cut_off', /can't be unzipped/],
+  ['/damaged', 'provider_cut_off', /can't be unzipped/],
+  ['/swollen', 'provider_garbled', /longer than 4194304 bytes/],
+  ['/refused', 'provider_refused', /Latitude must be a number/],
+  ['/broken-off', 'provider_broke_off', /./],
+] as const)
+  t.test(`${path.slice(1)} is ${code}, and the next call is none the worse`, async t => {
+    await t.rejects(call.text({ path, mostBytes }), { code, message })
+    t.equal(await call.text({ path: '/zipped', mostBytes }), text)
+  })
+
+t.test('a request that may not leave any more when there is a connection is not sent', async t => {
+  let arrived = 0
+  server.on('request', () => {
+    arrived += 1
+  })
+  const asked = (mayLeave: () => boolean) =>
+    Array.fromAsync(call.bytes({ path: '/plain', mostBytes }, mayLeave))
+  await t.rejects(
+    asked(() => false),
+    { code: 'provider_not_asked', retryable: true },
+  )
+  t.ok((await asked(() => true)).length > 0)
+  t.equal(arrived, 1)
+})
+
+t.test('who reads no further leaves no connection behind', async t => {
+  for await (const piece of call.bytes({ path: '/plain', mostBytes })) {
+    t.ok(piece.length > 0)
+    break
+  }
+  t.equal(await call.text({ path: '/plain', mostBytes }), text)
+})

@@ -1,0 +1,216 @@
+// The names of keys and channels in Redis. They are written out here, because gateways of two versions share one Redis
+// while a fleet is replaced: another name would be an empty store for one half of them. What scripts do with names is
+// read from a real server.
+
+import { globSync, readFileSync } from 'node:fs'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { openRedisStore } from '../../src/stores/redis.ts'
+import { redisKeyNames, usagePartitionOf } from '../../src/stores/redis-key-names.ts'
+import { takeScript } from '../../src/stores/redis-usage-scripts.ts'
+import type { Store } from '../../src/stores/store.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+import { aTake } from '../support/usage-instance.ts'
+
+const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
+const quiet = { redisAway: () => {}, redisBack: () => {} }
+const server = await testRedis(t)
+let opened = 0
+
+const setUp = async (t: Test) => {
+  const prefix = `${server.prefix}${opened++}:`
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, quiet)
+  const raw = new Redis(server.url)
+  t.teardown(async () => {
+    await store.close()
+    await raw.quit()
+  })
+  return { prefix, store, raw }
+}
+
+const later = Date.now() + 3_600_000
+
+/** Runs every step of the store that names a key, and each script at least once. */
+const useAll = async (store: Store): Promise<void> => {
+  await store.ensureSubscriber({ id: 'sub_a', name: 'Padma', createdAt: 1, revokedAt: null })
+  const key = { id: 'key_1', subscriberId: 'sub_a', tier: 'free', limit: null, createdAt: 1, revokedAt: null }
+  await store.addKey({ ...key, hash: 'h1', formers: [] })
+  await store.replaceHash('key_1', 'h2', later)
+  await store.changeKey('key_1', { limit: 7 })
+  await store.findByHash('h2')
+  await store.listKeys()
+  await store.listSubscribers()
+  await store.take({ instance: 'one', sequence: 1, takes: [aTake] })
+  await store.raiseUsed('key_1', '2026-11-20', 5, later)
+  await store.usedOn('key_1', ['2026-11-20', '2026-11-21'])
+  await store.addDetail([
+    {
+      keyId: 'key_1',
+      day: '2026-11-21',
+      endpoint: 'weather',
+      statusClass: '2xx',
+      count: 1,
+      keepUntil: later,
+    },
+  ])
+  await store.detailOn('key_1', '2026-11-21')
+  const { token } = await store.beginFlight('q:23.8,90.4', 1_000)
+  await store.holdFlight('q:23.8,90.4', token ?? 0, 1_000)
+  await store.writeBytes('q:23.8,90.4', Buffer.from('x'), later, token ?? 0)
+  await store.endFlight('q:23.8,90.4', token ?? 0, 'done')
+  await store.readBytes('q:23.8,90.4')
+  await store.deleteBytes(['q:0,0'])
+  const alive = { instance: 'one', aliveForMs: 60_000, wantedForMs: 60_000, now: Date.now() }
+  await store.pulse({ ...alive, topic: 'q', asked: ['23.8,90.4'] })
+  await store.wanted('q', 0)
+  await store.appendNotice('purges', 'x', later)
+  await store.noticesAfter('purges', 0)
+  const windows = [{ name: 'minute:1', limit: 9_000, keepUntil: later }]
+  await store.reserve({ provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: Date.now() })
+  await store.settle({ provider: 'acc1', changes: [{ name: 'minute:1', by: -1, keepUntil: later }] })
+  await store.closeUntil('acc1', Date.now() + 1_000)
+  await store.spending('acc1', ['minute:1'])
+}
+
+t.test('every key of the store has the name that gateways of every version know', async t => {
+  const { prefix, store, raw } = await setUp(t)
+  await useAll(store)
+  t.strictSame((await raw.keys(`${prefix}*`)).map(name => name.slice(prefix.length)).sort(), [
+    'bytes:{q:23.8,90.4}',
+    'flight:{q:23.8,90.4}',
+    'instances',
+    'key-of:h1',
+    'key-of:h2',
+    'key:key_1',
+    'keys',
+    'notices:purges',
+    'quota:{q2}:key_1:2026-11-20',
+    'quota:{q2}:key_1:2026-11-21',
+    'spending:{acc1}:closed',
+    'spending:{acc1}:minute:1',
+    'subscriber-name:Padma',
+    'subscriber:sub_a',
+    'subscribers',
+    'usage-detail:{key_1}:2026-11-21',
+    'used:{q2}:key_1:2026-11',
+    'wanted:q',
+  ])
+})
+
+t.test('a script touches the keys it declares and no other, and they lie in one slot', async t => {
+  const { prefix, store, raw } = await setUp(t)
+  const monitor = await raw.monitor()
+  t.teardown(() => monitor.disconnect())
+  const seen: { source: string; args: string[] }[] = []
+  monitor.on('monitor', (_time: string, args: string[], source: string) => seen.push({ source, args }))
+  await useAll(store)
+  await raw.get(`${prefix}end`)
+  await until('the end is seen', async () => seen.some(({ args }) => args[1] === `${prefix}end`))
+
+  let declared: string[] = []
+  const touched = new Set<string>()
+  const published: string[] = []
+  for (const { source, args } of seen) {
+    const [command = '', ...rest] = args
+    if (/^evalsha|^eval$/i.test(command)) {
+      declared = rest.slice(2, 2 + Number(rest[1]))
+      t.ok(declared.length > 0, 'a script declares keys')
+      const tags = new Set(declared.map(name => /\{(.+?)\}/.exec(name)?.[1] ?? name))
+      t.equal(tags.size, 1, `one slot has ${declared.join(' and ')}`)
+    } else if (source === 'lua' && /^publish$/i.test(command)) {
+      published.push(rest.join(' ').slice(prefix.length))
+    } else if (source === 'lua' && !/^time$/i.test(command)) {
+      touched.add(rest[0] ?? '')
+      t.ok(declared.includes(rest[0] ?? ''), `${command} ${rest[0]} is of a declared key`)
+    }
+  }
+  t.equal(touched.size, 12, [...touched].join(', '))
+  t.strictSame(published, ['used key_1 2026-11-21 1', 'flights q:23.8,90.4 done'])
+})
+
+t.test('names are what they always were, whatever stands in them', async t => {
+  const names = redisKeyNames('abohawa:')
+  t.strictSame(
+    [
+      names.key('key_9hK2mPq4XyZa'),
+      names.keyOfHash('5f2a'),
+      names.keys,
+      names.subscriber('sub_1'),
+      names.subscriberOfName('ঢাকা: {Dhaka} Tribune'),
+      names.subscribers,
+      ...['key_9hK2mPq4XyZa', 'key_4', 'key_1', 'key_5'].map(id => names.dayUsage(id, '2026-11-21')),
+      names.monthUsage('key_1', '2026-11'),
+      names.usageChannel,
+      names.usageDetail('key_1', '2026-11-21'),
+      names.bytes('0a1b2c3d4e5f:23.7,90.4'),
+      names.flight('0a1b2c3d4e5f:23.7,90.4'),
+      names.flightsChannel,
+      names.instances,
+      names.wanted('0a1b2c3d4e5f'),
+      names.notices('purges'),
+      names.spending('acc1', 'minute:29384012'),
+      names.closedUntil('acc1'),
+    ],
+    [
+      'abohawa:key:key_9hK2mPq4XyZa',
+      'abohawa:key-of:5f2a',
+      'abohawa:keys',
+      'abohawa:subscriber:sub_1',
+      'abohawa:subscriber-name:ঢাকা: {Dhaka} Tribune',
+      'abohawa:subscribers',
+      'abohawa:quota:{q0}:key_9hK2mPq4XyZa:2026-11-21',
+      'abohawa:quota:{q1}:key_4:2026-11-21',
+      'abohawa:quota:{q2}:key_1:2026-11-21',
+      'abohawa:quota:{q3}:key_5:2026-11-21',
+      'abohawa:used:{q2}:key_1:2026-11',
+      'abohawa:used',
+      'abohawa:usage-detail:{key_1}:2026-11-21',
+      'abohawa:bytes:{0a1b2c3d4e5f:23.7,90.4}',
+      'abohawa:flight:{0a1b2c3d4e5f:23.7,90.4}',
+      'abohawa:flights',
+      'abohawa:instances',
+      'abohawa:wanted:0a1b2c3d4e5f',
+      'abohawa:notices:purges',
+      'abohawa:spending:{acc1}:minute:29384012',
+      'abohawa:spending:{acc1}:closed',
+    ],
+  )
+  t.strictSame(['key_9hK2mPq4XyZa', 'key_4', 'key_1', 'key_5'].map(usagePartitionOf), [0, 1, 2, 3])
+})
+
+t.test('the script that counts reads nothing out of a name', async t => {
+  const { prefix, raw } = await setUp(t)
+  const listener = new Redis(server.url)
+  t.teardown(() => listener.quit())
+  const heard: string[] = []
+  listener.on('message', (_channel: string, text: string) => heard.push(text))
+  await listener.subscribe(`${prefix}channel`)
+  const days = [['21', later, later]]
+  const takes = [1, 9, 0, 0, 1, 1, 2, 9, 0, 0, 1, 1]
+  const keys = ['a', 'b', '}c:', 'd'].map(name => prefix + name)
+  const values = [
+    'one',
+    1,
+    `${prefix}channel`,
+    JSON.stringify(days),
+    JSON.stringify(takes),
+    'first',
+    'second',
+  ]
+  t.equal(await raw.eval(takeScript, keys.length, ...keys, ...values), '1 1 0 2 2 0')
+  await until('both are heard', async () => heard.length === 2)
+  t.strictSame(heard, ['first 1', 'second 2'])
+})
+
+t.test('no other file of the store knows the prefix, and no script makes a name of others', async t => {
+  const files = globSync('src/stores/redis*.ts').filter(file => !file.endsWith('redis-key-names.ts'))
+  t.ok(files.length > 10, `${files.length} files were looked at`)
+  for (const file of files) {
+    const text = readFileSync(file, 'utf8')
+    const calls = text.match(/redisKeyNames\(/g)?.length ?? 0
+    t.equal(calls, file === 'src/stores/redis.ts' ? 1 : 0, `${file} makes names`)
+    t.equal(text.match(/\.prefix\b/g)?.length ?? 0, calls, `${file} reads the prefix`)
+    t.notMatch(text, /KEYS\[[^\]]+\] *\.\.|\.\. *KEYS\[|(?:sub|find|match)\((?:KEYS|live|record),/, file)
+  }
+})

@@ -1,0 +1,152 @@
+// The API as a Fastify application without a socket, for unit tests: the product's catalogue, a timeline with every hour,
+// one good key, and a quota that the test sets.
+
+import { createAnswers } from '../../src/answer.ts'
+import { createCalendar, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
+import { openCatalogue } from '../../src/catalogue/live-catalogue.ts'
+import { type Access, type Api, type ApiOptions, type ApiParts, buildApi } from '../../src/edge/api.ts'
+import { writeByWriteHead } from '../../src/edge/ready-response.ts'
+import type { Authentication } from '../../src/metering/authentication.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+import { layOut } from '../../src/weather/timeline.ts'
+import { type ManualClock, manualClock } from './manual-clock.ts'
+
+export const goodKey = 'svc_live_good'
+const client = { keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10 }
+const bounds = { south: 20, west: 87.5, north: 27, east: 93 }
+
+export type TestApp = Pick<Api, 'app'> & {
+  readonly clock: ManualClock
+  readonly answered: Access[]
+  readonly decisions: string[]
+  readonly failures: unknown[]
+  /** Reads of weather so far. */
+  readonly reads: () => number
+  inject(
+    url: string,
+    headers?: Record<string, string>,
+    method?: string,
+  ): Promise<{
+    status: number
+    headers: Record<string, string>
+    bytes: Buffer
+    // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+    body: any
+  }>
+}
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+/** @param consume the quota's decision; one unit after another of ten unless told otherwise */
+export const startApp = async (
+  t: Teardown,
+  parts: Partial<ApiParts> = {},
+  options: Partial<ApiOptions> = {},
+): Promise<TestApp> => {
+  const clock = manualClock('2026-11-21T06:05:00Z')
+  const calendar = createCalendar('Asia/Dhaka')
+  const catalogue = await openCatalogue({ path: 'locations.json', bounds, pollMs: utcDayMs })
+  t.teardown(catalogue.close)
+  const now = clock.now()
+  const midnight = calendar.nextMidnight(now - 2 * utcDayMs)
+  const timeline = layOut(
+    now,
+    { start: Math.floor(now / quarterHourMs) * quarterHourMs - 4 * quarterHourMs, length: 110 },
+    { start: midnight, length: 264 },
+    { start: Math.floor((midnight + 6 * 3_600_000) / utcDayMs), length: 11 },
+  )
+  timeline.values.forEach((_, i) => {
+    timeline.values[i] = Math.round(Math.sin(i) * 400) / 10
+  })
+  let reads = 0
+  const answers = createAnswers({
+    grid: createGrid(0.1),
+    timelines: {
+      read: () => {
+        reads += 1
+        return {
+          value: timeline,
+          readAt: clock.now(),
+          fetchedAt: now,
+          freshUntil: now + utcDayMs,
+          outcome: 'hit',
+          source: 'memory',
+          forwarded: false,
+          collapsed: false,
+          setExtraBytes: () => {},
+        }
+      },
+    },
+    calendar,
+    hourlyHours: 144,
+  })
+  let left = client.limit
+  const log = { answered: [], decisions: [], failures: [] } as Pick<
+    TestApp,
+    'answered' | 'decisions' | 'failures'
+  >
+  const { app } = buildApi(
+    {
+      authenticate: (key): Authentication =>
+        key === undefined ? { refusal: 'missing' } : key === goodKey ? { client } : { refusal: 'unknown' },
+      quota: {
+        now: clock.now,
+        resetAfter: calendar.nextMidnight,
+        consume: async () => {
+          if (left === 0) return { allowed: false, remaining: 0 }
+          left -= 1
+          return { allowed: true, remaining: left }
+        },
+      },
+      answers,
+      catalogue: catalogue.current,
+      bounds,
+      area: 'Bangladesh',
+      timezone: calendar.zone,
+      clock,
+      isDraining: () => false,
+      // What inject sees is what goes through public API.
+      writeReady: writeByWriteHead,
+      observer: {
+        admission: decision => log.decisions.push(decision),
+        answered: access => log.answered.push(access),
+        failed: error => log.failures.push(error),
+        writerFellBack: () => {},
+        connectionClosed: () => {},
+      },
+      ...parts,
+    },
+    {
+      tls: { cert: null, key: null },
+      trustedProxies: [],
+      requestTimeoutMs: 60_000,
+      writeTimeoutMs: 60_000,
+      maxConnections: 1_000,
+      maxUnauthenticated: 1_000,
+      maxPipelined: 16,
+      maxQueuedRequests: 1_000,
+      keepBytes: 1_000_000,
+      ...options,
+    },
+  )
+  return {
+    ...log,
+    app,
+    clock,
+    reads: () => reads,
+    inject: async (url, headers = { 'x-api-key': goodKey }, method = 'GET') => {
+      const response = await app.inject({ url, headers, method: method as 'GET' })
+      const isJson = String(response.headers['content-type']).startsWith('application/json')
+      const bytes = response.rawPayload
+      const isPlain = response.headers['content-encoding'] === undefined
+      return {
+        status: response.statusCode,
+        headers: Object.fromEntries(
+          Object.entries(response.headers).map(([name, value]) => [name, String(value)]),
+        ),
+        bytes,
+        body: isJson && isPlain && bytes.length > 0 ? JSON.parse(bytes.toString()) : undefined,
+      }
+    },
+  }
+}
