@@ -7,10 +7,10 @@ import { type BreakerOptions, createBreaker } from '../../src/provider/breaker.t
 import { createProvider, type ProviderOptions, type ProviderParts } from '../../src/provider/client.ts'
 import { createProviderCall, type ProviderCallOptions } from '../../src/provider/provider-call.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
-import { currentAt, daysFrom, hoursFrom } from '../../src/weather/timeline.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { openMeteo } from '../support/open-meteo.ts'
 import { startProvider } from '../support/provider-process.ts'
+import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
 import { until } from '../support/until.ts'
 
 const simulator = await startProvider(t)
