@@ -17,9 +17,9 @@ const perMinute = 150
 // Longer than the gateway's tick, so that it refreshes ahead and sends a heartbeat once in each step.
 const tickMs = 600
 
-export type BudgetDaySize = { cells: number; coldPerStep: number; steps: number }
+type BudgetDaySize = { cells: number; coldPerStep: number; steps: number }
 
-export const measureBudgetDay = async (
+const measureBudgetDay = async (
   scope: Scope,
   size: BudgetDaySize,
   progress: (text: string) => void = () => {},

@@ -24,7 +24,7 @@ export type FleetSingleFlight = {
 }
 
 /** Another instance's load failed: with its code and the instant from which a retry makes sense. */
-export class FailedElsewhere extends AbohawaError {
+class FailedElsewhere extends AbohawaError {
   override name = 'FailedElsewhere'
   readonly retryAt: number | undefined
 
@@ -145,7 +145,8 @@ const failureIn = (message: string): LoadFailure | undefined => {
 }
 
 // While a fleet is replaced, gateways of the previous version still send the former code.
-const currentCode = (code: string): string => (code === 'provider_resting' ? 'provider_circuit_open' : code)
+const currentCode = (code: string): string =>
+  code === 'provider_resting' ? 'provider_circuit_open' : code
 
 const failureMessage = (error: unknown): string => {
   const retryAt = retryAtOf(error)

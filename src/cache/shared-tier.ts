@@ -5,7 +5,7 @@ import type { ByteStore } from '../stores/store.ts'
 import type { Entry, EntryMetadata } from './entry.ts'
 
 /** Invalid bytes, with the reason as a metric label. */
-export type Refused = { readonly refused: string }
+type Refused = { readonly refused: string }
 
 /** Encodes and decodes entries; `metadata` and `decode` refuse invalid bytes. */
 export type Codec<Value> = {

@@ -10,7 +10,7 @@ import { type Encodings, type Representation, tagOf } from './representation.ts'
 import { cacheStatus, freshnessHeaders } from './response-headers.ts'
 
 /** The part of a body that all places of a cell share, with what is derived from it. */
-export type Rendered = Slice<{
+type Rendered = Slice<{
   readonly bytes: Buffer
   readonly tag: string
   /** Compressed whole bodies by the identity of their place; oldest first. */

@@ -4,7 +4,7 @@
 import type { Redis } from 'ioredis'
 import type { RecordObserver } from './records.ts'
 
-export type Subscription = {
+type Subscription = {
   onMessage(text: string): void
   /** Messages may be missed from now on. */
   onLost(): void

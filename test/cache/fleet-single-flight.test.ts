@@ -7,6 +7,7 @@ import { AbohawaError } from '../../src/errors.ts'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 
 const options = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
 const silent = { redisAway: () => {}, redisBack: () => {} }
@@ -43,7 +44,10 @@ const subscribed = async (store: Store): Promise<void> => {
   const stop = store.onLeaseReleased(key => {
     heard ||= key === 'probe'
   })
-  while (!heard) await store.releaseLease('probe', 0, '')
+  await until('the subscription is active', async () => {
+    await store.releaseLease('probe', 0, '')
+    return heard
+  })
   stop()
 }
 
@@ -183,8 +187,8 @@ t.test('a load that takes longer than a lease renews it', async t => {
   await slow.begun
   const second = other.run('a', async () => t.fail('it must not load') as never)
   // Several leases long: each attempt is a round trip, and the lease is never free in between.
-  const until = performance.now() + 600
-  while (performance.now() < until) {
+  const end = performance.now() + 600
+  while (performance.now() < end) {
     const { token } = await other.store.acquireLease('a', 150)
     if (token !== null) t.fail('the lease was lost')
   }

@@ -1,10 +1,10 @@
 // The breaker runs on monotonic time, so these tests give it short waits and count requests, not moments.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { type BreakerState, createBreaker } from '../../src/provider/breaker.ts'
 import { ProviderError, type ProviderErrorCode } from '../../src/provider/errors.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { until } from '../support/until.ts'
 
 const setUp = (halfOpenAfterMs = 60_000, halfOpenAfterAtMostMs = halfOpenAfterMs) => {
   const changes: BreakerState[] = []
@@ -63,15 +63,13 @@ t.test(
   async t => {
     const { breaker, ask, changes, requests } = setUp(40, 80)
     for (let i = 0; i < 3; i++) await ask('provider_failing')
-    const rested = async () => {
-      while (breaker.openError()) await pause(5)
-    }
-    await rested()
+    const waited = () => until('the wait is over', () => !breaker.openError())
+    await waited()
     const begun = performance.now()
     t.equal(await ask('provider_failing'), 'provider_failing')
     t.equal(await ask(), 'provider_circuit_open')
     t.equal(requests.length, 4, 'one probe')
-    await rested()
+    await waited()
     t.ok(performance.now() - begun >= 60, 'twice as long, less a quarter by chance')
     t.equal(await ask(), 'ok')
     t.strictSame(changes, ['open', 'half-open', 'open', 'half-open', 'closed'])
@@ -84,7 +82,7 @@ t.test('a request at the announced instant is let through', async t => {
   for (let i = 0; i < 50; i++) {
     const { breaker, ask } = setUp(10)
     for (let failure = 0; failure < 3; failure++) await ask('provider_failing')
-    while (breaker.openError()) await new Promise(resolve => setImmediate(resolve))
+    await until('the wait is over', () => !breaker.openError(), 20_000, 0)
     if ((await ask()) !== 'ok') refused += 1
   }
   t.equal(refused, 0)

@@ -8,6 +8,7 @@ import {
   StoreError,
   type Subscriber,
 } from '../../src/stores/store.ts'
+import { until } from './until.ts'
 import { aTake, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 
 const subscriber = (id: string, name: string, createdAt = 1_000): Subscriber => ({
@@ -414,21 +415,17 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   })
 
   test('the release of a lease reaches all subscribers, with its message', async (t, store) => {
-    const released = Promise.withResolvers<[string | null, string]>()
+    let released: [string | null, string] | undefined
     const stop = store.onLeaseReleased((key, message) => {
-      if (key === 'cell') released.resolve([key, message])
+      if (key === 'cell') released = [key, message]
     })
     const { token } = await store.acquireLease('cell', 60_000)
-    let over = false
-    void released.promise.then(() => {
-      over = true
-    })
     // Repeated until the subscription is active.
-    while (!over) {
+    const received = await until('the release is received', async () => {
       await store.releaseLease('cell', token ?? 0, 'landed')
-      await new Promise(resolve => setImmediate(resolve))
-    }
-    t.strictSame(await released.promise, ['cell', 'landed'])
+      return released
+    })
+    t.strictSame(received, ['cell', 'landed'])
     stop()
   })
 
