@@ -145,8 +145,7 @@ const failureIn = (message: string): LoadFailure | undefined => {
 }
 
 // While a fleet is replaced, gateways of the previous version still send the former code.
-const currentCode = (code: string): string =>
-  code === 'provider_resting' ? 'provider_circuit_open' : code
+const currentCode = (code: string): string => (code === 'provider_resting' ? 'provider_circuit_open' : code)
 
 const failureMessage = (error: unknown): string => {
   const retryAt = retryAtOf(error)

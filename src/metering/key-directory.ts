@@ -1,4 +1,4 @@
-// What a key's hash stands for, from a bounded copy in this process or from the store. Hears of changed keys by notices
+// What a key's hash stands for, from a bounded copy in this process or from the store. Hears of changed keys by change records
 // in the store that it reads at short intervals, so a copy is never behind by more than that; while the store is away
 // known keys go on working from their copies. Whether a key may be used is for the authentication.
 
@@ -15,7 +15,7 @@ export type KeyDirectory = {
    * else a promise that rejects with StoreError when the store fails.
    */
   find(hash: string): FoundKey | 'unknown' | Promise<FoundKey | 'unknown'>
-  /** Reads the notices now instead of at the next interval; never rejects. */
+  /** Reads the change records now instead of at the next interval; never rejects. */
   hear(): Promise<void>
   close(): void
 }

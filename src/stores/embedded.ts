@@ -1,6 +1,6 @@
-// The store for one process with nothing to install: an SQLite file in WAL mode. A write is in the operating system's
-// hands before its promise resolves, so a killed process loses nothing that was answered for; commands run beside a
-// serving gateway see and change the same file.
+// The embedded store for a single gateway: an SQLite file in WAL mode. A write reaches the operating system before its
+// promise resolves, so a killed process loses nothing that it has answered for. CLI commands can use the same file beside a
+// running gateway.
 
 import { DatabaseSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
@@ -29,7 +29,7 @@ const schema = `
 const sweepEveryWrites = 500
 const busyTimeoutMs = 5_000
 
-/** @param path of the file, made when absent; `:memory:` keeps nothing. @throws InputError when it can't be opened */
+/** @param path of the file, created when absent; `:memory:` stores nothing on disk. @throws InputError when it can't be opened */
 export const openEmbeddedStore = (
   path: string,
   clock: Clock,
@@ -55,7 +55,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
   const { attempt } = parts
   const { sweepUsage, closeUsage, ...usage } = embeddedUsage({ ...parts, path })
   const statements = {
-    // The length of a value is known without reading it.
+    // SQLite knows the length of a value without reading it.
     readBytes: db.prepare(
       `SELECT CASE WHEN length(value) <= ? THEN value END AS value FROM bytes WHERE key = ? AND expires_at > ?`,
     ),

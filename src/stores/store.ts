@@ -1,7 +1,6 @@
-// The contract of the state that outlives a request: keys and their subscribers, what they used, the bytes of the shared
-// cache tier, what instances tell one another, and what was spent at the provider. Two stores keep it, Redis for a fleet
-// and an embedded one for a single process; one test suite holds both to it. A store that can't answer throws
-// StoreError; it never answers with a guess.
+// The contract of the store: API keys and subscribers, usage, the bytes of the shared cache tier, leases, heartbeats and
+// change records of the fleet, and the provider's budget. Redis implements it for a fleet, SQLite for a single process; one
+// test suite covers both. A store that can't answer throws StoreError and never guesses.
 
 import { AbohawaError } from '../errors.ts'
 
@@ -135,7 +134,7 @@ export interface UsageDetailStore {
   detailOn(keyId: string, day: string): Promise<AnswerCount[]>
 }
 
-/** Why what lies under a key is not read: it is more than can be, or not of the type that bytes have in Redis. */
+/** Why the bytes of a key are refused: too large, or of another Redis type. */
 type BytesFault = 'too_large' | 'wrong_type'
 
 export interface ByteStore {
@@ -149,7 +148,7 @@ export interface ByteStore {
    * refused, and the result is false, when a later lease holder has written.
    */
   writeBytes(key: string, bytes: Buffer, expiresAt: number, token?: number): Promise<boolean>
-  /** How many of them were there; all are gone when it resolves. */
+  /** Deletes entries; returns how many existed. */
   deleteBytes(keys: readonly string[]): Promise<number>
 }
 

@@ -1,7 +1,6 @@
-// A timeline as bytes for the shared cache tier: a versioned head with what the cache notes beside it, then the packed
-// columns, compressed, all under one checksum. Whoever can write to the store may have put anything there, so nothing is
-// allocated by what the bytes say: the lengths are the reader's, and so is the bound of what is unpacked. Bytes that are
-// not wholly as `encodeTimeline` writes them for this key are refused with a reason; reading never throws.
+// The byte format of a timeline in the shared cache tier: a versioned header with metadata, then the packed columns,
+// compressed, under one checksum. The store is not trusted: lengths and bounds come from the reader, never from the bytes.
+// Bytes that `encodeTimeline` would not write for this key are refused with a reason; decoding never throws.
 
 import { brotliCompressSync, brotliDecompressSync, constants, crc32 } from 'node:zlib'
 import { type Calendar, minuteMs, quarterHourMs, utcDayMs } from '../calendar.ts'
@@ -9,18 +8,18 @@ import { mostBytes, packColumn, unpackColumn } from './packed-column.ts'
 import { layOut, type Series, type Timeline } from './timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
 
-/** What the cache notes beside a timeline when it is loaded. */
+/** The metadata of a load, stored with the timeline. */
 export type LoadMetadata = {
-  /** How many purges were known: a whole number from 0 on. */
+  /** The number of the newest purge at the load: a whole number from 0 on. */
   readonly generation: number
-  /** When the newest model run known became available, in ms since the epoch; null when none is followed. */
+  /** When the newest model run at the load became available, ms since the epoch; null when runs are not followed. */
   readonly run: number | null
 }
 
 /** Steps of each series. */
 export type Lengths = { readonly quarterHours: number; readonly hours: number; readonly days: number }
 
-/** What bytes are held against: where they lie, what this gateway asks for, and when they are read. */
+/** What the reader expects: the key, the lengths and zone of this gateway, and the instant of the read. */
 export type Expectation = {
   readonly key: string
   readonly lengths: Lengths
@@ -86,7 +85,7 @@ export const encodeTimeline = (key: string, timeline: Timeline, metadata: LoadMe
   return bytes
 }
 
-/** What stands before the columns, or why the bytes are refused. */
+/** The header before the columns, or why the bytes are refused. */
 export const readHead = (
   bytes: Buffer,
   expected: Expectation,

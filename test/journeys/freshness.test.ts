@@ -180,7 +180,7 @@ t.test('a restarted gateway has what was in demand in memory before it is ready'
     (_, i) => `/weather/coords/${21 + (i % 20) / 10}/${89 + Math.floor(i / 20)}`,
   )
   await Promise.all(points.map(point => first.get(point)))
-  // A pulse tells the store what was asked for.
+  // A heartbeat writes the demand to the store.
   clock.advance(6_000)
   await until('all are wanted', async () => (await metricOf(first, 'abohawa_cache_wanted_cells')) >= 40)
   await first.close()

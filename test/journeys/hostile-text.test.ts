@@ -152,14 +152,14 @@ t.test('what others leave in Redis is short and escaped too: the news of a lease
   const words = longWords.slice(0, 3_000)
 
   const cell = createGrid(config.cache.cellDegrees).cellOf(23.7, 90.4)
-  const flight = keyFor(cacheNamespaceIn(config), cell.id)
-  const begun = await store.acquireLease(flight, 30_000)
+  const leaseKey = keyFor(cacheNamespaceIn(config), cell.id)
+  const begun = await store.acquireLease(leaseKey, 30_000)
   const token = 'token' in begun ? begun.token : null
   t.ok(token, 'the load is ours')
   const asking = askAt(`${api}/api/v1/weather/coords/23.7/90.4`, { key })
   const cellNow = () => askAt(`${ops}/cache/cell?of=23.7,90.4`)
   await until('the gateway waits for our load', async () => (await cellNow()).body.gateway.loading)
-  await store.releaseLease(flight, token ?? 0, JSON.stringify({ code: 'provider_failing', message: words }))
+  await store.releaseLease(leaseKey, token ?? 0, JSON.stringify({ code: 'provider_failing', message: words }))
   const answer = await asking
   t.equal(answer.status, 500)
   t.ok(answer.text.length < 500)
