@@ -14,7 +14,7 @@ export type Metering = {
   readonly quota: Quota
   readonly meter: Meter
   readonly storeClock: StoreClock
-  /** The instances of the latest heartbeat. */
+  /** The instances of the latest pulse. */
   saw(instances: number): void
   /** How many instances there are at the most; undefined while that is not known. */
   instances(): number | undefined

@@ -4,13 +4,13 @@
 import type { Clock } from '../clock.ts'
 
 export type FleetSize = {
-  /** The instances of the latest heartbeat. */
+  /** The instances of the latest pulse. */
   saw(instances: number): void
   /** Undefined while others may not count this instance yet, or this one not all of them. */
   atMost(): number | undefined
 }
 
-// Each instance learns of the others every five seconds. One that started with others knows all of them by a heartbeat of its
+// Each instance learns of the others every five seconds. One that started with others knows all of them by a pulse of its
 // own that comes after theirs; without it the time that passes says nothing.
 const knownAfterMs = 6_000
 const rememberForMs = 60_000

@@ -8,7 +8,7 @@ t.test('nothing is known until the others can know of this instance', async t =>
   const clock = manualClock()
   const size = createFleetSize(clock)
   clock.advance(60_000)
-  t.equal(size.atMost(), undefined, 'no heartbeat yet')
+  t.equal(size.atMost(), undefined, 'no pulse yet')
   size.saw(3)
   clock.advance(5_999)
   size.saw(3)
@@ -19,7 +19,7 @@ t.test('nothing is known until the others can know of this instance', async t =>
   t.equal(size.atMost(), 4)
 })
 
-t.test('the most of the last minute counts, and one when there was no heartbeat for so long', async t => {
+t.test('the most of the last minute counts, and one when there was no pulse for so long', async t => {
   const clock = manualClock()
   const size = createFleetSize(clock)
   size.saw(5)
@@ -34,7 +34,7 @@ t.test('the most of the last minute counts, and one when there was no heartbeat 
   t.equal(size.atMost(), 1, 'this one')
 })
 
-t.test('while heartbeats fail the last sightings stand', async t => {
+t.test('while pulses fail the last sightings stand', async t => {
   const clock = manualClock()
   const size = createFleetSize(clock)
   size.saw(4)
