@@ -1,5 +1,4 @@
-// A provider that answers badly, in seven ways: nothing of it is kept, and whoever asks meanwhile gets the older weather
-// at once.
+// A provider with bad responses of seven kinds: none is cached, and requests meanwhile get the older weather at once.
 
 import { hourMs, minuteMs } from '../../src/calendar.ts'
 import { startOnOneClock } from '../../test/scenarios/one-clock.ts'

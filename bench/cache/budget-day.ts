@@ -89,7 +89,7 @@ export const budgetDay: Row = {
   run: async (scope, progress) => {
     const size = { cells: 555, coldPerStep: 3, steps: utcDayMs / stepMs }
     const day = await measureBudgetDay(scope, size, progress)
-    // What was seen once the first fill was over and told to the fleet.
+    // From the first heartbeat after the initial fill on.
     const begun = Math.ceil(size.cells / perMinute)
     const values = day.stretch.slice(begun).map(([, value]) => value)
     const perCell = day.perCell.slice(begun)

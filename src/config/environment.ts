@@ -1,5 +1,5 @@
-// What the environment sets: every setting has a variable, named after its path. Text is taken as it stands, so
-// that a key of digits stays text; numbers, flags and lists are read as YAML. Other programs' variables are ignored.
+// Reads settings from environment variables, named after their paths. Text is taken as it is, so that a key of digits stays
+// text; numbers, flags and lists are parsed as YAML. Variables of other programs are ignored.
 
 import { parse } from 'yaml'
 import * as z from 'zod'

@@ -1,5 +1,5 @@
-// The sentence for a value that cannot be used: where it stands, its path, what was given, what is allowed.
-// Secrets are not repeated in it. Judges nothing itself; it puts the schema's findings into words.
+// The sentences for invalid settings: place, path, given value, allowed values. Secrets are never repeated. The schema
+// validates; this file only writes the message.
 
 import * as z from 'zod'
 import { quoted, safeText } from '../outside-text.ts'
@@ -19,7 +19,7 @@ export type Reading = ReadonlyArray<Assignment | Fault>
 
 const LONGEST = 80
 
-// Before it is cut: of a URL without its end nothing can be told any more.
+// Redacted before it is cut, because the password in a cut URL can't be recognised.
 const redacted = (value: string, schema: z.core.$ZodType | undefined): string =>
   (schema && secrets.get(coreOf(schema))?.redact(value)) ?? redactedUrls(value)
 

@@ -1,5 +1,5 @@
-// Settings that have another name since an earlier version. The former name is an error that gives the present one, so
-// that no file or variable silently loses its effect. Which names exist is schema.ts's.
+// Renamed settings. A former name is an error that gives the present one, so that no file or variable silently loses its
+// effect. The present settings are in schema.ts.
 
 /** Former path -> present path, sorted, one line each. */
 export const renamedSettings: Readonly<Record<string, string>> = {

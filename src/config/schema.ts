@@ -1,5 +1,5 @@
-// Every setting there is, section by section: what a config file may say and what the program gets to see.
-// All of them are required and none has a default here; the defaults and their meaning stand in default.yaml.
+// The schema of all settings, section by section: the values a config file may hold and the types the program gets. Every
+// setting is required here; defaults and descriptions are in config/default.yaml.
 
 import * as z from 'zod'
 import { decimal, duration, flag, oneOf, sized, text, whole } from './kinds.ts'

@@ -26,7 +26,7 @@ type AdmissionObserver = {
 export type Admission = {
   /** Finds out who asks and takes a unit. Throws or rejects with the Problem that refuses the request. */
   ask(request: IncomingMessage, state: RequestState): Promise<Deal>
-  /** EntryMetadata what was taken. @throws Problem when that was nothing, or when the method is none of ours */
+  /** Notes what was taken. @throws Problem when that was nothing, or when the method is none of ours */
   settle(request: IncomingMessage, state: RequestState, deal: Deal): void
   /** Counts a request that cannot be answered otherwise, where it came with a good key. Never rejects. */
   charge(key: string | undefined, memo: KeyMemo, arrivedAt: number): Promise<Charged>

@@ -85,7 +85,7 @@ export const createMetrics = () => {
   })
   const purges = new Counter({
     name: 'abohawa_cache_purges_total',
-    help: 'Purges that this instance has read from the purge log.',
+    help: 'Purges that this instance has applied since its start.',
     labelNames: ['kind'],
     registers,
   })
@@ -119,7 +119,7 @@ export const createMetrics = () => {
   })
   const recordsRefused = new Counter({
     name: 'abohawa_store_records_refused_total',
-    help: 'Records of the store that were not as they are written, by what they are of: ignored, or begun anew.',
+    help: 'Invalid records of the store, by kind: ignored, or reset.',
     labelNames: ['record'],
     registers,
   })

@@ -240,7 +240,7 @@ t.test('a store that fails costs speed and nothing else', async t => {
   await store.close()
   t.match(await cache.read('a'), { value: 'a 1', outcome: 'miss' })
   t.match(await cache.read('a'), { value: 'a 1', outcome: 'hit', source: 'memory' })
-  t.equal(failures.length, 3, 'the read, the second look and the write were reported')
+  t.equal(failures.length, 3, 'the read, the second read and the write were reported')
 })
 
 t.test('memory keeps to its bytes and lets the least recently used go', async t => {
@@ -308,32 +308,29 @@ t.test('a load that was under way when its key was purged does not count as newe
   t.equal(loads.length, 2)
 })
 
-t.test(
-  'two instances that miss together load once; the other is told what came, or how it failed',
-  async t => {
-    const { cache, elsewhere, loads, loader, clock } = setUp(t)
-    const other = elsewhere()
-    const gate = Promise.withResolvers()
-    loader.gate = gate.promise
-    const readings = [cache.read('a'), other.read('a')]
-    await settled()
-    t.equal(loads.length, 1)
-    gate.resolve(undefined)
-    const [mine, its] = await Promise.all(readings)
-    t.match([mine?.value, its?.value], ['a 1', 'a 1'])
-    t.strictSame([mine?.collapsed, its?.collapsed], [false, true])
+t.test('two instances that miss together load once; the other gets the result, or the failure', async t => {
+  const { cache, elsewhere, loads, loader, clock } = setUp(t)
+  const other = elsewhere()
+  const gate = Promise.withResolvers()
+  loader.gate = gate.promise
+  const readings = [cache.read('a'), other.read('a')]
+  await settled()
+  t.equal(loads.length, 1)
+  gate.resolve(undefined)
+  const [mine, its] = await Promise.all(readings)
+  t.match([mine?.value, its?.value], ['a 1', 'a 1'])
+  t.strictSame([mine?.collapsed, its?.collapsed], [false, true])
 
-    loader.failure = new Error('down')
-    const failing = [cache.read('b'), other.read('b')]
-    const results = await Promise.allSettled(failing)
-    t.match(
-      results.map(result => result.status === 'rejected' && result.reason.message),
-      ['down', 'down'],
-    )
-    t.equal(loads.length, 2, 'one load failed for both')
-    clock.advance(1)
-  },
-)
+  loader.failure = new Error('down')
+  const failing = [cache.read('b'), other.read('b')]
+  const results = await Promise.allSettled(failing)
+  t.match(
+    results.map(result => result.status === 'rejected' && result.reason.message),
+    ['down', 'down'],
+  )
+  t.equal(loads.length, 2, 'one load failed for both')
+  clock.advance(1)
+})
 
 t.test('a read that waits for a less urgent load expedites it', async t => {
   const { cache, expedited, loader, clock } = setUp(t)
