@@ -57,7 +57,7 @@ export const addProviderCommand = (program: Command, add: AddCommand): void =>
       )
       if (!json)
         remark(
-          `Its moods, latency and clock are steered at ${provider.url}/control (docs/provider.md). Ctrl-C stops it.`,
+          `Its faults, latency and clock are steered at ${provider.url}/control (docs/provider.md). Ctrl-C stops it.`,
         )
       await stopped
       await provider.close()

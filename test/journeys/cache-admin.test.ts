@@ -24,7 +24,7 @@ const statusOf = async (gateway: TestGateway, path = dhaka) =>
   (await gateway.get(path)).headers['cache-status'] ?? ''
 
 t.test('a cell is explained before a fetch, after it, after a failure and after a restart', async t => {
-  await provider.steer({ mood: 'ok' })
+  await provider.steer({ fault: 'none' })
   const clock = manualClock()
   const env = {
     ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
@@ -96,7 +96,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   ])
     t.match(shown, line)
 
-  await provider.steer({ mood: 'fault' })
+  await provider.steer({ fault: 'internal-error' })
   clock.advance(2 * 3_600_000)
   t.match(await statusOf(gateway), /fwd=stale/)
   while (!(await explain(gateway.opsUrl)).gateway.lastFailure);
@@ -117,7 +117,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   )
 
   await gateway.close()
-  await provider.steer({ mood: 'ok' })
+  await provider.steer({ fault: 'none' })
   const again = await startGateway(t, { providerUrl: provider.url, clock, env })
   t.match(await explain(again.opsUrl), {
     shared: { entry: { state: 'stale', fetchedAt: facts.fetchedAt } },
@@ -128,7 +128,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
 })
 
 t.test('a load under way is told', async t => {
-  await provider.steer({ mood: 'ok', hold: true })
+  await provider.steer({ fault: 'none', hold: true })
   const gateway = await startGateway(t, { providerUrl: provider.url })
   const slow = gateway.get(dhaka)
   while (!(await explain(gateway.opsUrl)).gateway.loading);
@@ -140,7 +140,7 @@ t.test('a load under way is told', async t => {
 t.test(
   'purged softly, the next answer is stale and loads anew; purged hard, it is a miss; others stay',
   async t => {
-    await provider.steer({ mood: 'ok' })
+    await provider.steer({ fault: 'none' })
     const gateway = await startGateway(t, { providerUrl: provider.url })
     await gateway.get(dhaka)
     await gateway.get(elsewhere)
@@ -194,7 +194,7 @@ t.test(
 )
 
 t.test('what can’t be meant is 400 with one sentence, and purges nothing', async t => {
-  await provider.steer({ mood: 'ok' })
+  await provider.steer({ fault: 'none' })
   const gateway = await startGateway(t, { providerUrl: provider.url })
   await gateway.get(dhaka)
   const cells: [string, RegExp][] = [

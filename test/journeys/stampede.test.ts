@@ -94,13 +94,13 @@ t.test('a failed load fails all who waited, rests, and is tried again for the ne
     env: { ABOHAWA_PROVIDER__RETRIES: '0', ABOHAWA_CACHE__RETRY_AFTER: '10s' },
   })
   const point = '/weather/coords/24.4/88.6'
-  const { calls } = await provider.steer({ mood: 'fault' })
+  const { calls } = await provider.steer({ fault: 'internal-error' })
   const failed = await Promise.all([1, 2, 3].map(() => gateway.get(point)))
   t.strictSame(
     failed.map(({ status }) => status),
     [500, 500, 500],
   )
-  await provider.steer({ mood: 'ok' })
+  await provider.steer({ fault: 'none' })
   const resting = await gateway.get(point)
   t.equal(resting.status, 500)
   const seconds = Number(resting.headers['retry-after'])

@@ -73,7 +73,7 @@ const setUp = (
     },
   )
   t.teardown(async () => {
-    await simulator.steer({ mood: 'ok', now: noon, hold: false })
+    await simulator.steer({ fault: 'none', now: noon, hold: false })
     provider.close()
     await call.close()
   })
@@ -127,10 +127,10 @@ t.test('each cell gets its own timeline, whatever it travelled with', async t =>
 
 t.test('one element that is not as asked fails alone', async t => {
   const { provider } = setUp(t)
-  await simulator.steer({ mood: 'missing-section', times: 1 })
+  await simulator.steer({ fault: 'missing-section', times: 1 })
   await t.rejects(provider.load(grid.cellOf(22, 88)), { code: 'provider_garbled' })
   // The provider answers for whom it knows; the point it can't stand fails, in as few requests as halving takes.
-  await simulator.steer({ mood: 'poison' })
+  await simulator.steer({ fault: 'poison' })
   const { loadAll, requests } = setUp(t)
   const bad = grid.cellOf(22.2, 91.1)
   t.strictSame(await loadAll([...cells(3), bad, ...cells(4, 23)]), [
@@ -143,7 +143,7 @@ t.test('one element that is not as asked fails alone', async t => {
 
 t.test('a request that is too much is halved until it is not', async t => {
   const { loadAll, requests } = setUp(t)
-  await simulator.steer({ mood: 'too-much-data', times: 3 })
+  await simulator.steer({ fault: 'too-much-data', times: 3 })
   t.strictSame(await loadAll(cells(8)), Array(8).fill('fulfilled'))
   t.strictSame(
     requests.map(([, points]) => points),
@@ -196,7 +196,7 @@ t.test('weather is told to be as old as the question, not as the answer', async 
 
 t.test('a call ends after its total time, however slowly the body trickles', async t => {
   const { provider } = setUp(t, {}, { network: { totalTimeoutMs: 100 } })
-  await simulator.steer({ mood: 'trickle', latencyMs: 0 })
+  await simulator.steer({ fault: 'trickle', latencyMs: 0 })
   await t.rejects(provider.load(grid.cellOf(22, 88)), {
     code: 'provider_timeout',
     message: /not whole within 100 ms/,
@@ -205,7 +205,7 @@ t.test('a call ends after its total time, however slowly the body trickles', asy
 
 t.test('a busy provider is given a second before the next try', async t => {
   const { provider, requests } = setUp(t)
-  await simulator.steer({ mood: 'concurrent-limit', times: 1 })
+  await simulator.steer({ fault: 'concurrent-limit', times: 1 })
   const started = performance.now()
   await provider.load(grid.cellOf(22, 88))
   t.ok(performance.now() - started >= 990)
@@ -301,14 +301,14 @@ t.test('a cold cell waits for the next window when that is near, and is refused 
 t.test('every try is paid for, and a 429 closes the budget until its window ends', async t => {
   const paid = budgetOf(1_000, 0)
   const { provider } = setUp(t, { retries: 2 }, { budget: paid.budget })
-  await simulator.steer({ mood: 'fault', times: 2 })
+  await simulator.steer({ fault: 'internal-error', times: 2 })
   await provider.load(cells(1)[0] as Cell)
   const spent = paid.told.filter(word => word !== 'unsent')
   t.strictSame(spent, ['cold 1/1', 'failed', 'cold 1/1', 'failed', 'cold 1/1', 'answered'])
 
   const limited = budgetOf(1_000, 0)
   const other = setUp(t, {}, { budget: limited.budget })
-  await simulator.steer({ mood: 'hourly-limit' })
+  await simulator.steer({ fault: 'hourly-limit' })
   await t.rejects(other.provider.load(cells(1)[0] as Cell, 'refresh'), { code: 'provider_limited' })
   const end = Date.parse('2026-11-21T07:00:02Z')
   t.ok(limited.told.includes(`limited until ${end}`), limited.told.join(', '))
@@ -349,7 +349,7 @@ t.test('a retry that the budget has no room for closes the provider for nobody e
   const retryAt = Date.parse(noon) + 3_600_000
   const { budget, told } = budgetOf(2, retryAt)
   const { provider } = setUp(t, { retries: 1 }, { budget })
-  await simulator.steer({ mood: 'fault', times: 1 })
+  await simulator.steer({ fault: 'internal-error', times: 1 })
   const loads = cells(2).map(cell =>
     t.rejects(provider.load(cell, 'refresh'), { code: 'provider_limited', retryAt }),
   )
@@ -366,7 +366,7 @@ t.test('a provider that rests is asked nothing, and then for a single point firs
     { retries: 0 },
     { guard: { after: 1, restForMs: 30, restForAtMostMs: 30 } },
   )
-  await simulator.steer({ mood: 'fault', times: 1 })
+  await simulator.steer({ fault: 'internal-error', times: 1 })
   await t.rejects(provider.load(cells(1)[0] as Cell), {
     code: 'provider_failing',
     retryAt: Number,
@@ -388,6 +388,6 @@ t.test('a provider that rests is asked nothing, and then for a single point firs
 
 t.test('a point that was refused leaves it to the cache for how long it is left alone', async t => {
   const { provider } = setUp(t)
-  await simulator.steer({ mood: 'poison' })
+  await simulator.steer({ fault: 'poison' })
   await t.rejects(provider.load(grid.cellOf(22.2, 91.1)), { code: 'provider_refused', retryAt: undefined })
 })
