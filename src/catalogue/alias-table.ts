@@ -1,9 +1,9 @@
 // A table of aliases, as CSV text: other names of places that stand in the table of places. Faults name their row here,
 // because a snapshot no longer knows which row an alias came from.
 
-import { idRule, nameRules, refusal } from './cell-rules.ts'
 import type { Fault } from './check.ts'
 import { type CsvRow, parseCsv } from './csv.ts'
+import { idRule, nameRules, refusal } from './field-rules.ts'
 import type { Location } from './location.ts'
 import { fold } from './search.ts'
 
@@ -36,8 +36,8 @@ export const parseAliases = (
   const faults: Fault[] = []
   const seen = new Map<string, number>()
 
-  const aliasIn = ({ line, cells }: CsvRow): Alias[] => {
-    const { bbs_code: id = '', language = '', alias = '', kind = '' } = cells
+  const aliasIn = ({ line, fields }: CsvRow): Alias[] => {
+    const { bbs_code: id = '', language = '', alias = '', kind = '' } = fields
     const say = (column: string, message: string | undefined) => {
       if (message !== undefined) faults.push({ row: nameRow(line), column, message })
     }

@@ -9,9 +9,9 @@ import { editExclusively } from './exclusive-edit.ts'
 import {
   type Bounds,
   type Counts,
-  cellOf,
   countByType,
   type FormerId,
+  fieldOf,
   type Location,
   locationOf,
   type Row,
@@ -90,7 +90,7 @@ const sizeOf = (lists: ReadonlyMap<string, readonly unknown[]>): number =>
 export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport> => {
   const { csvPath, outPath, bounds, sources, title, builtOn } = options
   const { rows, faults: malformed } = parseTable(await readText(csvPath))
-  const counts = countByType(rows.map(row => cellOf(row, 'type')))
+  const counts = countByType(rows.map(row => fieldOf(row, 'type')))
   const refused = (faults: readonly Fault[]): BuildReport => ({
     counts,
     aliases: 0,
@@ -107,11 +107,11 @@ export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport>
   let report = refused([])
   await editExclusively(outPath, async () => {
     const unpublished = await unpublishedIn(outPath)
-    const idOf = (row: Row): string => String(cellOf(row, 'id'))
+    const idOf = (row: Row): string => String(fieldOf(row, 'id'))
     // A place whose id has changed since is still the one that somebody unpublished.
     const wasUnpublished = (id: string): boolean =>
       unpublished.has(id) || (formerIds.get(id) ?? []).some(former => unpublished.has(former.id))
-    const keeps = (row: Row) => cellOf(row, 'published') === undefined && wasUnpublished(idOf(row))
+    const keeps = (row: Row) => fieldOf(row, 'published') === undefined && wasUnpublished(idOf(row))
     const kept = rows.filter(keeps).map(idOf)
     const place = (row: Row): Location => {
       const location = locationOf(row)

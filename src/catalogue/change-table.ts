@@ -2,9 +2,9 @@
 // the one it has in the table of places. Rows that change no code, or whose outcome the table does not have, are read
 // for faults of their form alone.
 
-import { dateRule, idRule, refusal } from './cell-rules.ts'
 import type { Fault } from './check.ts'
 import { type CsvRow, parseCsv } from './csv.ts'
+import { dateRule, idRule, refusal } from './field-rules.ts'
 import type { FormerId, Location, LocationId } from './location.ts'
 
 const required = ['date', 'kind', 'level', 'old_code', 'new_code', 'in_table']
@@ -17,10 +17,10 @@ const inTableWords = ['yes', 'no', 'name only']
 const nameRow = (line: number): string => `changes, row ${line}`
 
 type Places = ReadonlyMap<string, Pick<Location, 'type'>>
-type Say = (column: string, message: string | undefined) => void
+type Report = (column: string, message: string | undefined) => void
 
-const checkCodes = (cells: CsvRow['cells'], places: Places, say: Say): void => {
-  const { level = '', old_code: before = '', new_code: now = '' } = cells
+const checkCodes = (fields: CsvRow['fields'], places: Places, say: Report): void => {
+  const { level = '', old_code: before = '', new_code: now = '' } = fields
   say(
     'old_code',
     idRule(before) ??
@@ -43,9 +43,9 @@ export const parseChanges = (
   const faults: Fault[] = []
   const seen = new Map<string, number>()
 
-  const changeIn = ({ line, cells }: CsvRow): { id: string; former: FormerId }[] => {
-    const { date = '', old_code: before = '', new_code: now = '', in_table: inTable = '' } = cells
-    const say: Say = (column, message) => {
+  const changeIn = ({ line, fields }: CsvRow): { id: string; former: FormerId }[] => {
+    const { date = '', old_code: before = '', new_code: now = '', in_table: inTable = '' } = fields
+    const say: Report = (column, message) => {
       if (message !== undefined) faults.push({ row: nameRow(line), column, message })
     }
     if (date !== '') say('date', dateRule(date))
@@ -54,7 +54,7 @@ export const parseChanges = (
     const changesCode = before !== '' && now !== '' && before !== now
     if (inTable !== 'yes' || !changesCode) return []
 
-    checkCodes(cells, places, say)
+    checkCodes(fields, places, say)
     const first = seen.get(before)
     if (first !== undefined)
       say('old_code', refusal(before, 'each once', `which is that of ${nameRow(first)}`))

@@ -2,7 +2,7 @@
 // snapshot. For people who mend files; those who serve them use snapshot-reader.ts.
 
 import { check, type Fault } from './check.ts'
-import { type Bounds, type Counts, cellOf, countByType } from './location.ts'
+import { type Bounds, type Counts, countByType, fieldOf } from './location.ts'
 import { inspectSnapshot } from './snapshot-reader.ts'
 import { parseTable } from './table.ts'
 import { readText } from './text-file.ts'
@@ -16,7 +16,7 @@ export const checkFile = async (
   if (!path.toLowerCase().endsWith('.csv')) return inspectSnapshot(text, bounds)
   const { rows, faults } = parseTable(text)
   return {
-    counts: countByType(rows.map(row => cellOf(row, 'type'))),
+    counts: countByType(rows.map(row => fieldOf(row, 'type'))),
     faults: [...faults, ...check(rows, bounds)],
   }
 }

@@ -53,7 +53,7 @@ export type TableField = Exclude<Field, 'aliases' | 'formerIds'>
 export type Naming = Readonly<Partial<Record<Field, string>>>
 
 /** One place as it was found, unchecked: where it stands, what its columns are called, what is in them. */
-export type Row = Readonly<{ row: string; naming: Naming; cells: Readonly<Record<string, unknown>> }>
+export type Row = Readonly<{ row: string; naming: Naming; fields: Readonly<Record<string, unknown>> }>
 
 /** The keys of a location in a snapshot, in the order in which they are written. */
 export const snapshotNaming = {
@@ -100,9 +100,9 @@ export const parentTypeOf = (type: LocationType): LocationType | null =>
   locationTypes[locationTypes.indexOf(type) - 1] ?? null
 
 /** What a row has for a field; undefined when it has nothing. */
-export const cellOf = (row: Row, field: Field): unknown => {
+export const fieldOf = (row: Row, field: Field): unknown => {
   const column = row.naming[field]
-  return column === undefined ? undefined : row.cells[column]
+  return column === undefined ? undefined : row.fields[column]
 }
 
 const none: readonly never[] = Object.freeze([])
@@ -112,7 +112,7 @@ const frozenList = <Item extends string | object>(items: readonly Item[] | undef
 
 /** The place a row tells of; only for rows in which `check` found no fault. */
 export const locationOf = (row: Row): Location => {
-  const read = <Name extends Field>(field: Name) => cellOf(row, field) as Location[Name]
+  const read = <Name extends Field>(field: Name) => fieldOf(row, field) as Location[Name]
   return Object.freeze({
     id: read('id'),
     type: read('type'),
@@ -120,8 +120,8 @@ export const locationOf = (row: Row): Location => {
     name_en: read('name_en'),
     name_bn: read('name_bn'),
     slug_en: read('slug_en'),
-    aliases: frozenList(cellOf(row, 'aliases') as string[] | undefined),
-    formerIds: frozenList(cellOf(row, 'formerIds') as FormerId[] | undefined),
+    aliases: frozenList(fieldOf(row, 'aliases') as string[] | undefined),
+    formerIds: frozenList(fieldOf(row, 'formerIds') as FormerId[] | undefined),
     latitude: read('latitude'),
     longitude: read('longitude'),
     area_sq_km: read('area_sq_km'),
@@ -131,7 +131,7 @@ export const locationOf = (row: Row): Location => {
     name_bn_basis: read('name_bn_basis'),
     website: read('website'),
     bbs_code: Number(read('id')),
-    published: cellOf(row, 'published') !== false,
+    published: fieldOf(row, 'published') !== false,
   })
 }
 

@@ -2,8 +2,8 @@
 
 import { z } from 'zod'
 import { isPrintable } from '../outside-text.ts'
-import { show } from './cell-rules.ts'
 import type { Fault } from './check.ts'
+import { show } from './field-rules.ts'
 import { schemaVersion } from './snapshot.ts'
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>

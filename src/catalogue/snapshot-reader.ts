@@ -2,13 +2,13 @@
 // checksum and every rule of check.ts hold; nothing here mends or guesses.
 
 import { InputError, messageOf } from '../errors.ts'
-import { refusal } from './cell-rules.ts'
 import { check, type Fault, faultLine } from './check.ts'
+import { refusal } from './field-rules.ts'
 import {
   type Bounds,
   type Counts,
-  cellOf,
   countByType,
+  fieldOf,
   locationOf,
   type Row,
   snapshotNaming,
@@ -21,10 +21,10 @@ import { readText } from './text-file.ts'
 export type Inspection = Readonly<{ counts: Counts; snapshot?: Snapshot; faults: readonly Fault[] }>
 
 const rowsOf = ({ locations }: Record<string, unknown>): Row[] =>
-  (Array.isArray(locations) ? locations : []).flatMap((cells: unknown, at): Row[] => {
-    if (!isObject(cells)) return []
-    const id = typeof cells.id === 'string' ? ` (id ${cells.id})` : ''
-    return [{ row: `locations[${at}]${id}`, naming: snapshotNaming, cells }]
+  (Array.isArray(locations) ? locations : []).flatMap((fields: unknown, at): Row[] => {
+    if (!isObject(fields)) return []
+    const id = typeof fields.id === 'string' ? ` (id ${fields.id})` : ''
+    return [{ row: `locations[${at}]${id}`, naming: snapshotNaming, fields }]
   })
 
 const headFault = (column: string, given: unknown, allowed: string): Fault => ({
@@ -53,7 +53,7 @@ const parseJson = (text: string): { file: unknown; faults: Fault[] } => {
 export const inspectSnapshot = (text: string, bounds: Bounds): Inspection => {
   const { file, faults: broken } = parseJson(text)
   const rows = isObject(file) ? rowsOf(file) : []
-  const counts = countByType(rows.map(row => cellOf(row, 'type')))
+  const counts = countByType(rows.map(row => fieldOf(row, 'type')))
   if (broken.length > 0) return { counts, faults: broken }
 
   const wrong = check(rows, bounds)

@@ -122,10 +122,10 @@ export const openSupply = (
         ...observer,
         pulsed: seen => {
           observer.pulsed(seen)
-          void budget.look()
+          void budget.reconcile()
         },
         // A gateway that spends nothing notices too that the store is away, and from when on it counts for itself.
-        heartbeatFailed: () => void budget.look(),
+        heartbeatFailed: () => void budget.reconcile(),
       },
     },
   )
@@ -142,7 +142,7 @@ export const openSupply = (
       // Neither a provider nor a store that hangs keeps the gateway from being ready.
       const patience = new AbortController()
       await Promise.race([
-        Promise.all([runs?.poll(), budget.look()]),
+        Promise.all([runs?.poll(), budget.reconcile()]),
         pause(cache.warmForMs, undefined, { signal: patience.signal }),
       ])
       patience.abort()

@@ -58,7 +58,7 @@ const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
       protocol: openMeteo,
       breaker: createBreaker({ after: 100, restForMs: 1_000, restForAtMostMs: 1_000 }, clock, () => {}),
       budget: {
-        take: async points => ({ points, retryAt: null, isValid: () => true, done: async () => {} }),
+        reserve: async points => ({ points, retryAt: null, isValid: () => true, settle: async () => {} }),
         limited: async () => {},
       },
       clock,
