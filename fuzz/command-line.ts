@@ -15,8 +15,8 @@ export type Wish = {
 }
 
 /** A command line that can't be meant. */
-export class Misuse extends Error {
-  override name = 'Misuse'
+export class UsageError extends Error {
+  override name = 'UsageError'
 }
 
 const usualSeed = 1
@@ -35,19 +35,19 @@ every case what is promised (docs/reliability.md). Needs redis-server on the pat
   --report <file>        rewrites the table of what was tried in this page
   --help                 this text
 
-Exit code: 0 nothing found, 1 faults found, 2 misuse.
+Exit code: 0 nothing found, 1 faults found, 2 usage error.
 
 Example:
   npm run -s fuzz -- --seed 7 --seconds 600 --only sockets,provider
 `
 
-/** What is wished for; undefined when the help is. @throws Misuse */
+/** What is wished for; undefined when the help is. @throws UsageError */
 export const readCommandLine = (args: readonly string[]): Wish | undefined => {
   const values = parse(args)
   if (values.help) return undefined
   const only = values.only === undefined ? [...targetNames] : targetsOf(values.only)
   const cases = values.case === undefined ? undefined : casesOf(values.case)
-  if (cases && only.length !== 1) throw new Misuse('--case needs one target: add --only <target>')
+  if (cases && only.length !== 1) throw new UsageError('--case needs one target: add --only <target>')
   return {
     seed:
       values.seed === 'random'
@@ -76,7 +76,7 @@ const parse = (args: readonly string[]) => {
       },
     }).values
   } catch (error) {
-    throw new Misuse((error as Error).message)
+    throw new UsageError((error as Error).message)
   }
 }
 
@@ -90,21 +90,23 @@ const wholeNumberOf = (
   if (text === undefined) return usual
   const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
   if (value >= least && value <= most) return value
-  throw new Misuse(`--${name} is ${JSON.stringify(text)}; allowed: a whole number from ${least} to ${most}`)
+  throw new UsageError(
+    `--${name} is ${JSON.stringify(text)}; allowed: a whole number from ${least} to ${most}`,
+  )
 }
 
 const targetsOf = (text: string): TargetName[] =>
   text.split(',').map(part => {
     const name = targetNames.find(one => one === part.trim())
     if (name === undefined)
-      throw new Misuse(`--only names ${JSON.stringify(part)}; allowed: ${targetNames.join(', ')}`)
+      throw new UsageError(`--only names ${JSON.stringify(part)}; allowed: ${targetNames.join(', ')}`)
     return name
   })
 
 const casesOf = (text: string): [number, number] => {
   const [, first, last = first] = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(text) ?? []
   if (first === undefined || Number(last) < Number(first))
-    throw new Misuse(
+    throw new UsageError(
       `--case is ${JSON.stringify(text)}; allowed: a number such as 17, or a range such as 120-140`,
     )
   return [Number(first), Number(last)]

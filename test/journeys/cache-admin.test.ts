@@ -84,7 +84,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   const shown = await text()
   for (const line of [
     /^Dhaka \(district 3026\)\n/,
-    /^ {2}told by +the gateway at http:\/\/127\.0\.0\.1:\d+$/m,
+    /^ {2}source +the gateway at http:\/\/127\.0\.0\.1:\d+$/m,
     /^ {2}times +Asia\/Dhaka, now 2026-11-21 12:01:00$/m,
     /^ {2}freshness +by age, model runs are not followed$/m,
     /^ {2}last asked +2026-11-21 12:00:00, 60 s ago$/m,
