@@ -1,4 +1,4 @@
-// The command line of the fuzzer → what to run. Whatever it does not understand is a sentence and exit code 2.
+// Parses the command line of the fuzzer. An invalid one is a usage error: one sentence and exit code 2.
 
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
@@ -14,7 +14,7 @@ export type Wish = {
   readonly report: string | undefined
 }
 
-/** A command line that can't be meant. */
+/** An invalid command line: exit code 2. */
 export class UsageError extends Error {
   override name = 'UsageError'
 }
@@ -27,9 +27,9 @@ export const usage = `Usage: npm run -s fuzz -- [options]
 Attacks a gateway process with a real Redis and a provider, in made-up ways that its seed decides, and checks after
 every case what is promised (docs/reliability.md). Needs redis-server on the path.
 
-  --seed <number>        0 to 4294967295, or random; equal seeds give equal cases; ${usualSeed} unless told
-  --seconds <number>     of fuzzing in all, shared out among the targets; ${usualSeconds} unless told
-  --only <target,…>      ${targetNames.join(', ')}; all unless told
+  --seed <number>        0 to 4294967295, or random; equal seeds give equal cases; default ${usualSeed}
+  --seconds <number>     of fuzzing in all, shared out among the targets; ${usualSeconds} by default
+  --only <target,…>      ${targetNames.join(', ')}; all by default
   --case <number>        this case alone, or 120-140; needs one target
   --json                 the results as JSON on standard output
   --report <file>        rewrites the table of what was tried in this page
@@ -41,7 +41,7 @@ Example:
   npm run -s fuzz -- --seed 7 --seconds 600 --only sockets,provider
 `
 
-/** What is wished for; undefined when the help is. @throws UsageError */
+/** The options of the run; undefined for --help. @throws UsageError */
 export const readCommandLine = (args: readonly string[]): Wish | undefined => {
   const values = parse(args)
   if (values.help) return undefined

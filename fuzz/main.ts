@@ -1,5 +1,5 @@
-// `npm run fuzz`: attacks the product in made-up ways and tells what broke. Runs the targets one after the other, each
-// against a system of its own; 0 nothing found, 1 faults found, 2 usage error.
+// `npm run fuzz`: attacks the product with generated cases and reports what broke. Runs the targets one after the other,
+// each against its own system. Exit code: 0 nothing found, 1 faults found, 2 usage error.
 
 import { readCommandLine, UsageError, usage, type Wish } from './command-line.ts'
 import { createProgress } from './progress.ts'

@@ -1,4 +1,4 @@
-// Rewrites the part of a page that a run has measured, between two markers, and nothing else of it.
+// Rewrites the measured part of a page, between two markers, and nothing else.
 
 import { spawnSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'

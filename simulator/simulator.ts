@@ -1,6 +1,6 @@
-// A weather provider on a port of this machine: it speaks the real provider's protocol with seeded weather, so that a
-// client cannot tell the difference, and is steered over HTTP by /control. It is a product of its own and knows nothing
-// of the gateway. Here are the routes; each answers elsewhere.
+// A simulated weather provider on a port of this machine: speaks the real provider's protocol with seeded weather, so that
+// a client cannot tell the difference, and is controlled over HTTP by /control. A product of its own that knows nothing of
+// the gateway. This file has the routes; other files have their handlers.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,5 +1,5 @@
-// Every fault in a set of places, in the order of the rows. Pure: where the rows came from (a table, a snapshot) and
-// what becomes of the faults is for others. A set without faults can be served.
+// Finds every fault in a set of places, in the order of the rows. Pure; takes rows of a table or of a snapshot. A set
+// without faults can be served.
 
 import { type Rule, refusal, rulesWithin, show } from './field-rules.ts'
 import {
@@ -14,7 +14,7 @@ import {
   type Row,
 } from './location.ts'
 
-/** One thing that is wrong: where, in which column, and what was given against what is allowed. */
+/** A fault: its row, its column, and a message with what was given and what is allowed. */
 export type Fault = Readonly<{ row: string; column: string; message: string }>
 
 /** A fault as one line of text. */
@@ -29,7 +29,7 @@ const checkParent = (row: Row, byId: ReadonlyMap<unknown, Row>, say: Sayer): voi
     if (wanted) say('parentId', refusal(parentId, `the id of its ${wanted}, for every ${type} has a parent`))
     return
   }
-  // Without a column of ids no parent could be found, and the header's fault says enough.
+  // Without a column of ids no parent can be found; the header's fault is enough.
   if (typeof parentId !== 'string' || row.naming.id === undefined) return
   if (wanted === null) {
     say('parentId', refusal(parentId, `none, for a ${type} has no parent`))
@@ -48,7 +48,7 @@ const checkParent = (row: Row, byId: ReadonlyMap<unknown, Row>, say: Sayer): voi
     say('id', refusal(id, `an id that begins with ${show(parentId)}, that of its parent`))
 }
 
-// Where an id names two places, an answer about it would be wrong for one of them.
+// An id that names two places would be wrong for one of them.
 const checkFormerIds = (
   row: Row,
   byId: ReadonlyMap<unknown, Row>,
@@ -101,7 +101,7 @@ const firstById = (rows: readonly Row[]): Map<unknown, Row> => {
   return byId
 }
 
-/** Every fault of the rows, all named alike, against the rules of a catalogue whose places lie within `bounds`. */
+/** Every fault of the rows, given a catalogue whose places lie within `bounds`. */
 export const check = (rows: readonly Row[], bounds: Bounds): Fault[] => {
   const faults: Fault[] = []
   const columns = columnsOf(rows[0]?.naming ?? {}, bounds)

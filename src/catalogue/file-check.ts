@@ -1,5 +1,5 @@
-// All that is wrong with a file of places, whichever of the two forms it has: a table (its name ends in .csv) or a
-// snapshot. For people who mend files; those who serve them use snapshot-reader.ts.
+// Finds every fault of a file of places: a table if its name ends in .csv, else a snapshot. For people who repair files; the
+// gateway uses snapshot-reader.ts.
 
 import { check, type Fault } from './check.ts'
 import { type Bounds, type Counts, countByType, fieldOf } from './location.ts'

@@ -1,5 +1,5 @@
-// A file of places back into a snapshot, or every fault in it. A file is served only when its form, its counts, its
-// checksum and every rule of check.ts hold; nothing here mends or guesses.
+// Reads a file into a snapshot, or finds every fault in it. A file is served only when its form, counts and checksum and
+// every rule of check.ts hold. Repairs nothing.
 
 import { InputError, messageOf } from '../errors.ts'
 import { check, type Fault, faultLine } from './check.ts'
@@ -17,7 +17,7 @@ import { checksumIn, composeSnapshot, type Provenance, type Snapshot } from './s
 import { formFaults, isObject } from './snapshot-form.ts'
 import { readText } from './text-file.ts'
 
-/** What reading a snapshot gave: how many places it has, the snapshot when it has no fault, else every fault. */
+/** The result: how many places there are, and the snapshot if it has no fault, else every fault. */
 export type Inspection = Readonly<{ counts: Counts; snapshot?: Snapshot; faults: readonly Fault[] }>
 
 const rowsOf = ({ locations }: Record<string, unknown>): Row[] =>
@@ -64,7 +64,7 @@ export const inspectSnapshot = (text: string, bounds: Bounds): Inspection => {
   const faults = [...countFaults(provenance.counts, counts), ...wrong]
   if (faults.length > 0) return { counts, faults }
 
-  // As a build wrote it, its lines need not be written once more to be sure of them.
+  // Text that equals a build's output needs no second formatting to verify its lines.
   const known = checksumIn(text) === provenance.sha256 ? provenance.sha256 : undefined
   const snapshot = composeSnapshot(provenance, rows.map(locationOf), known)
   const { sha256 } = snapshot.provenance

@@ -1,5 +1,5 @@
-// A table of places, as CSV text, read into rows with their line numbers. The form of CSV is for csv.ts; what the fields
-// hold is for check.ts, which is why a cell that is no number stays the text it was.
+// Reads a table of places (CSV) into rows with their line numbers. csv.ts parses; check.ts validates, so a field that is not
+// a number stays text.
 
 import type { Fault } from './check.ts'
 import { parseCsv } from './csv.ts'
@@ -17,11 +17,11 @@ const flags = new Map([
 ])
 const plainNumber = /^-?[0-9]+(\.[0-9]+)?$/u
 
-const fieldValue = (field: TableField, cell: string): unknown => {
-  if (numeric.has(field)) return plainNumber.test(cell) ? Number(cell) : cell
-  if (optional.has(field)) return cell === '' ? null : cell
-  if (field === 'published') return flags.has(cell) ? flags.get(cell) : cell
-  return cell
+const fieldValue = (field: TableField, text: string): unknown => {
+  if (numeric.has(field)) return plainNumber.test(text) ? Number(text) : text
+  if (optional.has(field)) return text === '' ? null : text
+  if (field === 'published') return flags.has(text) ? flags.get(text) : text
+  return text
 }
 
 const nameRow = (line: number): string => `row ${line}`

@@ -107,7 +107,7 @@ t.test('what is no snapshot is not written over', async t => {
   const { path } = await buildSample(folder)
   for (const other of ['{"name":"a package"}', '{"locations": [', '[]']) {
     writeFileSync(path, other)
-    await t.rejects(buildSample(folder), { code: 'bad_input', message: /is there but no snapshot of places/ })
+    await t.rejects(buildSample(folder), { code: 'bad_input', message: /is not a snapshot of places/ })
     t.equal(readFileSync(path, 'utf8'), other)
   }
   t.notOk(existsSync(`${path}.new`))

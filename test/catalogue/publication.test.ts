@@ -47,7 +47,7 @@ t.test('an unknown id is named and changes nothing', async t => {
   const former = readFileSync(path)
   await t.rejects(setPublished(path, '99', false, { bounds }), {
     code: 'bad_input',
-    message: `no place has the id "99": it must be one of the 7 in ${path}`,
+    message: `the id is "99"; allowed: the id of one of the 7 places in ${path}`,
   })
   t.ok(readFileSync(path).equals(former))
   t.notOk(existsSync(`${path}.new`))

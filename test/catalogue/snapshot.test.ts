@@ -166,7 +166,7 @@ t.test('a file that is missing, a folder or not UTF-8 is named', async t => {
   writeFileSync(join(folder, 'odd.json'), Buffer.from([0x7b, 0xff, 0x7d]))
   await t.rejects(readSnapshot(join(folder, 'odd.json'), bounds), {
     code: 'bad_input',
-    message: /odd\.json is not text in UTF-8/,
+    message: /odd\.json is not valid; allowed: text in UTF-8/,
   })
 })
 
