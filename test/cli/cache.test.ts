@@ -92,7 +92,7 @@ t.test(
       alone.stderr,
       /^No gateway answered at http:\/\/127\.0\.0\.1:\d+ \(.*ECONNREFUSED.*\): this is the shared tier alone\.\n$/,
     )
-    t.match(alone.stdout, /^Dhaka \(district 3026\)\n {2}cell {5}23\.7,90\.4, /)
+    t.match(alone.stdout, /^Dhaka \(district 3026\)\n {2}cell {4}23\.7,90\.4, /)
     t.match(alone.stdout, /\n {2}purged {5}softly: stale at any age\n/)
     t.notMatch(alone.stdout, /fresh until|last error/, 'what only a gateway knows is left out')
     const aloneJson = JSON.parse((await runCommand(['cache', 'show', 'district/3026', '--json'], env)).stdout)
