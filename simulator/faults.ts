@@ -26,7 +26,7 @@ export type Fault = {
 }
 
 /** In the fault mode `poison` every request that holds this point is refused. */
-export const poisoned = { latitude: 22.2, longitude: 91.1 }
+const poisoned = { latitude: 22.2, longitude: 91.1 }
 
 const refuse = (status: number, reason: string): Fault => ({
   answer: { status, type: 'json', body: errorBody(reason) },

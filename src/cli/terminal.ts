@@ -35,7 +35,7 @@ export type Surroundings = { readonly env: NodeJS.ProcessEnv; readonly clock: Cl
 
 type Options = Record<string, unknown>
 
-export type CommandSpec<Given extends Options> = {
+type CommandSpec<Given extends Options> = {
   readonly summary: string
   /** A command line that works after `npm run -s abohawa --`. */
   readonly example: string

@@ -20,7 +20,7 @@ export type LocalAllowanceOptions = {
 }
 
 /** An outage of the store: how many gateways share the account, and when this gateway noticed. */
-export type Outage = { readonly sharers: number; readonly since: number }
+type Outage = { readonly sharers: number; readonly since: number }
 
 export type LocalAllowance = {
   /**

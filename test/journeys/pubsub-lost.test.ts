@@ -5,9 +5,9 @@ import { Redis } from 'ioredis'
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { until } from '../support/redis-process.ts'
 import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { askAt, startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 t.test(
   'a key that was not used that day is served after CLIENT KILL TYPE pubsub',

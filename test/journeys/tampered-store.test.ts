@@ -11,9 +11,9 @@ import { createAdministration } from '../../src/metering/administration.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { peakOf, runCommand, startCommand, startLimited, withoutPrlimit } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { until } from '../support/redis-process.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { type Answer, askAt } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 import { sealed } from '../weather/sealed-bytes.ts'
 
 // The gateways are processes with the machine's clock, and so is the provider.

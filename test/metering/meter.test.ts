@@ -8,6 +8,7 @@ import { shareOf } from '../../src/metering/share.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { until } from '../support/until.ts'
 import { type Fate, unreliable } from './unreliable-store.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
@@ -91,17 +92,12 @@ const setUp = (
         void looks.then(() => {
           done = true
         })
-        while (!done) {
-          await store.decide(0, 'answered')
-          await turn()
-        }
+        await until('all have looked', async () => done || (await store.decide(0, 'answered')), 60_000, 0)
       }
     },
     finish: async (): Promise<void> => {
-      while (underWay.size > 0 || store.out() > 0) {
-        await store.decide(0, 'answered')
-        await turn()
-      }
+      const isOver = () => underWay.size === 0 && store.out() === 0
+      await until('all is answered', async () => isOver() || (await store.decide(0, 'answered')), 60_000, 0)
     },
     admitted: (name: string) => (given.get(name) ?? []).filter(({ allowed }) => allowed).length,
     usedOn: async (name: string) => {
@@ -512,10 +508,12 @@ t.test('units dealt alone are told at the end, or else named', async t => {
     for (let i = 0; i < 10; i++) await turn()
     t.notOk(isClosed, 'it waits')
     if (comesBack) scene.store.up()
-    while (!isClosed) {
-      await scene.store.decide(0, 'answered')
-      await turn()
-    }
+    await until(
+      'the meter is closed',
+      async () => isClosed || (await scene.store.decide(0, 'answered')),
+      60_000,
+      0,
+    )
     await closed
     const lost = [
       { keyId: 'large', day: '2026-11-21', units: 10 },

@@ -28,7 +28,7 @@ export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<Bu
 }
 
 /** `before`: the step fails without effect. `after`: it takes effect and its reply is lost. */
-export type StoreFault = 'before' | 'after' | null
+type StoreFault = 'before' | 'after' | null
 
 /** The store with a fault to inject, a callback before each reply, and the list of steps tried. */
 export const faultyStore = (store: SpendingStore) => {

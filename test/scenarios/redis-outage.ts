@@ -2,7 +2,7 @@
 // and whether the counts are right when it is back.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { until } from '../support/until.ts'
+import { foundWithin, until } from '../support/until.ts'
 import { issueKeys, usedToday } from './keys.ts'
 import { type Asked, askOn, meterEnv, startGateways } from './quota-load.ts'
 import { type RedisFault, redisFaults } from './redis-faults.ts'
@@ -96,10 +96,12 @@ export const measureRedisOutage = async (
   }
   // Sentinels may choose twice; the master between is left alone for eight seconds before it is told to follow. Only then
   // do those who counted with it say to the other what they gave.
-  const patience = performance.now() + 20_000
   const offAtFirst = await off()
   let miscounted = offAtFirst
-  while (miscounted > 0 && performance.now() < patience) miscounted = await off()
+  await foundWithin(20_000, async () => {
+    miscounted = await off()
+    return miscounted === 0
+  })
   const during = answers.filter(({ at }) => at >= beganAt + 1_000 && at < countsAgainAt)
   return {
     normalP99: p99(answers.filter(({ at }) => at >= beganAt - 3_000 && at < beganAt - 100)),
