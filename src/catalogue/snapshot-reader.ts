@@ -79,7 +79,7 @@ const sentence = (path: string, faults: readonly Fault[]): string => {
   const more = others === 0 ? '' : ` (and ${others} more ${others === 1 ? 'fault' : 'faults'})`
   return (
     `${path}: ${first ? faultLine(first) : ''}${more}; "abohawa catalogue check ${path}" shows every fault, ` +
-    '"abohawa catalogue build" writes the file anew from a table, and "abohawa catalogue publish" and ' +
+    '"abohawa catalogue build" writes a new file from a table, and "abohawa catalogue publish" and ' +
     '"unpublish" change it and keep its checksum right'
   )
 }

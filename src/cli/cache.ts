@@ -173,12 +173,12 @@ const purgeText = ({ kind, of, place, scope, cells, removed, store }: PurgeRepor
           : `${count(removed, 'entry', 'entries')} removed`,
       ],
       ['', `${store}, ${where}`],
-      ['gateways', 'running ones take it within a second'],
+      ['gateways', 'running gateways apply it within a second'],
       [
         '',
         soft
-          ? 'the old is served while it is loaded anew'
-          : 'what is asked for is loaded before it is answered',
+          ? 'stale weather is served until it is reloaded'
+          : 'the next request of a cell waits for its load',
       ],
     ]),
   ].join('\n')

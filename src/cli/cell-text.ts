@@ -26,7 +26,7 @@ export const cellText = (report: CellReport, gatewayUrl: string | undefined, cal
     if (stretch === null) facts.push(['', 'for as long as allowed, because nothing is left of the budget'])
     else if (stretch > 1)
       facts.push(['', `stretched ${Number(stretch.toFixed(1))} times, because the budget runs short`])
-    facts.push(['last asked', lastAskedAt === null ? 'not lately' : timeOf(lastAskedAt)])
+    facts.push(['last used', lastAskedAt === null ? 'not recently' : timeOf(lastAskedAt)])
     facts.push(['loading', loading ? 'yes, a load is under way in this gateway' : 'no'])
     if (!lastFailure)
       facts.push(['last error', gateway.memory || shared.entry ? 'none since the last load' : 'none'])

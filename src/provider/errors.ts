@@ -29,7 +29,7 @@ export type ProviderErrorCode =
   | 'provider_cut_off'
   /** It answered with a complete body that does not match the request. */
   | 'provider_garbled'
-  /** It has been failing, and nothing is asked of it for a while. */
+  /** The circuit breaker is open: nothing is sent for a while. */
   | 'provider_resting'
 
 /** Why a response was refused: the label of a metric. */

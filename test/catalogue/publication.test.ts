@@ -62,14 +62,14 @@ t.test('a faulty snapshot is not edited', async t => {
 })
 
 t.test(
-  'a second edit is refused while one is under way, and a lock that was left says how to go on',
+  'a second edit is refused while one is under way, and the message says how to remove a stale lock',
   async t => {
     const { path } = await buildSample(t.testdir())
     const former = readFileSync(path)
     writeFileSync(`${path}.new`, 'half a fi')
     await t.rejects(setPublished(path, '1004', false, { bounds }), {
       code: 'bad_input',
-      message: `${path} is being edited by another process, for ${path}.new exists; try again when that is done`,
+      message: `${path} is being edited by another process: ${path}.new exists; try again when that is done, or delete that file if no such process runs`,
     })
     await t.rejects(buildSample(path.replace('/locations.json', '')), { code: 'bad_input' })
     t.ok(readFileSync(path).equals(former))

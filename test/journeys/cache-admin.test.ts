@@ -88,7 +88,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
     /^ {2}source +the gateway at http:\/\/127\.0\.0\.1:\d+$/m,
     /^ {2}times +Asia\/Dhaka, now 2026-11-21 12:01:00$/m,
     /^ {2}freshness +by age, model runs are not followed$/m,
-    /^ {2}last asked +2026-11-21 12:00:00, 60 s ago$/m,
+    /^ {2}last used +2026-11-21 12:00:00, 60 s ago$/m,
     /^ +memory of the gateway +shared tier \(embedded\)$/m,
     /^ {2}state +fresh +fresh$/m,
     /^ {2}fetched +2026-11-21 12:00:00, 60 s ago +2026-11-21 12:00:00, 60 s ago$/m,

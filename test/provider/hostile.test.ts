@@ -75,7 +75,7 @@ const attacks: Record<string, [Attack, string, number, RegExp]> = {
     ),
     'wrong_shape',
     points,
-    /^provider_garbled: the provider's body is not as asked: latitude: expected a number, given nothing$/,
+    /^provider_garbled: the provider's body does not match the request: latitude: expected a number, given nothing$/,
   ],
   'a text of 60 MiB': [
     zipped('[{"latitude":"', many('a', 60 << 20), '"}]'),
