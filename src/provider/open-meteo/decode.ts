@@ -11,7 +11,7 @@ import {
   createElementReader,
   type Expected as ExpectedOfEach,
   locationIdOf,
-  notAsAsked,
+  mismatch,
 } from './decode-element.ts'
 import { type ElementBounds, elementsOf } from './json-elements.ts'
 
@@ -55,7 +55,7 @@ export const decodeTimelines = async (
     }
   }
   if (results.length !== cells.length)
-    throw notAsAsked('too_few_elements', `${results.length} elements for ${cells.length} points`)
+    throw mismatch('too_few_elements', `${results.length} elements for ${cells.length} points`)
   if (disorder) throw disorder
   return results
 }
@@ -98,6 +98,6 @@ const createOrder = () => {
     if (fits) return undefined
     const given = isGiven ? `the location_id ${excerptOf(locationId)}` : 'no location_id'
     const expected = index === 0 || numbered ? index : 'none'
-    return notAsAsked('wrong_place', `element ${index} has ${given}, expected ${expected}`)
+    return mismatch('wrong_place', `element ${index} has ${given}, expected ${expected}`)
   }
 }
