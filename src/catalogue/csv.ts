@@ -68,7 +68,7 @@ const parseLines = (text: string, nameRow: NameRow): { lines: Line[]; faults: Fa
 
 // The parser counts the line a record ends on; a quoted field may hold line breaks of its own.
 const lineOf = ({ record, info }: Line): number =>
-  info.lines - record.reduce((breaks, cell) => breaks + (cell.split('\n').length - 1), 0)
+  info.lines - record.reduce((breaks, field) => breaks + (field.split('\n').length - 1), 0)
 
 /** The name of a row in faults, by its line. */
 export type NameRow = (line: number) => string

@@ -205,7 +205,7 @@ t.test('a place is not its own parent', async t => {
   ])
 })
 
-t.test('an id is decimal digits and needs no certain length', async t => {
+t.test('an id is decimal digits of any length', async t => {
   t.match(spoilt(6, { bbs_code: '100409a' }), [
     /^row 8, bbs_code: given "100409a"; allowed is decimal digits/,
   ])
@@ -229,7 +229,7 @@ t.test('an upazila without a web site has no fault', async t => {
   t.strictSame(spoilt(upazila, { website: '' }), [])
 })
 
-t.test('one bad cell hides neither the others of its row nor those of other rows', async t => {
+t.test('one bad field hides no other fault', async t => {
   const rows = sampleRows()
   Object.assign(rows[1] ?? {}, {
     latitude: 'north',
@@ -251,7 +251,7 @@ t.test('one bad cell hides neither the others of its row nor those of other rows
   )
 })
 
-t.test('a cell of the wrong type, a missing and an unknown column are faults of a location', async t => {
+t.test('a field of the wrong type, a missing and an unknown key are faults of a location', async t => {
   const rows = [
     {
       row: 'locations[0] (id 10)',

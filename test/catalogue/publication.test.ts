@@ -8,7 +8,7 @@ import { InputError } from '../../src/errors.ts'
 import { bounds, buildSample } from './sample-places.ts'
 
 t.test(
-  'unpublishing marks one line, keeps the file sound, and publishing gives the old bytes back',
+  'unpublishing changes one line, the file stays valid, and publishing restores the old bytes',
   async t => {
     const { path } = await buildSample(t.testdir())
     const former = readFileSync(path, 'utf8')
@@ -31,7 +31,7 @@ t.test(
   },
 )
 
-t.test('what is so already is not written again', async t => {
+t.test('setting the current state writes nothing', async t => {
   const { path } = await buildSample(t.testdir())
   const former = readFileSync(path)
   t.match(await setPublished(path, '1004', true, { bounds }), {
@@ -77,7 +77,7 @@ t.test(
   },
 )
 
-t.test('of edits at the same time none is lost in silence', async t => {
+t.test('concurrent edits are never lost silently', async t => {
   const { path } = await buildSample(t.testdir())
   const ids = ['10', '1004', '100409', '10040913', '10040915', '20']
   const outcomes = await Promise.allSettled(ids.map(id => setPublished(path, id, false, { bounds })))
@@ -93,7 +93,7 @@ t.test('of edits at the same time none is lost in silence', async t => {
       t.match(outcome.reason, { code: 'bad_input', message: /is being edited/ })
 })
 
-t.test('edits that try again until they get their turn all come through', async t => {
+t.test('edits that retry until they get the lock all succeed', async t => {
   const { path } = await buildSample(t.testdir())
   const edit = async (id: string, published: boolean): Promise<void> => {
     try {
@@ -112,7 +112,7 @@ t.test('edits that try again until they get their turn all come through', async 
   }
 })
 
-t.test('whoever reads during edits reads a whole and sound file', async t => {
+t.test('a reader during edits reads a complete and valid file', async t => {
   const { path } = await buildSample(t.testdir())
   let editing = true
   const edits = (async () => {

@@ -9,7 +9,7 @@ const text = tableText(sampleRows())
 const faultsOf = (table: string): string[] => parseTable(table).faults.map(faultLine)
 const withHeader = (change: (header: string) => string): string => text.replace(/^.*/u, change)
 
-t.test('a sound table has a row for every line after the header, with its number', async t => {
+t.test('a valid table has a row for every line after the header, with its number', async t => {
   const { rows, faults } = parseTable(text)
   t.strictSame(faults, [])
   t.strictSame(
@@ -84,7 +84,7 @@ t.test('fields become numbers, texts, flags or nothing', async t => {
       ?.fields
   t.match(read(''), { latitude: 22.5, longitude: '9O', website: null, parent_bbs_code: null, bbs_code: '20' })
   t.strictSame(
-    ['', 'true', 'false', 'TRUE', 'constructor'].map(cell => read(cell)?.published),
+    ['', 'true', 'false', 'TRUE', 'constructor'].map(field => read(field)?.published),
     [undefined, true, false, 'TRUE', 'constructor'],
   )
 })
