@@ -15,7 +15,7 @@ export type UsageDetail = {
 }
 
 type Entry = Parameters<UsageDetailStore['addDetail']>[0][number]
-type Tally = Omit<Entry, 'count'> & { count: number }
+type Counter = Omit<Entry, 'count'> & { count: number }
 
 const flushEveryMs = 1_000
 // Different keys, endpoints and classes between two flushes; beyond it, while the store is away, new ones are not counted.
@@ -26,26 +26,27 @@ export const createUsageDetail = (
   store: Pick<UsageDetailStore, 'addDetail'>,
   calendar: Calendar,
 ): UsageDetail => {
-  // The few tallies of a key stand in one list: one is found without putting a name together for every answer.
-  let tallies = new Map<string, Tally[]>()
+  // The few counters of a key are in one list, so that a lookup builds no name for every response.
+  let counters = new Map<string, Counter[]>()
   let size = 0
   let flushing: Promise<void> | undefined
 
-  const find = (keyId: string, day: LocalDay, endpoint: string, statusClass: string): Tally | undefined => {
-    for (const tally of tallies.get(keyId) ?? [])
-      if (tally.statusClass === statusClass && tally.endpoint === endpoint && tally.day === day) return tally
+  const find = (keyId: string, day: LocalDay, endpoint: string, statusClass: string): Counter | undefined => {
+    for (const counter of counters.get(keyId) ?? [])
+      if (counter.statusClass === statusClass && counter.endpoint === endpoint && counter.day === day)
+        return counter
     return undefined
   }
-  const keep = (tally: Tally): void => {
+  const keep = (counter: Counter): void => {
     if (size >= mostEntries) return
-    const ofKey = tallies.get(tally.keyId)
-    if (ofKey) ofKey.push(tally)
-    else tallies.set(tally.keyId, [tally])
+    const ofKey = counters.get(counter.keyId)
+    if (ofKey) ofKey.push(counter)
+    else counters.set(counter.keyId, [counter])
     size += 1
   }
-  const takeAll = (): Tally[] => {
-    const all = [...tallies.values()].flat()
-    tallies = new Map()
+  const takeAll = (): Counter[] => {
+    const all = [...counters.values()].flat()
+    counters = new Map()
     size = 0
     return all
   }
@@ -54,10 +55,10 @@ export const createUsageDetail = (
     if (entries.length === 0) return
     await store.addDetail(entries).catch(() => {
       // A store that is away is told of by its own observer. The older counts go before those that came meanwhile.
-      for (const tally of [...entries, ...takeAll()]) {
-        const before = find(tally.keyId, tally.day, tally.endpoint, tally.statusClass)
-        if (before) before.count += tally.count
-        else keep(tally)
+      for (const counter of [...entries, ...takeAll()]) {
+        const before = find(counter.keyId, counter.day, counter.endpoint, counter.statusClass)
+        if (before) before.count += counter.count
+        else keep(counter)
       }
     })
   }
