@@ -60,8 +60,8 @@ export const throughput: Row = {
     const endsAt = Date.now() + 86_400_000
     const day = { day: '2026-11-21', endsAt, keepUntil: endsAt + 86_400_000 }
     const ways: Record<string, (asker: number) => Promise<unknown>> = {
-      'meter, one key': () => meter.take('key_one', 1e12, day),
-      'meter, a key each': asker => meter.take(`key_${asker}`, 1e12, day),
+      'meter, one key': () => meter.admit('key_one', 1e12, day),
+      'meter, a key each': asker => meter.admit(`key_${asker}`, 1e12, day),
       'one INCR each': () => plain.incr('count'),
       'one INCR each, sent together': () => together.incr('count'),
     }

@@ -105,7 +105,7 @@ export const startGateway = async (
     catalogue: catalogue.current,
     clock,
     instances: metering.instances,
-    observer: observeSupply(metrics, log, seldom, metering.saw),
+    observer: observeSupply(metrics, log, seldom, metering.onHeartbeat),
   })
   opening.defer(supply.close)
   const { grid, timelines, provider, budget, breaker, runs } = supply

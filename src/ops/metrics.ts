@@ -22,7 +22,7 @@ export type Gauges = {
   readonly logLinesDropped: () => number
   readonly stretch: () => number
   readonly budget: () => Budget
-  readonly meter: () => 'counting' | 'away' | 'settling'
+  readonly meter: () => 'counting' | 'away' | 'reconciling'
   readonly storeClockOffsetMs: () => number
   readonly breaker: () => 'closed' | 'open' | 'half-open'
   /** Ms since the epoch; undefined where runs are not followed or not known. */
@@ -264,8 +264,11 @@ export const createMetrics = () => {
       gaugeBy('state', 'abohawa_provider_circuit', '1 for the state the circuit to the provider is in.', () =>
         (['closed', 'open', 'half-open'] as const).map(state => [state, Number(gauges.breaker() === state)]),
       )
-      gaugeBy('state', 'abohawa_quota_counting', '1 for the way in which quotas are counted now.', () =>
-        (['counting', 'away', 'settling'] as const).map(state => [state, Number(gauges.meter() === state)]),
+      gaugeBy('state', 'abohawa_quota_counting', '1 for the present state of quota counting.', () =>
+        (['counting', 'away', 'reconciling'] as const).map(state => [
+          state,
+          Number(gauges.meter() === state),
+        ]),
       )
       gauge(
         'abohawa_store_clock_offset_seconds',

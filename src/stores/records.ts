@@ -62,7 +62,7 @@ export type RecordObserver = {
   /** The embedded store's file can't be written, and counts are kept in its reserve from now on. */
   reserveUsed(reason: string): void
   /** They are in the file. */
-  reserveMerged(counts: number): void
+  reserveWrittenBack(counts: number): void
   /** There is no reserve: should the file not be writable, counts can't be kept. */
   reserveMissing(reason: string): void
 }
@@ -72,7 +72,7 @@ export const unobserved: RecordObserver = {
   recordRefused: () => {},
   quotaMended: () => {},
   reserveUsed: () => {},
-  reserveMerged: () => {},
+  reserveWrittenBack: () => {},
   reserveMissing: () => {},
 }
 

@@ -115,7 +115,7 @@ const openServer = (
     enableOfflineQueue: false,
     enableAutoPipelining: true,
     // A trip is one command already, and does not wait for others.
-    autoPipeliningIgnoredCommands: ['abohawaTake'],
+    autoPipeliningIgnoredCommands: ['abohawaCommit'],
     retryStrategy: retryDelay,
     // A master that became a replica: whoever is master now is found by connecting anew.
     reconnectOnError: error => error.message.startsWith('READONLY'),
