@@ -83,10 +83,10 @@ export const observeRecords = (
       log.warn({ ...refused, ...left(leftOut) }, 'record of the store refused'),
     )
   },
-  quotaMended: mended => {
-    metrics.quotaMended(mended.record)
+  quotaRepaired: repaired => {
+    metrics.quotaRepaired(repaired.record)
     often('quota', leftOut =>
-      log.warn({ ...mended, ...left(leftOut) }, 'quota record could not be read and was begun anew'),
+      log.warn({ ...repaired, ...left(leftOut) }, 'quota record could not be read and was repaired'),
     )
   },
   reserveUsed: reason =>

@@ -6,7 +6,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { type EmbeddedParts, inTransaction, wholeSql } from './embedded-attempt.ts'
 import type { ReservedCount } from './embedded-reserve.ts'
 import { createReservedCounts } from './embedded-reserved-counts.ts'
-import { type MendedQuota, mostCounted, shown } from './records.ts'
+import { mostCounted, type RepairedQuota, shown } from './records.ts'
 import { OvertakenError, type UsageGrant, type UsageStore } from './store.ts'
 
 const schema = `
@@ -99,13 +99,13 @@ export const embeddedUsage = ({
       attempt(() => {
         const last = sequences.get(instance) ?? 0
         if (last >= sequence) throw new OvertakenError(last)
-        let mended: MendedQuota[] = []
+        let repaired: RepairedQuota[] = []
         const count = (put: (count: ReservedCount) => void): UsageGrant[] => {
-          mended = []
+          repaired = []
           return entries.map(({ keyId, day, units, limit, admitted, confirmed, keepUntil }) => {
             const found = countOf(keyId, day)
             const before = found ?? admittedByAll(keyId, day)
-            if (found === undefined) mended.push({ keyId, day, record: 'day', used: before })
+            if (found === undefined) repaired.push({ keyId, day, record: 'day', used: before })
             // Units that the count has lost are counted again.
             const mine = Math.min(before, admittedOf(instance, day).get(keyId) ?? confirmed)
             const corrected = Math.max(0, before + admitted - mine)
@@ -121,7 +121,7 @@ export const embeddedUsage = ({
           count,
         )
         sequences.set(instance, sequence)
-        mended.forEach(observer.quotaMended)
+        repaired.forEach(observer.quotaRepaired)
         entries.forEach(({ keyId, day, admitted }, i) => {
           admittedOf(instance, day).set(keyId, admitted + (results[i]?.granted ?? 0))
         })

@@ -1,5 +1,5 @@
-// How keys were answered, counted in Redis: a hash per key and day, with a field per endpoint and class of status. A count
-// that can't be added to begins again with what is added.
+// Stores usage detail in Redis: a hash per key and day, with a field per endpoint and status class. A damaged field begins
+// again with the added count. The gateway counts in metering/usage-detail.ts.
 
 import type { Result } from 'ioredis'
 import { answerCountOf, mostCounted, shown } from './records.ts'
@@ -7,7 +7,7 @@ import type { RedisParts } from './redis-connection.ts'
 import { hashReader, pairsOf, recordsLua } from './redis-records.ts'
 import type { UsageDetailStore } from './store.ts'
 
-// Counts and expiry in one step, so that no hash is ever without one. Answers how many counts were begun anew.
+// Counts and expiry in one step, so that no hash lacks an expiry. Returns how many damaged counts began again.
 const addScript = `${recordsLua}
 local anew = 0
 for i = 2, #ARGV, 2 do

@@ -15,17 +15,17 @@ const mostInstanceFields = 2_000
 const mostSequence = 1e12
 
 /**
- * `mend` repairs a day's count. Returns the count and how much of it belongs to the calling instance, or nil and an error to
+ * `repair` repairs a day's count. Returns the count and how much of it belongs to the calling instance, or nil and an error to
  * pass on. Units of instances whose fields can't be read stay in the count, in the field `unclaimed`. An instance that lost
  * its field claims from it the units that the store had confirmed to it, so that nothing is counted twice.
  */
-const mendLua = `${functionsLua}
+const repairLua = `${functionsLua}
 local match, most = string.match, ${mostCounted}
 local function pair(value)
   local last, units = match(value, '^(%d+) (%d+)$')
   if last and #last <= 15 and #units <= 15 then return tonumber(last), tonumber(units) end
 end
-local function mend(live, record, dayOfMonth, liveUntil, instance, confirmed)
+local function repair(live, record, dayOfMonth, liveUntil, instance, confirmed)
   local size, fields = pcall('HLEN', live), {}
   if type(size) == 'table' then
     if not isOtherType(size) then return nil, size end
@@ -75,7 +75,7 @@ end
 export const commitScript = `${namesLua}
 local match, instance, sequence = string.match, ARGV[1], tonumber(ARGV[2])
 local days, entries = cjson.decode(ARGV[4]), cjson.decode(ARGV[5])
-local reply, mended, overtakenBy = {}, {}, 0
+local reply, repaired, overtakenBy = {}, {}, 0
 for i = 1, #KEYS / 2 do
   local live, record, at = KEYS[2 * i - 1], KEYS[2 * i], (i - 1) * ${fieldsPerEntry}
   local units, limit, admitted, confirmed, day = entries[at + 1], entries[at + 2], entries[at + 3], entries[at + 4], days[entries[at + 6]]
@@ -92,13 +92,13 @@ for i = 1, #KEYS / 2 do
   end
   if not before or not mine or mine > before or found.err then
     -- Defined only when needed: defining functions costs as much as a count.
-    ${mendLua}
+    ${repairLua}
     if found.err and not isOtherType(found) then return found end
-    local used, own = mend(live, record, day[1], day[2], instance, confirmed)
+    local used, own = repair(live, record, day[1], day[2], instance, confirmed)
     if not used then return own end
     -- Treated as new, so that its expiry is set last: the expiry of a past day deletes it.
     isThere, beforeText, before, mine, last = false, text('%d', used), used, own, 0
-    mended[#mended + 1] = text('%d:day:%s', i, beforeText)
+    repaired[#repaired + 1] = text('%d:day:%s', i, beforeText)
   elseif isThere and not pairText then
     local unclaimed = call('HGET', live, 'unclaimed')
     if unclaimed and not find(unclaimed, '%D') and #unclaimed <= 15 then
@@ -115,7 +115,7 @@ for i = 1, #KEYS / 2 do
     end
   elseif last >= sequence then
     if last >= ${mostSequence} then
-      mended[#mended + 1] = text('%d:day:%s', i, beforeText)
+      repaired[#repaired + 1] = text('%d:day:%s', i, beforeText)
     elseif last > overtakenBy then
       overtakenBy = last
     end
@@ -136,7 +136,7 @@ for i = 1, #KEYS / 2 do
           if not find(set.err, 'WRONGTYPE', 1, true) then return set end
           call('DEL', record)
           call('HSET', record, day[1], usedText)
-          mended[#mended + 1] = text('%d:month:%s', i, usedText)
+          repaired[#repaired + 1] = text('%d:month:%s', i, usedText)
         end
         call('PEXPIREAT', record, day[3])
       end
@@ -153,23 +153,23 @@ for i = 1, #KEYS / 2 do
   end
 end
 if overtakenBy > 0 then return redis.error_reply(text('OVERTAKEN by batch %d', overtakenBy)) end
-if #mended == 0 then return table.concat(reply, ' ') end
-return { table.concat(reply, ' '), table.concat(mended, ' ') }`
+if #repaired == 0 then return table.concat(reply, ' ') end
+return { table.concat(reply, ' '), table.concat(repaired, ' ') }`
 
 /** KEYS: the day's count and the month's record. ARGV: the count, the expiries of both, and the day of the month. */
 export const raiseScript = `${recordsLua}
-local used, mended = tonumber(ARGV[1]), ''
+local used, repaired = tonumber(ARGV[1]), ''
 local recordText, countText = pcall('HGET', KEYS[2], ARGV[4]), pcall('HGET', KEYS[1], 'used')
 for _, found in ipairs({ recordText, countText }) do
   if type(found) == 'table' and not isOtherType(found) then return found end
 end
 local isRecord, isCount = type(recordText) ~= 'table', type(countText) ~= 'table'
 local recorded = isRecord and whole(recordText or '0')
-if recorded and recorded >= used then return mended end
+if recorded and recorded >= used then return repaired end
 if not isCount then call('DEL', KEYS[1]) end
-if not isCount or (countText and not whole(countText)) then mended = 'day' end
+if not isCount or (countText and not whole(countText)) then repaired = 'day' end
 used = math.max(used, isCount and whole(countText) or 0)
-if not recorded and type(recordText) == 'string' then mended = mended .. ' month' end
+if not recorded and type(recordText) == 'string' then repaired = repaired .. ' month' end
 call('HSET', KEYS[1], 'used', text('%d', used))
 call('PEXPIREAT', KEYS[1], ARGV[2])
 local set = pcall('HSET', KEYS[2], ARGV[4], text('%d', used))
@@ -177,10 +177,10 @@ if type(set) == 'table' then
   if not isOtherType(set) then return set end
   call('DEL', KEYS[2])
   call('HSET', KEYS[2], ARGV[4], text('%d', used))
-  mended = mended .. ' month'
+  repaired = repaired .. ' month'
 end
 call('PEXPIREAT', KEYS[2], ARGV[3])
-return mended`
+return repaired`
 
 /** KEYS: the month's record. ARGV: days of the month. Returns each count, or `-` when it can't be read. */
 export const usedScript = `${recordsLua}
@@ -194,7 +194,7 @@ end
 return table.concat(reply, ' ')`
 
 /** KEYS: the day's count. Returns the largest count that is legible; changes nothing. */
-export const legibleScript = `${namesLua}${mendLua}
+export const legibleScript = `${namesLua}${repairLua}
 local size = pcall('HLEN', KEYS[1])
 if type(size) == 'table' then
   if isOtherType(size) then return 0 end

@@ -31,7 +31,7 @@ declare module 'ioredis' {
     abohawaCommit(
       keys: number,
       ...keysAndValues: (string | number)[]
-    ): Result<string | [granted: string, mended: string], Context>
+    ): Result<string | [granted: string, repaired: string], Context>
     abohawaRaise(
       live: string,
       record: string,
@@ -109,12 +109,12 @@ export const redisUsage = (
             throw overtakingIn(error) ?? error
           })
         if (typeof reply === 'string') return grantsIn(reply, entries)
-        const [grants, mended] = reply
-        for (const item of mended.split(' ')) {
+        const [grants, repaired] = reply
+        for (const item of repaired.split(' ')) {
           const [number, record, used] = item.split(':')
           const entry = entries[Number(number) - 1]
           if (!entry || (record !== 'day' && record !== 'month')) continue
-          observer.quotaMended({ keyId: entry.keyId, day: entry.day, record, used: wholeFrom(used) })
+          observer.quotaRepaired({ keyId: entry.keyId, day: entry.day, record, used: wholeFrom(used) })
         }
         return grantsIn(grants, entries)
       }),
@@ -171,7 +171,7 @@ export const redisUsage = (
       }),
     raiseUsed: (keyId, day, used, keepUntil) =>
       attempt(async () => {
-        const mended = await redis.abohawaRaise(
+        const repaired = await redis.abohawaRaise(
           names.dayUsage(keyId, day),
           monthUsage(keyId, day),
           used,
@@ -181,7 +181,7 @@ export const redisUsage = (
           day.slice(8),
         )
         for (const record of ['day', 'month'] as const)
-          if (mended.includes(record)) observer.quotaMended({ keyId, day, record, used })
+          if (repaired.includes(record)) observer.quotaRepaired({ keyId, day, record, used })
       }),
   }
 }

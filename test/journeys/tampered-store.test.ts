@@ -243,7 +243,7 @@ t.test('a bad quota record costs nobody else, and its own key gets what is legib
   ]
   for (const [i, [what, damage, mended]] of damages.entries())
     await t.test(what, async t => {
-      const metric = `abohawa_quota_records_mended_total{record="${mended}"}`
+      const metric = `abohawa_quota_records_repaired_total{record="${mended}"}`
       const before = await gateway.metric(metric)
       await damage()
       const answers = await round()

@@ -12,7 +12,7 @@ export type FaultyRedis = {
   /** @param keyId of the key whose count it is about */
   strike(keyId: string): Promise<void>
   /** Ends it; nothing where the servers see to that themselves. */
-  mend?(): Promise<void>
+  recover?(): Promise<void>
 }
 
 export type RedisFault = 'frozen' | 'killed' | 'sentinel' | 'cluster'
@@ -23,12 +23,12 @@ export const redisFaults: Record<RedisFault, (scope: Scope) => Promise<FaultyRed
     return {
       env: { ABOHAWA_REDIS__URL: redis.url },
       strike: async () => redis.freeze(),
-      mend: async () => redis.thaw(),
+      recover: async () => redis.thaw(),
     }
   },
   killed: async scope => {
     const redis = await startDurableRedis(scope)
-    return { env: { ABOHAWA_REDIS__URL: redis.url }, strike: redis.kill, mend: redis.start }
+    return { env: { ABOHAWA_REDIS__URL: redis.url }, strike: redis.kill, recover: redis.start }
   },
   sentinel: async scope => {
     const sentinel = await startSentinel()

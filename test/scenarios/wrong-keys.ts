@@ -1,4 +1,4 @@
-// A flood of wrong keys, mistyped ones and then well-formed ones that nobody was given: how many were refused, what they
+// A flood of wrong keys, mistyped ones and then well-formed ones that were never issued: how many were refused, what they
 // cost Redis, and what memory the process holds.
 
 import { readFileSync } from 'node:fs'

@@ -9,7 +9,7 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { AbohawaError } from '../../src/errors.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
-import type { MendedQuota, RefusedRecord } from '../../src/stores/records.ts'
+import type { RefusedRecord, RepairedQuota } from '../../src/stores/records.ts'
 import type { KeyRecord, Store } from '../../src/stores/store.ts'
 import { anEntry, instanceOn } from '../support/usage-instance.ts'
 
@@ -18,10 +18,10 @@ const noCounts = ['-1', '-9223372036854775808', '9223372036854775807', '10000000
 const setUp = (t: Test) => {
   const path = join(t.testdir(), 'store.db')
   const refused: RefusedRecord[] = []
-  const mended: MendedQuota[] = []
+  const repaired: RepairedQuota[] = []
   const observer = {
     recordRefused: (record: RefusedRecord) => void refused.push(record),
-    quotaMended: (record: MendedQuota) => void mended.push(record),
+    quotaRepaired: (record: RepairedQuota) => void repaired.push(record),
   }
   const open = () => openEmbeddedStore(path, systemClock, observer)
   const store = open()
@@ -30,11 +30,11 @@ const setUp = (t: Test) => {
     await store.close()
     beside.close()
   })
-  return { path, store, open, beside, refused, mended }
+  return { path, store, open, beside, refused, repaired }
 }
 
 t.test('a count that can’t be costs its own key alone, and begins again at what was admitted', async t => {
-  const { store, open, beside, mended } = setUp(t)
+  const { store, open, beside, repaired } = setUp(t)
   const { day } = anEntry
   const batch = (units: number) => ['a', 'bad', 'z'].map(keyId => ({ keyId, units, limit: 100 }))
   const [one, two] = [instanceOn(store, 'one'), instanceOn(store, 'two')]
@@ -51,14 +51,14 @@ t.test('a count that can’t be costs its own key alone, and begins again at wha
       text,
     )
     used += 1
-    t.strictSame(mended.splice(0), [{ keyId: 'bad', day, record: 'day', used: used - 1 }])
+    t.strictSame(repaired.splice(0), [{ keyId: 'bad', day, record: 'day', used: used - 1 }])
     spoil()
     t.strictSame(
       await two(...batch(0)),
       ['a', 'bad', 'z'].map(() => ({ granted: 0, used, before: used })),
     )
     t.strictSame(await store.usedOn('bad', [day]), [used], 'a look mends it too')
-    mended.length = 0
+    repaired.length = 0
     spoil()
     await store.raiseUsed('bad', day, used, anEntry.keepUntil)
     t.strictSame(await store.usedOn('bad', [day]), [used])

@@ -1,14 +1,14 @@
 // What every Redis, however it is run, must make of records that somebody else wrote: a bad one costs itself alone, is
-// told, is mended by rule where it can be, and nothing but whole numbers comes out. The records are written over a
+// told, is repaired by rule where it can be, and nothing but whole numbers comes out. The records are written over a
 // connection of the test's own.
 
 import fc from 'fast-check'
 import type { Cluster, Redis } from 'ioredis'
 import type { Test } from 'tap'
 import {
-  type MendedQuota,
   type RecordObserver,
   type RefusedRecord,
+  type RepairedQuota,
   unobserved,
 } from '../../src/stores/records.ts'
 import { usageTag } from '../../src/stores/redis-key-names.ts'
@@ -64,18 +64,18 @@ export const tamperedRecords = (
   name: string,
   open: (observer: RecordObserver) => Promise<Tampered>,
 ): void => {
-  type Scene = Tampered & { refused: RefusedRecord[]; mended: MendedQuota[] }
+  type Scene = Tampered & { refused: RefusedRecord[]; repaired: RepairedQuota[] }
   const test = (title: string, body: (t: Test, scene: Scene) => Promise<void>) =>
     t.test(`${name}: ${title}`, async t => {
       const refused: RefusedRecord[] = []
-      const mended: MendedQuota[] = []
+      const repaired: RepairedQuota[] = []
       const opened = await open({
         ...unobserved,
         recordRefused: record => refused.push(record),
-        quotaMended: record => mended.push(record),
+        quotaRepaired: record => repaired.push(record),
       })
       t.teardown(() => opened.store.close())
-      await body(t, { ...opened, refused, mended })
+      await body(t, { ...opened, refused, repaired })
     })
 
   const day = anEntry.day
@@ -98,7 +98,7 @@ export const tamperedRecords = (
   type Damage = {
     readonly what: string
     readonly put: (raw: Redis | Cluster, live: string, record: string) => Promise<unknown>
-    /** The record that is mended first; none where nothing is wrong with the numbers yet. */
+    /** The record that is repaired first; none where nothing is wrong with the numbers yet. */
     readonly tells: ('day' | 'month')[]
     /** What is legible, where it is less than the 50 that were taken, and what the store is told beside it. */
     readonly legible?: number
@@ -201,12 +201,12 @@ export const tamperedRecords = (
     },
   ]
 
-  test('a bad quota record costs its own key alone, is told, and is mended to what is legible of it', async (t, scene) => {
-    const { store, raw, mended } = scene
+  test('a bad quota record costs its own key alone, is told, and is repaired to what is legible of it', async (t, scene) => {
+    const { store, raw, repaired } = scene
     for (const { what, put, tells, legible = 50, admitted = 0 } of damages)
       await t.test(what, async t => {
         await clear(scene)
-        mended.length = 0
+        repaired.length = 0
         const { ask, batch, bad, live, record } = await counted(scene)
         await put(raw, live, record)
         const others = { granted: 1, used: 51, before: 50 }
@@ -216,10 +216,10 @@ export const tamperedRecords = (
           others,
         ])
         t.strictSame(
-          mended.map(({ keyId, day, record }) => [keyId, day, record]),
+          repaired.map(({ keyId, day, record }) => [keyId, day, record]),
           tells.map(record => [bad, day, record]),
         )
-        t.ok(mended.every(({ used }) => isWhole(used)))
+        t.ok(repaired.every(({ used }) => isWhole(used)))
         const [, ofBad] = await ask.two(...batch(1))
         t.strictSame(
           ofBad,
@@ -231,14 +231,14 @@ export const tamperedRecords = (
         const granted = [more[1], more[4]].reduce((sum, each) => sum + (each?.granted ?? 0), 0)
         t.equal(granted, 48)
         t.strictSame(await store.usedOn(bad, [day]), [100])
-        t.equal(mended.length, tells.length, 'once')
+        t.equal(repaired.length, tells.length, 'once')
         t.match(await raw.hgetall(live), { used: '100' })
         for (const key of [live, record]) t.ok((await raw.pttl(key)) > 0, `${key} expires`)
       })
   })
 
   test('a batch in which every record is bad is counted all the same', async (t, scene) => {
-    const { store, raw, prefix, mended } = scene
+    const { store, raw, prefix, repaired } = scene
     const keys = keysOfOnePartition(store, 40)
     for (const [i, keyId] of keys.entries()) {
       const put = damages[i % damages.length]?.put
@@ -249,7 +249,7 @@ export const tamperedRecords = (
     t.equal(taken.length, 40)
     t.ok(taken.flatMap(each => Object.values(each)).every(isWhole), JSON.stringify(taken))
     t.ok(taken.every(each => each.used <= 3 || each.before > 1))
-    t.ok(mended.length >= 30, `${mended.length} were mended`)
+    t.ok(repaired.length >= 30, `${repaired.length} were repaired`)
   })
 
   test('whatever a quota record holds, others are counted exactly and it stays within its limit', async (t, scene) => {
@@ -298,13 +298,13 @@ export const tamperedRecords = (
   })
 
   test('a bad count of a day that is long over leaves nothing behind', async (t, scene) => {
-    const { store, raw, mended } = scene
+    const { store, raw, repaired } = scene
     const { batch, live } = await counted(scene)
     await raw.hset(live, 'used', 'x')
     const over = Date.now() - 7_200_000
     const entries = batch(0).map(each => ({ ...anEntry, ...each, admitted: 31, confirmed: 31, endsAt: over }))
     await store.commit({ instance: 'one', sequence: 9, entries })
-    t.equal(mended.length, 1)
+    t.equal(repaired.length, 1)
     t.equal(await raw.exists(live), 0)
   })
 
@@ -332,14 +332,14 @@ export const tamperedRecords = (
   })
 
   test('a count that comes from another store is raised over whatever was there', async (t, scene) => {
-    const { store, raw, prefix, mended } = scene
+    const { store, raw, prefix, repaired } = scene
     const { keyId, keepUntil } = anEntry
     const [live, record] = [quotaKey(prefix, keyId), monthKey(prefix, keyId)]
     for (const { what, put } of damages)
       await t.test(what, async t => {
         await raw.del(live)
         await raw.del(record)
-        mended.length = 0
+        repaired.length = 0
         await put(raw, live, record)
         await store.raiseUsed(keyId, day, 60, keepUntil)
         t.strictSame(await store.usedOn(keyId, [day]), [60])
