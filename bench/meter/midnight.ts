@@ -1,5 +1,5 @@
-// Local midnight under load, over processes whose clocks are off by a minute and a half: to which day every answer
-// belongs, and whether both days are counted exactly.
+// Local midnight under load, over processes whose clocks are off by a minute and a half: every answer belongs to one day,
+// and both days are counted exactly.
 
 import { measureMidnight } from '../../test/scenarios/midnight.ts'
 import { count, type Row } from '../row.ts'

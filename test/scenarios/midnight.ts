@@ -1,5 +1,5 @@
-// Local midnight under load, over processes whose clocks are off by a minute and a half: to which day every answer
-// belongs, and whether both days are counted exactly.
+// Sends load across local midnight to processes whose clocks are off by a minute and a half. Assigns each answer to its
+// day, and compares the counts of both days.
 
 import { createCalendar } from '../../src/calendar.ts'
 import { startScript } from '../support/process.ts'

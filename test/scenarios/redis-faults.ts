@@ -1,5 +1,5 @@
-// The ways to run Redis, each with a fault that can happen to it: a server that is frozen or killed, a master that is
-// killed behind Sentinel or in a cluster. The load meanwhile, and what must hold, is the scenario's.
+// Redis deployments, each with a fault: a server that is frozen or killed, a master that is killed behind Sentinel or in a
+// cluster. The load and the bars are the scenario's.
 
 import { usageTag } from '../../src/stores/redis-key-names.ts'
 import { startDurableRedis } from '../support/durable-redis.ts'
@@ -9,9 +9,9 @@ import type { Env, Scope } from './set-up.ts'
 
 export type FaultyRedis = {
   readonly env: Env
-  /** @param keyId of the key whose count it is about */
+  /** Injects the fault. @param keyId key whose count it must hit */
   strike(keyId: string): Promise<void>
-  /** Ends it; nothing where the servers see to that themselves. */
+  /** Ends the fault; absent where the servers recover by themselves. */
   recover?(): Promise<void>
 }
 
