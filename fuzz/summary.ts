@@ -32,7 +32,7 @@ export const faultsText = (ran: readonly Ran[]): string =>
     .join('\n')
 
 /** The command that runs exactly the cases of a fault. */
-export const repeat = ({ target, seed, cases: [first, last] }: Fault): string =>
+const repeat = ({ target, seed, cases: [first, last] }: Fault): string =>
   `npm run -s fuzz -- --seed ${seed} --only ${target} --case ${first === last ? first : `${first}-${last}`}`
 
 export const asJson = (seed: number, ran: readonly Ran[], notes: readonly string[]): string =>

@@ -26,7 +26,7 @@ export type Mood = {
 }
 
 /** The point that spoils a batch in the mood `poison`. */
-export const poisoned = { latitude: 22.2, longitude: 91.1 }
+const poisoned = { latitude: 22.2, longitude: 91.1 }
 
 const refuse = (status: number, reason: string): Mood => ({
   answer: { status, type: 'json', body: errorBody(reason) },

@@ -58,7 +58,7 @@ export const printInstant = (instant: number, format: TimeFormat, offsetMs: numb
   format === 'unixtime' ? String(Math.round(instant / 1000)) : `"${localIso(instant, offsetMs).slice(0, 16)}"`
 
 /** A local day by its midnight, as JSON: `"2026-11-20"` or seconds. */
-export const printDay = (midnight: number, format: TimeFormat, offsetMs: number): string =>
+const printDay = (midnight: number, format: TimeFormat, offsetMs: number): string =>
   format === 'unixtime' ? String(midnight / 1000) : `"${localIso(midnight, offsetMs).slice(0, 10)}"`
 
 const localIso = (instant: number, offsetMs: number): string => new Date(instant + offsetMs).toISOString()

@@ -18,7 +18,7 @@ export type Slice<Content> = Content & { readonly beginsAt: number; readonly end
 export type Weather = Slice<{ current: string; hourly: string; daily: string }>
 export type Forecast = Slice<{ daily: string }>
 
-export type Point = { readonly latitude: number; readonly longitude: number }
+type Point = { readonly latitude: number; readonly longitude: number }
 
 export type Answers = {
   cellAt(point: Point): Cell

@@ -191,3 +191,39 @@ t.test(
     t.end()
   },
 )
+
+/** The loops of a file that may go round for ever, each as it is written, to its end by its indentation. */
+const endlessLoops = (text: string): string[] =>
+  [...text.matchAll(/^( *)(?:\S.*)?\b(?:while \(|for \((?![^;\n]* of )[^;\n]*;[^;<>\n]*;)/gm)].map(
+    ({ 0: head, 1: indent, index }) => {
+      const rest = text.slice(index)
+      const isBlock = /^.*\{$/m.exec(rest)?.index === 0
+      const end = isBlock
+        ? rest.indexOf(`\n${indent}}`)
+        : rest.search(new RegExp(`\\n {0,${indent?.length ?? 0}}\\S`))
+      return end < 0 ? head : rest.slice(0, end)
+    },
+  )
+const waits =
+  /^.*\b(?:while|for) \(.*\bawait\b|\b(?:setTimeout|setImmediate|pause|turn|nextTurn)\(|setImmediate\)/m
+// Loops that wait with a deadline of their own, and work that goes on until the test ends it.
+const noPolls: Record<string, RegExp> = {
+  'fuzz/http/conversation.ts': /hearsWithin/,
+  'test/support/raw-connection.ts': /more\(/,
+  'test/journeys/ops.test.ts': /while \(swapping\)/,
+  'test/catalogue/publication.test.ts': /while \(editing\)/,
+}
+const hasDeadline = /performance\.now\(\)|Date\.now\(\)/
+
+t.test('whoever waits for something says what, and for how long: test/support/until.ts', t => {
+  const own = ['test/support/until.ts', 'test/architecture.test.ts']
+  let loops = 0
+  for (const file of projectFiles.filter(file => !file.startsWith('src/') && !own.includes(file)))
+    for (const loop of endlessLoops(readFileSync(join(root, file), 'utf8'))) {
+      loops += 1
+      if (waits.test(loop) && !hasDeadline.test(loop) && !noPolls[file]?.test(loop))
+        t.fail(`${file} waits without a deadline:\n${loop}`)
+    }
+  t.ok(loops > 20, `${loops} loops were looked at`)
+  t.end()
+})

@@ -17,9 +17,9 @@ const perMinute = 150
 // Longer than the gateway's beat, so that it looks ahead and tells the fleet once in each step.
 const beatMs = 600
 
-export type BudgetDaySize = { cells: number; coldPerStep: number; steps: number }
+type BudgetDaySize = { cells: number; coldPerStep: number; steps: number }
 
-export const measureBudgetDay = async (
+const measureBudgetDay = async (
   scope: Scope,
   size: BudgetDaySize,
   progress: (text: string) => void = () => {},

@@ -12,7 +12,7 @@ import { gatewayEnv, startGateway } from './gateways.ts'
 import { loadCores, startPinned, stepAside } from './pinned.ts'
 
 /** A folder that goes with the row. */
-export const openFolder = async (scope: Scope): Promise<string> => {
+const openFolder = async (scope: Scope): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-bench-'))
   scope.teardown(() => rm(folder, { recursive: true, force: true }))
   return folder

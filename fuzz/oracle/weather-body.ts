@@ -7,14 +7,13 @@ const hourMs = 3_600_000
 const quarterMs = hourMs / 4
 const dayMs = 24 * hourMs
 /** Dhaka is six hours ahead of UTC all year. */
-export const offsetMs = 6 * hourMs
+const offsetMs = 6 * hourMs
 
-export const localMinute = (instant: number): string =>
-  new Date(instant + offsetMs).toISOString().slice(0, 16)
+const localMinute = (instant: number): string => new Date(instant + offsetMs).toISOString().slice(0, 16)
 const localDay = (instant: number): string => localMinute(instant).slice(0, 10)
 
 type Bounds = readonly [least: number, most: number, whole?: 'whole']
-export const physical: Readonly<Record<string, Bounds>> = {
+const physical: Readonly<Record<string, Bounds>> = {
   temperature_2m: [-100, 70],
   temperature_2m_max: [-100, 70],
   temperature_2m_min: [-100, 70],

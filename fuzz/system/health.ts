@@ -8,7 +8,7 @@ import type { GatewayProcess } from './gateway-process.ts'
 import type { System } from './system.ts'
 
 /** Beside some 330 MiB that a gateway needs with all of the box in use. */
-export const mostResidentBytes = 700 * 1024 * 1024
+const mostResidentBytes = 700 * 1024 * 1024
 /** A good request on a machine that is busy. */
 export const answeredWithinMs = 2_500
 

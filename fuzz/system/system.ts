@@ -9,7 +9,7 @@ import { type RedisProcess, startRedisProcess } from '../../test/support/redis-p
 import type { Finding } from '../finding.ts'
 import { type GatewayProcess, startGatewayProcess } from './gateway-process.ts'
 
-export type Env = Readonly<Record<string, string>>
+type Env = Readonly<Record<string, string>>
 
 /** An HTTP server in the provider's place. */
 export type StandIn = { readonly url: string; close(): Promise<void> }

@@ -2,6 +2,7 @@
 // that knows nothing yet is asked: an entry that is not whole and its own counts as absent, so the weather is right.
 
 import { isDeepStrictEqual } from 'node:util'
+import { until } from '../../test/support/until.ts'
 import { type Finding, finding } from '../finding.ts'
 import { brokenRules, headerOf, jsonOf } from '../http/answer-rules.ts'
 import type { Answer } from '../http/response-reader.ts'
@@ -73,14 +74,8 @@ const open = async (system: System): Promise<Session<EntryCase>> => {
       })),
     )
   }
-  const stored = async (name: string): Promise<Buffer> => {
-    const deadline = performance.now() + storedWithinMs
-    for (;;) {
-      const bytes = await redis.getBuffer(name)
-      if (bytes) return bytes
-      if (performance.now() > deadline) throw new Error(`${name} was not stored within ${storedWithinMs} ms`)
-    }
-  }
+  const stored = (name: string): Promise<Buffer> =>
+    until(`${name} is stored`, () => redis.getBuffer(name), storedWithinMs, 0)
 
   const [sample] = (await cached([first])) as [Cached]
   const layout: Layout = layoutOf(sample.bytes, [

@@ -21,7 +21,7 @@ export type Call = {
 }
 
 /** What is done with calls for points that it spoils. */
-export type Spoiling = {
+type Spoiling = {
   spoils(point: Point): boolean
   /** The text to send and how. */
   spoil(right: string): { readonly text: string; readonly wire: Wire; readonly isBomb: boolean }

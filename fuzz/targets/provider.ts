@@ -3,6 +3,7 @@
 // meanwhile.
 
 import { request } from 'undici'
+import { foundWithin } from '../../test/support/until.ts'
 import { cut, type Finding, finding, slowness } from '../finding.ts'
 import { brokenRules, isLate, jsonOf } from '../http/answer-rules.ts'
 import type { Answer } from '../http/response-reader.ts'
@@ -141,11 +142,14 @@ const askTogether = async (
 const waitingWithinMs = 400
 /** Waits until so many cells wait for the provider, as its metric says; not for ever. */
 const waiting = async (system: System, count: number): Promise<void> => {
-  const deadline = performance.now() + waitingWithinMs
-  while (performance.now() < deadline) {
-    const text = await (await request(`${system.gateway().opsUrl}/metrics`)).body.text()
-    if (text.includes(`\nabohawa_provider_waiting_cells ${count}\n`)) return
-  }
+  await foundWithin(
+    waitingWithinMs,
+    async () => {
+      const text = await (await request(`${system.gateway().opsUrl}/metrics`)).body.text()
+      return text.includes(`\nabohawa_provider_waiting_cells ${count}\n`)
+    },
+    0,
+  )
 }
 
 const judge = (answer: Answer, point: Point, call: Call | undefined, when: Interval): Finding[] => {

@@ -1,11 +1,11 @@
 // Target: records in Redis that hold keys, quotas, usage and the budget. One record is replaced by nonsense while its key
 // and healthy ones ask: the healthy ones are counted exactly and never fail, and the key concerned recovers.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import { administerWith } from '../../src/cli/keys.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { createAdministration } from '../../src/metering/administration.ts'
+import { foundWithin } from '../../test/support/until.ts'
 import { type Finding, finding } from '../finding.ts'
 import { brokenRules, headerOf } from '../http/answer-rules.ts'
 import { converse, whole } from '../http/conversation.ts'
@@ -117,13 +117,15 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
   const recovers = async (victim: Victim): Promise<Finding[]> => {
     // Told of as by whoever mends it, so that nobody has to wait until copies have aged.
     await administration.act(({ setTier }) => setTier(victim.id, 'enterprise'))
-    const deadline = performance.now() + recoversWithinMs
-    for (let last = ''; ; await pause(50)) {
+    let last = 'no answer'
+    const isServed = async (): Promise<boolean> => {
       const [answer] = await ask(victim.key, 1)
-      if (answer?.status === 200) return []
       last = `${answer?.status}: ${answer?.body.toString()}`
-      if (performance.now() > deadline) return [finding('the key concerned does not recover', last)]
+      return answer?.status === 200
     }
+    return (await foundWithin(recoversWithinMs, isServed, 50))
+      ? []
+      : [finding('the key concerned does not recover', last)]
   }
 
   return {
@@ -178,14 +180,15 @@ const coldIsServed = async (
   system: System,
   point: Parameters<typeof askFor>[2][number] | undefined,
 ): Promise<Finding[]> => {
-  const deadline = performance.now() + recoversWithinMs
-  for (;;) {
+  let last = ''
+  const isServed = async (): Promise<boolean> => {
     const { answers } = await askFor(system.gateway(), system.keys[0].key, point ? [point] : [])
-    if (answers[0]?.status === 200) return []
-    if (performance.now() > deadline)
-      return [finding('cells that are not cached are refused for good', answers[0]?.body.toString() ?? '')]
-    await pause(200)
+    last = answers[0]?.body.toString() ?? ''
+    return answers[0]?.status === 200
   }
+  return (await foundWithin(recoversWithinMs, isServed, 200))
+    ? []
+    : [finding('cells that are not cached are refused for good', last)]
 }
 
 type Administration = ReturnType<typeof createAdministration>
@@ -220,16 +223,16 @@ const openAdministration = async (system: System) => {
 const missingKinds = async (system: System): Promise<string[]> => {
   await askFor(system.gateway(), system.keys[0].key, freshCellsOf(system).of(-1, 1))
   // Some are written every few seconds only.
-  const deadline = performance.now() + writtenWithinMs
-  for (;;) {
+  let missing: readonly string[] = recordKinds
+  const isWhole = async (): Promise<boolean> => {
     const names = await system.redis.admin.keys(`${prefix}*`)
-    const missing = recordKinds.filter(
+    missing = recordKinds.filter(
       kind => !names.some(name => name === prefix + kind || name.startsWith(`${prefix}${kind}:`)),
     )
-    if (missing.length === 0 || performance.now() > deadline)
-      return missing.map(kind => `quotas: there is no record whose name begins with ${prefix}${kind}`)
-    await pause(100)
+    return missing.length === 0
   }
+  await foundWithin(writtenWithinMs, isWhole, 100)
+  return missing.map(kind => `quotas: there is no record whose name begins with ${prefix}${kind}`)
 }
 
 export const quotas: Target<QuotaCase> = {

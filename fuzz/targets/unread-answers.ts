@@ -3,6 +3,7 @@
 
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
+import { foundWithin } from '../../test/support/until.ts'
 import { type Finding, finding } from '../finding.ts'
 import { bytesWithKey, requestText } from '../http/request-text.ts'
 import type { GatewayProcess } from '../system/gateway-process.ts'
@@ -28,7 +29,8 @@ export const floodWithoutReading = async (gateway: GatewayProcess, key: string):
       sent += atOnce
     ) {
       socket.write(some)
-      while (socket.writableLength > 0 && performance.now() < deadline && !socket.destroyed) await pause(5)
+      const left = Math.max(1, deadline - performance.now())
+      await foundWithin(left, () => socket.writableLength === 0 || socket.destroyed)
     }
     await pause(Math.max(0, deadline - performance.now()))
     socket.destroy()

@@ -6,7 +6,7 @@ import { LRUCache } from 'lru-cache'
 const halfLifeMs = 30 * 60_000
 const mostKeys = 50_000
 
-export type Asked<Subject> = {
+type Asked<Subject> = {
   readonly subject: Subject
   readonly lastAskedAt: number
   /** How much it is in demand. */

@@ -24,7 +24,7 @@ export type JointFlight = {
 }
 
 /** The load of another instance failed, with its code and its pause. */
-export class FailedElsewhere extends AbohawaError {
+class FailedElsewhere extends AbohawaError {
   override name = 'FailedElsewhere'
   readonly retryAt: number | undefined
 

@@ -14,12 +14,12 @@ import type { SharedTier } from './shared-tier.ts'
 import { createFlight } from './single-flight.ts'
 
 /** `hit`: served fresh from a tier. `stale`: served from a tier past its freshness. `miss`: loaded for this read. */
-export type Outcome = 'hit' | 'stale' | 'miss'
+type Outcome = 'hit' | 'stale' | 'miss'
 /** `memory`, the name of the shared tier, or `provider`. */
-export type Source = string
+type Source = string
 
 /** Why something is loaded: nothing usable is there, a stale entry was served, or one in demand is about to turn stale. */
-export type Purpose = 'cold' | 'refresh' | 'ahead'
+type Purpose = 'cold' | 'refresh' | 'ahead'
 
 export type Reading<Value> = {
   readonly value: Value
@@ -99,7 +99,7 @@ export type CacheParts<Subject, Value> = {
   readonly observer: CacheObserver
 }
 
-export class WaitedTooLong extends AbohawaError {
+class WaitedTooLong extends AbohawaError {
   override name = 'WaitedTooLong'
 
   constructor(waitedMs: number) {

@@ -5,7 +5,7 @@ import type { ByteStore } from '../stores/store.ts'
 import type { Entry, Notes } from './entry.ts'
 
 /** Bytes that are no entry of this key, and the reason in a word of low cardinality. */
-export type Refused = { readonly refused: string }
+type Refused = { readonly refused: string }
 
 /** Turns entries into bytes and back; `notes` and `decode` refuse bytes they do not believe. */
 export type Codec<Value> = {

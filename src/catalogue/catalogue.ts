@@ -27,7 +27,7 @@ export type ListPage = Readonly<{
 }>
 
 /** The published place that now stands for a former id, and since when if that is known. */
-export type Successor = Readonly<{ location: Location; since?: string }>
+type Successor = Readonly<{ location: Location; since?: string }>
 
 export type Catalogue = Readonly<{
   /** The published place of that level and id. */

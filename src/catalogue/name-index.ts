@@ -5,7 +5,7 @@
 export type Named = Readonly<{ names: readonly string[]; aliases: readonly string[] }>
 
 /** A place by its position in the list; `alias` is the position of the alias that matched where no name did. */
-export type Match = Readonly<{ place: number; alias?: number }>
+type Match = Readonly<{ place: number; alias?: number }>
 
 /** The matches on one page, and how many there are in all. */
 export type Matches = Readonly<{ page: readonly Match[]; total: number }>

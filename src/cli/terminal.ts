@@ -36,7 +36,7 @@ export type Surroundings = { readonly env: NodeJS.ProcessEnv; readonly clock: Cl
 
 type Options = Record<string, unknown>
 
-export type CommandSpec<Given extends Options> = {
+type CommandSpec<Given extends Options> = {
   readonly summary: string
   /** One line that works when pasted behind `npm run -s abohawa --`. */
   readonly example: string

@@ -29,7 +29,7 @@ const stepOf = (parent: unknown, child: unknown): Path =>
   isPair(parent) ? [keyOf(parent)] : isSeq(parent) ? [parent.items.indexOf(child)] : []
 
 /** What the text of a config file says; `name` is what its operator calls the file. */
-export const readYaml = (name: string, text: string): Reading => {
+const readYaml = (name: string, text: string): Reading => {
   const reading: Array<Assignment | Fault> = []
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false })

@@ -19,7 +19,7 @@ export type AdmissionParts = {
 }
 
 /** `allowed`, `exhausted`, the reason why a key was refused, or `unavailable` when the store failed. */
-export type AdmissionObserver = {
+type AdmissionObserver = {
   admission(decision: 'allowed' | 'exhausted' | 'unavailable' | Refusal): void
 }
 

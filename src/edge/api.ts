@@ -56,7 +56,7 @@ export type Access = {
   readonly cache: string | undefined
 }
 
-export type ApiObserver = {
+type ApiObserver = {
   answered(access: Access): void
   /** A request that ended in 500, with what caused it. */
   failed(error: unknown, requestId: string): void

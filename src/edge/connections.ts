@@ -25,7 +25,7 @@ export type ConnectionLimits = {
  * Why a connection was closed: too many in all (`connections`), too many without a good key (`unauthenticated`), too many
  * requests queued (`pipelining`), or answers that nobody takes (`write_timeout`).
  */
-export type ClosingReason = 'connections' | 'unauthenticated' | 'pipelining' | 'write_timeout'
+type ClosingReason = 'connections' | 'unauthenticated' | 'pipelining' | 'write_timeout'
 
 export type ConnectionObserver = { connectionClosed(reason: ClosingReason): void }
 

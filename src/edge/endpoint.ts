@@ -3,7 +3,7 @@
 
 import type { Representation } from './representation.ts'
 
-export type EndpointRequest = {
+type EndpointRequest = {
   /** Path parameters by name, decoded; never empty. */
   readonly params: Readonly<Record<string, string>>
   /** The query as it came, without its question mark. */

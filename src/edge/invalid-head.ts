@@ -21,7 +21,7 @@ export type InvalidHeadReader = {
 }
 
 /** What of a head is looked at: one with a URL within the limits of proxies, and some headers. */
-export const mostHeadBytes = 64 * 1024
+const mostHeadBytes = 64 * 1024
 
 export const readInvalidHead = (): InvalidHeadReader => {
   const bytes = Buffer.allocUnsafe(mostHeadBytes)

@@ -45,8 +45,10 @@ export const createRenderedLocations = (keepBytes: number): RenderedLocations =>
       encodings: () => encodings,
       onEncoded: encoded => {
         encodedBytes += encoded.length
-        if (kept.peek(name) === representation)
-          kept.set(name, representation, { size: bytes.length + name.length + objectBytes + encodedBytes })
+        if (kept.peek(name) !== representation) return
+        // The library leaves the size of a value as it is when the same value is set again.
+        kept.delete(name)
+        kept.set(name, representation, { size: bytes.length + name.length + objectBytes + encodedBytes })
       },
     }
     kept.set(name, representation)

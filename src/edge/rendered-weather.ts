@@ -10,7 +10,7 @@ import { type Encodings, type Representation, tagOf } from './representation.ts'
 import { cacheWords, freshnessHeaders } from './response-headers.ts'
 
 /** The part of a body that all places of a cell share, and what was made of it. */
-export type Rendered = Slice<{
+type Rendered = Slice<{
   readonly bytes: Buffer
   readonly tag: string
   /** Whole bodies compressed, by the identity of the place in them; oldest first. */

@@ -30,7 +30,7 @@ export type Representation = {
   readonly cache?: string
 }
 
-export type Coding = 'br' | 'gzip'
+type Coding = 'br' | 'gzip'
 /** By content coding: ready, or still being made. */
 export type Encodings = { [coding in Coding]?: Buffer | Promise<Buffer> }
 

@@ -4,10 +4,10 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { messageOf } from '../errors.ts'
 
-export type Phase = 'starting' | 'ready' | 'draining'
+type Phase = 'starting' | 'ready' | 'draining'
 
 /** The answer of /readyz. */
-export type ReadinessReport = { readonly status: Phase; readonly detail: Readonly<Record<string, string>> }
+type ReadinessReport = { readonly status: Phase; readonly detail: Readonly<Record<string, string>> }
 
 export type Readiness = {
   phase: Phase

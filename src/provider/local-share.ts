@@ -20,7 +20,7 @@ export type LocalShareOptions = {
 }
 
 /** Without the store: how many share the account, and when this gateway noticed. */
-export type Outage = { readonly sharers: number; readonly since: number }
+type Outage = { readonly sharers: number; readonly since: number }
 
 export type LocalShare = {
   /**

@@ -16,7 +16,7 @@ export type ProviderRequest = {
 }
 
 /** What a body is checked against. */
-export type RequestedCells = {
+type RequestedCells = {
   /** In the order of the request. */
   readonly cells: readonly Cell[]
   /** When the request was sent, ms since the epoch. */

@@ -19,7 +19,7 @@ import { answersPlainly, answersTls } from './redis-transport.ts'
 export type RedisMode = 'single' | 'sentinel' | 'cluster'
 
 /** Where Redis is and how it is run; what is left out is as in a single server without more. */
-export type RedisPlace = {
+type RedisPlace = {
   /** `redis://` or `rediss://`: the server, the first sentinel or the first node of a cluster. */
   readonly url: string
   readonly mode?: RedisMode
@@ -46,7 +46,7 @@ export type RedisObserver = { redisAway(reason: string): void; redisBack(): void
 export type RedisClient = Redis | Cluster
 
 /** Runs a step and turns what it throws into StoreError. */
-export type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
+type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
 /** What every part of the store works with. */
 export type RedisParts = {

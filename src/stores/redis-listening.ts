@@ -4,7 +4,7 @@
 import type { Redis } from 'ioredis'
 import type { RecordObserver } from './records.ts'
 
-export type Hearing = {
+type Hearing = {
   message(text: string): void
   /** Something may not be heard, for now or from before. */
   lost(): void

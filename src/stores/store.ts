@@ -136,7 +136,7 @@ export interface UsageDetailStore {
 }
 
 /** Why what lies under a key is not read: it is more than can be, or not of the type that bytes have in Redis. */
-export type BytesFault = 'too_large' | 'wrong_type'
+type BytesFault = 'too_large' | 'wrong_type'
 
 export interface ByteStore {
   /**
@@ -173,7 +173,7 @@ export interface FlightStore {
   onFlightEnd(listener: (key: string | null, news: string) => void): () => void
 }
 
-export type Pulse = {
+type Pulse = {
   /** Who says it is alive, and how long that holds. */
   readonly instance: string
   readonly aliveForMs: number
@@ -202,7 +202,7 @@ export interface FleetStore {
 export type Notice = { readonly number: number; readonly text: string }
 
 /** A stretch of the provider's clock with a limit of its own. Amounts are whole thousandths of the provider's weight. */
-export type SpendingWindow = {
+type SpendingWindow = {
   /** Such as `minute:29384012`. */
   readonly name: string
   readonly limit: number
@@ -212,7 +212,7 @@ export type SpendingWindow = {
   readonly keepUntil: number
 }
 
-export type Reservation = {
+type Reservation = {
   /** A short name of the account at the provider; each is counted apart. */
   readonly provider: string
   readonly windows: readonly SpendingWindow[]
@@ -222,7 +222,7 @@ export type Reservation = {
   readonly now: number
 }
 
-export type SpendingChange = {
+type SpendingChange = {
   readonly name: string
   /** Negative to give back. */
   readonly by: number

@@ -3,7 +3,7 @@
 // writing can't have written.
 
 /** Values lie between this and its negative, where 32 bits hold three decimals. */
-export const valuesBelow = 8_192
+const valuesBelow = 8_192
 
 // A difference of the widest values, bent once, takes 27 bits: seven to a byte.
 const mostBytesOfValue = 4

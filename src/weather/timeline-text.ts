@@ -1,5 +1,5 @@
-// Slices of a timeline as JSON text, written straight from its numbers: what JSON.stringify would make of the slices of
-// timeline.ts, without the objects in between. A number or a time that was written before is not written anew.
+// Slices of a timeline as JSON text, written straight from its numbers: what JSON.stringify would make of slices as
+// objects, without the objects in between. A number or a time that was written before is not written anew.
 
 import { type Calendar, dayNumber, dayOfNumber, hourMs, quarterHourMs } from '../calendar.ts'
 import type { Series, Timeline } from './timeline.ts'
@@ -21,7 +21,8 @@ export const createTimelineText = (calendar: Calendar): TimelineText => {
   const numbers = new Map<number, string>()
   const textOf = (value: number | undefined): string => {
     if (value === undefined || Number.isNaN(value)) return 'null'
-    // The decimals that the provider gave; see timeline.ts. "+ 0" turns -0 into 0.
+    // The provider's numbers have at most two decimals and stay far below 8,192, where 32 bits hold three decimals.
+    // "+ 0" turns -0 into 0.
     const thousandths = Math.round(value * 1000) + 0
     let text = numbers.get(thousandths)
     if (text === undefined) {

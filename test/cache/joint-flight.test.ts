@@ -7,6 +7,7 @@ import { AbohawaError } from '../../src/errors.ts'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 
 const options = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
 const silent = { redisAway: () => {}, redisBack: () => {} }
@@ -43,7 +44,10 @@ const listening = async (store: Store): Promise<void> => {
   const stop = store.onFlightEnd(key => {
     heard ||= key === 'probe'
   })
-  while (!heard) await store.endFlight('probe', 0, '')
+  await until('the store hears the news', async () => {
+    await store.endFlight('probe', 0, '')
+    return heard
+  })
   stop()
 }
 
@@ -174,8 +178,8 @@ t.test('a load that takes longer than a hold keeps it', async t => {
   await slow.begun
   const second = other.run('a', async () => t.fail('it must not load') as never)
   // Many holds long: each look is a round trip, and what is held is never free in between.
-  const until = performance.now() + 600
-  while (performance.now() < until) {
+  const end = performance.now() + 600
+  while (performance.now() < end) {
     const { token } = await other.store.beginFlight('a', 150)
     if (token !== null) t.fail('the hold was lost')
   }

@@ -117,8 +117,9 @@ t.test('whoever reads during edits reads a whole and sound file', async t => {
   let editing = true
   const edits = (async () => {
     for (let turn = 0; turn < 40; turn += 1) await setPublished(path, '1004', turn % 2 === 1, { bounds })
+  })().finally(() => {
     editing = false
-  })()
+  })
   let reads = 0
   const checksums = new Set<string>()
   while (editing) {

@@ -7,6 +7,7 @@ import { startProvider } from '../support/provider-process.ts'
 import { freePort } from '../support/redis-server.ts'
 import { askAt } from '../support/start-gateway.ts'
 import { startToldProvider } from '../support/told-provider.ts'
+import { until } from '../support/until.ts'
 
 for (const name of ['show', 'purge'])
   t.test(`cache ${name} --help shows an example and the common options`, async t => {
@@ -82,7 +83,7 @@ t.test(
     t.match(JSON.parse(beside.stdout), { kind: 'soft', scope: { cell: '23.7,90.4' }, cells: 1, removed: 0 })
     const state = async () =>
       (await askAt(`${gateway.urls.ops}/cache/cell?of=23.71,90.41`)).body.gateway.memory.state
-    while ((await state()) !== 'stale');
+    await until('the cell is stale', async () => (await state()) === 'stale')
 
     gateway.child.kill('SIGTERM')
     t.equal(await gateway.exited, 0)

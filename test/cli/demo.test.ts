@@ -6,6 +6,7 @@ import { readdirSync } from 'node:fs'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { startCommand } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
 const shell = (line: string) => promisify(execFile)('bash', ['-c', line])
 
@@ -15,7 +16,7 @@ type Told = { apiUrl: string; opsUrl: string; keys: { tier: string; key: string 
 const startDemo = async (args: readonly string[], temporary: string) => {
   const demo = await startCommand(t, ['demo', ...args], [], { TMPDIR: temporary })
   const isWhole = () => demo.lines.some(line => line.startsWith('{') || line.startsWith('Ctrl-C'))
-  while (!isWhole()) await new Promise(resolve => demo.child.stdout?.once('data', resolve))
+  await until('the demo has said all', isWhole)
   return demo
 }
 

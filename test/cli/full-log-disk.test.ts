@@ -7,6 +7,7 @@ import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { cleanEnv, product, withoutPrlimit } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
 const patienceMs = 20_000
 
@@ -39,16 +40,6 @@ const serve = async (t: Test, log: string, env: Record<string, string> = {}) => 
   return { child, exited, errors: () => errors }
 }
 
-const until = async <T>(what: string, look: () => T | undefined | Promise<T | undefined>): Promise<T> => {
-  const deadline = Date.now() + patienceMs
-  for (;;) {
-    const found = await look()
-    if (found !== undefined) return found
-    if (Date.now() > deadline) throw new Error(`waited ${patienceMs / 1000} s for ${what}`)
-    await pause(20)
-  }
-}
-
 type Line = { msg: string; listener?: string; url?: string; dropped?: number; reason?: string }
 const linesOf = (log: string): Line[] =>
   readFileSync(log, 'utf8')
@@ -75,9 +66,7 @@ t.test('it serves on, tells of what was lost, and ends in time', { skip: without
   const api = await urlOf(log, 'api')
   const ops = await urlOf(log, 'ops')
   t.equal(await ask(api), 401)
-  await until('the line of the request', () =>
-    readFileSync(log, 'utf8').includes('"endpoint":"locations"') ? true : undefined,
-  )
+  await until('the line of the request', () => readFileSync(log, 'utf8').includes('"endpoint":"locations"'))
 
   // From here the file may grow by 100 bytes, which is the midst of a line.
   const limit = (bytes: number | 'unlimited') =>
@@ -110,7 +99,7 @@ t.test('it serves on, tells of what was lost, and ends in time', { skip: without
 
 t.test('it ends in time although there is never room', async t => {
   const { child, exited, errors } = await serve(t, '/dev/full')
-  await until('the news of the log', () => (errors() ? true : undefined))
+  await until('the news of the log', errors)
   t.match(errors(), /^abohawa: the log cannot be written: ENOSPC.*; its lines are dropped until it can\n$/)
   // The handlers of signals are there before the first line.
   child.kill('SIGTERM')

@@ -4,9 +4,9 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { product, runCommand } from '../support/process.ts'
+import { until } from '../support/until.ts'
 
 type Line = { readonly msg: string; readonly reason?: string }
 
@@ -95,15 +95,7 @@ t.test('SIGHUP tells a faulty file by its fault, and never as read again', async
     ['--config', `${folder}/config.yaml`],
     folder,
   )
-  const told = async (msg: string) => {
-    const deadline = Date.now() + 10_000
-    for (;;) {
-      const found = lines.find(line => line.msg === msg)
-      if (found) return found
-      if (Date.now() > deadline) throw new Error(`not told within 10 s: ${msg}`)
-      await pause(10)
-    }
-  }
+  const told = (msg: string) => until(`the log says ${msg}`, () => lines.find(line => line.msg === msg))
   child.kill('SIGHUP')
   await told('catalogue read again')
   lines.length = 0

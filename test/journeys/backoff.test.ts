@@ -1,11 +1,11 @@
 // How long a cell that could not be fetched is left alone, what ends that early, and how a circuit closes although nobody
 // asks.
 
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const place = '/weather/coords/23.7/90.4'
 const provider = await startProvider(t)
@@ -30,14 +30,6 @@ const callsOf = async () => (await provider.state()).calls
 const explain = async ({ opsUrl }: TestGateway) =>
   (await askAt(`${opsUrl}/cache/cell?of=23.7,90.4`)).body.gateway
 
-/** Looks until it is so. @throws Error with what was waited for */
-const until = async (what: string, isSo: () => Promise<boolean>): Promise<void> => {
-  const deadline = performance.now() + 20_000
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error(`not within 20 s: ${what}`)
-    await nextTurn()
-  }
-}
 const purge = async (gateway: TestGateway, soft: boolean) => {
   const known = () => gateway.logged.filter(({ msg }) => msg === 'cache purged').length
   const before = known()

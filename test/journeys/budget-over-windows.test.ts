@@ -11,9 +11,9 @@ import { createGrid } from '../../src/weather/cell.ts'
 import { horizonFor } from '../../src/weather/horizon.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
-import { until } from '../support/redis-process.ts'
 import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const limit = 60
 const grid = createGrid(0.1)

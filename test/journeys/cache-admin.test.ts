@@ -7,6 +7,7 @@ import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
 const dhaka = '/weather/district/3026'
@@ -99,7 +100,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   await provider.steer({ mood: 'fault' })
   clock.advance(2 * 3_600_000)
   t.match(await statusOf(gateway), /fwd=stale/)
-  while (!(await explain(gateway.opsUrl)).gateway.lastFailure);
+  await until('the refresh has failed', async () => (await explain(gateway.opsUrl)).gateway.lastFailure)
   const failed = await explain(gateway.opsUrl)
   t.match(failed.gateway, {
     memory: { state: 'stale' },
@@ -131,7 +132,7 @@ t.test('a load under way is told', async t => {
   await provider.steer({ mood: 'ok', hold: true })
   const gateway = await startGateway(t, { providerUrl: provider.url })
   const slow = gateway.get(dhaka)
-  while (!(await explain(gateway.opsUrl)).gateway.loading);
+  await until('the cell is being loaded', async () => (await explain(gateway.opsUrl)).gateway.loading)
   await provider.steer({ hold: false })
   await slow
   t.equal((await explain(gateway.opsUrl)).gateway.loading, false)
@@ -159,20 +160,21 @@ t.test(
         store: 'embedded',
       },
     })
-    while ((await explain(gateway.opsUrl)).gateway.memory.purged !== 'soft');
+    const purgedAs = async () => (await explain(gateway.opsUrl)).gateway.memory.purged
+    await until('the purge is heard of', async () => (await purgedAs()) === 'soft')
     t.match(await explain(gateway.opsUrl), {
       shared: { entry: { state: 'stale', purged: 'soft' } },
       gateway: { memory: { state: 'stale' } },
     })
     t.match(await statusOf(gateway), /fwd=stale/)
-    while ((await explain(gateway.opsUrl)).gateway.memory.purged === 'soft');
+    await until('the cell is loaded anew', async () => (await purgedAs()) !== 'soft')
     t.match(await statusOf(gateway), /hit; .*detail=memory/)
     t.equal((await calls()) - before, 1)
 
     t.match(await purge(gateway, '23.5,90,24,90.8', false), {
       body: { kind: 'hard', scope: { box: { south: 23.5, north: 24 } }, cells: 54, removed: 1 },
     })
-    while ((await explain(gateway.opsUrl)).gateway.memory);
+    await until('the cell has left memory', async () => !(await explain(gateway.opsUrl)).gateway.memory)
     t.equal((await explain(gateway.opsUrl)).shared.entry, null)
     t.match(await statusOf(gateway), /fwd=miss/)
 
@@ -188,7 +190,10 @@ t.test(
     t.equal((await calls()) - before, 2)
 
     t.match(await purge(gateway, 'all', false), { body: { scope: { all: true }, cells: 3_976, removed: 2 } })
-    while ((await explain(gateway.opsUrl, '22.3,91.8')).gateway.memory);
+    await until(
+      'the other cell has left memory',
+      async () => !(await explain(gateway.opsUrl, '22.3,91.8')).gateway.memory,
+    )
     t.match(await statusOf(gateway, elsewhere), /fwd=miss/)
   },
 )
@@ -254,7 +259,8 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
   const ask = async ({ urls }: (typeof gateways)[number], path = dhaka) =>
     (await askAt(`${urls.api}/api/v1${path}`, { key })).headers['cache-status'] ?? ''
   const settle = async (path = dhaka) => {
-    for (const gateway of gateways) while (!/hit; .*detail=memory/.test(await ask(gateway, path)));
+    for (const gateway of gateways)
+      await until(`${path} is in memory`, async () => /hit; .*detail=memory/.test(await ask(gateway, path)))
   }
   await settle(elsewhere)
 
@@ -273,9 +279,7 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
       // Whoever comes second after a hard purge may find what the first has loaded in the shared tier.
       const purged = kind === 'soft' ? /fwd=stale/ : /fwd=miss|detail=(?!memory)/
       await Promise.all(
-        gateways.map(async gateway => {
-          while (!purged.test(await ask(gateway)));
-        }),
+        gateways.map(gateway => until('it answers as purged', async () => purged.test(await ask(gateway)))),
       )
       took.push(Math.round(performance.now() - ended))
     }

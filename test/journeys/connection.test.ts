@@ -1,10 +1,10 @@
 // Many requests on one connection: each is answered in its place, whole, and to the key that asked for it.
 
-import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
 let gateway: TestGateway
@@ -38,8 +38,9 @@ const answersTo = async (
     const bodyless = methods[answers.length] === 'HEAD' || statusLine.includes(' 304 ')
     const length = bodyless ? 0 : Number(headers.get('content-length') ?? 0)
     if (end < 0 || received.length < end + 4 + length) {
-      await Promise.race([once(socket, 'data'), once(socket, 'close')])
-      if (socket.destroyed) throw new Error(`ended after ${answers.length} answers`)
+      const had = received.length
+      await until('more comes, or the end', () => received.length > had || socket.destroyed)
+      if (received.length === had) throw new Error(`ended after ${answers.length} answers`)
       continue
     }
     const body = received.toString('utf8', end + 4, end + 4 + length)
@@ -49,7 +50,7 @@ const answersTo = async (
   if (
     [...(answers.at(-1)?.headers ?? [])].some(([name, value]) => name === 'connection' && value === 'close')
   )
-    while (!ended) await new Promise(setImmediate)
+    await until('the connection ends', () => ended)
   socket.destroy()
   return { answers, ended }
 }

@@ -10,6 +10,7 @@ import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
 import { askAt } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 // The gateways are processes with the machine's clock, and so is the provider.
 const provider = await startProvider(t, undefined, null)
@@ -196,10 +197,9 @@ t.test(
     // In flight while the listener closes: a cold cell that the provider keeps waiting.
     await provider.steer({ hold: true })
     const slow = askAt(`${api}/api/v1/weather/coords/26/89`, { key })
-    while ((await provider.state()).inFlight === 0);
+    await until('the provider is asked', async () => (await provider.state()).inFlight > 0)
 
-    let readiness = 0
-    while (readiness !== 503) readiness = (await askAt(`${ops}/readyz`)).status
+    await until('it is not ready any more', async () => (await askAt(`${ops}/readyz`)).status === 503)
     await Promise.all(asking)
     // Only once the listener is closed does the provider answer: the request outlives the drain.
     const isOpen = () =>
@@ -207,14 +207,12 @@ t.test(
         () => true,
         () => false,
       )
-    while (await isOpen());
+    await until('the port is closed', async () => !(await isOpen()))
     await provider.steer({ hold: false })
     t.equal((await slow).status, 200, 'the request in flight was finished')
     t.strictSame(new Set(outcomes), new Set(['200']), `${outcomes.length} requests`)
     t.equal(await gateway.exited, 0)
-    while (!gateway.child.stdout?.readableEnded) await new Promise(setImmediate)
-    await new Promise(setImmediate)
-    t.match(gateway.lines.join('\n'), /"msg":"stopped"/)
+    await until('its last line is there', () => gateway.lines.join('\n').includes('"msg":"stopped"'))
     const logged = gateway.lines.flatMap(line => /"requestId":"load-(\d+)"/.exec(line)?.[1] ?? [])
     t.equal(new Set(logged).size, outcomes.length, 'every answer has its line in the log')
     t.equal(logged.length, outcomes.length)
@@ -243,7 +241,7 @@ t.test(
         () => true,
         () => false,
       )
-    while (await isOpen());
+    await until('the port is closed', async () => !(await isOpen()))
     const answers = await Promise.all(
       sockets.map(async socket => {
         socket.write(`GET ${list} HTTP/1.1\r\nhost: x\r\nx-api-key: ${key}\r\n\r\n`)

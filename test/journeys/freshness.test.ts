@@ -7,6 +7,7 @@ import t, { type Test } from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
 import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const place = '/weather/district/3026'
 const statusOf = async (gateway: TestGateway, path = place): Promise<string> =>
@@ -52,12 +53,12 @@ t.test('by run: weather is fresh until a newer run has settled, and then is fetc
   const runKnown = async () =>
     (await metricOf(gateway, 'abohawa_provider_run_available_timestamp_seconds')) ===
     Date.parse('2026-11-21T12:30:00Z') / 1000
-  while (!(await runKnown()));
+  await until('the run is known', runKnown)
   t.match(await statusOf(gateway), /hit; ttl=60; detail=memory/)
   t.equal(await callsOf(provider), 1)
   await move('2026-11-21T12:40:00Z')
   t.match(await statusOf(gateway), /fwd=stale; (collapsed; )?ttl=0; detail=memory/)
-  while (!/; hit; ttl=\d+; /.test(await statusOf(gateway)));
+  await until('the weather is fresh again', async () => /; hit; ttl=\d+; /.test(await statusOf(gateway)))
   t.equal(await callsOf(provider), 2)
   await move('2026-11-21T18:20:00Z')
   t.match(await statusOf(gateway), /; hit; /)
@@ -77,12 +78,13 @@ t.test('by run: weather that a run made stale stays stale when the next run appe
   await gateway.get(place)
   // No newer weather comes: what there is goes on being served, and judged.
   await provider.steer({ mood: 'reset' })
-  const knows = async (run: string) => {
-    while (
-      (await metricOf(gateway, 'abohawa_provider_run_available_timestamp_seconds')) !==
-      Date.parse(run) / 1000
-    );
-  }
+  const knows = (run: string) =>
+    until(
+      `the run of ${run} is known`,
+      async () =>
+        (await metricOf(gateway, 'abohawa_provider_run_available_timestamp_seconds')) ===
+        Date.parse(run) / 1000,
+    )
   await move('2026-11-21T18:29:00Z')
   await knows('2026-11-21T12:30:00Z')
   t.match(await statusOf(gateway), /; ttl=-\d+; detail=memory/, 'older than the run of 12:30')
@@ -127,14 +129,14 @@ t.test('a cell in demand is fetched before it turns stale, and nobody gets stale
   await move('2026-11-21T06:30:00Z')
   t.match(await statusOf(gateway), /; hit; /)
   await move('2026-11-21T07:01:00Z')
-  while ((await callsOf(provider)) < 3);
+  await until('the provider was asked three times', async () => (await callsOf(provider)) >= 3)
   const [, , refreshed] = (await provider.state()).requests
   t.strictSame(
     [refreshed?.query.latitude, refreshed?.latitudes],
     ['23.7', 1],
     'the cell that nobody asked for again is let go',
   )
-  while (!/; hit; ttl=3[67]\d\d; /.test(await statusOf(gateway)));
+  await until('the weather is new', async () => /; hit; ttl=3[67]\d\d; /.test(await statusOf(gateway)))
   t.equal(await callsOf(provider), 3)
 })
 
@@ -153,16 +155,19 @@ t.test('the most populous places are fetched from nothing, and stay', async t =>
   const { points: none } = await provider.state()
   const places = (await gateway.get('/locations?type=division&limit=8&lang=en')).body.results
   const held = () => metricOf(gateway, 'abohawa_cache_memory_entries')
-  let before = -1
-  // Until the number stands still: all of them are there.
-  while ((await held()) === 0 || before !== (await held())) before = await held()
+  let before = 0
+  await until('the number of cells in memory stands still', async () => {
+    const last = before
+    before = await held()
+    return before > 0 && before === last
+  })
   const { points, calls } = await provider.state()
   t.ok(points >= 8 && points <= 30, `${points} cells for 30 places`)
   t.ok(calls <= 2, 'in full batches')
   for (const { id } of places) t.match(await statusOf(gateway, `/weather/division/${id}`), /; hit; /)
   t.equal((await provider.state()).points, points, `and ${none} before`)
   await move('2026-11-21T07:01:30Z')
-  while ((await provider.state()).points < 2 * points);
+  await until('all were asked for again', async () => (await provider.state()).points >= 2 * points)
   t.equal((await provider.state()).points, 2 * points, 'each once more')
 })
 
@@ -177,7 +182,7 @@ t.test('a restarted gateway has what was in demand in memory before it is ready'
   await Promise.all(points.map(point => first.get(point)))
   // A pulse tells the store what was asked for.
   clock.advance(6_000)
-  while ((await metricOf(first, 'abohawa_cache_wanted_cells')) < 40);
+  await until('all are wanted', async () => (await metricOf(first, 'abohawa_cache_wanted_cells')) >= 40)
   await first.close()
   const calls = await callsOf(provider)
   const second = await startGateway(t, { providerUrl: provider.url, clock, env })
@@ -264,7 +269,7 @@ t.test('freshness stretches as the day is spent faster than it passes', async t 
   await askAll()
   const stretch = () => metricOf(gateway, 'abohawa_cache_freshness_stretch')
   clock.advance(6_000)
-  while ((await stretch()) === 1);
+  await until('freshness is stretched', async () => (await stretch()) !== 1)
   // (40 × 3 × 24) a day over (720 - 120) left for 23.8 of 24 hours.
   const first = await stretch()
   t.ok(first > 4.7 && first < 4.8, String(first))

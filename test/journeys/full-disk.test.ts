@@ -9,9 +9,9 @@ import { loadConfig } from '../../src/config/load.ts'
 import { createAdministration } from '../../src/metering/administration.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { type Running, runCommand, startCommand } from '../support/process.ts'
-import { until } from '../support/redis-process.ts'
 import { type SmallDisk, smallDisk, withoutMounts } from '../support/small-disk.ts'
 import { askAt } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 type Teardown = { teardown(fn: () => unknown): void }
 

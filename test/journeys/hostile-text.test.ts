@@ -6,7 +6,6 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -19,6 +18,7 @@ import { startProvider } from '../support/provider-process.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { askAt } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const longWords = (hostileText + 'x'.repeat(1_000)).repeat(20_000)
 const mostOfALine = 4_000
@@ -126,14 +126,6 @@ for (const [title, hostility] of Object.entries(hostilities))
     }
   })
 
-const until = async (what: string, isSo: () => unknown): Promise<void> => {
-  const deadline = performance.now() + 20_000
-  while (!(await isSo())) {
-    if (performance.now() > deadline) throw new Error(`waited in vain for ${what}`)
-    await pause(20)
-  }
-}
-
 t.test('what others leave in Redis is short and escaped too: the news of a lease, a key', async t => {
   const redis = await testRedis(t)
   const env = {
@@ -166,7 +158,7 @@ t.test('what others leave in Redis is short and escaped too: the news of a lease
   t.ok(token, 'the load is ours')
   const asking = askAt(`${api}/api/v1/weather/coords/23.7/90.4`, { key })
   const cellNow = () => askAt(`${ops}/cache/cell?of=23.7,90.4`)
-  await until('the gateway to wait for our load', async () => (await cellNow()).body.gateway.loading)
+  await until('the gateway waits for our load', async () => (await cellNow()).body.gateway.loading)
   await store.endFlight(flight, token ?? 0, JSON.stringify({ code: 'provider_failing', message: words }))
   const answer = await asking
   t.equal(answer.status, 500)

@@ -5,6 +5,7 @@ import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { type Answer, askAt } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 import { workedMs } from '../support/work-time.ts'
 
 const provider = await startProvider(t, undefined, null)
@@ -46,12 +47,8 @@ t.test(
       const changedAt = workedMs()
       const took = await Promise.all(
         [0, 1].map(async at => {
-          for (;;) {
-            const meant = isMeant(await ask(at, key))
-            const ms = workedMs() - changedAt
-            if (meant || ms > 10_000) return ms
-            await new Promise(resolve => setTimeout(resolve, 5))
-          }
+          await until(title, async () => isMeant(await ask(at, key)))
+          return workedMs() - changedAt
         }),
       )
       t.comment(`${title}: ${took.map(ms => `${Math.round(ms)} ms`).join(' and ')}`)
@@ -99,11 +96,10 @@ t.test(
     for (const key of [first, second])
       await Promise.all(
         [0, 1].map(async at => {
-          let answer = await ask(at, key)
-          while (answer.status === 200 && workedMs() < from + 5_000) {
-            await new Promise(resolve => setTimeout(resolve, 5))
-            answer = await ask(at, key)
-          }
+          const answer = await until('the replaced key is refused', async () => {
+            const answer = await ask(at, key)
+            return answer.status !== 200 && answer
+          })
           t.ok(isRefused('it was replaced by a newer one')(answer), answer.body.error)
           t.ok(Date.now() >= refusedFrom && workedMs() < from + 1_000, 'as soon as the overlap is over')
         }),

@@ -5,6 +5,7 @@ import { connect } from 'node:net'
 import t from 'tap'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
 let gateway: TestGateway
@@ -318,8 +319,7 @@ async function exchange(bytes: string, end = 'connection: close\r\n\r\n') {
     const { headers, text } = parse()
     return headers.has('content-length') && Buffer.byteLength(text) >= Number(headers.get('content-length'))
   }
-  while (!complete() && !socket.destroyed)
-    await Promise.race([once(socket, 'data'), once(socket, 'close')]).catch(() => {})
+  await until('the answer is complete', () => complete() || socket.destroyed)
   socket.destroy()
   const { text, ...answer } = parse()
   return { ...answer, body: JSON.parse(text) as { error: string } }

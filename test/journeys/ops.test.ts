@@ -11,6 +11,7 @@ import { productCounts } from '../support/product-places.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { askAt, startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
 const bounds = { south: 20, north: 27, west: 87.5, east: 93 }
@@ -58,11 +59,10 @@ t.test('a consumer who leaves before there is an answer is told of as 499, and t
   socket.write(
     `GET /api/v1/weather/coords/21.1/89.1 HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.free}\r\n\r\n`,
   )
-  while ((await provider.state()).inFlight === 0);
+  await until('the provider is asked', async () => (await provider.state()).inFlight > 0)
   socket.resetAndDestroy()
-  const left = () => gateway.logged.find(({ status }) => status === 499)
-  while (!left()) await new Promise(setImmediate)
-  t.match(left(), { endpoint: 'coords', keyId: gateway.keyIds.free })
+  const left = await until('the line of who left', () => gateway.logged.find(({ status }) => status === 499))
+  t.match(left, { endpoint: 'coords', keyId: gateway.keyIds.free })
   await provider.steer({ hold: false })
   t.equal((await gateway.get('/weather/coords/21.1/89.1')).status, 200)
   const { text } = await askAt(`${gateway.opsUrl}/metrics`)
@@ -122,7 +122,7 @@ t.test(
     const before = await total('type=upazila')
 
     await setPublished(path, '302672', false, { bounds })
-    while ((await status('locations')) === 200);
+    await until('the place is gone', async () => (await status('locations')) !== 200)
     for (const endpoint of ['locations', 'weather', 'forecast'])
       t.equal(await status(endpoint), 404, endpoint)
     t.equal(await total('type=upazila'), before - 1)
@@ -148,12 +148,15 @@ t.test('the catalogue is swapped under load without a dropped request', async t 
   const asking = Array.from({ length: 10 }, async () => {
     while (swapping) statuses.push((await gateway.get('/locations/district/3026')).status)
   })
-  for (const published of [false, true, false, true]) {
-    await setPublished(path, '302672', published, { bounds })
-    await gateway.reloadCatalogue()
-    t.equal((await gateway.get('/locations/upazila/302672')).status, published ? 200 : 404)
+  try {
+    for (const published of [false, true, false, true]) {
+      await setPublished(path, '302672', published, { bounds })
+      await gateway.reloadCatalogue()
+      t.equal((await gateway.get('/locations/upazila/302672')).status, published ? 200 : 404)
+    }
+  } finally {
+    swapping = false
   }
-  swapping = false
   await Promise.all(asking)
   t.ok(statuses.length > 50, `${statuses.length} requests`)
   t.strictSame(new Set(statuses), new Set([200]))
@@ -190,7 +193,7 @@ t.test('SIGHUP reads the catalogue again', async t => {
   t.equal(await places(), `${productCounts.total} places`)
   await setPublished(path, '302672', false, { bounds })
   gateway.child.kill('SIGHUP')
-  while ((await places()) === `${productCounts.total} places`);
+  await until('the catalogue is read again', async () => (await places()) !== `${productCounts.total} places`)
   t.equal(await places(), `${productCounts.total - 1} places`)
   gateway.child.kill('SIGTERM')
   t.equal(await gateway.exited, 0)
@@ -218,11 +221,10 @@ t.test(
     const again = await startRedis(redis.port)
     t.teardown(again.stop)
     // A Redis that lost everything knows no key, which the gateway notices too: 401 says that they are talking again.
-    const deadline = performance.now() + 20_000
-    let status = 500
-    while (status !== 401 && performance.now() < deadline)
-      status = (await gateway.get('/locations?type=division')).status
-    t.equal(status, 401)
+    await until(
+      'it talks with Redis again',
+      async () => (await gateway.get('/locations?type=division')).status === 401,
+    )
     t.match((await askAt(`${gateway.opsUrl}/readyz`)).body, { detail: { store: 'redis' } })
     t.match(
       (await askAt(`${gateway.opsUrl}/metrics`)).text,

@@ -6,6 +6,7 @@ import { createCalendar, hourMs } from '../../src/calendar.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
 const calendar = createCalendar('Asia/Dhaka')
@@ -67,7 +68,7 @@ t.test(
     t.strictSame(new Set(answers.map(({ status }) => status)), new Set([500]))
     t.match(answers[0]?.body.error, /the weather provider did not answer in time$/)
     await provider.steer({ hold: false })
-    while ((await gateway.get('/weather/coords/22/89')).status === 500);
+    await until('the cell is served', async () => (await gateway.get('/weather/coords/22/89')).status !== 500)
     t.match((await gateway.get('/weather/coords/22/89')).headers['cache-status'], /hit/)
   },
 )

@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const start = '2026-11-21T06:05:30Z'
 const clock = manualClock(start)
@@ -92,7 +93,8 @@ for (const [mood, calls, sentence, retryAfter] of moods)
       t.equal(stale.status, 200)
       t.match(stale.headers['cache-status'], /fwd=stale; (collapsed; )?ttl=-\d+; detail=memory/)
       const failures = async () => (await askAt(`${gateway.opsUrl}/metrics`)).text
-      while (!/refresh_failures_total\{purpose="refresh"\} 1/.test(await failures()));
+      const hasFailed = /refresh_failures_total\{purpose="refresh"\} 1/
+      await until('the refresh has failed', async () => hasFailed.test(await failures()))
       t.match((await gateway.get(warm)).headers['cache-status'], /; hit; ttl=-\d+; detail=memory/, 'it rests')
       clock.set(start)
       t.strictSame((await gateway.get(warm)).body, before.body, 'the good timeline was not overwritten')

@@ -6,8 +6,8 @@ import t from 'tap'
 import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { until } from '../support/redis-process.ts'
 import { type Answer, askAt, startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const catalogueFile = join(import.meta.dirname, '..', '..', 'locations.json')
 const provider = await startProvider(t)
@@ -35,7 +35,10 @@ t.test(
     // Each is counted before it reads, so once all are counted all of them wait for the one load.
     const counted = async () =>
       (await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)).days[0]?.used
-    while ((await provider.state()).inFlight === 0 || (await counted()) !== 200);
+    await until(
+      'all are counted and the provider is asked',
+      async () => (await provider.state()).inFlight > 0 && (await counted()) === 200,
+    )
     await provider.steer({ hold: false })
     const answers = await Promise.all(asked)
     t.equal((await provider.state()).calls - calls, 1)

@@ -11,9 +11,9 @@ import { createAdministration } from '../../src/metering/administration.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { peakOf, runCommand, startCommand, startLimited, withoutPrlimit } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { until } from '../support/redis-process.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { type Answer, askAt } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 import { sealed } from '../weather/sealed-bytes.ts'
 
 // The gateways are processes with the machine's clock, and so is the provider.
@@ -231,7 +231,7 @@ t.test('a bad quota record costs nobody else, and its own key gets what is legib
   t.ok(live && record)
   const [instance = ''] = (await raw.hkeys(live)).filter(field => field !== 'used')
 
-  const damages: [what: string, damage: () => Promise<unknown>, mended: string][] = [
+  const damages: [what: string, damage: () => Promise<unknown>, repaired: string][] = [
     ['the day’s count is another type', () => raw.set(live, 'x'), 'day'],
     ['the day’s count is nan', () => raw.hset(live, 'used', 'nan'), 'day'],
     ['the day’s count is 1e400', () => raw.hset(live, 'used', '1e400'), 'day'],
@@ -241,9 +241,9 @@ t.test('a bad quota record costs nobody else, and its own key gets what is legib
     ['the instance’s sequence is far ahead', () => raw.hset(live, instance, '123456789 1'), ''],
     ['the instance’s sequence is beyond all', () => raw.hset(live, instance, '999999999999999 1'), 'day'],
   ]
-  for (const [i, [what, damage, mended]] of damages.entries())
+  for (const [i, [what, damage, repaired]] of damages.entries())
     await t.test(what, async t => {
-      const metric = `abohawa_quota_records_repaired_total{record="${mended}"}`
+      const metric = `abohawa_quota_records_repaired_total{record="${repaired}"}`
       const before = await gateway.metric(metric)
       await damage()
       const answers = await round()
@@ -251,11 +251,11 @@ t.test('a bad quota record costs nobody else, and its own key gets what is legib
       const [status, remaining] = answers[0] ?? []
       t.equal(status, 200)
       t.ok(/^\d{1,2}$/.test(String(remaining)) && Number(remaining) <= 98 - i, `remaining ${remaining}`)
-      if (mended !== '') t.equal(await gateway.metric(metric), before + 1)
+      if (repaired !== '') t.equal(await gateway.metric(metric), before + 1)
       t.equal(await gateway.metric('abohawa_quota_counting{state="counting"}'), 1, 'all count together')
     })
-  const lines = gateway.logged('quota record could not be read and was begun anew')
-  t.equal(lines.length, damages.filter(([, , mended]) => mended !== '').length)
+  const lines = gateway.logged('quota record could not be read and was repaired')
+  t.equal(lines.length, damages.filter(([, , repaired]) => repaired !== '').length)
   for (const line of lines) t.match(line, { level: 'warn', keyId: bad.id, day: today })
   t.equal(gateway.logged('quota counting is degraded').length, 0)
 

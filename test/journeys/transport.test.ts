@@ -9,6 +9,7 @@ import { Agent, request } from 'undici'
 import { runCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { askAt, startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures')
 const provider = await startProvider(t)
@@ -59,7 +60,7 @@ t.test(
         dispatcher,
         headers: { 'x-api-key': gateway.keys.free ?? '' },
       })
-      while ((await provider.state()).inFlight === 0);
+      await until('the provider is asked', async () => (await provider.state()).inFlight > 0)
       const closed = gateway.close()
       // The one that never asked is dropped after the time a request may take; the other outlives that.
       await dropped

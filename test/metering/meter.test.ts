@@ -8,6 +8,7 @@ import { type MeteredDay, type QuotaDecision, reconcileForMs } from '../../src/m
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { until } from '../support/until.ts'
 import { type Fate, unreliable } from './unreliable-store.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
@@ -91,17 +92,12 @@ const setUp = (
         void probes.then(() => {
           done = true
         })
-        while (!done) {
-          await store.decide(0, 'answered')
-          await turn()
-        }
+        await until('all have probed', async () => done || (await store.decide(0, 'answered')), 60_000, 0)
       }
     },
     finish: async (): Promise<void> => {
-      while (underWay.size > 0 || store.inFlight() > 0) {
-        await store.decide(0, 'answered')
-        await turn()
-      }
+      const isOver = () => underWay.size === 0 && store.inFlight() === 0
+      await until('all is answered', async () => isOver() || (await store.decide(0, 'answered')), 60_000, 0)
     },
     admitted: (name: string) => (decisions.get(name) ?? []).filter(({ allowed }) => allowed).length,
     usedOn: async (name: string) => {
@@ -531,10 +527,12 @@ t.test('units admitted locally are reported on close, or else listed as lost', a
     for (let i = 0; i < 10; i++) await turn()
     t.notOk(isClosed, 'it waits')
     if (comesBack) scene.store.up()
-    while (!isClosed) {
-      await scene.store.decide(0, 'answered')
-      await turn()
-    }
+    await until(
+      'the meter is closed',
+      async () => isClosed || (await scene.store.decide(0, 'answered')),
+      60_000,
+      0,
+    )
     await closed
     const lost = [
       { keyId: 'large', day: '2026-11-21', units: 10 },

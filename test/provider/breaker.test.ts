@@ -1,10 +1,10 @@
 // The breaker is on the machine's own time, so these tests give it short rests and count requests, not moments.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 import { type BreakerState, createBreaker } from '../../src/provider/breaker.ts'
 import { ProviderError, type ProviderErrorCode } from '../../src/provider/errors.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { until } from '../support/until.ts'
 
 const setUp = (restForMs = 60_000, restForAtMostMs = restForMs) => {
   const changes: BreakerState[] = []
@@ -61,9 +61,7 @@ t.test(
   async t => {
     const { breaker, ask, changes, requests } = setUp(40, 80)
     for (let i = 0; i < 3; i++) await ask('provider_failing')
-    const rested = async () => {
-      while (breaker.resting()) await pause(5)
-    }
+    const rested = () => until('the rest is over', () => !breaker.resting())
     await rested()
     const begun = performance.now()
     t.equal(await ask('provider_failing'), 'provider_failing')
@@ -82,7 +80,7 @@ t.test('whoever asks as soon as the rest is said to be over is let through', asy
   for (let i = 0; i < 50; i++) {
     const { breaker, ask } = setUp(10)
     for (let failure = 0; failure < 3; failure++) await ask('provider_failing')
-    while (breaker.resting()) await new Promise(resolve => setImmediate(resolve))
+    await until('the rest is over', () => !breaker.resting(), 20_000, 0)
     if ((await ask()) !== 'ok') refused += 1
   }
   t.equal(refused, 0)

@@ -28,7 +28,7 @@ export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<Bu
 }
 
 /** `before`: a step fails and nothing has happened. `after`: it happened, and its answer is lost. */
-export type Trouble = 'before' | 'after' | null
+type Trouble = 'before' | 'after' | null
 
 /** The store with a switch, with something that happens while it takes its time, and with the steps that were tried. */
 export const troubled = (store: SpendingStore) => {

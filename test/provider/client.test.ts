@@ -7,10 +7,11 @@ import { type BreakerOptions, createBreaker } from '../../src/provider/breaker.t
 import { createProvider, type ProviderOptions, type ProviderParts } from '../../src/provider/client.ts'
 import { createProviderCall, type ProviderCallOptions } from '../../src/provider/provider-call.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
-import { currentAt, daysFrom, hoursFrom } from '../../src/weather/timeline.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { openMeteo } from '../support/open-meteo.ts'
 import { startProvider } from '../support/provider-process.ts'
+import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
+import { until } from '../support/until.ts'
 
 const simulator = await startProvider(t)
 const grid = createGrid(0.1)
@@ -101,7 +102,7 @@ t.test(
     const { provider, requests } = setUp(t)
     await simulator.steer({ hold: true })
     const [first, ...others] = cells(8).map((cell, i) => (i === 0 ? provider.load(cell) : cell))
-    while ((await simulator.state()).inFlight === 0);
+    await until('the provider is asked', async () => (await simulator.state()).inFlight > 0)
     const loads = []
     for (const cell of others) {
       loads.push(provider.load(cell as ReturnType<typeof grid.cellOf>))
@@ -188,7 +189,7 @@ t.test('weather is told to be as old as the question, not as the answer', async 
   await simulator.steer({ hold: true })
   const asked = clock.now()
   const load = provider.load(grid.cellOf(22, 88))
-  while ((await simulator.state()).inFlight === 0);
+  await until('the provider is asked', async () => (await simulator.state()).inFlight > 0)
   clock.advance(7_000)
   await simulator.steer({ hold: false })
   t.equal((await load).fetchedAt, asked)
@@ -220,7 +221,7 @@ t.test('the most urgent cells travel first, and one that is hastened overtakes',
   await simulator.steer({ hold: true, reset: true })
   const [blocker, ahead1, ahead2, ahead3, stale, cold] = cells(6, 23) as [Cell, Cell, Cell, Cell, Cell, Cell]
   const loads = [provider.load(blocker)]
-  while ((await simulator.state()).inFlight === 0);
+  await until('the provider is asked', async () => (await simulator.state()).inFlight > 0)
   loads.push(...[ahead1, ahead2, ahead3].map(cell => provider.load(cell, 'ahead')))
   loads.push(provider.load(stale, 'refresh'), provider.load(cold, 'cold'))
   provider.hasten(ahead3)

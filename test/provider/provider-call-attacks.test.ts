@@ -1,7 +1,6 @@
 // What a server can do to a call beside its body's content: encodings that were not asked for, heads and chunks
 // without end, bodies that trickle or are read too slowly, redirects, and errors with anything behind their status.
 
-import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t from 'tap'
@@ -9,6 +8,7 @@ import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { openMeteo } from '../support/open-meteo.ts'
+import { foundWithin } from '../support/until.ts'
 
 const text = JSON.stringify(Array.from({ length: 2_000 }, (_, i) => ({ i })))
 const mostBytes = 100_000
@@ -125,11 +125,8 @@ const endless = new Set([
 ])
 
 /** Waits until the other end sees that nobody is there any more. */
-const letGo = async (attack: string): Promise<boolean> => {
-  for (const deadline = performance.now() + 2_000; performance.now() < deadline; await pause(5))
-    if (provider.open(attack) === 0) return true
-  return false
-}
+const letGo = async (attack: string): Promise<boolean> =>
+  (await foundWithin(2_000, () => provider.open(attack) === 0)) ?? false
 
 for (const attack of ['good', 'spelt-otherwise', 'identity', 'two-members'])
   t.test(`${attack}: comes whole, and the connection is kept for the next`, async t => {

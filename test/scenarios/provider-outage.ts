@@ -3,6 +3,7 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { createCalendar, minuteMs } from '../../src/calendar.ts'
+import { foundWithin } from '../support/until.ts'
 import { startOnOneClock } from './one-clock.ts'
 import { forAll, isoOf, noBudget, pathOf, placesByCell, quiet, type Scope } from './set-up.ts'
 
@@ -90,14 +91,15 @@ export const measureProviderOutage = async (
   const clockAtBack = clock.now()
   let firstMs = Number.NaN
   const waiting = new Set(paths)
-  while (waiting.size > 0 && performance.now() - backAt < 30_000) {
+  const lookAtWaiting = async (): Promise<boolean> => {
     clock.set(clockAtBack + Math.floor(performance.now() - backAt))
     await forAll([...waiting], 16, async path => {
       if (/hit; ttl=\d/.test((await ask(path)).cache)) waiting.delete(path)
     })
     if (waiting.size < paths.length && Number.isNaN(firstMs)) firstMs = performance.now() - backAt
-    await pause(20)
+    return waiting.size === 0
   }
+  await foundWithin(30_000, lookAtWaiting, 20)
   const allMs = performance.now() - backAt
   const points = (await provider.state()).points - fedBefore
   return {

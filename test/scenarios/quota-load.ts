@@ -11,7 +11,7 @@ import { type Caller, openCallers } from './callers.ts'
 import { quietZone } from './keys.ts'
 import { type Env, processEnv, type Scope, startProcess } from './set-up.ts'
 
-export const path = '/api/v1/locations?type=division'
+const path = '/api/v1/locations?type=division'
 
 /** Needs no provider: these scenarios request no weather. */
 export const meterEnv = (more: Env): Env =>

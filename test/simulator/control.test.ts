@@ -3,6 +3,7 @@
 import t from 'tap'
 import { startSimulator } from '../../simulator/simulator.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { until } from '../support/until.ts'
 import { dhaka, simulate, three } from './simulated.ts'
 
 t.test('it tells what was asked, decoded, and how it was answered', async t => {
@@ -91,7 +92,7 @@ t.test('held answers wait; each is that of the instant at which the call came', 
   const { ask, steer, state } = await simulate(t)
   await steer({ hold: true })
   const asked = ask(dhaka('current=rain'))
-  while ((await state()).inFlight === 0);
+  await until('it is asked', async () => (await state()).inFlight > 0)
   await steer({ now: '2026-11-21T07:00:00Z' })
   t.equal((await state()).inFlight, 1)
   await steer({ hold: true, mood: 'ok' })
@@ -174,7 +175,7 @@ t.test('closing ends calls that are held, late, hanging or stalled', async t => 
         () => 'ended',
       ),
     )
-    while ((await simulator.state()).inFlight < ends.length);
+    await until('it is asked', async () => (await simulator.state()).inFlight >= ends.length)
   }
   await simulator.close()
   t.strictSame(await Promise.all(ends), Array(4).fill('ended'))

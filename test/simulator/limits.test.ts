@@ -2,6 +2,7 @@
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
+import { until } from '../support/until.ts'
 import { allDaily, allInstant, dhaka, simulate, three } from './simulated.ts'
 
 const start = '2026-11-21T06:10:20Z'
@@ -104,7 +105,7 @@ t.test('one call runs and four wait; the next is refused at once', async t => {
   const { ask, steer, state } = await freeHost(t)
   await steer({ hold: true })
   const asked = Array.from({ length: 5 }, () => ask(dhaka('hourly=rain')))
-  while ((await state()).inFlight < 5);
+  await until('5 are asked', async () => (await state()).inFlight >= 5)
   const atOnce = { signal: AbortSignal.timeout(5_000) }
   t.match(await ask(dhaka('hourly=rain'), atOnce), {
     status: 429,
@@ -124,10 +125,10 @@ t.test('a waiting caller who leaves gives up the place', async t => {
   await steer({ hold: true })
   const callers = Array.from({ length: 5 }, () => new AbortController())
   const asked = callers.map(({ signal }) => ask(dhaka('hourly=rain'), { signal }).catch(error => error.name))
-  while ((await state()).inFlight < 5);
+  await until('5 are asked', async () => (await state()).inFlight >= 5)
   for (const caller of callers) caller.abort()
   t.strictSame(await Promise.all(asked), Array(5).fill('AbortError'))
-  while ((await state()).inFlight > 0);
+  await until('nothing is in flight', async () => (await state()).inFlight === 0)
   await steer({ hold: false })
   t.equal((await ask(dhaka('hourly=rain'))).status, 200)
 })
@@ -136,7 +137,7 @@ t.test('without limits everything runs at once and nothing is refused', async t 
   const { ask, steer, state } = await simulate(t)
   await steer({ hold: true })
   const asked = Array.from({ length: 20 }, () => ask(`${points(100)}&daily=weather_code&forecast_days=1`))
-  while ((await state()).inFlight < 20);
+  await until('20 are asked', async () => (await state()).inFlight >= 20)
   await steer({ hold: false })
   for (const { status } of await Promise.all(asked)) t.equal(status, 200)
   t.match(await state(), { calls: 20, points: 2000, weight: 2000, refused: 0, maxInFlight: 20 })

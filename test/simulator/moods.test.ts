@@ -2,6 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { type MoodName, moodNames } from '../../simulator/moods.ts'
+import { until } from '../support/until.ts'
 import { type Answer, dhaka, lasting, simulate, three } from './simulated.ts'
 
 const provider = await simulate(t)
@@ -144,7 +145,7 @@ t.test('hang: no answer comes, and the call counts as in flight until the caller
   const { calls } = await state()
   const caller = new AbortController()
   const asked = ask(dhaka(query), { signal: caller.signal }).catch(error => error.name)
-  while ((await state()).calls === calls);
+  await until('it is asked', async () => (await state()).calls > calls)
   // Calls that come later are answered while this one is not.
   t.equal((await ask(dhaka(query))).status, 200)
   const { inFlight, requests } = await state()
@@ -152,7 +153,7 @@ t.test('hang: no answer comes, and the call counts as in flight until the caller
   t.equal(requests.at(-2).status, null)
   caller.abort()
   t.equal(await asked, 'AbortError')
-  while ((await state()).inFlight > 0);
+  await until('nothing is in flight', async () => (await state()).inFlight === 0)
 })
 
 t.test('stall: headers and half of the body come, then nothing', async t => {
@@ -165,7 +166,11 @@ t.test('stall: headers and half of the body come, then nothing', async t => {
   t.ok(Math.abs(promised - whole) < 20)
   const reader = (body as ReadableStream<Uint8Array>).getReader()
   let received = 0
-  while (received < Math.floor(promised / 2)) received += (await reader.read()).value?.length ?? 0
+  while (received < Math.floor(promised / 2)) {
+    const { done, value } = await reader.read()
+    if (done) throw new Error(`the body ended after ${received} bytes`)
+    received += value.length
+  }
   t.equal(received, Math.floor(promised / 2))
   const more = reader.read().catch(error => error.name)
   t.equal((await ask(dhaka(query))).status, 200)

@@ -12,7 +12,7 @@ export type Answer = {
   body: any
 }
 
-export const noon = '2026-11-21T06:00:00Z'
+const noon = '2026-11-21T06:00:00Z'
 
 export const allInstant =
   'temperature_2m,relative_humidity_2m,apparent_temperature,is_day,precipitation,rain,showers,snowfall,weather_code,' +

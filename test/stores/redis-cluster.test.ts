@@ -6,9 +6,10 @@ import { usageTag } from '../../src/stores/redis-key-names.ts'
 import { runCommand } from '../support/process.ts'
 import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
-import { inTurn, until, wentAndCameBack } from '../support/redis-process.ts'
+import { inTurn, wentAndCameBack } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
+import { until } from '../support/until.ts'
 import { instanceOn } from '../support/usage-instance.ts'
 import { workedMs } from '../support/work-time.ts'
 
@@ -114,8 +115,11 @@ t.test('slots that move are followed without an error or a lost count', async t 
     }
   }
   const working = Array.from({ length: 40 }, (_, i) => work(i))
-  for (let i = 0; i < 12; i++) await cluster.moveSlotOf(`${prefix}quota:${usageTag(`key_${i}`)}:`)
-  over = true
+  try {
+    for (let i = 0; i < 12; i++) await cluster.moveSlotOf(`${prefix}quota:${usageTag(`key_${i}`)}:`)
+  } finally {
+    over = true
+  }
   await Promise.all(working)
   for (const [keyId, count] of counted)
     if ((await store.usedOn(keyId, ['2026-11-21']))[0] !== count) t.fail(`${keyId} was not counted right`)

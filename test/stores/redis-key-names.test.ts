@@ -9,8 +9,8 @@ import { openRedisStore } from '../../src/stores/redis.ts'
 import { redisKeyNames, usagePartitionOf } from '../../src/stores/redis-key-names.ts'
 import { commitScript } from '../../src/stores/redis-usage-scripts.ts'
 import type { Store } from '../../src/stores/store.ts'
-import { until } from '../support/redis-process.ts'
 import { testRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 import { anEntry } from '../support/usage-instance.ts'
 
 const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }

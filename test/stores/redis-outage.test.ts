@@ -2,8 +2,9 @@
 
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
-import { inTurn, startRedisProcess, until, wentAndCameBack } from '../support/redis-process.ts'
+import { inTurn, startRedisProcess, wentAndCameBack } from '../support/redis-process.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
 import { workedMs } from '../support/work-time.ts'
 
 if (withoutOwnRedis) t.bailout(withoutOwnRedis)

@@ -3,10 +3,11 @@
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { runCommand } from '../support/process.ts'
-import { inTurn, until, wentAndCameBack } from '../support/redis-process.ts'
+import { inTurn, wentAndCameBack } from '../support/redis-process.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
+import { until } from '../support/until.ts'
 import { instanceOn } from '../support/usage-instance.ts'
 import { workedMs } from '../support/work-time.ts'
 

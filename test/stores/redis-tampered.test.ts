@@ -6,9 +6,9 @@ import t, { type Test } from 'tap'
 import type { RefusedRecord } from '../../src/stores/records.ts'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { startCluster } from '../support/redis-cluster.ts'
-import { until } from '../support/redis-process.ts'
 import { testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { tamperedRecords } from '../support/tampered-records.ts'
+import { until } from '../support/until.ts'
 
 const timeouts = { connectTimeoutMs: 5_000, commandTimeoutMs: 20_000 }
 const quiet = { redisAway: () => {}, redisBack: () => {} }

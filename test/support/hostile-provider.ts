@@ -4,7 +4,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 
-export type Exchanged = {
+type Exchanged = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly socket: Socket

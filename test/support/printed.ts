@@ -35,7 +35,7 @@ export const runCommands = async (
 }
 
 // The reporter of the tests is confused by such text too.
-export const plain = (text: string): string => text.replaceAll(/[^ -~]/g, '?')
+const plain = (text: string): string => text.replaceAll(/[^ -~]/g, '?')
 
 /** Runs command lines that end with the same code, each for people and, unless it has no such form, as JSON. */
 export const look = async (

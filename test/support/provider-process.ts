@@ -5,7 +5,7 @@ import { startCommand } from './process.ts'
 
 type Teardown = { teardown(fn: () => unknown): void }
 
-export type ProviderState = {
+type ProviderState = {
   calls: number
   points: number
   weight: number
@@ -15,7 +15,7 @@ export type ProviderState = {
   requests: { method: string; latitudes: number; query: Record<string, string>; status: number }[]
 }
 
-export type Steering = {
+type Steering = {
   mood?: string
   times?: number
   latencyMs?: number

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
-export type RawAnswer = {
+type RawAnswer = {
   readonly status: number
   readonly headers: ReadonlyMap<string, string>
   readonly body: string

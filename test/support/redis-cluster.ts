@@ -1,8 +1,9 @@
 // A real Redis Cluster for a test: three masters, a replica of each unless told otherwise, on free ports of loopback.
 // It fails over within a few seconds.
 
-import { type RedisProcess, startRedisProcess, until } from './redis-process.ts'
+import { type RedisProcess, startRedisProcess } from './redis-process.ts'
 import { freePort } from './redis-server.ts'
+import { until } from './until.ts'
 
 export type TestCluster = {
   /** The first node. */

@@ -75,22 +75,3 @@ export const startRedisProcess = async ({
 export const inTurn = (told: readonly string[]): string => told.map(word => word.split(':')[0]).join(' ')
 /** Once; a process that was held up itself may lose its connection once more. */
 export const wentAndCameBack = /^away back( away back)*$/
-
-/** Asks again until the answer is yes; fails with the words given when that takes too long. */
-export const until = async (
-  what: string,
-  holds: () => Promise<boolean>,
-  withinMs = 20_000,
-): Promise<void> => {
-  const deadline = Date.now() + withinMs
-  let last: unknown = 'no'
-  for (;;) {
-    try {
-      if (await holds()) return
-    } catch (error) {
-      last = error
-    }
-    if (Date.now() > deadline) throw new Error(`${what}: not within ${withinMs} ms (${last})`)
-    await new Promise(resolve => setTimeout(resolve, 20))
-  }
-}

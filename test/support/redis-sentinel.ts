@@ -1,8 +1,9 @@
 // Redis behind Sentinel for a test: a master, two replicas and three sentinels on free ports of loopback. It fails
 // over within a few seconds, twice.
 
-import { type RedisProcess, startRedisProcess, until } from './redis-process.ts'
+import { type RedisProcess, startRedisProcess } from './redis-process.ts'
 import { freePort } from './redis-server.ts'
+import { until } from './until.ts'
 
 export type TestSentinel = {
   /** The first sentinel. */

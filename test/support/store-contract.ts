@@ -8,6 +8,7 @@ import {
   StoreError,
   type Subscriber,
 } from '../../src/stores/store.ts'
+import { until } from './until.ts'
 import { anEntry, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 
 const subscriber = (id: string, name: string, createdAt = 1_000): Subscriber => ({
@@ -418,21 +419,17 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   })
 
   test('the end of a flight is heard by all who listen, with its news', async (t, store) => {
-    const heard = Promise.withResolvers<[string | null, string]>()
+    let heard: [string | null, string] | undefined
     const stop = store.onFlightEnd((key, news) => {
-      if (key === 'cell') heard.resolve([key, news])
+      if (key === 'cell') heard = [key, news]
     })
     const { token } = await store.beginFlight('cell', 60_000)
-    let over = false
-    void heard.promise.then(() => {
-      over = true
-    })
     // Told again until the listening has begun.
-    while (!over) {
+    const news = await until('the end is heard of', async () => {
       await store.endFlight('cell', token ?? 0, 'landed')
-      await new Promise(resolve => setImmediate(resolve))
-    }
-    t.strictSame(await heard.promise, ['cell', 'landed'])
+      return heard
+    })
+    t.strictSame(news, ['cell', 'landed'])
     stop()
   })
 

@@ -22,7 +22,7 @@ export type Tampered = {
 }
 
 /** Texts that are no count: of no digits, of more than a number has, of others that Lua or JavaScript would take for one. */
-export const noCounts = [
+const noCounts = [
   'x',
   'nan',
   'NaN',

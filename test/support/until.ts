@@ -1,16 +1,18 @@
 // The one way to wait for something that nobody announces: it is looked for again and again until it is there or the
 // deadline has passed, and then the error says what was waited for. Without that a test ends as a time-out without a word.
 
-import { setTimeout as pause } from 'node:timers/promises'
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { inspect } from 'node:util'
 
 type Nothing = undefined | null | false | 0 | ''
+type Something<Found> = Exclude<Awaited<Found>, Nothing>
 
 /**
  * Looks every `everyMs` until `look` finds something, and returns that.
  *
  * @param what is waited for, as a statement: `the circuit is closed`
  * @param look is asked again as long as it returns nothing (undefined, null, false, 0 or '') or throws
+ * @param everyMs 0 for once in each turn of the event loop
  * @throws {Error} that says `what` and what was found last, `withinMs` after the beginning, also while `look` is pending
  */
 export const until = async <Found>(
@@ -18,30 +20,42 @@ export const until = async <Found>(
   look: () => Found,
   withinMs = 20_000,
   everyMs = 5,
-): Promise<Exclude<Awaited<Found>, Nothing>> => {
+): Promise<Something<Found>> => {
+  const { found, last } = await poll(look, withinMs, everyMs)
+  if (found !== undefined) return found
+  const seen = inspect(last, { depth: 2, breakLength: Number.POSITIVE_INFINITY }).slice(0, 300)
+  throw new Error(`not within ${withinMs} ms: ${what}; last: ${seen}`, { cause: last })
+}
+
+/** The same for those to whom the end of the time is a result too: undefined then. */
+export const foundWithin = async <Found>(
+  withinMs: number,
+  look: () => Found,
+  everyMs = 5,
+): Promise<Something<Found> | undefined> => (await poll(look, withinMs, everyMs)).found
+
+const poll = async <Found>(look: () => Found, withinMs: number, everyMs: number) => {
   const { promise: late, resolve: onLate } = Promise.withResolvers<'late'>()
   const timer = setTimeout(onLate, withinMs, 'late')
-  let last: unknown = 'an answer that never came'
-  const attempt = async (): Promise<Exclude<Awaited<Found>, Nothing> | undefined> => {
+  let last: unknown = 'no answer yet'
+  const attempt = async (): Promise<Something<Found> | undefined> => {
     try {
       const found = await look()
       last = found
-      return (found || undefined) as Exclude<Awaited<Found>, Nothing> | undefined
+      return (found || undefined) as Something<Found> | undefined
     } catch (error) {
       last = error
       return undefined
     }
   }
   try {
-    while (true) {
+    for (;;) {
       const found = await Promise.race([attempt(), late])
-      if (found === 'late') break
-      if (found !== undefined) return found
-      if ((await Promise.race([pause(everyMs), late])) === 'late') break
+      if (found === 'late') return { last }
+      if (found !== undefined) return { found, last }
+      if ((await Promise.race([everyMs > 0 ? pause(everyMs) : turn(), late])) === 'late') return { last }
     }
   } finally {
     clearTimeout(timer)
   }
-  const seen = inspect(last, { depth: 2, breakLength: Number.POSITIVE_INFINITY }).slice(0, 300)
-  throw new Error(`not within ${withinMs} ms: ${what}; last: ${seen}`, { cause: last })
 }

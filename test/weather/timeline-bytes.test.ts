@@ -9,7 +9,7 @@ import { decodeTimelines } from '../../src/provider/open-meteo/decode.ts'
 import { pathFor } from '../../src/provider/open-meteo/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { stepsWithin } from '../../src/weather/horizon.ts'
-import { currentAt, daysFrom, hoursFrom, layOut, type Timeline } from '../../src/weather/timeline.ts'
+import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 import {
   decodeTimeline,
   type Expectation,
@@ -17,6 +17,7 @@ import {
   readHead,
 } from '../../src/weather/timeline-bytes.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
+import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
 import { sampleTimeline } from './sample-timeline.ts'
 import { compressed, plainColumns, plainHead, sealed, sealedBytes } from './sealed-bytes.ts'
 

@@ -3,8 +3,9 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { createCalendar, hourMs, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
-import { currentAt, daysFrom, hoursFrom, layOut } from '../../src/weather/timeline.ts'
+import { layOut } from '../../src/weather/timeline.ts'
 import { createTimelineText } from '../../src/weather/timeline-text.ts'
+import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
 
 const start = Date.parse('2026-11-20T18:00Z')
 const value = fc.oneof(

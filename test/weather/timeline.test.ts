@@ -2,7 +2,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
-import { bytesOf, currentAt, daysFrom, hoursFrom } from '../../src/weather/timeline.ts'
+import { bytesOf } from '../../src/weather/timeline.ts'
+import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
 import { sampleTimeline } from './sample-timeline.ts'
 
 const calendar = createCalendar('Asia/Dhaka')

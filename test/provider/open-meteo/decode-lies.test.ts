@@ -9,10 +9,11 @@ import { pathFor } from '../../../src/provider/open-meteo/query.ts'
 import { type Cell, createGrid } from '../../../src/weather/cell.ts'
 import { horizonFor } from '../../../src/weather/horizon.ts'
 import { ranges } from '../../../src/weather/ranges.ts'
-import { daysFrom, type Timeline } from '../../../src/weather/timeline.ts'
+import type { Timeline } from '../../../src/weather/timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from '../../../src/weather/variables.ts'
 import { manualClock, noon } from '../../support/manual-clock.ts'
 import { startProvider } from '../../support/provider-process.ts'
+import { daysFrom } from '../../support/slices.ts'
 
 const provider = await startProvider(t)
 const calendar = createCalendar('Asia/Dhaka')

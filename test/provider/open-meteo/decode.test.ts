@@ -6,9 +6,10 @@ import { decodeTimelines } from '../../../src/provider/open-meteo/decode.ts'
 import { pathFor } from '../../../src/provider/open-meteo/query.ts'
 import { createGrid } from '../../../src/weather/cell.ts'
 import { horizonFor } from '../../../src/weather/horizon.ts'
-import { currentAt, daysFrom, type Timeline } from '../../../src/weather/timeline.ts'
+import type { Timeline } from '../../../src/weather/timeline.ts'
 import { manualClock, noon } from '../../support/manual-clock.ts'
 import { startProvider } from '../../support/provider-process.ts'
+import { currentAt, daysFrom } from '../../support/slices.ts'
 
 const provider = await startProvider(t)
 const calendar = createCalendar('Asia/Dhaka')
