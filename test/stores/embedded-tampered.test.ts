@@ -44,7 +44,7 @@ t.test('a count that can’t be costs its own key alone, and begins again at wha
   for (const text of noCounts) {
     const spoil = () => beside.exec(`UPDATE usage SET used = ${text} WHERE key_id = 'bad'`)
     spoil()
-    t.strictSame(await store.usedOn('bad', [day]), [used], `${text} as it is told`)
+    t.strictSame(await store.usedOn('bad', [day]), [used], `${text} as it is read`)
     t.strictSame(
       await one(...batch(1)),
       ['a', 'bad', 'z'].map(() => ({ granted: 1, used: used + 1, before: used })),
@@ -57,7 +57,7 @@ t.test('a count that can’t be costs its own key alone, and begins again at wha
       await two(...batch(0)),
       ['a', 'bad', 'z'].map(() => ({ granted: 0, used, before: used })),
     )
-    t.strictSame(await store.usedOn('bad', [day]), [used], 'a look mends it too')
+    t.strictSame(await store.usedOn('bad', [day]), [used], 'a batch of 0 units repairs it too')
     repaired.length = 0
     spoil()
     await store.raiseUsed('bad', day, used, anEntry.keepUntil)
@@ -194,7 +194,7 @@ t.test('a key’s record that can’t be is nobody’s to use, and costs no othe
   }
   beside.exec(`UPDATE keys SET own_limit = -5, created_at = -9 WHERE id = 'key_bad'`)
   t.equal(await store.changeKey('key_bad', { limit: 7 }), true)
-  t.match(await store.findKey('key_bad'), { limit: 7, createdAt: 0 }, 'a change mends what it changes')
+  t.match(await store.findKey('key_bad'), { limit: 7, createdAt: 0 }, 'a change repairs what it changes')
   beside.exec(`UPDATE former_hashes SET valid_until = 9223372036854775807 WHERE key_id = 'key_bad'`)
   t.equal(await store.findByHash('former-of-key_bad'), undefined, 'a former hash without an end has ended')
   beside.exec(`UPDATE subscribers SET revoked_at = -1`)

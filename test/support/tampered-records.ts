@@ -1,6 +1,6 @@
-// What every Redis, however it is run, must make of records that somebody else wrote: a bad one costs itself alone, is
-// told, is repaired by rule where it can be, and nothing but whole numbers comes out. The records are written over a
-// connection of the test's own.
+// The contract for damaged records in every Redis deployment: a damaged record costs itself alone, is observed, is repaired
+// by rule where that is possible, and only whole numbers leave the store. The test writes the records over a connection of
+// its own.
 
 import fc from 'fast-check'
 import type { Cluster, Redis } from 'ioredis'
@@ -83,7 +83,7 @@ export const tamperedRecords = (
   const monthKey = (prefix: string, keyId: string) =>
     `${prefix}used:${usageTag(keyId)}:${keyId}:${day.slice(0, 7)}`
 
-  /** Two instances that took 30 and 20 of three keys; a batch of all of them, with the middle one tampered with. */
+  /** Two instances that were granted 30 and 20 units of three keys; a batch of all of them, with the middle one tampered with. */
   const counted = async ({ store, prefix }: Scene) => {
     const [first = '', bad = '', last = ''] = keysOfOnePartition(store, 3)
     const ask = { one: instanceOn(store, 'one'), two: instanceOn(store, 'two') }
@@ -100,7 +100,7 @@ export const tamperedRecords = (
     readonly put: (raw: Redis | Cluster, live: string, record: string) => Promise<unknown>
     /** The record that is repaired first; none where nothing is wrong with the numbers yet. */
     readonly tells: ('day' | 'month')[]
-    /** What is legible, where it is less than the 50 that were taken, and what the store is told beside it. */
+    /** The legible count where it is below the 50 that were granted, and the units that the instance reports. */
     readonly legible?: number
     readonly admitted?: number
   }
@@ -201,7 +201,7 @@ export const tamperedRecords = (
     },
   ]
 
-  test('a bad quota record costs its own key alone, is told, and is repaired to what is legible of it', async (t, scene) => {
+  test('a bad quota record costs its own key alone, is observed, and is repaired to what is legible of it', async (t, scene) => {
     const { store, raw, repaired } = scene
     for (const { what, put, tells, legible = 50, admitted = 0 } of damages)
       await t.test(what, async t => {
@@ -664,7 +664,7 @@ export const tamperedRecords = (
     await t.rejects(store.findKey('key_bad'), { message: /it has 2\d+ characters/ })
     await t.rejects(store.findByHash('hash-of-key_bad'), { message: /it has 2\d+ characters/ })
     t.equal(await store.changeKey('key_bad', { tier: 'starter' }), true)
-    t.match(await store.findKey('key_bad'), { tier: 'starter' }, 'a change mends what it changes')
+    t.match(await store.findKey('key_bad'), { tier: 'starter' }, 'a change repairs what it changes')
   })
 
   test('what only tells about a key is told as 1970, and a former hash without an end has ended', async (t, {
