@@ -4,7 +4,7 @@ import { badBodies } from './cache/bad-bodies.ts'
 import { budgetDay } from './cache/budget-day.ts'
 import { day } from './cache/day.ts'
 import { dueTimes } from './cache/due-times.ts'
-import { holderKilled, redisKilled, stampede } from './cache/fleet.ts'
+import { leaseHolderKilled, redisKilled, stampede } from './cache/fleet.ts'
 import { form } from './cache/form.ts'
 import { memory } from './cache/memory.ts'
 import { outage } from './cache/outage.ts'
@@ -15,7 +15,7 @@ import { runBench } from './run-rows.ts'
 
 const rows: readonly Row[] = [
   stampede,
-  holderKilled,
+  leaseHolderKilled,
   redisKilled,
   day,
   outage,
@@ -41,7 +41,7 @@ await runBench({
         intro: 'What the cache of a fleet costs, holds and survives, measured against its bars.',
         howToRead: `Redis, the provider and, where processes matter, the gateways are processes of their own on one machine; the provider is
 \`abohawa provider\`, and what it was asked is taken from its own counters. Where a day has to pass, the gateway runs in the
-measuring process on a clock that is moved, and the provider's clock is moved with it; timeouts and rests pass in real time.`,
+measuring process on a clock that is moved, and the provider's clock is moved with it; timeouts and waits pass in real time.`,
         doesNotProve: [
           `Nothing here is throughput: callers, gateways, provider and Redis share two cores, so times are upper bounds that other
   work on the machine moves, and a quiet machine does better. Counts do not depend on that.`,

@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import { parseArgs } from 'node:util'
 import { fastify } from 'fastify'
 import { measure } from 'mitata'
-import { createAnswers, type Known } from '../src/answer.ts'
+import { type CellResult, createAnswers } from '../src/answer.ts'
 import { createCalendar, quarterHourMs, utcDayMs } from '../src/calendar.ts'
 import { openCatalogue } from '../src/catalogue/live-catalogue.ts'
 import { systemClock } from '../src/clock.ts'
@@ -206,7 +206,7 @@ const main = async (): Promise<void> => {
   const places = createPlaces(catalogue.current, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone)
   const place = places('district', '3026')
-  const known = answers.read(place.cell) as Known
+  const result = answers.read(place.cell) as CellResult
   const access = {
     requestId: 'abcdefghijkl-1',
     method: 'GET',
@@ -234,7 +234,7 @@ const main = async (): Promise<void> => {
     { name: 'which place', run: () => places('district', '3026').piece('en'), times: 1 },
     {
       name: 'the weather of its cell, rendered before',
-      run: () => rendered.represent(known, rendered.weather(known), place.piece('en')),
+      run: () => rendered.represent(result, rendered.weather(result), place.piece('en')),
       times: 1,
     },
     { name: 'counts and times of an answer', run: () => observer.answered(access), times: 1 },

@@ -1,7 +1,7 @@
-// The story of an answer: a point, its grid cell, the cell's timeline from the cache, the slice of it that is right
-// now. Knows no HTTP and no keys, so that tools can ask the same questions as consumers.
+// Answers a weather request: maps a point to its grid cell, reads the cell's timeline from the cache and cuts the slice for
+// the current instant. Knows no HTTP and no keys, so that tools can use it too; src/edge renders the result.
 
-import type { Reading, ReadThrough } from './cache/read-through.ts'
+import type { CacheResult, ReadThrough } from './cache/read-through.ts'
 import { type Calendar, quarterHourMs } from './calendar.ts'
 import { AbohawaError } from './errors.ts'
 import type { Cell, Grid } from './weather/cell.ts'
@@ -9,10 +9,10 @@ import type { Timeline } from './weather/timeline.ts'
 import { createTimelineText } from './weather/timeline-text.ts'
 import { forecastDays } from './weather/variables.ts'
 
-/** The weather of a cell as it is known at the instant it was read: what slices are cut from. */
-export type Known = Reading<Timeline> & { readonly cell: Cell }
+/** The cache result for a cell: its timeline at the instant of the read. */
+export type CellResult = CacheResult<Timeline> & { readonly cell: Cell }
 
-/** What is right from one instant until before another, as far as the timeline knows; ms since the epoch. */
+/** A part of a timeline that holds from `beginsAt` until before `endsAt`; ms since the epoch. */
 export type Slice<Content> = Content & { readonly beginsAt: number; readonly endsAt: number }
 /** Sections of the contract as JSON text. */
 export type Weather = Slice<{ current: string; hourly: string; daily: string }>
@@ -23,14 +23,13 @@ type Point = { readonly latitude: number; readonly longitude: number }
 export type Answers = {
   cellAt(point: Point): Cell
   /**
-   * The weather of a cell, at once when memory has it. Rejects with what the loader throws when nothing usable is
-   * cached.
+   * The weather of a cell, at once when memory holds it. Rejects with the loader's error when nothing usable is cached.
    */
-  read(cell: Cell): Known | Promise<Known>
+  read(cell: Cell): CellResult | Promise<CellResult>
   /** Current conditions, hours and days. @throws AbohawaError when the timeline does not reach so far */
-  weather(known: Known): Weather
+  weather(result: CellResult): Weather
   /** The first `days` (1 to 7) of the daily forecast. @throws AbohawaError as `weather` does */
-  forecast(known: Known, days: number): Forecast
+  forecast(result: CellResult, days: number): Forecast
 }
 
 export type AnswerParts = {
@@ -42,34 +41,34 @@ export type AnswerParts = {
 
 export const createAnswers = ({ grid, timelines, calendar, hourlyHours }: AnswerParts): Answers => {
   const text = createTimelineText(calendar)
-  const knownAs = (cell: Cell, reading: Reading<Timeline>): Known => ({ ...reading, cell })
+  const forCell = (cell: Cell, result: CacheResult<Timeline>): CellResult => ({ ...result, cell })
 
   return {
     cellAt: ({ latitude, longitude }) => grid.cellOf(latitude, longitude),
     read: cell => {
-      const reading = timelines.read(cell)
-      return reading instanceof Promise ? reading.then(late => knownAs(cell, late)) : knownAs(cell, reading)
+      const result = timelines.read(cell)
+      return result instanceof Promise ? result.then(late => forCell(cell, late)) : forCell(cell, result)
     },
-    weather: known => {
-      const { value: timeline, readAt } = known
+    weather: result => {
+      const { value: timeline, readAt } = result
       const beginsAt = Math.floor(readAt / quarterHourMs) * quarterHourMs
       return {
-        current: within(text.current(timeline, readAt), known),
-        hourly: within(text.hourly(timeline, readAt, hourlyHours), known),
-        daily: within(text.daily(timeline, readAt, forecastDays), known),
+        current: within(text.current(timeline, readAt), result),
+        hourly: within(text.hourly(timeline, readAt, hourlyHours), result),
+        daily: within(text.daily(timeline, readAt, forecastDays), result),
         beginsAt,
         endsAt: beginsAt + quarterHourMs,
       }
     },
-    forecast: (known, days) => ({
-      daily: within(text.daily(known.value, known.readAt, days), known),
-      beginsAt: known.readAt,
-      endsAt: calendar.nextMidnight(known.readAt),
+    forecast: (result, days) => ({
+      daily: within(text.daily(result.value, result.readAt, days), result),
+      beginsAt: result.readAt,
+      endsAt: calendar.nextMidnight(result.readAt),
     }),
   }
 }
 
-const within = <Cut>(slice: Cut | undefined, { cell, fetchedAt, readAt }: Known): Cut => {
+const within = <Cut>(slice: Cut | undefined, { cell, fetchedAt, readAt }: CellResult): Cut => {
   if (slice !== undefined) return slice
   throw new AbohawaError(
     'timeline_exhausted',

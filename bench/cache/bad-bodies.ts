@@ -1,5 +1,4 @@
-// A provider that answers badly, in seven ways: nothing of it is kept, and whoever asks meanwhile gets the older weather
-// at once.
+// A provider with bad responses of seven kinds: none is cached, and requests meanwhile get the older weather at once.
 
 import { hourMs, minuteMs } from '../../src/calendar.ts'
 import { startOnOneClock } from '../../test/scenarios/one-clock.ts'
@@ -34,10 +33,10 @@ export const badBodies: Row = {
       },
       connections: 8,
     })
-    // A cell that is asked for late may be found due by the look ahead first.
+    // A cell that is asked for late may be found due by refresh-ahead first.
     const failures = async (): Promise<number> =>
       (await metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="refresh"}')) +
-      (await metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="ahead"}'))
+      (await metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="refresh_ahead"}'))
     const times: number[] = []
     const changed: Record<string, number> = {}
     const slowest: Record<string, number> = {}

@@ -14,8 +14,8 @@ const start = Date.parse('2026-11-22T00:00:30Z')
 const stepMs = 15 * minuteMs
 // What the free host takes in a minute, with room to spare.
 const perMinute = 150
-// Longer than the gateway's beat, so that it looks ahead and tells the fleet once in each step.
-const beatMs = 600
+// Longer than the gateway's tick, so that it refreshes ahead and sends a heartbeat once in each step.
+const tickMs = 600
 
 type BudgetDaySize = { cells: number; coldPerStep: number; steps: number }
 
@@ -55,7 +55,7 @@ const measureBudgetDay = async (
       seen.cold += 1
       if ((await ask(path)).status !== 200) seen.coldRefused += 1
     })
-    await pause(beatMs)
+    await pause(tickMs)
     await look()
   }
   for (let step = 1; step < size.steps; step++) {
@@ -69,7 +69,7 @@ const measureBudgetDay = async (
       seen.cold += 1
       if ((await ask(path)).status !== 200) seen.coldRefused += 1
     }
-    await pause(beatMs)
+    await pause(tickMs)
     await quiet(provider, gateway.opsUrl)
     await look()
     progress(
@@ -89,7 +89,7 @@ export const budgetDay: Row = {
   run: async (scope, progress) => {
     const size = { cells: 555, coldPerStep: 3, steps: utcDayMs / stepMs }
     const day = await measureBudgetDay(scope, size, progress)
-    // What was seen once the first fill was over and told to the fleet.
+    // From the first heartbeat after the initial fill on.
     const begun = Math.ceil(size.cells / perMinute)
     const values = day.stretch.slice(begun).map(([, value]) => value)
     const perCell = day.perCell.slice(begun)

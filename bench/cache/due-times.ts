@@ -1,11 +1,11 @@
 // When the refreshes fall due of cells that were all filled in one instant. Worked out from real keys and the policy
 // itself; nothing is started.
 
-import { lotOf } from '../../src/cache/entry.ts'
+import { jitterOf } from '../../src/cache/entry.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { questionIn } from '../../src/gateway/supply.ts'
-import { keyFor } from '../../src/timelines/question.ts'
+import { cacheNamespaceIn } from '../../src/gateway/supply.ts'
+import { keyFor } from '../../src/timelines/cache-namespace.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { box } from '../../test/scenarios/set-up.ts'
 import { count, type Row } from '../row.ts'
@@ -20,18 +20,18 @@ export const dueTimes: Row = {
     'The policy by age with its defaults, on the cache keys of 5,000 cells that were fetched in the same millisecond.',
   run: async () => {
     const config = loadConfig({ files: [], env: {} })
-    const question = questionIn(config)
+    const namespace = cacheNamespaceIn(config)
     const policy = freshByAge(config.cache, () => 1)
     const ages = createGrid(0.05)
       .cellsIn(box)
       .slice(0, cells)
       .map(({ id }) => {
-        const key = keyFor(question, id)
+        const key = keyFor(namespace, id)
         const entry = {
           value: null,
           fetchedAt,
           bytes: 0,
-          lot: lotOf(key, fetchedAt),
+          jitter: jitterOf(key, fetchedAt),
           generation: 0,
           run: null,
         }

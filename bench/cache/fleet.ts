@@ -4,7 +4,7 @@
 import {
   askAll,
   type FleetSize,
-  killHolder,
+  killLeaseHolder,
   killRedis,
   startFleet,
   warm,
@@ -74,14 +74,14 @@ export const stampede: Row = {
   },
 }
 
-export const holderKilled: Row = {
+export const leaseHolderKilled: Row = {
   id: 'holder-killed',
   method:
     'One process is let ahead until its request waits at the provider; the others are asked; once all of them are ' +
     'admitted the first gets a kill -9. The provider answers when it has been asked again.',
   run: async scope => {
     const fleet = await startFleet(scope, full)
-    const { calls, answers, takenOverMs, allMs } = await killHolder(fleet, pathOfRound(0))
+    const { calls, answers, takenOverMs, allMs } = await killLeaseHolder(fleet, pathOfRound(0))
     return {
       findings: [
         {
@@ -89,7 +89,7 @@ export const holderKilled: Row = {
           bar: '≤ 2 provider requests, every caller of the others answered',
           measured:
             `${calls} requests, ${count(answers.length - bad(answers))} of ${count(answers.length)} answered; ` +
-            `taken over after ${ms(takenOverMs)} (cache.holdFor 2 s), all answered after ${ms(allMs)}`,
+            `taken over after ${ms(takenOverMs)} (cache.leaseFor 2 s), all answered after ${ms(allMs)}`,
           met: calls <= 2 && bad(answers) === 0,
           figures: { calls, answered: answers.length - bad(answers), takenOverMs, allMs },
         },

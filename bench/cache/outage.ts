@@ -7,12 +7,12 @@ import { count, ms, type Row } from '../row.ts'
 export const outage: Row = {
   id: 'outage',
   method:
-    `One gateway with ${breaker.restForMs} ms as the first rest of the circuit and ${breaker.restForAtMostMs / 1000} s as ` +
-    'the longest, so that a measurement of seconds sees many rests. The clock of the weather is moved through 8 hours in ' +
-    'steps of 15 minutes over a midnight in Dhaka; the rests pass in real time, and the bar is worked out from the ' +
-    'shortest rests that chance allows in the time that really passed.',
+    `One gateway with ${breaker.halfOpenAfterMs} ms as the first wait of the open circuit and ${breaker.halfOpenAfterAtMostMs / 1000} s as ` +
+    'the longest, so that a measurement of seconds sees many probes. The clock of the weather is moved through 8 hours in ' +
+    'steps of 15 minutes over a midnight in Dhaka; the waits pass in real time, and the bar is worked out from the ' +
+    'shortest waits that jitter allows in the time that really passed.',
   run: async (scope, progress) => {
-    const size = { cells: 300, hours: 8, stepMinutes: 15, beatMs: 500 }
+    const size = { cells: 300, hours: 8, stepMinutes: 15, tickMs: 500 }
     const found = await measureProviderOutage(scope, size, progress)
     return {
       findings: [
@@ -25,16 +25,16 @@ export const outage: Row = {
         },
         {
           what: 'the same: requests to the provider meanwhile',
-          bar: `≤ ${found.allowed}: one per rest and process`,
+          bar: `≤ ${found.allowed}: one per probe and process`,
           measured: `${found.calls} in ${(found.elapsedMs / 1000).toFixed(0)} s of real time`,
           met: found.calls <= found.allowed,
           figures: { calls: found.calls, allowed: found.allowed },
         },
         {
           what: 'the same: weather is fresh again after the provider is back',
-          bar: `≤ one longest rest (${breaker.restForAtMostMs} ms)`,
+          bar: `≤ one longest wait (${breaker.halfOpenAfterAtMostMs} ms)`,
           measured: `first cell ${ms(found.firstMs)}, all ${size.cells} cells ${ms(found.allMs)}`,
-          met: found.firstMs <= breaker.restForAtMostMs + 100 && found.notBack === 0,
+          met: found.firstMs <= breaker.halfOpenAfterAtMostMs + 100 && found.notBack === 0,
           figures: { firstMs: found.firstMs, allMs: found.allMs, notBack: found.notBack },
         },
       ],

@@ -38,7 +38,7 @@ export const restart: Row = {
     const ask = askerOf(scope, first.urls.api ?? '', key)
     progress(`fills ${paths.length} cells`)
     await forAll(paths, 128, ask)
-    // The pulse that tells the fleet what is wanted comes every 5 s.
+    // The heartbeat that reports demand comes every 5 s.
     await until(
       'all cells are wanted',
       async () => (await metric(first.urls.ops ?? '', 'abohawa_cache_wanted_cells')) >= paths.length,

@@ -27,14 +27,14 @@ const horizon: Horizon = { quarterHours: 98, days: 9 }
 /** Medians of bytes and of microseconds per timeline, warm. */
 export const measureTimelineForm = async (): Promise<TimelineForm> => {
   const forms = await simulatedTimelines()
-  const marks = { generation: 1, run: forms[0]?.fetchedAt ?? 0 }
+  const metadata = { generation: 1, run: forms[0]?.fetchedAt ?? 0 }
   const expected = {
     key: '0123456789ab:23.7,90.4',
     lengths: stepsWithin(horizon),
     now: systemClock.now(),
     calendar: createCalendar('Asia/Dhaka'),
   }
-  const encoded = forms.map(timeline => encodeTimeline(expected.key, timeline, marks))
+  const encoded = forms.map(timeline => encodeTimeline(expected.key, timeline, metadata))
   if (encoded.some(bytes => typeof decodeTimeline(bytes, expected) === 'string'))
     throw new Error('a timeline does not come back')
   const medianUs = (act: () => void): number => median(Array.from({ length: rounds }, () => usEach(act)))
@@ -42,7 +42,7 @@ export const measureTimelineForm = async (): Promise<TimelineForm> => {
     bytesInMemory: median(forms.map(bytesOf)),
     bytesShared: median(encoded.map(bytes => bytes.length)),
     encodeUs: medianUs(() => {
-      for (const timeline of forms) encodeTimeline(expected.key, timeline, marks)
+      for (const timeline of forms) encodeTimeline(expected.key, timeline, metadata)
     }),
     decodeUs: medianUs(() => {
       for (const bytes of encoded) decodeTimeline(bytes, expected)

@@ -1,5 +1,5 @@
-// What is asked for: how lately and how often, each ask counting half after half an hour. Bounded; forgets what was not
-// asked for longest.
+// The demand for each key: when it was last asked for and how often, with a half-life of half an hour. Bounded; drops the
+// keys that nobody has asked for longest.
 
 import { LRUCache } from 'lru-cache'
 
@@ -9,7 +9,7 @@ const mostKeys = 50_000
 type Asked<Subject> = {
   readonly subject: Subject
   readonly lastAskedAt: number
-  /** How much it is in demand. */
+  /** The decayed count of requests. */
   readonly score: number
 }
 
@@ -43,7 +43,7 @@ export const createDemand = <Subject>(): Demand<Subject> => {
     },
     since: instant => {
       const found: [string, Record][] = []
-      // From the latest on: the first that is too old ends it.
+      // Latest first, so the first one that is too old ends the loop.
       for (const [key, record] of records.entries()) {
         if (record.lastAskedAt < instant) break
         found.push([key, record])

@@ -1,25 +1,25 @@
-// What the cache keeps under a key, beside the value itself. Pure; knows neither weather nor tiers, and leaves how long
-// an entry is good to the policies of freshness.
+// A cache entry: the value and its metadata. Pure; knows neither weather nor tiers. How long an entry stays fresh is
+// decided in freshness.ts.
 
 import { crc32 } from 'node:zlib'
 
-/** What is noted beside a value: all that its freshness goes by. */
-export type Notes = {
+/** The metadata of an entry: all that its freshness depends on. */
+export type EntryMetadata = {
   /** Ms since the epoch. */
   readonly fetchedAt: number
-  /** From 0 to 1, by chance: how much of the spread of freshness is this entry's. */
-  readonly lot: number
-  /** How many purges were known when its load began. */
+  /** From 0 to 1: the entry's part of the spread of freshness. */
+  readonly jitter: number
+  /** The number of the newest purge when its load began. */
   readonly generation: number
-  /** When the newest run of the source known at its load became available, ms since the epoch; null if none is followed. */
+  /** When the newest run at its load became available, ms since the epoch; null when runs are not followed. */
   readonly run: number | null
 }
 
-export type Entry<Value> = Notes & {
+export type Entry<Value> = EntryMetadata & {
   readonly value: Value
   /** What the value takes in memory. */
   readonly bytes: number
 }
 
-/** The lot of an entry: the same wherever it is drawn, another for another key or fetch. */
-export const lotOf = (key: string, fetchedAt: number): number => crc32(`${key}@${fetchedAt}`) / 2 ** 32
+/** The jitter of an entry: the same in every instance, another for another key or fetch. */
+export const jitterOf = (key: string, fetchedAt: number): number => crc32(`${key}@${fetchedAt}`) / 2 ** 32

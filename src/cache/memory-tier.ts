@@ -1,23 +1,23 @@
-// The first tier: entries in this process, least recently used out first, bounded by the bytes of the entries and of what
-// is kept beside them. Whoever keeps something beside a value tells the entry its size; what it keeps is its own affair.
+// The memory tier: an LRU cache of entries in this process, bounded by their bytes. Callers that keep derived data beside a
+// value (such as rendered bodies) report its size through `setExtraBytes`, so that the bound covers it too.
 
 import { LRUCache } from 'lru-cache'
 import type { Entry } from './entry.ts'
 
-/** An entry as this tier has it. */
+/** An entry in this tier. */
 export type MemoryEntry<Value> = Entry<Value> & {
   /**
-   * Sets how many bytes are kept beside the value, instead of those set before; they count as the entry's until it leaves
-   * memory, and may move others out. Nothing happens once the entry has left.
+   * Sets the size of the data kept beside the value, replacing the previous size. It counts as the entry's and may evict
+   * others. Does nothing once the entry has left memory.
    */
   readonly setExtraBytes: (bytes: number) => void
 }
 
 export type MemoryTier<Value> = {
   get(key: string): MemoryEntry<Value> | undefined
-  /** Looks without counting as a use. */
+  /** Reads without marking the entry as used. */
   peek(key: string): MemoryEntry<Value> | undefined
-  /** Takes an entry in, instead of the one under this key; one larger than the whole tier is not kept. */
+  /** Replaces the entry of this key. An entry larger than the whole tier is not kept. */
   set(key: string, entry: Entry<Value>): MemoryEntry<Value>
   delete(key: string): void
   deleteWhere(matches: (key: string, entry: Entry<Value>) => boolean): void
@@ -35,7 +35,7 @@ export const createMemoryTier = <Value>(maxBytes: number): MemoryTier<Value> => 
         ...entry,
         setExtraBytes: bytes => {
           if (entries.peek(key) !== kept) return
-          // The library leaves the size of a value as it is when the same value is set again.
+          // lru-cache ignores a new size when the same value is set again.
           entries.delete(key)
           entries.set(key, kept, { size: kept.bytes + bytes })
         },

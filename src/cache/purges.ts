@@ -1,24 +1,24 @@
-// Which entries an operator has declared stale or gone. A purge covers what was loaded before it was known, by number
-// and not by time, so that clocks need not agree; every instance looks for new ones at short intervals.
+// The purges in force. A purge covers entries whose load began before this instance knew it, by generation number and not
+// by time, so that clocks need not agree. Reading new purges from the store is left to timelines/purge-log.ts.
 
-import type { Notes } from './entry.ts'
+import type { EntryMetadata } from './entry.ts'
 
-/** `soft`: what it covers turns stale. `hard`: it is gone. */
+/** `soft`: covered entries turn stale. `hard`: they are removed. */
 export type PurgeKind = 'soft' | 'hard'
 
 export type Purge<Scope> = { readonly generation: number; readonly kind: PurgeKind; readonly scope: Scope }
 
 export type Purges<Scope> = {
-  /** How many are known. */
+  /** The number of the newest purge; 0 without any. */
   readonly generation: number
   add(purge: Purge<Scope>): void
   /** The strongest purge that covers an entry. */
-  of(key: string, entry: Notes): PurgeKind | undefined
+  of(key: string, entry: EntryMetadata): PurgeKind | undefined
 }
 
 /** @param covers whether a key lies in a scope */
 export const createPurges = <Scope>(covers: (scope: Scope, key: string) => boolean): Purges<Scope> => {
-  // Newest first; a purge that no living entry can be older than is let go when it would make the list too long.
+  // Newest first; beyond the maximum the oldest purge is dropped.
   const known: Purge<Scope>[] = []
   const most = 1_000
   return {

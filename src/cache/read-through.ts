@@ -1,49 +1,49 @@
-// The story of a read: memory, then the shared tier, then the loader; both tiers are filled on the way back. A stale
-// entry is served at once while one load runs behind it. Knows entries and keys, not what they hold.
+// The read-through cache: reads memory, then the shared tier, then loads, and fills both tiers. Serves a stale entry at once
+// and refreshes it in the background (stale-while-revalidate). Knows entries and keys; what they hold is the caller's.
 
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { Demand } from './demand.ts'
-import type { Entry, Notes } from './entry.ts'
-import { type Failure, type Failures, StillResting } from './failures.ts'
+import type { Entry, EntryMetadata } from './entry.ts'
+import { BackoffError, type Failure, type Failures } from './failures.ts'
+import type { FleetSingleFlight } from './fleet-single-flight.ts'
 import { type Freshness, type FreshnessPolicy, freshnessOf } from './freshness.ts'
-import type { JointFlight } from './joint-flight.ts'
 import type { MemoryEntry, MemoryTier } from './memory-tier.ts'
 import type { Purges } from './purges.ts'
 import type { SharedTier } from './shared-tier.ts'
-import { createFlight } from './single-flight.ts'
+import { createSingleFlight } from './single-flight.ts'
 
-/** `hit`: served fresh from a tier. `stale`: served from a tier past its freshness. `miss`: loaded for this read. */
+/** `hit`: fresh from a tier. `stale`: from a tier, past its freshness. `miss`: loaded for this read. */
 type Outcome = 'hit' | 'stale' | 'miss'
 /** `memory`, the name of the shared tier, or `provider`. */
 type Source = string
 
-/** Why something is loaded: nothing usable is there, a stale entry was served, or one in demand is about to turn stale. */
-type Purpose = 'cold' | 'refresh' | 'ahead'
+/** Why a load runs: nothing usable is cached, a stale entry was served, or an entry in demand is about to turn stale. */
+type Purpose = 'cold' | 'refresh' | 'refresh_ahead'
 
-export type Reading<Value> = {
+export type CacheResult<Value> = {
   readonly value: Value
-  /** When it was in hand. */
+  /** When the read ended, ms since the epoch. */
   readonly readAt: number
   readonly fetchedAt: number
   readonly freshUntil: number
   readonly outcome: Outcome
   readonly source: Source
-  /** Whether a load was asked for because of this read: false for a stale answer while the last failure rests. */
+  /** Whether this read started or joined a load: false for a stale result during backoff. */
   readonly forwarded: boolean
-  /** Whether this read shares a load that another had begun, here or in another instance. */
+  /** Whether this read shares a load that another request started, here or in another instance. */
   readonly collapsed: boolean
-  /** Sets how many bytes are kept beside the value, so that they count as the memory tier's for as long as it is there. */
+  /** Sets the size of the data kept beside the value; it counts towards the memory tier. */
   readonly setExtraBytes: (bytes: number) => void
 }
 
 export type CacheObserver = {
-  read(reading: Omit<Reading<unknown>, 'value' | 'setExtraBytes'>): void
-  /** A load behind a stale answer, or ahead of time, failed; the old entry stays. */
-  refreshFailed(error: unknown, purpose: Purpose): void
+  onRead(result: Omit<CacheResult<unknown>, 'value' | 'setExtraBytes'>): void
+  /** A background refresh or a refresh-ahead failed; the old entry stays. */
+  onRefreshFailure(error: unknown, purpose: Purpose): void
 }
 
-/** What is known about an entry in one tier. */
+/** An entry of one tier, for operators. */
 export type EntryFacts = {
   readonly fetchedAt: number
   readonly run: number | null
@@ -65,18 +65,18 @@ export type Explanation = {
 
 export type ReadThrough<Subject, Value> = {
   /**
-   * What memory has, fresh or stale, at once; else a promise that rejects with WaitedTooLong, or whatever the loader
-   * threw, when no tier has anything usable.
+   * Returns at once what memory holds, fresh or stale; else a promise. The promise rejects with WaitedTooLong or the
+   * loader's error when no tier holds anything usable.
    */
-  read(subject: Subject): Reading<Value> | Promise<Reading<Value>>
+  read(subject: Subject): CacheResult<Value> | Promise<CacheResult<Value>>
 }
 
 export type Cache<Subject, Value> = ReadThrough<Subject, Value> & {
-  /** Loads an entry anew unless another has done so meanwhile; what fails is told to the observer. */
+  /** Refreshes an entry unless another instance already has. Never rejects; a failure goes to the observer. */
   refresh(subject: Subject, purpose: Purpose): Promise<void>
-  /** Loads an entry anew whatever there is; what fails is told to the observer. */
+  /** Loads an entry whatever is cached. Never rejects; a failure goes to the observer. */
   reload(subject: Subject): Promise<void>
-  /** Takes what the shared tier holds into memory; answers whether it was of use. Never loads. */
+  /** Copies the entry of the shared tier into memory; true when it is usable. Never loads. */
   warm(subject: Subject): Promise<boolean>
   explain(subject: Subject): Promise<Explanation>
 }
@@ -84,16 +84,16 @@ export type Cache<Subject, Value> = ReadThrough<Subject, Value> & {
 export type CacheParts<Subject, Value> = {
   readonly keyOf: (subject: Subject) => string
   readonly load: (subject: Subject, purpose: Purpose) => Promise<Entry<Value>>
-  /** Someone now waits for a load that was begun with less hurry. */
-  readonly hasten: (subject: Subject) => void
+  /** Raises the urgency of a queued load, because a request now waits for it. */
+  readonly expedite: (subject: Subject) => void
   readonly memory: MemoryTier<Value>
   readonly shared: SharedTier<Value>
-  readonly flights: JointFlight
+  readonly fleet: FleetSingleFlight
   readonly policy: FreshnessPolicy
   readonly purges: Purges<unknown>
   readonly failures: Failures
   readonly demand: Demand<Subject>
-  /** How long a read waits when there is nothing to serve. The load goes on for whoever asks next. */
+  /** How long a read waits when nothing is cached. The load continues after that. */
   readonly waitForMs: number
   readonly clock: Clock
   readonly observer: CacheObserver
@@ -112,14 +112,14 @@ type Found<Value> = { entry: MemoryEntry<Value>; source: Source; joined: boolean
 export const createReadThrough = <Subject, Value>(
   parts: CacheParts<Subject, Value>,
 ): Cache<Subject, Value> => {
-  const { keyOf, load, hasten, memory, shared, flights, policy, purges, failures, demand, clock, observer } =
+  const { keyOf, load, expedite, memory, shared, fleet, policy, purges, failures, demand, clock, observer } =
     parts
-  const finding = createFlight<string, Found<Value>>()
-  const refreshing = createFlight<string, void>()
-  // A refresh and a first read of the same key may overlap (its entry expired or was evicted meanwhile): one load.
-  const loading = createFlight<string, Found<Value>>()
+  const finding = createSingleFlight<string, Found<Value>>()
+  const refreshing = createSingleFlight<string, void>()
+  // A refresh and a cold read of one key may overlap (its entry expired or was evicted meanwhile): they share a load.
+  const loading = createSingleFlight<string, Found<Value>>()
 
-  const stateOf = (key: string, entry: Notes, now = clock.now()): Freshness => {
+  const stateOf = (key: string, entry: EntryMetadata, now = clock.now()): Freshness => {
     const state = freshnessOf(entry, policy, now)
     const purged = state === 'expired' ? undefined : purges.of(key, entry)
     if (purged === 'hard') return 'expired'
@@ -131,22 +131,22 @@ export const createReadThrough = <Subject, Value>(
     const entry = memory.set(key, loaded)
     failures.clear(key)
     if (await shared.set(key, loaded, token)) return entry
-    // Another has loaded it while this process stood still: what came here is older, and lives in no tier.
+    // A later lease holder has written: this process was stalled, and its entry is older. No tier keeps it.
     const newer = await shared.get(key)
     if (newer) return memory.set(key, newer)
     memory.delete(key)
     return entry
   }
 
-  /** @param enough whether an entry that another instance left makes the load needless */
-  const loadTogether = (
+  /** @param enough whether an entry of another instance makes the load unnecessary */
+  const loadOnce = (
     subject: Subject,
     key: string,
     purpose: Purpose,
-    enough: (notes: Notes) => boolean,
+    enough: (metadata: EntryMetadata) => boolean,
   ): Promise<Found<Value>> => {
     const { result, joined } = loading.run(key, async () => {
-      const { result: entry, joined: elsewhere } = await flights.run(key, {
+      const { result: entry, joined: elsewhere } = await fleet.run(key, {
         load: token => loadAndKeep(subject, key, purpose, token),
         arrived: async () => {
           const found = await shared.get(key, enough)
@@ -157,38 +157,38 @@ export const createReadThrough = <Subject, Value>(
       })
       return { entry, source: 'provider', joined: elsewhere }
     })
-    if (joined && purpose === 'cold') hasten(subject)
+    if (joined && purpose === 'cold') expedite(subject)
     return result
   }
 
-  // Past the first tier: what another instance or an earlier life of this one left, else a load.
+  // After a miss in memory: the shared tier, else a load.
   const find = async (subject: Subject, key: string): Promise<Found<Value>> => {
     const entry = await shared.get(key)
     if (entry && stateOf(key, entry) !== 'expired')
       return { entry: memory.set(key, entry), source: shared.name, joined: false }
-    const resting = failures.resting(key)
-    if (resting?.cold) throw new StillResting(resting)
+    const failure = failures.backoff(key)
+    if (failure?.cold) throw new BackoffError(failure)
     try {
-      return await loadTogether(subject, key, 'cold', found => stateOf(key, found) !== 'expired')
+      return await loadOnce(subject, key, 'cold', found => stateOf(key, found) !== 'expired')
     } catch (error) {
-      throw new StillResting(failures.note(key, error, true))
+      throw new BackoffError(failures.record(key, error, true))
     }
   }
 
-  const isFreshAndNotDue = (key: string, found: Notes): boolean =>
+  const isFreshAndNotDue = (key: string, found: EntryMetadata): boolean =>
     stateOf(key, found) === 'fresh' && clock.now() < policy.dueAt(found, clock.now())
 
   const refresh = async (
     subject: Subject,
     key: string,
     purpose: Purpose,
-    enough = (found: Notes) => isFreshAndNotDue(key, found),
+    enough = (found: EntryMetadata) => isFreshAndNotDue(key, found),
   ): Promise<void> => {
     try {
-      await loadTogether(subject, key, purpose, enough)
+      await loadOnce(subject, key, purpose, enough)
     } catch (error) {
-      failures.note(key, error, false)
-      observer.refreshFailed(error, purpose)
+      failures.record(key, error, false)
+      observer.onRefreshFailure(error, purpose)
     }
   }
 
@@ -207,27 +207,27 @@ export const createReadThrough = <Subject, Value>(
     }
   }
 
-  const told = (
+  const resultOf = (
     subject: Subject,
     key: string,
     found: Found<Value>,
     state: Freshness,
     now: number,
-  ): Reading<Value> => {
+  ): CacheResult<Value> => {
     const { entry, source } = found
     const outcome = source === 'provider' ? 'miss' : state === 'fresh' ? 'hit' : 'stale'
     let forwarded = outcome === 'miss'
     let collapsed = outcome === 'miss' && found.joined
-    if (outcome === 'stale' && !failures.resting(key)) {
+    if (outcome === 'stale' && !failures.backoff(key)) {
       forwarded = true
       collapsed = refreshing.run(key, () => refresh(subject, key, 'refresh')).joined
     }
     const freshUntil = policy.freshUntil(entry, now)
-    const reading = {
+    const result = {
       value: entry.value,
       readAt: now,
       fetchedAt: entry.fetchedAt,
-      // Purged entries are stale whatever their age.
+      // A purged entry is stale whatever its age.
       freshUntil: outcome === 'stale' ? Math.min(freshUntil, now) : freshUntil,
       outcome,
       source,
@@ -235,15 +235,15 @@ export const createReadThrough = <Subject, Value>(
       collapsed,
       setExtraBytes: entry.setExtraBytes,
     } as const
-    observer.read(reading)
-    return reading
+    observer.onRead(result)
+    return result
   }
 
-  const findAndTell = async (subject: Subject, key: string): Promise<Reading<Value>> => {
+  const findLater = async (subject: Subject, key: string): Promise<CacheResult<Value>> => {
     const { result, joined } = finding.run(key, () => find(subject, key))
     const found = await within(parts.waitForMs, result)
     const now = clock.now()
-    return told(subject, key, joined ? { ...found, joined } : found, stateOf(key, found.entry, now), now)
+    return resultOf(subject, key, joined ? { ...found, joined } : found, stateOf(key, found.entry, now), now)
   }
 
   return {
@@ -254,8 +254,8 @@ export const createReadThrough = <Subject, Value>(
       const entry = memory.get(key)
       const state = entry ? stateOf(key, entry, now) : 'expired'
       if (entry && state !== 'expired')
-        return told(subject, key, { entry, source: 'memory', joined: false }, state, now)
-      return findAndTell(subject, key)
+        return resultOf(subject, key, { entry, source: 'memory', joined: false }, state, now)
+      return findLater(subject, key)
     },
     refresh: (subject, purpose) => {
       const key = keyOf(subject)
@@ -263,7 +263,7 @@ export const createReadThrough = <Subject, Value>(
     },
     reload: subject => {
       const key = keyOf(subject)
-      return refreshing.run(key, () => refresh(subject, key, 'ahead', () => false)).result
+      return refreshing.run(key, () => refresh(subject, key, 'refresh_ahead', () => false)).result
     },
     warm: async subject => {
       const key = keyOf(subject)
@@ -285,7 +285,7 @@ export const createReadThrough = <Subject, Value>(
   }
 }
 
-// Rejects when the wait is over first; the result that then comes late is nobody's, and neither is its failure.
+// Rejects after the given time; a later result or failure is dropped.
 const within = <Result>(ms: number, result: Promise<Result>): Promise<Result> => {
   const { promise, resolve, reject } = Promise.withResolvers<Result>()
   const timer = setTimeout(() => reject(new WaitedTooLong(ms)), ms)

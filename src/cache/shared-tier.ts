@@ -1,41 +1,41 @@
-// The second tier: entries as bytes in a store that outlives the process and that instances share. It can only make
-// things faster: a store that fails, and bytes that can't be believed, are told to the observer and count as absent.
+// The shared tier: entries as bytes in the store, shared by all instances and kept over restarts. Failures of the store and
+// invalid bytes count as a miss and go to the observer. The codec decides which bytes are valid.
 
 import type { ByteStore } from '../stores/store.ts'
-import type { Entry, Notes } from './entry.ts'
+import type { Entry, EntryMetadata } from './entry.ts'
 
-/** Bytes that are no entry of this key, and the reason in a word of low cardinality. */
+/** Invalid bytes, with the reason as a metric label. */
 type Refused = { readonly refused: string }
 
-/** Turns entries into bytes and back; `notes` and `decode` refuse bytes they do not believe. */
+/** Encodes and decodes entries; `metadata` and `decode` refuse invalid bytes. */
 export type Codec<Value> = {
   /** No entry is larger. */
   readonly mostBytes: number
   encode(entry: Entry<Value>, key: string): Buffer
-  /** What is noted in them, at a fraction of what decoding costs. */
-  notes(bytes: Buffer, key: string): Notes | Refused
+  /** The entry's metadata alone, at a fraction of the cost of decoding. */
+  metadata(bytes: Buffer, key: string): EntryMetadata | Refused
   decode(bytes: Buffer, key: string): Entry<Value> | Refused
 }
 
 export type SharedTierObserver = {
-  sharedTierFailed(step: 'read' | 'write' | 'flight', error: unknown): void
-  /** Something lies under a key of the cache and is not served. */
-  entryRefused(reason: string, key: string): void
+  onSharedTierFailure(step: 'read' | 'write' | 'lease', error: unknown): void
+  /** The bytes of an entry are invalid and count as a miss. */
+  onEntryRefused(reason: string, key: string): void
 }
 
 export type SharedTier<Value> = {
-  /** What it is made of, in the word that answers and metrics use. */
+  /** The kind of store, as it appears in `cache-status` and metrics. */
   readonly name: string
-  /** @param isWanted by what is noted with it; an entry that is not wanted counts as absent */
-  get(key: string, isWanted?: (notes: Notes) => boolean): Promise<Entry<Value> | undefined>
+  /** @param isWanted judges the metadata before decoding; an unwanted entry counts as a miss */
+  get(key: string, isWanted?: (metadata: EntryMetadata) => boolean): Promise<Entry<Value> | undefined>
   /**
-   * False when a later flight of the key has written, so that what the tier holds is newer than the entry.
-   * @param token of the flight that loaded the entry, if one was given
+   * False when a later lease holder has written already: the tier's entry is newer than this one.
+   * @param token the fencing token of the lease, if there is one
    */
   set(key: string, entry: Entry<Value>, token?: number): Promise<boolean>
 }
 
-/** @param longestUseMs the time after its fetch until which an entry may be served at all */
+/** @param longestUseMs how long after its fetch an entry may be served at all */
 export const createSharedTier = <Value>(
   {
     name,
@@ -47,14 +47,14 @@ export const createSharedTier = <Value>(
 ): SharedTier<Value> => {
   const read = async (
     key: string,
-    isWanted: ((notes: Notes) => boolean) | undefined,
+    isWanted: ((metadata: EntryMetadata) => boolean) | undefined,
   ): Promise<Entry<Value> | Refused | undefined> => {
     const bytes = await store.readBytes(key, codec.mostBytes)
     if (bytes === undefined) return undefined
     if (typeof bytes === 'string') return { refused: bytes }
-    const notes = isWanted && codec.notes(bytes, key)
-    if (notes && 'refused' in notes) return notes
-    return notes && !isWanted?.(notes) ? undefined : codec.decode(bytes, key)
+    const metadata = isWanted && codec.metadata(bytes, key)
+    if (metadata && 'refused' in metadata) return metadata
+    return metadata && !isWanted?.(metadata) ? undefined : codec.decode(bytes, key)
   }
 
   return {
@@ -63,9 +63,9 @@ export const createSharedTier = <Value>(
       try {
         const found = await read(key, isWanted)
         if (!found || !('refused' in found)) return found
-        observer.entryRefused(found.refused, key)
+        observer.onEntryRefused(found.refused, key)
       } catch (error) {
-        observer.sharedTierFailed('read', error)
+        observer.onSharedTierFailure('read', error)
       }
       return undefined
     },
@@ -74,7 +74,7 @@ export const createSharedTier = <Value>(
         const expiresAt = Math.ceil(entry.fetchedAt + longestUseMs)
         return await store.writeBytes(key, codec.encode(entry, key), expiresAt, token)
       } catch (error) {
-        observer.sharedTierFailed('write', error)
+        observer.onSharedTierFailure('write', error)
         return true
       }
     },

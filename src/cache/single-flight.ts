@@ -1,13 +1,13 @@
-// One piece of work per key at a time: who asks while it is under way gets the same result. A finished flight is
-// forgotten at once, whatever came of it, so a failure is never handed to a later caller.
+// Single-flight within a process: callers that ask for a key while its work runs share the result. A finished flight is
+// forgotten at once, so a later caller never gets an earlier failure. Over the fleet see fleet-single-flight.ts.
 
-export type Flight<Key, Result> = {
-  /** Runs `work` unless a flight for the key is under way; `joined` says that this caller came second. */
+export type SingleFlight<Key, Result> = {
+  /** Runs `work` unless work for the key is under way; `joined` is true for a caller that shares it. */
   run(key: Key, work: () => Promise<Result>): { result: Promise<Result>; joined: boolean }
   has(key: Key): boolean
 }
 
-export const createFlight = <Key, Result>(): Flight<Key, Result> => {
+export const createSingleFlight = <Key, Result>(): SingleFlight<Key, Result> => {
   const underWay = new Map<Key, Promise<Result>>()
   return {
     run: (key, work) => {

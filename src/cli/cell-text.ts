@@ -31,12 +31,12 @@ export const cellText = (report: CellReport, asked: string | undefined, calendar
     if (!lastFailure)
       facts.push(['last error', gateway.memory || shared.entry ? 'none since the last load' : 'none'])
     else {
-      const { code, message, failedAt, attempts, restsUntil } = lastFailure
+      const { code, message, failedAt, attempts, backoffUntil } = lastFailure
       const row = attempts > 1 ? `, ${attempts} in a row` : ''
       facts.push(['last error', `${timeOf(failedAt)}${row}`], ['', `${code}: ${message}`])
       facts.push([
         '',
-        `${Date.parse(restsUntil) > now ? 'not tried again before' : 'may be tried since'} ${timeOf(restsUntil)}`,
+        `${Date.parse(backoffUntil) > now ? 'not tried again before' : 'may be tried since'} ${timeOf(backoffUntil)}`,
       ])
     }
   }

@@ -1,5 +1,5 @@
-// Where the defaults stand, and what is written there about each setting: its value and the comment above it.
-// The comments are the one description of a setting; the schema for editors is made of them.
+// Reads config/default.yaml: the default and the comment of each setting. The comments are the only description of a setting;
+// json-schema.ts uses them for editors.
 
 import { readFileSync } from 'node:fs'
 import { isMap, isNode, isScalar, parseDocument } from 'yaml'

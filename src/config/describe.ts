@@ -1,5 +1,5 @@
-// The configuration in effect, in the words of a config file: what the program was told once files and variables
-// were put together. Secrets are hidden; all else can be loaded again as it stands.
+// Prints the configuration in effect as a config file, after all files and variables are merged. Secrets are hidden; the rest
+// can be loaded again as it is.
 
 import { stringify } from 'yaml'
 import * as z from 'zod'

@@ -1,10 +1,11 @@
-// What the environment sets: every setting has a variable, named after its path. Text is taken as it stands, so
-// that a key of digits stays text; numbers, flags and lists are read as YAML. Other programs' variables are ignored.
+// Reads settings from environment variables, named after their paths. Text is taken as it is, so that a key of digits stays
+// text; numbers, flags and lists are parsed as YAML. Variables of other programs are ignored.
 
 import { parse } from 'yaml'
 import * as z from 'zod'
 import { safeText } from '../outside-text.ts'
 import { type Assignment, type Fault, type Reading, unusableName } from './faults.ts'
+import { renamedSettings } from './renamed.ts'
 import { allowsNull, coreOf, nearestOf, type Setting, schemaAt, settings } from './tree.ts'
 
 const PREFIX = 'ABOHAWA_'
@@ -22,6 +23,12 @@ export const variableOf = (path: readonly string[]): string =>
         .toUpperCase(),
     )
     .join('__')
+
+const renamedVariables = new Map(
+  Object.entries(renamedSettings).map(
+    paths => paths.map(path => variableOf(path.split('.'))) as [string, string],
+  ),
+)
 
 const shownVariable = ({ path, named }: Setting): string => variableOf(path) + (named ? '__<NAME>' : '')
 
@@ -73,6 +80,9 @@ const read = (variable: string, text: string): Assignment | Fault => {
       ? { path, value: meaningOf(text, schema), at: () => variable }
       : { sentence }
   }
+  const renamed = renamedVariables.get(variable)
+  if (renamed !== undefined)
+    return { sentence: `${variable}: this variable is now called ${renamed}; use that name` }
   const nearest = nearestOf(variable, settings, setting => variableOf(setting.path))
   const suggestion = nearest ? `; did you mean ${shownVariable(nearest)}?` : ''
   return { sentence: `${safeText(variable, longestName)}: this variable is not known${suggestion}` }

@@ -1,10 +1,11 @@
-// The sentence for a value that cannot be used: where it stands, its path, what was given, what is allowed.
-// Secrets are not repeated in it. Judges nothing itself; it puts the schema's findings into words.
+// The sentences for invalid settings: place, path, given value, allowed values. Secrets are never repeated. The schema
+// validates; this file only writes the message.
 
 import * as z from 'zod'
 import { quoted, safeText } from '../outside-text.ts'
 import { redactedUrls } from '../redacted-url.ts'
 import { secrets } from './kinds.ts'
+import { renamedSettings } from './renamed.ts'
 import { coreOf, namedIn, nearestPath, type Path, printPath, schemaAt } from './tree.ts'
 
 /** A value that somebody gave to a setting, and how to name the place (or the part of it) where they did. */
@@ -18,7 +19,7 @@ export type Reading = ReadonlyArray<Assignment | Fault>
 
 const LONGEST = 80
 
-// Before it is cut: of a URL without its end nothing can be told any more.
+// Redacted before it is cut, because the password in a cut URL can't be recognised.
 const redacted = (value: string, schema: z.core.$ZodType | undefined): string =>
   (schema && secrets.get(coreOf(schema))?.redact(value)) ?? redactedUrls(value)
 
@@ -32,8 +33,10 @@ const shown = (value: unknown, schema: z.core.$ZodType | undefined): string => {
 const within = (value: unknown, [key, ...rest]: Path): unknown =>
   key === undefined ? value : within((value as Record<PropertyKey, unknown> | null | undefined)?.[key], rest)
 
-/** The sentence for a name that is not known, with the nearest one that is. */
+/** The sentence for an unknown name: its present name if it was renamed, else the nearest known one. */
 export const unknownName = (where: string, path: Path): string => {
+  const renamed = renamedSettings[printPath(path)]
+  if (renamed !== undefined) return `${where}: ${printPath(path)} is now called ${renamed}; use that name`
   const nearest = nearestPath(path)
   return `${where}: ${printPath(path)} is not a known setting${nearest ? `; did you mean ${printPath(nearest)}?` : ''}`
 }

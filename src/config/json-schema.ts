@@ -1,5 +1,5 @@
-// The JSON Schema of a config file, for editors that complete and check while somebody writes. Nothing is required
-// in a file, as default.yaml fills in; values and descriptions are taken from there.
+// Generates the JSON Schema of a config file, for completion and checks in editors. Nothing is required in a file, because
+// default.yaml has every default; values and descriptions come from there.
 
 import * as z from 'zod'
 import { DEFAULT_NAME, type Entry, readDefaults } from './defaults.ts'

@@ -1,5 +1,5 @@
-// The kinds of value a setting can have. Each carries the words for what it allows, which end the sentence
-// "x is 7, but must be …"; a kind with a unit converts it and says what its name in the program ends with.
+// The kinds of value a setting can have. Each has the text of what it allows, which ends the error "x is 7, but must be …".
+// A kind with a unit converts it and gives the suffix of its name in the program (Ms, Bytes).
 
 import * as z from 'zod'
 import { isPrintable } from '../outside-text.ts'

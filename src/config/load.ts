@@ -1,5 +1,5 @@
-// The configuration: defaults, then config files, then variables, each over the one before, made into one frozen
-// and complete object or into a list of sentences. Never looks at the process; its environment is an argument.
+// Loads the configuration: defaults, then config files, then variables, later ones winning. The result is one complete frozen
+// object or a list of errors. Does not read the process; its environment is an argument.
 
 import { InputError } from '../errors.ts'
 import { DEFAULT_FILE, DEFAULT_NAME } from './defaults.ts'
@@ -31,7 +31,7 @@ const frozen = <Value>(value: Value): Value => {
   return value
 }
 
-// Given anew, a setting moves to the end, so that the order tells which of several was given last.
+// A setting that is given again moves to the end, so that the order shows which was given last.
 const lastOfEach = (given: readonly Assignment[]): Map<string, Assignment> => {
   const last = new Map<string, Assignment>()
   for (const assignment of given) {

@@ -1,5 +1,5 @@
-// What must hold between settings that are each right by themselves. Every rule names the settings it reads, so
-// that a fault can be traced to where one of them was given.
+// The rules between settings that are each valid by themselves. Every rule names the settings it reads, so that the error can
+// name the place where one of them was given.
 
 import { BlockList, isIP } from 'node:net'
 import { hourMs } from '../calendar.ts'
@@ -151,8 +151,9 @@ export const rules: readonly Rule[] = [
     cache.retryAfterAtMostMs,
     cache.retryAfterMs,
   ]),
-  atLeast('provider.breaker.restForAtMost', 'provider.breaker.restFor', ({ provider: { breaker } }) => [
-    breaker.restForAtMostMs,
-    breaker.restForMs,
-  ]),
+  atLeast(
+    'provider.breaker.halfOpenAfterAtMost',
+    'provider.breaker.halfOpenAfter',
+    ({ provider: { breaker } }) => [breaker.halfOpenAfterAtMostMs, breaker.halfOpenAfterMs],
+  ),
 ]

@@ -1,5 +1,5 @@
-// Every setting there is, section by section: what a config file may say and what the program gets to see.
-// All of them are required and none has a default here; the defaults and their meaning stand in default.yaml.
+// The schema of all settings, section by section: the values a config file may hold and the types the program gets. Every
+// setting is required here; defaults and descriptions are in config/default.yaml.
 
 import * as z from 'zod'
 import { decimal, duration, flag, oneOf, sized, text, whole } from './kinds.ts'
@@ -71,8 +71,8 @@ const provider = section({
   refusedFor: duration('1s', '24h'),
   breaker: section({
     after: whole(1, 100),
-    restFor: duration('100ms', '1h'),
-    restForAtMost: duration('100ms', '1h'),
+    halfOpenAfter: duration('100ms', '1h'),
+    halfOpenAfterAtMost: duration('100ms', '1h'),
   }),
   budget: section({
     perMinute: whole(1, 1_000_000_000, ', or null for no limit').nullable(),
@@ -125,7 +125,7 @@ const cache = section({
   settleFor: duration('0s', '6h'),
   spreadOver: duration('0s', '6h'),
   staleFor: duration('0s', '48h'),
-  aheadFor: duration('0s', '1h'),
+  refreshAheadFor: duration('0s', '1h'),
   demandFor: duration('1m', '48h'),
   prefetch: oneOf(['none', 'population']),
   prefetchPlaces: whole(1, 100_000),
@@ -133,7 +133,7 @@ const cache = section({
   retryAfter: duration('10ms', '1h'),
   retryAfterAtMost: duration('10ms', '1h'),
   waitFor: duration('10ms', '10m'),
-  holdFor: duration('100ms', '1m'),
+  leaseFor: duration('100ms', '1m'),
   memory: sized('64KiB', '64GiB'),
 })
 

@@ -1,5 +1,5 @@
-// How to find one's way in the schema: which settings there are, what lies below a path, and what somebody who
-// wrote a name that is not there may have meant. Knows the shape of settings and nothing about their values.
+// Navigates the schema: the list of settings, the schema at a path, and the nearest known name for an unknown one. Knows the
+// shape of settings and nothing about their values.
 
 import leven from 'leven'
 import * as z from 'zod'

@@ -1,5 +1,5 @@
-// What a YAML config file sets, each value with its line and column. Refuses what is not one map of known names,
-// each given once; whether the values fit is not judged here, and nothing is merged.
+// Reads a YAML config file: each value with its line and column. Refuses anything but one map of known names, each given once.
+// Validates no values and merges nothing; load.ts does.
 
 import { readFileSync } from 'node:fs'
 import {

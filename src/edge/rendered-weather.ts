@@ -1,77 +1,77 @@
-// The weather of a cell as bytes, made once for each slice of its timeline and kept for as long as that slice is right:
-// every place of the cell, in either language, is answered with the same bytes behind its own. What is kept lies beside
-// the timeline, is accounted for with it and goes with it.
+// Rendered weather: the JSON bytes of a timeline's slices, rendered once per slice and shared by all places of the cell, with
+// their compressed bodies. They are kept as long as the timeline is in memory and count towards its size. JSON texts come from
+// bodies.ts, headers from response-headers.ts.
 
-import type { Answers, Known, Slice } from '../answer.ts'
+import type { Answers, CellResult, Slice } from '../answer.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { forecastPiece, weatherPiece } from './bodies.ts'
 import type { PlacePiece } from './places.ts'
 import { type Encodings, type Representation, tagOf } from './representation.ts'
-import { cacheWords, freshnessHeaders } from './response-headers.ts'
+import { cacheStatus, freshnessHeaders } from './response-headers.ts'
 
-/** The part of a body that all places of a cell share, and what was made of it. */
+/** The part of a body that all places of a cell share, with what is derived from it. */
 type Rendered = Slice<{
   readonly bytes: Buffer
   readonly tag: string
-  /** Whole bodies compressed, by the identity of the place in them; oldest first. */
+  /** Compressed whole bodies by the identity of their place; oldest first. */
   readonly encodings: Map<PlacePiece['identity'], Encodings>
-  /** What `encodings` take. */
+  /** The size of `encodings`. */
   encodedBytes: number
-  told: Told | undefined
+  resultHeaders: ResultHeaders | undefined
 }>
 
-/** What is said of a reading, the same for a second. */
-type Told = {
-  readonly known: Known
+/** The headers of a cache result; the same for one second. */
+type ResultHeaders = {
+  readonly result: CellResult
   readonly second: number
-  readonly words: string
+  readonly cacheStatus: string
   readonly headers: string
 }
 
 export type RenderedWeather = {
-  /** The slice of /weather that is right at the instant of `known`. @throws AbohawaError as the answers do */
-  weather(known: Known): Rendered
-  /** The slice of /forecast of so many days. */
-  forecast(known: Known, days: number): Rendered
-  /** A whole body: a place and its weather. `headers` go with the place. */
-  represent(known: Known, rendered: Rendered, place: PlacePiece, headers?: string): Representation
+  /** The current slice of /weather. @throws AbohawaError as `answers` does */
+  weather(result: CellResult): Rendered
+  /** The current slice of /forecast for a number of days. */
+  forecast(result: CellResult, days: number): Rendered
+  /** A whole body: a place and its weather. `headers` are those of the place. */
+  represent(result: CellResult, rendered: Rendered, place: PlacePiece, headers?: string): Representation
 }
 
 type Slot = {
   place: PlacePiece | undefined
-  told: Told | undefined
+  resultHeaders: ResultHeaders | undefined
   body: Representation | undefined
 }
 
-/** Slices by what they are of: 0 is /weather, 1 to 7 /forecast of so many days. */
+/** Slices by endpoint: 0 is /weather, 1 to 7 is /forecast for that many days. */
 type Kept = { readonly slices: (Rendered | undefined)[] }
 
-// What a kept slice or encoding takes beside its bytes, roughly.
+// The rough overhead of a kept slice or encoding beside its bytes.
 const objectBytes = 400
-// Places of one cell in all their encodings; raw points are without number.
+// Encoded bodies per slice; bounded, because there is no end of raw points.
 const maxEncodings = 300
 const slotCount = 128
 
 export const createRenderedWeather = (answers: Answers, timezone: string): RenderedWeather => {
   const keptOf = new WeakMap<Timeline, Kept>()
-  // What was said last, in slots by the places' numbers: who is asked for a second time in a second is likely to be asked
-  // for again, and then has its whole body kept. Others leave nothing: most bodies are to die young.
+  // Direct-mapped cache of whole bodies. Filled on the second request within a second, so that one-off requests allocate
+  // nothing long-lived.
   const slots: Slot[] = Array.from({ length: slotCount }, () => ({
     place: undefined,
-    told: undefined,
+    resultHeaders: undefined,
     body: undefined,
   }))
 
-  const account = (known: Known, { slices }: Kept): void => {
+  const account = (result: CellResult, { slices }: Kept): void => {
     let bytes = 0
     for (const slice of slices) if (slice) bytes += slice.bytes.length + slice.encodedBytes + objectBytes
-    known.setExtraBytes(bytes)
+    result.setExtraBytes(bytes)
   }
 
-  const sliceOf = (known: Known, which: number, render: () => Slice<{ bytes: Buffer }>): Rendered => {
-    let kept = keptOf.get(known.value)
+  const sliceOf = (result: CellResult, which: number, render: () => Slice<{ bytes: Buffer }>): Rendered => {
+    let kept = keptOf.get(result.value)
     const found = kept?.slices[which]
-    if (found && found.beginsAt <= known.readAt && known.readAt < found.endsAt) return found
+    if (found && found.beginsAt <= result.readAt && result.readAt < found.endsAt) return found
     const { bytes, beginsAt, endsAt } = render()
     const rendered: Rendered = {
       beginsAt,
@@ -80,20 +80,20 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
       tag: tagOf(bytes),
       encodings: new Map(),
       encodedBytes: 0,
-      told: undefined,
+      resultHeaders: undefined,
     }
     if (!kept) {
       kept = { slices: [] }
-      keptOf.set(known.value, kept)
+      keptOf.set(result.value, kept)
     }
     kept.slices[which] = rendered
-    account(known, kept)
+    account(result, kept)
     return rendered
   }
 
   const encodingsFor = (rendered: Rendered, { identity }: PlacePiece): Encodings => {
-    const known = rendered.encodings.get(identity)
-    if (known) return known
+    const kept = rendered.encodings.get(identity)
+    if (kept) return kept
     const [oldest] = rendered.encodings.keys()
     if (rendered.encodings.size >= maxEncodings && oldest !== undefined) {
       for (const encoded of Object.values(rendered.encodings.get(oldest) ?? {}))
@@ -105,57 +105,57 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
     return encodings
   }
 
-  const tell = (known: Known, rendered: Rendered): Told => {
-    const { told } = rendered
-    const second = Math.floor(known.readAt / 1000)
-    if (told && told.second === second && isToldAlike(told.known, known)) return told
-    const rightUntil = Math.max(known.readAt, Math.min(rendered.endsAt, known.freshUntil))
-    const news = {
-      known,
+  const headersFor = (result: CellResult, rendered: Rendered): ResultHeaders => {
+    const last = rendered.resultHeaders
+    const second = Math.floor(result.readAt / 1000)
+    if (last && last.second === second && haveSameHeaders(last.result, result)) return last
+    const rightUntil = Math.max(result.readAt, Math.min(rendered.endsAt, result.freshUntil))
+    const headers = {
+      result,
       second,
-      words: cacheWords(known),
-      headers: freshnessHeaders(known, rightUntil),
+      cacheStatus: cacheStatus(result),
+      headers: freshnessHeaders(result, rightUntil),
     }
-    rendered.told = news
-    return news
+    rendered.resultHeaders = headers
+    return headers
   }
 
   return {
-    weather: known =>
-      sliceOf(known, 0, () => {
-        const weather = answers.weather(known)
+    weather: result =>
+      sliceOf(result, 0, () => {
+        const weather = answers.weather(result)
         return { ...weather, bytes: weatherPiece(weather, timezone) }
       }),
-    forecast: (known, days) =>
-      sliceOf(known, days, () => {
-        const forecast = answers.forecast(known, days)
+    forecast: (result, days) =>
+      sliceOf(result, days, () => {
+        const forecast = answers.forecast(result, days)
         return { ...forecast, bytes: forecastPiece(forecast, timezone) }
       }),
-    represent: (known, rendered, place, headers = '') => {
-      const told = tell(known, rendered)
-      // Raw points are without number: each is new.
+    represent: (result, rendered, place, headers = '') => {
+      const resultHeaders = headersFor(result, rendered)
+      // A raw point is new each time and gets no slot.
       const slot = typeof place.identity === 'number' ? slots[place.identity % slotCount] : undefined
-      const isSecond = slot?.place === place && slot.told === told
+      const isSecond = slot?.place === place && slot.resultHeaders === resultHeaders
       if (isSecond && slot.body) return slot.body
       const body: Representation = {
         tag: place.tag + rendered.tag,
-        headers: told.headers + headers,
+        headers: resultHeaders.headers + headers,
         pieces: [place.bytes, rendered.bytes],
-        cache: told.words,
+        cache: resultHeaders.cacheStatus,
         heads: {},
         encodings: () => encodingsFor(rendered, place),
         onEncoded: encoded => {
-          // While it was compressed, others may have taken its place.
+          // Other places may have evicted it while it was compressed.
           if (!rendered.encodings.has(place.identity)) return
           rendered.encodedBytes += encoded.length + objectBytes
-          const kept = keptOf.get(known.value)
+          const kept = keptOf.get(result.value)
           // The slice may have ended meanwhile.
-          if (kept?.slices.includes(rendered)) account(known, kept)
+          if (kept?.slices.includes(rendered)) account(result, kept)
         },
       }
       if (slot) {
         slot.place = place
-        slot.told = told
+        slot.resultHeaders = resultHeaders
         slot.body = isSecond ? body : undefined
       }
       return body
@@ -163,7 +163,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
   }
 }
 
-const isToldAlike = (one: Known, other: Known): boolean =>
+const haveSameHeaders = (one: CellResult, other: CellResult): boolean =>
   one.freshUntil === other.freshUntil &&
   one.outcome === other.outcome &&
   one.source === other.source &&

@@ -1,7 +1,7 @@
-// The header lines that tell a consumer what it got: quota, freshness, where the weather came from. Each ends in CRLF, so
-// that a head is put together by joining them. Pure; values are numbers, dates and words of ours, never a consumer's.
+// The per-response header lines: rate limit, freshness and cache status. Each ends in CRLF, so that a head is their
+// concatenation. Pure; values are numbers, dates and fixed words, never text of a consumer.
 
-import type { Known } from '../answer.ts'
+import type { CellResult } from '../answer.ts'
 
 /** The three headers of every response. Seconds of the reset are those of a Unix timestamp. */
 export const rateLimitHeaders = (limit: number, remaining: number, resetsAt: number): string =>
@@ -15,25 +15,25 @@ export const rateLimitFields = (limit: number, remaining: number, resetsAt: numb
 })
 
 /**
- * No `age`: every answer is made for its instant, and caches subtract it from `max-age`.
- * @param rightUntil until when the answer stays right: its slice ends, or its timeline turns stale
+ * Without `age`: every response is rendered for its instant, and caches would subtract it from `max-age`.
+ * @param rightUntil when the slice ends or the timeline turns stale, ms since the epoch
  */
-export const freshnessHeaders = (from: Known, rightUntil: number): string =>
-  `cache-control: private, max-age=${secondsBetween(from.readAt, rightUntil)}\r\n` +
-  `last-modified: ${new Date(from.fetchedAt).toUTCString()}\r\n` +
-  `cache-status: abohawa; ${cacheWords(from)}; key="${from.cell.id}"\r\n`
+export const freshnessHeaders = (result: CellResult, rightUntil: number): string =>
+  `cache-control: private, max-age=${secondsBetween(result.readAt, rightUntil)}\r\n` +
+  `last-modified: ${new Date(result.fetchedAt).toUTCString()}\r\n` +
+  `cache-status: abohawa; ${cacheStatus(result)}; key="${result.cell.id}"\r\n`
 
-/** How the cache dealt with a request, in the words of RFC 9211; the log uses the same. */
-export const cacheWords = (
-  from: Pick<Known, 'outcome' | 'source' | 'forwarded' | 'collapsed' | 'freshUntil' | 'readAt'>,
+/** The parameters of `cache-status` (RFC 9211); the access log has the same text. */
+export const cacheStatus = (
+  result: Pick<CellResult, 'outcome' | 'source' | 'forwarded' | 'collapsed' | 'freshUntil' | 'readAt'>,
 ): string => {
-  const { outcome, source, forwarded, collapsed, freshUntil, readAt } = from
-  // Negative for a stale answer.
+  const { outcome, source, forwarded, collapsed, freshUntil, readAt } = result
+  // Negative for a stale response.
   const ttl = `ttl=${Math.floor((freshUntil - readAt) / 1000)}`
   const shared = collapsed ? '; collapsed' : ''
   if (outcome === 'miss') return `fwd=miss${shared}; stored; ${ttl}`
-  // A stale answer goes out at once. Where a load was asked for behind it the request was forwarded all the same; while
-  // the last failure rests nothing was, and it is a hit past its time.
+  // A stale response with a refresh behind it counts as forwarded; during backoff there is no refresh, and it is a hit with
+  // a negative ttl.
   return `${forwarded ? `fwd=stale${shared}` : 'hit'}; ${ttl}; detail=${source}`
 }
 

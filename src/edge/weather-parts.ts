@@ -1,7 +1,6 @@
-// What the endpoints that answer with weather have in common: where places are found, where weather is read, how it is
-// rendered.
+// The parts that all weather endpoints share: the lookup of places, the reading of weather and its rendering.
 
-import type { Answers, Known } from '../answer.ts'
+import type { Answers, CellResult } from '../answer.ts'
 import { type CurrentCatalogue, createPlaces } from './places.ts'
 import { createRenderedWeather } from './rendered-weather.ts'
 import type { Representation } from './representation.ts'
@@ -15,9 +14,9 @@ export const createWeatherParts = (catalogue: CurrentCatalogue, answers: Answers
   rendered: createRenderedWeather(answers, timezone),
 })
 
-/** What the memory tier has is answered in the same turn of the event loop. */
-export const whenKnown = (
-  known: Known | Promise<Known>,
-  represent: (known: Known) => Representation,
+/** Represents a result as soon as it is there; one from memory in the same turn of the event loop. */
+export const whenRead = (
+  result: CellResult | Promise<CellResult>,
+  represent: (result: CellResult) => Representation,
 ): Representation | Promise<Representation> =>
-  known instanceof Promise ? known.then(represent) : represent(known)
+  result instanceof Promise ? result.then(represent) : represent(result)

@@ -1,5 +1,5 @@
-// Where operators ask about the cache and purge it: in a running gateway, which knows its memory and judges freshness,
-// or over the store alone. Reads no address and writes no text for people.
+// The cache admin: explains the cached state of a cell and purges, in a running gateway (with memory and freshness) or on the
+// store alone. Parsing of targets is in cache-target.ts, text for people in src/cli.
 
 import { createPurges } from '../cache/purges.ts'
 import type { EntryFacts } from '../cache/read-through.ts'
@@ -11,18 +11,18 @@ import type { Config } from '../config/schema.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import type { RunWatch } from '../provider/runs.ts'
 import type { Store } from '../stores/store.ts'
+import { cellIdOf, keyFor } from '../timelines/cache-namespace.ts'
 import { createTimelineCodec } from '../timelines/entry-codec.ts'
 import { orderPurge, purgesAfter } from '../timelines/purge-log.ts'
 import { covers, type PurgeScope } from '../timelines/purge-scope.ts'
-import { cellIdOf, keyFor } from '../timelines/question.ts'
 import type { CellExplanation, Timelines } from '../timelines/timelines.ts'
 import { createGrid } from '../weather/cell.ts'
 import { cellOfSpot, scopeOf, spotIn, targetIn } from './cache-target.ts'
 import type { CellReport, EntryReport, PurgeReport } from './cell-report.ts'
-import { horizonOf, questionIn } from './supply.ts'
+import { cacheNamespaceIn, horizonOf } from './supply.ts'
 
 export type CacheAdmin = {
-  /** All that is known of the cell of a point or place. @throws InputError */
+  /** The cached state of the cell of a point or place. @throws InputError */
   explain(of: string): Promise<CellReport>
   /** Purges a point, a place, a box or all, over the fleet. @throws InputError, StoreError */
   purge(of: string, soft: boolean): Promise<PurgeReport>
@@ -30,17 +30,17 @@ export type CacheAdmin = {
 
 export type CacheAdminParts = {
   readonly store: Store
-  /** Asked only where a place is named. */
+  /** Called only when a place is named. */
   readonly catalogue: () => Catalogue | Promise<Catalogue>
   readonly clock: Clock
-  /** What a running gateway adds. */
+  /** The parts of a running gateway; absent in the CLI. */
   readonly running?: { readonly timelines: Timelines; readonly runs: RunWatch | undefined }
 }
 
 export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
   const { store, clock, running } = parts
   const { bounds, title } = config.catalogue
-  const question = questionIn(config)
+  const namespace = cacheNamespaceIn(config)
   const horizon = horizonOf(config)
   const calendar = createCalendar(config.quota.timeZone)
   const area = { bounds, title, grid: createGrid(config.cache.cellDegrees) }
@@ -85,7 +85,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
         cell,
         cellDegrees: config.cache.cellDegrees,
         at: isoOf(clock.now()),
-        shared: await readShared(keyFor(question, cell.id), explained?.shared),
+        shared: await readShared(keyFor(namespace, cell.id), explained?.shared),
         gateway: running && explained ? runningReport(config, running, explained) : null,
       }
     },
@@ -93,7 +93,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       const target = targetIn(of)
       const { scope, cells, place } = scopeOf(target, area, await catalogueFor(target))
       const kind = soft ? 'soft' : 'hard'
-      const { removed } = await orderPurge(store, { question, cells, now: clock.now() }, { kind, scope })
+      const { removed } = await orderPurge(store, { namespace, cells, now: clock.now() }, { kind, scope })
       return { kind, of, place: placeOf(place), scope, cells: cells.length, removed, store: store.kind }
     },
   }
@@ -118,7 +118,7 @@ const runningReport = (
       message: messageOf(lastFailure.error),
       failedAt: isoOf(lastFailure.failedAt),
       attempts: lastFailure.attempts,
-      restsUntil: isoOf(lastFailure.restsUntil),
+      backoffUntil: isoOf(lastFailure.backoffUntil),
     },
   }
 }
@@ -142,7 +142,7 @@ const refusals: Readonly<Record<string, string>> = {
   checksum: 'its checksum is wrong',
   key: 'it was written for another cell or another configuration',
   instant: 'it has an instant that can not be',
-  malformed: 'its columns can not be read',
+  malformed: 'its columns can not be decoded',
   out_of_range: 'it has values that no weather has',
 }
 const faultOf = (refused: string): string => `what lies there is refused: ${refusals[refused] ?? refused}`

@@ -1,5 +1,5 @@
-// What operators are told about the cache, as JSON: all that is known of one cell, and what a purge did. Instants are
-// ISO 8601 in UTC. The same whether a running gateway tells it or the store alone.
+// The JSON reports of the cache admin: the cached state of a cell, and the result of a purge. Instants are ISO 8601 in UTC. A
+// running gateway and the CLI on the store alone produce the same shape.
 
 import * as z from 'zod'
 
@@ -7,13 +7,13 @@ const instant = z.iso.datetime()
 
 const entry = z.object({
   fetchedAt: instant,
-  /** When the newest model run known at its load became available; null when none was known or none is followed. */
+  /** When the newest model run at its load became available; null when none was known or followed. */
   run: instant.nullable(),
   purged: z.enum(['soft', 'hard']).nullable(),
   bytes: z.number(),
 })
 
-// What depends on runs and on the budget as they are now, and so on a running gateway.
+// Depends on the current runs and budget, so only a running gateway reports it.
 const judgement = z.object({
   state: z.enum(['fresh', 'stale', 'expired']),
   dueAt: instant,
@@ -26,21 +26,21 @@ export const cellReport = z.object({
   place: z.object({ type: z.string(), id: z.string(), name: z.string() }).nullable(),
   cell: z.object({ id: z.string(), latitude: z.number(), longitude: z.number() }),
   cellDegrees: z.number(),
-  /** When this was so. */
+  /** The instant of the report. */
   at: instant,
   shared: z.object({
     kind: z.string(),
     entry: entry.extend(judgement.partial().shape).nullable(),
-    /** Why nothing is known of the entry: the store is away, or its bytes are not those of this version. */
+    /** Why the entry can't be read: the store is unavailable, or the bytes are invalid. */
     fault: z.string().nullable(),
   }),
-  /** What a running gateway knows; null when none was asked. */
+  /** The state of a running gateway; null in a report of the store alone. */
   gateway: z
     .object({
       memory: entry.extend(judgement.shape).nullable(),
       freshness: z.enum(['age', 'run']),
       newestRun: z.object({ initialisedAt: instant, availableAt: instant }).nullable(),
-      /** How many times longer than asked for things are fresh; null, for as long as allowed, when no budget is left. */
+      /** The stretch of freshness; null when no budget is left, which means the longest allowed. */
       stretch: z.number().nullable(),
       loading: z.boolean(),
       lastAskedAt: instant.nullable(),
@@ -49,9 +49,9 @@ export const cellReport = z.object({
           code: z.string(),
           message: z.string(),
           failedAt: instant,
-          /** In a row; 0 when the only pauses were ones that the provider announced. */
+          /** Failures in a row; 0 when the provider announced every backoff. */
           attempts: z.number(),
-          restsUntil: instant,
+          backoffUntil: instant,
         })
         .nullable(),
     })
@@ -66,9 +66,9 @@ export type PurgeReport = {
   readonly of: string
   readonly place: CellReport['place']
   readonly scope: object
-  /** How many cells that may be cached it covers. */
+  /** The number of cells in scope. */
   readonly cells: number
-  /** How many entries the shared tier let go of; 0 for a soft purge, which leaves them. */
+  /** The number of entries deleted from the shared tier; 0 for a soft purge, which deletes none. */
   readonly removed: number
   readonly store: string
 }

@@ -1,5 +1,5 @@
-// What the parts tell, in counts and in lines of the log, and the words of /readyz. One function per part that tells
-// something; decides nothing.
+// The observers of the parts: each turns events into metrics and log lines. Also the details of /readyz. One function per
+// part; decides nothing.
 
 import type { CatalogueChange } from '../catalogue/live-catalogue.ts'
 import type { Access, ApiParts } from '../edge/api.ts'
@@ -20,42 +20,42 @@ import { redactedUrls } from '../redacted-url.ts'
 import type { RecordObserver } from '../stores/records.ts'
 import type { TimelinesObserver } from '../timelines/timelines.ts'
 
-export type SupplyObserver = Omit<TimelinesObserver, 'heartbeatFailed'> &
+export type SupplyObserver = Omit<TimelinesObserver, 'onHeartbeatFailure'> &
   ProviderObserver &
   RunObserver &
   BudgetObserver & { breaker(state: BreakerState): void }
 
-/** @param onHeartbeat gets the number of instances */
+/** @param onFleetSize receives the number of instances of each heartbeat */
 export const observeSupply = (
   metrics: Metrics,
   log: Log,
   seldom: Throttle,
-  onHeartbeat: (instances: number) => void,
+  onFleetSize: (instances: number) => void,
 ): SupplyObserver => ({
-  read: metrics.read,
-  refreshFailed: (error, purpose) => {
+  onRead: metrics.cacheRead,
+  onRefreshFailure: (error, purpose) => {
     metrics.refreshFailed(purpose)
-    log.warn({ reason: messageOf(error), purpose }, 'refresh failed, the older timeline stays')
+    log.warn({ reason: messageOf(error), purpose }, 'refresh failed; the older timeline stays in use')
   },
-  sharedTierFailed: (step, error) => {
+  onSharedTierFailure: (step, error) => {
     metrics.sharedTierFailed(step)
-    // A store that is away has a line of its own; its failures one by one are only counted.
+    // The outage of a store has a log line of its own; single failures are only counted.
     log.debug({ step, reason: messageOf(error) }, 'shared cache tier failed')
   },
-  entryRefused: (reason, key) => {
+  onEntryRefused: (reason, key) => {
     metrics.entryRefused(reason)
     seldom(`entry ${reason}`, leftOut =>
       log.warn(
         { reason, key, ...left(leftOut) },
-        'entry of the shared cache tier refused, it counts as absent',
+        'entry of the shared cache tier refused; it counts as a miss',
       ),
     )
   },
-  pulsed: fleet => {
-    metrics.pulsed(fleet)
-    onHeartbeat(fleet.instances)
+  onHeartbeat: fleet => {
+    metrics.heartbeat(fleet)
+    onFleetSize(fleet.instances)
   },
-  purged: (kind, scope) => {
+  onPurge: (kind, scope) => {
     metrics.purged(kind)
     log.info({ kind, scope }, 'cache purged')
   },
@@ -175,11 +175,11 @@ export const quotaDetail = (state: MeterState, offsetMs: number): string => {
 
 /** How the provider is doing and what is left to spend, in one line of /readyz. */
 export const providerDetail = (
-  { state, restsUntil }: ReturnType<Breaker['state']>,
+  { state, openUntil }: ReturnType<Breaker['state']>,
   { windows, closedUntil, shared }: BudgetState,
   stretch: number,
 ): string => {
-  const circuit = `circuit ${state}${restsUntil === null ? '' : ` until ${isoOf(restsUntil)}`}`
+  const circuit = `circuit ${state}${openUntil === null ? '' : ` until ${isoOf(openUntil)}`}`
   const limited = closedUntil === null ? [] : [`limited until ${isoOf(closedUntil)}`]
   const spent = windows.map(({ name, used, limit }) => `${Math.round(used)} of ${limit} this ${name}`)
   const stretched = stretch >= 1.05 ? [`weather stays fresh ${stretch.toFixed(1)} times longer`] : []

@@ -1,5 +1,5 @@
-// Where the weather comes from, put together: the provider behind its budget and its breaker, the runs it is made of,
-// and the timelines that are kept of it. The one place that says which protocol the provider speaks.
+// Composes the supply of weather: the provider behind its budget and circuit breaker, the watch of model runs, and the cached
+// timelines. The one place that chooses the provider's protocol.
 
 import { hash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -16,7 +16,7 @@ import type { ProviderProtocol } from '../provider/protocol.ts'
 import { createProviderCall } from '../provider/provider-call.ts'
 import { createRunWatch, type RunWatch } from '../provider/runs.ts'
 import type { Store } from '../stores/store.ts'
-import { questionOf } from '../timelines/question.ts'
+import { namespaceOf } from '../timelines/cache-namespace.ts'
 import { createTimelines, type Timelines } from '../timelines/timelines.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
 import { type Horizon, horizonFor } from '../weather/horizon.ts'
@@ -29,9 +29,9 @@ export type Supply = {
   readonly budget: Budget
   readonly protocol: ProviderProtocol
   readonly breaker: Breaker
-  /** Undefined where freshness does not go by runs. */
+  /** Undefined when `cache.freshness` is `age`. */
   readonly runs: RunWatch | undefined
-  /** Learns what it has to know before the first answer; bounded in time. */
+  /** Reads runs, budget and cached timelines before the first request; bounded in time. */
   start(): Promise<{ warmed: number; wanted: number }>
   close(): Promise<void>
 }
@@ -40,12 +40,12 @@ export type SupplyParts = {
   readonly store: Store
   readonly catalogue: () => Catalogue
   readonly clock: Clock
-  /** How many instances there are at the most; undefined while that is not known. */
+  /** The largest possible number of instances; undefined while it is unknown. */
   readonly instances: () => number | undefined
   readonly observer: SupplyObserver
 }
 
-/** How much of the future a gateway of this configuration asks for. */
+/** How far ahead a gateway of this configuration requests weather. */
 export const horizonOf = ({ cache, weather }: Config): Horizon =>
   horizonFor(longestUseMs(cache), weather.hourlyHours)
 
@@ -54,12 +54,13 @@ const mostCellsIn = ({ catalogue: { bounds }, cache: { cellDegrees } }: Config):
   (Math.ceil((bounds.north - bounds.south) / cellDegrees) + 2) *
   (Math.ceil((bounds.east - bounds.west) / cellDegrees) + 2)
 
-/** The protocol in which a gateway of this configuration asks. */
+/** The provider's protocol under this configuration. */
 const protocolIn = (config: Config): ProviderProtocol =>
   createOpenMeteo({ horizon: horizonOf(config), calendar: createCalendar(config.quota.timeZone) })
 
-/** The name of what a gateway of this configuration asks: cached timelines of another are not its own. */
-export const questionIn = (config: Config): string => questionOf(config.provider.baseUrl, protocolIn(config))
+/** The cache namespace of this configuration. */
+export const cacheNamespaceIn = (config: Config): string =>
+  namespaceOf(config.provider.baseUrl, protocolIn(config))
 
 export const openSupply = (
   config: Config,
@@ -73,7 +74,7 @@ export const openSupply = (
   const call = createProviderCall(config.provider, { protocol, clock })
   const breaker = createBreaker(config.provider.breaker, clock, state => {
     observer.breaker(state)
-    if (state === 'closed') timelines.providerIsBack()
+    if (state === 'closed') timelines.endBackoff()
   })
   const { perMinute, perHour, perDay, reserve } = config.provider.budget
   const budget = createBudget(
@@ -89,7 +90,7 @@ export const openSupply = (
     { store, clock, observer },
   )
   const provider = createProvider(
-    // Half of what a consumer waits for the budget's next window, half for the answer.
+    // Half of `cache.waitFor` for the budget's next window, half for the provider's response.
     { ...config.provider, queueForMs: cache.waitForMs / 2 },
     { call, protocol, breaker, budget, clock, observer },
   )
@@ -104,7 +105,7 @@ export const openSupply = (
       batch: config.provider.maxPointsPerRequest,
       mostCells: mostCellsIn(config),
       weightPerLoad: protocol.weightPerCell,
-      question: questionOf(config.provider.baseUrl, protocol),
+      namespace: namespaceOf(config.provider.baseUrl, protocol),
       horizon,
     },
     {
@@ -112,7 +113,7 @@ export const openSupply = (
       breaker,
       store,
       grid,
-      standing:
+      pinned:
         cache.prefetch === 'population' ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => [],
       recentRuns: () => runs?.recent() ?? [],
       stretch: budget.stretch,
@@ -120,12 +121,12 @@ export const openSupply = (
       clock,
       observer: {
         ...observer,
-        pulsed: seen => {
-          observer.pulsed(seen)
+        onHeartbeat: fleet => {
+          observer.onHeartbeat(fleet)
           void budget.look()
         },
-        // A gateway that spends nothing notices too that the store is away, and from when on it counts for itself.
-        heartbeatFailed: () => void budget.look(),
+        // So that a gateway that sends no requests also switches to its local budget when the store is unavailable.
+        onHeartbeatFailure: () => void budget.look(),
       },
     },
   )
@@ -139,13 +140,13 @@ export const openSupply = (
     breaker,
     runs,
     start: async () => {
-      // Neither a provider nor a store that hangs keeps the gateway from being ready.
-      const patience = new AbortController()
+      // A provider or store that hangs must not keep the gateway from becoming ready.
+      const timeout = new AbortController()
       await Promise.race([
         Promise.all([runs?.poll(), budget.look()]),
-        pause(cache.warmForMs, undefined, { signal: patience.signal }),
+        pause(cache.warmForMs, undefined, { signal: timeout.signal }),
       ])
-      patience.abort()
+      timeout.abort()
       return timelines.start(cache.warmForMs)
     },
     close: async () => {
@@ -157,7 +158,7 @@ export const openSupply = (
   }
 }
 
-// The cells of the places with the most people, most first; worked out again when the catalogue changes.
+// The cells of the most populous places, largest first; recomputed when the catalogue changes.
 const mostPopulous = (catalogue: () => Catalogue, grid: Grid, places: number): (() => readonly Cell[]) => {
   let from: Catalogue | undefined
   let cells: readonly Cell[] = []

@@ -20,10 +20,11 @@ export type KeyDirectory = {
   close(): void
 }
 
-type DirectoryStore = Pick<KeyStore, 'findByHash'> & Pick<FleetStore, 'noticesAfter' | 'appendNotice'>
+type DirectoryStore = Pick<KeyStore, 'findByHash'> &
+  Pick<FleetStore, 'changeRecordsAfter' | 'appendChangeRecord'>
 
 const topic = 'keys'
-// Long after every copy was looked up again: while the last notice is there, a store that lost it is noticed.
+// Long after every copy was looked up again: while the last change record is there, a store that lost it is noticed.
 const keepForMs = 400 * utcDayMs
 const readEveryMs = 500
 // A copy of this age is looked up again in any case.
@@ -36,11 +37,11 @@ const mostUnknown = 20_000
 
 /** Notifies all instances that a key or subscriber was created or changed; call it afterwards. `id` names either. */
 export const announceChange = async (
-  store: Pick<FleetStore, 'appendNotice'>,
+  store: Pick<FleetStore, 'appendChangeRecord'>,
   id: string,
   now: number,
 ): Promise<void> => {
-  await store.appendNotice(topic, id, now + keepForMs)
+  await store.appendChangeRecord(topic, id, now + keepForMs)
 }
 
 type Copy = { readonly found: FoundKey; freshUntil: number }
@@ -97,16 +98,16 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
     unknown.clear()
     lookUps.clear()
   }
-  const readNotices = async (): Promise<void> => {
+  const readChangeRecords = async (): Promise<void> => {
     try {
-      const { notices, complete } = await store.noticesAfter(topic, lastRead ?? 0)
-      const changed = new Set(notices.map(({ text }) => text))
+      const { records, complete } = await store.changeRecordsAfter(topic, lastRead ?? 0)
+      const changed = new Set(records.map(({ text }) => text))
       // Changes before the first read, or that are missing from the log, may concern any copy.
       if (lastRead === undefined || !complete) evict(() => true)
       else if (changed.size > 0)
         evict(({ key, subscriber }) => changed.has(key.id) || changed.has(subscriber.id))
-      lastRead = notices.at(-1)?.number ?? (complete ? lastRead : undefined)
-      // With no notice at all a store that loses everything would look as it did before, so there is always one.
+      lastRead = records.at(-1)?.number ?? (complete ? lastRead : undefined)
+      // Without any change record a store that loses everything would look as it did before, so there is always one.
       if (lastRead === undefined) await announceChange(store, 'begin', clock.now())
     } catch {
       // The store's observer logs the failure. Keys may be created meanwhile by processes that reach the store.
@@ -114,7 +115,7 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
     }
   }
   const readChanges = (): Promise<void> => {
-    reading ??= readNotices().finally(() => {
+    reading ??= readChangeRecords().finally(() => {
       reading = undefined
     })
     return reading

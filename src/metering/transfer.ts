@@ -9,7 +9,7 @@ import { isPrintable, jsonText, quoted, shortened } from '../outside-text.ts'
 import type { FleetStore, KeyStore, UsageStore } from '../stores/store.ts'
 import { announceChange } from './key-directory.ts'
 
-type TransferStore = KeyStore & UsageStore & Pick<FleetStore, 'appendNotice'>
+type TransferStore = KeyStore & UsageStore & Pick<FleetStore, 'appendChangeRecord'>
 
 // Lists show these texts, and log lines carry ids.
 const longestText = 200

@@ -1,5 +1,5 @@
-// What is counted and timed, in Prometheus' terms. Listens to the parts through the observers they declare; labels
-// are outcomes, tiers and routes, never keys, cells or places.
+// The Prometheus metrics of the gateway. The observers in gateway/observers.ts call these functions; the gauges are read at
+// each scrape. Labels are outcomes, tiers and routes, never keys, cells or places.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import { countBy, timeBy } from './tallies.ts'
@@ -7,7 +7,7 @@ import { countBy, timeBy } from './tallies.ts'
 // Hits take well under a millisecond and provider calls up to seconds, so the buckets reach from one to the other.
 const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Read when the metrics are. */
+/** Read at each scrape. */
 export type Gauges = {
   readonly connections: () => {
     readonly open: number
@@ -80,18 +80,18 @@ export const createMetrics = () => {
   )
   const collapses = new Counter({
     name: 'abohawa_cache_collapsed_total',
-    help: 'Reads that shared a load which another request had begun, here or in another instance.',
+    help: 'Reads that shared a load which another request had started, here or in another instance.',
     registers,
   })
   const purges = new Counter({
     name: 'abohawa_cache_purges_total',
-    help: 'Purges that this instance heard of.',
+    help: 'Purges that this instance has applied since its start.',
     labelNames: ['kind'],
     registers,
   })
   const instances = new Gauge({
     name: 'abohawa_instances',
-    help: 'Gateways that share the store and were alive at the last pulse.',
+    help: 'Gateways that share the store and were alive at the last heartbeat.',
     registers,
   })
   const wanted = new Gauge({
@@ -101,25 +101,25 @@ export const createMetrics = () => {
   })
   const refreshFailures = new Counter({
     name: 'abohawa_cache_refresh_failures_total',
-    help: 'Loads behind a stale answer (refresh) or ahead of time (ahead) that failed.',
+    help: 'Failed loads behind a stale answer (refresh) or before an entry turns stale (refresh_ahead).',
     labelNames: ['purpose'],
     registers,
   })
   const sharedTierFailures = new Counter({
     name: 'abohawa_cache_shared_tier_failures_total',
-    help: 'Reads and writes of the shared cache tier, and shared loads, that failed.',
+    help: 'Failed steps of the shared cache tier: read, write, or lease (of the fleet-wide single-flight).',
     labelNames: ['step'],
     registers,
   })
   const entriesRefused = new Counter({
     name: 'abohawa_cache_entries_refused_total',
-    help: 'Entries of the shared cache tier that were refused and counted as absent, by reason.',
+    help: 'Entries of the shared cache tier that were refused and counted as a miss, by reason.',
     labelNames: ['reason'],
     registers,
   })
   const recordsRefused = new Counter({
     name: 'abohawa_store_records_refused_total',
-    help: 'Records of the store that were not as they are written, by what they are of: ignored, or begun anew.',
+    help: 'Invalid records of the store, by kind: ignored, or reset.',
     labelNames: ['record'],
     registers,
   })
@@ -170,13 +170,13 @@ export const createMetrics = () => {
     admission: countAdmission,
     connectionClosed: (reason: string) => connectionsClosed.inc({ reason }),
     nearLimit: (percent: number) => nearLimits.inc({ percent }),
-    read: ({ outcome, source, collapsed }: { outcome: string; source: string; collapsed: boolean }) => {
+    cacheRead: ({ outcome, source, collapsed }: { outcome: string; source: string; collapsed: boolean }) => {
       countRead(outcome, source)
       if (collapsed) collapses.inc()
     },
     refreshFailed: (purpose: string) => refreshFailures.inc({ purpose }),
     purged: (kind: string) => purges.inc({ kind }),
-    pulsed: (fleet: { instances: number; wanted: number }) => {
+    heartbeat: (fleet: { instances: number; wanted: number }) => {
       instances.set(fleet.instances)
       wanted.set(fleet.wanted)
     },

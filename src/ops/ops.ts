@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
-import { createFlight } from '../cache/single-flight.ts'
+import { createSingleFlight } from '../cache/single-flight.ts'
 import { messageOf } from '../errors.ts'
 import { type AdmissionOptions, createAdmit } from './admission.ts'
 import type { Metrics } from './metrics.ts'
@@ -79,7 +79,7 @@ export const buildOps = ({ metrics, readiness, ...parts }: OpsParts, options: Op
     ],
   ])
   // However many ask at once, it is worked out once, and all of them are sent the same bytes.
-  const working = createFlight<string, Probe>()
+  const working = createSingleFlight<string, Probe>()
 
   const answer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const { url = '', method = '' } = request

@@ -1,5 +1,5 @@
-// The guard before a provider that is down: after so many failures in a row no request leaves for a rest, which grows
-// with each probe that fails; then one request tries. Counts only what says that the provider as a whole is unwell.
+// The circuit breaker of the provider: opens after a number of failures in a row, and lets one probe through after a wait
+// that doubles with each failed probe. Counts only failures of the provider as a whole, not those of single points.
 
 import {
   type CircuitBreakerPolicy,
@@ -16,21 +16,21 @@ import { ProviderError, type ProviderErrorCode } from './errors.ts'
 export type BreakerOptions = {
   /** Failures in a row that open it. */
   readonly after: number
-  /** The first rest and the longest; each failed probe doubles it. */
-  readonly restForMs: number
-  readonly restForAtMostMs: number
+  /** The first wait of the open circuit and the longest; each failed probe doubles it. */
+  readonly halfOpenAfterMs: number
+  readonly halfOpenAfterAtMostMs: number
 }
 
 export type BreakerState = 'closed' | 'open' | 'half-open'
 
 export type Breaker = {
-  /** Runs a request. @throws ProviderError `provider_resting`, with the end of the rest, when none may leave */
+  /** Runs a request. @throws ProviderError `provider_circuit_open`, with `retryAt`, while the circuit is open */
   run<Result>(request: () => Promise<Result>): Promise<Result>
-  /** The error that a request would meet now, so that nothing is prepared in vain. */
-  resting(): ProviderError | undefined
-  /** Whether a rest is over and no request has tried since. */
+  /** The error that `run` would throw now; undefined when it would send the request. */
+  openError(): ProviderError | undefined
+  /** Whether the wait of the open circuit is over and no probe has been sent. */
   isProbeDue(): boolean
-  state(): { state: BreakerState; restsUntil: number | null }
+  state(): { state: BreakerState; openUntil: number | null }
 }
 
 const unwell: ReadonlySet<ProviderErrorCode> = new Set([
@@ -44,36 +44,40 @@ const unwell: ReadonlySet<ProviderErrorCode> = new Set([
   'provider_garbled',
 ])
 
-/** @param changed hears of every opening and closing */
+/** @param onStateChange is called with each new state */
 export const createBreaker = (
-  { after, restForMs, restForAtMostMs }: BreakerOptions,
+  { after, halfOpenAfterMs, halfOpenAfterAtMostMs }: BreakerOptions,
   clock: Clock,
-  changed: (state: BreakerState) => void,
+  onStateChange: (state: BreakerState) => void,
 ): Breaker => {
-  // The rest passes on the machine's own time, like every other wait for the network.
-  let restEndsAt = 0
+  // Monotonic time, like every other network timeout; the clock of the cache may be moved.
+  let halfOpenAt = 0
   const policy: CircuitBreakerPolicy = circuitBreaker(
     handleWhen(error => error instanceof ProviderError && unwell.has(error.code)),
     {
       breaker: new ConsecutiveBreaker(after),
       halfOpenAfter: new DelegateBackoff(({ attempt }) => {
-        const rest = Math.min(restForMs * 2 ** (attempt - 1), restForAtMostMs)
-        // Up to a quarter less by chance, so that a fleet does not probe in step.
-        const drawn = rest * (1 - Math.random() / 4)
-        // The policy reckons in whole milliseconds, so that its rest may end up to one later.
-        restEndsAt = performance.now() + drawn + 1
-        return drawn
+        const wait = Math.min(halfOpenAfterMs * 2 ** (attempt - 1), halfOpenAfterAtMostMs)
+        // Up to 25 % jitter, so that the instances of a fleet do not probe at the same time.
+        const jittered = wait * (1 - Math.random() / 4)
+        // The policy counts in whole milliseconds, so its wait may end up to 1 ms later.
+        halfOpenAt = performance.now() + jittered + 1
+        return jittered
       }),
     },
   )
-  policy.onStateChange(() => changed(stateOf(policy.state)))
+  policy.onStateChange(() => onStateChange(stateOf(policy.state)))
 
-  const resting = (): ProviderError | undefined => {
-    const leftMs = restEndsAt - performance.now()
+  const openError = (): ProviderError | undefined => {
+    const leftMs = halfOpenAt - performance.now()
     if (policy.state !== CircuitState.Open || leftMs <= 0) return undefined
-    return new ProviderError('provider_resting', 'the provider has been failing and is given a rest', {
-      retryAt: Math.ceil(clock.now() + leftMs),
-    })
+    return new ProviderError(
+      'provider_circuit_open',
+      'the provider has been failing, and the circuit is open',
+      {
+        retryAt: Math.ceil(clock.now() + leftMs),
+      },
+    )
   }
 
   return {
@@ -82,14 +86,14 @@ export const createBreaker = (
         return await policy.execute(request)
       } catch (error) {
         if (!isBrokenCircuitError(error)) throw error
-        throw resting() ?? new ProviderError('provider_resting', 'the provider has been failing')
+        throw openError() ?? new ProviderError('provider_circuit_open', 'the provider has been failing')
       }
     },
-    resting,
-    isProbeDue: () => policy.state === CircuitState.Open && resting() === undefined,
+    openError,
+    isProbeDue: () => policy.state === CircuitState.Open && openError() === undefined,
     state: () => ({
       state: stateOf(policy.state),
-      restsUntil: resting()?.retryAt ?? null,
+      openUntil: openError()?.retryAt ?? null,
     }),
   }
 }

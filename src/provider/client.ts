@@ -42,8 +42,8 @@ export type ProviderParts = {
 export type Provider = {
   /** The timeline of a cell. @throws ProviderError */
   load(cell: Cell, urgency?: Urgency): Promise<Timeline>
-  /** A consumer now waits for a cell that was asked for with less hurry. */
-  hasten(cell: Cell): void
+  /** Raises the urgency of a queued cell, because a request now waits for it. */
+  expedite(cell: Cell): void
   /** How many cells wait for a request with room. */
   waiting(): number
   close(): void
@@ -176,10 +176,10 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     }
   }
 
-  // What failed because the provider is down makes sense again when that rests no more: the cell that happened to be the
-  // probe is not to be stale for longer than the others.
+  // A cell that failed as the probe can be retried when the circuit may close again, so that it is not stale for longer than
+  // the others.
   const withEnd = (error: ProviderError): ProviderError => {
-    const retryAt = breaker.resting()?.retryAt
+    const retryAt = breaker.openError()?.retryAt
     return retryAt === undefined || error.retryAt !== undefined
       ? error
       : new ProviderError(error.code, error.message, { cause: error, retryAt })
@@ -189,9 +189,9 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
   // same turn of the event loop, and those who came while earlier requests were out.
   const sendWaiting = async (): Promise<void> => {
     await nextTurn()
-    const resting = breaker.resting()
-    if (resting) {
-      for (const { reject } of queue.take(Number.POSITIVE_INFINITY)) reject(resting)
+    const openError = breaker.openError()
+    if (openError) {
+      for (const { reject } of queue.take(Number.POSITIVE_INFINITY)) reject(openError)
       return
     }
     // A provider that may be unwell is tried with a single point, so that an outage does not eat the budget.
@@ -216,7 +216,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
       send()
       return promise
     },
-    hasten: queue.hasten,
+    expedite: queue.expedite,
     waiting: () => queue.size,
     close: () => clearTimeout(wake),
   }

@@ -29,8 +29,8 @@ export type ProviderErrorCode =
   | 'provider_cut_off'
   /** It answered with a whole body that is not what was asked for. */
   | 'provider_garbled'
-  /** It has been failing, and nothing is asked of it for a while. */
-  | 'provider_resting'
+  /** It has been failing, and the circuit breaker is open. */
+  | 'provider_circuit_open'
 
 /** What was wrong with an answer that came and was refused, in few words to count by. */
 export type RefusedAnswer =

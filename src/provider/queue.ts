@@ -1,11 +1,11 @@
-// The cells that wait for a request with room: the most urgent first, in the order in which they came. Knows no budget
-// and sends nothing.
+// The queue of cells that wait for a provider request: most urgent first, then in order of arrival. Knows no budget and sends
+// nothing; client.ts does.
 
 import type { Cell, CellId } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 
-/** `cold`: nothing usable is cached. `refresh`: a stale answer was given. `ahead`: before it turns stale. */
-export type Urgency = 'cold' | 'refresh' | 'ahead'
+/** `cold`: nothing usable is cached. `refresh`: a stale entry was served. `refresh_ahead`: before it turns stale. */
+export type Urgency = 'cold' | 'refresh' | 'refresh_ahead'
 
 export type Waiting = PromiseWithResolvers<Timeline> & { readonly cell: Cell; urgency: Urgency }
 
@@ -13,20 +13,20 @@ export type Queue = {
   readonly size: number
   /** The place of a cell in the queue: a new one, or the one it has, made more urgent if need be. */
   add(cell: Cell, urgency: Urgency): Waiting
-  /** Makes a cell that waits as urgent as can be. */
-  hasten(cell: Cell): void
+  /** Raises a waiting cell to the highest urgency. */
+  expedite(cell: Cell): void
   /** Takes out up to `most`. */
   take(most: number): Waiting[]
   putBack(waiting: readonly Waiting[]): void
 }
 
-const order: readonly Urgency[] = ['cold', 'refresh', 'ahead']
+const order: readonly Urgency[] = ['cold', 'refresh', 'refresh_ahead']
 
 export const createQueue = (): Queue => {
   const lines: Record<Urgency, Map<CellId, Waiting>> = {
     cold: new Map(),
     refresh: new Map(),
-    ahead: new Map(),
+    refresh_ahead: new Map(),
   }
   const find = (cell: Cell) =>
     order.map(urgency => lines[urgency].get(cell.id)).find(waiting => waiting !== undefined)
@@ -38,7 +38,7 @@ export const createQueue = (): Queue => {
 
   return {
     get size() {
-      return lines.cold.size + lines.refresh.size + lines.ahead.size
+      return lines.cold.size + lines.refresh.size + lines.refresh_ahead.size
     },
     add: (cell, urgency) => {
       const found = find(cell)
@@ -50,7 +50,7 @@ export const createQueue = (): Queue => {
       lines[urgency].set(cell.id, waiting)
       return waiting
     },
-    hasten: cell => {
+    expedite: cell => {
       const found = find(cell)
       if (found) move(found, 'cold')
     },

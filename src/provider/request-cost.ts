@@ -34,7 +34,7 @@ const outcomes: Readonly<Record<ProviderErrorCode, RequestOutcome>> = {
   provider_unreachable: 'unsent',
   provider_not_asked: 'unsent',
   provider_broke_off: 'unknown',
-  provider_resting: 'unsent',
+  provider_circuit_open: 'unsent',
   provider_timeout: 'unknown',
   provider_failing: 'failed',
   provider_overloaded: 'failed',

@@ -1,13 +1,13 @@
-// What a process leaves for its next life and for the commands beside it, in the embedded store: what it was asked for
-// lately, and notices in the order they were given. There is one instance.
+// The fleet state of the embedded store: names in demand, for the next start, and change records, for commands that run
+// beside the gateway. There is one instance, so a heartbeat only records demand.
 
 import { type EmbeddedParts, inTransaction } from './embedded-attempt.ts'
 import {
   clockToleranceMs,
+  longestChangeRecord,
   longestName,
-  longestNotice,
+  mostChangeRecords,
   mostCounted,
-  mostNotices,
   mostWanted,
   mostWantedRead,
   type RecordKind,
@@ -43,17 +43,17 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
        ORDER BY asked_at DESC LIMIT ${mostWantedRead}`,
     ),
     append: db.prepare(`INSERT INTO notices (topic, text, keep_until) VALUES (?, ?, ?)`),
-    // The latest, as many as are kept where there are several gateways.
+    // The latest records, as many as Redis keeps.
     after: db.prepare(
       `SELECT number, text FROM notices WHERE topic = ? AND number > ? AND number <= ${mostCounted}
-         AND octet_length(text) <= ${longestNotice} ORDER BY number DESC LIMIT ${mostNotices}`,
+         AND octet_length(text) <= ${longestChangeRecord} ORDER BY number DESC LIMIT ${mostChangeRecords}`,
     ),
     has: db.prepare(`SELECT 1 FROM notices WHERE topic = ? AND number = ?`),
     sweep: db.prepare(`DELETE FROM notices WHERE keep_until <= ?`),
     sweepOdd: db.prepare(
-      `DELETE FROM notices WHERE number > ${mostCounted} OR octet_length(text) > ${longestNotice}`,
+      `DELETE FROM notices WHERE number > ${mostCounted} OR octet_length(text) > ${longestChangeRecord}`,
     ),
-    // Else the next number would be beyond what can be told.
+    // Otherwise the next number would exceed the largest valid one.
     countOn: db.prepare(`UPDATE sqlite_sequence SET seq = (SELECT COALESCE(MAX(number), 0) FROM notices)
        WHERE name = 'notices' AND (seq < 0 OR seq > ${mostCounted})`),
   }
@@ -62,15 +62,15 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
       observer.recordRefused({
         record,
         name: record,
-        fault: `${changes} of its rows could not be, and were removed`,
+        fault: `${changes} of its rows were invalid, and were removed`,
       })
   }
-  refuseSome('notices', statements.sweepOdd.run().changes)
+  refuseSome('change_records', statements.sweepOdd.run().changes)
   statements.countOn.run()
 
   const countOf = (topic: string): number => Number(statements.count.get(topic)?.wanted)
   return {
-    pulse: ({ topic, asked, wantedForMs, now }) =>
+    heartbeat: ({ topic, asked, wantedForMs, now }) =>
       attempt(() => {
         const odd = inTransaction(db, () => {
           for (const name of asked) statements.ask.run(topic, name, now)
@@ -84,21 +84,21 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
         return { instances: 1, wanted: countOf(topic) }
       }),
     wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),
-    appendNotice: (topic, text, keepUntil) =>
+    appendChangeRecord: (topic, text, keepUntil) =>
       attempt(() => {
         const length = Buffer.byteLength(text)
-        if (length > longestNotice)
-          throw new StoreError(`a notice has ${length} bytes; allowed: ${longestNotice}`)
+        if (length > longestChangeRecord)
+          throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
         return Number(statements.append.run(topic, text, keepUntil).lastInsertRowid)
       }),
-    noticesAfter: (topic, number) =>
+    changeRecordsAfter: (topic, number) =>
       attempt(() => {
-        const notices = statements.after
+        const records = statements.after
           .all(topic, number)
           .map(row => ({ number: Number(row.number), text: String(row.text) }))
           .reverse()
         const isKnown = number === 0 || statements.has.get(topic, number) !== undefined
-        return { notices, complete: isKnown && notices.length < mostNotices }
+        return { records, complete: isKnown && records.length < mostChangeRecords }
       }),
   }
 }

@@ -1,6 +1,6 @@
-// The store for one process with nothing to install: an SQLite file in WAL mode. A write is in the operating system's
-// hands before its promise resolves, so a killed process loses nothing that was answered for; commands run beside a
-// serving gateway see and change the same file.
+// The embedded store for a single gateway: an SQLite file in WAL mode. A write reaches the operating system before its
+// promise resolves, so a killed process loses nothing that it has answered for. CLI commands can use the same file beside a
+// running gateway.
 
 import { DatabaseSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
@@ -12,7 +12,7 @@ import { embeddedKeys } from './embedded-keys.ts'
 import { embeddedSpending } from './embedded-spending.ts'
 import { embeddedUsage } from './embedded-usage.ts'
 import { embeddedUsageDetail } from './embedded-usage-detail.ts'
-import { createLocalFlights } from './local-flights.ts'
+import { createLocalLeases } from './local-leases.ts'
 import { mostBytesRead, type RecordObserver, unobserved } from './records.ts'
 import type { Store } from './store.ts'
 import { prepareStoreFile } from './store-file.ts'
@@ -29,7 +29,7 @@ const schema = `
 const sweepEveryWrites = 500
 const busyTimeoutMs = 5_000
 
-/** @param path of the file, made when absent; `:memory:` keeps nothing. @throws InputError when it can't be opened */
+/** @param path of the file, created when absent; `:memory:` stores nothing on disk. @throws InputError when it can't be opened */
 export const openEmbeddedStore = (
   path: string,
   clock: Clock,
@@ -55,7 +55,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
   const { attempt } = parts
   const { sweepUsage, closeUsage, ...usage } = embeddedUsage({ ...parts, path })
   const statements = {
-    // The length of a value is known without reading it.
+    // SQLite knows the length of a value without reading it.
     readBytes: db.prepare(
       `SELECT CASE WHEN length(value) <= ? THEN value END AS value FROM bytes WHERE key = ? AND expires_at > ?`,
     ),
@@ -103,7 +103,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
           keys.reduce((sum, key) => sum + Number(statements.deleteBytes.run(key).changes), 0),
         ),
       ),
-    ...createLocalFlights(),
+    ...createLocalLeases(),
     ...embeddedFleet(parts),
     ...embeddedSpending(parts),
     ping: () => attempt(() => void db.prepare('SELECT 1').get()),

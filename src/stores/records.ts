@@ -11,18 +11,18 @@ export const mostBytesRead = 1_048_576
 /** Cells that are wanted over the fleet, and how many of them are read, the latest. */
 export const mostWanted = 500_000
 export const mostWantedRead = 50_000
-/** Bytes of a wanted name, of a notice, and of a message between instances. */
+/** Bytes of a wanted name, of a change record, and of a message between instances. */
 export const longestName = 64
-export const longestNotice = 4_096
+export const longestChangeRecord = 4_096
 export const longestMessage = 4_096
-export const mostNotices = 1_000
+export const mostChangeRecords = 1_000
 /** Gateways that can share a store. */
 export const mostInstances = 1_000
 /** Fields of a hash that is read whole, and characters of all of them together. */
 export const mostFields = 10_000
 export const longestHash = 1_048_576
-/** No other instance holds the load of a key for longer: the most that cache.holdFor can be. */
-export const longestHoldMs = 60_000
+/** The longest valid lease: the maximum of cache.leaseFor. */
+export const longestLeaseMs = 60_000
 /** No count of units, answers or weight is larger. */
 export const mostCounted = 999_999_999_999_999
 /** Nobody closes the provider for longer: its longest window, and an hour for clocks that differ. */
@@ -37,10 +37,10 @@ export type RecordKind =
   | 'usage'
   | 'usage_detail'
   | 'message'
-  | 'flight'
+  | 'lease'
   | 'instances'
   | 'wanted'
-  | 'notices'
+  | 'change_records'
   | 'spending'
 
 /** A record that is not as it is written; `fault` says what is wrong with it. */

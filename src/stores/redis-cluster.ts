@@ -1,12 +1,11 @@
-// A connection to Redis Cluster that fails fast: what ioredis does not do by itself so that an outage of one master is
-// seen, told and over soon. Commands are never repeated once they may have been carried out, because counts would count
-// twice; only those that a node refused because it is not theirs are sent on.
+// A fail-fast connection to Redis Cluster: detects and reports the loss of a master, which ioredis leaves to its callers.
+// Commands are never retried once they may have run, because counts would count twice; only MOVED and ASK are followed.
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { Cluster, type Command, type Redis, type RedisOptions } from 'ioredis'
 import { messageOf } from '../errors.ts'
 
-/** What holds for the connection to each server. */
+/** The options of the connection to each server. */
 export type ServerOptions = Pick<
   RedisOptions,
   | 'connectTimeout'
@@ -21,17 +20,17 @@ export type ServerOptions = Pick<
 
 const checkEveryMs = 200
 
-/** The address of a node, as the map of slots has it. */
+/** The address of a node, as in the slot map. */
 const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`
 
 export class FailFastCluster extends Cluster {
-  /** Names a master that is away, or nothing when all of them are there and the cluster is whole. */
+  /** The fault of the cluster: a master that does not answer or is not ok; undefined when all are. */
   async fault(): Promise<string | undefined> {
     const nodes = new Map(this.nodes('master').map(node => [addressOf(node), node]))
     const faults = [...new Set(this.slots.map(([master = '']) => master))].map(async address => {
       try {
-        const told = (await nodes.get(address)?.cluster('INFO')) ?? 'no connection'
-        return told.includes('cluster_state:ok') ? undefined : `${address}: ${told.split('\r\n', 1)}`
+        const info = (await nodes.get(address)?.cluster('INFO')) ?? 'no connection'
+        return info.includes('cluster_state:ok') ? undefined : `${address}: ${info.split('\r\n', 1)}`
       } catch (error) {
         return `${address}: ${messageOf(error)}`
       }
@@ -44,7 +43,7 @@ export class FailFastCluster extends Cluster {
     command: Command,
     ...[stream, node]: [stream?: Parameters<Cluster['sendCommand']>[1], node?: unknown]
   ): unknown {
-    // Only the connecting itself talks to a cluster that is not there; else commands would queue up.
+    // While the cluster is not ready only CLUSTER commands of the connection itself may pass; others would queue.
     if (this.status !== 'ready' && command.name !== 'cluster') {
       command.reject(new Error(`The cluster can't be reached (${this.status})`))
       return command.promise
@@ -53,7 +52,7 @@ export class FailFastCluster extends Cluster {
   }
 }
 
-/** @param retryDelay how long to wait before the given attempt to reach the cluster again, or null to give it up */
+/** @param retryDelay ms to wait before the given attempt to reconnect, or null to give up */
 export const openCluster = (
   seeds: { host: string; port: number }[],
   serverOptions: ServerOptions,
@@ -61,32 +60,32 @@ export const openCluster = (
 ): FailFastCluster => {
   const cluster = new FailFastCluster(seeds, {
     lazyConnect: true,
-    // Every command finds its own way: of those that travel together, the ones for a slot that has moved would fail.
+    // Without pipelining each command follows its own redirection; in a pipeline those for a moved slot would fail.
     enableAutoPipelining: false,
     clusterRetryStrategy: retryDelay,
-    // No second try of a command whose connection broke, or which met a cluster without all of its masters.
+    // No retry of a command whose connection broke, or that met a cluster in state fail.
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     slotsRefreshTimeout: serverOptions.commandTimeout ?? 1_000,
-    // Names stay names, because certificates are made out to them.
+    // Host names are not resolved here, because certificates name them.
     dnsLookup: (host, callback) => callback(null, host),
     redisOptions: serverOptions,
   })
-  // A connection that is there before its first command is missed when it breaks.
+  // Connected before the first command, so that its loss is detected.
   cluster.on('+node', (node: Redis) => {
     if (!node.options.readOnly) node.connect().catch(() => {})
   })
   return cluster
 }
 
-/** Connects for the first time. @throws Error that says why not */
+/** Connects for the first time. @throws Error with the reason */
 export const connectCluster = async (cluster: FailFastCluster): Promise<void> => {
   let last = "the cluster's state is not ok"
   cluster.on('error', () => {})
   cluster.on('node error', (error: Error, address: string) => {
     if (error.message !== 'Connection is closed.') last = `${address}: ${messageOf(error)}`
   })
-  // The promise of connect() is never kept when the cluster turns out not to be ready.
+  // The promise of connect() never settles when the cluster is not ready.
   const ended = new Promise<never>((_, reject) => cluster.once('end', () => reject(new Error(last))))
   const connected = cluster.connect().catch(() => ended)
   await Promise.race([connected, ended])
@@ -94,7 +93,7 @@ export const connectCluster = async (cluster: FailFastCluster): Promise<void> =>
   if (fault !== undefined) throw new Error(fault)
 }
 
-/** Tells once when a master of some slots is lost, and once when every slot has one again; until then it looks for it. */
+/** Reports once when a master with slots is lost, and once when every slot has a master again; polls in between. */
 export const watchCluster = (
   cluster: FailFastCluster,
   observer: { redisAway(reason: string): void; redisBack(): void },
@@ -124,7 +123,7 @@ export const watchCluster = (
     const address = addressOf(node)
     const reason = reasons.get(address) ?? 'the connection was closed'
     reasons.delete(address)
-    // Nodes without slots of their own may go, and all of them do when the connection is closed.
+    // Nodes without slots may leave, and all of them do when the connection is closed.
     if (cluster.status === 'ready' && cluster.slots.some(([master]) => master === address))
       lost(`${address}: ${reason}`)
   })

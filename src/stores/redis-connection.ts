@@ -1,5 +1,5 @@
-// A connection to Redis that fails fast, however Redis is run: commands have a timeout, nothing queues up while it is
-// away, and whoever watches hears once when it goes and once when it is back. Knows no keys.
+// A fail-fast connection to Redis (single server, Sentinel or Cluster): commands time out, nothing queues while Redis is
+// unavailable, and the observer is called once per outage and once per recovery. Knows no keys.
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
@@ -18,7 +18,7 @@ import { answersPlainly, answersTls } from './redis-transport.ts'
 
 export type RedisMode = 'single' | 'sentinel' | 'cluster'
 
-/** Where Redis is and how it is run; what is left out is as in a single server without more. */
+/** The address and mode of Redis; defaults are those of a single server. */
 type RedisPlace = {
   /** `redis://` or `rediss://`: the server, the first sentinel or the first node of a cluster. */
   readonly url: string
@@ -29,7 +29,7 @@ type RedisPlace = {
   readonly sentinelPassword?: string | null
   /** A file in PEM form. */
   readonly ca?: string | null
-  /** What errors call the URL and the mode: their settings, if not otherwise. */
+  /** The names of URL and mode in errors; by default their settings. */
   readonly urlName?: string
   readonly modeName?: string
 }
@@ -40,15 +40,15 @@ export type RedisOptions = RedisPlace & {
   readonly commandTimeoutMs: number
 }
 
-/** Hears when the connection is lost, with the reason, again for each refusal of the server, and once when it is back. */
+/** Called when the connection is lost, with the reason; again for each new error reply; and once on recovery. */
 export type RedisObserver = { redisAway(reason: string): void; redisBack(): void }
 
 export type RedisClient = Redis | Cluster
 
-/** Runs a step and turns what it throws into StoreError. */
+/** Runs a step and wraps its errors in StoreError. */
 type Attempt = <Value>(step: () => Promise<Value>) => Promise<Value>
 
-/** What every part of the store works with. */
+/** The shared parts of all modules of the store. */
 export type RedisParts = {
   readonly redis: RedisClient
   readonly names: RedisKeyNames
@@ -56,10 +56,10 @@ export type RedisParts = {
   readonly observer: RecordObserver
 }
 
-/** @throws InputError when Redis can't be reached at the start, or is run in another way than it is said to be */
+/** @throws InputError when Redis can't be reached at the start, or runs in another mode than configured */
 export const connect = async (options: RedisOptions, observer: RedisObserver): Promise<RedisClient> => {
   const tls = tlsOf(options)
-  // An unanswered connection is given up a little later than a command, so that one slow answer does not break it.
+  // The socket times out later than a command, so that one slow reply does not break the connection.
   const serverOptions: ServerOptions = {
     connectTimeout: options.connectTimeoutMs,
     commandTimeout: options.commandTimeoutMs,
@@ -85,7 +85,7 @@ export const connect = async (options: RedisOptions, observer: RedisObserver): P
   return redis
 }
 
-/** Resolves when every server that keys are on answers. @throws Error that says why one does not */
+/** Resolves when every server that holds keys answers. @throws Error with the reason of the first that does not */
 export const ping = async (redis: RedisClient): Promise<void> => {
   try {
     await redis.ping()
@@ -96,7 +96,7 @@ export const ping = async (redis: RedisClient): Promise<void> => {
   if (fault) throw new Error(fault)
 }
 
-/** A connection to listen with: to the server, or to any master of a cluster. None while there is no master. */
+/** A connection for subscriptions: to the server, or to any master of a cluster; undefined while there is none. */
 export const listenerOn = (redis: RedisClient): Redis | undefined => {
   const nodes = 'nodes' in redis ? redis.nodes('master') : [redis]
   const node = nodes[Math.floor(Math.random() * nodes.length)]
@@ -114,10 +114,10 @@ const openServer = (
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     enableAutoPipelining: true,
-    // A trip is one command already, and does not wait for others.
+    // A batch of counts is one command already; pipelining would only delay it.
     autoPipeliningIgnoredCommands: ['abohawaCommit'],
     retryStrategy: retryDelay,
-    // A master that became a replica: whoever is master now is found by connecting anew.
+    // A master that became a replica: reconnecting finds the new master.
     reconnectOnError: error => error.message.startsWith('READONLY'),
     ...(mode === 'sentinel' && {
       sentinels: addressesOf({ url, mode, nodes: nodes ?? [] }),
@@ -138,14 +138,14 @@ const connectServer = async (redis: Redis, { mode = 'single' }: RedisOptions): P
     await redis.connect()
     const found = modeIn(await redis.info('server'))
     if (mode === 'single' && found !== 'single') throw new OtherMode(found)
-    // On its own the client goes on in database 0 when the one it was told does not exist.
+    // ioredis silently uses database 0 when the configured one does not exist.
     if (redis.options.db) await redis.select(redis.options.db)
   } catch (cause) {
     throw cause instanceof OtherMode ? cause : (last ?? cause)
   }
 }
 
-// Why a server is away, for whoever asks for it meanwhile: a command by then says only that it can't be sent.
+// The reason of an outage, for `ping`: a command's own error only says that it can't be sent.
 const reasonsAway = new WeakMap<RedisClient, string>()
 
 const watchServer = (redis: Redis, observer: RedisObserver): void => {
@@ -156,7 +156,7 @@ const watchServer = (redis: Redis, observer: RedisObserver): void => {
     last = error
     if (!away) return
     reasonsAway.set(redis, reasonOf(error))
-    // A server that answers and refuses us has another cause than the one that was told when it went.
+    // An error reply has another cause than the loss of the connection that was reported.
     if (!(error instanceof ReplyError) || refusals.has(error.message)) return
     refusals.add(error.message)
     observer.redisAway(reasonOf(error))
@@ -187,7 +187,7 @@ class OtherMode extends Error {
 }
 
 const modeIn = (info: string): RedisMode => {
-  // Valkey calls it the mode of the server.
+  // Valkey names it server_mode.
   const [, found] = /^(?:redis|server)_mode:(\w+)/m.exec(info) ?? []
   return found === 'cluster' || found === 'sentinel' ? found : 'single'
 }
@@ -198,7 +198,7 @@ const kinds: Record<RedisMode, string> = {
   cluster: 'a node of a Redis Cluster',
 }
 
-/** What to say of a Redis that can't be used: that it is another kind of Redis if it is, else why not. */
+/** The error for a Redis that can't be used: another mode than configured, or the reason of the failure. */
 const refusal = async (
   options: RedisOptions,
   serverOptions: ServerOptions,
@@ -254,13 +254,13 @@ const modeAt = async (
 }
 
 const reasonOf = (thrown: unknown): string => {
-  // Several addresses of one name, none of which could be reached, come without a sentence.
+  // When no address of a host name can be reached, the error has no message of its own.
   if (thrown instanceof AggregateError) return reasonOf(thrown.errors[0])
   const reason = messageOf(thrown)
   return reason.startsWith('NOAUTH') ? 'NOAUTH: it asks for a password, and the URL has none' : reason
 }
 
-/** Says so when the server speaks with TLS where the URL says without, or the other way round. */
+/** The mismatch, when the server uses TLS and the URL does not, or the other way round. */
 const otherTransport = async (
   url: string,
   address: { host: string; port: number } | undefined,
@@ -299,7 +299,7 @@ const tlsOf = ({ url, ca }: RedisPlace): { ca?: Buffer } | undefined => {
   if (!ca) return {}
   try {
     const authority = readFileSync(ca)
-    // Node passes over what is no certificate.
+    // Node ignores a file that holds no certificate.
     new X509Certificate(authority)
     return { ca: authority }
   } catch (cause) {

@@ -1,15 +1,14 @@
-// What the instances of a fleet tell one another through Redis: that they are alive, what they were asked for, and
-// notices in the order they were given. All of it is bounded, and none of it is worth an error: a list that can't be ours
-// is thrown away, and what was in it is said again by those who are alive.
+// The state of the fleet in Redis: heartbeats, names in demand, and logs of change records. All of it is bounded. Invalid
+// records are deleted without an error, because live instances write them again.
 
 import type { Result } from 'ioredis'
 import { utcDayMs } from '../calendar.ts'
 import {
   clockToleranceMs,
+  longestChangeRecord,
   longestName,
-  longestNotice,
+  mostChangeRecords,
   mostInstances,
-  mostNotices,
   mostWanted,
   mostWantedRead,
   type RecordKind,
@@ -19,10 +18,10 @@ import {
 } from './records.ts'
 import type { RedisParts } from './redis-connection.ts'
 import { onOwnType, recordsLua } from './redis-records.ts'
-import { type FleetStore, type Notice, StoreError } from './store.ts'
+import { type ChangeRecord, type FleetStore, StoreError } from './store.ts'
 
-// A number further ahead of the store's clock was given by nobody: clocks that differ and lists that came back account for
-// less. It is thrown away, because all that come after it would have to be greater.
+// No valid number is more than a day ahead of the store's clock. Such a record is deleted, because every later number would
+// have to be greater.
 const ownNumbersLua = `
 local time = call('TIME')
 local now = time[1] * 1000 + floor(time[2] / 1000)
@@ -34,8 +33,8 @@ end
 local gone = (type(size) == 'table' and 1 or 0)
   + call('ZREMRANGEBYSCORE', KEYS[1], text('(%d', now + ${utcDayMs}), '+inf')`
 
-// The number of a notice is its score: the time, so that a list which was lost, or came back without its end, never gives
-// a number again that somebody has seen already.
+// The number of a change record is its score: the time in ms, so that a log that was lost or restored without its end never
+// assigns a number again that an instance has read.
 const appendScript = `${recordsLua}${ownNumbersLua}
 local last = call('ZRANGE', KEYS[1], -1, -1, 'WITHSCORES')
 local number = math.max(floor(tonumber(last[2] or '0') or 0) + 1, now)
@@ -44,9 +43,9 @@ call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - tonumber(ARGV[3]))
 call('PEXPIREAT', KEYS[1], ARGV[2])
 return { number, gone }`
 
-// ARGV: the number to begin at, the most notices, and the longest text. Answers how many were thrown away, then number and
-// text by turns. The texts that are read here and are too long are never sent.
-const noticesScript = `${recordsLua}${ownNumbersLua}
+// ARGV: the number to begin at, the most records, and the longest text. Returns how many records were deleted, then number and
+// text in turn. Texts that are too long are deleted, not returned.
+const changeRecordsScript = `${recordsLua}${ownNumbersLua}
 call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - tonumber(ARGV[2]))
 local found = call('ZRANGEBYSCORE', KEYS[1], ARGV[1], '+inf', 'WITHSCORES')
 local reply = { 0 }
@@ -61,8 +60,8 @@ end
 reply[1] = gone
 return reply`
 
-// ARGV: the instant from which on, the most names, and the longest. Read in pieces, so that large ones are never all in
-// hand; a name that is too long is removed.
+// ARGV: the earliest instant, the most names, and the longest name. Reads in pages, which bounds memory; deletes names that are
+// too long.
 const wantedScript = `${recordsLua}
 local names, long, at = { 0 }, {}, 0
 while at < tonumber(ARGV[2]) do
@@ -81,7 +80,7 @@ return names`
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     abohawaAppend(key: string, text: string, keepUntil: number, most: number): Result<number[], Context>
-    abohawaNotices(
+    abohawaChangeRecords(
       key: string,
       number: number,
       most: number,
@@ -100,7 +99,7 @@ const namesPerCommand = 1_000
 
 export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): FleetStore => {
   redis.defineCommand('abohawaAppend', { numberOfKeys: 1, lua: appendScript })
-  redis.defineCommand('abohawaNotices', { numberOfKeys: 1, lua: noticesScript })
+  redis.defineCommand('abohawaChangeRecords', { numberOfKeys: 1, lua: changeRecordsScript })
   redis.defineCommand('abohawaWanted', { numberOfKeys: 1, lua: wantedScript })
   const ownType = onOwnType(redis, observer)
   const refuse = (record: RecordKind, name: string, fault: string): void =>
@@ -109,9 +108,9 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
     if (count > 0) refuse(record, name, `${count} of its members ${why}`)
   }
 
-  // How many were alive when the set was last believed, and until when that stands in for a set that was thrown away.
+  // The last valid number of instances, and until when it stands in for a set that was deleted.
   let believed = { instances: 1, until: 0 }
-  const beat = async (instance: string, aliveForMs: number, now: number): Promise<number> => {
+  const heartbeat = async (instance: string, aliveForMs: number, now: number): Promise<number> => {
     const name = names.instances
     const [, , ahead = 0, alive = 0] = await Promise.all([
       redis.zadd(name, now, instance),
@@ -120,14 +119,14 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
       redis.zcard(name),
       redis.pexpire(name, aliveForMs * 2),
     ])
-    refuseSome('instances', name, ahead, 'are of the future, and were removed')
+    refuseSome('instances', name, ahead, 'are in the future, and were removed')
     if (alive > mostInstances) {
-      // Whoever is alive says so again within seconds.
+      // Live instances send their next heartbeat within seconds.
       await redis.unlink(name)
       await redis.zadd(name, now, instance)
       await redis.pexpire(name, aliveForMs * 2)
       believed = { ...believed, until: now + aliveForMs }
-      refuse('instances', name, `it has ${alive} members, and was begun anew`)
+      refuse('instances', name, `it has ${alive} members, and was reset`)
       return believed.instances
     }
     if (alive > believed.instances || now >= believed.until) believed = { instances: alive, until: 0 }
@@ -151,16 +150,16 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
       redis.pexpire(name, forMs * 2),
       ...added,
     ])
-    refuseSome('wanted', name, ahead, 'are of the future, and were removed')
+    refuseSome('wanted', name, ahead, 'are in the future, and were removed')
     refuseSome('wanted', name, surplus, `are beyond ${mostWanted}, and were removed`)
     return wanted
   }
 
   return {
-    pulse: ({ instance, aliveForMs, topic, asked, wantedForMs, now }) =>
+    heartbeat: ({ instance, aliveForMs, topic, asked, wantedForMs, now }) =>
       attempt(async () => {
         const [instances, wanted] = await Promise.all([
-          ownType('instances', names.instances, () => beat(instance, aliveForMs, now)),
+          ownType('instances', names.instances, () => heartbeat(instance, aliveForMs, now)),
           ownType('wanted', names.wanted(topic), () => want(topic, asked, wantedForMs, now)),
         ])
         return { instances: wholeFrom(instances), wanted: wholeFrom(wanted) }
@@ -179,37 +178,37 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
           return found.map(String)
         })
       }),
-    appendNotice: (topic, text, keepUntil) =>
+    appendChangeRecord: (topic, text, keepUntil) =>
       attempt(async () => {
         const length = Buffer.byteLength(text)
-        if (length > longestNotice)
-          throw new StoreError(`a notice has ${length} bytes; allowed: ${longestNotice}`)
-        const name = names.notices(topic)
-        const [number, gone] = await redis.abohawaAppend(name, text, keepUntil, mostNotices)
-        refuseSome('notices', name, Number(gone), notOurs)
+        if (length > longestChangeRecord)
+          throw new StoreError(`a change record has ${length} bytes; allowed: ${longestChangeRecord}`)
+        const name = names.changeRecords(topic)
+        const [number, gone] = await redis.abohawaAppend(name, text, keepUntil, mostChangeRecords)
+        refuseSome('change_records', name, Number(gone), notOurs)
         return wholeFrom(number)
       }),
-    noticesAfter: (topic, number) =>
+    changeRecordsAfter: (topic, number) =>
       attempt(async () => {
-        const name = names.notices(topic)
-        // With the time before its text.
-        const longest = longestNotice + 20
-        const [gone, ...found] = await redis.abohawaNotices(name, number, mostNotices, longest)
-        refuseSome('notices', name, Number(gone), notOurs)
-        const notices = Array.from({ length: found.length / 2 }, (_, i) => ({
+        const name = names.changeRecords(topic)
+        // The text has the number and a blank in front.
+        const longest = longestChangeRecord + 20
+        const [gone, ...found] = await redis.abohawaChangeRecords(name, number, mostChangeRecords, longest)
+        refuseSome('change_records', name, Number(gone), notOurs)
+        const records = Array.from({ length: found.length / 2 }, (_, i) => ({
           number: wholeIn(String(found[2 * i])) ?? 0,
           text: String(found[2 * i + 1]).replace(/^\d+ /, ''),
         }))
-        return splitAt(number, notices)
+        return splitAt(number, records)
       }),
   }
 }
 
-const notOurs = 'have a number or a length that no notice has, and were removed'
+const notOurs = 'have an invalid number or length, and were removed'
 
-// Notices leave the list at its beginning only, so where one is still there all after it are.
-const splitAt = (number: number, notices: Notice[]): { notices: Notice[]; complete: boolean } => {
-  if (number === 0) return { notices, complete: notices.length < mostNotices }
-  const [first, ...later] = notices
-  return first?.number === number ? { notices: later, complete: true } : { notices, complete: false }
+// Records are dropped from the oldest on, so where one is still there, all after it are.
+const splitAt = (number: number, records: ChangeRecord[]): { records: ChangeRecord[]; complete: boolean } => {
+  if (number === 0) return { records, complete: records.length < mostChangeRecords }
+  const [first, ...later] = records
+  return first?.number === number ? { records: later, complete: true } : { records, complete: false }
 }

@@ -36,15 +36,15 @@ export const redisKeyNames = (prefix: string) => {
     /** How a key was answered on a day. */
     usageDetail: (keyId: string, day: string) => named('usage-detail', `{${keyId}}`, day),
 
-    /** A cache entry, and the load that writes it. */
+    /** A cache entry, and the lease of the load that writes it. */
     bytes: (name: string) => named('bytes', `{${name}}`),
-    flight: (name: string) => named('flight', `{${name}}`),
-    flightsChannel: named('flights'),
+    lease: (name: string) => named('flight', `{${name}}`),
+    leasesChannel: named('flights'),
 
     /** The instances that are alive, what they were asked for, and the change records of a topic. */
     instances: named('instances'),
     wanted: (topic: string) => named('wanted', topic),
-    notices: (topic: string) => named('notices', topic),
+    changeRecords: (topic: string) => named('notices', topic),
 
     /** What was spent at a provider in a window, and until when the provider is closed. */
     spending: (provider: string, window: string) => named('spending', `{${provider}}`, window),

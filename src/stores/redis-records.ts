@@ -1,5 +1,5 @@
-// How records are read from a Redis in which anything may lie: whole numbers by one rule in every script, hashes up to a
-// size, and a record of another type of Redis than ours made anew where it can be. What a record holds is its own part's.
+// Reads records from a Redis with arbitrary content: one rule for whole numbers in every script, bounded hashes, and a reset
+// of records with another Redis type. The validation of a record's fields is in records.ts.
 
 import type { Result } from 'ioredis'
 import { longestHash, mostFields, type RecordKind, type RecordObserver } from './records.ts'
@@ -11,8 +11,8 @@ local call, pcall, find, floor, text = redis.call, redis.pcall, string.find, mat
 `
 
 /**
- * Lua after that. `whole` gives the number of a text of up to 15 digits, and nil for any other text, nil or false.
- * `isOtherType` knows the reply of a command that met another type of Redis; any other error has to be passed on.
+ * Lua after that. `whole` parses a text of up to 15 digits; it returns nil for any other text, nil or false. `isOtherType`
+ * is true for a WRONGTYPE reply; any other error must be returned.
  */
 export const functionsLua = `
 local function whole(value)
@@ -24,7 +24,7 @@ local function isOtherType(reply) return find(reply.err, 'WRONGTYPE', 1, true) ~
 /** Both. */
 export const recordsLua = namesLua + functionsLua
 
-// KEYS: the hash. ARGV: the most fields, and the most characters of all. Answers its fields and values, or what is wrong.
+// KEYS: the hash. ARGV: the most fields, and the most characters of all. Returns its fields and values, or what is wrong.
 const readHashScript = `${recordsLua}
 local size = pcall('HLEN', KEYS[1])
 if type(size) == 'table' then
@@ -43,11 +43,11 @@ declare module 'ioredis' {
   }
 }
 
-/** Whether a command met a record of another type of Redis. */
+/** Whether a command failed because the record has another Redis type. */
 export const isWrongType = (error: unknown): boolean =>
   error instanceof Error && error.message.startsWith('WRONGTYPE')
 
-/** Reads hashes: the fields and values in turn, or in a sentence why the hash is not read. */
+/** Reads hashes: fields and values in turn, or a sentence with the reason why the hash is refused. */
 export const hashReader = (redis: RedisClient): ((name: string) => Promise<string[] | string>) => {
   redis.defineCommand('abohawaReadHash', { numberOfKeys: 1, lua: readHashScript })
   return name => redis.abohawaReadHash(name, mostFields, longestHash)
@@ -57,7 +57,7 @@ export const hashReader = (redis: RedisClient): ((name: string) => Promise<strin
 export const pairsOf = (flat: readonly string[]): [field: string, value: string][] =>
   Array.from({ length: Math.floor(flat.length / 2) }, (_, i) => [flat[2 * i] ?? '', flat[2 * i + 1] ?? ''])
 
-/** Runs a step on a record that can be begun anew: one of another type is removed first, once, and told. */
+/** Runs a step on a record that can be reset: one of another Redis type is removed first, once, and reported. */
 export const onOwnType =
   (redis: RedisClient, observer: Pick<RecordObserver, 'recordRefused'>) =>
   async <Value>(record: RecordKind, name: string, step: () => Promise<Value>): Promise<Value> => {
@@ -66,7 +66,7 @@ export const onOwnType =
     } catch (error) {
       if (!isWrongType(error)) throw error
       await redis.unlink(name)
-      observer.recordRefused({ record, name, fault: 'it was of another type of Redis, and was begun anew' })
+      observer.recordRefused({ record, name, fault: 'it was of another type of Redis, and was reset' })
       return step()
     }
   }

@@ -8,7 +8,7 @@ import { dayNumber, hourMs, utcDayMs } from '../calendar.ts'
 import { longestName, shown, wholeFrom, wholeIn } from './records.ts'
 import type { RedisParts } from './redis-connection.ts'
 import { usagePartitionOf } from './redis-key-names.ts'
-import type { RedisListening } from './redis-listening.ts'
+import type { RedisSubscriptions } from './redis-subscriptions.ts'
 import { commitScript, legibleScript, raiseScript, usedScript } from './redis-usage-scripts.ts'
 import {
   OvertakenError,
@@ -47,7 +47,7 @@ declare module 'ioredis' {
 
 export const redisUsage = (
   { redis, names, attempt, observer }: RedisParts,
-  listen: RedisListening['listen'],
+  subscribe: RedisSubscriptions['subscribe'],
 ): UsageStore => {
   redis.defineCommand('abohawaCommit', { lua: commitScript })
   redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
@@ -143,8 +143,8 @@ export const redisUsage = (
       }),
     onUsage: listener => {
       let lost = false
-      return listen(channel, {
-        message: text => {
+      return subscribe(channel, {
+        onMessage: text => {
           const message = messageIn(text)
           if (message) listener(message)
           else
@@ -154,12 +154,12 @@ export const redisUsage = (
               fault: `it says "${shown(text)}"`,
             })
         },
-        lost: () => {
+        onLost: () => {
           lost = true
           listener('lost')
         },
         // Messages until now were missed; before the first connection there was nothing to miss.
-        again: () => {
+        onSubscribed: () => {
           if (lost) listener('lost')
         },
       })

@@ -1,17 +1,17 @@
-// The store for a fleet: Redis through ioredis. Every step touches one slot, so it is atomic on a single server and on
-// a cluster alike. All keys begin with the configured prefix; counts and bytes carry an expiry. Fails fast: commands
-// have a timeout and nothing queues up while Redis is away.
+// The store for a fleet: Redis through ioredis. Every step touches one slot, so it is atomic on a single server and on a
+// cluster. All keys begin with the configured prefix; counts and bytes expire. Fails fast: commands time out, and nothing
+// queues while Redis is unavailable. Key names are in redis-key-names.ts.
 
 import { AbohawaError, messageOf } from '../errors.ts'
 import { mostBytesRead, type RecordObserver, unobserved } from './records.ts'
 import { connect, listenerOn, ping, type RedisObserver, type RedisOptions } from './redis-connection.ts'
 import { redisFleet } from './redis-fleet.ts'
-import { redisFlights } from './redis-flights.ts'
 import { redisKeyNames } from './redis-key-names.ts'
 import { redisKeys } from './redis-keys.ts'
-import { createRedisListening } from './redis-listening.ts'
+import { redisLeases } from './redis-leases.ts'
 import { isWrongType } from './redis-records.ts'
 import { redisSpending } from './redis-spending.ts'
+import { createRedisSubscriptions } from './redis-subscriptions.ts'
 import { redisUsage } from './redis-usage.ts'
 import { redisUsageDetail } from './redis-usage-detail.ts'
 import { type Store, StoreError } from './store.ts'
@@ -22,14 +22,14 @@ export const openRedisStore = async (
   observer: RedisObserver & Partial<RecordObserver>,
 ): Promise<Store> => {
   const records = { ...unobserved, ...observer }
-  // On a cluster the connection that listens may be whole while a master is lost.
+  // On a cluster the subscribed connection may stay up while a master is lost.
   const redis = await connect(options, {
     redisAway: reason => {
-      listening.doubt()
+      subscriptions.markLost()
       observer.redisAway(reason)
     },
     redisBack: () => {
-      listening.doubt()
+      subscriptions.markLost()
       observer.redisBack()
     },
   })
@@ -43,19 +43,19 @@ export const openRedisStore = async (
     }
   }
   const parts = { redis, names, attempt, observer: records }
-  const listening = createRedisListening(() => listenerOn(redis), records)
+  const subscriptions = createRedisSubscriptions(() => listenerOn(redis), records)
 
-  const { writeFenced, ...flights } = redisFlights(parts, listening.listen)
+  const { writeFenced, ...leases } = redisLeases(parts, subscriptions.subscribe)
 
   return {
     kind: 'redis',
     ...redisKeys(parts),
-    ...redisUsage(parts, listening.listen),
+    ...redisUsage(parts, subscriptions.subscribe),
     ...redisUsageDetail(parts),
     readBytes: (name, most = mostBytesRead) =>
       attempt(async () => {
         try {
-          // One byte more than wanted says that there are more, however many.
+          // One byte more than allowed shows that the value is larger.
           const bytes = await redis.getrangeBuffer(names.bytes(name), 0, most)
           if (bytes.length === 0) return undefined
           return bytes.length > most ? 'too_large' : bytes
@@ -73,17 +73,17 @@ export const openRedisStore = async (
           }),
     deleteBytes: entries =>
       attempt(async () => {
-        // One by one, because on a cluster they lie in different slots; they travel together all the same.
+        // One command per key, because on a cluster they lie in different slots; ioredis pipelines them.
         const removed = await Promise.all(entries.map(name => redis.unlink(names.bytes(name))))
         return removed.reduce((sum, count) => sum + count, 0)
       }),
-    ...flights,
+    ...leases,
     ...redisFleet(parts),
     ...redisSpending(parts),
     ping: () => attempt(() => ping(redis)),
     close: async () => {
-      listening.close()
-      // Waits for replies that are under way; a connection that is down is simply dropped.
+      subscriptions.close()
+      // Waits for outstanding replies; a broken connection is dropped.
       await redis.quit().catch(() => redis.disconnect())
     },
   }

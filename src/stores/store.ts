@@ -1,7 +1,6 @@
-// The contract of the state that outlives a request: keys and their subscribers, what they used, the bytes of the shared
-// cache tier, what instances tell one another, and what was spent at the provider. Two stores keep it, Redis for a fleet
-// and an embedded one for a single process; one test suite holds both to it. A store that can't answer throws
-// StoreError; it never answers with a guess.
+// The contract of the store: API keys and subscribers, usage, the bytes of the shared cache tier, leases, heartbeats and
+// change records of the fleet, and the provider's budget. Redis implements it for a fleet, SQLite for a single process; one
+// test suite covers both. A store that can't answer throws StoreError and never guesses.
 
 import { AbohawaError } from '../errors.ts'
 
@@ -135,7 +134,7 @@ export interface UsageDetailStore {
   detailOn(keyId: string, day: string): Promise<AnswerCount[]>
 }
 
-/** Why what lies under a key is not read: it is more than can be, or not of the type that bytes have in Redis. */
+/** Why the bytes of a key are refused: too large, or of another Redis type. */
 type BytesFault = 'too_large' | 'wrong_type'
 
 export interface ByteStore {
@@ -145,39 +144,39 @@ export interface ByteStore {
    */
   readBytes(key: string, most?: number): Promise<Buffer | BytesFault | undefined>
   /**
-   * Kept until `expiresAt` (ms since the epoch), then forgotten by the store itself. With the token of a flight the
-   * bytes are refused, and the answer is false, when a later flight of the key has written.
+   * Keeps the bytes until `expiresAt` (ms since the epoch); the store expires them. With a fencing token the write is
+   * refused, and the result is false, when a later lease holder has written.
    */
   writeBytes(key: string, bytes: Buffer, expiresAt: number, token?: number): Promise<boolean>
-  /** How many of them were there; all are gone when it resolves. */
+  /** Deletes entries; returns how many existed. */
   deleteBytes(keys: readonly string[]): Promise<number>
 }
 
-export interface FlightStore {
+export interface LeaseStore {
   /**
-   * Begins the load of a key unless another has begun it and still holds it: its token, greater than any before it, or
-   * how long the other's hold lasts if it is not prolonged. A hold ends by itself, so a dead holder blocks nobody long.
+   * Acquires the lease of a key unless another holder has it. Returns a fencing token, greater than any before it, or the
+   * rest of the other lease in ms. A lease expires, so a dead holder blocks the key for one lease at most.
    */
-  beginFlight(
+  acquireLease(
     key: string,
-    holdMs: number,
-  ): Promise<{ token: number; heldForMs: 0 } | { token: null; heldForMs: number }>
-  /** Prolongs a hold; false when another has begun meanwhile. */
-  holdFlight(key: string, token: number, holdMs: number): Promise<boolean>
-  /** Lets go of the key and tells everyone who listens how it went. */
-  endFlight(key: string, token: number, news: string): Promise<void>
+    leaseMs: number,
+  ): Promise<{ token: number; remainingMs: 0 } | { token: null; remainingMs: number }>
+  /** Renews a lease; false when another holder has acquired it. */
+  renewLease(key: string, token: number, leaseMs: number): Promise<boolean>
+  /** Releases a lease and publishes a message to all subscribers. */
+  releaseLease(key: string, token: number, message: string): Promise<void>
   /**
-   * Hears of every end, over all who share the store. A key of null says that news may have been missed. The answer
-   * ends the listening.
+   * Subscribes to the releases of all leases of the fleet. A key of null means that messages may have been missed. Returns
+   * the function that unsubscribes.
    */
-  onFlightEnd(listener: (key: string | null, news: string) => void): () => void
+  onLeaseReleased(listener: (key: string | null, message: string) => void): () => void
 }
 
-type Pulse = {
-  /** Who says it is alive, and how long that holds. */
+type Heartbeat = {
+  /** The instance, and how long after this heartbeat it counts as alive. */
   readonly instance: string
   readonly aliveForMs: number
-  /** What it was asked for since its last pulse, under a topic, and how long that counts as wanted. */
+  /** The names requested since its last heartbeat, under a topic, and how long they count as in demand. */
   readonly topic: string
   readonly asked: readonly string[]
   readonly wantedForMs: number
@@ -185,21 +184,21 @@ type Pulse = {
 }
 
 export interface FleetStore {
-  /** Says that an instance is alive and what is wanted; answers how many instances and wanted names there are. */
-  pulse(pulse: Pulse): Promise<{ instances: number; wanted: number }>
-  /** What anyone was asked for since an instant, latest first and a bounded number of them. */
+  /** Records a heartbeat; returns how many instances are alive and how many names are in demand. */
+  heartbeat(heartbeat: Heartbeat): Promise<{ instances: number; wanted: number }>
+  /** The names requested in the fleet since an instant, latest first, bounded in number. */
   wanted(topic: string, since: number): Promise<string[]>
-  /** Keeps a notice for all instances until `keepUntil` at least; its number is greater than that of any before it. */
-  appendNotice(topic: string, text: string, keepUntil: number): Promise<number>
+  /** Appends a change record, kept until `keepUntil` at least; returns its number, greater than any before it. */
+  appendChangeRecord(topic: string, text: string, keepUntil: number): Promise<number>
   /**
-   * The notices with a greater number, in their order. `complete` is false when some may be missing: the one with the
-   * number given is gone, by its age, because there were many since, or because the store lost what it held. After 0
-   * are all that there are.
+   * The change records with a greater number, in order; after 0 all that there are. `complete` is false when some may be
+   * missing: the record with the given number has expired, was dropped because there were many since, or was lost.
    */
-  noticesAfter(topic: string, number: number): Promise<{ notices: Notice[]; complete: boolean }>
+  changeRecordsAfter(topic: string, number: number): Promise<{ records: ChangeRecord[]; complete: boolean }>
 }
 
-export type Notice = { readonly number: number; readonly text: string }
+/** An entry of the purge log or the key-change log. */
+export type ChangeRecord = { readonly number: number; readonly text: string }
 
 /** A stretch of the provider's clock with a limit of its own. Amounts are whole thousandths of the provider's weight. */
 type SpendingWindow = {
@@ -257,7 +256,7 @@ export interface Store
     UsageStore,
     UsageDetailStore,
     ByteStore,
-    FlightStore,
+    LeaseStore,
     FleetStore,
     SpendingStore {
   readonly kind: 'redis' | 'embedded'

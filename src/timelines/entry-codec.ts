@@ -1,7 +1,7 @@
-// A cached timeline as an entry of the cache and as bytes of the shared tier: what it weighs, its lot, its marks. What
-// comes from the shared tier is held against what this gateway asks for; the form of the bytes is the weather's.
+// Timelines as cache entries (size, jitter, metadata) and as bytes of the shared tier. Validates decoded bytes against this
+// gateway's configuration. The byte format is in weather/timeline-bytes.ts.
 
-import { type Entry, lotOf, type Notes } from '../cache/entry.ts'
+import { type Entry, type EntryMetadata, jitterOf } from '../cache/entry.ts'
 import type { Codec } from '../cache/shared-tier.ts'
 import type { Calendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
@@ -11,7 +11,7 @@ import { bytesOf, type Timeline } from '../weather/timeline.ts'
 import {
   decodeTimeline,
   encodeTimeline,
-  type Marks,
+  type LoadMetadata,
   mostEncodedBytes,
   readHead,
 } from '../weather/timeline-bytes.ts'
@@ -20,21 +20,21 @@ export type TimelineCodecParts = {
   readonly horizon: Horizon
   readonly calendar: Calendar
   readonly clock: Clock
-  /** The number of the newest purge this process has heard of. */
+  /** The number of the newest purge that this process has read. */
   readonly newestPurge: () => number
 }
 
-const notesOf = (key: string, fetchedAt: number, { generation, run }: Marks): Notes => ({
+const metadataOf = (key: string, fetchedAt: number, { generation, run }: LoadMetadata): EntryMetadata => ({
   fetchedAt,
-  lot: lotOf(key, fetchedAt),
+  jitter: jitterOf(key, fetchedAt),
   generation,
   run,
 })
 
-export const entryOf = (key: string, value: Timeline, marks: Marks): Entry<Timeline> => ({
+export const entryOf = (key: string, value: Timeline, metadata: LoadMetadata): Entry<Timeline> => ({
   value,
   bytes: bytesOf(value),
-  ...notesOf(key, value.fetchedAt, marks),
+  ...metadataOf(key, value.fetchedAt, metadata),
 })
 
 export const createTimelineCodec = ({
@@ -45,23 +45,25 @@ export const createTimelineCodec = ({
 }: TimelineCodecParts): Codec<Timeline> => {
   const lengths = stepsWithin(horizon)
   const expectedAt = (key: string) => ({ key, lengths, calendar, now: clock.now() })
-  // No entry escapes purges by the number it brings: it knows of none that this process does not know of.
-  const believed = ({ generation, run }: Marks): Marks => ({
+  // An entry cannot escape a purge by a forged generation: it is capped at the newest purge known here.
+  const capped = ({ generation, run }: LoadMetadata): LoadMetadata => ({
     generation: Math.min(generation, newestPurge()),
     run,
   })
   return {
     mostBytes: mostEncodedBytes(lengths),
     encode: ({ value, generation, run }, key) => encodeTimeline(key, value, { generation, run }),
-    notes: (bytes, key) => {
+    metadata: (bytes, key) => {
       const head = readHead(bytes, expectedAt(key))
-      return typeof head === 'string' ? { refused: head } : notesOf(key, head.fetchedAt, believed(head.marks))
+      return typeof head === 'string'
+        ? { refused: head }
+        : metadataOf(key, head.fetchedAt, capped(head.metadata))
     },
     decode: (bytes, key) => {
       const decoded = decodeTimeline(bytes, expectedAt(key))
       if (typeof decoded === 'string') return { refused: decoded }
       if (!isPlausible(decoded.timeline)) return { refused: 'out_of_range' }
-      return entryOf(key, decoded.timeline, believed(decoded.marks))
+      return entryOf(key, decoded.timeline, capped(decoded.metadata))
     },
   }
 }

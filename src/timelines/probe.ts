@@ -1,20 +1,20 @@
-// Finds out whether a provider whose circuit is open is well again, although nobody asks for anything: once its rest is
-// over one cell is loaded. The circuit judges how that went; the cache keeps what came.
+// Probes a provider whose circuit is open, so that recovery does not depend on requests: after the breaker's wait it loads
+// one cell. The breaker judges the outcome; the cache keeps the timeline.
 
 import type { Cell } from '../weather/cell.ts'
 
 export type ProbeParts = {
-  /** Whether a rest is over and nothing has tried since. */
+  /** Whether the breaker would let a probe through and none has been sent. */
   readonly isDue: () => boolean
   readonly cell: () => Cell | undefined
   /** Never rejects. */
   readonly load: (cell: Cell) => Promise<void>
 }
 
-// A probe that the budget has no room for leaves the circuit as it is: it is not asked at each beat.
+// The budget may refuse a probe, which leaves the circuit as it is: wait before the next one.
 const againAfterMs = 1_000
 
-/** A look at whether a probe is due; called at short intervals. */
+/** Sends a probe if one is due; called at short intervals. */
 export const createProbe = ({ isDue, cell, load }: ProbeParts): (() => void) => {
   let isOut = false
   let endedAt = Number.NEGATIVE_INFINITY

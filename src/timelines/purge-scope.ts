@@ -1,4 +1,4 @@
-// What a purge is about: one cell, a box, or everything. How it is written in a notice, and which cells lie in it. Pure.
+// The scope of a purge: one cell, a box, or everything. Encodes it for a change record and tests which cells it covers. Pure.
 
 import * as z from 'zod'
 import type { PurgeKind } from '../cache/purges.ts'
@@ -12,7 +12,7 @@ export type PurgeScope =
 
 export type PurgeOrder = { readonly kind: PurgeKind; readonly scope: PurgeScope }
 
-// What stands in a notice may be anybody's: edges are degrees, and a cell is named as cells are.
+// Anyone with access to the store can write a change record, so edges and cell names are validated.
 const degrees = z.number().min(-180).max(180)
 const cellForm = /^-?\d{1,3}(\.\d{1,4})?,-?\d{1,3}(\.\d{1,4})?$/
 
@@ -32,7 +32,7 @@ const order = z.object({
 
 export const writeOrder = (given: PurgeOrder): string => JSON.stringify(given)
 
-/** The order in a notice, or undefined when it is not one. */
+/** The purge in a change record, or undefined when it is not valid. */
 export const readOrder = (text: string): PurgeOrder | undefined => {
   try {
     return order.safeParse(JSON.parse(text)).data

@@ -1,9 +1,9 @@
-// Timelines by grid cell: the two cache tiers over the provider, put together once for the gateway. Keeps them up: says
-// what is wanted, hears of purges, loads ahead of time. When to load is the cache's to know, and how the provider's.
+// Timelines by grid cell: composes the two cache tiers over the provider, and runs their background work: heartbeats, the
+// purge log, refresh-ahead and probes. When to load is decided in src/cache, how to load in src/provider.
 
-import { createLookAhead } from '../cache/ahead.ts'
 import { createDemand } from '../cache/demand.ts'
-import { createFailures, type RestOptions } from '../cache/failures.ts'
+import { type BackoffOptions, createFailures } from '../cache/failures.ts'
+import { createFleetSingleFlight } from '../cache/fleet-single-flight.ts'
 import {
   type FreshnessOptions,
   freshByAge,
@@ -11,7 +11,6 @@ import {
   type Run,
   type RunOptions,
 } from '../cache/freshness.ts'
-import { createJointFlight } from '../cache/joint-flight.ts'
 import { createMemoryTier } from '../cache/memory-tier.ts'
 import { createPurges } from '../cache/purges.ts'
 import {
@@ -20,67 +19,68 @@ import {
   type Explanation,
   type ReadThrough,
 } from '../cache/read-through.ts'
+import { createRefreshAhead } from '../cache/refresh-ahead.ts'
 import { createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
-import { createFlight } from '../cache/single-flight.ts'
+import { createSingleFlight } from '../cache/single-flight.ts'
 import { type Calendar, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { Breaker } from '../provider/breaker.ts'
 import type { Provider } from '../provider/client.ts'
-import type { ByteStore, FleetStore, FlightStore, Store } from '../stores/store.ts'
+import type { ByteStore, FleetStore, LeaseStore, Store } from '../stores/store.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
 import type { Horizon } from '../weather/horizon.ts'
 import type { Timeline } from '../weather/timeline.ts'
+import { cellIdOf, keyFor } from './cache-namespace.ts'
 import { createTimelineCodec, entryOf } from './entry-codec.ts'
+import { createHeartbeat, type Fleet } from './heartbeat.ts'
 import { createProbe } from './probe.ts'
-import { createPulse, type Fleet } from './pulse.ts'
 import { purgesAfter } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
-import { cellIdOf, keyFor } from './question.ts'
 
 export type TimelinesOptions = FreshnessOptions &
   RunOptions &
-  Omit<RestOptions, 'longestAfter'> & {
+  Omit<BackoffOptions, 'longestAfter'> & {
     readonly freshness: 'age' | 'run'
-    /** The longest time that a point which the provider refused is left alone. */
+    /** The longest backoff for a point that the provider refused. */
     readonly refusedForMs: number
     /** How long a read waits for a load. */
     readonly waitForMs: number
-    /** How long a hold on a cell lasts when its holder is gone. */
-    readonly holdForMs: number
-    /** What the first tier may hold. */
+    /** How long the lease of a load lasts when its holder dies. */
+    readonly leaseForMs: number
+    /** The bound of the memory tier. */
     readonly memoryBytes: number
-    /** How long after it was asked for a cell counts as wanted. */
+    /** How long after its last request a cell counts as in demand. */
     readonly demandForMs: number
     /** How many cells make a full batch. */
     readonly batch: number
-    /** How many cells there are at most: no more can be wanted. */
+    /** The number of cells in the configured box; demand never counts more. */
     readonly mostCells: number
     /** The provider's weight of one load. */
     readonly weightPerLoad: number
-    /** The name of what is asked, whatever the cell. */
-    readonly question: string
+    /** The prefix of all cache keys; see cache-namespace.ts. */
+    readonly namespace: string
     readonly horizon: Horizon
   }
 
 export type TimelinesObserver = CacheObserver &
   SharedTierObserver & {
-    pulsed(fleet: Fleet): void
-    /** The store did not take a heartbeat. */
-    heartbeatFailed(): void
-    purged(kind: 'soft' | 'hard', scope: PurgeScope): void
+    onHeartbeat(fleet: Fleet): void
+    /** The store failed to take a heartbeat. */
+    onHeartbeatFailure(): void
+    onPurge(kind: 'soft' | 'hard', scope: PurgeScope): void
   }
 
 export type TimelinesParts = {
-  readonly provider: Pick<Provider, 'load' | 'hasten'>
+  readonly provider: Pick<Provider, 'load' | 'expedite'>
   readonly breaker: Pick<Breaker, 'isProbeDue'>
-  readonly store: ByteStore & FlightStore & FleetStore & Pick<Store, 'kind'>
+  readonly store: ByteStore & LeaseStore & FleetStore & Pick<Store, 'kind'>
   readonly grid: Grid
-  /** Cells that count as wanted although nobody asks, most wanted first. */
-  readonly standing: () => readonly Cell[]
-  /** The runs that were available, newest first; empty where none is known or followed. */
+  /** Cells to keep warm without demand, most important first. */
+  readonly pinned: () => readonly Cell[]
+  /** The available model runs, newest first; empty while none is known or followed. */
   readonly recentRuns: () => readonly Run[]
-  /** How many times longer than asked for things are to be fresh, at a demand in weight per day. */
+  /** The stretch of freshness at a demand in weight per day. */
   readonly stretch: (demandPerDay: number) => number
   readonly calendar: Calendar
   readonly clock: Clock
@@ -94,30 +94,30 @@ export type CellExplanation = Explanation & {
 }
 
 export type Timelines = ReadThrough<Cell, Timeline> & {
-  /** Hears of purges and takes what is wanted from the shared tier into memory, for so long at most. */
+  /** Reads the purge log and copies cells in demand from the shared tier into memory, within this time. */
   start(warmForMs: number): Promise<{ warmed: number; wanted: number }>
-  /** What the first tier holds now. */
+  /** The size of the memory tier. */
   held(): { entries: number; bytes: number }
   stretch(): number
-  /** The provider is well again: cells that failed while it was not are loaded as soon as they are asked for. */
-  providerIsBack(): void
+  /** Ends the backoff of cells that failed during an outage of the provider. */
+  endBackoff(): void
   explain(cell: Cell): Promise<CellExplanation>
   close(): Promise<void>
 }
 
-const beatEveryMs = 500
+const tickEveryMs = 500
 const stretchEveryMs = 1_000
-// Each read of the shared tier is a round trip: many at once, and time to stop in between.
+// Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
 const warmAtOnce = 256
 
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
   const { provider, store, grid, recentRuns, calendar, clock, observer } = parts
-  const { question, horizon, demandForMs } = options
+  const { namespace, horizon, demandForMs } = options
   const keys = new WeakMap<Cell, string>()
   const keyOf = (cell: Cell): string => {
     let key = keys.get(cell)
     if (key === undefined) {
-      key = keyFor(question, cell.id)
+      key = keyFor(namespace, cell.id)
       keys.set(cell, key)
     }
     return key
@@ -131,7 +131,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     if (Math.abs(now - stretchedAt) >= stretchEveryMs) {
       stretchedAt = now
       const asked = parts.stretch((fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs())
-      // Told as it takes effect: freshness stretches to its most and no further.
+      // The stretch in effect: freshness has a maximum.
       stretched = Math.min(asked, policy.mostStretch())
     }
     return stretched
@@ -145,24 +145,24 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const longestAfter = (error: unknown): number | undefined =>
     error instanceof AbohawaError && error.code === 'provider_refused' ? options.refusedForMs : undefined
   const failures = createFailures({ ...options, longestAfter }, clock)
-  const flights = createJointFlight({ store, holdForMs: options.holdForMs }, error =>
-    observer.sharedTierFailed('flight', error),
+  const fleetLoads = createFleetSingleFlight({ store, leaseForMs: options.leaseForMs }, error =>
+    observer.onSharedTierFailure('lease', error),
   )
   const cache = createReadThrough<Cell, Timeline>({
     keyOf,
     load: async (cell, purpose) => {
-      // What is known before the load: a purge or a run that comes while it is out is not covered by it.
-      const marks = { generation: purges.generation, run: recentRuns()[0]?.availableAt ?? null }
-      return entryOf(keyOf(cell), await provider.load(cell, purpose), marks)
+      // Read before the load: a purge or run that comes during the load is newer than the entry.
+      const metadata = { generation: purges.generation, run: recentRuns()[0]?.availableAt ?? null }
+      return entryOf(keyOf(cell), await provider.load(cell, purpose), metadata)
     },
-    hasten: provider.hasten,
+    expedite: provider.expedite,
     memory,
     shared: createSharedTier(
       { name: store.kind, store, longestUseMs: policy.longestUseMs },
       createTimelineCodec({ horizon, calendar, clock, newestPurge: () => purges.generation }),
       observer,
     ),
-    flights,
+    fleet: fleetLoads,
     policy,
     purges,
     failures,
@@ -171,81 +171,81 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     clock,
     observer,
   })
-  const lookAhead = createLookAhead<Cell>({
+  const refreshAhead = createRefreshAhead<Cell>({
     keyOf,
     demand,
-    standing: parts.standing,
+    pinned: parts.pinned,
     memory,
     policy,
-    isResting: key => failures.resting(key) !== undefined,
-    refresh: cell => cache.refresh(cell, 'ahead'),
+    isBackingOff: key => failures.backoff(key) !== undefined,
+    refresh: cell => cache.refresh(cell, 'refresh_ahead'),
     batch: options.batch,
     demandForMs,
     clock,
   })
 
-  // One look at a time, so that none is heard of twice. What the first look finds was given in an earlier life: it is in
-  // force, and no news.
-  const hearing = createFlight<'purges', void>()
-  let isFirstLook = true
-  const look = async (): Promise<void> => {
+  // One read at a time, so that no purge is reported twice. The first read finds purges from before the start: they are in
+  // force, but not reported.
+  const purgeReads = createSingleFlight<'purges', void>()
+  let isFirstRead = true
+  const readPurges = async (): Promise<void> => {
     const found = await purgesAfter(store, purges.generation)
     for (const purge of found) {
       const isCovered = (key: string) => covers(purge.scope, cellIdOf(key))
       purges.add(purge)
       if (purge.kind === 'hard') memory.deleteWhere(isCovered)
-      // A purge asks for a fresh load: no failure of before stands in its way.
+      // A purge ends the backoff of the cells it covers.
       failures.clearWhere(isCovered)
-      if (!isFirstLook) observer.purged(purge.kind, purge.scope)
+      if (!isFirstRead) observer.onPurge(purge.kind, purge.scope)
     }
-    isFirstLook = false
+    isFirstRead = false
   }
-  const hearPurges = (): Promise<void> => hearing.run('purges', look).result
+  const pollPurges = (): Promise<void> => purgeReads.run('purges', readPurges).result
 
   const probe = createProbe({
     isDue: parts.breaker.isProbeDue,
-    // What was asked for last is the likeliest to be of use.
-    cell: () => demand.latest()?.subject ?? parts.standing()[0],
+    // The cell asked for last is the most useful one to load.
+    cell: () => demand.latest()?.subject ?? parts.pinned()[0],
     load: cache.reload,
   })
 
-  const pulse = createPulse({
+  const heartbeat = createHeartbeat({
     store,
     demand,
-    question,
+    namespace,
     demandForMs,
     clock,
-    pulsed: seen => {
+    onHeartbeat: seen => {
       fleet = { ...seen, wanted: Math.min(seen.wanted, options.mostCells) }
       stretchedAt = Number.NEGATIVE_INFINITY
-      observer.pulsed(fleet)
+      observer.onHeartbeat(fleet)
     },
-    heartbeatFailed: observer.heartbeatFailed,
+    onHeartbeatFailure: observer.onHeartbeatFailure,
   })
 
-  // A store that is away is told of by its own observer; here it only means that nothing is new.
-  let beating = false
-  const beat = async (): Promise<void> => {
-    await hearPurges().catch(() => {})
-    await pulse.due()
-    lookAhead()
+  // The store reports its outages through its own observer; here a failed read of the purge log is ignored.
+  let isTicking = false
+  const tick = async (): Promise<void> => {
+    await pollPurges().catch(() => {})
+    await heartbeat.sendIfDue()
+    refreshAhead()
     probe()
   }
   const timer = setInterval(() => {
-    if (beating) return
-    beating = true
-    void beat().finally(() => {
-      beating = false
+    if (isTicking) return
+    isTicking = true
+    void tick().finally(() => {
+      isTicking = false
     })
-  }, beatEveryMs).unref()
+  }, tickEveryMs).unref()
 
   return {
     read: cache.read,
     start: async warmForMs => {
       const deadline = performance.now() + warmForMs
-      await hearPurges().catch(() => {})
-      await pulse.give()
-      const names = await store.wanted(question, clock.now() - demandForMs).catch(() => [])
+      await pollPurges().catch(() => {})
+      await heartbeat.send()
+      const names = await store.wanted(namespace, clock.now() - demandForMs).catch(() => [])
       const cells = names.flatMap(name => grid.cellNamed(name) ?? [])
       let warmed = 0
       for (let i = 0; i < cells.length && performance.now() < deadline; i += warmAtOnce) {
@@ -256,7 +256,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     },
     held: () => ({ entries: memory.size, bytes: memory.bytes }),
     stretch,
-    providerIsBack: failures.forgive,
+    endBackoff: failures.endBackoff,
     explain: async cell => ({
       ...(await cache.explain(cell)),
       cell,
@@ -265,9 +265,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     }),
     close: async () => {
       clearInterval(timer)
-      // What was asked for last is there for the next life too.
-      await pulse.give()
-      flights.close()
+      // Stores the latest demand for the next start.
+      await heartbeat.send()
+      fleetLoads.close()
     },
   }
 }

@@ -1,5 +1,5 @@
-// Which grid cell a point belongs to. Weather is asked for, kept and answered per cell, at the cell's centre.
-// Cells are counted in whole numbers; a point on an edge belongs to the cell north or east of it. Knows no places.
+// Maps points to grid cells. Weather is fetched, cached and served per cell, for its centre. A point on an edge belongs to the
+// cell north or east of it. Knows no places.
 
 import type { Branded } from '../brand.ts'
 

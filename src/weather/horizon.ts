@@ -1,5 +1,5 @@
-// How much of the past and the future a timeline covers, and so how many steps each of its series has. Follows from what
-// the gateway has to answer, whoever the provider is. Pure.
+// The horizon of timelines: how far they reach into past and future, and so the length of each series. Follows from the
+// configuration, not from the provider. Pure.
 
 import { hourMs } from '../calendar.ts'
 import type { Lengths } from './timeline-bytes.ts'

@@ -1,6 +1,5 @@
-// A column of weather as few small bytes and back: values as whole numbers, of which only the difference from the step
-// before is kept, or from where the slope before led when the column is smooth. Knows no timeline; reading refuses what
-// writing can't have written.
+// Packs a column of weather into bytes and back: whole numbers, delta-encoded (or second-order for smooth columns) as
+// variable-length integers. Knows no timeline; decoding refuses bytes that encoding never writes.
 
 /** Values lie between this and its negative, where 32 bits hold three decimals. */
 const valuesBelow = 8_192
@@ -15,7 +14,7 @@ const powers = [1, 10, 100, 1000]
 const slopeBit = 4
 
 /**
- * Writes a column into `bytes` from `from` on and answers where the next begins. Values are below 8,192; decimals
+ * Writes a column into `bytes` from `from` on and returns where the next begins. Values are below 8,192; decimals
  * beyond the third are rounded off, NaN stays NaN and -0 becomes 0.
  */
 export const packColumn = (column: Float32Array, bytes: Uint8Array, from: number): number => {
@@ -48,7 +47,7 @@ export const packColumn = (column: Float32Array, bytes: Uint8Array, from: number
 }
 
 /**
- * Reads a column as long as `column` into it and answers where the next begins, beyond the end of bytes cut off; -1 for
+ * Reads a column as long as `column` into it and returns where the next begins, beyond the end of bytes cut off; -1 for
  * bytes that `packColumn` never writes: an unknown form, a number of too many bytes, a value out of bounds.
  */
 export const unpackColumn = (bytes: Uint8Array, from: number, column: Float32Array): number => {

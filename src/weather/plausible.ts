@@ -1,5 +1,5 @@
-// Whether a timeline that comes from elsewhere than the provider holds weather: each value in the range of its variable.
-// The provider's own values are looked at while they are decoded.
+// Checks a timeline from the shared tier: each value is in the range of its variable. The decoder of the provider's response
+// checks its values itself.
 
 import { isWithin, type Range, ranges } from './ranges.ts'
 import type { Timeline } from './timeline.ts'
@@ -9,7 +9,7 @@ const rangesOf = (units: Partial<Record<keyof typeof ranges, string>>): readonly
   Object.keys(units).map(name => ranges[name as keyof typeof ranges])
 const sections = [rangesOf(currentUnits), rangesOf(hourlyUnits), rangesOf(dailyUnits)]
 
-/** Missing values, NaN, are weather too. */
+/** NaN, a missing value, is plausible. */
 export const isPlausible = ({ values, quarterHours, hours, days }: Timeline): boolean =>
   [quarterHours, hours, days].every(({ offset, length }, section) =>
     (sections[section] ?? []).every((range, column) => {

@@ -1,7 +1,6 @@
-// A timeline as bytes for the shared cache tier: a versioned head with what the cache notes beside it, then the packed
-// columns, compressed, all under one checksum. Whoever can write to the store may have put anything there, so nothing is
-// allocated by what the bytes say: the lengths are the reader's, and so is the bound of what is unpacked. Bytes that are
-// not wholly as `encodeTimeline` writes them for this key are refused with a reason; reading never throws.
+// The byte format of a timeline in the shared cache tier: a versioned header with metadata, then the packed columns,
+// compressed, under one checksum. The store is not trusted: lengths and bounds come from the reader, never from the bytes.
+// Bytes that `encodeTimeline` would not write for this key are refused with a reason; decoding never throws.
 
 import { brotliCompressSync, brotliDecompressSync, constants, crc32 } from 'node:zlib'
 import { type Calendar, minuteMs, quarterHourMs, utcDayMs } from '../calendar.ts'
@@ -9,18 +8,18 @@ import { mostBytes, packColumn, unpackColumn } from './packed-column.ts'
 import { layOut, type Series, type Timeline } from './timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
 
-/** What the cache notes beside a timeline when it is loaded. */
-export type Marks = {
-  /** How many purges were known: a whole number from 0 on. */
+/** The metadata of a load, stored with the timeline. */
+export type LoadMetadata = {
+  /** The number of the newest purge at the load: a whole number from 0 on. */
   readonly generation: number
-  /** When the newest model run known became available, in ms since the epoch; null when none is followed. */
+  /** When the newest model run at the load became available, ms since the epoch; null when runs are not followed. */
   readonly run: number | null
 }
 
 /** Steps of each series. */
 export type Lengths = { readonly quarterHours: number; readonly hours: number; readonly days: number }
 
-/** What bytes are held against: where they lie, what this gateway asks for, and when they are read. */
+/** What the reader expects: the key, the lengths and zone of this gateway, and the instant of the read. */
 export type Expectation = {
   readonly key: string
   readonly lengths: Lengths
@@ -39,8 +38,8 @@ export type BytesRefusal = 'too_large' | 'length' | 'version' | 'checksum' | 'ke
 const version = 3
 const checksumAt = 9
 const keyAt = checksumAt + 4
-const marksAt = keyAt + 4
-const startsAt = marksAt + 16
+const metadataAt = keyAt + 4
+const startsAt = metadataAt + 16
 const headBytes = startsAt + 3 * 8
 
 /** By how much the clocks of the machines that share a store may differ. */
@@ -65,7 +64,7 @@ export const mostEncodedBytes = (lengths: Lengths): number => {
 }
 
 /** The bytes of a timeline under a key, to be read by `decodeTimeline` alone. */
-export const encodeTimeline = (key: string, timeline: Timeline, marks: Marks): Buffer => {
+export const encodeTimeline = (key: string, timeline: Timeline, metadata: LoadMetadata): Buffer => {
   const columns = columnsOf(timeline)
   const packed = new Uint8Array(columns.reduce((sum, { length }) => sum + mostBytes(length), 0))
   const end = columns.reduce((at, column) => packColumn(column, packed, at), 0)
@@ -76,8 +75,8 @@ export const encodeTimeline = (key: string, timeline: Timeline, marks: Marks): B
   bytes.writeUInt8(version, 0)
   bytes.writeDoubleLE(timeline.fetchedAt, 1)
   bytes.writeUInt32LE(crc32(key), keyAt)
-  bytes.writeDoubleLE(marks.generation, marksAt)
-  bytes.writeDoubleLE(marks.run ?? Number.NaN, marksAt + 8)
+  bytes.writeDoubleLE(metadata.generation, metadataAt)
+  bytes.writeDoubleLE(metadata.run ?? Number.NaN, metadataAt + 8)
   seriesOf(timeline).forEach(({ start }, i) => {
     bytes.writeDoubleLE(start, startsAt + i * 8)
   })
@@ -86,31 +85,31 @@ export const encodeTimeline = (key: string, timeline: Timeline, marks: Marks): B
   return bytes
 }
 
-/** What stands before the columns, or why the bytes are refused. */
+/** The header before the columns, or why the bytes are refused. */
 export const readHead = (
   bytes: Buffer,
   expected: Expectation,
-): { fetchedAt: number; marks: Marks } | BytesRefusal => {
+): { fetchedAt: number; metadata: LoadMetadata } | BytesRefusal => {
   if (bytes.length > mostEncodedBytes(expected.lengths)) return 'too_large'
   if (bytes.length <= headBytes) return 'length'
   if (bytes.readUInt8(0) !== version) return 'version'
   if (bytes.readUInt32LE(checksumAt) !== checksumOf(bytes)) return 'checksum'
   if (bytes.readUInt32LE(keyAt) !== crc32(expected.key)) return 'key'
   const fetchedAt = bytes.readDoubleLE(1)
-  const generation = bytes.readDoubleLE(marksAt)
-  const run = bytes.readDoubleLE(marksAt + 8)
+  const generation = bytes.readDoubleLE(metadataAt)
+  const run = bytes.readDoubleLE(metadataAt + 8)
   const isNow = isInstant(fetchedAt) && fetchedAt <= expected.now + clockToleranceMs
   const isRun = Number.isNaN(run) || (isInstant(run) && run <= fetchedAt + clockToleranceMs)
   const isCount = Number.isSafeInteger(generation) && generation >= 0
   if (!isNow || !isRun || !isCount || !areStarts(bytes, fetchedAt, expected)) return 'instant'
-  return { fetchedAt, marks: { generation, run: Number.isNaN(run) ? null : run } }
+  return { fetchedAt, metadata: { generation, run: Number.isNaN(run) ? null : run } }
 }
 
-/** The timeline and marks that `encodeTimeline` was given, or why the bytes are refused. */
+/** The timeline and metadata that `encodeTimeline` was given, or why the bytes are refused. */
 export const decodeTimeline = (
   bytes: Buffer,
   expected: Expectation,
-): { timeline: Timeline; marks: Marks } | BytesRefusal => {
+): { timeline: Timeline; metadata: LoadMetadata } | BytesRefusal => {
   const head = readHead(bytes, expected)
   if (typeof head === 'string') return head
   const packed = unpack(bytes.subarray(headBytes), mostPacked(expected.lengths))
@@ -130,7 +129,7 @@ export const decodeTimeline = (
   }
   if (at !== packed.length) return 'length'
   return seriesOf(timeline).every((series, i) => holdsValue(timeline, series, columnCounts[i] ?? 0))
-    ? { timeline, marks: head.marks }
+    ? { timeline, metadata: head.metadata }
     : 'malformed'
 }
 

@@ -1,5 +1,5 @@
-// Slices of a timeline as JSON text, written straight from its numbers: what JSON.stringify would make of slices as
-// objects, without the objects in between. A number or a time that was written before is not written anew.
+// Writes slices of a timeline as JSON text straight from its numbers, with the result of JSON.stringify but no intermediate
+// objects. Caches the texts of numbers and times.
 
 import { type Calendar, dayNumber, dayOfNumber, hourMs, quarterHourMs } from '../calendar.ts'
 import type { Series, Timeline } from './timeline.ts'
@@ -14,7 +14,7 @@ export type TimelineText = {
   daily(timeline: Timeline, now: number, count: number): string | undefined
 }
 
-// Weather has few different numbers, but bad bodies may bring any.
+// Weather has few distinct numbers; the bound covers bad responses.
 const mostNumbers = 20_000
 
 export const createTimelineText = (calendar: Calendar): TimelineText => {

@@ -1,5 +1,5 @@
-// A cell's weather over time: everything the provider said in one answer, so that each later question is answered by
-// cutting a slice at the instant it is asked (timeline-text.ts does). Knows no cache and no HTTP.
+// A timeline: a cell's weather over time, decoded from one provider response. Requests are answered with slices of it, which
+// timeline-text.ts writes. Knows no cache and no HTTP.
 
 import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
 

@@ -1,120 +1,120 @@
 import t from 'tap'
-import { createFailures, type RestOptions, StillResting } from '../../src/cache/failures.ts'
+import { BackoffError, type BackoffOptions, createFailures } from '../../src/cache/failures.ts'
 import { AbohawaError } from '../../src/errors.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
-const options: RestOptions = { retryAfterMs: 1_000, retryAfterAtMostMs: 8_000 }
+const options: BackoffOptions = { retryAfterMs: 1_000, retryAfterAtMostMs: 8_000 }
 const setUp = (chance = 0, given = options) => {
   const clock = manualClock()
   return { clock, failures: createFailures(given, clock, () => chance) }
 }
 
-const restsOf = ({ clock, failures }: ReturnType<typeof setUp>, error = new Error('down')) =>
+const backoffs = ({ clock, failures }: ReturnType<typeof setUp>, error = new Error('down')) =>
   Array.from({ length: 6 }, () => {
-    const { restsUntil } = failures.note('a', error, false)
-    const rest = restsUntil - clock.now()
-    clock.set(restsUntil)
-    return rest
+    const { backoffUntil } = failures.record('a', error, false)
+    const backoff = backoffUntil - clock.now()
+    clock.set(backoffUntil)
+    return backoff
   })
 
-t.test('the first rest is as long as was asked for, and each failure in a row doubles it', t => {
+t.test('the first backoff is the configured one, and each failure in a row doubles it', t => {
   const set = setUp()
-  t.strictSame(restsOf(set).slice(0, 3), [1_000, 2_000, 4_000])
+  t.strictSame(backoffs(set).slice(0, 3), [1_000, 2_000, 4_000])
   t.equal(set.failures.last('a')?.attempts, 6)
   t.end()
 })
 
-t.test('a rest is up to half longer by chance; the longest is no longer, and up to a third shorter', t => {
-  t.strictSame(restsOf(setUp(0)), [1_000, 2_000, 4_000, 5_334, 5_334, 5_334])
-  t.strictSame(restsOf(setUp(1)), [1_500, 3_000, 6_000, 8_000, 8_000, 8_000])
+t.test('jitter makes a backoff up to half longer; the longest up to a third shorter', t => {
+  t.strictSame(backoffs(setUp(0)), [1_000, 2_000, 4_000, 5_334, 5_334, 5_334])
+  t.strictSame(backoffs(setUp(1)), [1_500, 3_000, 6_000, 8_000, 8_000, 8_000])
   for (const chance of [0, 1]) {
     const equal = { retryAfterMs: 1_000, retryAfterAtMostMs: 1_000 }
-    t.strictSame(restsOf(setUp(chance, equal)), Array(6).fill(1_000), 'nor shorter than the first')
+    t.strictSame(backoffs(setUp(chance, equal)), Array(6).fill(1_000), 'nor shorter than the first')
   }
   t.end()
 })
 
-t.test('an error may have a longest rest of its own, shorter or longer', t => {
-  for (const [longest, rests] of [
+t.test('an error may have a maximum of its own, shorter or longer', t => {
+  for (const [longest, expected] of [
     [20_000, [1_500, 3_000, 6_000, 12_000, 20_000, 20_000]],
     [500, Array(6).fill(500)],
   ] as const) {
     const given = { ...options, longestAfter: (error: unknown) => (error === refused ? longest : undefined) }
     const refused = new Error('refused')
-    t.strictSame(restsOf(setUp(1, given), refused), rests)
-    t.strictSame(restsOf(setUp(1, given))[5], 8_000, 'and others keep theirs')
+    t.strictSame(backoffs(setUp(1, given), refused), expected)
+    t.strictSame(backoffs(setUp(1, given))[5], 8_000, 'and others keep theirs')
   }
   t.end()
 })
 
-t.test('what is purged rests no more', t => {
+t.test('a purge ends the backoff', t => {
   const { failures, clock } = setUp()
-  failures.note('a', new Error('down'), true)
-  failures.note('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
-  failures.note('c', new Error('down'), true)
+  failures.record('a', new Error('down'), true)
+  failures.record('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
+  failures.record('c', new Error('down'), true)
   failures.clearWhere(key => key !== 'c')
   t.strictSame(
-    ['a', 'b', 'c'].map(key => failures.resting(key)?.attempts),
+    ['a', 'b', 'c'].map(key => failures.backoff(key)?.attempts),
     [undefined, undefined, 1],
   )
   t.end()
 })
 
-t.test('a key rests alone, until its time, and a success forgets it all', t => {
+t.test('a backoff covers one key until its end, and a success clears it', t => {
   const { clock, failures } = setUp()
-  failures.note('a', new Error('down'), true)
-  t.match(failures.resting('a'), { cold: true, attempts: 1 })
-  t.equal(failures.resting('b'), undefined)
+  failures.record('a', new Error('down'), true)
+  t.match(failures.backoff('a'), { cold: true, attempts: 1 })
+  t.equal(failures.backoff('b'), undefined)
   clock.advance(1_000)
-  t.equal(failures.resting('a'), undefined)
+  t.equal(failures.backoff('a'), undefined)
   t.match(failures.last('a'), { attempts: 1 })
   failures.clear('a')
   t.equal(failures.last('a'), undefined)
   t.end()
 })
 
-t.test('an error that tells when to come back is taken at its word and lengthens no later rest', t => {
+t.test('an error with a retryAt sets the backoff and lengthens no later one', t => {
   const { clock, failures } = setUp()
-  const told = Object.assign(new AbohawaError('provider_limited', 'used up'), {
+  const limited = Object.assign(new AbohawaError('provider_limited', 'used up'), {
     retryAt: clock.now() + 86_400_000,
   })
-  t.equal(failures.note('a', told, false).restsUntil, told.retryAt)
-  clock.set(told.retryAt)
-  t.equal(failures.note('a', new Error('down'), false).restsUntil - clock.now(), 1_000)
+  t.equal(failures.record('a', limited, false).backoffUntil, limited.retryAt)
+  clock.set(limited.retryAt)
+  t.equal(failures.record('a', new Error('down'), false).backoffUntil - clock.now(), 1_000)
   t.end()
 })
 
-t.test('when all is well again no key rests any more, save where a pause was announced', t => {
+t.test('endBackoff ends all backoff except what a retryAt announced', t => {
   const { clock, failures } = setUp()
-  failures.note('a', new Error('down'), true)
-  failures.note('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
-  failures.forgive()
-  t.equal(failures.resting('a'), undefined)
-  t.match(failures.resting('b'), { attempts: 1 })
+  failures.record('a', new Error('down'), true)
+  failures.record('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)
+  failures.endBackoff()
+  t.equal(failures.backoff('a'), undefined)
+  t.match(failures.backoff('b'), { attempts: 1 })
   t.end()
 })
 
-t.test('what is told again has the code, the sentence and the end of the rest', t => {
+t.test('a repeated failure has the code, the message and the end of the backoff', t => {
   const { clock, failures } = setUp()
-  const error = new StillResting(failures.note('a', new AbohawaError('provider_failing', 'it fails'), true))
+  const error = new BackoffError(failures.record('a', new AbohawaError('provider_failing', 'it fails'), true))
   t.match(error, { code: 'provider_failing', message: 'it fails', retryAt: clock.now() + 1_000 })
-  t.equal(new StillResting({ error: 'odd', restsUntil: 1 }).code, 'internal')
+  t.equal(new BackoffError({ error: 'odd', backoffUntil: 1 }).code, 'internal')
   t.end()
 })
 
-t.test('no announced pause is longer than a day and an hour, and one that is no time is none', t => {
+t.test('an announced backoff is cut to a day and an hour, and an invalid one is ignored', t => {
   const { clock, failures } = setUp()
-  const rest = (retryAt: unknown) => {
+  const backoff = (retryAt: unknown) => {
     const error = Object.assign(new AbohawaError('provider_limited', 'later'), { retryAt })
-    const { restsUntil } = failures.note('a', error, true)
+    const { backoffUntil } = failures.record('a', error, true)
     failures.clear('a')
-    return restsUntil - clock.now()
+    return backoffUntil - clock.now()
   }
   const longest = 25 * 3_600_000
-  t.equal(rest(clock.now() + longest), longest)
+  t.equal(backoff(clock.now() + longest), longest)
   for (const retryAt of [clock.now() + longest + 1, 253_402_300_799_000, 1e300])
-    t.equal(rest(retryAt), longest)
+    t.equal(backoff(retryAt), longest)
   for (const retryAt of [Number.NaN, Number.POSITIVE_INFINITY, 'soon', undefined])
-    t.equal(rest(retryAt), 1_000)
+    t.equal(backoff(retryAt), 1_000)
   t.end()
 })

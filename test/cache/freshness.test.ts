@@ -1,5 +1,5 @@
 import t from 'tap'
-import { type Entry, lotOf } from '../../src/cache/entry.ts'
+import { type Entry, jitterOf } from '../../src/cache/entry.ts'
 import {
   type FreshnessOptions,
   freshByAge,
@@ -14,14 +14,14 @@ const options: FreshnessOptions = {
   freshForMs: 1_000,
   freshSpread: 0.2,
   freshForAtMostMs: 4_000,
-  aheadForMs: 50,
+  refreshAheadForMs: 50,
   staleForMs: 5_000,
 }
-const entry = (lot: number, fetchedAt = 10_000): Entry<string> => ({
+const entry = (jitter: number, fetchedAt = 10_000): Entry<string> => ({
   value: 'x',
   fetchedAt,
   bytes: 1,
-  lot,
+  jitter,
   generation: 0,
   run: null,
 })
@@ -42,9 +42,9 @@ t.test('by age: fresh for its time and the lead, then stale for its time, then e
 
 t.test('an entry is never due before its freshness has passed, and always before it is stale', t => {
   const policy = freshByAge(options, unstretched)
-  for (const lot of [0, 0.3, 0.999]) {
-    const due = policy.dueAt(entry(lot), 0)
-    t.ok(due >= 11_000 && due < policy.freshUntil(entry(lot), 0), `lot ${lot}`)
+  for (const jitter of [0, 0.3, 0.999]) {
+    const due = policy.dueAt(entry(jitter), 0)
+    t.ok(due >= 11_000 && due < policy.freshUntil(entry(jitter), 0), `jitter ${jitter}`)
   }
   t.equal(policy.freshUntil(entry(0), 0), 11_050)
   t.equal(policy.freshUntil(entry(0.5), 0), 11_150)
@@ -53,7 +53,7 @@ t.test('an entry is never due before its freshness has passed, and always before
 })
 
 t.test('a lead that is long for the freshness is cut, so that nothing is due all its life', t => {
-  const policy = freshByAge({ ...options, freshSpread: 0, aheadForMs: 60_000 }, unstretched)
+  const policy = freshByAge({ ...options, freshSpread: 0, refreshAheadForMs: 60_000 }, unstretched)
   t.equal(policy.freshUntil(entry(0), 0) - policy.dueAt(entry(0), 0), 100)
   t.end()
 })
@@ -61,7 +61,7 @@ t.test('a lead that is long for the freshness is cut, so that nothing is due all
 t.test('5,000 entries filled in one instant turn stale spread over the whole of the spread', t => {
   const policy = freshByAge(options, unstretched)
   const ends = Array.from({ length: 5_000 }, (_, i) =>
-    policy.freshUntil(entry(lotOf(`cell ${i}`, 10_000)), 0),
+    policy.freshUntil(entry(jitterOf(`cell ${i}`, 10_000)), 0),
   )
   const spread = Math.max(...ends) - Math.min(...ends)
   t.ok(spread >= 0.19 * options.freshForMs, `${spread} ms`)
@@ -76,8 +76,8 @@ t.test('stretched, everything is fresh longer, up to the most, and never past it
   const untilAt = (stretch: number) => freshByAge(options, () => stretch).freshUntil(entry(0.5), 0)
   t.strictSame([1, 2, 3, 4, 100].map(untilAt), [11_150, 12_250, 13_350, 14_450, 14_450])
   for (const stretch of [1, 2, 1e9, Number.POSITIVE_INFINITY])
-    for (const lot of [0, 0.999_999]) {
-      const used = freshByAge(options, () => stretch).usableUntil(entry(lot), 0)
+    for (const jitter of [0, 0.999_999]) {
+      const used = freshByAge(options, () => stretch).usableUntil(entry(jitter), 0)
       t.ok(used <= 10_000 + longestUseMs(options), `stretch ${stretch}`)
     }
   t.end()
@@ -88,7 +88,7 @@ const byRun = (recent: () => readonly Run[], stretch = unstretched) =>
   freshByRun({ ...runs, freshForAtMostMs: 12 * hour, freshSpread: 0 }, recent, stretch)
 const run = (availableAt: number): Run => ({ availableAt, intervalMs: 6 * hour })
 
-t.test('by run: fresh until a newer run has settled, then stale by lot over the spread', t => {
+t.test('by run: fresh until a newer run has settled, then stale by jitter over the spread', t => {
   const policy = byRun(() => [run(100 * hour)])
   const settled = 100 * hour + 600_000
   t.equal(policy.dueAt(entry(0, 99 * hour), 101 * hour), settled)
@@ -108,7 +108,7 @@ t.test('by run: a run that is late leaves everything fresh, but for no longer th
 })
 
 // Runs are expected at 5, 11, 17 and 23 h, and settle for 10 minutes. Each row: what it is, the runs that are known at
-// an instant (in hours), when the entry was fetched and the run it notes, and whether it is older than a settled run.
+// an instant (in hours), when the entry was fetched and its run, and whether it is older than a settled run.
 const older: [string, number[], number, number, number | null, boolean][] = [
   ['just before the next run', [11, 5], 16.99, 5.5, 5, true],
   ['once the next run has appeared', [17, 11, 5], 17.01, 5.5, 5, true],
@@ -147,16 +147,16 @@ t.test('by run: as runs come and go, what was due once is due for good', t => {
   const available = [5, 11, 13, 17.5, 22, 29, 35, 41]
   for (const fetchedAt of [4.9, 5, 5.3, 11.05, 12, 13.2, 18])
     for (const noted of [null, ...available.filter(at => at <= fetchedAt)])
-      for (const lot of [0, 0.4, 0.99]) {
+      for (const jitter of [0, 0.4, 0.99]) {
         let wasDue = false
         for (let now = fetchedAt; now < 47; now += 0.02) {
           const known = available.filter(at => at <= now).toReversed()
           const policy = byRun(() => known.map(at => run(at * hour)))
-          const fetched = { ...entry(lot, fetchedAt * hour), run: noted === null ? null : noted * hour }
+          const fetched = { ...entry(jitter, fetchedAt * hour), run: noted === null ? null : noted * hour }
           if (known.length === 0) continue
           const isDue = now * hour >= policy.dueAt(fetched, now * hour)
           if (wasDue && !isDue)
-            t.fail(`fetched ${fetchedAt}, noted ${noted}, lot ${lot}: fresh again at ${now}`)
+            t.fail(`fetched ${fetchedAt}, noted ${noted}, jitter ${jitter}: fresh again at ${now}`)
           wasDue = isDue
         }
         t.ok(wasDue)
@@ -185,9 +185,9 @@ t.test('by run, stretched, a run is skipped when the budget asks for it', t => {
   t.end()
 })
 
-t.test('a lot is the same for all who draw it, and another for the next fetch', t => {
-  t.equal(lotOf('a', 1), lotOf('a', 1))
-  t.not(lotOf('a', 1), lotOf('a', 2))
-  t.not(lotOf('a', 1), lotOf('b', 1))
+t.test('the jitter of an entry is the same in every instance, and another for the next fetch', t => {
+  t.equal(jitterOf('a', 1), jitterOf('a', 1))
+  t.not(jitterOf('a', 1), jitterOf('a', 2))
+  t.not(jitterOf('a', 1), jitterOf('b', 1))
   t.end()
 })

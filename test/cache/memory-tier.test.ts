@@ -1,4 +1,4 @@
-// The memory tier keeps to its bytes, those included that are kept beside an entry, also when entries come and go meanwhile.
+// The bound of the memory tier, including data kept beside an entry, also when entries come and go meanwhile.
 
 import t from 'tap'
 import type { Entry } from '../../src/cache/entry.ts'
@@ -8,7 +8,7 @@ const entry = (value: string, bytes = 100): Entry<string> => ({
   value,
   bytes,
   fetchedAt: 0,
-  lot: 0,
+  jitter: 0,
   generation: 0,
   run: null,
 })
@@ -55,7 +55,7 @@ t.test('an entry that takes more than all of the tier with what is beside it goe
   t.strictSame([memory.size, memory.bytes], [1, 100])
 })
 
-t.test('an entry that was replaced, removed or moved out is told in vain', async t => {
+t.test('setExtraBytes does nothing on an entry that was replaced, removed or evicted', async t => {
   const memory = createMemoryTier<string>(1_000)
   const old = memory.set('a', entry('same value'))
   old.setExtraBytes(300)

@@ -6,7 +6,7 @@ const entry = (generation: number): Entry<string> => ({
   value: 'x',
   fetchedAt: 0,
   bytes: 1,
-  lot: 0,
+  jitter: 0,
   generation,
   run: null,
 })

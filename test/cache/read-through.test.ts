@@ -2,8 +2,8 @@ import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
 import type { Entry } from '../../src/cache/entry.ts'
 import { createFailures } from '../../src/cache/failures.ts'
+import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'
-import { createJointFlight } from '../../src/cache/joint-flight.ts'
 import { createMemoryTier } from '../../src/cache/memory-tier.ts'
 import { createPurges } from '../../src/cache/purges.ts'
 import { type CacheParts, createReadThrough } from '../../src/cache/read-through.ts'
@@ -12,7 +12,7 @@ import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const policy = freshByAge(
-  { freshForMs: 1_000, freshSpread: 0, freshForAtMostMs: 1_000, aheadForMs: 0, staleForMs: 10_000 },
+  { freshForMs: 1_000, freshSpread: 0, freshForAtMostMs: 1_000, refreshAheadForMs: 0, staleForMs: 10_000 },
   () => 1,
 )
 
@@ -28,15 +28,15 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
   const codec = {
     mostBytes: 10_000,
     encode: (entry: Entry<string>) => Buffer.from(JSON.stringify(entry)),
-    notes: entryIn,
+    metadata: entryIn,
     decode: (bytes: Buffer) => {
       decoded.push(entryIn(bytes).value)
       return entryIn(bytes)
     },
   }
   const observer = {
-    sharedTierFailed: (_step: string, error: unknown) => failures.push(error),
-    entryRefused: (reason: string) => failures.push(reason),
+    onSharedTierFailure: (_step: string, error: unknown) => failures.push(error),
+    onEntryRefused: (reason: string) => failures.push(reason),
   }
   const shared = createSharedTier(
     { name: 'embedded', store, longestUseMs: policy.longestUseMs },
@@ -44,12 +44,12 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
     observer,
   )
   const purges = createPurges<string>((scope, key) => scope === key)
-  const newFlights = () => {
-    const flights = createJointFlight({ store, holdForMs: 1_000 }, error => failures.push(error))
-    t.teardown(flights.close)
-    return flights
+  const newFleet = () => {
+    const fleet = createFleetSingleFlight({ store, leaseForMs: 1_000 }, error => failures.push(error))
+    t.teardown(fleet.close)
+    return fleet
   }
-  const hastened: string[] = []
+  const expedited: string[] = []
   const parts: CacheParts<string, string> = {
     keyOf: subject => subject,
     load: async subject => {
@@ -58,19 +58,19 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
       const { generation } = purges
       await loader.gate
       if (loader.failure) throw loader.failure
-      return { value, fetchedAt: clock.now(), bytes: 100, lot: 0, generation, run: null }
+      return { value, fetchedAt: clock.now(), bytes: 100, jitter: 0, generation, run: null }
     },
-    hasten: subject => hastened.push(subject),
+    expedite: subject => expedited.push(subject),
     memory: createMemoryTier(10_000),
     shared,
-    flights: newFlights(),
+    fleet: newFleet(),
     policy,
     purges,
     failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0),
     demand: createDemand(),
     waitForMs: 60_000,
     clock,
-    observer: { read: () => {}, refreshFailed: error => failures.push(error) },
+    observer: { onRead: () => {}, onRefreshFailure: error => failures.push(error) },
     ...given,
   }
   /** The same store as another process would see it. */
@@ -79,7 +79,7 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
       ...parts,
       memory: createMemoryTier(10_000),
       failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0),
-      flights: newFlights(),
+      fleet: newFleet(),
       ...more,
     })
   return {
@@ -87,7 +87,7 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
     loads,
     decoded,
     failures,
-    hastened,
+    expedited,
     loader,
     store,
     purges,
@@ -129,7 +129,7 @@ t.test('many first readers cost one load and get one value; keys do not wait for
   t.match(await other, { value: 'b 2', collapsed: false })
 })
 
-t.test('a failed load fails all who waited, and rests before the next reader tries again', async t => {
+t.test('a failed load fails all waiters, and backs off before the next read tries again', async t => {
   const { cache, loads, loader, clock } = setUp(t)
   loader.failure = new Error('down')
   const results = await Promise.allSettled([cache.read('a'), cache.read('a'), cache.read('a')])
@@ -159,7 +159,7 @@ t.test('a stale entry is served at once while one refresh runs behind it', async
   t.match(await cache.read('a'), { value: 'a 2', outcome: 'hit' })
 })
 
-t.test('a failed refresh keeps the old entry and rests before the next try', async t => {
+t.test('a failed refresh keeps the old entry and backs off before the next try', async t => {
   const { cache, loads, clock, loader, failures } = setUp(t)
   await cache.read('a')
   clock.advance(1_000)
@@ -240,7 +240,7 @@ t.test('a store that fails costs speed and nothing else', async t => {
   await store.close()
   t.match(await cache.read('a'), { value: 'a 1', outcome: 'miss' })
   t.match(await cache.read('a'), { value: 'a 1', outcome: 'hit', source: 'memory' })
-  t.equal(failures.length, 3, 'the read, the second look and the write were reported')
+  t.equal(failures.length, 3, 'the read, the second read and the write were reported')
 })
 
 t.test('memory keeps to its bytes and lets the least recently used go', async t => {
@@ -294,7 +294,7 @@ t.test('a soft purge makes stale what was loaded before it, a hard one makes it 
   t.strictSame(loads, ['a', 'b', 'a', 'b'])
 })
 
-t.test('a load that was out when its key was purged does not count as newer', async t => {
+t.test('a load that was under way when its key was purged does not count as newer', async t => {
   const { cache, purges, loader, loads } = setUp(t)
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
@@ -308,51 +308,48 @@ t.test('a load that was out when its key was purged does not count as newer', as
   t.equal(loads.length, 2)
 })
 
-t.test(
-  'two instances that miss together load once; the other is told what came, or how it failed',
-  async t => {
-    const { cache, elsewhere, loads, loader, clock } = setUp(t)
-    const other = elsewhere()
-    const gate = Promise.withResolvers()
-    loader.gate = gate.promise
-    const readings = [cache.read('a'), other.read('a')]
-    await settled()
-    t.equal(loads.length, 1)
-    gate.resolve(undefined)
-    const [mine, its] = await Promise.all(readings)
-    t.match([mine?.value, its?.value], ['a 1', 'a 1'])
-    t.strictSame([mine?.collapsed, its?.collapsed], [false, true])
+t.test('two instances that miss together load once; the other gets the result, or the failure', async t => {
+  const { cache, elsewhere, loads, loader, clock } = setUp(t)
+  const other = elsewhere()
+  const gate = Promise.withResolvers()
+  loader.gate = gate.promise
+  const readings = [cache.read('a'), other.read('a')]
+  await settled()
+  t.equal(loads.length, 1)
+  gate.resolve(undefined)
+  const [mine, its] = await Promise.all(readings)
+  t.match([mine?.value, its?.value], ['a 1', 'a 1'])
+  t.strictSame([mine?.collapsed, its?.collapsed], [false, true])
 
-    loader.failure = new Error('down')
-    const failing = [cache.read('b'), other.read('b')]
-    const results = await Promise.allSettled(failing)
-    t.match(
-      results.map(result => result.status === 'rejected' && result.reason.message),
-      ['down', 'down'],
-    )
-    t.equal(loads.length, 2, 'one load failed for both')
-    clock.advance(1)
-  },
-)
+  loader.failure = new Error('down')
+  const failing = [cache.read('b'), other.read('b')]
+  const results = await Promise.allSettled(failing)
+  t.match(
+    results.map(result => result.status === 'rejected' && result.reason.message),
+    ['down', 'down'],
+  )
+  t.equal(loads.length, 2, 'one load failed for both')
+  clock.advance(1)
+})
 
-t.test('who waits for a load that was begun with less hurry hastens it', async t => {
-  const { cache, hastened, loader, clock } = setUp(t)
+t.test('a read that waits for a less urgent load expedites it', async t => {
+  const { cache, expedited, loader, clock } = setUp(t)
   await cache.read('a')
   clock.advance(1_000)
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
   await cache.read('a')
   await settled()
-  t.strictSame(hastened, [])
+  t.strictSame(expedited, [])
   clock.advance(10_000)
   const waiting = cache.read('a')
   await settled()
-  t.strictSame(hastened, ['a'])
+  t.strictSame(expedited, ['a'])
   gate.resolve(undefined)
   t.match(await waiting, { value: 'a 2', outcome: 'miss' })
 })
 
-t.test('a reload loads although what there is is fresh, and what fails is told', async t => {
+t.test('a reload loads although the entry is fresh, and reports a failure', async t => {
   const { cache, loads, loader, failures } = setUp(t)
   await cache.read('a')
   await cache.reload('a')
@@ -364,7 +361,7 @@ t.test('a reload loads although what there is is fresh, and what fails is told',
   t.equal(loads.length, 3)
 })
 
-t.test('warming takes what is shared and loads nothing', async t => {
+t.test('warming copies the shared entry and loads nothing', async t => {
   const { cache, elsewhere, loads, clock } = setUp(t)
   await cache.read('a')
   const other = elsewhere()
@@ -376,7 +373,7 @@ t.test('warming takes what is shared and loads nothing', async t => {
   t.strictSame(loads, ['a'])
 })
 
-t.test('an explanation tells both tiers, the last failure and what is under way', async t => {
+t.test('an explanation has both tiers, the last failure and the load under way', async t => {
   const { cache, clock, loader } = setUp(t)
   t.match(await cache.explain('a'), {
     key: 'a',
@@ -395,6 +392,6 @@ t.test('an explanation tells both tiers, the last failure and what is under way'
   await settled()
   t.match(await cache.explain('a'), {
     memory: { state: 'stale' },
-    lastFailure: { attempts: 1, restsUntil: clock.now() + 500 },
+    lastFailure: { attempts: 1, backoffUntil: clock.now() + 500 },
   })
 })

@@ -37,7 +37,7 @@ const report: CellReport = {
       message: 'no room',
       failedAt: '2026-11-21T05:30:00.000Z',
       attempts: 3,
-      restsUntil: '2026-11-21T05:59:00.000Z',
+      backoffUntil: '2026-11-21T05:59:00.000Z',
     },
   },
 }

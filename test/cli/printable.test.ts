@@ -270,7 +270,7 @@ t.test('what a gateway says is printed escaped, for people and as JSON', async t
         stretch: 1,
         loading: false,
         lastAskedAt: at,
-        lastFailure: { code: evil, message: evil, failedAt: at, attempts: 2, restsUntil: at },
+        lastFailure: { code: evil, message: evil, failedAt: at, attempts: 2, backoffUntil: at },
       },
     },
   }

@@ -78,8 +78,8 @@ const refused: Array<[yaml: string, sentence: string]> = [
     'one.yaml:1:22: cache.retryAfterAtMost is 5m, but must be at least cache.retryAfter, which is 6m',
   ],
   [
-    'provider: { breaker: { restForAtMost: 4s } }',
-    'one.yaml:1:39: provider.breaker.restForAtMost is 4s, but must be at least provider.breaker.restFor, which is 5s',
+    'provider: { breaker: { halfOpenAfterAtMost: 4s } }',
+    'one.yaml:1:45: provider.breaker.halfOpenAfterAtMost is 4s, but must be at least provider.breaker.halfOpenAfter, which is 5s',
   ],
 ]
 

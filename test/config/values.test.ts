@@ -238,8 +238,8 @@ const table: Record<string, Row> = {
   'provider.retryDelay': duration('0s', '1m', '61s'),
   'provider.refusedFor': duration('1s', '24h', '999ms', '25h'),
   'provider.breaker.after': whole(1, 100),
-  'provider.breaker.restFor': duration('100ms', '1h', '99ms', '61m'),
-  'provider.breaker.restForAtMost': duration('100ms', '1h', '99ms', '61m'),
+  'provider.breaker.halfOpenAfter': duration('100ms', '1h', '99ms', '61m'),
+  'provider.breaker.halfOpenAfterAtMost': duration('100ms', '1h', '99ms', '61m'),
   'provider.budget.perMinute': weightLimit,
   'provider.budget.perHour': weightLimit,
   'provider.budget.perDay': weightLimit,
@@ -314,7 +314,7 @@ const table: Record<string, Row> = {
   'cache.settleFor': duration('0s', '6h', '7h'),
   'cache.spreadOver': duration('0s', '6h', '7h'),
   'cache.staleFor': duration('0s', '48h', '49h'),
-  'cache.aheadFor': duration('0s', '1h', '61m'),
+  'cache.refreshAheadFor': duration('0s', '1h', '61m'),
   'cache.demandFor': duration('1m', '48h', '59s', '49h'),
   'cache.prefetch': oneOf('none, population'),
   'cache.prefetchPlaces': whole(1, 100_000),
@@ -322,7 +322,7 @@ const table: Record<string, Row> = {
   'cache.retryAfter': duration('10ms', '1h', '9ms', '61m'),
   'cache.retryAfterAtMost': duration('10ms', '1h', '9ms', '61m'),
   'cache.waitFor': duration('10ms', '10m', '9ms', '11m'),
-  'cache.holdFor': duration('100ms', '1m', '99ms', '61s'),
+  'cache.leaseFor': duration('100ms', '1m', '99ms', '61s'),
   'cache.memory': {
     allowed: 'a size from 64KiB to 64GiB, such as 512KiB, 64MiB, 1GiB or 10MB',
     wrong: [

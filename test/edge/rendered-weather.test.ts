@@ -1,7 +1,7 @@
 // Weather as bytes: made once for each slice, shared by the places of a cell, accounted for, and gone with its timeline.
 
 import t from 'tap'
-import { type Answers, createAnswers, type Known } from '../../src/answer.ts'
+import { type Answers, type CellResult, createAnswers } from '../../src/answer.ts'
 import { createMemoryTier } from '../../src/cache/memory-tier.ts'
 import { createCalendar, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
 import { pointPiece } from '../../src/edge/places.ts'
@@ -38,8 +38,8 @@ const setUp = () => {
   }
   const answers: Answers = {
     ...real,
-    weather: known => counted(real.weather(known)),
-    forecast: (known, days) => counted(real.forecast(known, days)),
+    weather: result => counted(real.weather(result)),
+    forecast: (result, days) => counted(real.forecast(result, days)),
   }
   const weather = createRenderedWeather(answers, calendar.zone)
   return { weather, rendered: () => rendered }
@@ -50,12 +50,12 @@ const setExtraBytes = new WeakMap<Timeline, (bytes: number) => void>()
 /** A timeline in memory, in place of the one that was there. */
 const keptTimeline = (fetchedAt: number): Timeline => {
   const value = timelineAt(fetchedAt)
-  const entry = { value, bytes: bytesOf(value), fetchedAt, lot: 0, generation: 0, run: null }
+  const entry = { value, bytes: bytesOf(value), fetchedAt, jitter: 0, generation: 0, run: null }
   setExtraBytes.set(value, memory.set('cell', entry).setExtraBytes)
   return value
 }
 
-const knownAt = (readAt: number, value = keptTimeline(start)): Known => ({
+const resultAt = (readAt: number, value = keptTimeline(start)): CellResult => ({
   value,
   cell,
   readAt,
@@ -77,19 +77,19 @@ t.test('a slice is rendered once, for every place and answer until it ends', asy
   const [one, other] = [pointPiece(1, 90), pointPiece(2, 90)]
   for (const after of [0, 1, quarterHourMs - 1])
     for (const place of [one, other]) {
-      const known = knownAt(start + after, timeline)
-      const body = JSON.parse(textOf(weather.represent(known, weather.weather(known), place)))
+      const result = resultAt(start + after, timeline)
+      const body = JSON.parse(textOf(weather.represent(result, weather.weather(result), place)))
       t.match(body, { location: {}, current: { time: '2026-11-21T12:00' }, timezone: 'Asia/Dhaka' })
     }
   t.equal(rendered(), 1)
-  const next = knownAt(start + quarterHourMs, timeline)
+  const next = resultAt(start + quarterHourMs, timeline)
   t.match(textOf(weather.represent(next, weather.weather(next), one)), '"time":"2026-11-21T12:15"')
   t.equal(rendered(), 2)
   // A clock that was put back finds no weather of the future.
-  const back = knownAt(start + 5, timeline)
+  const back = resultAt(start + 5, timeline)
   t.match(textOf(weather.represent(back, weather.weather(back), one)), '"time":"2026-11-21T12:00"')
   t.equal(rendered(), 3)
-  const renewed = knownAt(start + 6, keptTimeline(start + 6))
+  const renewed = resultAt(start + 6, keptTimeline(start + 6))
   weather.weather(renewed)
   t.equal(rendered(), 4)
   for (const days of [1, 7, 1]) weather.forecast(renewed, days)
@@ -98,22 +98,22 @@ t.test('a slice is rendered once, for every place and answer until it ends', asy
 
 t.test('tags tell bodies apart: by place and by weather', async t => {
   const { weather } = setUp()
-  const known = knownAt(start)
-  const tagOf = (latitude: number, at: Known) =>
+  const result = resultAt(start)
+  const tagOf = (latitude: number, at: CellResult) =>
     weather.represent(at, weather.weather(at), pointPiece(latitude, 90)).tag
-  t.equal(tagOf(1, known), tagOf(1, knownAt(start + 1)))
-  t.not(tagOf(1, known), tagOf(2, known))
-  t.not(tagOf(1, known), tagOf(1, knownAt(start + quarterHourMs)))
+  t.equal(tagOf(1, result), tagOf(1, resultAt(start + 1)))
+  t.not(tagOf(1, result), tagOf(2, result))
+  t.not(tagOf(1, result), tagOf(1, resultAt(start + quarterHourMs)))
 })
 
 t.test('what is kept is accounted for, compressed bodies too, and no more of them than a bound', async t => {
   const { weather } = setUp()
-  const known = knownAt(start)
-  const rendered = weather.weather(known)
+  const result = resultAt(start)
+  const rendered = weather.weather(result)
   const alone = beside()
   t.ok(alone >= rendered.bytes.length)
   const compress = (latitude: number) => {
-    const body = weather.represent(known, rendered, pointPiece(latitude, 90))
+    const body = weather.represent(result, rendered, pointPiece(latitude, 90))
     body.encodings().br = Buffer.alloc(2_000)
     body.onEncoded?.(Buffer.alloc(2_000))
   }
@@ -121,16 +121,16 @@ t.test('what is kept is accounted for, compressed bodies too, and no more of the
   t.ok(beside() >= alone + 2_000)
   for (let i = 0; i < 1_000; i++) compress(2 + i)
   t.ok(beside() < alone + 320 * 2_600, `${beside()} bytes`)
-  weather.weather(knownAt(start + quarterHourMs, known.value))
+  weather.weather(resultAt(start + quarterHourMs, result.value))
   t.equal(beside(), alone, 'they go with their slice')
 })
 
 t.test('what is compressed for a timeline that was replaced counts as nobody’s', async t => {
   const { weather } = setUp()
-  const known = knownAt(start)
-  const body = weather.represent(known, weather.weather(known), pointPiece(1, 90))
+  const result = resultAt(start)
+  const body = weather.represent(result, weather.weather(result), pointPiece(1, 90))
   t.ok(beside() > 0)
-  const renewed = knownAt(start + 1)
+  const renewed = resultAt(start + 1)
   t.equal(beside(), 0)
   body.encodings().br = Buffer.alloc(2_000)
   body.onEncoded?.(Buffer.alloc(2_000))
@@ -141,11 +141,11 @@ t.test('what is compressed for a timeline that was replaced counts as nobody’s
 
 t.test('a form that others displaced while it was made is not accounted for', async t => {
   const { weather } = setUp()
-  const known = knownAt(start)
-  const rendered = weather.weather(known)
+  const result = resultAt(start)
+  const rendered = weather.weather(result)
   const alone = beside()
   const bodies = Array.from({ length: 1_000 }, (_, i) =>
-    weather.represent(known, rendered, pointPiece(i, 90)),
+    weather.represent(result, rendered, pointPiece(i, 90)),
   )
   // All are being made before the first of them is ready.
   const making = bodies.map(body => ({ body, encodings: body.encodings() }))
@@ -162,8 +162,8 @@ t.test('a body is kept for a second once it was asked for again, and says the sa
   // As a place of the catalogue, which is kept; raw points are not.
   const place = { ...pointPiece(1, 90), identity: 1 }
   const ask = (after: number) => {
-    const known = knownAt(start + after, timeline)
-    return weather.represent(known, weather.weather(known), place)
+    const result = resultAt(start + after, timeline)
+    return weather.represent(result, weather.weather(result), place)
   }
   const [first, second, third] = [ask(0), ask(10), ask(999)]
   t.not(first, second)

@@ -56,12 +56,12 @@ for (const mood of ['empty', 'bad-request'])
       for (const [i, [least, most]] of pauses.entries()) {
         const answer = await gateway.get(place)
         t.equal(answer.status, 500)
-        const { attempts, restsUntil } = (await explain(gateway)).lastFailure
-        const seconds = (Date.parse(restsUntil) - clock.now()) / 1_000
+        const { attempts, backoffUntil } = (await explain(gateway)).lastFailure
+        const seconds = (Date.parse(backoffUntil) - clock.now()) / 1_000
         t.ok(seconds >= least && seconds <= most, `${seconds} s, expected ${least} to ${most}`)
         t.equal(answer.headers['retry-after'], String(Math.ceil(seconds)))
         t.equal(attempts, i + 1)
-        clock.set(Date.parse(restsUntil))
+        clock.set(Date.parse(backoffUntil))
       }
       await provider.steer({ mood: 'ok' })
       t.equal((await gateway.get(place)).status, 200, 'the first time that it is asked for again')
@@ -113,8 +113,8 @@ t.test('purges of an earlier life are applied, and neither logged nor counted', 
 t.test('the circuit closes once the provider is well, although nobody asks', async t => {
   const { gateway } = await setUp(t, {
     ABOHAWA_PROVIDER__BREAKER__AFTER: '2',
-    ABOHAWA_PROVIDER__BREAKER__REST_FOR: '200ms',
-    ABOHAWA_PROVIDER__BREAKER__REST_FOR_AT_MOST: '400ms',
+    ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '200ms',
+    ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '400ms',
   })
   await provider.steer({ mood: 'fault' })
   for (const point of ['23/90', '23.7/90.4'])

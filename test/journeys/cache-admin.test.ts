@@ -111,7 +111,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
       attempts: 1,
     },
   })
-  t.ok(Date.parse(failed.gateway.lastFailure.restsUntil) > clock.now())
+  t.ok(Date.parse(failed.gateway.lastFailure.backoffUntil) > clock.now())
   t.match(
     await text(),
     /last error +2026-11-21 14:01:00, now\n +provider_failing: .*\n +not tried again before 2026-11-21 14:/,

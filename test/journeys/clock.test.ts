@@ -90,7 +90,7 @@ t.test(
     const gateway = await startGateway(t, {
       providerUrl: provider.url,
       clock,
-      env: { ABOHAWA_CACHE__FRESH_SPREAD: '0', ABOHAWA_CACHE__AHEAD_FOR: '0s' },
+      env: { ABOHAWA_CACHE__FRESH_SPREAD: '0', ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s' },
     })
     const look = async () => (await gateway.get('/weather/district/3026')).headers
 

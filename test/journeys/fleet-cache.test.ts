@@ -3,7 +3,7 @@
 
 import t from 'tap'
 import { measureProviderOutage } from '../scenarios/provider-outage.ts'
-import { killHolder, killRedis, measureStampede, startFleet } from '../scenarios/stampede.ts'
+import { killLeaseHolder, killRedis, measureStampede, startFleet } from '../scenarios/stampede.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 
 const size = { processes: 3, callersEach: 40 }
@@ -12,7 +12,7 @@ const answered = (answers: readonly { status: number }[]) =>
   answers.filter(({ status }) => status === 200).length
 const skip = withoutOwnRedis
 // A machine that is held up is neither an outage of Redis nor the death of a process.
-const patient = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s', ABOHAWA_CACHE__HOLD_FOR: '5s' }
+const patient = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s', ABOHAWA_CACHE__LEASE_FOR: '5s' }
 
 t.test('a cell that all processes are asked for at once is asked of the provider once', { skip }, async t => {
   const { calls, answers } = await measureStampede(await startFleet(t, size, patient), path)
@@ -26,7 +26,7 @@ t.test(
     skip,
   },
   async t => {
-    const { calls, answers } = await killHolder(await startFleet(t, size, patient), path)
+    const { calls, answers } = await killLeaseHolder(await startFleet(t, size, patient), path)
     t.equal(calls, 2)
     t.equal(answered(answers), 80)
   },
@@ -47,7 +47,7 @@ t.test(
 t.test(
   'through an outage every cell answers for the right time, and the provider is left in peace',
   async t => {
-    const found = await measureProviderOutage(t, { cells: 20, hours: 6, stepMinutes: 120, beatMs: 0 })
+    const found = await measureProviderOutage(t, { cells: 20, hours: 6, stepMinutes: 120, tickMs: 0 })
     t.equal(found.requests, 60)
     t.equal(found.failed, 0)
     t.equal(found.wrong, 0)

@@ -39,7 +39,7 @@ t.test('by run: weather is fresh until a newer run has settled, and then is fetc
     env: {
       ABOHAWA_CACHE__FRESHNESS: 'run',
       ABOHAWA_CACHE__SPREAD_OVER: '0s',
-      ABOHAWA_CACHE__AHEAD_FOR: '0s',
+      ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
       ABOHAWA_PROVIDER__RUNS__POLL_EVERY: '1s',
     },
   })
@@ -70,7 +70,7 @@ t.test('by run: weather that a run made stale stays stale when the next run appe
   const env = {
     ABOHAWA_CACHE__FRESHNESS: 'run',
     ABOHAWA_CACHE__SPREAD_OVER: '0s',
-    ABOHAWA_CACHE__AHEAD_FOR: '0s',
+    ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
     ABOHAWA_PROVIDER__RUNS__POLL_EVERY: '1s',
     ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db`,
   }
@@ -122,7 +122,7 @@ t.test('a cell in demand is fetched before it turns stale, and nobody gets stale
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     clock,
-    env: { ABOHAWA_CACHE__FRESH_SPREAD: '0', ABOHAWA_CACHE__AHEAD_FOR: '2m' },
+    env: { ABOHAWA_CACHE__FRESH_SPREAD: '0', ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '2m' },
   })
   await gateway.get(place)
   await gateway.get('/weather/coords/26/92')
@@ -149,7 +149,7 @@ t.test('the most populous places are fetched from nothing, and stay', async t =>
       ABOHAWA_CACHE__PREFETCH: 'population',
       ABOHAWA_CACHE__PREFETCH_PLACES: '30',
       ABOHAWA_CACHE__FRESH_SPREAD: '0',
-      ABOHAWA_CACHE__AHEAD_FOR: '2m',
+      ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '2m',
     },
   })
   const { points: none } = await provider.state()
@@ -180,7 +180,7 @@ t.test('a restarted gateway has what was in demand in memory before it is ready'
     (_, i) => `/weather/coords/${21 + (i % 20) / 10}/${89 + Math.floor(i / 20)}`,
   )
   await Promise.all(points.map(point => first.get(point)))
-  // A pulse tells the store what was asked for.
+  // A heartbeat writes the demand to the store.
   clock.advance(6_000)
   await until('all are wanted', async () => (await metricOf(first, 'abohawa_cache_wanted_cells')) >= 40)
   await first.close()
@@ -209,7 +209,7 @@ t.test(
         ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
         ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.5',
         ABOHAWA_CACHE__FRESH_SPREAD: '0',
-        ABOHAWA_CACHE__AHEAD_FOR: '0s',
+        ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
       },
     })
     const points = Array.from({ length: 14 }, (_, i) => `/weather/coords/${22 + i / 10}/90`)
@@ -258,7 +258,7 @@ t.test('freshness stretches as the day is spent faster than it passes', async t 
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '800',
       ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.1',
       ABOHAWA_CACHE__FRESH_SPREAD: '0',
-      ABOHAWA_CACHE__AHEAD_FOR: '0s',
+      ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
     },
   })
   const points = Array.from(

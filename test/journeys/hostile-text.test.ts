@@ -9,9 +9,9 @@ import { join } from 'node:path'
 import t from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { questionIn } from '../../src/gateway/supply.ts'
+import { cacheNamespaceIn } from '../../src/gateway/supply.ts'
 import { openStore } from '../../src/stores/open-store.ts'
-import { keyFor } from '../../src/timelines/question.ts'
+import { keyFor } from '../../src/timelines/cache-namespace.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
@@ -152,14 +152,14 @@ t.test('what others leave in Redis is short and escaped too: the news of a lease
   const words = longWords.slice(0, 3_000)
 
   const cell = createGrid(config.cache.cellDegrees).cellOf(23.7, 90.4)
-  const flight = keyFor(questionIn(config), cell.id)
-  const begun = await store.beginFlight(flight, 30_000)
+  const leaseKey = keyFor(cacheNamespaceIn(config), cell.id)
+  const begun = await store.acquireLease(leaseKey, 30_000)
   const token = 'token' in begun ? begun.token : null
   t.ok(token, 'the load is ours')
   const asking = askAt(`${api}/api/v1/weather/coords/23.7/90.4`, { key })
   const cellNow = () => askAt(`${ops}/cache/cell?of=23.7,90.4`)
   await until('the gateway waits for our load', async () => (await cellNow()).body.gateway.loading)
-  await store.endFlight(flight, token ?? 0, JSON.stringify({ code: 'provider_failing', message: words }))
+  await store.releaseLease(leaseKey, token ?? 0, JSON.stringify({ code: 'provider_failing', message: words }))
   const answer = await asking
   t.equal(answer.status, 500)
   t.ok(answer.text.length < 500)

@@ -32,7 +32,7 @@ for (const [fresh, stale, hours, fetched] of table)
         env: {
           ABOHAWA_CACHE__FRESH_FOR: `${fresh}h`,
           ABOHAWA_CACHE__FRESH_SPREAD: '0',
-          ABOHAWA_CACHE__AHEAD_FOR: '0s',
+          ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
           ABOHAWA_CACHE__STALE_FOR: `${stale}h`,
           ABOHAWA_WEATHER__HOURLY_HOURS: hours,
         },

@@ -64,8 +64,8 @@ const moods: [string, number, string, number?][] = [
   ['irregular-times', once, "the weather provider's answer was not usable"],
 ]
 
-// What the gateway itself decides: a failed cell rests for 20 to 30 s at first.
-const rests = [20, 30] as const
+// The gateway's own first backoff of a failed cell: 20 to 30 s.
+const firstBackoff = [20, 30] as const
 
 for (const [mood, calls, sentence, retryAfter] of moods)
   t.test(
@@ -79,7 +79,7 @@ for (const [mood, calls, sentence, retryAfter] of moods)
       const answer = await gateway.get(cold)
       t.equal(answer.status, 500)
       t.strictSame(answer.body, { error: busy + sentence })
-      const [least, most] = retryAfter ? [retryAfter, retryAfter] : rests
+      const [least, most] = retryAfter ? [retryAfter, retryAfter] : firstBackoff
       const seconds = Number(answer.headers['retry-after'])
       t.ok(seconds >= least && seconds <= most, `retry-after ${seconds}, expected ${least} to ${most}`)
       t.notMatch(answer.text, /open-meteo|127\.0\.0\.1|nginx|reason|html/i, 'nothing of the provider’s own')

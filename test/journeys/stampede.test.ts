@@ -89,7 +89,7 @@ t.test('cells that miss together travel in one request, and each gets its own we
   }
 })
 
-t.test('a failed load fails all who waited, rests, and is tried again for the next caller', async t => {
+t.test('a failed load fails all waiters, backs off, and is retried for the next caller', async t => {
   const clock = manualClock()
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
@@ -104,9 +104,9 @@ t.test('a failed load fails all who waited, rests, and is tried again for the ne
     [500, 500, 500],
   )
   await provider.steer({ mood: 'ok' })
-  const resting = await gateway.get(point)
-  t.equal(resting.status, 500)
-  const seconds = Number(resting.headers['retry-after'])
+  const backingOff = await gateway.get(point)
+  t.equal(backingOff.status, 500)
+  const seconds = Number(backingOff.headers['retry-after'])
   t.ok(seconds >= 10 && seconds <= 15, `told to come back in ${seconds} s`)
   t.equal((await provider.state()).calls - calls, 1, 'they failed together, and nobody asked again')
   clock.advance(seconds * 1_000)

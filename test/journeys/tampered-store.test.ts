@@ -183,7 +183,7 @@ t.test(
           'a good one is there',
         )
       })
-    const lines = gateway.logged('entry of the shared cache tier refused, it counts as absent')
+    const lines = gateway.logged('entry of the shared cache tier refused; it counts as a miss')
     t.ok(
       lines.length >= told.size && lines.length <= 2 * told.size,
       `${lines.length} lines for ${told.size} reasons`,

@@ -33,8 +33,8 @@ const setUp = async (t: Test) => {
         await state.held
         return found
       },
-      noticesAfter: async (topic, number) => seen(store.noticesAfter(topic, number)),
-      appendNotice: store.appendNotice,
+      changeRecordsAfter: async (topic, number) => seen(store.changeRecordsAfter(topic, number)),
+      appendChangeRecord: store.appendChangeRecord,
     },
     clock,
   )
@@ -43,7 +43,7 @@ const setUp = async (t: Test) => {
     await store.close()
   })
   await addKey(store, 'key_1', 'hash-1')
-  // The first time there is no notice yet, so it leaves one.
+  // The first time there is no change record yet, so it leaves one.
   await directory.readChanges()
   await directory.readChanges()
   return { clock, store, state, directory }
@@ -82,27 +82,30 @@ t.test('a copy is looked up again after a minute, whatever changes were read', a
   t.equal(state.lookUps, 3, 'a clock that was put back makes nothing fresh for an hour')
 })
 
-t.test('a notice drops the copies of that key, or of all keys of that subscriber, and no other', async t => {
-  const { clock, store, state, directory } = await setUp(t)
-  await addKey(store, 'key_2', 'hash-2')
-  const both = async () => [
-    revokedAt(await directory.find('hash-1')),
-    revokedAt(await directory.find('hash-2')),
-  ]
-  await both()
-  await store.changeKey('key_1', { revokedAt: 7 })
-  await announceChange(store, 'key_1', clock.now())
-  t.strictSame(await both(), [null, null], 'not read yet')
-  await directory.readChanges()
-  t.strictSame(await both(), [7, null])
-  t.equal(state.lookUps, 3, 'the other was not looked up again')
-  await announceChange(store, 'sub_1', clock.now())
-  await directory.readChanges()
-  await both()
-  t.equal(state.lookUps, 5)
-})
+t.test(
+  'a change record drops the copies of that key, or of all keys of that subscriber, and no other',
+  async t => {
+    const { clock, store, state, directory } = await setUp(t)
+    await addKey(store, 'key_2', 'hash-2')
+    const both = async () => [
+      revokedAt(await directory.find('hash-1')),
+      revokedAt(await directory.find('hash-2')),
+    ]
+    await both()
+    await store.changeKey('key_1', { revokedAt: 7 })
+    await announceChange(store, 'key_1', clock.now())
+    t.strictSame(await both(), [null, null], 'not read yet')
+    await directory.readChanges()
+    t.strictSame(await both(), [7, null])
+    t.equal(state.lookUps, 3, 'the other was not looked up again')
+    await announceChange(store, 'sub_1', clock.now())
+    await directory.readChanges()
+    await both()
+    t.equal(state.lookUps, 5)
+  },
+)
 
-t.test('an unknown key that is made is found once a notice was read', async t => {
+t.test('an unknown key that is made is found once its change record is read', async t => {
   const { clock, store, directory } = await setUp(t)
   t.equal(await directory.find('hash-2'), 'unknown')
   await addKey(store, 'key_2', 'hash-2')
@@ -128,15 +131,22 @@ t.test('a look-up that was under way when a change was read leaves no copy', asy
   t.equal(state.lookUps, 2)
 })
 
-t.test('notices that may be missing drop all copies, until there is one to go on from', async t => {
+t.test('change records that may be missing drop all copies, until there is one to go on from', async t => {
   const { clock, store, state, directory } = await setUp(t)
   await announceChange(store, 'key_9', clock.now())
   await directory.readChanges()
   await directory.find('hash-1')
-  // What is past its time is swept with a pulse.
+  // What is past its time is swept with a heartbeat.
   clock.advance(401 * 86_400_000)
-  const pulse = { instance: 'one', aliveForMs: 1, topic: 'q', asked: [], wantedForMs: 1, now: clock.now() }
-  await store.pulse(pulse)
+  const heartbeat = {
+    instance: 'one',
+    aliveForMs: 1,
+    topic: 'q',
+    asked: [],
+    wantedForMs: 1,
+    now: clock.now(),
+  }
+  await store.heartbeat(heartbeat)
   clock.advance(-401 * 86_400_000)
   const before = state.lookUps
   for (const dropped of [true, true, false, false]) {

@@ -1,4 +1,4 @@
-// The breaker is on the machine's own time, so these tests give it short rests and count requests, not moments.
+// The breaker runs on monotonic time, so these tests give it short waits and count requests, not moments.
 
 import t from 'tap'
 import { type BreakerState, createBreaker } from '../../src/provider/breaker.ts'
@@ -6,10 +6,12 @@ import { ProviderError, type ProviderErrorCode } from '../../src/provider/errors
 import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 
-const setUp = (restForMs = 60_000, restForAtMostMs = restForMs) => {
+const setUp = (halfOpenAfterMs = 60_000, halfOpenAfterAtMostMs = halfOpenAfterMs) => {
   const changes: BreakerState[] = []
   const clock = manualClock()
-  const breaker = createBreaker({ after: 3, restForMs, restForAtMostMs }, clock, state => changes.push(state))
+  const breaker = createBreaker({ after: 3, halfOpenAfterMs, halfOpenAfterAtMostMs }, clock, state =>
+    changes.push(state),
+  )
   const requests: string[] = []
   const ask = async (code?: ProviderErrorCode) => {
     try {
@@ -25,18 +27,18 @@ const setUp = (restForMs = 60_000, restForAtMostMs = restForMs) => {
   return { breaker, ask, changes, requests, clock }
 }
 
-t.test('three failures in a row open it: nothing leaves, and the end of the rest is told', async t => {
+t.test('three failures in a row open it: no request is sent, and the error has a retryAt', async t => {
   const { breaker, ask, changes, requests, clock } = setUp()
   await ask('provider_failing')
   await ask('provider_timeout')
-  t.equal(breaker.resting(), undefined)
+  t.equal(breaker.openError(), undefined)
   await ask('provider_unreachable')
-  t.equal(await ask(), 'provider_resting')
+  t.equal(await ask(), 'provider_circuit_open')
   t.equal(requests.length, 3)
   t.strictSame(changes, ['open'])
-  const leftMs = (breaker.resting()?.retryAt ?? 0) - clock.now()
+  const leftMs = (breaker.openError()?.retryAt ?? 0) - clock.now()
   t.ok(leftMs > 40_000 && leftMs <= 60_001, `${leftMs} ms`)
-  t.match(breaker.state(), { state: 'open', restsUntil: Number })
+  t.match(breaker.state(), { state: 'open', openUntil: Number })
 })
 
 t.test('failures between successes do not add up', async t => {
@@ -57,17 +59,17 @@ t.test('what says nothing about the provider’s health does not count', async t
 })
 
 t.test(
-  'after the rest one request tries: if it fails the rest doubles, if it succeeds all is well',
+  'after the wait one probe is sent: if it fails the wait doubles, if it succeeds the circuit closes',
   async t => {
     const { breaker, ask, changes, requests } = setUp(40, 80)
     for (let i = 0; i < 3; i++) await ask('provider_failing')
-    const rested = () => until('the rest is over', () => !breaker.resting())
-    await rested()
+    const waited = () => until('the wait is over', () => !breaker.openError())
+    await waited()
     const begun = performance.now()
     t.equal(await ask('provider_failing'), 'provider_failing')
-    t.equal(await ask(), 'provider_resting')
+    t.equal(await ask(), 'provider_circuit_open')
     t.equal(requests.length, 4, 'one probe')
-    await rested()
+    await waited()
     t.ok(performance.now() - begun >= 60, 'twice as long, less a quarter by chance')
     t.equal(await ask(), 'ok')
     t.strictSame(changes, ['open', 'half-open', 'open', 'half-open', 'closed'])
@@ -75,12 +77,12 @@ t.test(
   },
 )
 
-t.test('whoever asks as soon as the rest is said to be over is let through', async t => {
+t.test('a request at the announced instant is let through', async t => {
   let refused = 0
   for (let i = 0; i < 50; i++) {
     const { breaker, ask } = setUp(10)
     for (let failure = 0; failure < 3; failure++) await ask('provider_failing')
-    await until('the rest is over', () => !breaker.resting(), 20_000, 0)
+    await until('the wait is over', () => !breaker.openError(), 20_000, 0)
     if ((await ask()) !== 'ok') refused += 1
   }
   t.equal(refused, 0)

@@ -51,7 +51,7 @@ const setUp = (
     { protocol: openMeteo, clock },
   )
   const breaker = createBreaker(
-    { after: 1_000, restForMs: 1_000, restForAtMostMs: 1_000, ...guard },
+    { after: 1_000, halfOpenAfterMs: 1_000, halfOpenAfterAtMostMs: 1_000, ...guard },
     clock,
     () => {},
   )
@@ -216,15 +216,15 @@ t.test('a busy provider is given a second before the next try', async t => {
   ])
 })
 
-t.test('the most urgent cells travel first, and one that is hastened overtakes', async t => {
+t.test('the most urgent cells travel first, and one that is expedited overtakes', async t => {
   const { provider, requests } = setUp(t, { maxPointsPerRequest: 2 })
   await simulator.steer({ hold: true, reset: true })
   const [blocker, ahead1, ahead2, ahead3, stale, cold] = cells(6, 23) as [Cell, Cell, Cell, Cell, Cell, Cell]
   const loads = [provider.load(blocker)]
   await until('the provider is asked', async () => (await simulator.state()).inFlight > 0)
-  loads.push(...[ahead1, ahead2, ahead3].map(cell => provider.load(cell, 'ahead')))
+  loads.push(...[ahead1, ahead2, ahead3].map(cell => provider.load(cell, 'refresh_ahead')))
   loads.push(provider.load(stale, 'refresh'), provider.load(cold, 'cold'))
-  provider.hasten(ahead3)
+  provider.expedite(ahead3)
   t.equal(provider.waiting(), 5)
   await simulator.steer({ hold: false })
   await Promise.all(loads)
@@ -237,7 +237,10 @@ t.test('the most urgent cells travel first, and one that is hastened overtakes',
 t.test('a cell that waits already is asked for once, whoever asks again', async t => {
   const { provider, requests } = setUp(t)
   const [cell] = cells(1) as [Cell]
-  const [first, second] = await Promise.all([provider.load(cell, 'ahead'), provider.load(cell, 'cold')])
+  const [first, second] = await Promise.all([
+    provider.load(cell, 'refresh_ahead'),
+    provider.load(cell, 'cold'),
+  ])
   t.equal(first, second)
   t.strictSame(requests, [['ok', 1]])
 })
@@ -274,7 +277,7 @@ t.test('no more leaves than the budget has room for, and who is left out hears u
   const retryAt = Date.parse(noon) + 3_600_000
   const { budget, told } = budgetOf(3, retryAt)
   const { provider, requests } = setUp(t, {}, { budget })
-  const asked = cells(5).map((cell, i) => provider.load(cell, i < 2 ? 'cold' : 'ahead'))
+  const asked = cells(5).map((cell, i) => provider.load(cell, i < 2 ? 'cold' : 'refresh_ahead'))
   const results = await Promise.allSettled(asked)
   t.strictSame(
     results.map(result =>
@@ -361,11 +364,11 @@ t.test('a retry that the budget has no room for closes the provider for nobody e
   )
 })
 
-t.test('a provider that rests is asked nothing, and then for a single point first', async t => {
+t.test('an open circuit sends nothing, and then a probe of a single point', async t => {
   const { provider, requests } = setUp(
     t,
     { retries: 0 },
-    { guard: { after: 1, restForMs: 30, restForAtMostMs: 30 } },
+    { guard: { after: 1, halfOpenAfterMs: 30, halfOpenAfterAtMostMs: 30 } },
   )
   await simulator.steer({ mood: 'fault', times: 1 })
   await t.rejects(provider.load(cells(1)[0] as Cell), {
@@ -373,10 +376,10 @@ t.test('a provider that rests is asked nothing, and then for a single point firs
     retryAt: Number,
     // The cell that opened the circuit is tried again with all the others.
   })
-  await t.rejects(provider.load(cells(1)[0] as Cell), { code: 'provider_resting', retryAt: Number })
+  await t.rejects(provider.load(cells(1)[0] as Cell), { code: 'provider_circuit_open', retryAt: Number })
   const again = (cell: Cell): Promise<unknown> =>
     provider.load(cell).catch(error => {
-      t.equal(error.code, 'provider_resting')
+      t.equal(error.code, 'provider_circuit_open')
       return again(cell)
     })
   await Promise.all(cells(5).map(again))

@@ -14,7 +14,7 @@ import type { ProviderProtocol } from '../../src/provider/protocol.ts'
 import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { createRunWatch } from '../../src/provider/runs.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
-import { questionOf } from '../../src/timelines/question.ts'
+import { namespaceOf } from '../../src/timelines/cache-namespace.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -121,7 +121,11 @@ const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
     },
     { store, clock, observer: { storeAway: () => {}, storeBack: () => {} } },
   )
-  const breaker = createBreaker({ after: 2, restForMs: 60_000, restForAtMostMs: 60_000 }, clock, () => {})
+  const breaker = createBreaker(
+    { after: 2, halfOpenAfterMs: 60_000, halfOpenAfterAtMostMs: 60_000 },
+    clock,
+    () => {},
+  )
   const requests: [outcome: string, cells: number][] = []
   const provider = createProvider(
     { maxConcurrent: 1, maxPointsPerRequest: 100, retries: 0, retryDelayMs: 1, queueForMs: 0, ...options },
@@ -258,5 +262,5 @@ t.test('operators may ask for what the protocol allows, at its weight and with i
 })
 
 t.test('timelines of one protocol are none of another', async t => {
-  t.not(questionOf('http://provider', plainText), questionOf('http://provider', openMeteo))
+  t.not(namespaceOf('http://provider', plainText), namespaceOf('http://provider', openMeteo))
 })

@@ -8,21 +8,21 @@ import { startOnOneClock } from './one-clock.ts'
 import { forAll, isoOf, noBudget, pathOf, placesByCell, quiet, type Scope } from './set-up.ts'
 
 const start = Date.parse('2026-11-21T13:07:00Z')
-export const breaker = { after: 3, restForMs: 500, restForAtMostMs: 2_000 }
+export const breaker = { after: 3, halfOpenAfterMs: 500, halfOpenAfterAtMostMs: 2_000 }
 const moods = ['reset', 'hang', 'bad-gateway'] as const
 const calendar = createCalendar('Asia/Dhaka')
 
-/** `beatMs` is the rest after each step. */
-export type ProviderOutage = { cells: number; hours: number; stepMinutes: number; beatMs: number }
+/** `tickMs` is the wait after each step. */
+export type ProviderOutage = { cells: number; hours: number; stepMinutes: number; tickMs: number }
 
-/** How often a process may ask in so much time: the failures that open the circuit, then once after each shortest rest. */
+/** The most requests of a process in this time: the failures that open the circuit, then one probe after each shortest wait. */
 const windowsIn = (elapsedMs: number): number => {
   let windows = 0
-  let rest = breaker.restForMs
+  let wait = breaker.halfOpenAfterMs
   for (let at = 0; at <= elapsedMs; windows++) {
-    // A quarter less by chance, at most.
-    at += rest * 0.75
-    rest = Math.min(rest * 2, breaker.restForAtMostMs)
+    // Jitter takes off a quarter at most.
+    at += wait * 0.75
+    wait = Math.min(wait * 2, breaker.halfOpenAfterAtMostMs)
   }
   return breaker.after + windows
 }
@@ -51,8 +51,8 @@ export const measureProviderOutage = async (
       ...noBudget,
       ABOHAWA_PROVIDER__TIMEOUT: '300ms',
       ABOHAWA_PROVIDER__BREAKER__AFTER: String(breaker.after),
-      ABOHAWA_PROVIDER__BREAKER__REST_FOR: `${breaker.restForMs}ms`,
-      ABOHAWA_PROVIDER__BREAKER__REST_FOR_AT_MOST: `${breaker.restForAtMostMs}ms`,
+      ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: `${breaker.halfOpenAfterMs}ms`,
+      ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: `${breaker.halfOpenAfterAtMostMs}ms`,
     },
   })
   const seen = { requests: 0, failed: 0, wrong: 0, slowestMs: 0 }
@@ -76,7 +76,7 @@ export const measureProviderOutage = async (
     clock.advance(size.stepMinutes * minuteMs)
     await provider.steer({ now: isoOf(clock.now()) })
     await askAll()
-    await pause(size.beatMs)
+    await pause(size.tickMs)
     progress(`${((step * size.stepMinutes) / 60).toFixed(1)} of ${size.hours} hours`)
   }
   const elapsedMs = performance.now() - downAt

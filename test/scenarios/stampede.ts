@@ -79,7 +79,7 @@ export const measureStampede = async ({ provider, gateways }: Fleet, path: strin
 }
 
 /** Everybody waits for one cell, the process that fetches it is killed, the provider answers the next that asks. */
-export const killHolder = async (fleet: Fleet, path: string) => {
+export const killLeaseHolder = async (fleet: Fleet, path: string) => {
   const { provider, gateways } = fleet
   const [holder, ...others] = gateways
   if (!holder) throw new Error('a fleet has processes')

@@ -110,38 +110,38 @@ t.test(
   },
 )
 
-t.test('notices and names of any size and number are bounded, and later ones are heard', async t => {
+t.test('change records and names of any size and number are bounded, and later ones are read', async t => {
   const { path, store, beside, refused } = setUp(t)
   const now = Date.now()
-  const first = await store.appendNotice('keys', 'one', now + 60_000)
+  const first = await store.appendChangeRecord('keys', 'one', now + 60_000)
   beside.exec(`INSERT INTO notices VALUES
     (9223372036854775807, 'keys', 'far', ${now + 60_000}),
     (${first + 1}, 'keys', CAST(zeroblob(2000000) AS TEXT), ${now + 60_000})`)
-  t.match(await store.noticesAfter('keys', first), { notices: [], complete: true })
+  t.match(await store.changeRecordsAfter('keys', first), { records: [], complete: true })
   // With the largest number there is, SQLite gives none any more.
-  await t.rejects(store.appendNotice('keys', 'two', now + 60_000), { name: 'StoreError' })
+  await t.rejects(store.appendChangeRecord('keys', 'two', now + 60_000), { name: 'StoreError' })
   const again = openEmbeddedStore(path, systemClock, { recordRefused: record => refused.push(record) })
-  t.match(refused, [{ record: 'notices', fault: /^2 of its rows could not be/ }])
-  const next = await again.appendNotice('keys', 'two', now + 60_000)
-  t.strictSame(await again.noticesAfter('keys', first), {
-    notices: [{ number: next, text: 'two' }],
+  t.match(refused, [{ record: 'change_records', fault: /^2 of its rows were invalid/ }])
+  const next = await again.appendChangeRecord('keys', 'two', now + 60_000)
+  t.strictSame(await again.changeRecordsAfter('keys', first), {
+    records: [{ number: next, text: 'two' }],
     complete: true,
   })
   await again.close()
 
   refused.length = 0
-  const beat = (asked: string[]) =>
-    store.pulse({ instance: 'one', aliveForMs: 1_000, topic: 'q', asked, wantedForMs: 60_000, now })
-  await beat(['a'])
+  const sendHeartbeat = (asked: string[]) =>
+    store.heartbeat({ instance: 'one', aliveForMs: 1_000, topic: 'q', asked, wantedForMs: 60_000, now })
+  await sendHeartbeat(['a'])
   beside.exec(
     `INSERT INTO wanted VALUES ('q', 'later', ${now + 10_000_000}), ('q', printf('%.*c', 100000, 'x'), ${now})`,
   )
   t.strictSame((await store.wanted('q', 0)).sort(), ['a', 'later'])
-  t.match(await beat([]), { wanted: 1 })
+  t.match(await sendHeartbeat([]), { wanted: 1 })
   t.match(refused, [{ record: 'wanted', fault: /^2 of its rows/ }])
   beside.exec(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 501000)
     INSERT INTO wanted SELECT 'q', 'n' || i, ${now} FROM n`)
-  t.match(await beat([]), { wanted: 500_000 })
+  t.match(await sendHeartbeat([]), { wanted: 500_000 })
   t.equal((await store.wanted('q', 0)).length, 50_000)
 })
 
@@ -236,7 +236,7 @@ const everything = (store: Store): (() => Promise<unknown>)[] => [
   () => store.commit({ instance: 'one', sequence: 1, entries: [{ ...anEntry, keyId: 'key_3' }] }),
   () => store.readBytes('cell-3'),
   () => store.writeBytes('cell-3', Buffer.alloc(500), Date.now() + 60_000),
-  () => store.noticesAfter('keys', 0),
+  () => store.changeRecordsAfter('keys', 0),
   () => store.wanted('q', 0),
   () => store.spending('acc1', ['minute:1']),
   () => store.detailOn('key_3', anEntry.day),
@@ -250,7 +250,7 @@ t.test('a file with spoilt pages fails with a sentence, or tells what it can, an
   for (let i = 0; i < 60; i++) {
     await filled.addKey(record(`key_${i}`))
     await filled.writeBytes(`cell-${i}`, Buffer.alloc(900, i), Date.now() + 60_000)
-    await filled.appendNotice('keys', `key_${i}`, Date.now() + 60_000)
+    await filled.appendChangeRecord('keys', `key_${i}`, Date.now() + 60_000)
     await filled.raiseUsed(`key_${i}`, anEntry.day, i, anEntry.keepUntil)
   }
   await filled.close()

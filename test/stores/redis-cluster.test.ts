@@ -59,8 +59,8 @@ t.test('everything at once, over keys of all masters, goes to the right node', a
           store.spending(`acc${i}`, ['minute:1', 'hour:1']),
           store.writeBytes(name, Buffer.from(name), later),
           store.readBytes(name),
-          store.beginFlight(name, 1_000),
-          store.appendNotice(`topic${i}`, 'x', later),
+          store.acquireLease(name, 1_000),
+          store.appendChangeRecord(`topic${i}`, 'x', later),
           store.deleteBytes([name, `${name}-other`]),
         ])
       }),
@@ -161,7 +161,7 @@ t.test('a master that is killed makes commands fail at once until its replica ha
   const { store, prefix } = await open(t, told)
   await store.writeBytes('cell', Buffer.from('x'), later)
   const missed: (string | null)[] = []
-  store.onFlightEnd(key => missed.push(key))
+  store.onLeaseReleased(key => missed.push(key))
   await until('it listens', async () => missed.length > 0)
   await (await cluster.masterOf(`${prefix}bytes:{cell}`)).kill()
   const from = workedMs()
@@ -182,7 +182,7 @@ t.test('a master that is killed makes commands fail at once until its replica ha
   t.match(inTurn(told), wentAndCameBack)
   await store.ping()
   await until('news are heard again', async () => {
-    await store.endFlight('cell', 1, '')
+    await store.releaseLease('cell', 1, '')
     return missed.includes('cell')
   })
   t.match(inTurn(told), wentAndCameBack, 'and nothing else')

@@ -55,17 +55,17 @@ const useAll = async (store: Store): Promise<void> => {
     },
   ])
   await store.detailOn('key_1', '2026-11-21')
-  const { token } = await store.beginFlight('q:23.8,90.4', 1_000)
-  await store.holdFlight('q:23.8,90.4', token ?? 0, 1_000)
+  const { token } = await store.acquireLease('q:23.8,90.4', 1_000)
+  await store.renewLease('q:23.8,90.4', token ?? 0, 1_000)
   await store.writeBytes('q:23.8,90.4', Buffer.from('x'), later, token ?? 0)
-  await store.endFlight('q:23.8,90.4', token ?? 0, 'done')
+  await store.releaseLease('q:23.8,90.4', token ?? 0, 'done')
   await store.readBytes('q:23.8,90.4')
   await store.deleteBytes(['q:0,0'])
   const alive = { instance: 'one', aliveForMs: 60_000, wantedForMs: 60_000, now: Date.now() }
-  await store.pulse({ ...alive, topic: 'q', asked: ['23.8,90.4'] })
+  await store.heartbeat({ ...alive, topic: 'q', asked: ['23.8,90.4'] })
   await store.wanted('q', 0)
-  await store.appendNotice('purges', 'x', later)
-  await store.noticesAfter('purges', 0)
+  await store.appendChangeRecord('purges', 'x', later)
+  await store.changeRecordsAfter('purges', 0)
   const windows = [{ name: 'minute:1', limit: 9_000, keepUntil: later }]
   await store.reserve({ provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: Date.now() })
   await store.settle({ provider: 'acc1', changes: [{ name: 'minute:1', by: -1, keepUntil: later }] })
@@ -144,11 +144,11 @@ t.test('names are what they always were, whatever stands in them', async t => {
       names.usageChannel,
       names.usageDetail('key_1', '2026-11-21'),
       names.bytes('0a1b2c3d4e5f:23.7,90.4'),
-      names.flight('0a1b2c3d4e5f:23.7,90.4'),
-      names.flightsChannel,
+      names.lease('0a1b2c3d4e5f:23.7,90.4'),
+      names.leasesChannel,
       names.instances,
       names.wanted('0a1b2c3d4e5f'),
-      names.notices('purges'),
+      names.changeRecords('purges'),
       names.spending('acc1', 'minute:29384012'),
       names.closedUntil('acc1'),
     ],

@@ -47,7 +47,7 @@ t.test('a Redis that is started again is told away and back, and news are heard 
   )
   t.teardown(() => store.close())
   const heard: (string | null)[] = []
-  store.onFlightEnd(key => heard.push(key))
+  store.onLeaseReleased(key => heard.push(key))
   await until('it listens', async () => heard.length > 0)
   await first.stop()
   await until('it is away', async () => told.length > 0)
@@ -55,7 +55,7 @@ t.test('a Redis that is started again is told away and back, and news are heard 
   const again = await startRedisProcess({ port: first.port })
   t.teardown(again.stop)
   await until('news are heard', async () => {
-    await store.endFlight('cell', 1, '')
+    await store.releaseLease('cell', 1, '')
     return heard.includes('cell')
   })
   t.match(inTurn(told), wentAndCameBack)

@@ -110,7 +110,7 @@ for (const how of ['hangs', 'is killed'] as const)
     const later = Date.now() + 60_000
     await store.writeBytes('cell', Buffer.from('x'), later)
     const missed: (string | null)[] = []
-    store.onFlightEnd(key => missed.push(key))
+    store.onLeaseReleased(key => missed.push(key))
     await until('it listens', async () => missed.length > 0)
     const master = await sentinel.master()
     const from = workedMs()
@@ -133,7 +133,7 @@ for (const how of ['hangs', 'is killed'] as const)
     await until('told', async () => told.at(-1) === 'back')
     t.match(inTurn(told), wentAndCameBack, told.join('; '))
     await until('news are heard again', async () => {
-      await store.endFlight('cell', 1, '')
+      await store.releaseLease('cell', 1, '')
       return missed.includes('cell')
     })
   })

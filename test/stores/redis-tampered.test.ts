@@ -35,7 +35,7 @@ const listening = async (t: Test) => {
   const news: unknown[] = []
   const ends: [string | null, string][] = []
   store.onUsage(each => news.push(each))
-  store.onFlightEnd((key, text) => ends.push([key, text]))
+  store.onLeaseReleased((key, text) => ends.push([key, text]))
   const publish = (channel: 'used' | 'flights', text: string) => raw.publish(prefix + channel, text)
   await until(
     'it listens',

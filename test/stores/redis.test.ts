@@ -34,16 +34,16 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
     await store.commit({ instance: 'one', sequence, entries: [{ ...take, keepUntil: inAnHour }] })
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour)
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour, 1)
-  await store.beginFlight('23.9,90.4', 1_000)
-  await store.appendNotice('purges', 'x', inAnHour)
-  const pulse = {
+  await store.acquireLease('23.9,90.4', 1_000)
+  await store.appendChangeRecord('purges', 'x', inAnHour)
+  const heartbeat = {
     instance: 'one',
     aliveForMs: 1_800_000,
     topic: 'q',
     wantedForMs: 1_800_000,
     now: Date.now(),
   }
-  await store.pulse({ ...pulse, asked: ['23.8,90.4'] })
+  await store.heartbeat({ ...heartbeat, asked: ['23.8,90.4'] })
   await store.addDetail([
     {
       keyId: 'key_1',
@@ -134,40 +134,48 @@ t.test(
   },
 )
 
-t.test('a list of notices that was lost, or came back without its end, gives no number again', async t => {
-  const prefix = nextPrefix()
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
-  const raw = new Redis(server.url)
-  const later = Date.now() + 60_000
-  const seen = await store.appendNotice('keys', 'one', later)
-  await raw.del(`${prefix}notices:keys`)
-  t.strictSame(await store.noticesAfter('keys', seen), { notices: [], complete: false })
-  // The time of the store has gone on by a millisecond, as it has in any real loss.
-  for (let time = seen; time <= seen; ) {
-    const [seconds, micros] = await raw.time()
-    time = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
-  }
-  const next = await store.appendNotice('keys', 'two', later)
-  t.ok(next > seen)
-  t.strictSame(await store.noticesAfter('keys', seen), {
-    notices: [{ number: next, text: 'two' }],
-    complete: false,
-  })
-  await raw.quit()
-  await store.close()
-})
+t.test(
+  'a log of change records that was lost, or restored without its end, never repeats a number',
+  async t => {
+    const prefix = nextPrefix()
+    const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
+    const raw = new Redis(server.url)
+    const later = Date.now() + 60_000
+    const seen = await store.appendChangeRecord('keys', 'one', later)
+    await raw.del(`${prefix}notices:keys`)
+    t.strictSame(await store.changeRecordsAfter('keys', seen), { records: [], complete: false })
+    // The time of the store has gone on by a millisecond, as it has in any real loss.
+    for (let time = seen; time <= seen; ) {
+      const [seconds, micros] = await raw.time()
+      time = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
+    }
+    const next = await store.appendChangeRecord('keys', 'two', later)
+    t.ok(next > seen)
+    t.strictSame(await store.changeRecordsAfter('keys', seen), {
+      records: [{ number: next, text: 'two' }],
+      complete: false,
+    })
+    await raw.quit()
+    await store.close()
+  },
+)
 
-t.test('of very many notices the oldest go, and whoever had not read them learns that', async t => {
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
-  const later = Date.now() + 60_000
-  const append = (count: number) =>
-    Promise.all(Array.from({ length: count }, (_, i) => store.appendNotice('keys', `key_${i}`, later)))
-  const first = Math.min(...(await append(500)))
-  t.match(await store.noticesAfter('keys', first), { complete: true })
-  const last = Math.max(...(await append(600)))
-  const { notices, complete } = await store.noticesAfter('keys', first)
-  t.strictSame([notices.length, complete], [1_000, false])
-  t.equal((await store.noticesAfter('keys', 0)).complete, false)
-  t.strictSame(await store.noticesAfter('keys', last), { notices: [], complete: true })
-  await store.close()
-})
+t.test(
+  'of very many change records the oldest are dropped, and `complete` is false for readers behind them',
+  async t => {
+    const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
+    const later = Date.now() + 60_000
+    const append = (count: number) =>
+      Promise.all(
+        Array.from({ length: count }, (_, i) => store.appendChangeRecord('keys', `key_${i}`, later)),
+      )
+    const first = Math.min(...(await append(500)))
+    t.match(await store.changeRecordsAfter('keys', first), { complete: true })
+    const last = Math.max(...(await append(600)))
+    const { records, complete } = await store.changeRecordsAfter('keys', first)
+    t.strictSame([records.length, complete], [1_000, false])
+    t.equal((await store.changeRecordsAfter('keys', 0)).complete, false)
+    t.strictSame(await store.changeRecordsAfter('keys', last), { records: [], complete: true })
+    await store.close()
+  },
+)

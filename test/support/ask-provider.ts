@@ -56,7 +56,11 @@ const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
     {
       call,
       protocol: openMeteo,
-      breaker: createBreaker({ after: 100, restForMs: 1_000, restForAtMostMs: 1_000 }, clock, () => {}),
+      breaker: createBreaker(
+        { after: 100, halfOpenAfterMs: 1_000, halfOpenAfterAtMostMs: 1_000 },
+        clock,
+        () => {},
+      ),
       budget: {
         take: async points => ({ points, retryAt: null, isValid: () => true, done: async () => {} }),
         limited: async () => {},

@@ -391,7 +391,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame((await store.spending('acc1', ['minute:7', 'minute:8'])).used, [81_000, 81_000])
   })
 
-  test('bytes of an overtaken flight are refused, and deleted bytes are gone and counted', async (t, store) => {
+  test('a write with an older fencing token is refused, and deleted bytes are gone and counted', async (t, store) => {
     const later = Date.now() + 60_000
     t.equal(await store.writeBytes('cell', Buffer.from('second'), later, 2), true)
     t.equal(await store.writeBytes('cell', Buffer.from('first'), later, 1), false)
@@ -402,40 +402,40 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await store.readBytes('cell'), undefined)
   })
 
-  test('a flight is held by one at a time, and each one has a greater token', async (t, store) => {
-    const first = await store.beginFlight('cell', 60_000)
+  test('a lease has one holder at a time, and each a greater fencing token', async (t, store) => {
+    const first = await store.acquireLease('cell', 60_000)
     t.ok(first.token)
-    const second = await store.beginFlight('cell', 60_000)
+    const second = await store.acquireLease('cell', 60_000)
     t.equal(second.token, null)
-    t.ok(second.heldForMs > 50_000 && second.heldForMs <= 60_000)
-    t.ok((await store.beginFlight('other', 60_000)).token, 'another key is free')
-    t.equal(await store.holdFlight('cell', first.token ?? 0, 60_000), true)
-    t.equal(await store.holdFlight('cell', (first.token ?? 0) + 1, 60_000), false)
-    await store.endFlight('cell', first.token ?? 0, '')
-    const third = await store.beginFlight('cell', 60_000)
+    t.ok(second.remainingMs > 50_000 && second.remainingMs <= 60_000)
+    t.ok((await store.acquireLease('other', 60_000)).token, 'another key is free')
+    t.equal(await store.renewLease('cell', first.token ?? 0, 60_000), true)
+    t.equal(await store.renewLease('cell', (first.token ?? 0) + 1, 60_000), false)
+    await store.releaseLease('cell', first.token ?? 0, '')
+    const third = await store.acquireLease('cell', 60_000)
     t.ok((third.token ?? 0) > (first.token ?? 0))
-    await store.endFlight('cell', first.token ?? 0, '')
-    t.equal((await store.beginFlight('cell', 60_000)).token, null, 'an overtaken one ends nothing')
+    await store.releaseLease('cell', first.token ?? 0, '')
+    t.equal((await store.acquireLease('cell', 60_000)).token, null, 'a former holder releases nothing')
   })
 
-  test('the end of a flight is heard by all who listen, with its news', async (t, store) => {
-    let heard: [string | null, string] | undefined
-    const stop = store.onFlightEnd((key, news) => {
-      if (key === 'cell') heard = [key, news]
+  test('the release of a lease reaches all subscribers, with its message', async (t, store) => {
+    let released: [string | null, string] | undefined
+    const stop = store.onLeaseReleased((key, message) => {
+      if (key === 'cell') released = [key, message]
     })
-    const { token } = await store.beginFlight('cell', 60_000)
-    // Told again until the listening has begun.
-    const news = await until('the end is heard of', async () => {
-      await store.endFlight('cell', token ?? 0, 'landed')
-      return heard
+    const { token } = await store.acquireLease('cell', 60_000)
+    // Repeated until the subscription is active.
+    const received = await until('the release is received', async () => {
+      await store.releaseLease('cell', token ?? 0, 'landed')
+      return released
     })
-    t.strictSame(news, ['cell', 'landed'])
+    t.strictSame(received, ['cell', 'landed'])
     stop()
   })
 
-  test('a pulse tells who is alive and what is wanted, until neither was heard of for long', async (t, store) => {
+  test('a heartbeat records who is alive and what is in demand, until both expire', async (t, store) => {
     const now = Date.now()
-    const pulse = {
+    const heartbeat = {
       instance: 'one',
       aliveForMs: 1_000,
       topic: 'q',
@@ -443,70 +443,73 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       wantedForMs: 5_000,
       now,
     }
-    t.strictSame(await store.pulse(pulse), { instances: 1, wanted: 2 })
-    t.strictSame(await store.pulse({ ...pulse, asked: ['b', 'c'], now: now + 1_000 }), {
+    t.strictSame(await store.heartbeat(heartbeat), { instances: 1, wanted: 2 })
+    t.strictSame(await store.heartbeat({ ...heartbeat, asked: ['b', 'c'], now: now + 1_000 }), {
       instances: 1,
       wanted: 3,
     })
     t.strictSame((await store.wanted('q', now)).sort(), ['a', 'b', 'c'])
     t.strictSame((await store.wanted('q', now + 1_000)).sort(), ['b', 'c'])
     t.strictSame(await store.wanted('other', now), [])
-    t.strictSame(await store.pulse({ ...pulse, asked: [], now: now + 5_000 }), { instances: 1, wanted: 2 })
-  })
-
-  test('a name that no cell has is wanted by nobody, and the others are', async (t, store) => {
-    const pulse = { instance: 'one', aliveForMs: 1_000, topic: 'q', wantedForMs: 5_000, now: Date.now() }
-    await store.pulse({ ...pulse, asked: ['a', 'x'.repeat(65), 'b'] })
-    t.strictSame((await store.wanted('q', pulse.now)).sort(), ['a', 'b'])
-    t.match(await store.pulse({ ...pulse, asked: [] }), { wanted: 2 })
-  })
-
-  test('a notice that is too long is refused as it is given', async (t, store) => {
-    const later = Date.now() + 60_000
-    await t.rejects(store.appendNotice('keys', 'x'.repeat(4_097), later), {
-      name: 'StoreError',
-      message: 'a notice has 4097 bytes; allowed: 4096',
+    t.strictSame(await store.heartbeat({ ...heartbeat, asked: [], now: now + 5_000 }), {
+      instances: 1,
+      wanted: 2,
     })
-    t.ok(await store.appendNotice('keys', 'x'.repeat(4_096), later))
-    t.equal((await store.noticesAfter('keys', 0)).notices.length, 1)
   })
 
-  test('of very many notices the latest are read, and that there were more', async (t, store) => {
+  test('a name that no cell has is ignored, the others are recorded', async (t, store) => {
+    const heartbeat = { instance: 'one', aliveForMs: 1_000, topic: 'q', wantedForMs: 5_000, now: Date.now() }
+    await store.heartbeat({ ...heartbeat, asked: ['a', 'x'.repeat(65), 'b'] })
+    t.strictSame((await store.wanted('q', heartbeat.now)).sort(), ['a', 'b'])
+    t.match(await store.heartbeat({ ...heartbeat, asked: [] }), { wanted: 2 })
+  })
+
+  test('a change record that is too long is refused', async (t, store) => {
     const later = Date.now() + 60_000
-    const first = await store.appendNotice('keys', 'first', later)
-    for (let i = 0; i < 1_000; i++) await store.appendNotice('keys', `key_${i}`, later)
-    const { notices, complete } = await store.noticesAfter('keys', first)
-    t.strictSame([notices.length, complete], [1_000, false])
-    t.equal(notices.at(-1)?.text, 'key_999')
-    t.equal((await store.noticesAfter('keys', 0)).complete, false)
+    await t.rejects(store.appendChangeRecord('keys', 'x'.repeat(4_097), later), {
+      name: 'StoreError',
+      message: 'a change record has 4097 bytes; allowed: 4096',
+    })
+    t.ok(await store.appendChangeRecord('keys', 'x'.repeat(4_096), later))
+    t.equal((await store.changeRecordsAfter('keys', 0)).records.length, 1)
   })
 
-  test('notices are numbered in their order and read from any number on', async (t, store) => {
+  test('of very many change records the latest are read, and that there were more', async (t, store) => {
+    const later = Date.now() + 60_000
+    const first = await store.appendChangeRecord('keys', 'first', later)
+    for (let i = 0; i < 1_000; i++) await store.appendChangeRecord('keys', `key_${i}`, later)
+    const { records, complete } = await store.changeRecordsAfter('keys', first)
+    t.strictSame([records.length, complete], [1_000, false])
+    t.equal(records.at(-1)?.text, 'key_999')
+    t.equal((await store.changeRecordsAfter('keys', 0)).complete, false)
+  })
+
+  test('change records are numbered in their order and read from any number on', async (t, store) => {
     const later = Date.now() + 60_000
     const numbers = [
-      await store.appendNotice('purges', 'one', later),
-      await store.appendNotice('purges', 'two', later),
-      await store.appendNotice('purges', 'two', later),
+      await store.appendChangeRecord('purges', 'one', later),
+      await store.appendChangeRecord('purges', 'two', later),
+      await store.appendChangeRecord('purges', 'two', later),
     ]
     t.ok(
       (numbers[0] ?? 0) >= 1 &&
         (numbers[1] ?? 0) > (numbers[0] ?? 0) &&
         (numbers[2] ?? 0) > (numbers[1] ?? 0),
     )
-    const after = (number = 0, topic = 'purges') => store.noticesAfter(topic, number)
+    const after = (number = 0, topic = 'purges') => store.changeRecordsAfter(topic, number)
     t.strictSame(
-      (await after()).notices.map(({ text }) => text),
+      (await after()).records.map(({ text }) => text),
       ['one', 'two', 'two'],
     )
     t.strictSame(await after(numbers[1]), {
-      notices: [{ number: numbers[2], text: 'two' }],
+      records: [{ number: numbers[2], text: 'two' }],
       complete: true,
     })
-    t.strictSame(await after(numbers[2]), { notices: [], complete: true })
-    t.strictSame(await after(0, 'other'), { notices: [], complete: true })
+    t.strictSame(await after(numbers[2]), { records: [], complete: true })
+    t.strictSame(await after(0, 'other'), { records: [], complete: true })
     t.strictSame(
       await after(7, 'other'),
-      { notices: [], complete: false },
+      { records: [], complete: false },
       'the one with that number is gone',
     )
     t.equal((await after((numbers[2] ?? 0) + 1_000)).complete, false, 'a number that was never given')

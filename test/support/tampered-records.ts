@@ -441,8 +441,8 @@ export const tamperedRecords = (
     t.match(await store.reserve(spend), { granted: 0, closedUntil: spend.now + longest })
   })
 
-  const flightKey = (prefix: string) => `${prefix}flight:{cell}`
-  const flights: [string, Put][] = [
+  const leaseKey = (prefix: string) => `${prefix}flight:{cell}`
+  const leases: [string, Put][] = [
     ...Object.entries(types),
     ...['x', 'nan', '-1', '9'.repeat(400)].flatMap((text): [string, Put][] => [
       [`held until ${text.slice(0, 9)}`, (raw, key) => raw.hset(key, 'until', text)],
@@ -454,31 +454,31 @@ export const tamperedRecords = (
     ['written by a token that was never given', (raw, key) => raw.hset(key, 'token', '5', 'written', '9')],
   ]
 
-  test('a flight that can’t be holds nothing: its key is loaded, written and held as ever', async (t, scene) => {
+  test('an invalid lease counts as none: its key is leased, loaded and written as ever', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
-    for (const [what, put] of flights)
+    for (const [what, put] of leases)
       await t.test(what, async t => {
-        await raw.del(flightKey(prefix))
+        await raw.del(leaseKey(prefix))
         refused.length = 0
-        await put(raw, flightKey(prefix))
-        const { token, heldForMs } = await store.beginFlight('cell', 60_000)
+        await put(raw, leaseKey(prefix))
+        const { token, remainingMs } = await store.acquireLease('cell', 60_000)
         t.ok(isWhole(token) && Number(token) > 0, `token ${token}`)
-        t.equal(heldForMs, 0)
-        t.match(refused, [{ record: 'flight', name: flightKey(prefix) }])
-        t.match(await store.beginFlight('cell', 60_000), { token: null })
-        t.equal(await store.holdFlight('cell', token ?? 0, 60_000), true)
+        t.equal(remainingMs, 0)
+        t.match(refused, [{ record: 'lease', name: leaseKey(prefix) }])
+        t.match(await store.acquireLease('cell', 60_000), { token: null })
+        t.equal(await store.renewLease('cell', token ?? 0, 60_000), true)
         t.equal(await store.writeBytes('cell', Buffer.from('x'), Date.now() + 60_000, token ?? 0), true)
-        await store.endFlight('cell', token ?? 0, '')
-        const next = await store.beginFlight('cell', 60_000)
+        await store.releaseLease('cell', token ?? 0, '')
+        const next = await store.acquireLease('cell', 60_000)
         t.ok((next.token ?? 0) > (token ?? 0))
-        t.ok((await raw.pttl(flightKey(prefix))) > 0)
+        t.ok((await raw.pttl(leaseKey(prefix))) > 0)
         t.equal(refused.length, 1, 'once')
-        // Spoilt while it is held: whoever holds it can still write and end.
-        await raw.del(flightKey(prefix))
-        await put(raw, flightKey(prefix))
-        t.equal(typeof (await store.holdFlight('cell', 1, 60_000)), 'boolean')
+        // Damaged while it is held: its holder can still write and release.
+        await raw.del(leaseKey(prefix))
+        await put(raw, leaseKey(prefix))
+        t.equal(typeof (await store.renewLease('cell', 1, 60_000)), 'boolean')
         t.equal(typeof (await store.writeBytes('cell', Buffer.from('y'), Date.now() + 60_000, 1)), 'boolean')
-        await store.endFlight('cell', 1, '')
+        await store.releaseLease('cell', 1, '')
       })
   })
 
@@ -501,43 +501,44 @@ export const tamperedRecords = (
 
   const heartbeat = { instance: 'one', aliveForMs: 20_000, topic: 'q', wantedForMs: 60_000 }
 
-  test('a set of heartbeats with thousands of names is begun anew, and those of the future are removed', async (t, scene) => {
+  test('a set of heartbeats with thousands of names is reset, and those in the future are removed', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}instances`
     const now = Date.now()
-    const beat = (instance: string, at = now) => store.pulse({ ...heartbeat, instance, asked: [], now: at })
-    await beat('two')
-    t.match(await beat('one'), { instances: 2 })
+    const sendHeartbeat = (instance: string, at = now) =>
+      store.heartbeat({ ...heartbeat, instance, asked: [], now: at })
+    await sendHeartbeat('two')
+    t.match(await sendHeartbeat('one'), { instances: 2 })
     await raw.zadd(key, ...Array.from({ length: 5_000 }, (_, i) => [now, `forged-${i}`]).flat())
-    t.match(await beat('one', now + 1), { instances: 2 }, 'as many as were known before')
+    t.match(await sendHeartbeat('one', now + 1), { instances: 2 }, 'as many as were known before')
     t.match(refused, [{ record: 'instances', name: key, fault: /^it has 5002 members/ }])
-    t.match(await beat('one', now + 2), { instances: 2 }, 'until all can have said so again')
-    t.match(await beat('two', now + 3), { instances: 2 })
-    t.match(await beat('three', now + 4), { instances: 3 })
-    t.match(await beat('one', now + 20_002), { instances: 3 }, 'and then those who did')
+    t.match(await sendHeartbeat('one', now + 2), { instances: 2 }, 'until all can have said so again')
+    t.match(await sendHeartbeat('two', now + 3), { instances: 2 })
+    t.match(await sendHeartbeat('three', now + 4), { instances: 3 })
+    t.match(await sendHeartbeat('one', now + 20_002), { instances: 3 }, 'and then those who did')
     refused.length = 0
     await raw.zadd(key, now + 10_000_000, 'later', '+inf', 'ever')
-    t.match(await beat('one', now + 20_002), { instances: 3 })
-    t.match(refused, [{ record: 'instances', fault: /^2 of its members are of the future/ }])
+    t.match(await sendHeartbeat('one', now + 20_002), { instances: 3 })
+    t.match(refused, [{ record: 'instances', fault: /^2 of its members are in the future/ }])
     for (const [what, put] of Object.entries({ ...types, ...hashTypes })) {
       if (what === 'a sorted set') continue
       await raw.del(key)
       await put(raw, key)
-      const { instances } = await beat('one', now + 60_000)
+      const { instances } = await sendHeartbeat('one', now + 60_000)
       t.equal(instances, 1, what)
     }
   })
 
-  test('names that are wanted are bounded in number and length, and none is wanted for ever', async (t, scene) => {
+  test('names in demand are bounded in number and length, and none stays for ever', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}wanted:q`
     const now = Date.now()
-    const beat = (asked: string[]) => store.pulse({ ...heartbeat, asked, now })
-    t.match(await beat(['a', 'b']), { wanted: 2 })
+    const sendHeartbeat = (asked: string[]) => store.heartbeat({ ...heartbeat, asked, now })
+    t.match(await sendHeartbeat(['a', 'b']), { wanted: 2 })
     await raw.zadd(key, now, 'x'.repeat(1_000_000), now, 'y'.repeat(65), now + 10_000_000, 'later')
     t.strictSame((await store.wanted('q', now - 1)).sort(), ['a', 'b', 'later'])
     t.match(refused, [{ record: 'wanted', fault: /^2 of its members are longer than 64/ }])
-    t.match(await beat([]), { wanted: 2 })
+    t.match(await sendHeartbeat([]), { wanted: 2 })
     t.strictSame((await store.wanted('q', now - 1)).sort(), ['a', 'b'], 'what was too long is gone')
     // In pieces, so that no node of a cluster seems to hang.
     for (let from = 0; from < 501_000; from += 10_000)
@@ -548,7 +549,7 @@ export const tamperedRecords = (
         String(now - 1),
         String(from),
       )
-    t.match(await beat([]), { wanted: 500_000 })
+    t.match(await sendHeartbeat([]), { wanted: 500_000 })
     t.equal((await store.wanted('q', now - 1)).length, 50_000)
     for (const [what, put] of Object.entries({ ...types, ...hashTypes })) {
       if (what === 'a sorted set') continue
@@ -556,25 +557,25 @@ export const tamperedRecords = (
       await put(raw, key)
       t.strictSame(await store.wanted('q', 0), [], what)
       await put(raw, key).catch(() => {})
-      t.match(await beat(['a']), { wanted: 1 }, what)
+      t.match(await sendHeartbeat(['a']), { wanted: 1 }, what)
     }
   })
 
-  test('notices of any size and number are bounded, and later ones are heard', async (t, scene) => {
+  test('change records of any size and number are bounded, and later ones are read', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}notices:keys`
     const later = Date.now() + 60_000
-    const known = await store.appendNotice('keys', 'one', later)
+    const known = await store.appendChangeRecord('keys', 'one', later)
     await raw.zadd(key, known + 1, `${known + 1} ${'x'.repeat(1_000_000)}`, known + 2.5, 'half')
     await raw.zadd(key, '+inf', 'never ends', 9e15, '9000000000000000 far')
-    const next = await store.appendNotice('keys', 'two', later)
+    const next = await store.appendChangeRecord('keys', 'two', later)
     t.ok(next > known && next < known + 600_000, 'its number is the store’s time')
-    t.match(refused, [{ record: 'notices', name: key, fault: /^2 of its members/ }])
-    t.strictSame(await store.noticesAfter('keys', known), {
-      notices: [{ number: next, text: 'two' }],
+    t.match(refused, [{ record: 'change_records', name: key, fault: /^2 of its members/ }])
+    t.strictSame(await store.changeRecordsAfter('keys', known), {
+      records: [{ number: next, text: 'two' }],
       complete: true,
     })
-    t.match(refused[1], { record: 'notices', fault: /^2 of its members/ })
+    t.match(refused[1], { record: 'change_records', fault: /^2 of its members/ })
     t.equal(refused.length, 2)
     await raw.eval(
       `for i = 1, 20000 do redis.call('ZADD', KEYS[1], ARGV[1] + i, (ARGV[1] + i) .. ' n') end`,
@@ -582,18 +583,18 @@ export const tamperedRecords = (
       key,
       String(next),
     )
-    const many = await store.noticesAfter('keys', known)
-    t.strictSame([many.notices.length, many.complete], [1_000, false])
-    await t.rejects(store.appendNotice('keys', 'x'.repeat(5_000), later), { name: 'StoreError' })
+    const many = await store.changeRecordsAfter('keys', known)
+    t.strictSame([many.records.length, many.complete], [1_000, false])
+    await t.rejects(store.appendChangeRecord('keys', 'x'.repeat(5_000), later), { name: 'StoreError' })
     for (const [what, put] of Object.entries({ ...types, ...hashTypes })) {
       if (what === 'a sorted set') continue
       await raw.del(key)
       await put(raw, key)
-      t.strictSame(await store.noticesAfter('keys', known), { notices: [], complete: false }, what)
+      t.strictSame(await store.changeRecordsAfter('keys', known), { records: [], complete: false }, what)
       await raw.del(key)
       await put(raw, key)
-      const number = await store.appendNotice('keys', 'three', later)
-      t.strictSame((await store.noticesAfter('keys', 0)).notices, [{ number, text: 'three' }], what)
+      const number = await store.appendChangeRecord('keys', 'three', later)
+      t.strictSame((await store.changeRecordsAfter('keys', 0)).records, [{ number, text: 'three' }], what)
     }
   })
 

@@ -1,5 +1,4 @@
-// Timelines through a real store as a gateway reads them: what is believed of the marks that come with them, and what is
-// told of bytes that are refused.
+// Timelines through a real store: which metadata is accepted, and how refused bytes are reported.
 
 import t, { type Test } from 'tap'
 import { createSharedTier } from '../../src/cache/shared-tier.ts'
@@ -18,26 +17,26 @@ const setUp = (t: Test, newestPurge = 5) => {
   t.teardown(store.close)
   const calendar = createCalendar('Asia/Dhaka')
   const codec = createTimelineCodec({ horizon, calendar, clock, newestPurge: () => newestPurge })
-  const told: string[] = []
+  const reported: string[] = []
   const tier = createSharedTier({ name: 'embedded', store, longestUseMs: 86_400_000 }, codec, {
-    sharedTierFailed: step => told.push(step),
-    entryRefused: (reason, key) => told.push(`${reason} ${key}`),
+    onSharedTierFailure: step => reported.push(step),
+    onEntryRefused: (reason, key) => reported.push(`${reason} ${key}`),
   })
   const entry = (generation: number) => entryOf(key, plausibleTimeline(), { generation, run: null })
-  return { clock, store, codec, tier, told, entry }
+  return { clock, store, codec, tier, reported, entry }
 }
 
 t.test('an entry comes back as it was kept', async t => {
-  const { tier, entry, told } = setUp(t)
+  const { tier, entry, reported } = setUp(t)
   await tier.set(key, entry(3))
   t.strictSame(await tier.get(key), entry(3))
-  t.strictSame(await tier.get(key, notes => notes.generation === 3), entry(3))
+  t.strictSame(await tier.get(key, metadata => metadata.generation === 3), entry(3))
   t.equal(await tier.get(key, () => false), undefined)
   t.equal(await tier.get('q:23.8,90.4'), undefined)
-  t.strictSame(told, [])
+  t.strictSame(reported, [])
 })
 
-t.test('no entry knows of purges that this process has not heard of', async t => {
+t.test('the generation of an entry is capped at the newest purge known here', async t => {
   const { tier, entry } = setUp(t)
   await tier.set(key, entry(Number.MAX_SAFE_INTEGER))
   t.equal((await tier.get(key))?.generation, 5)
@@ -50,9 +49,9 @@ t.test('no entry knows of purges that this process has not heard of', async t =>
 })
 
 t.test(
-  'an entry moved to another key, and one from before the clock was put back, are told and absent',
+  'an entry moved to another key, and one from before the clock was put back, are reported and count as a miss',
   async t => {
-    const { clock, store, tier, entry, told } = setUp(t)
+    const { clock, store, tier, entry, reported } = setUp(t)
     await tier.set(key, entry(3))
     const bytes = await store.readBytes(key)
     await store.writeBytes('q:23.8,90.4', bytes as Buffer, clock.now() + 60_000)
@@ -60,16 +59,16 @@ t.test(
     t.equal(await tier.get('q:23.8,90.4', () => true), undefined)
     clock.advance(-3_600_000)
     t.equal(await tier.get(key), undefined)
-    t.strictSame(told, ['key q:23.8,90.4', 'key q:23.8,90.4', `instant ${key}`])
+    t.strictSame(reported, ['key q:23.8,90.4', 'key q:23.8,90.4', `instant ${key}`])
   },
 )
 
 t.test('more bytes than an entry has are not fetched', async t => {
-  const { clock, codec, store, tier, told } = setUp(t)
+  const { clock, codec, store, tier, reported } = setUp(t)
   t.ok(codec.mostBytes < 20_000, `${codec.mostBytes} bytes`)
   await store.writeBytes(key, Buffer.alloc(codec.mostBytes + 1, 3), clock.now() + 60_000)
   t.equal(await tier.get(key), undefined)
-  t.strictSame(told, [`too_large ${key}`])
+  t.strictSame(reported, [`too_large ${key}`])
 })
 
 t.test('an entry whose values are no weather is refused, whatever its checksum says', t => {

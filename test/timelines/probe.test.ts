@@ -1,4 +1,4 @@
-// When a probe goes out: once a rest is over, one at a time, and only where there is a cell to load.
+// When a probe is sent: once the breaker allows it, one at a time, and only when there is a cell to load.
 
 import t from 'tap'
 import { createProbe } from '../../src/timelines/probe.ts'
@@ -6,7 +6,7 @@ import { createGrid } from '../../src/weather/cell.ts'
 
 const dhaka = createGrid(0.1).cellOf(23.71, 90.41)
 
-t.test('a probe goes out once it is due and there is a cell, and none while another is out', async t => {
+t.test('a probe is sent when it is due and there is a cell, and none while another is under way', async t => {
   const out: PromiseWithResolvers<void>[] = []
   let isDue = false
   let cell: typeof dhaka | undefined
@@ -31,5 +31,5 @@ t.test('a probe goes out once it is due and there is a cell, and none while anot
   await out[0]?.promise
   await new Promise(resolve => setImmediate(resolve))
   probe()
-  t.equal(out.length, 1, 'one that changed nothing is not repeated at each beat')
+  t.equal(out.length, 1, 'a probe that changed nothing is not repeated at each tick')
 })

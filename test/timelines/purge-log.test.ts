@@ -1,14 +1,14 @@
-// Purges as notices in a real store: what an order leaves, and what is heard of it.
+// Purges as change records in a real store: what a purge deletes, and how it is read.
 
 import t from 'tap'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { keyFor } from '../../src/timelines/cache-namespace.ts'
 import { orderPurge, purgesAfter } from '../../src/timelines/purge-log.ts'
-import { keyFor } from '../../src/timelines/question.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const clock = manualClock()
-const question = 'q'
+const namespace = 'q'
 const grid = createGrid(0.1)
 const dhaka = grid.cellOf(23.71, 90.41)
 const khulna = grid.cellOf(22.8, 89.5)
@@ -16,8 +16,9 @@ const openFilled = async () => {
   const store = openEmbeddedStore(':memory:', clock)
   t.teardown(store.close)
   for (const { id } of [dhaka, khulna])
-    await store.writeBytes(keyFor(question, id), Buffer.from('weather'), clock.now() + 1_000)
-  const holds = async (cell: typeof dhaka) => (await store.readBytes(keyFor(question, cell.id))) !== undefined
+    await store.writeBytes(keyFor(namespace, id), Buffer.from('weather'), clock.now() + 1_000)
+  const holds = async (cell: typeof dhaka) =>
+    (await store.readBytes(keyFor(namespace, cell.id))) !== undefined
   return { store, holds }
 }
 
@@ -25,7 +26,7 @@ t.test(
   'a hard purge removes what lies in the shared tier and says how much, a soft one removes nothing',
   async t => {
     const { store, holds } = await openFilled()
-    const base = { question, cells: [dhaka], now: clock.now() }
+    const base = { namespace, cells: [dhaka], now: clock.now() }
     const soft = await orderPurge(store, base, { kind: 'soft', scope: { cell: dhaka.id } })
     t.strictSame(soft, { generation: 1, removed: 0 })
     t.ok(await holds(dhaka))
@@ -54,23 +55,23 @@ t.test('thousands of cells are removed in steps, and all are counted', async t =
   t.ok(cells.length > 3_000, `${cells.length} cells`)
   const { removed } = await orderPurge(
     store,
-    { question, cells, now: clock.now() },
+    { namespace, cells, now: clock.now() },
     { kind: 'hard', scope: { all: true } },
   )
   t.equal(removed, 2)
   t.notOk((await holds(dhaka)) || (await holds(khulna)))
 })
 
-t.test('notices that are no orders are left out, and later ones are still heard', async t => {
+t.test('invalid change records are skipped, and later ones are still read', async t => {
   const { store } = await openFilled()
   const keepUntil = clock.now() + 1_000
   for (const text of ['', 'hello', '{"kind":"hard"}', '{"kind":"later","scope":{"all":true}}'])
-    await store.appendNotice('purges', text, keepUntil)
-  await store.appendNotice('elsewhere', '{"kind":"hard","scope":{"all":true}}', keepUntil)
+    await store.appendChangeRecord('purges', text, keepUntil)
+  await store.appendChangeRecord('elsewhere', '{"kind":"hard","scope":{"all":true}}', keepUntil)
   t.strictSame(await purgesAfter(store, 0), [])
   const { generation } = await orderPurge(
     store,
-    { question, cells: [], now: clock.now() },
+    { namespace, cells: [], now: clock.now() },
     { kind: 'soft', scope: { all: true } },
   )
   t.strictSame(await purgesAfter(store, 0), [{ generation, kind: 'soft', scope: { all: true } }])

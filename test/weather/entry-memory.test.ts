@@ -33,7 +33,7 @@ const zeros = async (bytes: number, quality: number, windowBits = 16): Promise<B
   return Buffer.concat(out)
 }
 
-/** An entry of the version before, which told its lengths: as many quarter-hours as asked for, and nothing else. */
+/** An entry of the version before, which carried its lengths: as many quarter-hours as asked for, and nothing else. */
 const formerEntry = (quarterHours: number, bytes: number): Buffer => {
   const copy = Buffer.alloc(bytes, 1)
   copy.writeUInt8(2, 0)
@@ -87,11 +87,11 @@ t.test('thousands of refused entries in a row leave nothing behind', { skip: wit
     ['malformed', sealedBytes(key, {}, compressed(plainColumns(lengths).fill(255)))],
   ] as const
   const entries = Array.from({ length: 12_000 }, (_, i) => kinds[i % kinds.length] ?? kinds[0])
-  const told = decode(entries.map(([, bytes]) => bytes))
+  const outcomes = decode(entries.map(([, bytes]) => bytes))
   t.strictSame(
-    told.map(({ outcome }) => outcome),
+    outcomes.map(({ outcome }) => outcome),
     entries.map(([outcome]) => outcome),
   )
-  const grown = (told.at(-1)?.peakMiB ?? Number.NaN) - (told[6_000]?.peakMiB ?? 0)
+  const grown = (outcomes.at(-1)?.peakMiB ?? Number.NaN) - (outcomes[6_000]?.peakMiB ?? 0)
   t.ok(grown < 60, `${grown.toFixed(1)} MiB more in the second half`)
 })

@@ -22,7 +22,7 @@ import { sampleTimeline } from './sample-timeline.ts'
 import { compressed, plainColumns, plainHead, sealed, sealedBytes } from './sealed-bytes.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
-const marks = { generation: 3, run: Date.parse('2026-11-21T01:40Z') }
+const metadata = { generation: 3, run: Date.parse('2026-11-21T01:40Z') }
 const now = Date.parse(noon)
 const horizon = { quarterHours: 98, days: 9 }
 const key = 'q:23.7,90.4'
@@ -30,7 +30,7 @@ const expected: Expectation = { key, lengths: stepsWithin(horizon), now, calenda
 /** What the sample timeline is held against. */
 const ofSample: Expectation = { ...expected, lengths: { quarterHours: 60, hours: 216, days: 9 } }
 
-const encode = (timeline: Timeline) => encodeTimeline(key, timeline, marks)
+const encode = (timeline: Timeline) => encodeTimeline(key, timeline, metadata)
 /** What comes back, or undefined when the bytes are refused. */
 const decode = (bytes: Buffer, against = expected) => {
   const found = decodeTimeline(bytes, against)
@@ -62,11 +62,11 @@ const answersOf = (timeline: Timeline) => ({
   days: [0, 1, 2].map(i => daysFrom(timeline, now + i * utcDayMs, calendar, 7)),
 })
 
-t.test('simulated weather comes back value for value, marks with it, in a ninth of its room', t => {
+t.test('simulated weather comes back value for value, metadata with it, in a ninth of its room', t => {
   for (const timeline of weather) {
     const bytes = encode(timeline)
     const back = decode(bytes)
-    t.strictSame(back, { timeline, marks })
+    t.strictSame(back, { timeline, metadata })
     t.strictSame(answersOf(back?.timeline as Timeline), answersOf(timeline))
     t.ok(
       bytes.length < timeline.values.byteLength / 9,
@@ -82,15 +82,15 @@ t.test('what comes back stands in a buffer of its own, no larger than its values
   t.end()
 })
 
-t.test('marks come back as they were given', t => {
+t.test('metadata come back as they were given', t => {
   for (const given of [
     { generation: 0, run: null },
     { generation: 1, run: 0 },
     { generation: Number.MAX_SAFE_INTEGER, run: now },
   ]) {
     const bytes = encodeTimeline(key, sampleTimeline(), given)
-    t.strictSame(decode(bytes, ofSample)?.marks, given)
-    t.strictSame(readHead(bytes, ofSample), { fetchedAt: sampleTimeline().fetchedAt, marks: given })
+    t.strictSame(decode(bytes, ofSample)?.metadata, given)
+    t.strictSame(readHead(bytes, ofSample), { fetchedAt: sampleTimeline().fetchedAt, metadata: given })
   }
   t.end()
 })
@@ -208,7 +208,7 @@ const body = compressed(columns)
 
 t.test('bytes that somebody else put together as they are described are read', t => {
   const found = decode(sealedBytes(key, {}, body))
-  t.strictSame(found?.marks, { generation: 0, run: null })
+  t.strictSame(found?.metadata, { generation: 0, run: null })
   t.equal(found?.timeline.fetchedAt, plainHead.fetchedAt)
   t.ok(found?.timeline.values.every(value => value === 0))
   t.end()

@@ -3,7 +3,7 @@
 import { forecastDays } from '../../weather/variables.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { queryOf, wholeNumberOf } from '../parameters.ts'
-import { type WeatherParts, whenKnown } from '../weather-parts.ts'
+import { type WeatherParts, whenRead } from '../weather-parts.ts'
 
 export const forecastEndpoint = ({ answers, findPlace, rendered }: WeatherParts): Endpoint => ({
   name: 'forecast',
@@ -15,8 +15,8 @@ export const forecastEndpoint = ({ answers, findPlace, rendered }: WeatherParts)
       fallback: forecastDays,
     })
     const place = findPlace(type, id)
-    return whenKnown(answers.read(place.cell), known =>
-      rendered.represent(known, rendered.forecast(known, days), place.piece('forecast')),
+    return whenRead(answers.read(place.cell), result =>
+      rendered.represent(result, rendered.forecast(result, days), place.piece('forecast')),
     )
   },
 })

@@ -4,7 +4,7 @@ import type { Bounds } from '../../catalogue/location.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { degreesOf, languageOf, queryOf } from '../parameters.ts'
 import { pointPiece } from '../places.ts'
-import { type WeatherParts, whenKnown } from '../weather-parts.ts'
+import { type WeatherParts, whenRead } from '../weather-parts.ts'
 import { languageHeaders } from './weather.ts'
 
 /** @param area what the bounds are called */
@@ -19,10 +19,10 @@ export const weatherCoordsEndpoint = (
     const lang = languageOf(queryOf(query, ['lang']).lang)
     const latitude = degreesOf('lat', lat, { min: bounds.south, max: bounds.north, area })
     const longitude = degreesOf('lng', lng, { min: bounds.west, max: bounds.east, area })
-    return whenKnown(answers.read(answers.cellAt({ latitude, longitude })), known =>
+    return whenRead(answers.read(answers.cellAt({ latitude, longitude })), result =>
       rendered.represent(
-        known,
-        rendered.weather(known),
+        result,
+        rendered.weather(result),
         pointPiece(latitude, longitude),
         languageHeaders[lang],
       ),

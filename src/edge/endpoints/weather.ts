@@ -4,7 +4,7 @@ import type { Endpoint } from '../endpoint.ts'
 import { languageOf, queryOf } from '../parameters.ts'
 import { badRequest } from '../problem.ts'
 import { sentences } from '../sentences.ts'
-import { type WeatherParts, whenKnown } from '../weather-parts.ts'
+import { type WeatherParts, whenRead } from '../weather-parts.ts'
 
 export const weatherEndpoint = ({ answers, findPlace, rendered }: WeatherParts): Endpoint => ({
   name: 'weather',
@@ -13,8 +13,8 @@ export const weatherEndpoint = ({ answers, findPlace, rendered }: WeatherParts):
     if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
     const lang = languageOf(queryOf(query, ['lang']).lang)
     const place = findPlace(type, id)
-    return whenKnown(answers.read(place.cell), known =>
-      rendered.represent(known, rendered.weather(known), place.piece(lang), languageHeaders[lang]),
+    return whenRead(answers.read(place.cell), result =>
+      rendered.represent(result, rendered.weather(result), place.piece(lang), languageHeaders[lang]),
     )
   },
 })

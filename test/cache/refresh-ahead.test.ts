@@ -1,8 +1,8 @@
 import t from 'tap'
-import { createLookAhead } from '../../src/cache/ahead.ts'
 import { createDemand } from '../../src/cache/demand.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'
 import { createMemoryTier } from '../../src/cache/memory-tier.ts'
+import { createRefreshAhead } from '../../src/cache/refresh-ahead.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
 const minute = 60_000
@@ -11,29 +11,29 @@ const policy = freshByAge(
     freshForMs: 60 * minute,
     freshSpread: 0,
     freshForAtMostMs: 60 * minute,
-    aheadForMs: 2 * minute,
+    refreshAheadForMs: 2 * minute,
     staleForMs: 60 * minute,
   },
   () => 1,
 )
 
-/** A look ahead over real parts; `refreshed` lists what it had loaded, in order. */
-const setUp = ({ batch = 3, standing = [] as string[] } = {}) => {
+/** Refresh-ahead over real parts; `refreshed` lists its loads in order. */
+const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
   const clock = manualClock()
   const demand = createDemand<string>()
   const memory = createMemoryTier<string>(1_000_000)
   const refreshed: string[] = []
-  const resting = new Set<string>()
+  const backingOff = new Set<string>()
   const gates: PromiseWithResolvers<void>[] = []
-  const keep = (key: string, lot = 0) =>
-    memory.set(key, { value: key, fetchedAt: clock.now(), bytes: 1, lot, generation: 0, run: null })
-  const look = createLookAhead<string>({
+  const keep = (key: string, jitter = 0) =>
+    memory.set(key, { value: key, fetchedAt: clock.now(), bytes: 1, jitter, generation: 0, run: null })
+  const refreshAhead = createRefreshAhead<string>({
     keyOf: subject => subject,
     demand,
-    standing: () => standing,
+    pinned: () => pinned,
     memory,
     policy,
-    isResting: key => resting.has(key),
+    isBackingOff: key => backingOff.has(key),
     refresh: subject => {
       refreshed.push(subject)
       const gate = Promise.withResolvers<void>()
@@ -51,63 +51,63 @@ const setUp = ({ batch = 3, standing = [] as string[] } = {}) => {
     for (const { resolve } of gates.splice(0)) resolve()
     await new Promise(resolve => setImmediate(resolve))
   }
-  return { clock, look, ask, keep, refreshed, resting, finishAll }
+  return { clock, refreshAhead, ask, keep, refreshed, backingOff, finishAll }
 }
 
-t.test('what was asked for is loaded when it is due, most wanted first, and before it is stale', t => {
-  const { clock, look, ask, keep, refreshed } = setUp()
+t.test('entries in demand are refreshed when due, highest demand first, and before they are stale', t => {
+  const { clock, refreshAhead, ask, keep, refreshed } = setUp()
   for (const key of ['a', 'b', 'c']) keep(key)
   clock.advance(minute)
   ask('a')
   ask('b', 5)
   ask('c', 3)
   clock.set(clock.now() + 59 * minute - 1)
-  t.equal(look(), 0, 'a moment too soon')
+  t.equal(refreshAhead(), 0, 'a moment too soon')
   clock.advance(1)
-  t.equal(look(), 3)
+  t.equal(refreshAhead(), 3)
   t.strictSame(refreshed, ['b', 'c', 'a'])
-  t.equal(look(), 0, 'they are under way')
+  t.equal(refreshAhead(), 0, 'they are under way')
   t.end()
 })
 
-t.test('a batch that is not full waits for half of the lead, and no longer', t => {
-  const { clock, look, ask, keep, refreshed } = setUp({ batch: 3 })
+t.test('a batch that is not full waits for at most half of the lead', t => {
+  const { clock, refreshAhead, ask, keep, refreshed } = setUp({ batch: 3 })
   keep('a')
   clock.advance(minute)
   ask('a')
   clock.advance(59 * minute)
-  t.equal(look(), 0, 'others may fall due')
+  t.equal(refreshAhead(), 0, 'others may fall due')
   clock.advance(minute)
-  t.equal(look(), 1)
+  t.equal(refreshAhead(), 1)
   t.strictSame(refreshed, ['a'])
   t.end()
 })
 
-t.test('what nobody asked for since its last load is let go', t => {
-  const { clock, look, ask, keep } = setUp()
+t.test('an entry without demand since its last load is not refreshed', t => {
+  const { clock, refreshAhead, ask, keep } = setUp()
   ask('a')
   clock.advance(1)
   keep('a')
   clock.advance(61 * minute)
-  t.equal(look(), 0)
+  t.equal(refreshAhead(), 0)
   t.end()
 })
 
-t.test('what rests after a failure is left alone', t => {
-  const { clock, look, ask, keep, resting } = setUp({ batch: 1 })
+t.test('an entry in backoff is not refreshed', t => {
+  const { clock, refreshAhead, ask, keep, backingOff } = setUp({ batch: 1 })
   keep('a')
   clock.advance(minute)
   ask('a')
   clock.advance(60 * minute)
-  resting.add('a')
-  t.equal(look(), 0)
-  resting.clear()
-  t.equal(look(), 1)
+  backingOff.add('a')
+  t.equal(refreshAhead(), 0)
+  backingOff.clear()
+  t.equal(refreshAhead(), 1)
   t.end()
 })
 
-t.test('only a few batches are under way, and the rest keeps its order for later', async t => {
-  const { clock, look, ask, keep, refreshed, finishAll } = setUp({ batch: 2 })
+t.test('only a few batches are under way, and the others keep their order', async t => {
+  const { clock, refreshAhead, ask, keep, refreshed, finishAll } = setUp({ batch: 2 })
   const keys = Array.from({ length: 10 }, (_, i) => `k${i}`)
   for (const key of keys) keep(key)
   clock.advance(minute)
@@ -115,30 +115,37 @@ t.test('only a few batches are under way, and the rest keeps its order for later
     ask(key, i + 1)
   })
   clock.advance(60 * minute)
-  t.equal(look(), 6)
+  t.equal(refreshAhead(), 6)
   t.strictSame(refreshed, ['k9', 'k8', 'k7', 'k6', 'k5', 'k4'])
-  t.equal(look(), 0)
+  t.equal(refreshAhead(), 0)
   for (const key of refreshed) keep(key)
   await finishAll()
-  t.equal(look(), 4)
+  t.equal(refreshAhead(), 4)
   t.strictSame(refreshed.slice(6), ['k3', 'k2', 'k1', 'k0'])
 })
 
-t.test('what always counts as wanted is loaded from nothing, after what consumers ask for', async t => {
-  const { clock, look, ask, keep, refreshed, finishAll } = setUp({ batch: 10, standing: ['big', 'small'] })
+t.test('pinned entries are loaded without demand, after those in demand', async t => {
+  const { clock, refreshAhead, ask, keep, refreshed, finishAll } = setUp({
+    batch: 10,
+    pinned: ['big', 'small'],
+  })
   keep('a')
   clock.advance(minute)
   ask('a')
   clock.advance(60 * minute)
-  t.equal(look(), 3)
+  t.equal(refreshAhead(), 3)
   t.strictSame(refreshed, ['a', 'big', 'small'])
   await finishAll()
-  t.equal(look(), 1, 'a is still due; the others found no room in memory and are not tried again at once')
+  t.equal(
+    refreshAhead(),
+    1,
+    'a is still due; the others found no room in memory and are not tried again at once',
+  )
   await finishAll()
   keep('big')
   keep('small')
   keep('a')
   clock.advance(62 * minute)
-  t.equal(look(), 2, 'and they stay fresh without being asked for')
+  t.equal(refreshAhead(), 2, 'and they stay fresh without demand')
   t.strictSame(refreshed.slice(4), ['big', 'small'])
 })

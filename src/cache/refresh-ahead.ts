@@ -1,39 +1,39 @@
-// Which entries are loaded anew before they turn stale: those that were asked for since their last load, most wanted
-// first, in full batches where time allows, and those that always count as wanted. Decides; the cache loads.
+// Refresh-ahead: chooses the entries to load before they turn stale. Takes those in demand since their last load, highest
+// demand first, in full batches where time allows, and pinned ones. Only chooses; read-through.ts loads.
 
 import type { Clock } from '../clock.ts'
 import type { Demand } from './demand.ts'
 import type { FreshnessPolicy } from './freshness.ts'
 import type { MemoryTier } from './memory-tier.ts'
 
-export type AheadParts<Subject> = {
+export type RefreshAheadParts<Subject> = {
   readonly keyOf: (subject: Subject) => string
   readonly demand: Demand<Subject>
-  /** What counts as wanted although nobody asks, most wanted first. */
-  readonly standing: () => readonly Subject[]
+  /** Subjects to keep warm without demand, most important first. */
+  readonly pinned: () => readonly Subject[]
   readonly memory: Pick<MemoryTier<unknown>, 'peek'>
   readonly policy: FreshnessPolicy
-  readonly isResting: (key: string) => boolean
+  readonly isBackingOff: (key: string) => boolean
   readonly refresh: (subject: Subject) => Promise<void>
   /** How many entries make a full batch. */
   readonly batch: number
-  /** How long after it was asked for a key counts as wanted. */
+  /** How long after its last request a key counts as in demand. */
   readonly demandForMs: number
   readonly clock: Clock
 }
 
-/** A look at what is due; called at short intervals. Answers how many loads it began. */
-export type LookAhead = () => number
+/** Starts the loads that are due; called at short intervals. Returns how many it started. */
+export type RefreshAhead = () => number
 
 type Due<Subject> = { subject: Subject; score: number; key: string }
 
-// Loads that wait for their turn stay few, so that demand which changes meanwhile still changes the order.
+// Few loads queue at a time, so that a change in demand still changes the order.
 const batchesUnderWay = 3
 
-export const createLookAhead = <Subject>(parts: AheadParts<Subject>): LookAhead => {
-  const { keyOf, demand, standing, memory, policy, isResting, refresh, batch, demandForMs, clock } = parts
+export const createRefreshAhead = <Subject>(parts: RefreshAheadParts<Subject>): RefreshAhead => {
+  const { keyOf, demand, pinned, memory, policy, isBackingOff, refresh, batch, demandForMs, clock } = parts
   const underWay = new Set<string>()
-  // Standing subjects that memory has no room for are not loaded over and over.
+  // Pinned subjects that do not fit into memory are loaded once per period, not in every round.
   const lastLoaded = new Map<string, number>()
 
   return () => {
@@ -41,7 +41,7 @@ export const createLookAhead = <Subject>(parts: AheadParts<Subject>): LookAhead 
     const due = new Map<string, Due<Subject>>()
     let urgent = false
     const consider = (key: string, subject: Subject, score: number, askedAt: number): void => {
-      if (underWay.has(key) || isResting(key)) return
+      if (underWay.has(key) || isBackingOff(key)) return
       const entry = memory.peek(key)
       if (!entry || askedAt <= entry.fetchedAt) return
       const dueAt = policy.dueAt(entry, now)
@@ -52,15 +52,15 @@ export const createLookAhead = <Subject>(parts: AheadParts<Subject>): LookAhead 
 
     for (const [key, { subject, score, lastAskedAt }] of demand.since(now - demandForMs))
       consider(key, subject, score, lastAskedAt)
-    standing().forEach((subject, rank) => {
+    pinned().forEach((subject, rank) => {
       const key = keyOf(subject)
-      // Below everything that consumers ask for, in the order given.
+      // Below everything in demand, in the order given.
       const score = -rank
       if (memory.peek(key)) {
         if (!due.has(key)) consider(key, subject, score, Number.POSITIVE_INFINITY)
       } else if (
         !underWay.has(key) &&
-        !isResting(key) &&
+        !isBackingOff(key) &&
         now - (lastLoaded.get(key) ?? 0) >= policy.periodMs()
       ) {
         due.set(key, { key, subject, score })

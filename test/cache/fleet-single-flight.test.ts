@@ -1,8 +1,8 @@
-// Loads over a fleet on a real Redis: one holds, the others hear; a holder that dies lets go; a Redis that goes away
-// costs a load and no answer.
+// The fleet-wide single-flight on a real Redis: one instance holds the lease, the others wait; the lease of a dead holder
+// expires; an outage of Redis costs a load and no answer.
 
 import t, { type Test } from 'tap'
-import { createJointFlight } from '../../src/cache/joint-flight.ts'
+import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
 import { AbohawaError } from '../../src/errors.ts'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import type { Store } from '../../src/stores/store.ts'
@@ -12,46 +12,46 @@ import { until } from '../support/until.ts'
 const options = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
 const silent = { redisAway: () => {}, redisBack: () => {} }
 
-/** Two instances on one Redis, which share `landed`, as they share the bytes of the second tier. */
-const setUp = async (t: Test, { url, prefix }: { url: string; prefix: string }, holdForMs = 60_000) => {
-  const landed = new Map<string, string>()
+/** Two instances on one Redis. `stored` stands for the shared tier. */
+const setUp = async (t: Test, { url, prefix }: { url: string; prefix: string }, leaseForMs = 60_000) => {
+  const stored = new Map<string, string>()
   const errors: unknown[] = []
   const instance = async () => {
     const store = await openRedisStore({ ...options, url, prefix }, silent)
-    const flights = createJointFlight({ store, holdForMs }, error => errors.push(error))
+    const fleet = createFleetSingleFlight({ store, leaseForMs }, error => errors.push(error))
     t.teardown(async () => {
-      flights.close()
+      fleet.close()
       await store.close()
     })
-    await listening(store)
+    await subscribed(store)
     const run = (key: string, load: (token: number | undefined) => Promise<string>) =>
-      flights.run(key, {
+      fleet.run(key, {
         load: async token => {
           const value = await load(token)
-          landed.set(key, value)
+          stored.set(key, value)
           return value
         },
-        arrived: async () => landed.get(key),
+        arrived: async () => stored.get(key),
       })
     return { run, store }
   }
-  return { one: await instance(), other: await instance(), errors, landed }
+  return { one: await instance(), other: await instance(), errors, stored }
 }
 
-/** Resolves once the store hears what is told to all. */
-const listening = async (store: Store): Promise<void> => {
+/** Resolves once the subscription of the store is active. */
+const subscribed = async (store: Store): Promise<void> => {
   let heard = false
-  const stop = store.onFlightEnd(key => {
+  const stop = store.onLeaseReleased(key => {
     heard ||= key === 'probe'
   })
-  await until('the store hears the news', async () => {
-    await store.endFlight('probe', 0, '')
+  await until('the subscription is active', async () => {
+    await store.releaseLease('probe', 0, '')
     return heard
   })
   stop()
 }
 
-/** A load that says when it has begun and ends when told. */
+/** A load that resolves `begun` when it starts and ends on `open` or `fail`. */
 const gated = (value: string) => {
   const begun = Promise.withResolvers<void>()
   const gate = Promise.withResolvers<void>()
@@ -85,14 +85,14 @@ t.test('the second instance waits and gets what the first one loaded', async t =
   ])
 })
 
-t.test('a load that fails fails for all who waited, with its code and its pause', async t => {
+t.test('a failed load fails for all waiters, with its code and its backoff', async t => {
   const { one, other } = await setUp(t, await testRedis(t))
   const slow = gated('never')
   const first = one.run('a', slow.load)
   await slow.begun
   const second = other.run('a', async () => t.fail('it must not load') as never)
   const error = Object.assign(new AbohawaError('provider_failing', 'it fails'), { retryAt: 12_345 })
-  // The second asks for the flight before the first ends it: commands of one instance keep their order.
+  // The second asks for the lease before the first releases it: commands of one instance keep their order.
   await other.store.ping()
   slow.fail(error)
   await t.rejects(first, { code: 'provider_failing' })
@@ -105,27 +105,27 @@ t.test('a load that fails fails for all who waited, with its code and its pause'
   t.match(
     await other.run('a', async () => 'again'),
     { result: 'again', joined: false },
-    'and nothing is held',
+    'and the lease is free',
   )
 })
 
-t.test('what others say of a failure is believed within bounds, and never shown as it comes', async t => {
-  const { one, other, landed } = await setUp(t, await testRedis(t), 300)
-  const hear = async (news: string) => {
-    landed.clear()
-    const flight = await one.store.beginFlight('a', 60_000)
-    const heard = other.run('a', async () => 'loaded here').catch((error: unknown) => error)
-    // Asked for the flight before it ends: commands of one instance keep their order.
+t.test('the failure in a message is validated, cut and escaped', async t => {
+  const { one, other, stored } = await setUp(t, await testRedis(t), 300)
+  const release = async (message: string) => {
+    stored.clear()
+    const lease = await one.store.acquireLease('a', 60_000)
+    const outcome = other.run('a', async () => 'loaded here').catch((error: unknown) => error)
+    // Asks for the lease before it is released: commands of one instance keep their order.
     await other.store.ping()
-    await one.store.endFlight('a', flight.token ?? 0, news)
-    return heard
+    await one.store.releaseLease('a', lease.token ?? 0, message)
+    return outcome
   }
   const failure = {
     code: 'provider_failing',
     message: '\u001b[31m<b>down</b>\r\n'.repeat(100),
     retryAt: 12_345,
   }
-  const found = (await hear(JSON.stringify(failure))) as AbohawaError
+  const found = (await release(JSON.stringify(failure))) as AbohawaError
   t.match(found, { name: 'FailedElsewhere', code: 'provider_failing', retryAt: 12_345 })
   // biome-ignore lint/suspicious/noControlCharactersInRegex: no such character is to be there
   t.ok(found.message.length <= 301 && !/[\u0000-\u001f]/.test(found.message), found.message)
@@ -137,8 +137,8 @@ t.test('what others say of a failure is believed within bounds, and never shown 
   await other.store.ping()
   slow.fail(own)
   await t.rejects(first, { code: 'provider_failing' })
-  await t.rejects(second, { name: 'FailedElsewhere', message: /^x{300}…$/ }, 'long news arrive, cut')
-  for (const news of [
+  await t.rejects(second, { name: 'FailedElsewhere', message: /^x{300}…$/ }, 'a long message arrives, cut')
+  for (const message of [
     '{',
     '[]',
     'null',
@@ -147,13 +147,22 @@ t.test('what others say of a failure is believed within bounds, and never shown 
     '{"code":"<script>","message":"x"}',
     `{"code":"${'x'.repeat(41)}","message":"x"}`,
   ])
-    t.match(await hear(news), { result: 'loaded here', joined: false }, news)
+    t.match(await release(message), { result: 'loaded here', joined: false }, message)
 })
 
-t.test('a hold ends by itself when nobody prolongs it, and the next one has a greater token', async t => {
+t.test('the code of a gateway of the previous version is translated', async t => {
+  const { one, other } = await setUp(t, await testRedis(t))
+  const lease = await one.store.acquireLease('a', 60_000)
+  const waiting = other.run('a', async () => t.fail('it must not load') as never)
+  await other.store.ping()
+  await one.store.releaseLease('a', lease.token ?? 0, '{"code":"provider_resting","message":"it rests"}')
+  await t.rejects(waiting, { code: 'provider_circuit_open' })
+})
+
+t.test('a lease that nobody renews expires, and the next one has a greater fencing token', async t => {
   const redis = await testRedis(t)
   const { one, other } = await setUp(t, redis, 300)
-  const dead = await one.store.beginFlight('a', 300)
+  const dead = await one.store.acquireLease('a', 300)
   t.ok(dead.token)
   let token: number | undefined
   const taken = await other.run('a', async given => {
@@ -166,29 +175,29 @@ t.test('a hold ends by itself when nobody prolongs it, and the next one has a gr
   t.equal(
     await one.store.writeBytes('a', Buffer.from('old'), Date.now() + 60_000, dead.token ?? 0),
     false,
-    'what the first one brings late is refused',
+    'the late write of the former holder is refused',
   )
   t.equal(String(await one.store.readBytes('a')), 'new')
 })
 
-t.test('a load that takes longer than a hold keeps it', async t => {
+t.test('a load that takes longer than a lease renews it', async t => {
   const { one, other } = await setUp(t, await testRedis(t), 150)
   const slow = gated('slow')
   const first = one.run('a', slow.load)
   await slow.begun
   const second = other.run('a', async () => t.fail('it must not load') as never)
-  // Many holds long: each look is a round trip, and what is held is never free in between.
+  // Several leases long: each attempt is a round trip, and the lease is never free in between.
   const end = performance.now() + 600
   while (performance.now() < end) {
-    const { token } = await other.store.beginFlight('a', 150)
-    if (token !== null) t.fail('the hold was lost')
+    const { token } = await other.store.acquireLease('a', 150)
+    if (token !== null) t.fail('the lease was lost')
   }
   slow.open()
   t.match(await second, { result: 'slow', joined: true })
   await first
 })
 
-t.test('when Redis goes away who waits goes alone, once', { skip: withoutOwnRedis }, async t => {
+t.test('when Redis fails, a waiter loads for itself, once', { skip: withoutOwnRedis }, async t => {
   const own = await startRedis()
   const { one, other, errors } = await setUp(t, { url: own.url, prefix: 'x:' })
   const slow = gated('first')
@@ -204,6 +213,6 @@ t.test('when Redis goes away who waits goes alone, once', { skip: withoutOwnRedi
   slow.open()
   t.strictSame(await first, { result: 'first', joined: false })
   t.equal(alone.loads(), 1)
-  t.ok(errors.length > 0, 'and it was told')
+  t.ok(errors.length > 0, 'and the error was reported')
   t.match(await one.run('b', async () => 'still'), { result: 'still', joined: false })
 })

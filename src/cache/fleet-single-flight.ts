@@ -1,0 +1,158 @@
+// Fleet-wide single-flight: one load per key over all instances. The lease holder loads and renews a short lease; the
+// others wait until it is released or expires. Without the store every instance loads for itself, which costs one load
+// per instance and never an answer. The single-flight within a process is in single-flight.ts.
+
+import { AbohawaError, messageOf } from '../errors.ts'
+import { safeText } from '../outside-text.ts'
+import type { LeaseStore } from '../stores/store.ts'
+import { retryAtOf } from './failures.ts'
+
+export type FleetSingleFlight = {
+  /**
+   * The result of `load`, or what `arrived` finds after another instance has loaded; `joined` says which.
+   * @throws FailedElsewhere when another instance's load failed
+   */
+  run<Result>(
+    key: string,
+    steps: {
+      /** @param token the fencing token for the write; undefined when this instance loads without a lease */
+      load(token: number | undefined): Promise<Result>
+      arrived(): Promise<Result | undefined>
+    },
+  ): Promise<{ result: Result; joined: boolean }>
+  close(): void
+}
+
+/** Another instance's load failed: with its code and the instant from which a retry makes sense. */
+class FailedElsewhere extends AbohawaError {
+  override name = 'FailedElsewhere'
+  readonly retryAt: number | undefined
+
+  constructor({ code, message, retryAt }: LoadFailure) {
+    super(safeText(code, 60), safeText(message, 300))
+    this.retryAt = retryAt
+  }
+}
+
+/** What the message of a released lease carries after a failed load, as JSON. */
+type LoadFailure = { code: string; message: string; retryAt?: number }
+
+/** The message of a released lease after a load that wrote an entry. */
+const succeeded = ''
+// How much longer than a lease lasts a waiter waits for the message of its release.
+const graceMs = 20
+
+export const createFleetSingleFlight = (
+  { store, leaseForMs }: { store: LeaseStore; leaseForMs: number },
+  failed: (error: unknown) => void,
+): FleetSingleFlight => {
+  const waiting = new Map<string, Set<(message: string | undefined) => void>>()
+  const unsubscribe = store.onLeaseReleased((key, message) => {
+    // A key of null: messages may have been missed, so every waiter reads the shared tier.
+    const released = key === null ? [...waiting.values()] : [waiting.get(key) ?? new Set()]
+    for (const waiters of released) for (const wake of [...waiters]) wake(key === null ? undefined : message)
+  })
+
+  // Registered before the lease is asked for, so that no release in between is missed.
+  const waitFor = (key: string) => {
+    const { promise, resolve } = Promise.withResolvers<string | undefined>()
+    const waiters = waiting.get(key) ?? new Set()
+    waiting.set(key, waiters.add(resolve))
+    return {
+      within: (ms: number): Promise<string | undefined> => {
+        const timer = setTimeout(resolve, ms, undefined)
+        return promise.finally(() => clearTimeout(timer))
+      },
+      stop: () => {
+        waiters.delete(resolve)
+        if (waiters.size === 0 && waiting.get(key) === waiters) waiting.delete(key)
+      },
+    }
+  }
+
+  const held = new Map<string, number>()
+  const renewal = setInterval(() => {
+    for (const [key, token] of held) store.renewLease(key, token, leaseForMs).catch(failed)
+  }, leaseForMs / 3).unref()
+
+  const loadAsHolder = async <Result>(
+    key: string,
+    token: number,
+    load: () => Promise<Result>,
+  ): Promise<Result> => {
+    held.set(key, token)
+    let message = succeeded
+    try {
+      return await load()
+    } catch (error) {
+      message = failureMessage(error)
+      throw error
+    } finally {
+      if (held.get(key) === token) held.delete(key)
+      store.releaseLease(key, token, message).catch(failed)
+    }
+  }
+
+  return {
+    run: async (key, { load, arrived }) => {
+      for (;;) {
+        const release = waitFor(key)
+        try {
+          const lease = await store.acquireLease(key, leaseForMs).catch(failed)
+          if (!lease) return { result: await load(undefined), joined: false }
+          const { token } = lease
+          if (token !== null) {
+            let joined = true
+            const result = await loadAsHolder(key, token, async () => {
+              // Another holder may have finished between our read and our lease.
+              const found = await arrived()
+              if (found !== undefined) return found
+              joined = false
+              return load(token)
+            })
+            return { result, joined }
+          }
+          const message = await release.within(lease.remainingMs + graceMs)
+          const failure = message && failureIn(message)
+          if (failure) throw new FailedElsewhere(failure)
+          const found = await arrived()
+          if (found !== undefined) return { result: found, joined: true }
+        } finally {
+          release.stop()
+        }
+      }
+    },
+    close: () => {
+      clearInterval(renewal)
+      unsubscribe()
+    },
+  }
+}
+
+const codeForm = /^[a-z][a-z_]{0,39}$/
+const longestSentence = 300
+
+/** The failure in a message; undefined for a message that cannot be read, which fails nothing. */
+const failureIn = (message: string): LoadFailure | undefined => {
+  try {
+    const { code, message: sentence, retryAt } = JSON.parse(message) as Partial<LoadFailure>
+    if (typeof code !== 'string' || !codeForm.test(code) || typeof sentence !== 'string') return undefined
+    const failure = { code: currentCode(code), message: safeText(sentence, longestSentence) }
+    return typeof retryAt === 'number' ? { ...failure, retryAt } : failure
+  } catch {
+    return undefined
+  }
+}
+
+// While a fleet is replaced, gateways of the previous version still send the former code.
+const currentCode = (code: string): string => (code === 'provider_resting' ? 'provider_circuit_open' : code)
+
+const failureMessage = (error: unknown): string => {
+  const retryAt = retryAtOf(error)
+  const failure: LoadFailure = {
+    code: error instanceof AbohawaError ? error.code : 'internal',
+    message: safeText(messageOf(error), longestSentence),
+    ...(retryAt === undefined ? {} : { retryAt }),
+  }
+  return JSON.stringify(failure)
+}

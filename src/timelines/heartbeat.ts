@@ -1,0 +1,76 @@
+// The heartbeat of an instance: at intervals it reports to the store that it is alive and which cells are in demand, and
+// learns how many instances there are and how many cells the fleet wants. A failed heartbeat changes nothing here.
+
+import { randomUUID } from 'node:crypto'
+import type { Demand } from '../cache/demand.ts'
+import type { Clock } from '../clock.ts'
+import type { FleetStore } from '../stores/store.ts'
+import type { Cell } from '../weather/cell.ts'
+
+/** The fleet at the last heartbeat: instances alive, and cells in demand. */
+export type Fleet = { readonly instances: number; readonly wanted: number }
+
+export type HeartbeatParts = {
+  readonly store: Pick<FleetStore, 'heartbeat'>
+  readonly demand: Demand<Cell>
+  readonly namespace: string
+  /** How long after its last request a cell counts as in demand. */
+  readonly demandForMs: number
+  readonly clock: Clock
+  readonly onHeartbeat: (fleet: Fleet) => void
+  /** The store failed to take a heartbeat. */
+  readonly onHeartbeatFailure: () => void
+}
+
+export type Heartbeat = {
+  /** Sends a heartbeat if one is due. */
+  sendIfDue(): Promise<void>
+  /** Sends a heartbeat now. */
+  send(): Promise<void>
+}
+
+const everyMs = 5_000
+const aliveForMs = 4 * everyMs
+
+export const createHeartbeat = ({
+  store,
+  demand,
+  namespace,
+  demandForMs,
+  clock,
+  onHeartbeat,
+  onHeartbeatFailure,
+}: HeartbeatParts): Heartbeat => {
+  const instance = randomUUID()
+  let sentAt = Number.NEGATIVE_INFINITY
+
+  const send = async (): Promise<void> => {
+    const now = clock.now()
+    const asked = demand.since(sentAt).map(([, { subject }]) => subject.id)
+    const before = sentAt
+    sentAt = now
+    try {
+      onHeartbeat(
+        await store.heartbeat({
+          instance,
+          aliveForMs,
+          topic: namespace,
+          asked,
+          wantedForMs: demandForMs,
+          now,
+        }),
+      )
+    } catch {
+      // The next heartbeat repeats this demand.
+      sentAt = before
+      onHeartbeatFailure()
+    }
+  }
+
+  return {
+    send,
+    sendIfDue: async () => {
+      if (Math.abs(clock.now() - sentAt) >= everyMs) await send()
+    },
+  }
+}
