@@ -61,7 +61,7 @@ const setUp = async () => {
   const administration = createAdministration({ store, tiers, calendar, clock })
   const { key } = await administration.createKey('Bench', 'bench')
   const directory = createKeyDirectory(store, clock)
-  await directory.hear()
+  await directory.readChanges()
   const authenticate = createAuthenticate(directory, tiers, clock)
   const authentication = await authenticate(key)
   if (!('client' in authentication)) throw new Error('the key is refused')

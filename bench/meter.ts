@@ -32,7 +32,7 @@ await runBench({
         file: 'metering.md',
         title: 'Keys and quotas under load',
         intro: 'What counting quotas over a fleet gives, costs and survives, measured against its bars.',
-        howToRead: `Redis and the gateways are processes of their own on one machine, and the callers are one more. What was given is taken
+        howToRead: `Redis and the gateways are processes of their own on one machine, and the callers are one more. What was admitted is taken
 from the answers themselves, what was counted from \`abohawa keys usage\` afterwards.`,
         doesNotProve: [
           `Nothing here is throughput at its best: callers, gateways and Redis share two cores, so times are upper bounds that

@@ -8,18 +8,18 @@ import {
   type QuotaLoad,
   redisCluster,
 } from '../../test/scenarios/exact-quota.ts'
-import type { Asked } from '../../test/scenarios/quota-load.ts'
+import type { Answer } from '../../test/scenarios/quota-load.ts'
 import { count, median, ms, type Row, sorted } from '../row.ts'
 
-const statusCount = (answers: readonly Asked[], status: number): number =>
+const statusCount = (answers: readonly Answer[], status: number): number =>
   answers.filter(answer => answer.status === status).length
 
-const told = ({ answers, seconds, faults }: Exactness): string => {
+const summaryOf = ({ answers, seconds, faults }: Exactness): string => {
   const times = sorted(answers.map(answer => answer.ms))
   return (
     `${count(statusCount(answers, 200))} × 200 and ${count(statusCount(answers, 429))} × 429 in ${seconds.toFixed(1)} s ` +
     `(median ${ms(median(times))}, p99 ${ms(times[Math.floor(times.length * 0.99)] ?? Number.NaN)}); ` +
-    (faults.length === 0 ? 'every count told once' : faults.slice(0, 3).join('; '))
+    (faults.length === 0 ? 'every remaining count returned once' : faults.slice(0, 3).join('; '))
   )
 }
 
@@ -36,7 +36,7 @@ export const exactOne: Row = {
         {
           what: 'one key of 10,000 a day over 4 processes, 30,000 requests',
           bar: '10,000 × 200 with 0…9,999 left, each once; 20,000 × 429',
-          measured: told(found),
+          measured: summaryOf(found),
           met: found.faults.length === 0,
           figures: { faults: found.faults.length, seconds: found.seconds },
         },
@@ -62,7 +62,7 @@ export const exactMany: Row = {
         {
           what: '50 keys of mixed tiers over 4 processes, 30,000 requests',
           bar: 'the same for each key',
-          measured: told(found),
+          measured: summaryOf(found),
           met: found.faults.length === 0,
           figures: { faults: found.faults.length, seconds: found.seconds },
         },
@@ -82,7 +82,7 @@ export const commands: Row = {
         {
           what: '64 connections on one key of one process: Redis commands per request',
           bar: '≤ 0.1',
-          measured: `${found.commandsEach.toFixed(4)}; ${told(found)}`,
+          measured: `${found.commandsEach.toFixed(4)}; ${summaryOf(found)}`,
           met: found.commandsEach <= 0.1 && found.faults.length === 0,
           figures: { commandsEach: found.commandsEach },
         },
@@ -101,7 +101,7 @@ export const exactCluster: Row = {
         {
           what: '50 keys of mixed tiers over 4 processes on a cluster, 30,000 requests',
           bar: 'the same for each key',
-          measured: told(found),
+          measured: summaryOf(found),
           met: found.faults.length === 0,
           figures: { faults: found.faults.length, seconds: found.seconds },
         },

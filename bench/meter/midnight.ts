@@ -1,5 +1,5 @@
-// Local midnight under load, over processes whose clocks are off by a minute and a half: to which day every answer
-// belongs, and whether both days are counted exactly.
+// Local midnight under load, over processes whose clocks are off by a minute and a half: every answer belongs to one day,
+// and both days are counted exactly.
 
 import { measureMidnight } from '../../test/scenarios/midnight.ts'
 import { count, type Row } from '../row.ts'
@@ -17,16 +17,16 @@ export const midnightRow: Row = {
       afterMs: 3_000,
       limit: 1_000_000,
     })
-    const told = found.byDay.map(
-      ({ given, counted }) => `${count(given)} given and ${count(counted)} counted`,
+    const days = found.byDay.map(
+      ({ admitted, counted }) => `${count(admitted)} admitted and ${count(counted)} counted`,
     )
-    const isRight = found.byDay.every(day => day.given > 0 && day.given === day.counted)
+    const isRight = found.byDay.every(day => day.admitted > 0 && day.admitted === day.counted)
     return {
       findings: [
         {
           what: 'midnight under load, clocks ±90 s off: answers of neither day, counts of both',
           bar: '0, exact',
-          measured: `${found.strays}; ${told.join(', then ')}; days overlap by ${found.overlapMs.toFixed(0)} ms`,
+          measured: `${found.strays}; ${days.join(', then ')}; days overlap by ${found.overlapMs.toFixed(0)} ms`,
           met: found.strays === 0 && isRight,
           figures: { strays: found.strays, overlapMs: found.overlapMs },
         },

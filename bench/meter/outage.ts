@@ -1,5 +1,5 @@
-// Redis that stops answering, and Redis that dies, under load: how long anyone notices, what is given meanwhile, and
-// whether the counts are right when it is back.
+// Freezes or kills Redis under load. Measures latency and admitted requests during the outage, and the counts after it;
+// the load is test/scenarios/redis-outage.ts.
 
 import type { RedisFault } from '../../test/scenarios/redis-faults.ts'
 import { measureRedisOutage } from '../../test/scenarios/redis-outage.ts'
@@ -26,7 +26,9 @@ const rowOf = (kind: RedisFault, what: string, outageMs: number, method: string)
           },
           {
             label: 'requests a second, of the key that runs out',
-            lines: [{ name: 'given', points: bySecond.map((one, second) => [second, one.given] as const) }],
+            lines: [
+              { name: 'admitted', points: bySecond.map((one, second) => [second, one.admitted] as const) },
+            ],
           },
         ],
       }),
@@ -43,14 +45,14 @@ const rowOf = (kind: RedisFault, what: string, outageMs: number, method: string)
           figures: { normalP99: found.normalP99, outageP99: found.outageP99, failed: found.failed },
         },
         {
-          what: 'the same: given of a key that runs out',
+          what: 'the same: admitted of a key that runs out',
           bar: `≤ ${count(full.limit)}${isFailover ? ', plus what the lost link can lose' : ''}`,
-          measured: count(found.given),
-          met: found.given <= full.limit,
-          figures: { given: found.given },
+          measured: count(found.admitted),
+          met: found.admitted <= full.limit,
+          figures: { admitted: found.admitted },
         },
         {
-          what: 'the same: counts afterwards beside what was given',
+          what: 'the same: counts afterwards beside what was admitted',
           bar: 'equal',
           measured:
             (found.miscounted === 0 ? 'equal' : `${found.miscounted} off`) +
@@ -59,7 +61,7 @@ const rowOf = (kind: RedisFault, what: string, outageMs: number, method: string)
           figures: { miscounted: found.miscounted },
         },
         {
-          what: `the same: all processes count together again${isFailover ? ' after the loss' : ' after its return'}`,
+          what: `the same: quota counting is normal again in all processes${isFailover ? ' after the loss' : ' after its return'}`,
           bar: isFailover ? '—' : '≤ 5 s',
           measured: ms(found.recoveryMs),
           met: isFailover ? null : found.recoveryMs <= 5_000,
@@ -74,7 +76,7 @@ export const redisFrozen: Row = rowOf(
   'frozen',
   'Redis stopped with SIGSTOP for 20 s',
   20_000,
-  '4 processes, 64 callers that rest 10 ms between two requests, two keys in turn: one with enough left and one that runs ' +
+  '4 processes, 64 callers that pause 10 ms between two requests, two keys in turn: one with enough left and one that runs ' +
     'out during the outage. Redis writes an append-only file, keeps its connections and answers nothing for 20 s.',
 )
 export const redisKilled: Row = rowOf(
@@ -88,7 +90,7 @@ export const sentinelFailover: Row = rowOf(
   'The master behind Sentinel killed',
   0,
   'The same with a master, two replicas and three sentinels (down-after 1 s): the master is killed, a replica takes over. ' +
-    'Only what is asked from one second on until then is in the p99.',
+    'The p99 covers requests from one second on until then.',
 )
 export const clusterFailover: Row = rowOf(
   'cluster',

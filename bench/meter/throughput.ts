@@ -12,19 +12,19 @@ const redisOptions = (url: string) => ({ ...loadConfig({ files: [], env: {} }).r
 
 const rounds = 7
 const roundMs = 700
-const askers = [1, 64, 1_000]
+const callers = [1, 64, 1_000]
 
 type Measured = { perSecond: number; p99: number }
 
-// Each asker asks again as soon as it is answered.
-const measure = async (atOnce: number, take: (asker: number) => Promise<unknown>): Promise<Measured> => {
+// Each caller sends its next request on the reply to the last.
+const measure = async (atOnce: number, send: (caller: number) => Promise<unknown>): Promise<Measured> => {
   const end = performance.now() + roundMs
   const times: number[] = []
   const started = performance.now()
   await Promise.all(
-    Array.from({ length: atOnce }, async (_, asker) => {
+    Array.from({ length: atOnce }, async (_, caller) => {
       for (let at = performance.now(); at < end; ) {
-        await take(asker)
+        await send(caller)
         const now = performance.now()
         times.push(now - at)
         at = now
@@ -38,8 +38,8 @@ const measure = async (atOnce: number, take: (asker: number) => Promise<unknown>
 export const throughput: Row = {
   id: 'throughput',
   method:
-    `No HTTP: so many askers in one process ask again as soon as they are answered, ${roundMs} ms a round, ${rounds} rounds ` +
-    'in turn: the meter with one key, the meter with a key per asker, and one INCR per request, as it is and with ' +
+    `No HTTP: callers in one process send the next request on the reply to the last, ${roundMs} ms a round, ${rounds} rounds ` +
+    'in turn: the meter with one key, the meter with a key per caller, and one INCR per request, as it is and with ' +
     'the commands of one turn of the event loop sent together. Best and median of the rounds; p99 is the median of the rounds’.',
   run: async (scope, progress) => {
     const server = await startRedis()
@@ -59,19 +59,19 @@ export const throughput: Row = {
     })
     const endsAt = Date.now() + 86_400_000
     const day = { day: '2026-11-21', endsAt, keepUntil: endsAt + 86_400_000 }
-    const ways: Record<string, (asker: number) => Promise<unknown>> = {
-      'meter, one key': () => meter.take('key_one', 1e12, day),
-      'meter, a key each': asker => meter.take(`key_${asker}`, 1e12, day),
+    const ways: Record<string, (caller: number) => Promise<unknown>> = {
+      'meter, one key': () => meter.admit('key_one', 1e12, day),
+      'meter, a key each': caller => meter.admit(`key_${caller}`, 1e12, day),
       'one INCR each': () => plain.incr('count'),
       'one INCR each, sent together': () => together.incr('count'),
     }
     const findings = []
-    for (const atOnce of askers) {
+    for (const atOnce of callers) {
       const seen = new Map<string, Measured[]>()
       for (let round = 0; round <= rounds; round++) {
-        progress(`${atOnce} askers, round ${round} of ${rounds}`)
-        for (const [name, take] of Object.entries(ways)) {
-          const measured = await measure(atOnce, take)
+        progress(`${atOnce} callers, round ${round} of ${rounds}`)
+        for (const [name, send] of Object.entries(ways)) {
+          const measured = await measure(atOnce, send)
           // The first round is for warming up.
           if (round > 0) seen.set(name, [...(seen.get(name) ?? []), measured])
         }
@@ -80,7 +80,7 @@ export const throughput: Row = {
         const rates = all.map(({ perSecond }) => perSecond)
         const p99 = median(all.map(one => one.p99))
         findings.push({
-          what: `${count(atOnce)} ${atOnce === 1 ? 'asker' : 'askers'}: ${name}`,
+          what: `${count(atOnce)} ${atOnce === 1 ? 'caller' : 'callers'}: ${name}`,
           bar: '—',
           measured: `${count(Math.max(...rates))} a second best, ${count(median(rates))} median; p99 ${p99.toFixed(2)} ms`,
           met: null,

@@ -78,7 +78,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
     )
   }
 
-  /** What healthy keys have to be told: as many fewer as they asked, each number once. */
+  /** A healthy key gets each remaining count once, one fewer with each request. */
   const exact = async (key: Key, times: number): Promise<Finding[]> => {
     const answers = await ask(key.key, times)
     const before = counts.get(key)
@@ -86,7 +86,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
     const remaining = answers
       .map(answer => Number(headerOf(answer, 'x-ratelimit-remaining')))
       .toSorted((one, other) => other - one)
-    // Where something failed nobody knows what was counted, and counting begins anew.
+    // After a failure the count is unknown, and the comparison begins again.
     if (failed || answers.length < times) counts.delete(key)
     else counts.set(key, key.limit - (remaining.at(-1) ?? 0))
     const found = answers.flatMap(answer => brokenRules(answer))
@@ -115,7 +115,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
   }
 
   const recovers = async (victim: Victim): Promise<Finding[]> => {
-    // Told of as by whoever mends it, so that nobody has to wait until copies have aged.
+    // Repairs the record as an operator does, which also evicts the cached copies.
     await administration.act(({ setTier }) => setTier(victim.id, 'enterprise'))
     let last = 'no answer'
     const isServed = async (): Promise<boolean> => {

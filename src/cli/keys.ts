@@ -1,4 +1,5 @@
-// `abohawa keys …`: what an operator does with API keys. Keys are named by id; the key itself is shown once.
+// `abohawa keys …`: parses the arguments of the key commands and prints their results. Keys are named by id; a new key is
+// shown once. metering/administration.ts does the work.
 
 import type { Command } from 'commander'
 import { createCalendar } from '../calendar.ts'
@@ -16,7 +17,7 @@ import { usageCsv, usageText } from './usage-text.ts'
 export const addKeyCommands = (program: Command, add: AddCommand): void => {
   const keys = program
     .command('keys')
-    .summary('create, rotate, revoke and look at API keys')
+    .summary('create, rotate, revoke and inspect API keys')
     .description('API keys.')
 
   add<{ subscriber: string; tier: string }>(keys, 'create', {
@@ -162,7 +163,7 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
   })
 }
 
-/** Runs one act on the store of the terminal's configuration. */
+/** Runs one action on the store of the terminal's configuration. */
 export const administer = async (
   terminal: Terminal,
   act: (administration: Administration) => Promise<void>,
@@ -171,14 +172,14 @@ export const administer = async (
   return 0
 }
 
-/** Opens the store of a configuration, runs one act on it and closes it again. */
+/** Opens the store of a configuration, runs one action on it and closes it. */
 export const administerWith = async (
   config: Config,
   clock: Clock,
   act: (administration: Administration) => Promise<void>,
   recordRefused: (refused: RefusedRecord) => void = () => {},
 ): Promise<void> => {
-  // The outcome of the command tells what a connection's log lines would.
+  // The command's own error reports a lost connection, so the observers stay silent.
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
   try {
     const { timeZone, tiers } = config.quota

@@ -1,4 +1,5 @@
-// `abohawa subscribers …`: those whom keys were given to. Named by id or by name.
+// `abohawa subscribers …`: lists, revokes and reinstates subscribers, the holders of keys, by id or name.
+// metering/administration.ts does the work.
 
 import type { Command } from 'commander'
 import type { Administration, ListedSubscriber } from '../metering/administration.ts'

@@ -1,19 +1,19 @@
-// What a key used, for people: a bar per day as wide as the screen, the limit marked, and today by endpoint. Where there
-// is no screen, plain columns.
+// Formats usage of a key as text and CSV: on a terminal a bar per day with the limit marked, elsewhere plain columns; then
+// today by endpoint.
 
 import { dayNumber, type LocalDay } from '../calendar.ts'
 import type { Usage } from '../metering/administration.ts'
 import { printable } from '../outside-text.ts'
 import { counted, tableOf } from './terminal.ts'
 
-/** @param columns how wide the screen is; undefined when the text goes elsewhere */
+/** @param columns width of the terminal; undefined for other outputs */
 export const usageText = (usage: Usage, columns: number | undefined): string =>
   [
     (columns === undefined ? undefined : drawnDays(usage, columns)) ?? plainDays(usage),
     ...(usage.today.length === 0 ? [] : ['', todayText(usage)]),
   ].join('\n')
 
-/** RFC 4180, oldest day first; the limit is the present one, empty where there is none. */
+/** RFC 4180, oldest day first; the limit is the present one, empty when there is none. */
 export const usageCsv = ({ days, limit }: Usage): string =>
   [['day', 'used', 'limit'], ...days.toReversed().map(({ day, used }) => [day, used, limit ?? ''])]
     .map(row => `${row.join(',')}\r\n`)
@@ -29,15 +29,15 @@ const plainDays = ({ days, limit }: Usage): string =>
 const leastBar = 10
 const mostBar = 100
 
-/** Undefined when the screen is too narrow for bars. */
+/** Undefined when the terminal is too narrow for bars. */
 const drawnDays = ({ id, subscriber, tier, limit, days }: Usage, columns: number): string | undefined => {
   const most = Math.max(...days.map(({ used }) => used))
-  // A limit far above the use would leave no bar to be seen, so it is told instead of drawn then.
+  // A limit far above the usage would leave no visible bars, so it is printed and not drawn.
   const isLimitDrawn = limit !== null && limit <= most * 8
   const scale = Math.max(1, most, isLimitDrawn ? limit : 0)
   const amountWidth = counted(most).length
   const percentWidth = limit === null ? 0 : percentOf(most, limit).length
-  // What stands left of the bar: weekday or today, day, amount and share, with blanks between; right of it one for the mark.
+  // Left of the bar: weekday or today, day, amount and percentage, with spaces between; right of it one for the mark.
   const left = 'today 2026-01-01'.length + 2 + amountWidth + 2 + (percentWidth > 0 ? percentWidth + 2 : 0)
   const width = Math.min(mostBar, columns - left - 1)
   if (width < leastBar) return undefined
@@ -60,7 +60,7 @@ const drawnDays = ({ id, subscriber, tier, limit, days }: Usage, columns: number
 
 const eighths = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉']
 
-/** @param share of the width, 0 to 1; what is not 0 is seen */
+/** @param share of the width, 0 to 1; draws at least an eighth for a share above 0 */
 const barOf = (share: number, width: number): string => {
   const length = share === 0 ? 0 : Math.max(1, Math.round(share * width * 8))
   return '█'.repeat(Math.floor(length / 8)) + eighths[length % 8]

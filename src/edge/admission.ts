@@ -1,9 +1,9 @@
-// What stands between a request and its answer, in the order the contract gives: transport, key, quota, method. Leaves in
-// the request's state who asks and what the rate-limit headers say, refused or not.
+// Admits or refuses a request, in the order of the contract: transport, key, quota, method. Stores the client and the
+// rate-limit figures in the request's state, refused or not; counting is the quota's.
 
 import type { IncomingMessage } from 'node:http'
 import type { Authenticate, Authentication, KeyMemo, Refusal } from '../metering/authentication.ts'
-import type { Deal } from '../metering/partition.ts'
+import type { QuotaDecision } from '../metering/partition.ts'
 import type { Quota } from '../metering/quota.ts'
 import { Problem } from './problem.ts'
 import type { RequestState } from './request-state.ts'
@@ -18,19 +18,19 @@ export type AdmissionParts = {
   readonly observer: AdmissionObserver
 }
 
-/** `allowed`, `exhausted`, the reason why a key was refused, or `unavailable` when the store could not tell. */
+/** `allowed`, `exhausted`, the reason why a key was refused, or `unavailable` when the store failed. */
 type AdmissionObserver = {
   admission(decision: 'allowed' | 'exhausted' | 'unavailable' | Refusal): void
 }
 
 export type Admission = {
-  /** Finds out who asks and takes a unit. Throws or rejects with the Problem that refuses the request. */
-  ask(request: IncomingMessage, state: RequestState): Promise<Deal>
-  /** Notes what was taken. @throws Problem when that was nothing, or when the method is none of ours */
-  settle(request: IncomingMessage, state: RequestState, deal: Deal): void
-  /** Counts a request that cannot be answered otherwise, where it came with a good key. Never rejects. */
+  /** Authenticates and consumes one unit. Throws or rejects with the Problem that refuses the request. */
+  ask(request: IncomingMessage, state: RequestState): Promise<QuotaDecision>
+  /** Applies the decision. @throws Problem for an exhausted quota and for a method other than GET and HEAD */
+  enforce(request: IncomingMessage, state: RequestState, decision: QuotaDecision): void
+  /** Consumes one unit for an unparsable request, if its key is valid. Never rejects. */
   charge(key: string | undefined, memo: KeyMemo, arrivedAt: number): Promise<Charged>
-  /** To be told of whatever ended a request: a store that could not tell is a decision too. */
+  /** Call with the error that ended a request: a store that failed is counted as a decision too. */
   failed(state: RequestState, error: unknown): void
 }
 
@@ -40,7 +40,7 @@ export const createAdmission = ({
   transportProblem,
   observer,
 }: AdmissionParts): Admission => {
-  const takeAs = (state: RequestState, authentication: Authentication): Promise<Deal> => {
+  const consumeFor = (state: RequestState, authentication: Authentication): Promise<QuotaDecision> => {
     if ('refusal' in authentication) {
       state.isDecided = true
       observer.admission(authentication.refusal)
@@ -54,11 +54,11 @@ export const createAdmission = ({
     ask: (request, state) => {
       const wayProblem = transportProblem(request)
       if (wayProblem) throw wayProblem
-      // A key that is known here is known at once. Sent twice, it is joined by a comma and malformed.
+      // A cached key needs no store. A header sent twice is joined by a comma, and so malformed.
       const known = authenticate(request.headers['x-api-key'] as string | undefined, state.connection.keyMemo)
-      return known instanceof Promise ? known.then(late => takeAs(state, late)) : takeAs(state, known)
+      return known instanceof Promise ? known.then(late => consumeFor(state, late)) : consumeFor(state, known)
     },
-    settle: ({ method }, state, { allowed, remaining }) => {
+    enforce: ({ method }, state, { allowed, remaining }) => {
       state.isDecided = true
       state.remaining = remaining
       observer.admission(allowed ? 'allowed' : 'exhausted')
@@ -79,7 +79,7 @@ export const createAdmission = ({
           : new QuotaExhausted(limit, quota.resetAfter(arrivedAt), quota.now())
         return { limit, remaining, keyId, problem }
       } catch {
-        // What is wrong with the request does not depend on what the store can tell.
+        // The request is invalid whether or not the store answers.
         observer.admission('unavailable')
         return nobody
       }

@@ -123,7 +123,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   app.addHook('onRequest', ({ raw, state }) =>
     admission.ask(raw, state).then(decision => {
       connections.authenticated(state.connection)
-      admission.settle(raw, state, decision)
+      admission.enforce(raw, state, decision)
     }),
   )
 

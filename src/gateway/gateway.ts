@@ -105,7 +105,7 @@ export const startGateway = async (
     catalogue: catalogue.current,
     clock,
     instances: metering.instances,
-    observer: observeSupply(metrics, log, seldom, metering.saw),
+    observer: observeSupply(metrics, log, seldom, metering.onHeartbeat),
   })
   opening.defer(supply.close)
   const { grid, timelines, provider, budget, breaker, runs } = supply
@@ -180,7 +180,7 @@ export const startGateway = async (
   // Opened first and closed last, so that readiness can be asked while the API starts and drains.
   opening.defer(() => ops.close())
   const opsUrl = await listen(ops, 'ops', config.ops)
-  const [warm] = await Promise.all([supply.start(), metering.start(), keys.hear()])
+  const [warm] = await Promise.all([supply.start(), metering.start(), keys.readChanges()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
   const apiUrl = await listen(api, 'server', config.server)

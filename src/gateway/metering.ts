@@ -1,5 +1,5 @@
-// Who may ask and how often, put together: the meter on the store's clock, with the number of instances that share the
-// quotas, looked after at short intervals.
+// Wires quotas together: the meter on the store's clock, with the number of instances that share the quotas. Probes the
+// store and measures its clock on timers; decides nothing itself.
 
 import { createCalendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
@@ -14,16 +14,16 @@ export type Metering = {
   readonly quota: Quota
   readonly meter: Meter
   readonly storeClock: StoreClock
-  /** The instances of the latest pulse. */
-  saw(instances: number): void
-  /** How many instances there are at the most; undefined while that is not known. */
+  /** A heartbeat of this instance counted this many. */
+  onHeartbeat(instances: number): void
+  /** The most instances there may be; undefined while that is unknown. */
   instances(): number | undefined
-  /** Learns the store's clock, and looks after the meter from now on. */
+  /** Measures the store's clock and starts the timers. */
   start(): Promise<void>
   close(): Promise<void>
 }
 
-const lookEveryMs = 250
+const probeEveryMs = 250
 const measureEveryMs = 30_000
 
 export const openMetering = (
@@ -48,10 +48,10 @@ export const openMetering = (
     quota: createQuota(meter, calendar, storeClock, keepUsageForMs),
     meter,
     storeClock,
-    saw: size.saw,
+    onHeartbeat: size.onHeartbeat,
     instances,
     start: async () => {
-      timers.push(setInterval(() => void meter.look(), lookEveryMs).unref())
+      timers.push(setInterval(() => void meter.probe(), probeEveryMs).unref())
       timers.push(setInterval(() => void storeClock.measure(), measureEveryMs).unref())
       await storeClock.measure()
     },

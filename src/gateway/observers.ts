@@ -83,35 +83,38 @@ export const observeRecords = (
       log.warn({ ...refused, ...left(leftOut) }, 'record of the store refused'),
     )
   },
-  quotaMended: mended => {
-    metrics.quotaMended(mended.record)
+  quotaRepaired: repaired => {
+    metrics.quotaRepaired(repaired.record)
     often('quota', leftOut =>
-      log.warn({ ...mended, ...left(leftOut) }, 'quota record could not be read and was begun anew'),
+      log.warn({ ...repaired, ...left(leftOut) }, 'quota record could not be read and was repaired'),
     )
   },
   reserveUsed: reason =>
     log.error({ reason }, 'the store can not be written, counts are kept in the reserve'),
-  reserveMerged: counts => log.info({ counts }, 'counts of the reserve are in the store'),
+  reserveWrittenBack: counts => log.info({ counts }, 'counts of the reserve are in the store'),
   reserveMissing: reason =>
-    log.warn({ reason }, 'the store has no reserve, so a full disk would cost counts at the stop'),
+    log.warn(
+      { reason },
+      'the store has no reserve: with a full disk, counts are lost when the gateway stops',
+    ),
 })
 
-// Of counts that were lost; their sum is told in any case.
+// Of lost counts; one more line gives their sum.
 const mostLinesAtStop = 1_000
 
 export const observeMeter = (metrics: Metrics, log: Log): MeterObserver => ({
-  storeAway: reason => log.error({ reason }, 'quotas are not counted together for now'),
-  storeBack: merged => log.info({ merged }, 'quotas are counted together again'),
+  storeAway: reason => log.error({ reason }, 'quota counting is degraded'),
+  storeBack: reconciled => log.info({ reconciled }, 'quota counting is normal again'),
   unitsLost: lost => {
     for (const each of lost.slice(0, mostLinesAtStop))
-      log.error(each, 'units of a key were given and could not be counted before the stop')
+      log.error(each, 'units of a key were admitted and not counted before the stop')
     const units = lost.reduce((sum, each) => sum + each.units, 0)
-    log.error({ units, counts: lost.length }, 'units were given and could not be counted before the stop')
+    log.error({ units, counts: lost.length }, 'units were admitted and not counted before the stop')
   },
-  nearLimit: ({ percent, ...news }) => {
+  nearLimit: ({ percent, ...event }) => {
     metrics.nearLimit(percent)
     log.warn(
-      { ...news, percent },
+      { ...event, percent },
       percent === 100 ? 'quota of a key is exhausted' : 'quota of a key runs low',
     )
   },
@@ -159,14 +162,14 @@ const unforeseen = (error: unknown): object => {
   return Object.assign(bare, { message, stack: redactedUrls(error.stack ?? '') })
 }
 
-/** How quotas are counted, in one line of /readyz. */
+/** The quota line of /readyz. */
 export const quotaDetail = (state: MeterState, offsetMs: number): string => {
   const words = {
-    counting: 'counted together',
-    away: 'counted by this instance alone',
-    settling: 'about to be counted together again',
+    counting: 'counted in the store',
+    away: 'counted locally, the store is away',
+    reconciling: 'reconciling with the store',
   }
-  const skew = Math.abs(offsetMs) >= 1000 ? `, the clock here is ${Math.round(-offsetMs / 1000)} s off` : ''
+  const skew = Math.abs(offsetMs) >= 1000 ? `, clock here is ${Math.round(-offsetMs / 1000)} s off` : ''
   return `${words[state]}${skew}`
 }
 

@@ -1,6 +1,5 @@
-// What an operator does with keys and subscribers: create, list, change, rotate, revoke, reinstate, look at usage. Every
-// change is announced to the running gateways. Every name that is not known is an InputError that says so. Knows no
-// terminal and no HTTP.
+// Administers keys and subscribers: create, list, change, rotate, revoke, reinstate, read usage. Notifies the running
+// gateways of each change. Unknown names are InputErrors. The command line uses it; it knows no terminal and no HTTP.
 
 import { closestMatch } from 'leven'
 import { type Calendar, daysUpTo, type LocalDay } from '../calendar.ts'
@@ -14,10 +13,10 @@ import { announceChange } from './key-directory.ts'
 import { createKey, hashOf, keyPrefix, type PresentedKey, randomBase62 } from './key-form.ts'
 import { findLimit, limitOf, type Tiers } from './tiers.ts'
 
-/** A new key; `key` is shown this once and can't be recovered. */
+/** A new key. `key` is returned once and can't be recovered. */
 export type IssuedKey = { id: string; key: PresentedKey; subscriber: string; tier: string; limit: number }
 
-/** The key that takes the place of one under the same id; `formerKeyUntil` says how long that one goes on working. */
+/** The key that replaces another one under the same id; the former key works until `formerKeyUntil`. */
 export type RotatedKey = IssuedKey & { formerKeyUntil: string }
 
 /** A key as lists show it. `status` counts the subscriber's revocation too. */
@@ -26,14 +25,14 @@ export type ListedKey = {
   subscriber: string
   subscriberId: string
   tier: string
-  /** Null when the key's tier is not configured any more and it has none of its own; such a key is answered 500. */
+  /** Null when the tier is not configured any more and the key has no limit of its own; requests with it get 500. */
   limit: number | null
   /** Whether the limit is the key's own and not its tier's. */
   ownLimit: boolean
   status: 'active' | 'revoked' | 'subscriber revoked'
   createdAt: string
   revokedAt: string | null
-  /** Until when a former key of this id goes on working; null when none does. */
+  /** Until when a former key of this id works; null when none does. */
   formerKeyUntil: string | null
 }
 
@@ -70,7 +69,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     if (!key) throw new InputError(`there is no key ${quoted(id)}; \`abohawa keys list\` shows them all`)
     return key
   }
-  /** Whether the key is there; a change may be what mends a record that can't be read. */
+  /** When the key was revoked. Null also for a damaged record: the change may repair it. @throws InputError if there is no key */
   const revocationOf = async (id: string): Promise<number | null> => {
     try {
       return (await keyById(id)).revokedAt
@@ -113,7 +112,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     const keys = await store.listKeys()
     return listedSubscriber(subscriber, keys)
   }
-  // Announced also when there was nothing to change: an earlier try may have failed between the two.
+  // Announces even without a change: an earlier try may have failed between the two steps.
   const changeKey = async (id: string, change: KeyChange): Promise<ListedKey> => {
     await store.changeKey(id, change)
     await announceChange(store, id, clock.now())
@@ -121,7 +120,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
   }
   const setKeyRevoked = async (id: string, at: number | null): Promise<ListedKey> => {
     const revokedAt = await revocationOf(id)
-    // Repeating a revocation keeps the instant of the first.
+    // A second revocation keeps the instant of the first.
     return changeKey(id, { revokedAt: at === null ? null : (revokedAt ?? at) })
   }
   const setSubscriberRevoked = async (idOrName: string, at: number | null): Promise<ListedSubscriber> => {
@@ -132,7 +131,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
   }
 
   return {
-    /** A new key for the subscriber of that name, who is added when new. @throws InputError */
+    /** Creates a key for the subscriber of that name, and the subscriber if there is none. @throws InputError */
     createKey: async (subscriberName: string, tier: string): Promise<IssuedKey> => {
       const limit = limitOf(tiers, tier)
       const name = subscriberNameOf(subscriberName)
@@ -162,7 +161,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       await announceChange(store, id, createdAt)
       return { id, key, subscriber: name, tier, limit }
     },
-    /** The subscriber whose name a new one is nearly: most likely the one that was meant. */
+    /** The known subscriber whose name is nearly this new one, as after a typing error. */
     nearlyNamed: async (subscriberName: string): Promise<string | undefined> => {
       const name = subscriberNameOf(subscriberName)
       const names = (await store.listSubscribers()).map(subscriber => subscriber.name)
@@ -173,7 +172,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       })
       return nearest === undefined ? undefined : names[folded.indexOf(nearest)]
     },
-    /** Another key under the same id, with the same count of the day; the former one works for so long on. */
+    /** Creates another key under the same id and count; the former key works for `overlapMs` more. */
     rotateKey: async (id: string, overlapMs: number): Promise<RotatedKey> => {
       const record = await keyById(id)
       const { subscriber, status, tier } = listed(record, await store.findSubscriber(record.subscriberId))
@@ -190,13 +189,13 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       await announceChange(store, id, clock.now())
       return { id, key, subscriber, tier, limit, formerKeyUntil: isoOf(until) }
     },
-    /** Puts a key on another tier; a limit of its own stays. */
+    /** Moves a key to another tier; a limit of its own stays. */
     setTier: async (id: string, tier: string): Promise<ListedKey> => {
       limitOf(tiers, tier)
       await revocationOf(id)
       return changeKey(id, { tier })
     },
-    /** Gives a key a limit of its own, or with null that of its tier. */
+    /** Sets a key's own limit; null removes it, so that the tier's applies. */
     setLimit: async (id: string, limit: number | null): Promise<ListedKey> => {
       await revocationOf(id)
       return changeKey(id, { limit })

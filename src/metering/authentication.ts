@@ -1,5 +1,5 @@
-// The value of the key header → the client it stands for, or the reason why not. A key is looked up by its hash; one
-// whose form or checksum is wrong is refused without a look-up. Knows no HTTP beyond the value of the header.
+// Authenticates a request: value of the key header → client, or the reason of the refusal. Looks a key up by its hash;
+// refuses a wrong form or checksum without a look-up. Knows no HTTP beyond that value.
 
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
@@ -9,7 +9,7 @@ import type { KeyDirectory } from './key-directory.ts'
 import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey } from './key-form.ts'
 import { findLimit, type Tiers } from './tiers.ts'
 
-/** Who asks, and the daily limit: the key's own, or that of its tier. */
+/** The client of a request, and its daily limit: the key's own, or that of its tier. */
 export type Client = {
   readonly keyId: string
   readonly subscriberId: string
@@ -28,18 +28,18 @@ export type Refusal =
 
 export type Authentication = { client: Client } | { refusal: Refusal }
 
-/** The key that was presented last on a connection, with its hash: a key is hashed once a connection. */
+/** Memo per connection: the last presented key and its hash, so that a key is hashed once per connection. */
 export type KeyMemo = { presented: string; hash: KeyHash | undefined }
 
 export const emptyKeyMemo = (): KeyMemo => ({ presented: '', hash: undefined })
 
-/** At once where this process knows the key, or that there is none. */
+/** Synchronous when this process has the key cached, or knows that there is none. */
 export type Authenticate = (
   presented: string | undefined,
   memo?: KeyMemo,
 ) => Authentication | Promise<Authentication>
 
-/** The returned function fails with StoreError when the look-up does and AbohawaError for a tier that is gone: no refusals. */
+/** The returned function throws StoreError when the look-up fails, and AbohawaError for a tier that is not configured. */
 export const createAuthenticate = (
   keys: Pick<KeyDirectory, 'copyOf' | 'find'>,
   tiers: Tiers,
@@ -63,7 +63,7 @@ export const createAuthenticate = (
   return (presented, memo = emptyKeyMemo()) => {
     if (presented === undefined || presented === '') return { refusal: 'missing' }
     if (!presented.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
-    // A key of which there is a copy was found right before; only for others its form has to be looked at.
+    // A cached key had the right form before, so only others need the check of form and checksum.
     if (presented.length !== keyLength) return { refusal: 'malformed' }
     if (memo.hash === undefined || presented !== memo.presented) {
       memo.presented = presented

@@ -1,31 +1,31 @@
-// How many instances share the quotas and the provider's budget, on the safe side: the most that were alive of late, and
-// nothing at all until the others know of this one.
+// How many instances share the quotas and the provider's budget: the most that the heartbeats of the last minute
+// counted. Unknown until the other instances can count this one.
 
 import type { Clock } from '../clock.ts'
 
 export type FleetSize = {
-  /** The instances of the latest pulse. */
-  saw(instances: number): void
+  /** A heartbeat of this instance counted this many. */
+  onHeartbeat(instances: number): void
   /** Undefined while others may not count this instance yet, or this one not all of them. */
   atMost(): number | undefined
 }
 
-// Each instance learns of the others every five seconds. One that started with others knows all of them by a pulse of its
-// own that comes after theirs; without it the time that passes says nothing.
+// Each instance counts the others with its heartbeat every five seconds. Of instances that start together, each knows all
+// others with its first heartbeat after theirs. Elapsed time without a heartbeat proves nothing.
 const knownAfterMs = 6_000
 const rememberForMs = 60_000
 
 export const createFleetSize = (clock: Clock): FleetSize => {
-  let sightings: { instances: number; at: number }[] = []
+  let heartbeats: { instances: number; at: number }[] = []
   let firstAt: number | undefined
   let isKnown = false
   return {
-    saw: instances => {
+    onHeartbeat: instances => {
       const at = clock.now()
       firstAt ??= at
       isKnown ||= at - firstAt >= knownAfterMs
-      sightings = [...sightings.filter(each => at - each.at < rememberForMs), { instances, at }]
+      heartbeats = [...heartbeats.filter(each => at - each.at < rememberForMs), { instances, at }]
     },
-    atMost: () => (isKnown ? Math.max(1, ...sightings.map(({ instances }) => instances)) : undefined),
+    atMost: () => (isKnown ? Math.max(1, ...heartbeats.map(({ instances }) => instances)) : undefined),
   }
 }

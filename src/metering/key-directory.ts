@@ -1,6 +1,6 @@
-// What a key's hash stands for, from a bounded copy in this process or from the store. Hears of changed keys by change records
-// in the store that it reads at short intervals, so a copy is never behind by more than that; while the store is away
-// known keys go on working from their copies. Whether a key may be used is for the authentication.
+// Looks keys up by hash, in a bounded cache or in the store. Reads the log of key changes every half second and drops the
+// cached keys that changed; while the store is away cached keys go on working. Whether a key may be used is the
+// authentication's decision.
 
 import { LRUCache } from 'lru-cache'
 import { utcDayMs } from '../calendar.ts'
@@ -8,15 +8,15 @@ import type { Clock } from '../clock.ts'
 import { type FleetStore, type FoundKey, type KeyStore, StoreError } from '../stores/store.ts'
 
 export type KeyDirectory = {
-  /** The key of a hash, if this process has a copy that is fresh. */
+  /** The key of a hash, if this process has a fresh copy. */
   copyOf(hash: string): FoundKey | undefined
   /**
-   * The key of a hash, or `unknown`, which is never said from memory alone while the store is away: at once from a copy,
-   * else a promise that rejects with StoreError when the store fails.
+   * The key of a hash, or `unknown`: synchronously from a fresh copy, else as a promise that rejects with StoreError when
+   * the store fails. While the store is away the answer is never `unknown` from memory alone.
    */
   find(hash: string): FoundKey | 'unknown' | Promise<FoundKey | 'unknown'>
-  /** Reads the change records now instead of at the next interval; never rejects. */
-  hear(): Promise<void>
+  /** Reads the log of key changes now and not at the next interval; never rejects. */
+  readChanges(): Promise<void>
   close(): void
 }
 
@@ -26,16 +26,16 @@ type DirectoryStore = Pick<KeyStore, 'findByHash'> &
 const topic = 'keys'
 // Long after every copy was looked up again: while the last change record is there, a store that lost it is noticed.
 const keepForMs = 400 * utcDayMs
-const hearEveryMs = 500
-// Copies are looked up again at this age in any case.
+const readEveryMs = 500
+// A copy of this age is looked up again in any case.
 const freshForMs = 60_000
-// After a look-up that failed a copy is used for so long before the store is asked again, which may take its time to fail.
+// After a failed look-up a copy is used for so long before the next one, which may be slow to fail.
 const retryAfterMs = 1_000
-// Apart, so that a flood of wrong keys throws no good one out.
+// Two caches, so that a flood of wrong keys evicts no valid one.
 const mostKnown = 50_000
 const mostUnknown = 20_000
 
-/** Tells all instances that a key or subscriber is new or changed, after it is; `id` names either. */
+/** Notifies all instances that a key or subscriber was created or changed; call it afterwards. `id` names either. */
 export const announceChange = async (
   store: Pick<FleetStore, 'appendChangeRecord'>,
   id: string,
@@ -48,11 +48,11 @@ type Copy = { readonly found: FoundKey; freshUntil: number }
 
 export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDirectory => {
   const known = new LRUCache<string, Copy>({ max: mostKnown })
-  /** Hash → the instant until which it counts as unknown. */
+  /** Hash → instant until which it counts as unknown. */
   const unknown = new LRUCache<string, number>({ max: mostUnknown })
   const lookUps = new Map<string, Promise<FoundKey | 'unknown'>>()
 
-  // A clock that was put back makes nothing fresh for longer.
+  // A clock that goes back keeps nothing fresh for longer.
   const isFresh = (until: number): boolean => {
     const left = until - clock.now()
     return left > 0 && left <= freshForMs
@@ -66,7 +66,7 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
   const lookUp = (hash: string): Promise<FoundKey | 'unknown'> => {
     const answer = store.findByHash(hash).then(
       found => {
-        // What began before a change that was heard of meanwhile may be older than it.
+        // A look-up that began before a change was read may have the older key: it is not cached.
         if (lookUps.get(hash) !== answer) return found ?? 'unknown'
         lookUps.delete(hash)
         const freshUntil = clock.now() + freshForMs
@@ -91,36 +91,36 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
     return answer
   }
 
-  let heard: number | undefined
-  let hearing: Promise<void> | undefined
-  const forget = (concerns: (found: FoundKey) => boolean): void => {
+  let lastRead: number | undefined
+  let reading: Promise<void> | undefined
+  const evict = (concerns: (found: FoundKey) => boolean): void => {
     for (const [hash, { found }] of [...known.entries()]) if (concerns(found)) known.delete(hash)
     unknown.clear()
     lookUps.clear()
   }
   const readChangeRecords = async (): Promise<void> => {
     try {
-      const { records, complete } = await store.changeRecordsAfter(topic, heard ?? 0)
+      const { records, complete } = await store.changeRecordsAfter(topic, lastRead ?? 0)
       const changed = new Set(records.map(({ text }) => text))
-      // What was said before this process first listened, or while it could not, may concern any copy.
-      if (heard === undefined || !complete) forget(() => true)
+      // Changes before the first read, or that are missing from the log, may concern any copy.
+      if (lastRead === undefined || !complete) evict(() => true)
       else if (changed.size > 0)
-        forget(({ key, subscriber }) => changed.has(key.id) || changed.has(subscriber.id))
-      heard = records.at(-1)?.number ?? (complete ? heard : undefined)
+        evict(({ key, subscriber }) => changed.has(key.id) || changed.has(subscriber.id))
+      lastRead = records.at(-1)?.number ?? (complete ? lastRead : undefined)
       // Without any change record a store that loses everything would look as it did before, so there is always one.
-      if (heard === undefined) await announceChange(store, 'begin', clock.now())
+      if (lastRead === undefined) await announceChange(store, 'begin', clock.now())
     } catch {
-      // A store that is away is told of by its own observer. Keys may be made meanwhile where it is not.
+      // The store's observer logs the failure. Keys may be created meanwhile by processes that reach the store.
       unknown.clear()
     }
   }
-  const hear = (): Promise<void> => {
-    hearing ??= readChangeRecords().finally(() => {
-      hearing = undefined
+  const readChanges = (): Promise<void> => {
+    reading ??= readChangeRecords().finally(() => {
+      reading = undefined
     })
-    return hearing
+    return reading
   }
-  const timer = setInterval(() => void hear(), hearEveryMs).unref()
+  const timer = setInterval(() => void readChanges(), readEveryMs).unref()
 
   return {
     copyOf,
@@ -130,7 +130,7 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
       if (!known.has(hash) && isFresh(unknown.get(hash) ?? 0)) return 'unknown'
       return lookUps.get(hash) ?? lookUp(hash)
     },
-    hear,
+    readChanges,
     close: () => clearInterval(timer),
   }
 }

@@ -1,5 +1,5 @@
-// The form of an API key: `svc_live_`, 32 base62 characters by chance (190 bits), 6 of checksum. The checksum lets a
-// typing error be refused without a look-up. Knows nothing of who a key belongs to.
+// The format of an API key: `svc_live_`, 32 random base62 characters (190 bits), 6 of checksum. With the checksum a typing
+// error is refused without a look-up. Who owns a key is for the key directory.
 
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
@@ -13,9 +13,9 @@ const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 export const keyLength = keyPrefix.length + secretLength + checksumLength
 const form = new RegExp(`^${keyPrefix}[0-9A-Za-z]{${secretLength + checksumLength}}$`)
 
-/** A key as its holder has it; never stored and never logged. */
+/** A key in clear text; never stored, never logged. */
 export type PresentedKey = Branded<'PresentedKey'>
-/** SHA-256 of a key in hexadecimal: what is stored in its place. */
+/** SHA-256 of a key in hexadecimal; the store holds this alone. */
 export type KeyHash = Branded<'KeyHash'>
 
 export const randomBase62 = (length: number): string =>
@@ -26,7 +26,7 @@ export const createKey = (): PresentedKey => {
   return (body + checksumOf(body)) as PresentedKey
 }
 
-/** The header's value as a key, or undefined when its form or its checksum says that it can't be one of ours. */
+/** The header's value as a key; undefined when its form or checksum is wrong. */
 export const parseKey = (value: string): PresentedKey | undefined => {
   if (!form.test(value)) return undefined
   return checksumOf(value.slice(0, -checksumLength)) === value.slice(-checksumLength)
@@ -34,7 +34,7 @@ export const parseKey = (value: string): PresentedKey | undefined => {
     : undefined
 }
 
-/** Also of what only may be a key. */
+/** Also hashes values that may not be keys. */
 export const hashOf = (key: PresentedKey | string): KeyHash => hash('sha256', key, 'hex') as KeyHash
 
 const checksumOf = (body: string): string => {

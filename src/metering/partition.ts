@@ -1,17 +1,16 @@
-// A partition of the counts: those that the store counts in one step. They are taken by group commit: while one trip to
-// the store is out, whoever asks joins the next one, and what a trip took is dealt out in the order of asking. While the
-// store is away each instance deals its share by itself and says afterwards what it dealt; until all have said so, it
-// takes no more than its share.
+// Counts the keys of one store partition: those that the store counts in one atomic step. Uses group commit: while one
+// batch is in flight, new requests wait for the next one, and units are granted in order of arrival. While the store is
+// away, admits requests from a local allowance, and reconciles afterwards. Which key is counted where is for the meter.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { LocalDay } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
-import { OvertakenError, StoreError, type Taken, type UsageStore } from '../stores/store.ts'
-import { shareOf, stepOf } from './share.ts'
+import { OvertakenError, StoreError, type UsageGrant, type UsageStore } from '../stores/store.ts'
+import { allowanceOf, stepOf } from './local-allowance.ts'
 
-/** What is left of the day's units after one was asked for. */
-export type Deal = { readonly allowed: boolean; readonly remaining: number }
+/** Whether the request is admitted, and the units left of the day after it. */
+export type QuotaDecision = { readonly allowed: boolean; readonly remaining: number }
 
 export type MeteredDay = { readonly day: LocalDay; readonly endsAt: number; readonly keepUntil: number }
 
@@ -20,25 +19,26 @@ export type Count = {
   readonly keyId: string
   readonly metered: MeteredDay
   limit: number
-  /** Units given to requests here. */
-  dealt: number
-  /** How many of those the store has counted, as far as is known. */
+  /** Units that requests were admitted with here. */
+  admitted: number
+  /** How many of those the store has confirmed. */
   confirmed: number
-  /** The store's count when last seen or heard of, and what was dealt here until then. */
-  view: View | undefined
+  /** The store's count as last known, and what was admitted here until then. */
+  lastKnown: LastKnown | undefined
 }
 
-type View = { used: number; dealt: number }
+type LastKnown = { used: number; admitted: number }
 
-export type MeterState = 'counting' | 'away' | 'settling'
+/** `reconciling`: the store is back, and other instances may not have reported yet what they admitted locally. */
+export type MeterState = 'counting' | 'away' | 'reconciling'
 
 export type PartitionParts = {
-  /** A name of this instance, of this life. */
+  /** Unique id of this run of the process. */
   readonly instance: string
-  readonly store: Pick<UsageStore, 'take' | 'time'>
-  /** `share`: go on with this instance's share of what was left; `refuse`: nobody gets anything. */
+  readonly store: Pick<UsageStore, 'commit' | 'time'>
+  /** `share`: admit from the local allowance, an equal share of what was left; `refuse`: admit nothing. */
   readonly whenStoreIsDown: 'share' | 'refuse'
-  /** How many instances may deal units; undefined while that is not known. */
+  /** How many instances may admit requests; undefined while that is unknown. */
   readonly instances: () => number | undefined
   readonly dayOf: (instant: number) => LocalDay
   /** The latest day of which this instance has counted anything; empty before the first. */
@@ -47,38 +47,38 @@ export type PartitionParts = {
   readonly clock: Clock
   readonly observer: {
     stopped(reason: string): void
-    /** @param merged units that were dealt alone and are counted now */
-    resumed(merged: number): void
-    counted(count: Count, result: Taken): void
+    /** @param reconciled units that were admitted locally and are in the store now */
+    resumed(reconciled: number): void
+    counted(count: Count, grant: UsageGrant): void
   }
 }
 
 export type Partition = {
   readonly counts: Set<Count>
   state(): MeterState
-  /** One unit. @throws StoreError when the store is away and this instance has nothing left to deal */
-  ask(count: Count, limit: number): Promise<Deal>
-  /** Forgets a count, unless a request waits for it or the store may not know all that was dealt of it. */
+  /** Asks for one unit. @throws StoreError when the store is away and the local allowance is spent */
+  admit(count: Count, limit: number): Promise<QuotaDecision>
+  /** Drops a count, unless a request waits for it or the store may lack units that were admitted. */
   forget(count: Count): boolean
-  /** The store's count was told by another instance. */
-  heard(count: Count, used: number): void
-  /** What others tell is not heard for now, or was not until now. */
-  lost(): void
-  /** Looks for a store that is away, and says again what was dealt meanwhile. */
-  look(): Promise<void>
-  /** Says it whatever the state is; never rejects. */
-  tell(): Promise<void>
+  /** Another instance published the store's count. */
+  onMessage(count: Count, used: number): void
+  /** Messages of other instances may have been lost. */
+  onMessagesLost(): void
+  /** Probes a store that is away, and reconciles once it answers. */
+  probe(): Promise<void>
+  /** Reports all admitted units to the store, whatever the state; never rejects. */
+  report(): Promise<void>
 }
 
-// Long enough for every instance to have noticed that the store is back and to have said what it dealt.
-export const settleForMs = 2_000
-const mostPerTrip = 500
-const probeForMs = 50
+// Long enough for every instance to notice that the store is back and to report what it admitted.
+export const reconcileForMs = 2_000
+const mostPerBatch = 500
+const probeTimeoutMs = 50
 const mostTries = 3
 
-type Asked = { readonly count: Count; readonly units: number }
+type BatchEntry = { readonly count: Count; readonly units: number }
 
-type Waiter = { resolve(deal: Deal): void; reject(error: unknown): void }
+type Waiter = { resolve(decision: QuotaDecision): void; reject(error: unknown): void }
 
 export const createPartition = ({
   instance,
@@ -92,18 +92,17 @@ export const createPartition = ({
 }: PartitionParts): Partition => {
   const counts = new Set<Count>()
   let waiting = new Map<Count, Waiter[]>()
-  // Asked of the store now.
-  let out = new Map<Count, Waiter[]>()
+  let inFlight = new Map<Count, Waiter[]>()
   let state: MeterState = 'counting'
   let sequence = 0
-  let departing = false
-  let looking: Promise<void> | undefined
+  let isFlushScheduled = false
+  let probing: Promise<void> | undefined
   let lastDayBefore: LocalDay = ''
-  let settledAt = 0
-  // Dealt alone, and counted by the store since it went away.
-  let merged = 0
+  let reconciledAt = 0
+  // Units admitted locally and confirmed by the store since it went away.
+  let reconciled = 0
 
-  // One trip at a time, in the order in which they were wanted.
+  // One batch at a time, in order.
   let last: Promise<unknown> = Promise.resolve()
   const inTurn = (step: () => Promise<void>): Promise<void> => {
     const run = last.then(step)
@@ -111,20 +110,20 @@ export const createPartition = ({
     return run
   }
 
-  const trip = async (asked: readonly Asked[]): Promise<Taken[]> => {
+  const commit = async (entries: readonly BatchEntry[]): Promise<UsageGrant[]> => {
     sequence += 1
-    const dealt = asked.map(({ count }) => count.dealt)
-    let results: Taken[]
+    const admitted = entries.map(({ count }) => count.admitted)
+    let grants: UsageGrant[]
     try {
-      results = await store.take({
+      grants = await store.commit({
         instance,
         sequence,
-        takes: asked.map(({ count: { keyId, metered, limit, dealt, confirmed }, units }) => ({
+        entries: entries.map(({ count: { keyId, metered, limit, admitted, confirmed }, units }) => ({
           keyId,
           day: metered.day,
           units,
           limit,
-          dealt,
+          admitted,
           confirmed,
           step: stepOf(limit),
           endsAt: metered.endsAt,
@@ -132,50 +131,50 @@ export const createPartition = ({
         })),
       })
     } catch (error) {
-      // Trips go one after the other, so none that is still waited for was overtaken: somebody else wrote that record.
-      // The next trip is counted after it.
+      // Batches go one after the other, so this instance never overtakes itself: something else wrote that sequence.
+      // The next batch continues after it.
       if (error instanceof OvertakenError) sequence = Math.max(sequence, error.by)
       throw error
     }
-    results.forEach((result, i) => {
-      const count = asked[i]?.count
+    grants.forEach((grant, i) => {
+      const count = entries[i]?.count
       if (!count) return
-      // While all count together nothing is dealt before it is counted.
-      merged += (dealt[i] ?? 0) - count.confirmed
-      count.dealt += result.taken
-      count.confirmed = (dealt[i] ?? 0) + result.taken
-      observer.counted(count, result)
+      // While the state is `counting` nothing is admitted before the store has counted it.
+      reconciled += (admitted[i] ?? 0) - count.confirmed
+      count.admitted += grant.granted
+      count.confirmed = (admitted[i] ?? 0) + grant.granted
+      observer.counted(count, grant)
     })
-    return results
+    return grants
   }
 
-  // A day that began while the store was away began with nothing used, unless it was counted before a clock jumped back.
-  const viewOf = (count: Count): View | undefined =>
-    count.view ??
-    (state !== 'counting' && lastDayBefore < count.metered.day ? { used: 0, dealt: 0 } : undefined)
+  // A day that begins while the store is away begins with nothing used, unless the clock jumped back to it.
+  const lastKnownOf = (count: Count): LastKnown | undefined =>
+    count.lastKnown ??
+    (state !== 'counting' && lastDayBefore < count.metered.day ? { used: 0, admitted: 0 } : undefined)
 
-  /** What this instance may still deal of a count while not all count together. */
-  const leftOfShare = (count: Count): number => {
+  /** Units that this instance may still admit by itself. */
+  const allowanceLeft = (count: Count): number => {
     const size = instances()
-    const view = viewOf(count)
-    if (whenStoreIsDown === 'refuse' || size === undefined || !view) return 0
-    return Math.max(0, shareOf(count.limit, view.used, size) - (count.dealt - view.dealt))
+    const known = lastKnownOf(count)
+    if (whenStoreIsDown === 'refuse' || size === undefined || !known) return 0
+    return Math.max(0, allowanceOf(count.limit, known.used, size) - (count.admitted - known.admitted))
   }
 
   const refuse = (count: Count, { resolve, reject }: Waiter): void => {
-    const view = viewOf(count)
-    if (view && view.used >= count.limit) resolve({ allowed: false, remaining: 0 })
-    else reject(new StoreError('the store of the counts is away, and no share of this one is left here'))
+    const known = lastKnownOf(count)
+    if (known && known.used >= count.limit) resolve({ allowed: false, remaining: 0 })
+    else reject(new StoreError('the store is away and the local allowance of this key is spent'))
   }
 
-  const dealAlone = (count: Count, waiter: Waiter): void => {
-    const left = leftOfShare(count)
+  const admitLocally = (count: Count, waiter: Waiter): void => {
+    const left = allowanceLeft(count)
     if (left === 0) {
       refuse(count, waiter)
       return
     }
-    count.view = viewOf(count)
-    count.dealt += 1
+    count.lastKnown = lastKnownOf(count)
+    count.admitted += 1
     waiter.resolve({ allowed: true, remaining: left - 1 })
   }
 
@@ -190,11 +189,15 @@ export const createPartition = ({
     state = 'away'
   }
 
-  const dealOut = ({ count, units }: Asked, waiters: readonly Waiter[], { taken, used }: Taken): void => {
-    if (state === 'counting') count.view = { used, dealt: count.dealt }
+  const resolveWaiters = (
+    { count, units }: BatchEntry,
+    waiters: readonly Waiter[],
+    { granted, used }: UsageGrant,
+  ): void => {
+    if (state === 'counting') count.lastKnown = { used, admitted: count.admitted }
     waiters.forEach((waiter, i) => {
-      if (i < taken) {
-        const remaining = count.limit - (used - taken) - i - 1
+      if (i < granted) {
+        const remaining = count.limit - (used - granted) - i - 1
         waiter.resolve({ allowed: true, remaining })
       } else if (i < units || used >= count.limit)
         waiter.resolve({ allowed: false, remaining: Math.max(0, count.limit - used) })
@@ -202,148 +205,151 @@ export const createPartition = ({
     })
   }
 
-  // Dealing alone is for a store that is away for everyone: who has only lost an answer, or was held up itself and
-  // takes answers that came in time for ones that never came, asks again.
-  const insist = async (asked: readonly Asked[]): Promise<Taken[]> => {
+  // Retry first: one lost reply, or a pause of this process, does not mean that the store is away for everyone.
+  const commitWithRetry = async (entries: readonly BatchEntry[]): Promise<UsageGrant[]> => {
     for (let tries = 1; ; tries++) {
       try {
-        return await trip(asked)
+        return await commit(entries)
       } catch (error) {
-        if (tries === mostTries || !(await isThere())) throw error
+        if (tries === mostTries || !(await storeAnswers())) throw error
       }
     }
   }
 
-  // While others may deal alone, units are taken by this instance's share of what was left, so a count that it knows
-  // nothing of is asked for first. What others have not told yet is within shares of what was left before: together
-  // they are never more than that.
-  const learn = async (part: readonly [Count, readonly Waiter[]][]): Promise<void> => {
-    if (state !== 'settling') return
-    const unknown = part.flatMap(([count]) => (viewOf(count) ? [] : [{ count, units: 0 }]))
+  // Reads the counts that this instance does not know. While it reconciles, it takes no more than its allowance, which is
+  // computed from them. Units that others have not reported yet come out of their allowances, so the sum stays within the
+  // limit.
+  const readUnknown = async (part: readonly [Count, readonly Waiter[]][]): Promise<void> => {
+    if (state !== 'reconciling') return
+    const unknown = part.flatMap(([count]) => (lastKnownOf(count) ? [] : [{ count, units: 0 }]))
     if (unknown.length === 0) return
-    const results = await insist(unknown)
-    results.forEach(({ used }, at) => {
+    const grants = await commitWithRetry(unknown)
+    grants.forEach(({ used }, at) => {
       const count = unknown[at]?.count
-      if (count) count.view = { used, dealt: count.dealt }
+      if (count) count.lastKnown = { used, admitted: count.admitted }
     })
   }
 
-  const depart = async (): Promise<void> => {
-    out = waiting
+  const flush = async (): Promise<void> => {
+    inFlight = waiting
     waiting = new Map()
-    const group = [...out]
-    for (let i = 0; i < group.length; i += mostPerTrip) {
-      const part = group.slice(i, i + mostPerTrip)
+    const all = [...inFlight]
+    for (let i = 0; i < all.length; i += mostPerBatch) {
+      const part = all.slice(i, i + mostPerBatch)
       try {
         if (state === 'away') throw new StoreError('away')
-        await learn(part)
-        const asked = part.map(([count, waiters]) => ({
+        await readUnknown(part)
+        const entries = part.map(([count, waiters]) => ({
           count,
-          units: state === 'counting' ? waiters.length : Math.min(waiters.length, leftOfShare(count)),
+          units: state === 'counting' ? waiters.length : Math.min(waiters.length, allowanceLeft(count)),
         }))
-        const results = await insist(asked)
-        results.forEach((result, at) => {
-          const one = asked[at]
-          if (one) dealOut(one, part[at]?.[1] ?? [], result)
+        const grants = await commitWithRetry(entries)
+        grants.forEach((grant, at) => {
+          const entry = entries[at]
+          if (entry) resolveWaiters(entry, part[at]?.[1] ?? [], grant)
         })
       } catch (error) {
         if (state !== 'away') goAway(error)
-        for (const [count, waiters] of part) for (const waiter of waiters) dealAlone(count, waiter)
+        for (const [count, waiters] of part) for (const waiter of waiters) admitLocally(count, waiter)
       }
     }
-    out = new Map()
-    // What this turn brings goes along: half as many trips again would cost more than they save in waiting.
-    if (waiting.size > 0) setImmediate(() => void inTurn(depart))
-    else departing = false
+    inFlight = new Map()
+    // One turn of the event loop later: flushing at once would send half as many batches again for little less waiting.
+    if (waiting.size > 0) setImmediate(() => void inTurn(flush))
+    else isFlushScheduled = false
   }
 
-  // Says what was dealt of every count here, and learns what all have used.
-  const tellAll = async (): Promise<void> => {
+  // Reports the admitted units of every count, and reads what all instances have used.
+  const reportAll = async (): Promise<void> => {
     const all = [...counts]
-    // Also with nothing to say: that the store answers is to be found out.
-    for (let i = 0; i === 0 || i < all.length; i += mostPerTrip) {
-      const part = all.slice(i, i + mostPerTrip)
-      const results = await trip(part.map(count => ({ count, units: 0 })))
+    // Sends an empty batch too: it shows whether the store answers.
+    for (let i = 0; i === 0 || i < all.length; i += mostPerBatch) {
+      const part = all.slice(i, i + mostPerBatch)
+      const grants = await commit(part.map(count => ({ count, units: 0 })))
       if (state === 'away') continue
-      results.forEach(({ used }, at) => {
+      grants.forEach(({ used }, at) => {
         const count = part[at]
-        if (count) count.view = { used, dealt: count.confirmed }
+        if (count) count.lastKnown = { used, admitted: count.confirmed }
       })
     }
   }
 
-  const settle = (): void => {
-    state = 'settling'
-    settledAt = clock.now() + settleForMs
+  const reconcile = (): void => {
+    state = 'reconciling'
+    reconciledAt = clock.now() + reconcileForMs
   }
   const resume = (): void => {
     state = 'counting'
-    observer.resumed(merged)
-    merged = 0
+    observer.resumed(reconciled)
+    reconciled = 0
   }
-  const lookOnce = async (): Promise<void> => {
-    if (state === 'counting' || (state === 'settling' && clock.now() < settledAt)) return
+  const probeOnce = async (): Promise<void> => {
+    if (state === 'counting' || (state === 'reconciling' && clock.now() < reconciledAt)) return
     try {
-      await tellAll()
-      // Where nobody deals alone there is nothing to wait for.
-      if (state === 'settling' || whenStoreIsDown === 'refuse') resume()
-      else settle()
+      await reportAll()
+      // With `refuse` nothing is admitted locally, so there is nothing to reconcile.
+      if (state === 'reconciling' || whenStoreIsDown === 'refuse') resume()
+      else reconcile()
     } catch (error) {
       goAway(error)
     }
   }
 
-  // Whether the store answers at all, and soon.
-  const isThere = async (): Promise<boolean> => {
-    const patience = new AbortController()
+  const storeAnswers = async (): Promise<boolean> => {
+    const timeout = new AbortController()
     const answered = store.time().then(
       () => true,
       () => false,
     )
-    const there = await Promise.race([answered, pause(probeForMs, false, { signal: patience.signal })])
-    patience.abort()
-    return there
+    const inTime = await Promise.race([answered, pause(probeTimeoutMs, false, { signal: timeout.signal })])
+    timeout.abort()
+    return inTime
   }
 
   return {
     counts,
     state: () => state,
-    ask: (count, limit) =>
+    admit: (count, limit) =>
       new Promise((resolve, reject) => {
         count.limit = limit
         const waiter = { resolve, reject }
         if (state === 'away') {
-          dealAlone(count, waiter)
+          admitLocally(count, waiter)
           return
         }
-        const group = waiting.get(count)
-        if (group) group.push(waiter)
+        const waiters = waiting.get(count)
+        if (waiters) waiters.push(waiter)
         else waiting.set(count, [waiter])
-        if (departing) return
-        departing = true
-        // All that this turn of the event loop brings goes together.
-        setImmediate(() => void inTurn(depart))
+        if (isFlushScheduled) return
+        isFlushScheduled = true
+        // Requests of the same turn of the event loop share a batch.
+        setImmediate(() => void inTurn(flush))
       }),
     forget: count => {
-      if (state !== 'counting' || count.dealt !== count.confirmed || waiting.has(count) || out.has(count))
+      if (
+        state !== 'counting' ||
+        count.admitted !== count.confirmed ||
+        waiting.has(count) ||
+        inFlight.has(count)
+      )
         return false
       return counts.delete(count)
     },
-    heard: (count, used) => {
-      if (state === 'counting' && count.view && used > count.view.used) count.view.used = used
+    onMessage: (count, used) => {
+      if (state === 'counting' && count.lastKnown && used > count.lastKnown.used) count.lastKnown.used = used
     },
-    lost: () => {
+    onMessagesLost: () => {
       if (state === 'away' || whenStoreIsDown === 'refuse') return
-      // Others may be dealing alone.
-      stopCounting('news of the store are not heard')
-      settle()
+      // Other instances may be admitting locally.
+      stopCounting('messages of other gateways may be lost')
+      reconcile()
     },
-    tell: () => inTurn(tellAll).catch(() => {}),
-    look: () => {
-      looking ??= inTurn(lookOnce).finally(() => {
-        looking = undefined
+    report: () => inTurn(reportAll).catch(() => {}),
+    probe: () => {
+      probing ??= inTurn(probeOnce).finally(() => {
+        probing = undefined
       })
-      return looking
+      return probing
     },
   }
 }

@@ -1,40 +1,40 @@
-// How much of its daily quota a client has left: one unit per request, on the local day in which the request arrived by
-// the store's clock. An exhausted quota is an answer and not an error.
+// Takes one unit of a client's daily quota per request. The store's clock decides the local day of a request. An exhausted
+// quota is a decision (`allowed: false`), not an error; counting is the meter's.
 
 import { type Calendar, hourMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Client } from './authentication.ts'
 import type { Meter } from './meter.ts'
-import type { Deal, MeteredDay } from './partition.ts'
+import type { MeteredDay, QuotaDecision } from './partition.ts'
 
 export type Quota = {
   /** The instant that decides which day a request belongs to. */
   now(): number
-  /** Takes one unit. @throws StoreError when nobody can tell whether there is one */
-  consume(client: Client, arrivedAt: number): Promise<Deal>
+  /** Takes one unit. @throws StoreError when the store is away and the local allowance is spent */
+  consume(client: Client, arrivedAt: number): Promise<QuotaDecision>
   /** The next local midnight after an instant. */
   resetAfter(instant: number): number
 }
 
 /**
  * @param clock the store's
- * @param keepUsageForMs how long a day's count stands after the day ended
+ * @param keepUsageForMs how long a day's count is kept after the end of the day
  */
 export const createQuota = (
-  meter: Pick<Meter, 'take'>,
+  meter: Pick<Meter, 'admit'>,
   calendar: Calendar,
   clock: Clock,
   keepUsageForMs: number,
 ): Quota => {
   const dayAt = (instant: number): MeteredDay => {
     const endsAt = calendar.nextMidnight(instant)
-    // Never less than an hour past midnight: requests of the old day may still be on their way then.
+    // At least an hour past midnight: requests of the old day may still be in flight then.
     return { day: calendar.dayOf(instant), endsAt, keepUntil: endsAt + Math.max(hourMs, keepUsageForMs) }
   }
 
   return {
     now: clock.now,
     resetAfter: calendar.nextMidnight,
-    consume: ({ keyId, limit }, arrivedAt) => meter.take(keyId, limit, dayAt(arrivedAt)),
+    consume: ({ keyId, limit }, arrivedAt) => meter.admit(keyId, limit, dayAt(arrivedAt)),
   }
 }

@@ -1,17 +1,17 @@
-// The clock by which quotas are counted: the store's own, as this machine's clock and the difference between the two, so
-// that instances whose clocks are off agree about midnight.
+// The store's clock: this machine's clock plus the measured offset. Quotas use it, so that instances whose clocks differ
+// agree about midnight.
 
 import type { Clock } from '../clock.ts'
 import type { UsageStore } from '../stores/store.ts'
 
 export type StoreClock = Clock & {
-  /** Measures the difference again; a store that can't be asked leaves it as it is. */
+  /** Measures the offset again; keeps the former one when the store does not answer. */
   measure(): Promise<void>
-  /** By how much the store's clock is ahead of this machine's, in ms. */
+  /** How far the store's clock is ahead of this machine's, in ms. */
   offsetMs(): number
 }
 
-// A reply that took longer says too little about when it was given.
+// A slower reply does not tell well enough when the store read its clock.
 const slowestReplyMs = 250
 
 export const createStoreClock = (store: Pick<UsageStore, 'time'>, clock: Clock): StoreClock => {
@@ -20,12 +20,13 @@ export const createStoreClock = (store: Pick<UsageStore, 'time'>, clock: Clock):
     now: () => clock.now() + offset,
     offsetMs: () => offset,
     measure: async () => {
-      const asked = clock.now()
-      const told = await store.time().catch(() => undefined)
-      const heard = clock.now()
-      if (told === undefined || heard - asked > slowestReplyMs) return
-      // Told while we waited: the two clocks may well be the same.
-      offset = told >= asked - 1 && told <= heard + 1 ? 0 : Math.round(told - (asked + heard) / 2)
+      const sentAt = clock.now()
+      const storeTime = await store.time().catch(() => undefined)
+      const receivedAt = clock.now()
+      if (storeTime === undefined || receivedAt - sentAt > slowestReplyMs) return
+      // Between the two instants: the clocks may well agree.
+      const agrees = storeTime >= sentAt - 1 && storeTime <= receivedAt + 1
+      offset = agrees ? 0 : Math.round(storeTime - (sentAt + receivedAt) / 2)
     },
   }
 }

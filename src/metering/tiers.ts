@@ -1,4 +1,4 @@
-// The plans a key can be on: a name and the requests it may make in a local day.
+// Tiers: the daily limit of a key by the name of its plan.
 
 import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'

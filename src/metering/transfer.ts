@@ -1,5 +1,5 @@
-// What a store holds of keys, subscribers and their usage, as records that can be written to a file and taken in by
-// another store. Keys travel as hashes, never as keys. Weather and what was spent at the provider stay: they come again.
+// Exports keys, subscribers and usage of a store as records, and imports them into another one. Keys are exported as hashes.
+// Weather and provider spending are not exported: they come again. Files and the terminal are the command's.
 
 import { z } from 'zod'
 import { type Calendar, dayNumber, daysUpTo, hourMs, utcDayMs } from '../calendar.ts'
@@ -11,7 +11,7 @@ import { announceChange } from './key-directory.ts'
 
 type TransferStore = KeyStore & UsageStore & Pick<FleetStore, 'appendChangeRecord'>
 
-// What a store takes is shown in lists, and ids stand in lines of the log.
+// Lists show these texts, and log lines carry ids.
 const longestText = 200
 const text = z
   .string()
@@ -45,7 +45,7 @@ const usageRecord = z.strictObject({
   day: z.iso.date(),
   used: count,
 })
-/** Stands last, so that a file which was cut off is known by its absence. */
+/** The last record: its absence shows that a file was cut off. */
 const endRecord = z.strictObject({
   record: z.literal('end'),
   subscribers: count,
@@ -60,12 +60,12 @@ type RecordOf<Kind> = Extract<TransferRecord, { record: Kind }>
 
 export type Totals = { subscribers: number; keys: number; usage: number }
 
-/** What an import found: how much of it was new. */
+/** The totals of an import, and how many records were new. */
 export type Imported = Totals & { newSubscribers: number; newKeys: number }
 
 const usageDays = 400
 
-/** All records of a store, each after those it refers to. */
+/** Yields all records of a store, each after those it refers to. */
 export async function* exportRecords(
   store: Pick<TransferStore, 'listSubscribers' | 'listKeys' | 'usedOn'>,
   calendar: Calendar,
@@ -113,16 +113,16 @@ export const readRecord = (line: string): TransferRecord => {
 }
 
 export type ImportOptions = {
-  /** How long a day's count stands after the day ended. */
+  /** How long a day's count is kept after the end of the day. */
   readonly keepUsageForMs: number
-  /** Hears after every line, in both passes. */
+  /** Called after every line, in both passes. */
   readonly onLine?: (pass: 'checked' | 'written', lines: number) => void
 }
 
 /**
- * Takes records into a store: checks all of them first and writes none if any contradicts another or what is there. What
- * is there already is left as it is, and counts are raised and never lowered, so that a second import changes nothing.
- * @param records gives them from the beginning, each time it is called
+ * Imports records into a store. Checks all records first, and writes none if one contradicts another or the store. Leaves
+ * existing records as they are, and only raises counts, so that a second import changes nothing.
+ * @param records yields them from the beginning on each call
  * @param lineOf names the record by its number, from 1
  * @throws InputError
  */
@@ -161,19 +161,19 @@ export const importRecords = async (
       imported.newKeys += 1
     } else if (record.record === 'usage') {
       const { keyId, day, used } = record
-      // An instant of the day itself in most zones, and of the next one in the others: kept a day longer there.
+      // In some time zones this instant is in the next day: the count is kept a day longer there.
       const noon = dayNumber(day) * utcDayMs + 12 * hourMs
       const keepUntil = calendar.nextMidnight(noon) + Math.max(hourMs, keepUsageForMs)
       if (keepUntil > clock.now()) await store.raiseUsed(keyId, day, used, keepUntil)
     }
     onLine?.('written', written)
   }
-  // Whoever was refused as unknown a moment ago is looked up again.
+  // Gateways look keys up again that were unknown until now.
   await announceChange(store, 'import', clock.now())
   return imported
 }
 
-/** What records are held against: what the store had before, and the records so far. */
+/** Checks records against the store as it was, and against the records before them. */
 const createCheck = async (store: TransferStore) => {
   const subscribers = new Map((await store.listSubscribers()).map(each => [each.id, each]))
   const keys = new Map((await store.listKeys()).map(each => [each.id, each]))
@@ -248,7 +248,7 @@ const hashesOf = ({ hash, formers }: { hash: string; formers: readonly { hash: s
   ...formers.map(former => former.hash),
 ]
 
-/** What is not the same in two records of one id. */
+/** The first difference between two records of one id. */
 const differenceOf = (name: string, there: object | undefined, given: object): string | undefined => {
   if (there === undefined) return undefined
   const [before, after] = [there, given] as Record<string, unknown>[]

@@ -1,6 +1,5 @@
-// How each key was answered today, by endpoint and class of status: counted in this process and handed to the store at
-// short intervals. For people to look at, so a crash may lose the last second and a failed write count twice; the quota
-// is counted elsewhere and exactly.
+// Counts answers per key, endpoint and status class in this process, and flushes them to the store every second. The counts
+// are for reports: a crash may lose the last second, and a failed write may count twice. The meter counts quotas exactly.
 
 import { type Calendar, type LocalDay, utcDayMs } from '../calendar.ts'
 import type { UsageDetailStore } from '../stores/store.ts'
@@ -8,9 +7,9 @@ import type { UsageDetailStore } from '../stores/store.ts'
 export type UsageDetail = {
   /** @param arrivedAt instant of the request, ms since the epoch, which decides its local day */
   count(answer: { keyId: string; endpoint: string; status: number; arrivedAt: number }): void
-  /** Hands over what was counted; never rejects. */
+  /** Writes the counts to the store; never rejects. */
   flush(): Promise<void>
-  /** Counts no further, and hands over the rest. */
+  /** Stops the timer and flushes the rest. */
   close(): Promise<void>
 }
 
@@ -18,7 +17,7 @@ type Entry = Parameters<UsageDetailStore['addDetail']>[0][number]
 type Counter = Omit<Entry, 'count'> & { count: number }
 
 const flushEveryMs = 1_000
-// Different keys, endpoints and classes between two flushes; beyond it, while the store is away, new ones are not counted.
+// Counters between two flushes. Beyond it, while the store is away, new keys and endpoints are not counted.
 const mostEntries = 10_000
 const keepForMs = 2 * utcDayMs
 
@@ -26,7 +25,7 @@ export const createUsageDetail = (
   store: Pick<UsageDetailStore, 'addDetail'>,
   calendar: Calendar,
 ): UsageDetail => {
-  // The few counters of a key are in one list, so that a lookup builds no name for every response.
+  // One short list per key: a look-up builds no compound name.
   let counters = new Map<string, Counter[]>()
   let size = 0
   let flushing: Promise<void> | undefined
@@ -50,11 +49,11 @@ export const createUsageDetail = (
     size = 0
     return all
   }
-  const handOver = async (): Promise<void> => {
+  const writeAll = async (): Promise<void> => {
     const entries = takeAll()
     if (entries.length === 0) return
     await store.addDetail(entries).catch(() => {
-      // A store that is away is told of by its own observer. The older counts go before those that came meanwhile.
+      // The store's observer logs the failure. Older counts go before newer ones.
       for (const counter of [...entries, ...takeAll()]) {
         const before = find(counter.keyId, counter.day, counter.endpoint, counter.statusClass)
         if (before) before.count += counter.count
@@ -63,7 +62,7 @@ export const createUsageDetail = (
     })
   }
   const flush = (): Promise<void> => {
-    flushing ??= handOver().finally(() => {
+    flushing ??= writeAll().finally(() => {
       flushing = undefined
     })
     return flushing

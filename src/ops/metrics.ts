@@ -22,7 +22,7 @@ export type Gauges = {
   readonly logLinesDropped: () => number
   readonly stretch: () => number
   readonly budget: () => Budget
-  readonly meter: () => 'counting' | 'away' | 'settling'
+  readonly meter: () => 'counting' | 'away' | 'reconciling'
   readonly storeClockOffsetMs: () => number
   readonly breaker: () => 'closed' | 'open' | 'half-open'
   /** Ms since the epoch; undefined where runs are not followed or not known. */
@@ -66,7 +66,7 @@ export const createMetrics = () => {
   })
   const nearLimits = new Counter({
     name: 'abohawa_keys_near_limit_total',
-    help: 'Keys whose count of a day passed 80 or 100 per cent of the limit; each is counted by one instance.',
+    help: 'Keys whose count of a day reached 80 or 100 per cent of the limit; one instance counts each.',
     labelNames: ['percent'],
     registers,
   })
@@ -123,9 +123,9 @@ export const createMetrics = () => {
     labelNames: ['record'],
     registers,
   })
-  const quotaRecordsMended = new Counter({
-    name: 'abohawa_quota_records_mended_total',
-    help: 'Quota records that could not be read and were begun anew: of the running day, or of the month.',
+  const quotaRecordsRepaired = new Counter({
+    name: 'abohawa_quota_records_repaired_total',
+    help: 'Quota records that could not be read and were repaired: of the running day, or of the month.',
     labelNames: ['record'],
     registers,
   })
@@ -183,7 +183,7 @@ export const createMetrics = () => {
     sharedTierFailed: (step: string) => sharedTierFailures.inc({ step }),
     entryRefused: (reason: string) => entriesRefused.inc({ reason }),
     recordRefused: (record: string) => recordsRefused.inc({ record }),
-    quotaMended: (record: string) => quotaRecordsMended.inc({ record }),
+    quotaRepaired: (record: string) => quotaRecordsRepaired.inc({ record }),
     providerRequest: (outcome: string, points: number, ms: number) => {
       providerRequests.observe({ outcome }, ms / 1000)
       providerPoints.inc(points)
@@ -264,12 +264,15 @@ export const createMetrics = () => {
       gaugeBy('state', 'abohawa_provider_circuit', '1 for the state the circuit to the provider is in.', () =>
         (['closed', 'open', 'half-open'] as const).map(state => [state, Number(gauges.breaker() === state)]),
       )
-      gaugeBy('state', 'abohawa_quota_counting', '1 for the way in which quotas are counted now.', () =>
-        (['counting', 'away', 'settling'] as const).map(state => [state, Number(gauges.meter() === state)]),
+      gaugeBy('state', 'abohawa_quota_counting', '1 for the present state of quota counting.', () =>
+        (['counting', 'away', 'reconciling'] as const).map(state => [
+          state,
+          Number(gauges.meter() === state),
+        ]),
       )
       gauge(
         'abohawa_store_clock_offset_seconds',
-        "By how much the store's clock, which decides the day of quota, is ahead of this machine's.",
+        "How far the store's clock, which decides the day of quotas, is ahead of this machine's.",
         () => gauges.storeClockOffsetMs() / 1000,
       )
       gauge(

@@ -1,5 +1,5 @@
-// API keys and subscribers in the embedded store: a row each, and the former hashes of keys in a table of their own.
-// Takes over files that an earlier version wrote.
+// Stores API keys and subscribers in the embedded store: one row each, former hashes in a table of their own. Migrates files
+// of earlier versions; records.ts checks what a row means.
 
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite'
 import { type EmbeddedParts, inTransaction } from './embedded-attempt.ts'
@@ -22,8 +22,8 @@ const schema = `
     tier TEXT NOT NULL, created_at INTEGER NOT NULL, revoked_at INTEGER
   ) STRICT;
 `
-// What each version of the schema added to the one before; a file says by its user_version how many it has.
-const additions = [
+// Migrations in order; a file's user_version says how many it has.
+const migrations = [
   `ALTER TABLE keys ADD COLUMN own_limit INTEGER;
    CREATE TABLE former_hashes (
      hash TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES keys (id), valid_until INTEGER NOT NULL
@@ -31,26 +31,26 @@ const additions = [
    CREATE INDEX former_hashes_by_key ON former_hashes (key_id);`,
 ]
 
-const bringUpToDate = (db: DatabaseSync): void => {
+const migrate = (db: DatabaseSync): void => {
   const version = () => Number(db.prepare('PRAGMA user_version').get()?.user_version)
-  if (version() === additions.length) return
-  // Looked at again inside the transaction, because another process may be opening the file too.
+  if (version() === migrations.length) return
+  // Checks again inside the transaction, because another process may be opening the file too.
   inTransaction(db, () => {
-    if (version() > additions.length) throw new Error('it was written by a newer version of this program')
+    if (version() > migrations.length) throw new Error('it was written by a newer version of this program')
     db.exec(schema)
-    for (const addition of additions.slice(version())) db.exec(addition)
-    db.exec(`PRAGMA user_version = ${additions.length}`)
+    for (const migration of migrations.slice(version())) db.exec(migration)
+    db.exec(`PRAGMA user_version = ${migrations.length}`)
   })
 }
 
-// As text, and not more of it than a record can have: what it means is judged as it is for every store.
+// Columns as text of bounded length: records.ts judges them as it does for Redis.
 const textOf = (...columns: string[]): string =>
   columns.map(column => `substr(CAST(${column} AS TEXT), 1, ${longestText + 1}) AS ${column}`).join(', ')
 const keyColumns = textOf('id', 'hash', 'subscriber_id', 'tier', 'own_limit', 'created_at', 'revoked_at')
 const subscriberColumns = textOf('id', 'name', 'created_at', 'revoked_at')
 
 export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore => {
-  bringUpToDate(db)
+  migrate(db)
   const statements = {
     addKey: db.prepare(
       `INSERT INTO keys (id, hash, subscriber_id, tier, own_limit, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
@@ -64,7 +64,7 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
       `SELECT id FROM keys WHERE hash = ?1 UNION ALL SELECT key_id FROM former_hashes WHERE hash = ?1`,
     ),
     listKeys: db.prepare(`SELECT ${keyColumns} FROM keys ORDER BY keys.created_at, keys.id`),
-    // Apart, so that a change needs nothing of the record but that it is there.
+    // A change only needs the record to exist; it may be damaged otherwise.
     isKey: db.prepare(`SELECT 1 FROM keys WHERE id = ?`),
     setTier: db.prepare(`UPDATE keys SET tier = ? WHERE id = ?`),
     setLimit: db.prepare(`UPDATE keys SET own_limit = ? WHERE id = ?`),
@@ -83,8 +83,8 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
     ),
     setSubscriberRevoked: db.prepare(`UPDATE subscribers SET revoked_at = ? WHERE id = ?`),
   }
-  /** @throws DamagedRecordError, after it was told */
-  const told = <Value>(read: () => Value): Value => {
+  /** @throws DamagedRecordError, after the observer got it */
+  const observed = <Value>(read: () => Value): Value => {
     try {
       return read()
     } catch (error) {
@@ -98,7 +98,7 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
       return validUntil === undefined ? [] : [{ hash: textIn(row.hash), validUntil }]
     })
   const keyIn = (row: Row): KeyRecord =>
-    told(() => {
+    observed(() => {
       const id = textIn(row.id)
       const fields = {
         hash: textIn(row.hash),
@@ -111,7 +111,7 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
       return keyRecordOf(id, fields, formersOf(id))
     })
   const subscriberIn = (row: Row): Subscriber =>
-    told(() =>
+    observed(() =>
       subscriberOf(textIn(row.id), {
         name: textIn(row.name),
         createdAt: textIn(row.created_at),
@@ -126,7 +126,7 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
     const row = statements.findSubscriber.get(idOrName)
     return row && subscriberIn(row)
   }
-  /** What can't be read is left out and told. */
+  /** Leaves damaged rows out and reports them to the observer. */
   const readAll = <Value>(rows: readonly Row[], read: (row: Row) => Value): Value[] =>
     rows.flatMap(row => {
       try {
@@ -197,5 +197,5 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
 
 type Row = Record<string, SQLOutputValue>
 
-/** Nothing is empty text, as in a hash of Redis. */
+/** NULL is empty text, as an absent field in a Redis hash. */
 const textIn = (value: SQLOutputValue | undefined): string => (value == null ? '' : String(value))

@@ -1,12 +1,11 @@
-// Room for counts on a full disk: a file beside the embedded store's, written whole while there is room and only ever
-// overwritten in place. Each count has a slot of its own, as text with a checksum. When it is used, and when its counts
-// go into the store's file, is embedded-usage's.
+// The reserve: a preallocated file beside the embedded store's, for counts on a full disk. Each count has a slot, as text
+// with a checksum, which is overwritten in place. embedded-reserved-counts.ts decides when to use it and write it back.
 
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
 import { instantIn, mostCounted, wholeIn } from './records.ts'
 
-/** What a key has used of a day, and until when that is kept. */
+/** Units that a key used on a day, and until when the count is kept. */
 export type ReservedCount = {
   readonly keyId: string
   readonly day: string
@@ -15,27 +14,27 @@ export type ReservedCount = {
 }
 
 export type Reserve = {
-  /** What it holds, of a process before too; `damaged` slots are left out. Counts put from now on replace them. */
+  /** All counts, those of a former process too, without `damaged` slots. Later counts overwrite them. */
   read(): { counts: ReservedCount[]; damaged: number }
-  /** All of them, or none: false when they do not fit. @throws Error when the file can't be written */
+  /** Writes all counts, or none: false when they do not fit. @throws Error when the file can't be written */
   put(counts: readonly ReservedCount[]): boolean
   clear(): void
   close(): void
 }
 
-/** Counts that fit. */
+/** Number of slots. */
 export const mostReserved = 8_192
-// An id has up to 200 characters.
+// Ids have up to 200 characters.
 const slotBytes = 256
 const size = mostReserved * slotBytes
 const { O_CREAT, O_NONBLOCK, O_RDWR } = constants
 
 export const reservePath = (storePath: string): string => `${storePath}-reserve`
 
-/** Makes the file where there is none. @throws Error when there is no room for it, or it is no file of ours */
+/** Opens the file, or creates it. @throws Error when the disk has no room, or the path is no regular file */
 export const openReserve = (storePath: string): Reserve => {
   const path = reservePath(storePath)
-  // A pipe in its place would be waited for.
+  // O_NONBLOCK: opening a pipe in its place must not block.
   const file = openSync(path, O_RDWR | O_CREAT | O_NONBLOCK, 0o600)
   try {
     allocate(file, path)
@@ -84,7 +83,7 @@ export const openReserve = (storePath: string): Reserve => {
   }
 }
 
-// Also the rest of one whose making was cut off. Zeros that are written have blocks, other than a hole.
+// Also completes a file that was cut off. Writes zeros, because a sparse hole has no blocks.
 const allocate = (file: number, path: string): void => {
   const stat = fstatSync(file)
   if (!stat.isFile()) throw new Error(`${path} is no file`)
@@ -96,7 +95,7 @@ const allocate = (file: number, path: string): void => {
   }
 }
 
-/** Undefined for a count that no slot takes. */
+/** Undefined for a count that fits no slot. */
 const slotText = ({ keyId, day, used, keepUntil }: ReservedCount): string | undefined => {
   const text = `${keyId} ${day} ${used} ${keepUntil} `
   const whole = `${crc32(text).toString(16).padStart(8, '0')} ${text}`

@@ -1,6 +1,5 @@
-// Counts while the embedded store's file can't be written: they are kept in the reserve and here, and go into the file
-// once it can be written again. A count stands as the whole of its day, so it may go there more than once. How the
-// reserve keeps them is embedded-reserve's.
+// Keeps counts in the reserve and in memory while the embedded store's file can't be written, and writes them back once it
+// can. A count is the whole sum of its day, so writing it back twice does no harm. embedded-reserve.ts is the file format.
 
 import { messageOf } from '../errors.ts'
 import { isUnwritten } from './embedded-attempt.ts'
@@ -8,58 +7,58 @@ import { openReserve, type Reserve, type ReservedCount } from './embedded-reserv
 import { type RecordObserver, shown } from './records.ts'
 
 export type ReservedCounts = {
-  /** Undefined for a count that is in the file. */
+  /** Undefined for a count that the store's file has. */
   usedOn(keyId: string, day: string): number | undefined
   /**
-   * Counts in the file, or in the reserve where that can't be written.
+   * Counts in the file, or in the reserve while the file can't be written.
    * @param inFile counts in one transaction
-   * @param count does the same and hands over each count that changed
+   * @param count does the same and passes each changed count to `put`
    */
   count<Value>(inFile: () => Value, count: (put: (count: ReservedCount) => void) => Value): Value
-  /** Puts what the reserve has into the file, if it can be written, and lets go of the reserve. */
+  /** Writes the reserve back if the file can be written, and closes it. */
   close(): void
 }
 
 type Parts = {
-  /** Of the store's file. */
+  /** Path of the store's file. */
   readonly path: string
-  /** Those of the counts that the file has lower or not at all. */
+  /** The counts that the file lacks, or has lower. */
   readonly missing: (counts: readonly ReservedCount[]) => ReservedCount[]
   /** Raises counts in the file, all or none. */
   readonly raise: (counts: readonly ReservedCount[]) => void
   readonly observer: RecordObserver
 }
 
-// How often the file is tried while counts are in the reserve.
-const tryEveryMs = 1_000
+// How often to retry the file while counts are in the reserve.
+const retryEveryMs = 1_000
 
 export const createReservedCounts = ({ path, missing, raise, observer }: Parts): ReservedCounts => {
   const held = new Map<string, ReservedCount>()
   const nameOf = (keyId: string, day: string) => `${day} ${keyId}`
   let reserve: Reserve | undefined
-  // What another process put there is not for this one to clear: it may be at it still.
+  // Only the process that wrote the reserve clears it: another one may still be writing.
   let isOurs = false
   let isWaiting = false
   let timer: NodeJS.Timeout | undefined
 
-  const wait = (): void => {
+  const pauseRetries = (): void => {
     isWaiting = true
     timer = setTimeout(() => {
       isWaiting = false
-    }, tryEveryMs).unref()
+    }, retryEveryMs).unref()
   }
-  /** Whether all counts are in the file. @throws when it fails otherwise than by not being written */
-  const merge = (): boolean => {
+  /** True once all counts are in the file. @throws any error other than a failed write */
+  const writeBack = (): boolean => {
     if (held.size === 0) return true
     if (isWaiting) return false
     try {
       raise([...held.values()])
     } catch (error) {
       if (!isUnwritten(error)) throw error
-      wait()
+      pauseRetries()
       return false
     }
-    observer.reserveMerged(held.size)
+    observer.reserveWrittenBack(held.size)
     held.clear()
     if (isOurs) reserve?.clear()
     isOurs = false
@@ -68,7 +67,7 @@ export const createReservedCounts = ({ path, missing, raise, observer }: Parts):
   /** @throws `reason` when the counts do not fit */
   const keep = (counts: readonly ReservedCount[], reason: unknown): void => {
     if (!reserve) throw reason
-    // Of a former process, and in the file since.
+    // Counts of a former process, which are in the file by now.
     if (held.size === 0) reserve.clear()
     if (!reserve.put(counts)) throw reason
     if (held.size === 0) observer.reserveUsed(messageOf(reason))
@@ -91,7 +90,7 @@ export const createReservedCounts = ({ path, missing, raise, observer }: Parts):
         fault: `${damaged} counts of its reserve could not be read`,
       })
     for (const count of missing(counts)) held.set(nameOf(count.keyId, count.day), count)
-    merge()
+    writeBack()
   }
   takeOver()
 
@@ -99,13 +98,13 @@ export const createReservedCounts = ({ path, missing, raise, observer }: Parts):
     usedOn: (keyId, day) => (held.size === 0 ? undefined : held.get(nameOf(keyId, day))?.used),
     count: (inFile, count) => {
       let reason: unknown = new Error('the store could not be written a moment ago')
-      if (merge())
+      if (writeBack())
         try {
           return inFile()
         } catch (error) {
           if (!isUnwritten(error)) throw error
           reason = error
-          wait()
+          pauseRetries()
         }
       const changed: ReservedCount[] = []
       const value = count(each => changed.push(each))
@@ -116,7 +115,7 @@ export const createReservedCounts = ({ path, missing, raise, observer }: Parts):
       clearTimeout(timer)
       isWaiting = false
       try {
-        merge()
+        writeBack()
       } finally {
         reserve?.close()
       }

@@ -1,4 +1,5 @@
-// How keys were answered, counted in the embedded store: a row per key, day, endpoint and class of status.
+// Stores usage detail in the embedded store: a row per key, day, endpoint and status class. The gateway counts it in
+// metering/usage-detail.ts.
 
 import { type EmbeddedParts, inTransaction, wholeSql } from './embedded-attempt.ts'
 import { answerCountOf, mostFields, shown } from './records.ts'

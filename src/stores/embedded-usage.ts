@@ -1,13 +1,13 @@
-// What keys used, counted in the embedded store: a row per key and day. What each instance has dealt of it is known to
-// the connection alone: with it ends the only process that could say it again. A count that can't be begins again at what
-// this process knows to be dealt. While the file can't be written, counts are kept in the reserve.
+// Counts usage in the embedded store: a row per key and day. The units that each instance admitted stay in memory: with
+// the connection ends the only process that could report them again. A count that can't be read begins again at what this
+// process knows to be admitted. While the file can't be written, counts go to the reserve.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { type EmbeddedParts, inTransaction, wholeSql } from './embedded-attempt.ts'
 import type { ReservedCount } from './embedded-reserve.ts'
 import { createReservedCounts } from './embedded-reserved-counts.ts'
-import { type MendedQuota, mostCounted, shown } from './records.ts'
-import { OvertakenError, type Taken, type UsageStore } from './store.ts'
+import { mostCounted, type RepairedQuota, shown } from './records.ts'
+import { OvertakenError, type UsageGrant, type UsageStore } from './store.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS usage (
@@ -15,21 +15,21 @@ const schema = `
     PRIMARY KEY (key_id, day)
   ) STRICT, WITHOUT ROWID;
 `
-// Of an earlier day an instance's own word is taken for what was counted of it.
-const daysDealt = 3
+// Of earlier days the store takes an instance's own figure for what it counted.
+const daysRemembered = 3
 
-// What the first version wrote there is of no use any more.
+// The first version wrote a column that nothing reads any more.
 const dropFormerColumn = (db: DatabaseSync): void => {
   const isThere = () =>
     db.prepare(`SELECT 1 FROM pragma_table_info('usage') WHERE name = 'last_taken'`).get() !== undefined
   if (!isThere()) return
-  // Looked at again inside the transaction, because another process may be opening the file too.
+  // Checks again inside the transaction, because another process may be opening the file too.
   inTransaction(db, () => {
     if (isThere()) db.exec('ALTER TABLE usage DROP COLUMN last_taken')
   })
 }
 
-/** `sweepUsage` forgets what may be forgotten, `closeUsage` comes before the end of the connection. */
+/** `sweepUsage` deletes counts past their `keepUntil`; call `closeUsage` before the connection closes. */
 export const embeddedUsage = ({
   db,
   path,
@@ -53,21 +53,21 @@ export const embeddedUsage = ({
   }
   statements.find.setReturnArrays(true)
   // By instance, day and key.
-  const dealtBy = new Map<string, Map<string, Map<string, number>>>()
+  const admittedBy = new Map<string, Map<string, Map<string, number>>>()
   const sequences = new Map<string, number>()
 
-  const dealtOf = (instance: string, day: string): Map<string, number> => {
-    const days = dealtBy.get(instance) ?? new Map<string, Map<string, number>>()
+  const admittedOf = (instance: string, day: string): Map<string, number> => {
+    const days = admittedBy.get(instance) ?? new Map<string, Map<string, number>>()
     const known = days.get(day)
     if (known) return known
-    const dealt = new Map<string, number>()
-    dealtBy.set(instance, days.set(day, dealt))
-    if (days.size > daysDealt) days.delete([...days.keys()].sort()[0] ?? '')
-    return dealt
+    const admitted = new Map<string, number>()
+    admittedBy.set(instance, days.set(day, admitted))
+    if (days.size > daysRemembered) days.delete([...days.keys()].sort()[0] ?? '')
+    return admitted
   }
-  /** Undefined where the count can't be one. */
+  /** Undefined when the row can't be read as a count. */
   const countInFile = (keyId: string, day: string): number | undefined => {
-    // Rows are arrays here, which the types do not say.
+    // Rows are arrays here; the types do not know it.
     const row = statements.find.get(keyId, day) as (number | null)[] | undefined
     return row ? (row[0] ?? undefined) : 0
   }
@@ -88,31 +88,31 @@ export const embeddedUsage = ({
     reserved.usedOn(keyId, day) ?? countInFile(keyId, day)
   const putRow = ({ keyId, day, used, keepUntil }: ReservedCount): void =>
     void statements.put.run(keyId, day, used, keepUntil)
-  const knownOf = (keyId: string, day: string): number =>
-    [...dealtBy.values()].reduce((sum, days) => sum + (days.get(day)?.get(keyId) ?? 0), 0)
+  const admittedByAll = (keyId: string, day: string): number =>
+    [...admittedBy.values()].reduce((sum, days) => sum + (days.get(day)?.get(keyId) ?? 0), 0)
 
   return {
     closeUsage: reserved.close,
     sweepUsage: () => void statements.sweep.run(clock.now()),
     partitionOf: () => 0,
-    take: ({ instance, sequence, takes }) =>
+    commit: ({ instance, sequence, entries }) =>
       attempt(() => {
         const last = sequences.get(instance) ?? 0
         if (last >= sequence) throw new OvertakenError(last)
-        let mended: MendedQuota[] = []
-        const count = (put: (count: ReservedCount) => void): Taken[] => {
-          mended = []
-          return takes.map(({ keyId, day, units, limit, dealt, confirmed, keepUntil }) => {
+        let repaired: RepairedQuota[] = []
+        const count = (put: (count: ReservedCount) => void): UsageGrant[] => {
+          repaired = []
+          return entries.map(({ keyId, day, units, limit, admitted, confirmed, keepUntil }) => {
             const found = countOf(keyId, day)
-            const before = found ?? knownOf(keyId, day)
-            if (found === undefined) mended.push({ keyId, day, record: 'day', used: before })
-            // What is not in the count any more is said again.
-            const mine = Math.min(before, dealtOf(instance, day).get(keyId) ?? confirmed)
-            const corrected = Math.max(0, before + dealt - mine)
-            const taken = Math.max(0, Math.min(units, limit - corrected))
-            const used = corrected + taken
+            const before = found ?? admittedByAll(keyId, day)
+            if (found === undefined) repaired.push({ keyId, day, record: 'day', used: before })
+            // Units that the count has lost are counted again.
+            const mine = Math.min(before, admittedOf(instance, day).get(keyId) ?? confirmed)
+            const corrected = Math.max(0, before + admitted - mine)
+            const granted = Math.max(0, Math.min(units, limit - corrected))
+            const used = corrected + granted
             if (used !== found) put({ keyId, day, used, keepUntil })
-            return { taken, used, before }
+            return { granted, used, before }
           })
         }
         const results = reserved.count(
@@ -121,9 +121,9 @@ export const embeddedUsage = ({
           count,
         )
         sequences.set(instance, sequence)
-        mended.forEach(observer.quotaMended)
-        takes.forEach(({ keyId, day, dealt }, i) => {
-          dealtOf(instance, day).set(keyId, dealt + (results[i]?.taken ?? 0))
+        repaired.forEach(observer.quotaRepaired)
+        entries.forEach(({ keyId, day, admitted }, i) => {
+          admittedOf(instance, day).set(keyId, admitted + (results[i]?.granted ?? 0))
         })
         return results
       }),
@@ -134,11 +134,11 @@ export const embeddedUsage = ({
           if (count !== undefined) return count
           const fault = `its count of ${day} is no whole number`
           observer.recordRefused({ record: 'usage', name: shown(keyId), fault })
-          return knownOf(keyId, day)
+          return admittedByAll(keyId, day)
         }),
       ),
-    // One process, which hears itself.
-    onUsed: () => () => {},
+    // One process: there is nobody to notify.
+    onUsage: () => () => {},
     time: () => attempt(() => clock.now()),
     raiseUsed: (keyId, day, used, keepUntil) =>
       attempt(() => {

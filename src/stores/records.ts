@@ -1,6 +1,6 @@
 // What the stores believe of what they read. Whoever can write to Redis or to the file may have put anything there, and
 // disks and backups do the rest: so every record has a form and a size, and one that has neither is refused by rule and
-// told, at the cost of itself alone. Which records are mended, and how, stands where they are written.
+// told, at the cost of itself alone. Which records are repaired, and how, stands where they are written.
 
 import { hourMs, utcDayMs } from '../calendar.ts'
 import { safeText } from '../outside-text.ts'
@@ -46,33 +46,33 @@ export type RecordKind =
 /** A record that is not as it is written; `fault` says what is wrong with it. */
 export type RefusedRecord = { readonly record: RecordKind; readonly name: string; readonly fault: string }
 
-/** The count of a key's day that could not be read, in the running count or in the month's record, and what it is now. */
-export type MendedQuota = {
+/** A key's count of a day that could not be read, in the running count or in the month's record, and its value now. */
+export type RepairedQuota = {
   readonly keyId: string
   readonly day: string
   readonly record: 'day' | 'month'
   readonly used: number
 }
 
-/** Hears of records that somebody else wrote, or that were damaged. */
+/** Observes damaged records and the reserve. */
 export type RecordObserver = {
-  /** It counts as absent, or was begun anew. */
+  /** The record counts as absent, or begins again. */
   recordRefused(refused: RefusedRecord): void
-  quotaMended(mended: MendedQuota): void
-  /** The embedded store's file can't be written, and counts are kept in its reserve from now on. */
+  quotaRepaired(repaired: RepairedQuota): void
+  /** The embedded store's file can't be written: counts go to its reserve from now on. */
   reserveUsed(reason: string): void
-  /** They are in the file. */
-  reserveMerged(counts: number): void
-  /** There is no reserve: should the file not be writable, counts can't be kept. */
+  /** The counts of the reserve are in the file. */
+  reserveWrittenBack(counts: number): void
+  /** There is no reserve: counts are refused while the file can't be written. */
   reserveMissing(reason: string): void
 }
 
 /** For whoever counts nothing. */
 export const unobserved: RecordObserver = {
   recordRefused: () => {},
-  quotaMended: () => {},
+  quotaRepaired: () => {},
   reserveUsed: () => {},
-  reserveMerged: () => {},
+  reserveWrittenBack: () => {},
   reserveMissing: () => {},
 }
 

@@ -115,7 +115,7 @@ const openServer = (
     enableOfflineQueue: false,
     enableAutoPipelining: true,
     // A batch of counts is one command already; pipelining would only delay it.
-    autoPipeliningIgnoredCommands: ['abohawaTake'],
+    autoPipeliningIgnoredCommands: ['abohawaCommit'],
     retryStrategy: retryDelay,
     // A master that became a replica: reconnecting finds the new master.
     reconnectOnError: error => error.message.startsWith('READONLY'),

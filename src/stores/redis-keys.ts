@@ -1,7 +1,6 @@
-// API keys and subscribers in Redis. `key:<id>` is the record of a key with its present and former hashes, and
-// `key-of:<hash>` names the id that a hash belongs to; subscribers are found by id and by name. Whether a hash works is
-// told by the record alone, so each change of a key is one step on one slot, and a pointer without its record, or to one
-// that does not know the hash, is nothing. A record that can't be read is left as it is: it is nobody's to make anew.
+// Stores API keys and subscribers in Redis. `key:<id>` is the record of a key with its present and former hashes;
+// `key-of:<hash>` points to the id. The record alone decides whether a hash is valid, so each change of a key is one step
+// on one slot, and a pointer whose record is missing or lacks the hash is ignored. Damaged records are never repaired.
 
 import type { Result } from 'ioredis'
 import {
@@ -18,7 +17,7 @@ import type { RedisKeyNames } from './redis-key-names.ts'
 import { hashReader, isWrongType, pairsOf } from './redis-records.ts'
 import type { FormerHash, KeyRecord, KeyStore, Subscriber } from './store.ts'
 
-// Former hashes are fields `former:<hash>` of the record; none works longer than the one replaced last.
+// Former hashes are fields `former:<hash>` of the record; none is valid longer than the one replaced last.
 const replaceScript = `
 local record = redis.call('HGETALL', KEYS[1])
 local change = { 'hash', ARGV[1] }
@@ -53,7 +52,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
     observer.recordRefused(refused)
     return refused
   }
-  /** @throws DamagedRecordError, after it was told */
+  /** @throws DamagedRecordError, after the observer got it */
   const readRecord = async <Value>(
     record: 'key' | 'subscriber',
     id: string,
@@ -72,7 +71,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
     readRecord('key', id, pairs => keyOf(id, pairs, fault => void refuse('key', id, fault)))
   const readSubscriber = (id: string): Promise<Subscriber | undefined> =>
     readRecord('subscriber', id, pairs => subscriberOf(id, Object.fromEntries(pairs)))
-  /** The id that a pointer leads to. @throws DamagedRecordError for one that is no id by its form */
+  /** The id that a pointer holds. @throws DamagedRecordError when it can't be an id */
   const pointedAt = async (record: 'key' | 'subscriber', name: string): Promise<string | undefined> => {
     try {
       const id = await redis.getrange(name, 0, longestName)
@@ -82,7 +81,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
     }
     throw new DamagedRecordError(refuse(record, name, 'it is no id'))
   }
-  /** Everything listed that can be read; what can't is left out and told. */
+  /** All listed records; leaves damaged ones out and reports them to the observer. */
   const readAll = async <Value>(
     list: string,
     read: (id: string) => Promise<Value | undefined>,
@@ -104,7 +103,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
       if (ids.length < idsPerCommand) return all
     }
   }
-  /** False when there is nothing of this name; nothing is ever removed, so a look before the change is enough. */
+  /** False when there is no such record. Records are never deleted, so checking before the change is enough. */
   const change = async (name: string, fields: Fields) => {
     if ((await redis.exists(name)) === 0) return false
     if (Object.keys(fields).length > 0) await redis.hset(name, fields)
@@ -136,7 +135,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
     replaceHash: (id, hash, formerValidUntil) =>
       attempt(async () => {
         if ((await redis.exists(names.key(id))) === 0) return false
-        // The pointer first: until the record knows the hash too, it leads to a record that does not, and so nowhere.
+        // The pointer first: until the record has the hash too, look-ups ignore the pointer.
         await redis.set(names.keyOfHash(hash), id)
         return (await redis.abohawaReplaceHash(names.key(id), hash, formerValidUntil)) === 1
       }),
@@ -146,7 +145,7 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
         const nameKey = names.subscriberOfName(name)
         const taken = await pointedAt('subscriber', nameKey)
         if (taken !== undefined) return (await readSubscriber(taken)) ?? subscriber
-        // The record stands before its name points to it; who loses the race for the name removes its own record.
+        // The record first, then the name; the loser of a race for the name deletes its own record.
         await redis.hset(names.subscriber(id), { name, createdAt, revokedAt: revokedAt ?? '' })
         if ((await redis.setnx(nameKey, id)) === 1) {
           await redis.zadd(names.subscribers, String(createdAt), id)
@@ -167,8 +166,8 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
   }
 }
 
-// The record, then the way to it, then the list: a crash in between leaves a key that nobody was shown yet and that is
-// not listed, never a listed one that fails.
+// The record, then the pointers, then the list: a crash in between leaves an unlisted key that was never shown, not a
+// listed key that fails.
 const writeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRecord): Promise<void> => {
   const { id, hash, subscriberId, tier, limit, createdAt, revokedAt, formers } = record
   await redis.hset(names.key(id), {
@@ -186,10 +185,10 @@ const writeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRec
 
 type Fields = Record<string, string>
 
-// What is absent is an empty field, because a Redis hash holds strings only.
+// Null is an empty field: a Redis hash holds strings only.
 const fieldOf = (value: number | null): string => String(value ?? '')
 
-/** @param refused hears of what is left out of it. @throws DamagedRecordError */
+/** @param refused gets each fault of a field that is left out. @throws DamagedRecordError */
 const keyOf = (id: string, pairs: readonly Pair[], refused: (fault: string) => void): KeyRecord => {
   const fields: Record<string, string> = {}
   const formers: FormerHash[] = []

@@ -1,5 +1,5 @@
-// How keys were answered, counted in Redis: a hash per key and day, with a field per endpoint and class of status. A count
-// that can't be added to begins again with what is added.
+// Stores usage detail in Redis: a hash per key and day, with a field per endpoint and status class. A damaged field begins
+// again with the added count. The gateway counts in metering/usage-detail.ts.
 
 import type { Result } from 'ioredis'
 import { answerCountOf, mostCounted, shown } from './records.ts'
@@ -7,19 +7,19 @@ import type { RedisParts } from './redis-connection.ts'
 import { hashReader, pairsOf, recordsLua } from './redis-records.ts'
 import type { UsageDetailStore } from './store.ts'
 
-// Counts and expiry in one step, so that no hash is ever without one. Answers how many counts were begun anew.
+// Counts and expiry in one step, so that no hash lacks an expiry. Returns how many damaged counts began again.
 const addScript = `${recordsLua}
-local anew = 0
+local reset = 0
 for i = 2, #ARGV, 2 do
   local sum = pcall('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1])
   if type(sum) == 'table' or sum < 0 or sum > ${mostCounted} then
     if type(sum) == 'table' and isOtherType(sum) then call('DEL', KEYS[1]) end
     call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
-    anew = anew + 1
+    reset = reset + 1
   end
 end
 call('PEXPIREAT', KEYS[1], ARGV[1])
-return anew`
+return reset`
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -38,12 +38,12 @@ export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts
         const hashes = Map.groupBy(entries, ({ keyId, day }) => names.usageDetail(keyId, day))
         await Promise.all(
           [...hashes].map(async ([name, counts]) => {
-            const anew = await redis.abohawaAddDetail(
+            const reset = await redis.abohawaAddDetail(
               name,
               Math.max(...counts.map(({ keepUntil }) => keepUntil)),
               ...counts.flatMap(({ endpoint, statusClass, count }) => [`${statusClass} ${endpoint}`, count]),
             )
-            if (anew > 0) refuse(name, `${anew} of its counts were no whole numbers, and were begun anew`)
+            if (reset > 0) refuse(name, `${reset} of its counts were no whole numbers, and began again`)
           }),
         )
       }),

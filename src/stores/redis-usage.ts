@@ -1,6 +1,6 @@
-// What keys used, counted in Redis. A day's count is one hash: the sum, and what each instance has dealt of it, so that
-// an instance can say again what it dealt after a trip was lost and nothing is counted twice. Beside it a hash per key
-// and month keeps the sums for as long as usage is kept.
+// Counts usage in Redis. A day's count is one hash: the sum, and the units that each instance admitted, so that an
+// instance can report again after a lost batch and nothing is counted twice. A hash per key and month keeps the daily sums
+// for reports. The Lua scripts are in redis-usage-scripts.ts.
 
 import type { Result } from 'ioredis'
 import { LRUCache } from 'lru-cache'
@@ -9,22 +9,29 @@ import { longestName, shown, wholeFrom, wholeIn } from './records.ts'
 import type { RedisParts } from './redis-connection.ts'
 import { usagePartitionOf } from './redis-key-names.ts'
 import type { RedisSubscriptions } from './redis-subscriptions.ts'
-import { legibleScript, raiseScript, takeScript, usedScript } from './redis-usage-scripts.ts'
-import { OvertakenError, StoreError, type Take, type Taken, type UsageStore, type UsedNews } from './store.ts'
+import { commitScript, legibleScript, raiseScript, usedScript } from './redis-usage-scripts.ts'
+import {
+  OvertakenError,
+  StoreError,
+  type UsageEntry,
+  type UsageGrant,
+  type UsageMessage,
+  type UsageStore,
+} from './store.ts'
 
-// A trip may still be on its way when its day is over.
+// A batch may still be in flight when its day ends.
 const keepLiveForMs = hourMs
 const mostNames = 10_000
 
-/** What a command brings of a key's count: its two keys, and the message of it without the number. */
+/** Of one count: its two Redis keys, and its message without the number. */
 type CountNames = { day: string; live: string; record: string; message: string }
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
-    abohawaTake(
+    abohawaCommit(
       keys: number,
       ...keysAndValues: (string | number)[]
-    ): Result<string | [taken: string, mended: string], Context>
+    ): Result<string | [granted: string, repaired: string], Context>
     abohawaRaise(
       live: string,
       record: string,
@@ -42,13 +49,13 @@ export const redisUsage = (
   { redis, names, attempt, observer }: RedisParts,
   subscribe: RedisSubscriptions['subscribe'],
 ): UsageStore => {
-  redis.defineCommand('abohawaTake', { lua: takeScript })
+  redis.defineCommand('abohawaCommit', { lua: commitScript })
   redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
   redis.defineCommand('abohawaUsed', { numberOfKeys: 1, lua: usedScript })
   redis.defineCommand('abohawaLegible', { numberOfKeys: 1, lua: legibleScript })
   const channel = names.usageChannel
   const monthUsage = (keyId: string, day: string) => names.monthUsage(keyId, day.slice(0, 7))
-  // Of the keys that were counted last, because a batch names each of its keys in every command.
+  // Caches names of recently counted keys: every command carries those of its whole batch.
   const lastNames = new LRUCache<string, CountNames>({ max: mostNames })
   const namesOf = (keyId: string, day: string): CountNames => {
     const known = lastNames.get(keyId)
@@ -65,30 +72,30 @@ export const redisUsage = (
 
   return {
     partitionOf: redis.isCluster ? usagePartitionOf : () => 0,
-    take: ({ instance, sequence, takes }) =>
+    commit: ({ instance, sequence, entries }) =>
       attempt(async () => {
         const keys: string[] = []
         const messages: string[] = []
         const numbers: number[] = []
         const days: [dayOfMonth: string, liveUntil: number, recordUntil: number][] = []
         let day = ''
-        for (const take of takes) {
-          if (take.day !== day) {
-            day = take.day
+        for (const entry of entries) {
+          if (entry.day !== day) {
+            day = entry.day
             days.push([
               day.slice(-2),
-              Math.min(take.keepUntil, take.endsAt + keepLiveForMs),
-              // The record is of a month, and its days are written one after the other.
-              take.keepUntil + 31 * utcDayMs,
+              Math.min(entry.keepUntil, entry.endsAt + keepLiveForMs),
+              // One hash per month: its last day is written up to 31 days after the first.
+              entry.keepUntil + 31 * utcDayMs,
             ])
           }
-          const { live, record, message } = namesOf(take.keyId, day)
+          const { live, record, message } = namesOf(entry.keyId, day)
           keys.push(live, record)
           messages.push(message)
-          numbers.push(take.units, take.limit, take.dealt, take.confirmed, take.step, days.length)
+          numbers.push(entry.units, entry.limit, entry.admitted, entry.confirmed, entry.step, days.length)
         }
         const reply = await redis
-          .abohawaTake(
+          .abohawaCommit(
             keys.length,
             ...keys,
             instance,
@@ -101,15 +108,15 @@ export const redisUsage = (
           .catch((error: unknown) => {
             throw overtakingIn(error) ?? error
           })
-        if (typeof reply === 'string') return takenIn(reply, takes)
-        const [taken, mended] = reply
-        for (const note of mended.split(' ')) {
-          const [number, record, used] = note.split(':')
-          const take = takes[Number(number) - 1]
-          if (!take || (record !== 'day' && record !== 'month')) continue
-          observer.quotaMended({ keyId: take.keyId, day: take.day, record, used: wholeFrom(used) })
+        if (typeof reply === 'string') return grantsIn(reply, entries)
+        const [grants, repaired] = reply
+        for (const item of repaired.split(' ')) {
+          const [number, record, used] = item.split(':')
+          const entry = entries[Number(number) - 1]
+          if (!entry || (record !== 'day' && record !== 'month')) continue
+          observer.quotaRepaired({ keyId: entry.keyId, day: entry.day, record, used: wholeFrom(used) })
         }
-        return takenIn(taken, takes)
+        return grantsIn(grants, entries)
       }),
     usedOn: (keyId, days) =>
       attempt(async () => {
@@ -134,12 +141,12 @@ export const redisUsage = (
         )
         return days.map(day => found.get(day) ?? 0)
       }),
-    onUsed: listener => {
+    onUsage: listener => {
       let lost = false
       return subscribe(channel, {
         onMessage: text => {
-          const news = newsIn(text)
-          if (news) listener(news)
+          const message = messageIn(text)
+          if (message) listener(message)
           else
             observer.recordRefused({
               record: 'message',
@@ -151,7 +158,7 @@ export const redisUsage = (
           lost = true
           listener('lost')
         },
-        // What was told until now was missed; before the first time there was nothing to miss.
+        // Messages until now were missed; before the first connection there was nothing to miss.
         onSubscribed: () => {
           if (lost) listener('lost')
         },
@@ -164,41 +171,41 @@ export const redisUsage = (
       }),
     raiseUsed: (keyId, day, used, keepUntil) =>
       attempt(async () => {
-        const mended = await redis.abohawaRaise(
+        const repaired = await redis.abohawaRaise(
           names.dayUsage(keyId, day),
           monthUsage(keyId, day),
           used,
-          // Wherever it is the day, it is over by then; a count of a past day is gone at once.
+          // By then the day is over in every time zone; the count of a past day expires at once.
           (dayNumber(day) + 3) * utcDayMs,
           keepUntil + 31 * utcDayMs,
           day.slice(8),
         )
         for (const record of ['day', 'month'] as const)
-          if (mended.includes(record)) observer.quotaMended({ keyId, day, record, used })
+          if (repaired.includes(record)) observer.quotaRepaired({ keyId, day, record, used })
       }),
   }
 }
 
-/** What a script took, as numbers; nothing but whole numbers leaves the store. @throws StoreError */
-const takenIn = (reply: string, takes: readonly Take[]): Taken[] => {
-  const told = reply === '' ? [] : reply.split(' ')
-  if (told.length !== takes.length * 3)
-    throw new StoreError(`Redis answered ${told.length} numbers for ${takes.length} counts`)
-  return takes.map((_, i) => ({
-    taken: wholeFrom(told[3 * i]),
-    used: wholeFrom(told[3 * i + 1]),
-    before: wholeFrom(told[3 * i + 2]),
+/** The reply of the script as grants; only whole numbers leave the store. @throws StoreError */
+const grantsIn = (reply: string, entries: readonly UsageEntry[]): UsageGrant[] => {
+  const numbers = reply === '' ? [] : reply.split(' ')
+  if (numbers.length !== entries.length * 3)
+    throw new StoreError(`Redis answered ${numbers.length} numbers for ${entries.length} counts`)
+  return entries.map((_, i) => ({
+    granted: wholeFrom(numbers[3 * i]),
+    used: wholeFrom(numbers[3 * i + 1]),
+    before: wholeFrom(numbers[3 * i + 2]),
   }))
 }
 
 const overtakingIn = (error: unknown): OvertakenError | undefined => {
-  const [, by] = /^OVERTAKEN by trip (\d+)/.exec(error instanceof Error ? error.message : '') ?? []
+  const [, by] = /^OVERTAKEN by batch (\d+)/.exec(error instanceof Error ? error.message : '') ?? []
   const sequence = wholeIn(by)
   return sequence === undefined ? undefined : new OvertakenError(sequence)
 }
 
-const newsIn = (message: string): UsedNews | undefined => {
-  const [keyId = '', day = '', used, ...more] = message.length > 3 * longestName ? [] : message.split(' ')
+const messageIn = (text: string): UsageMessage | undefined => {
+  const [keyId = '', day = '', used, ...more] = text.length > 3 * longestName ? [] : text.split(' ')
   const count = wholeIn(used)
   return count !== undefined && more.length === 0 && /^\d{4}-\d\d-\d\d$/.test(day)
     ? { keyId, day, used: count }

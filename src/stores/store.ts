@@ -66,55 +66,55 @@ export interface KeyStore {
   setSubscriberRevoked(id: string, at: number | null): Promise<boolean>
 }
 
-/** What one instance asks of one key's count of one day. */
-export type Take = {
+/** What one instance asks for of one key's count of one day. */
+export type UsageEntry = {
   readonly keyId: string
   /** The local day the units belong to, `YYYY-MM-DD`. */
   readonly day: string
-  /** Units wanted; 0 to look and to correct only. */
+  /** Units wanted; 0 only reports and reads. */
   readonly units: number
   readonly limit: number
-  /** All that the asking instance has dealt out of this count so far. Whatever the store holds of it is corrected first. */
-  readonly dealt: number
-  /** How many of those the store answered that it counted: of them as many are believed where it has no record of its own. */
+  /** All units of this count that the instance has admitted so far. The store corrects its own figure to it first. */
+  readonly admitted: number
+  /** How many of those the store has confirmed. A store that lost its figure for the instance assumes it to be this. */
   readonly confirmed: number
-  /** A multiple of it that is passed is told to all who listen. */
+  /** The store publishes a message when the count passes a multiple of it. */
   readonly step: number
-  /** When the day is over, and when its count may be forgotten; ms since the epoch. */
+  /** When the day ends, and when its count may be deleted; ms since the epoch. */
   readonly endsAt: number
   readonly keepUntil: number
 }
 
-/** What one instance asks at once, of keys of one partition. */
-export type Trip = {
+/** What one instance asks for at once, of keys of one partition. */
+export type UsageBatch = {
   readonly instance: string
-  /** Rises with each trip of an instance in a partition; a trip that comes after a later one changes nothing. */
+  /** Rises with each batch of an instance in a partition. A batch that arrives after a later one changes nothing. */
   readonly sequence: number
-  /** Those of one day have the same ends. */
-  readonly takes: readonly Take[]
+  /** Entries of one day have the same `endsAt` and `keepUntil`. */
+  readonly entries: readonly UsageEntry[]
 }
 
-/** `used` is the day's count after the step and `before` the one that was found. */
-export type Taken = { readonly taken: number; readonly used: number; readonly before: number }
+/** `granted` units of this batch; the day's count was `before` and is `used` now. */
+export type UsageGrant = { readonly granted: number; readonly used: number; readonly before: number }
 
-export type UsedNews = { readonly keyId: string; readonly day: string; readonly used: number }
+export type UsageMessage = { readonly keyId: string; readonly day: string; readonly used: number }
 
 export interface UsageStore {
-  /** The partition of a key: a small number. Keys of one are counted in one step, those of different ones apart. */
+  /** The partition of a key: a small number. A batch counts keys of one partition in one atomic step. */
   partitionOf(keyId: string): number
   /**
-   * Takes up to `units` of what is left of each day's limit, in one atomic step over everyone who shares the store.
-   * What was taken is not lost when this process dies right after. A trip whose outcome stays unknown does no harm: the
-   * next one says what was really dealt. @throws StoreError, and OvertakenError when a later trip of the instance came first
+   * Grants each entry up to `units` of what is left of its day's limit, in one atomic step over all instances. Granted
+   * units survive the death of this process. A batch whose outcome is unknown does no harm: the next one reports what was
+   * really admitted. @throws StoreError, and OvertakenError when a later batch of the instance came first
    */
-  take(trip: Trip): Promise<Taken[]>
-  /** What a key used on each of the days, in their order; 0 where nothing is known. */
+  commit(batch: UsageBatch): Promise<UsageGrant[]>
+  /** What a key used on each of the days, in their order; 0 for a day without a count. */
   usedOn(keyId: string, days: readonly string[]): Promise<number[]>
-  /** Hears of counts that passed a step, over all who share the store, and that some may have been missed. */
-  onUsed(listener: (news: UsedNews | 'lost') => void): () => void
+  /** Subscribes to counts of all instances that passed a step; `lost`: messages may have been lost. Returns an unsubscribe. */
+  onUsage(listener: (message: UsageMessage | 'lost') => void): () => void
   /** The store's own clock, ms since the epoch. */
   time(): Promise<number>
-  /** The day's count is this at the least: for counts that come from another store. */
+  /** Raises the day's count to at least this: for imports from another store. */
   raiseUsed(keyId: string, day: string, used: number, keepUntil: number): Promise<void>
 }
 
@@ -273,13 +273,13 @@ export class StoreError extends AbohawaError {
   }
 }
 
-/** A later trip of the same instance was counted already, as far as the store has it: the one with this sequence. */
+/** The store has counted a later batch of the same instance: the one with the sequence `by`. */
 export class OvertakenError extends StoreError {
   override name = 'OvertakenError'
   readonly by: number
 
   constructor(by: number) {
-    super(`a later trip came first: ${by}`)
+    super(`a later batch came first: ${by}`)
     this.by = by
   }
 }

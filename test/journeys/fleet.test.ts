@@ -106,7 +106,7 @@ t.test('two gateways on one Redis admit exactly the quota of a key under concurr
   t.strictSame(
     remaining.sort((a, b) => a - b),
     Array.from({ length: 1_000 }, (_, i) => i),
-    'each count from 999 down to 0 was given once',
+    'each remaining count from 999 down to 0 was returned once',
   )
   t.equal(await usedToday(env, id), 1_000)
 })

@@ -70,30 +70,30 @@ const exhaust = async (gateway: Running, keys: Keys, disk: SmallDisk): Promise<n
 }
 
 for (const signal of ['SIGTERM', 'SIGKILL'] as const)
-  t.test(`units given while the disk is full outlive ${signal}`, { skip: withoutMounts }, async t => {
+  t.test(`units admitted while the disk is full outlive ${signal}`, { skip: withoutMounts }, async t => {
     const { disk, path, keys, start } = await setUp(t)
     const first = await start()
     // Of the first key alone, so that the others are new to a full disk.
     await ask(first, keys.slice(0, 1), 10)
-    const given = await exhaust(first, keys, disk)
-    t.strictSame(await ask(first, keys.slice(1), 1), all(`200 ${10_000 - given - 1}`).slice(1), 'exact')
+    const admitted = await exhaust(first, keys, disk)
+    t.strictSame(await ask(first, keys.slice(1), 1), all(`200 ${10_000 - admitted - 1}`).slice(1), 'exact')
     await stop(first, signal)
     disk.free()
     const second = await start()
     t.strictSame(
       await ask(second, keys, 1),
-      [`200 ${10_000 - 10 - given - 1}`, ...all(`200 ${10_000 - given - 2}`).slice(1)],
+      [`200 ${10_000 - 10 - admitted - 1}`, ...all(`200 ${10_000 - admitted - 2}`).slice(1)],
       'all of it is counted in the next life',
     )
     const { stdout } = await runCommand(['keys', 'usage', keys[1]?.id ?? '', '--json'], envOf(path))
-    t.match(JSON.parse(stdout), { days: [{ used: given + 2 }] })
+    t.match(JSON.parse(stdout), { days: [{ used: admitted + 2 }] })
     await stop(second, 'SIGTERM')
   })
 
 t.test('counts are in the store again soon after there is room', { skip: withoutMounts }, async t => {
   const { disk, keys, start } = await setUp(t)
   const gateway = await start()
-  const given = await exhaust(gateway, keys, disk)
+  const admitted = await exhaust(gateway, keys, disk)
   disk.free()
   let more = 0
   await until('the gateway says that the counts are in the store', async () => {
@@ -103,9 +103,9 @@ t.test('counts are in the store again soon after there is room', { skip: without
   })
   await stop(gateway, 'SIGKILL')
   const again = await start()
-  t.strictSame(await ask(again, keys, 1), all(`200 ${10_000 - given - more - 1}`), 'and not twice')
+  t.strictSame(await ask(again, keys, 1), all(`200 ${10_000 - admitted - more - 1}`), 'and not twice')
   const full = gateway.lines.filter(line => line.includes('counts are kept in the reserve'))
-  t.equal(full.length, 1, 'told once')
+  t.equal(full.length, 1, 'logged once')
 })
 
 t.test(
@@ -115,16 +115,16 @@ t.test(
     const { disk, keys, start } = await setUp(t)
     const first = await start()
     await ask(first, keys, 1)
-    const given = await exhaust(first, keys, disk)
+    const admitted = await exhaust(first, keys, disk)
     await stop(first, 'SIGTERM')
     // What the store let go of at its end is room for the next start, and no more.
     const second = await start()
     disk.fill()
     const left = await ask(second, keys, 30)
-    t.strictSame(left, all(`200 ${10_000 - 1 - given - 30}`))
+    t.strictSame(left, all(`200 ${10_000 - 1 - admitted - 30}`))
     await stop(second, 'SIGTERM')
     disk.free()
     const third = await start()
-    t.strictSame(await ask(third, keys, 1), all(`200 ${10_000 - 1 - given - 31}`))
+    t.strictSame(await ask(third, keys, 1), all(`200 ${10_000 - 1 - admitted - 31}`))
   },
 )

@@ -27,7 +27,7 @@ const quotaOf = ({ headers }: Answer) => [
   Number(headers['x-ratelimit-reset']),
 ]
 
-t.test('a request without a good key is 401, says why, promises nothing and costs nothing', async t => {
+t.test('a request without a valid key is 401 with a reason, zero rate-limit headers and no cost', async t => {
   const good = gateway.keys.free ?? ''
   const lastChanged = good.slice(0, -1) + (good.endsWith('a') ? 'b' : 'a')
   const ways: [string, string | null, string][] = [
@@ -86,7 +86,7 @@ t.test(
   },
 )
 
-t.test('every answer that is not 401 or 429 takes one unit and says what is left', async t => {
+t.test('every answer other than 401 and 429 consumes one unit and carries the remaining units', async t => {
   const key = gateway.keys.starter ?? ''
   let left = 1000
   const expectations: [string, number, Record<string, string>?, string?][] = [
@@ -122,7 +122,7 @@ t.test('every answer that is not 401 or 429 takes one unit and says what is left
 })
 
 t.test(
-  'an exhausted quota is 429 with its body and its headers, whatever is asked, and counts no further',
+  'an exhausted quota is 429 with its body and headers for any request, and counts no further',
   async t => {
     const { key, id } = await gateway.administration.createKey('Surma', 'tiny')
     for (const remaining of [2, 1, 0])
@@ -156,7 +156,7 @@ t.test(
 )
 
 t.test(
-  'a key that runs low and one that is exhausted are told of once, in the log and as a metric',
+  'a key that runs low and one that is exhausted are reported once, in the log and as a metric',
   async t => {
     const { key, id } = await gateway.administration.createKey('Teesta', 'low')
     const passed = async (percent: number) => {
@@ -168,19 +168,19 @@ t.test(
       )
     }
     const [low, exhausted] = [await passed(80), await passed(100)]
-    const told = () => gateway.logged.filter(({ keyId, percent }) => keyId === id && percent !== undefined)
+    const lines = () => gateway.logged.filter(({ keyId, percent }) => keyId === id && percent !== undefined)
     for (let i = 0; i < 7; i++) await gateway.get('/locations?type=division', { key })
-    t.strictSame(told(), [])
+    t.strictSame(lines(), [])
     await gateway.get('/locations?type=division', { key })
     t.equal(await passed(80), low + 1)
     for (let i = 0; i < 5; i++) await gateway.get('/locations?type=division', { key })
     t.strictSame([await passed(80), await passed(100)], [low + 1, exhausted + 1])
     const line = { keyId: id, day: '2026-11-21', limit: 10 }
-    t.match(told(), [
+    t.match(lines(), [
       { ...line, msg: 'quota of a key runs low', used: 8, percent: 80 },
       { ...line, msg: 'quota of a key is exhausted', used: 10, percent: 100 },
     ])
-    t.equal(told().length, 2)
+    t.equal(lines().length, 2)
   },
 )
 

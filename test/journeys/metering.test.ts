@@ -1,5 +1,5 @@
-// What quotas promise over a fleet, in small: every unit once, few commands, midnight for all at once, wrong keys for
-// next to nothing. The benchmark of the meter has the same in large.
+// Quotas over a fleet, in small: each unit once, few Redis commands, one midnight for all, cheap refusal of wrong keys.
+// `npm run bench:meter` measures the same in large.
 
 import t from 'tap'
 import { measureExactness, mixedTiers, oneRedis, redisCluster } from '../scenarios/exact-quota.ts'
@@ -11,7 +11,7 @@ const skip = withoutOwnRedis
 const statuses = (answers: readonly { status: number }[], status: number) =>
   answers.filter(answer => answer.status === status).length
 
-t.test('three processes give exactly the quota of a key, each count once', { skip }, async t => {
+t.test('three processes admit exactly the quota of a key, each remaining count once', { skip }, async t => {
   const size = { processes: 3, connections: 96, requests: 4_000 }
   const found = await measureExactness(t, await oneRedis(t), size, ['starter'])
   t.strictSame(found.faults, [])
@@ -19,13 +19,13 @@ t.test('three processes give exactly the quota of a key, each count once', { ski
   t.equal(statuses(found.answers, 429), 3_000)
 })
 
-t.test('and of many keys of mixed tiers at once', { skip }, async t => {
+t.test('they do so for many keys of mixed tiers at once', { skip }, async t => {
   const size = { processes: 2, connections: 64, requests: 4_000 }
   const found = await measureExactness(t, await oneRedis(t), size, mixedTiers.slice(0, 20))
   t.strictSame(found.faults, [])
 })
 
-t.test('and on a cluster', { skip }, async t => {
+t.test('they do so on a cluster', { skip }, async t => {
   const size = { processes: 2, connections: 64, requests: 4_000 }
   const found = await measureExactness(t, await redisCluster(t), size, mixedTiers.slice(0, 20))
   t.strictSame(found.faults, [])
@@ -51,9 +51,9 @@ t.test(
       limit: 1_000_000,
     })
     t.equal(found.strays, 0)
-    for (const { given, counted, refused } of found.byDay) {
-      t.ok(given > 100, `${given} given`)
-      t.equal(counted, given)
+    for (const { admitted, counted, refused } of found.byDay) {
+      t.ok(admitted > 100, `${admitted} admitted`)
+      t.equal(counted, admitted)
       t.equal(refused, 0)
     }
     t.ok(found.overlapMs < 500, `the days overlap by ${found.overlapMs} ms`)

@@ -1,5 +1,5 @@
-// The connection that carries the news of counts ends while Redis is well: nobody is refused for that, a key that was
-// not used that day included, and the counts stay exact.
+// The connection for messages about counts ends while Redis is well: no request is refused, not even of a key that was not
+// used that day, and the counts stay exact.
 
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -18,7 +18,7 @@ t.test(
     const raw = new Redis(redis.url)
     t.teardown(() => raw.quit())
     const provider = await startProvider(t)
-    // It stands still, so that the settling lasts for as long as the test needs.
+    // It stands still, so that reconciling lasts for as long as the test needs.
     const clock = manualClock(Date.now())
     const env = { ABOHAWA_REDIS__URL: redis.url }
     const gateways = [
@@ -45,7 +45,7 @@ t.test(
     for (const gateway of gateways)
       await until('the loss is noticed', async () => {
         const { text } = await askAt(`${gateway.opsUrl}/metrics`)
-        return /abohawa_quota_counting\{state="settling"\} 1/.test(text)
+        return /abohawa_quota_counting\{state="reconciling"\} 1/.test(text)
       })
     const statuses: number[] = []
     for (let i = 0; i < 20; i++)

@@ -231,19 +231,19 @@ t.test('a bad quota record costs nobody else, and its own key gets what is legib
   t.ok(live && record)
   const [instance = ''] = (await raw.hkeys(live)).filter(field => field !== 'used')
 
-  const damages: [what: string, damage: () => Promise<unknown>, mended: string][] = [
+  const damages: [what: string, damage: () => Promise<unknown>, repaired: string][] = [
     ['the day’s count is another type', () => raw.set(live, 'x'), 'day'],
     ['the day’s count is nan', () => raw.hset(live, 'used', 'nan'), 'day'],
     ['the day’s count is 1e400', () => raw.hset(live, 'used', '1e400'), 'day'],
     ['the day’s count is negative', () => raw.hset(live, 'used', '-5'), 'day'],
     ['the instance’s units are none', () => raw.hset(live, instance, 'x y'), 'day'],
     ['the month’s record is another type', () => raw.set(record, 'x'), 'month'],
-    ['the instance’s trip is far ahead', () => raw.hset(live, instance, '123456789 1'), ''],
-    ['the instance’s trip is beyond all', () => raw.hset(live, instance, '999999999999999 1'), 'day'],
+    ['the instance’s sequence is far ahead', () => raw.hset(live, instance, '123456789 1'), ''],
+    ['the instance’s sequence is beyond all', () => raw.hset(live, instance, '999999999999999 1'), 'day'],
   ]
-  for (const [i, [what, damage, mended]] of damages.entries())
+  for (const [i, [what, damage, repaired]] of damages.entries())
     await t.test(what, async t => {
-      const metric = `abohawa_quota_records_mended_total{record="${mended}"}`
+      const metric = `abohawa_quota_records_repaired_total{record="${repaired}"}`
       const before = await gateway.metric(metric)
       await damage()
       const answers = await round()
@@ -251,13 +251,13 @@ t.test('a bad quota record costs nobody else, and its own key gets what is legib
       const [status, remaining] = answers[0] ?? []
       t.equal(status, 200)
       t.ok(/^\d{1,2}$/.test(String(remaining)) && Number(remaining) <= 98 - i, `remaining ${remaining}`)
-      if (mended !== '') t.equal(await gateway.metric(metric), before + 1)
+      if (repaired !== '') t.equal(await gateway.metric(metric), before + 1)
       t.equal(await gateway.metric('abohawa_quota_counting{state="counting"}'), 1, 'all count together')
     })
-  const lines = gateway.logged('quota record could not be read and was begun anew')
-  t.equal(lines.length, damages.filter(([, , mended]) => mended !== '').length)
+  const lines = gateway.logged('quota record could not be read and was repaired')
+  t.equal(lines.length, damages.filter(([, , repaired]) => repaired !== '').length)
   for (const line of lines) t.match(line, { level: 'warn', keyId: bad.id, day: today })
-  t.equal(gateway.logged('quotas are not counted together for now').length, 0)
+  t.equal(gateway.logged('quota counting is degraded').length, 0)
 
   const used = async ({ id }: { id: string }) => (await administration.usage(id, 1)).days[0]?.used
   t.equal(await used(good[0] as (typeof keys)[number]), 1 + damages.length)

@@ -1,4 +1,4 @@
-// Keys as an instance knows them: what is asked of the store, how long a copy is used, what a change and an outage do.
+// The key directory: look-ups in the store, the age of copies, changes and outages.
 
 import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
@@ -16,7 +16,7 @@ const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 500 }
 const observer = { redisAway: () => {}, redisBack: () => {} }
 const tiers = { free: 100, starter: 1_000 }
 
-/** An embedded store with one key, a directory before it that hears only when told to, and a count of look-ups. */
+/** An embedded store with one key, a directory before it that reads changes only on demand, and a count of look-ups. */
 const setUp = async (t: Test) => {
   const clock = manualClock()
   const store = openEmbeddedStore(':memory:', clock)
@@ -44,8 +44,8 @@ const setUp = async (t: Test) => {
   })
   await addKey(store, 'key_1', 'hash-1')
   // The first time there is no change record yet, so it leaves one.
-  await directory.hear()
-  await directory.hear()
+  await directory.readChanges()
+  await directory.readChanges()
   return { clock, store, state, directory }
 }
 
@@ -68,7 +68,7 @@ t.test('256 first requests of a key at once are one look-up, and later ones none
   t.equal(state.lookUps, 2)
 })
 
-t.test('a copy is looked up again after a minute, whatever was heard', async t => {
+t.test('a copy is looked up again after a minute, whatever changes were read', async t => {
   const { clock, store, state, directory } = await setUp(t)
   await directory.find('hash-1')
   await store.changeKey('key_1', { revokedAt: 7 })
@@ -94,12 +94,12 @@ t.test(
     await both()
     await store.changeKey('key_1', { revokedAt: 7 })
     await announceChange(store, 'key_1', clock.now())
-    t.strictSame(await both(), [null, null], 'not heard yet')
-    await directory.hear()
+    t.strictSame(await both(), [null, null], 'not read yet')
+    await directory.readChanges()
     t.strictSame(await both(), [7, null])
     t.equal(state.lookUps, 3, 'the other was not looked up again')
     await announceChange(store, 'sub_1', clock.now())
-    await directory.hear()
+    await directory.readChanges()
     await both()
     t.equal(state.lookUps, 5)
   },
@@ -111,18 +111,18 @@ t.test('an unknown key that is made is found once its change record is read', as
   await addKey(store, 'key_2', 'hash-2')
   t.equal(await directory.find('hash-2'), 'unknown')
   await announceChange(store, 'key_2', clock.now())
-  await directory.hear()
+  await directory.readChanges()
   t.not(await directory.find('hash-2'), 'unknown')
 })
 
-t.test('a look-up that was under way when a change was heard leaves no copy', async t => {
+t.test('a look-up that was under way when a change was read leaves no copy', async t => {
   const { clock, store, state, directory } = await setUp(t)
   const hold = Promise.withResolvers<void>()
   state.held = hold.promise
   const before = directory.find('hash-1')
   await store.changeKey('key_1', { revokedAt: 7 })
   await announceChange(store, 'key_1', clock.now())
-  await directory.hear()
+  await directory.readChanges()
   const after = directory.find('hash-1')
   hold.resolve()
   t.equal(revokedAt(await before), null, 'it had read the key before')
@@ -134,7 +134,7 @@ t.test('a look-up that was under way when a change was heard leaves no copy', as
 t.test('change records that may be missing drop all copies, until there is one to go on from', async t => {
   const { clock, store, state, directory } = await setUp(t)
   await announceChange(store, 'key_9', clock.now())
-  await directory.hear()
+  await directory.readChanges()
   await directory.find('hash-1')
   // What is past its time is swept with a heartbeat.
   clock.advance(401 * 86_400_000)
@@ -151,7 +151,7 @@ t.test('change records that may be missing drop all copies, until there is one t
   const before = state.lookUps
   for (const dropped of [true, true, false, false]) {
     const { lookUps } = state
-    await directory.hear()
+    await directory.readChanges()
     await directory.find('hash-1')
     t.equal(state.lookUps > lookUps, dropped)
   }
@@ -180,7 +180,7 @@ t.test('while the store is away copies are used however old, and unknown keys ar
   clock.advance(1_000)
   await directory.find('hash-1')
   t.equal(state.lookUps, lookUps + 1)
-  await directory.hear()
+  await directory.readChanges()
   await t.rejects(async () => directory.find('nobody'), StoreError)
   await t.rejects(async () => directory.find('another'), StoreError)
   state.away = false
@@ -216,8 +216,8 @@ t.test('a Redis that is stopped, and comes back empty', { skip: withoutOwnRedis 
     directory.close()
     await store.close()
   })
-  // Only once before it, and without a change: the store loses everything before it was heard of again.
-  await directory.hear()
+  // Only once before it, and without a change: the store loses everything before it was read again.
+  await directory.readChanges()
   await addKey(store, 'key_1', 'hash-1')
   t.not(await directory.find('hash-1'), 'unknown')
   await redis.stop()
@@ -228,7 +228,7 @@ t.test('a Redis that is stopped, and comes back empty', { skip: withoutOwnRedis 
   const again = await startRedis(redis.port)
   t.teardown(again.stop)
   await until('a store that lost its keys is believed', async () => {
-    await directory.hear()
+    await directory.readChanges()
     return (await directory.find('hash-1')) === 'unknown'
   })
 })
@@ -287,12 +287,12 @@ t.test(
     ] as const) {
       await store.changeKey('key_2', change)
       await announceChange(store, 'key_2', clock.now())
-      await directory.hear()
+      await directory.readChanges()
       t.match(await authenticate(second), { client: { limit } }, JSON.stringify(change))
     }
     await store.changeKey('key_2', { limit: null })
     await announceChange(store, 'key_2', clock.now())
-    await directory.hear()
+    await directory.readChanges()
     await t.rejects(async () => authenticate(second), { code: 'tier_not_configured' })
   },
 )

@@ -1,5 +1,5 @@
-// A Redis that forgot its counts is told again by those who still run; one in which somebody else wrote trips that are not
-// theirs keeps nobody from counting.
+// Instances that run report their units again to a Redis that lost its counts. Sequences that somebody else wrote stop no
+// instance from counting.
 
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -12,7 +12,7 @@ const metered = { day: '2026-11-21', endsAt, keepUntil: endsAt + 86_400_000 }
 const quiet = { redisAway: () => {}, redisBack: () => {} }
 
 t.test(
-  'what two instances dealt is right again after each has asked once more',
+  'the count of two instances is right again after each has sent one more batch',
   { skip: withoutOwnRedis },
   async t => {
     const redis = await startRedis()
@@ -34,30 +34,30 @@ t.test(
         await meter.close()
         await store.close()
       })
-      const take = async (times: number) =>
-        (await Promise.all(Array.from({ length: times }, () => meter.take('key_1', 100, metered)))).filter(
+      const admit = async (times: number) =>
+        (await Promise.all(Array.from({ length: times }, () => meter.admit('key_1', 100, metered)))).filter(
           ({ allowed }) => allowed,
         ).length
       const used = async () => (await store.usedOn('key_1', [metered.day]))[0]
-      return { take, used }
+      return { admit, used }
     }
     const [one, other] = [await open(), await open()]
-    await one.take(30)
-    await other.take(20)
+    await one.admit(30)
+    await other.admit(20)
     t.equal(await one.used(), 50)
     await raw.flushall()
     t.equal(await one.used(), 0)
-    await one.take(1)
-    t.equal(await one.used(), 31, 'the other has said nothing yet')
-    await other.take(1)
+    await one.admit(1)
+    t.equal(await one.used(), 31, 'the other has not reported yet')
+    await other.admit(1)
     t.equal(await one.used(), 52)
-    t.equal((await one.take(60)) + (await other.take(60)), 48, 'and the limit holds')
+    t.equal((await one.admit(60)) + (await other.admit(60)), 48, 'and the limit holds')
     t.equal(await other.used(), 100)
   },
 )
 
 t.test(
-  'trips that no instance made, in every key of a batch, cost two tries and no count',
+  'sequences that no instance wrote, in every key of a batch, cost two tries and no count',
   { skip: withoutOwnRedis },
   async t => {
     const redis = await startRedis()
@@ -85,18 +85,18 @@ t.test(
       await store.close()
     })
     const keys = Array.from({ length: 20 }, (_, i) => `key_${i}`)
-    const round = () => Promise.all(keys.map(key => meter.take(key, 100, metered)))
+    const round = () => Promise.all(keys.map(key => meter.admit(key, 100, metered)))
     await round()
     for (let turn = 1; turn <= 5; turn++) {
       for (const [i, live] of (await raw.keys('x:quota:*')).entries()) {
         const [instance = ''] = (await raw.hkeys(live)).filter(field => field !== 'used')
-        // From a few trips ahead to more than anybody makes.
+        // From a few batches ahead to more than any instance sends.
         await raw.hset(live, instance, `${10 ** (turn * 3) + i} ${turn}`)
       }
-      const deals = await round()
+      const decisions = await round()
       t.ok(
-        deals.every(({ allowed, remaining }) => allowed && remaining === 99 - turn),
-        `round ${turn}: ${JSON.stringify(deals.slice(0, 3))}`,
+        decisions.every(({ allowed, remaining }) => allowed && remaining === 99 - turn),
+        `round ${turn}: ${JSON.stringify(decisions.slice(0, 3))}`,
       )
     }
     t.strictSame(away, [], 'nobody counted alone')

@@ -1,11 +1,11 @@
-// The store's clock as this machine tells it: what is measured, and what is not believed.
+// The measured offset of the store's clock, and the replies that are ignored.
 
 import t from 'tap'
 import { createStoreClock } from '../../src/metering/store-clock.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
-/** A store whose clock is so far ahead, and whose reply takes so long each way. */
+/** A store whose clock is `aheadMs` ahead and whose replies take `wayMs` each way. */
 const setUp = (aheadMs: number, wayMs: number) => {
   const clock = manualClock()
   const state = { aheadMs, wayMs, away: false }
@@ -14,9 +14,9 @@ const setUp = (aheadMs: number, wayMs: number) => {
       time: async () => {
         if (state.away) throw new StoreError('away')
         clock.advance(state.wayMs)
-        const told = clock.now() + state.aheadMs
+        const time = clock.now() + state.aheadMs
         clock.advance(state.wayMs)
-        return told
+        return time
       },
     },
     clock,
@@ -29,27 +29,27 @@ for (const [aheadMs, wayMs] of [
   [-90_000, 40],
   [300, 125],
 ] as const)
-  t.test(`a store that is ${aheadMs} ms ahead, ${wayMs} ms away, is told the time of`, async t => {
+  t.test(`the clock follows a store that is ${aheadMs} ms ahead and ${wayMs} ms away`, async t => {
     const { clock, storeClock } = setUp(aheadMs, wayMs)
-    t.equal(storeClock.now(), clock.now(), 'the same until it was measured')
+    t.equal(storeClock.now(), clock.now(), 'the same before the first measurement')
     await storeClock.measure()
     t.equal(storeClock.offsetMs(), aheadMs)
     clock.advance(1_234)
     t.equal(storeClock.now(), clock.now() + aheadMs)
   })
 
-t.test('what lies within the reply may well be no difference', async t => {
+t.test('a difference within the time of the reply counts as none', async t => {
   const { storeClock } = setUp(100, 100)
   await storeClock.measure()
   t.equal(storeClock.offsetMs(), 0)
 })
 
-t.test('a slow reply, and none, leave what was measured before', async t => {
+t.test('a slow reply, or none, keeps the former offset', async t => {
   const { state, storeClock } = setUp(5_000, 10)
   await storeClock.measure()
   Object.assign(state, { aheadMs: 9_000, wayMs: 126 })
   await storeClock.measure()
-  t.equal(storeClock.offsetMs(), 5_000, '252 ms say too little')
+  t.equal(storeClock.offsetMs(), 5_000, 'a reply after 252 ms is ignored')
   state.away = true
   await storeClock.measure()
   t.equal(storeClock.offsetMs(), 5_000)

@@ -1,12 +1,12 @@
-// Many more requests than quota, over several processes at once, for one key or many: what was answered, what was counted,
-// and which of both is wrong.
+// Sends many more requests than quota, over several processes at once, for one key or many, and lists every difference
+// between the limit, the answers and the counts.
 
 import { Redis } from 'ioredis'
 import { startCluster } from '../support/redis-cluster.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { issueKeys, usedToday } from './keys.ts'
 import {
-  type Asked,
+  type Answer,
   askOn,
   commandsSent,
   faultsOf,
@@ -24,7 +24,7 @@ export type QuotaLoad = {
 }
 
 export type Exactness = {
-  readonly answers: readonly Asked[]
+  readonly answers: readonly Answer[]
   readonly faults: readonly string[]
   readonly seconds: number
   /** Commands that the gateways sent to Redis for each request. */

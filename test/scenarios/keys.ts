@@ -1,5 +1,5 @@
-// Keys for a scenario, made and read in this process: a command each would be a process each. Where counts
-// matter a day must not end in the middle, so there is a time zone that is far from its midnight.
+// Creates keys for a scenario and reads their usage, in this process: a command each would be a process each. Offers a time
+// zone far from midnight, so that no scenario splits its counts over two days.
 
 import { administerWith } from '../../src/cli/keys.ts'
 import { systemClock } from '../../src/clock.ts'

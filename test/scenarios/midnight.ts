@@ -1,12 +1,12 @@
-// Local midnight under load, over processes whose clocks are off by a minute and a half: to which day every answer
-// belongs, and whether both days are counted exactly.
+// Sends load across local midnight to processes whose clocks are off by a minute and a half. Assigns each answer to its
+// day, and compares the counts of both days.
 
 import { createCalendar } from '../../src/calendar.ts'
 import { startScript } from '../support/process.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { openCallers } from './callers.ts'
 import { issueKeys } from './keys.ts'
-import { type Asked, askOn, meterEnv, patient, usedOn } from './quota-load.ts'
+import { type Answer, askOn, meterEnv, patient, usedOn } from './quota-load.ts'
 import type { Scope } from './set-up.ts'
 
 const zone = 'Asia/Dhaka'
@@ -23,7 +23,7 @@ export type MidnightSize = {
 }
 
 export type MidnightFound = {
-  readonly byDay: readonly { given: number; refused: number; counted: number }[]
+  readonly byDay: readonly { admitted: number; refused: number; counted: number }[]
   /** Answers whose reset is neither of the two midnights. */
   readonly strays: number
   /** How long after the first answer of the new day had come one was still asked for and of the old day, in ms. */
@@ -64,7 +64,7 @@ export const measureMidnight = async (
   const ends = [midnight, calendar.nextMidnight(midnight)]
   const days = [calendar.dayOf(midnight - 1), calendar.dayOf(midnight)]
   const counted = await usedOn(env, issued.id, days)
-  const of = (end: number | undefined): Asked[] => answers.filter(({ reset }) => reset * 1000 === end)
+  const of = (end: number | undefined): Answer[] => answers.filter(({ reset }) => reset * 1000 === end)
   // Too many to be arguments of one call.
   const firstNew = of(ends[1]).reduce(
     (first, { at, ms }) => Math.min(first, at + ms),
@@ -73,7 +73,7 @@ export const measureMidnight = async (
   const lastOld = of(ends[0]).reduce((last, { at }) => Math.max(last, at), Number.NEGATIVE_INFINITY)
   return {
     byDay: ends.map((end, i) => ({
-      given: of(end).filter(({ status }) => status === 200).length,
+      admitted: of(end).filter(({ status }) => status === 200).length,
       refused: of(end).filter(({ status }) => status === 429).length,
       counted: counted[i] ?? 0,
     })),

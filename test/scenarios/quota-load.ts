@@ -1,5 +1,5 @@
-// Load on quotas: gateways on one Redis, callers on kept connections that ask one after the other, and what their answers
-// said of the quota. Scenarios of quotas begin here; what befalls the fleet meanwhile is theirs.
+// Load on quotas: gateways on one Redis, callers on kept connections with one request at a time, and the rate-limit headers
+// of their answers. All quota scenarios use it; the faults are theirs.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
@@ -13,11 +13,11 @@ import { type Env, processEnv, type Scope, startProcess } from './set-up.ts'
 
 const path = '/api/v1/locations?type=division'
 
-/** No weather is asked for, so there need be no provider behind the address. */
+/** Needs no provider: these scenarios request no weather. */
 export const meterEnv = (more: Env): Env =>
   processEnv('http://127.0.0.1:9', { ABOHAWA_QUOTA__TIME_ZONE: quietZone(), ...more })
 
-/** For scenarios that are about no outage: a machine that is held up must not look like one. */
+/** For scenarios without an outage: a busy machine must not look like one. */
 export const patient: Env = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s' }
 
 /** What a key used on each of the days, in their order. */
@@ -51,11 +51,11 @@ export const startGateways = async (
   return { processes: started, callers: callers.flat() }
 }
 
-export type Asked = {
+export type Answer = {
   readonly key: string
   readonly status: number
   readonly ms: number
-  /** When it was asked, ms of `performance.now()`. */
+  /** When the request was sent, ms of `performance.now()`. */
   readonly at: number
   readonly remaining: number
   readonly reset: number
@@ -64,13 +64,13 @@ export type Asked = {
 const numberIn = (head: string, name: string): number =>
   Number(new RegExp(`^${name}: (\\d+)`, 'im').exec(head)?.[1] ?? Number.NaN)
 
-/** Every caller asks again as soon as it is answered, or after a rest, while there is a key to ask with. */
+/** Each caller sends its next request on the reply to the last, or after a pause, until `nextKey` returns undefined. */
 export const askOn = async (
   callers: readonly Caller[],
   nextKey: () => string | undefined,
-  restMs = 0,
-): Promise<Asked[]> => {
-  const answers: Asked[] = []
+  pauseMs = 0,
+): Promise<Answer[]> => {
+  const answers: Answer[] = []
   await Promise.all(
     callers.map(async caller => {
       for (let key = nextKey(); key !== undefined; key = nextKey()) {
@@ -84,37 +84,37 @@ export const askOn = async (
           remaining: numberIn(head, 'x-ratelimit-remaining'),
           reset: numberIn(head, 'x-ratelimit-reset'),
         })
-        // A connection that is gone asks no further.
+        // A closed connection sends nothing more.
         if (status === 0) return
-        if (restMs > 0) await pause(restMs)
+        if (pauseMs > 0) await pause(pauseMs)
       }
     }),
   )
   return answers
 }
 
-/** So many keys, in turn. */
+/** This many keys, in turn. */
 export const inTurn = (keys: readonly string[], times: number): (() => string | undefined) => {
   let asked = 0
   return () => (asked < times ? keys[asked++ % keys.length] : undefined)
 }
 
-/** What is wrong with the answers of a key of which exactly the limit had to be given; nothing when all is right. */
-export const faultsOf = (answers: readonly Asked[], limit: number): string[] => {
-  const given = answers.filter(({ status }) => status === 200)
+/** Faults in the answers of a key that had to be admitted exactly up to its limit; empty when there are none. */
+export const faultsOf = (answers: readonly Answer[], limit: number): string[] => {
+  const admitted = answers.filter(({ status }) => status === 200)
   const refused = answers.filter(({ status }) => status === 429)
   const expected = Math.min(limit, answers.length)
-  const remaining = given.map(answer => answer.remaining).sort((a, b) => b - a)
+  const remaining = admitted.map(answer => answer.remaining).sort((a, b) => b - a)
   const eachOnce = remaining.every((left, i) => left === limit - 1 - i)
   return [
-    ...(given.length === expected ? [] : [`${given.length} of ${expected} answered 200`]),
+    ...(admitted.length === expected ? [] : [`${admitted.length} of ${expected} answered 200`]),
     ...(refused.length === answers.length - expected ? [] : [`${refused.length} answered 429`]),
-    ...(eachOnce ? [] : ['a count was told twice or not at all']),
-    ...(refused.every(answer => answer.remaining === 0) ? [] : ['a 429 says that something is left']),
+    ...(eachOnce ? [] : ['a remaining count was returned twice or not at all']),
+    ...(refused.every(answer => answer.remaining === 0) ? [] : ['a 429 has units left']),
   ]
 }
 
-// What the script of a trip does inside Redis is no command of a gateway's.
+// Commands inside the script of a batch are not commands of a gateway.
 const inScripts = ['hmget', 'hset', 'pexpireat', 'publish']
 
 /** Commands that clients sent to Redis since it started. */

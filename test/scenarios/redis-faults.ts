@@ -1,5 +1,5 @@
-// The ways to run Redis, each with a fault that can happen to it: a server that is frozen or killed, a master that is
-// killed behind Sentinel or in a cluster. The load meanwhile, and what must hold, is the scenario's.
+// Redis deployments, each with a fault: a server that is frozen or killed, a master that is killed behind Sentinel or in a
+// cluster. The load and the bars are the scenario's.
 
 import { usageTag } from '../../src/stores/redis-key-names.ts'
 import { startDurableRedis } from '../support/durable-redis.ts'
@@ -9,10 +9,10 @@ import type { Env, Scope } from './set-up.ts'
 
 export type FaultyRedis = {
   readonly env: Env
-  /** @param keyId of the key whose count it is about */
+  /** Injects the fault. @param keyId key whose count it must hit */
   strike(keyId: string): Promise<void>
-  /** Ends it; nothing where the servers see to that themselves. */
-  mend?(): Promise<void>
+  /** Ends the fault; absent where the servers recover by themselves. */
+  recover?(): Promise<void>
 }
 
 export type RedisFault = 'frozen' | 'killed' | 'sentinel' | 'cluster'
@@ -23,12 +23,12 @@ export const redisFaults: Record<RedisFault, (scope: Scope) => Promise<FaultyRed
     return {
       env: { ABOHAWA_REDIS__URL: redis.url },
       strike: async () => redis.freeze(),
-      mend: async () => redis.thaw(),
+      recover: async () => redis.thaw(),
     }
   },
   killed: async scope => {
     const redis = await startDurableRedis(scope)
-    return { env: { ABOHAWA_REDIS__URL: redis.url }, strike: redis.kill, mend: redis.start }
+    return { env: { ABOHAWA_REDIS__URL: redis.url }, strike: redis.kill, recover: redis.start }
   },
   sentinel: async scope => {
     const sentinel = await startSentinel()

@@ -1,10 +1,10 @@
-// Redis that stops answering, and Redis that dies, under load on quotas: how long anyone notices, what is given meanwhile,
-// and whether the counts are right when it is back.
+// Freezes or kills Redis under load on quotas. Measures latency and admitted requests during the outage, and the counts
+// after it; the faults are redis-faults.ts, the bars are the benchmark's and the tests'.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { foundWithin, until } from '../support/until.ts'
 import { issueKeys, usedToday } from './keys.ts'
-import { type Asked, askOn, meterEnv, startGateways } from './quota-load.ts'
+import { type Answer, askOn, meterEnv, startGateways } from './quota-load.ts'
 import { type RedisFault, redisFaults } from './redis-faults.ts'
 import { metric, type Scope } from './set-up.ts'
 
@@ -20,23 +20,23 @@ export type RedisOutageFound = {
   readonly normalP99: number
   /** From one second after the beginning until the end. */
   readonly outageP99: number
-  /** From the return of Redis until every process counts together again. */
+  /** From the return of Redis until quota counting is normal in every process. */
   readonly recoveryMs: number
-  /** Of the key that ran out. */
-  readonly given: number
+  /** Units of the key that ran out. */
+  readonly admitted: number
   readonly limit: number
   /** How many answers of the other key were no 200 from one second after the beginning on. */
   readonly failed: number
-  /** By how much the counts differ from what was given, for both keys: at the end of the load, and within 20 s. */
+  /** By how much the counts differ from what was admitted, for both keys: at the end of the load, and within 20 s. */
   readonly offAtFirst: number
   readonly miscounted: number
-  /** By second since the load began: the slowest of 99 in 100, and what the key that ran out was given. */
-  readonly bySecond: readonly { p99: number; given: number }[]
+  /** By second since the load began: the slowest of 99 in 100, and the admitted requests of the key that ran out. */
+  readonly bySecond: readonly { p99: number; admitted: number }[]
   readonly beganAtSecond: number
   readonly backAtSecond: number
 }
 
-const p99 = (answers: readonly Asked[]): number => {
+const p99 = (answers: readonly Answer[]): number => {
   const times = answers.map(answer => answer.ms).sort((a, b) => a - b)
   return times[Math.floor(times.length * 0.99)] ?? Number.NaN
 }
@@ -55,24 +55,24 @@ export const measureRedisOutage = async (
     const values = await Promise.all(gateways.processes.map(({ urls }) => metric(urls.ops ?? '', name)))
     return values.every(one => one === value)
   }
-  const allCount = () => everywhere('abohawa_quota_counting{state="counting"}', 1)
+  const allNormal = () => everywhere('abohawa_quota_counting{state="counting"}', 1)
 
   const keys = [plenty.key, scarce.key]
   let asked = 0
   let isOver = false
-  // A little rest between two requests: what is to be seen is waiting for Redis, not for the processor.
+  // A short pause between two requests: the figures are to show waiting for Redis, not for the processor.
   const load = askOn(gateways.callers, () => (isOver ? undefined : keys[asked++ % 2]), 10)
-  // Nobody deals alone before all know of one another.
-  await until('all know of one another', () => everywhere('abohawa_instances', processes), 60_000)
+  // No instance admits locally before its fleet size is known.
+  await until('every process counts all instances', () => everywhere('abohawa_instances', processes), 60_000)
   await pause(6_500)
 
   const beganAt = performance.now()
   await redis.strike(scarce.id)
-  if (redis.mend) await pause(outageMs)
-  else await until('someone noticed', async () => !(await allCount()), 60_000)
+  if (redis.recover) await pause(outageMs)
+  else await until('one process noticed', async () => !(await allNormal()), 60_000)
   const backAt = performance.now()
-  await redis.mend?.()
-  await until('all count together', allCount, 60_000)
+  await redis.recover?.()
+  await until('quota counting is normal', allNormal, 60_000)
   const countsAgainAt = performance.now()
   const recoveryMs = countsAgainAt - backAt
   await pause(1_000)
@@ -85,17 +85,17 @@ export const measureRedisOutage = async (
     const then = answers.filter(({ at }) => secondOf(at) === second)
     return {
       p99: then.length === 0 ? 0 : p99(then),
-      given: then.filter(({ key, status }) => key === scarce.key && status === 200).length,
+      admitted: then.filter(({ key, status }) => key === scarce.key && status === 200).length,
     }
   })
-  const given = (key: string): number =>
+  const admitted = (key: string): number =>
     answers.filter(answer => answer.key === key && answer.status === 200).length
   const off = async (): Promise<number> => {
     const [usedPlenty = 0, usedScarce = 0] = await usedToday(env, [plenty.id, scarce.id])
-    return Math.abs(usedPlenty - given(plenty.key)) + Math.abs(usedScarce - given(scarce.key))
+    return Math.abs(usedPlenty - admitted(plenty.key)) + Math.abs(usedScarce - admitted(scarce.key))
   }
-  // Sentinels may choose twice; the master between is left alone for eight seconds before it is told to follow. Only then
-  // do those who counted with it say to the other what they gave.
+  // Sentinels may choose twice, and leave the first master alone for eight seconds before it becomes a replica. Only then
+  // do gateways that counted with it report to the other one.
   const offAtFirst = await off()
   let miscounted = offAtFirst
   await foundWithin(20_000, async () => {
@@ -107,7 +107,7 @@ export const measureRedisOutage = async (
     normalP99: p99(answers.filter(({ at }) => at >= beganAt - 3_000 && at < beganAt - 100)),
     outageP99: p99(during),
     recoveryMs,
-    given: given(scarce.key),
+    admitted: admitted(scarce.key),
     limit,
     failed: answers.filter(
       ({ at, key, status }) => at >= beganAt + 1_000 && key === plenty.key && status !== 200,

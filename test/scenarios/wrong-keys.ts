@@ -1,5 +1,5 @@
-// A flood of wrong keys, mistyped ones and then well-formed ones that nobody was given: how many were refused, what they
-// cost Redis, and what memory the process holds.
+// Floods a gateway with wrong keys, first mistyped ones and then well-formed ones that were never issued. Measures the
+// refusals, the Redis commands and the memory of the process.
 
 import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
@@ -11,7 +11,7 @@ import type { Scope } from './set-up.ts'
 export type Flood = {
   readonly refused: number
   readonly asked: number
-  /** Commands while mistyped keys were asked with, beyond those of an idle gateway. */
+  /** Redis commands during the mistyped keys, beyond those of an idle gateway. */
   readonly commandsForMistyped: number
   readonly commandsForUnknown: number
   /** Resident memory of the process after each tenth, in MiB. */

@@ -9,19 +9,19 @@ import t, { type Test } from 'tap'
 import { systemClock } from '../../src/clock.ts'
 import { AbohawaError } from '../../src/errors.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
-import type { MendedQuota, RefusedRecord } from '../../src/stores/records.ts'
+import type { RefusedRecord, RepairedQuota } from '../../src/stores/records.ts'
 import type { KeyRecord, Store } from '../../src/stores/store.ts'
-import { aTake, instanceOn } from '../support/usage-instance.ts'
+import { anEntry, instanceOn } from '../support/usage-instance.ts'
 
 const noCounts = ['-1', '-9223372036854775808', '9223372036854775807', '1000000000000000']
 
 const setUp = (t: Test) => {
   const path = join(t.testdir(), 'store.db')
   const refused: RefusedRecord[] = []
-  const mended: MendedQuota[] = []
+  const repaired: RepairedQuota[] = []
   const observer = {
     recordRefused: (record: RefusedRecord) => void refused.push(record),
-    quotaMended: (record: MendedQuota) => void mended.push(record),
+    quotaRepaired: (record: RepairedQuota) => void repaired.push(record),
   }
   const open = () => openEmbeddedStore(path, systemClock, observer)
   const store = open()
@@ -30,12 +30,12 @@ const setUp = (t: Test) => {
     await store.close()
     beside.close()
   })
-  return { path, store, open, beside, refused, mended }
+  return { path, store, open, beside, refused, repaired }
 }
 
-t.test('a count that can’t be costs its own key alone, and begins again at what was dealt', async t => {
-  const { store, open, beside, mended } = setUp(t)
-  const { day } = aTake
+t.test('a count that can’t be costs its own key alone, and begins again at what was admitted', async t => {
+  const { store, open, beside, repaired } = setUp(t)
+  const { day } = anEntry
   const batch = (units: number) => ['a', 'bad', 'z'].map(keyId => ({ keyId, units, limit: 100 }))
   const [one, two] = [instanceOn(store, 'one'), instanceOn(store, 'two')]
   await one(...batch(30))
@@ -44,29 +44,29 @@ t.test('a count that can’t be costs its own key alone, and begins again at wha
   for (const text of noCounts) {
     const spoil = () => beside.exec(`UPDATE usage SET used = ${text} WHERE key_id = 'bad'`)
     spoil()
-    t.strictSame(await store.usedOn('bad', [day]), [used], `${text} as it is told`)
+    t.strictSame(await store.usedOn('bad', [day]), [used], `${text} as it is read`)
     t.strictSame(
       await one(...batch(1)),
-      ['a', 'bad', 'z'].map(() => ({ taken: 1, used: used + 1, before: used })),
+      ['a', 'bad', 'z'].map(() => ({ granted: 1, used: used + 1, before: used })),
       text,
     )
     used += 1
-    t.strictSame(mended.splice(0), [{ keyId: 'bad', day, record: 'day', used: used - 1 }])
+    t.strictSame(repaired.splice(0), [{ keyId: 'bad', day, record: 'day', used: used - 1 }])
     spoil()
     t.strictSame(
       await two(...batch(0)),
-      ['a', 'bad', 'z'].map(() => ({ taken: 0, used, before: used })),
+      ['a', 'bad', 'z'].map(() => ({ granted: 0, used, before: used })),
     )
-    t.strictSame(await store.usedOn('bad', [day]), [used], 'a look mends it too')
-    mended.length = 0
+    t.strictSame(await store.usedOn('bad', [day]), [used], 'a batch of 0 units repairs it too')
+    repaired.length = 0
     spoil()
-    await store.raiseUsed('bad', day, used, aTake.keepUntil)
+    await store.raiseUsed('bad', day, used, anEntry.keepUntil)
     t.strictSame(await store.usedOn('bad', [day]), [used])
   }
   beside.exec(`UPDATE usage SET used = -7 WHERE key_id = 'bad'`)
   const next = open()
   t.strictSame(await instanceOn(next, 'three')({ keyId: 'bad', limit: 100 }), [
-    { taken: 1, used: 1, before: 0 },
+    { granted: 1, used: 1, before: 0 },
   ])
   await next.close()
 })
@@ -194,7 +194,7 @@ t.test('a key’s record that can’t be is nobody’s to use, and costs no othe
   }
   beside.exec(`UPDATE keys SET own_limit = -5, created_at = -9 WHERE id = 'key_bad'`)
   t.equal(await store.changeKey('key_bad', { limit: 7 }), true)
-  t.match(await store.findKey('key_bad'), { limit: 7, createdAt: 0 }, 'a change mends what it changes')
+  t.match(await store.findKey('key_bad'), { limit: 7, createdAt: 0 }, 'a change repairs what it changes')
   beside.exec(`UPDATE former_hashes SET valid_until = 9223372036854775807 WHERE key_id = 'key_bad'`)
   t.equal(await store.findByHash('former-of-key_bad'), undefined, 'a former hash without an end has ended')
   beside.exec(`UPDATE subscribers SET revoked_at = -1`)
@@ -204,7 +204,7 @@ t.test('a key’s record that can’t be is nobody’s to use, and costs no othe
 
 t.test('answers are counted on beside a count that can’t be, and only whole ones are told', async t => {
   const { store, beside, refused } = setUp(t)
-  const { day, keepUntil } = aTake
+  const { day, keepUntil } = anEntry
   const entry = { keyId: 'key_1', day, endpoint: 'weather', statusClass: '2xx', count: 2, keepUntil }
   await store.addDetail([entry])
   for (const [i, text] of noCounts.entries()) {
@@ -232,14 +232,14 @@ const everything = (store: Store): (() => Promise<unknown>)[] => [
   () => store.listKeys(),
   () => store.listSubscribers(),
   () => store.findByHash('hash-of-key_3'),
-  () => store.usedOn('key_3', [aTake.day]),
-  () => store.take({ instance: 'one', sequence: 1, takes: [{ ...aTake, keyId: 'key_3' }] }),
+  () => store.usedOn('key_3', [anEntry.day]),
+  () => store.commit({ instance: 'one', sequence: 1, entries: [{ ...anEntry, keyId: 'key_3' }] }),
   () => store.readBytes('cell-3'),
   () => store.writeBytes('cell-3', Buffer.alloc(500), Date.now() + 60_000),
   () => store.changeRecordsAfter('keys', 0),
   () => store.wanted('q', 0),
   () => store.spending('acc1', ['minute:1']),
-  () => store.detailOn('key_3', aTake.day),
+  () => store.detailOn('key_3', anEntry.day),
 ]
 
 t.test('a file with spoilt pages fails with a sentence, or tells what it can, and ends nothing', async t => {
@@ -251,7 +251,7 @@ t.test('a file with spoilt pages fails with a sentence, or tells what it can, an
     await filled.addKey(record(`key_${i}`))
     await filled.writeBytes(`cell-${i}`, Buffer.alloc(900, i), Date.now() + 60_000)
     await filled.appendChangeRecord('keys', `key_${i}`, Date.now() + 60_000)
-    await filled.raiseUsed(`key_${i}`, aTake.day, i, aTake.keepUntil)
+    await filled.raiseUsed(`key_${i}`, anEntry.day, i, anEntry.keepUntil)
   }
   await filled.close()
   const { length } = readFileSync(whole)

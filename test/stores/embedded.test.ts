@@ -21,17 +21,17 @@ t.test('two openings of one file see each other and never count a unit twice', a
     endsAt: 0,
     keepUntil: Date.now() + 1e9,
   }
-  const taken = stores.map(() => 0)
+  const admitted = stores.map(() => 0)
   for (let i = 0; i < 25; i++)
     for (const [at, store] of stores.entries()) {
-      const trip = {
+      const batch = {
         instance: `of ${at}`,
         sequence: i + 1,
-        takes: [{ ...take, dealt: taken[at] ?? 0, confirmed: taken[at] ?? 0 }],
+        entries: [{ ...take, admitted: admitted[at] ?? 0, confirmed: admitted[at] ?? 0 }],
       }
-      taken[at] = (taken[at] ?? 0) + ((await store.take(trip))[0]?.taken ?? 0)
+      admitted[at] = (admitted[at] ?? 0) + ((await store.commit(batch))[0]?.granted ?? 0)
     }
-  t.strictSame(taken, [15, 15])
+  t.strictSame(admitted, [15, 15])
   const windows = [{ name: 'minute:1', limit: 100_000, keepUntil: Date.now() + 1e9 }]
   const spend = { provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: Date.now() }
   const grants = await Promise.all(Array.from({ length: 50 }, (_, i) => stores[i % 2]?.reserve(spend)))
@@ -49,12 +49,12 @@ t.test('what has expired is swept from the file', async t => {
     day: '2026-11-21',
     units: 1,
     limit: 9,
-    dealt: 0,
+    admitted: 0,
     confirmed: 0,
     step: 1,
     endsAt: clock.now(),
   }
-  await store.take({ instance: 'one', sequence: 1, takes: [{ ...take, keepUntil: clock.now() + 1_000 }] })
+  await store.commit({ instance: 'one', sequence: 1, entries: [{ ...take, keepUntil: clock.now() + 1_000 }] })
   await store.close()
   clock.advance(2_000)
   const again = openEmbeddedStore(path, clock)
@@ -109,7 +109,11 @@ t.test('the log beside the file does not grow with every count', async t => {
     keepUntil: Date.now() + 1e9,
   }
   for (let i = 0; i < 20_000; i++)
-    await store.take({ instance: 'one', sequence: i + 1, takes: [{ ...take, dealt: i, confirmed: i }] })
+    await store.commit({
+      instance: 'one',
+      sequence: i + 1,
+      entries: [{ ...take, admitted: i, confirmed: i }],
+    })
   const { size } = statSync(`${path}-wal`)
   t.ok(size < 20e6, `${size} bytes after 20,000 counts`)
 })

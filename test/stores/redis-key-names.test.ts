@@ -7,11 +7,11 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { redisKeyNames, usagePartitionOf } from '../../src/stores/redis-key-names.ts'
-import { takeScript } from '../../src/stores/redis-usage-scripts.ts'
+import { commitScript } from '../../src/stores/redis-usage-scripts.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
-import { aTake } from '../support/usage-instance.ts'
+import { anEntry } from '../support/usage-instance.ts'
 
 const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
 const quiet = { redisAway: () => {}, redisBack: () => {} }
@@ -41,7 +41,7 @@ const useAll = async (store: Store): Promise<void> => {
   await store.findByHash('h2')
   await store.listKeys()
   await store.listSubscribers()
-  await store.take({ instance: 'one', sequence: 1, takes: [aTake] })
+  await store.commit({ instance: 'one', sequence: 1, entries: [anEntry] })
   await store.raiseUsed('key_1', '2026-11-20', 5, later)
   await store.usedOn('key_1', ['2026-11-20', '2026-11-21'])
   await store.addDetail([
@@ -187,18 +187,18 @@ t.test('the script that counts reads nothing out of a name', async t => {
   listener.on('message', (_channel: string, text: string) => heard.push(text))
   await listener.subscribe(`${prefix}channel`)
   const days = [['21', later, later]]
-  const takes = [1, 9, 0, 0, 1, 1, 2, 9, 0, 0, 1, 1]
+  const entries = [1, 9, 0, 0, 1, 1, 2, 9, 0, 0, 1, 1]
   const keys = ['a', 'b', '}c:', 'd'].map(name => prefix + name)
   const values = [
     'one',
     1,
     `${prefix}channel`,
     JSON.stringify(days),
-    JSON.stringify(takes),
+    JSON.stringify(entries),
     'first',
     'second',
   ]
-  t.equal(await raw.eval(takeScript, keys.length, ...keys, ...values), '1 1 0 2 2 0')
+  t.equal(await raw.eval(commitScript, keys.length, ...keys, ...values), '1 1 0 2 2 0')
   await until('both are heard', async () => heard.length === 2)
   t.strictSame(heard, ['first 1', 'second 2'])
 })

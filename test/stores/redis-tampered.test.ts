@@ -34,7 +34,7 @@ const listening = async (t: Test) => {
   t.teardown(() => store.close())
   const news: unknown[] = []
   const ends: [string | null, string][] = []
-  store.onUsed(each => news.push(each))
+  store.onUsage(each => news.push(each))
   store.onLeaseReleased((key, text) => ends.push([key, text]))
   const publish = (channel: 'used' | 'flights', text: string) => raw.publish(prefix + channel, text)
   await until(

@@ -25,13 +25,13 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
     day: '2026-11-21',
     units: 1,
     limit: 9,
-    dealt: 0,
+    admitted: 0,
     confirmed: 0,
     step: 1,
     endsAt: Date.now(),
   }
   for (const sequence of [1, 2])
-    await store.take({ instance: 'one', sequence, takes: [{ ...take, keepUntil: inAnHour }] })
+    await store.commit({ instance: 'one', sequence, entries: [{ ...take, keepUntil: inAnHour }] })
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour)
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour, 1)
   await store.acquireLease('23.9,90.4', 1_000)
@@ -99,8 +99,8 @@ t.test('a refused take leaves no counter behind', async t => {
   const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
   const raw = new Redis(server.url)
   const soon = Date.now() + 1_000
-  const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 0, dealt: 0, confirmed: 0, step: 1 }
-  await store.take({ instance: 'one', sequence: 1, takes: [{ ...take, endsAt: soon, keepUntil: soon }] })
+  const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 0, admitted: 0, confirmed: 0, step: 1 }
+  await store.commit({ instance: 'one', sequence: 1, entries: [{ ...take, endsAt: soon, keepUntil: soon }] })
   t.strictSame(await raw.keys(`${prefix}*`), [])
   await raw.quit()
   await store.close()

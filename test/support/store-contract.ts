@@ -9,7 +9,7 @@ import {
   type Subscriber,
 } from '../../src/stores/store.ts'
 import { until } from './until.ts'
-import { aTake, instanceOn, keysOfOnePartition } from './usage-instance.ts'
+import { anEntry, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 
 const subscriber = (id: string, name: string, createdAt = 1_000): Subscriber => ({
   id,
@@ -150,21 +150,21 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await store.findSubscriber('Surma'), undefined)
   })
 
-  test('units are taken up to the limit and not beyond, and a refusal counts nothing', async (t, store) => {
+  test('units are granted up to the limit and not beyond, and a refusal counts nothing', async (t, store) => {
     const ask = instanceOn(store, 'one')
-    const taken = []
-    for (let i = 0; i < 5; i++) taken.push(...(await ask({})))
-    t.strictSame(taken, [
-      { taken: 1, used: 1, before: 0 },
-      { taken: 1, used: 2, before: 1 },
-      { taken: 1, used: 3, before: 2 },
-      { taken: 0, used: 3, before: 3 },
-      { taken: 0, used: 3, before: 3 },
+    const grants = []
+    for (let i = 0; i < 5; i++) grants.push(...(await ask({})))
+    t.strictSame(grants, [
+      { granted: 1, used: 1, before: 0 },
+      { granted: 1, used: 2, before: 1 },
+      { granted: 1, used: 3, before: 2 },
+      { granted: 0, used: 3, before: 3 },
+      { granted: 0, used: 3, before: 3 },
     ])
     t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [3])
   })
 
-  test('several units and several keys are taken at once, each cut to what is left', async (t, store) => {
+  test('a batch grants several units of several keys at once, each cut to what is left', async (t, store) => {
     const ask = instanceOn(store, 'one')
     const [first = '', second = '', third = ''] = keysOfOnePartition(store, 3)
     const several = [
@@ -173,19 +173,19 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       { keyId: third, units: 1, limit: 1 },
     ]
     t.strictSame(await ask(...several), [
-      { taken: 2, used: 2, before: 0 },
-      { taken: 3, used: 3, before: 0 },
-      { taken: 1, used: 1, before: 0 },
+      { granted: 2, used: 2, before: 0 },
+      { granted: 3, used: 3, before: 0 },
+      { granted: 1, used: 1, before: 0 },
     ])
-    t.strictSame(await ask({ keyId: first, units: 2 }), [{ taken: 1, used: 3, before: 2 }])
-    t.strictSame(await ask({ keyId: first, units: 0 }), [{ taken: 0, used: 3, before: 3 }])
-    t.strictSame(await store.take({ instance: 'one', sequence: 99, takes: [] }), [])
+    t.strictSame(await ask({ keyId: first, units: 2 }), [{ granted: 1, used: 3, before: 2 }])
+    t.strictSame(await ask({ keyId: first, units: 0 }), [{ granted: 0, used: 3, before: 3 }])
+    t.strictSame(await store.commit({ instance: 'one', sequence: 99, entries: [] }), [])
   })
 
-  test('a limit that was lowered below the count takes nothing and changes nothing', async (t, store) => {
+  test('a limit that was lowered below the count grants nothing and changes nothing', async (t, store) => {
     const ask = instanceOn(store, 'one')
     await ask({ units: 3 })
-    t.strictSame(await ask({ limit: 2 }), [{ taken: 0, used: 3, before: 3 }])
+    t.strictSame(await ask({ limit: 2 }), [{ granted: 0, used: 3, before: 3 }])
   })
 
   test('keys and days are counted apart, over the turn of a month too', async (t, store) => {
@@ -211,61 +211,65 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
         return results
       }),
     )
-    const counts = rounds.flat().flatMap(({ taken, used }) => (taken === 1 ? [used] : []))
+    const counts = rounds.flat().flatMap(({ granted, used }) => (granted === 1 ? [used] : []))
     t.strictSame(
       counts.sort((a, b) => a - b),
       Array.from({ length: 120 }, (_, i) => i + 1),
     )
   })
 
-  test('what an instance says it dealt replaces what the store held of it, up and down', async (t, store) => {
+  test('what an instance reports as admitted replaces the store’s figure for it, up and down', async (t, store) => {
     const [one, two] = [instanceOn(store, 'one'), instanceOn(store, 'two')]
     await one({ units: 5, limit: 100 })
     await two({ units: 3, limit: 100 })
-    const dealtAlone = await one({ units: 0, limit: 100, dealt: 25 })
-    t.strictSame(dealtAlone, [{ taken: 0, used: 28, before: 8 }], '20 units more than the store knew of')
-    const lost = await two({ units: 2, limit: 100, dealt: 1 })
+    const admittedLocally = await one({ units: 0, limit: 100, admitted: 25 })
+    t.strictSame(
+      admittedLocally,
+      [{ granted: 0, used: 28, before: 8 }],
+      '20 units more than the store knew of',
+    )
+    const lost = await two({ units: 2, limit: 100, admitted: 1 })
     t.strictSame(
       lost,
-      [{ taken: 2, used: 28, before: 28 }],
-      '2 units of a trip whose outcome was lost go back',
+      [{ granted: 2, used: 28, before: 28 }],
+      '2 units of a batch whose outcome was lost go back',
     )
-    const over = await one({ units: 1, limit: 100, dealt: 120 })
+    const over = await one({ units: 1, limit: 100, admitted: 120 })
     t.strictSame(
       over,
-      [{ taken: 0, used: 123, before: 28 }],
-      'what was dealt is counted beyond the limit too',
+      [{ granted: 0, used: 123, before: 28 }],
+      'what was admitted is counted beyond the limit too',
     )
     t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [123])
   })
 
-  test('what was dealt of a day long over is added to what was counted of it', async (t, store) => {
+  test('what was admitted of a day long over is added to what was counted of it', async (t, store) => {
     const over = { keyId: 'key_1', limit: 100, endsAt: Date.now() - 3 * 86_400_000 }
     const [one, two] = [instanceOn(store, 'one'), instanceOn(store, 'two')]
     await one({ ...over, units: 5 })
     await two({ ...over, units: 3 })
-    t.strictSame(await store.usedOn('key_1', [aTake.day]), [8])
+    t.strictSame(await store.usedOn('key_1', [anEntry.day]), [8])
     for (const day of ['2026-11-22', '2026-11-23', '2026-11-24', '2026-11-25']) {
       await one({ ...over, day })
       await two({ ...over, day })
     }
-    t.match(await one({ ...over, units: 0, dealt: 9 }), [{ used: 12 }], '4 more than it had said')
-    t.match(await two({ ...over, units: 0, dealt: 10 }), [{ used: 19 }], 'and 7')
-    t.strictSame(await store.usedOn('key_1', [aTake.day]), [19])
+    t.match(await one({ ...over, units: 0, admitted: 9 }), [{ used: 12 }], '4 more than it had reported')
+    t.match(await two({ ...over, units: 0, admitted: 10 }), [{ used: 19 }], 'and 7')
+    t.strictSame(await store.usedOn('key_1', [anEntry.day]), [19])
   })
 
-  test('a trip that comes after a later one changes nothing', async (t, store) => {
-    await store.take({ instance: 'one', sequence: 2, takes: [{ ...aTake, units: 2 }] })
+  test('a batch that arrives after a later one changes nothing', async (t, store) => {
+    await store.commit({ instance: 'one', sequence: 2, entries: [{ ...anEntry, units: 2 }] })
     const overtaken = { name: 'OvertakenError', code: 'store_unavailable', by: 2 }
     for (const sequence of [1, 2])
       await t.rejects(
-        store.take({ instance: 'one', sequence, takes: [{ ...aTake, units: 1 }] }),
+        store.commit({ instance: 'one', sequence, entries: [{ ...anEntry, units: 1 }] }),
         overtaken,
-        `trip ${sequence}`,
+        `batch ${sequence}`,
       )
     t.strictSame(await store.usedOn('key_1', ['2026-11-21']), [2])
-    const other = await store.take({ instance: 'two', sequence: 1, takes: [aTake] })
-    t.strictSame(other, [{ taken: 1, used: 3, before: 2 }])
+    const other = await store.commit({ instance: 'two', sequence: 1, entries: [anEntry] })
+    t.strictSame(other, [{ granted: 1, used: 3, before: 2 }])
   })
 
   test('keys have a partition, and the store a clock', async (t, store) => {
@@ -512,11 +516,11 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   })
 
   test('a count is raised to what it was elsewhere, and never lowered', async (t, store) => {
-    const { keyId, day, keepUntil } = aTake
+    const { keyId, day, keepUntil } = anEntry
     const ask = instanceOn(store, 'one')
     await store.raiseUsed(keyId, day, 2, keepUntil)
-    t.strictSame(await ask({}), [{ taken: 1, used: 3, before: 2 }])
-    t.strictSame(await ask({}), [{ taken: 0, used: 3, before: 3 }])
+    t.strictSame(await ask({}), [{ granted: 1, used: 3, before: 2 }])
+    t.strictSame(await ask({}), [{ granted: 0, used: 3, before: 3 }])
     await store.raiseUsed(keyId, day, 2, keepUntil)
     await store.raiseUsed(keyId, '2026-11-20', 0, keepUntil)
     await store.raiseUsed(keyId, '2026-11-19', 9, keepUntil)
@@ -550,7 +554,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     await store.close()
     await t.rejects(store.ping(), StoreError)
     await t.rejects(store.findByHash('x'), StoreError)
-    await t.rejects(store.take({ instance: 'one', sequence: 1, takes: [aTake] }), StoreError)
+    await t.rejects(store.commit({ instance: 'one', sequence: 1, entries: [anEntry] }), StoreError)
     await t.rejects(store.reserve(spend), StoreError)
     await t.rejects(
       store.settle({ provider: 'acc1', changes: [{ name: 'x', by: 1, keepUntil }] }),

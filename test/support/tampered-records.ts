@@ -1,19 +1,19 @@
-// What every Redis, however it is run, must make of records that somebody else wrote: a bad one costs itself alone, is
-// told, is mended by rule where it can be, and nothing but whole numbers comes out. The records are written over a
-// connection of the test's own.
+// The contract for damaged records in every Redis deployment: a damaged record costs itself alone, is observed, is repaired
+// by rule where that is possible, and only whole numbers leave the store. The test writes the records over a connection of
+// its own.
 
 import fc from 'fast-check'
 import type { Cluster, Redis } from 'ioredis'
 import type { Test } from 'tap'
 import {
-  type MendedQuota,
   type RecordObserver,
   type RefusedRecord,
+  type RepairedQuota,
   unobserved,
 } from '../../src/stores/records.ts'
 import { usageTag } from '../../src/stores/redis-key-names.ts'
-import { type KeyRecord, OvertakenError, type Store, type Take } from '../../src/stores/store.ts'
-import { aTake, instanceOn, keysOfOnePartition } from './usage-instance.ts'
+import { type KeyRecord, OvertakenError, type Store, type UsageEntry } from '../../src/stores/store.ts'
+import { anEntry, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 
 export type Tampered = {
   readonly store: Store
@@ -64,30 +64,30 @@ export const tamperedRecords = (
   name: string,
   open: (observer: RecordObserver) => Promise<Tampered>,
 ): void => {
-  type Scene = Tampered & { refused: RefusedRecord[]; mended: MendedQuota[] }
+  type Scene = Tampered & { refused: RefusedRecord[]; repaired: RepairedQuota[] }
   const test = (title: string, body: (t: Test, scene: Scene) => Promise<void>) =>
     t.test(`${name}: ${title}`, async t => {
       const refused: RefusedRecord[] = []
-      const mended: MendedQuota[] = []
+      const repaired: RepairedQuota[] = []
       const opened = await open({
         ...unobserved,
         recordRefused: record => refused.push(record),
-        quotaMended: record => mended.push(record),
+        quotaRepaired: record => repaired.push(record),
       })
       t.teardown(() => opened.store.close())
-      await body(t, { ...opened, refused, mended })
+      await body(t, { ...opened, refused, repaired })
     })
 
-  const day = aTake.day
+  const day = anEntry.day
   const quotaKey = (prefix: string, keyId: string) => `${prefix}quota:${usageTag(keyId)}:${keyId}:${day}`
   const monthKey = (prefix: string, keyId: string) =>
     `${prefix}used:${usageTag(keyId)}:${keyId}:${day.slice(0, 7)}`
 
-  /** Two instances that took 30 and 20 of three keys; a batch of all of them, with the middle one tampered with. */
+  /** Two instances that were granted 30 and 20 units of three keys; a batch of all of them, with the middle one tampered with. */
   const counted = async ({ store, prefix }: Scene) => {
     const [first = '', bad = '', last = ''] = keysOfOnePartition(store, 3)
     const ask = { one: instanceOn(store, 'one'), two: instanceOn(store, 'two') }
-    const batch = (units: number, more: Partial<Take> = {}) =>
+    const batch = (units: number, more: Partial<UsageEntry> = {}) =>
       [first, bad, last].map(keyId => ({ keyId, units, limit: 100, step: 2, ...more }))
     await ask.one(...batch(30))
     await ask.two(...batch(20))
@@ -98,11 +98,11 @@ export const tamperedRecords = (
   type Damage = {
     readonly what: string
     readonly put: (raw: Redis | Cluster, live: string, record: string) => Promise<unknown>
-    /** The record that is mended first; none where nothing is wrong with the numbers yet. */
+    /** The record that is repaired first; none where nothing is wrong with the numbers yet. */
     readonly tells: ('day' | 'month')[]
-    /** What is legible, where it is less than the 50 that were taken, and what the store is told beside it. */
+    /** The legible count where it is below the 50 that were granted, and the units that the instance reports. */
     readonly legible?: number
-    readonly dealt?: number
+    readonly admitted?: number
   }
   const damages: Damage[] = [
     ...Object.entries(types).map(
@@ -126,7 +126,7 @@ export const tamperedRecords = (
       }),
     ),
     {
-      what: 'both are of another type: what the asking instance has dealt is all that is known',
+      what: 'both are of another type: what the asking instance has admitted is all that is known',
       put: async (raw, live, record) => {
         await raw.del(live)
         await raw.del(record)
@@ -135,7 +135,7 @@ export const tamperedRecords = (
       },
       tells: ['day', 'month'],
       legible: 0,
-      dealt: 30,
+      admitted: 30,
     },
     ...noCounts.map(
       (text): Damage => ({
@@ -163,7 +163,7 @@ export const tamperedRecords = (
     ),
     ...noCounts.map(
       (text): Damage => ({
-        what: `the instance’s trip is ${JSON.stringify(text.slice(0, 20))}`,
+        what: `the instance’s sequence is ${JSON.stringify(text.slice(0, 20))}`,
         put: (raw, live) => raw.hset(live, 'one', `${text} 30`),
         tells: ['day'],
       }),
@@ -181,7 +181,7 @@ export const tamperedRecords = (
       tells: ['day'],
     },
     {
-      what: 'a trip that no instance reaches stands beside its units',
+      what: 'a sequence that no instance reaches stands beside its units',
       put: (raw, live) => raw.hset(live, 'one', '999999999999999 30'),
       tells: ['day'],
     },
@@ -201,44 +201,44 @@ export const tamperedRecords = (
     },
   ]
 
-  test('a bad quota record costs its own key alone, is told, and is mended to what is legible of it', async (t, scene) => {
-    const { store, raw, mended } = scene
-    for (const { what, put, tells, legible = 50, dealt = 0 } of damages)
+  test('a bad quota record costs its own key alone, is observed, and is repaired to what is legible of it', async (t, scene) => {
+    const { store, raw, repaired } = scene
+    for (const { what, put, tells, legible = 50, admitted = 0 } of damages)
       await t.test(what, async t => {
         await clear(scene)
-        mended.length = 0
+        repaired.length = 0
         const { ask, batch, bad, live, record } = await counted(scene)
         await put(raw, live, record)
-        const others = { taken: 1, used: 51, before: 50 }
+        const others = { granted: 1, used: 51, before: 50 }
         t.strictSame(await ask.one(...batch(1)), [
           others,
-          { taken: 1, used: legible + dealt + 1, before: legible },
+          { granted: 1, used: legible + admitted + 1, before: legible },
           others,
         ])
         t.strictSame(
-          mended.map(({ keyId, day, record }) => [keyId, day, record]),
+          repaired.map(({ keyId, day, record }) => [keyId, day, record]),
           tells.map(record => [bad, day, record]),
         )
-        t.ok(mended.every(({ used }) => isWhole(used)))
+        t.ok(repaired.every(({ used }) => isWhole(used)))
         const [, ofBad] = await ask.two(...batch(1))
         t.strictSame(
           ofBad,
-          { taken: 1, used: 52, before: legible + dealt + 1 },
+          { granted: 1, used: 52, before: legible + admitted + 1 },
           'the other instance is counted once',
         )
         // Together no more than the limit.
         const more = [...(await ask.one(...batch(40))), ...(await ask.two(...batch(40)))]
-        const admitted = [more[1], more[4]].reduce((sum, each) => sum + (each?.taken ?? 0), 0)
-        t.equal(admitted, 48)
+        const granted = [more[1], more[4]].reduce((sum, each) => sum + (each?.granted ?? 0), 0)
+        t.equal(granted, 48)
         t.strictSame(await store.usedOn(bad, [day]), [100])
-        t.equal(mended.length, tells.length, 'once')
+        t.equal(repaired.length, tells.length, 'once')
         t.match(await raw.hgetall(live), { used: '100' })
         for (const key of [live, record]) t.ok((await raw.pttl(key)) > 0, `${key} expires`)
       })
   })
 
   test('a batch in which every record is bad is counted all the same', async (t, scene) => {
-    const { store, raw, prefix, mended } = scene
+    const { store, raw, prefix, repaired } = scene
     const keys = keysOfOnePartition(store, 40)
     for (const [i, keyId] of keys.entries()) {
       const put = damages[i % damages.length]?.put
@@ -249,7 +249,7 @@ export const tamperedRecords = (
     t.equal(taken.length, 40)
     t.ok(taken.flatMap(each => Object.values(each)).every(isWhole), JSON.stringify(taken))
     t.ok(taken.every(each => each.used <= 3 || each.before > 1))
-    t.ok(mended.length >= 30, `${mended.length} were mended`)
+    t.ok(repaired.length >= 30, `${repaired.length} were repaired`)
   })
 
   test('whatever a quota record holds, others are counted exactly and it stays within its limit', async (t, scene) => {
@@ -279,7 +279,7 @@ export const tamperedRecords = (
           if (month !== null) await raw.hset(record, day.slice(8), month)
           const batch = [first, bad, last].map(keyId => ({ keyId, units: 7, limit: 60 }))
           const results = await (asks[i % 2] as (typeof asks)[number])(...batch).catch((error: unknown) => {
-            // A trip that is not its own: the instance goes on after it, which is for the meter's tests.
+            // A foreign sequence: the instance continues after it, which the meter's tests check.
             if (error instanceof OvertakenError) return undefined
             throw error
           })
@@ -288,7 +288,7 @@ export const tamperedRecords = (
           others += 7
           t.strictSame([one?.used, other?.used], [others, others])
           if (!of || !Object.values(of).every(isWhole)) throw new Error(JSON.stringify(of))
-          if (of.taken > 7 || (of.taken > 0 && of.used > 60))
+          if (of.granted > 7 || (of.granted > 0 && of.used > 60))
             throw new Error(`over the limit: ${JSON.stringify(of)}`)
         }
         if (!(await store.usedOn(bad, [day])).every(isWhole)) throw new Error('what was used is no count')
@@ -298,31 +298,31 @@ export const tamperedRecords = (
   })
 
   test('a bad count of a day that is long over leaves nothing behind', async (t, scene) => {
-    const { store, raw, mended } = scene
+    const { store, raw, repaired } = scene
     const { batch, live } = await counted(scene)
     await raw.hset(live, 'used', 'x')
     const over = Date.now() - 7_200_000
-    const takes = batch(0).map(each => ({ ...aTake, ...each, dealt: 31, confirmed: 31, endsAt: over }))
-    await store.take({ instance: 'one', sequence: 9, takes })
-    t.equal(mended.length, 1)
+    const entries = batch(0).map(each => ({ ...anEntry, ...each, admitted: 31, confirmed: 31, endsAt: over }))
+    await store.commit({ instance: 'one', sequence: 9, entries })
+    t.equal(repaired.length, 1)
     t.equal(await raw.exists(live), 0)
   })
 
-  test('a trip beyond the instance’s own is told with its number, and the next one after it is counted', async (t, scene) => {
+  test('a batch behind a foreign sequence is refused with that sequence, and the next one after it is counted', async (t, scene) => {
     const { store, raw } = scene
     const { batch, live } = await counted(scene)
     await raw.hset(live, 'one', '123456 30')
     const take = (sequence: number) =>
-      store.take({
+      store.commit({
         instance: 'one',
         sequence,
-        takes: batch(1).map(each => ({ ...aTake, ...each, dealt: 30, confirmed: 30 })),
+        entries: batch(1).map(each => ({ ...anEntry, ...each, admitted: 30, confirmed: 30 })),
       })
     await t.rejects(take(7), { name: 'OvertakenError', by: 123_456 })
-    // Of the first key one unit more was counted with the trip that failed, and put right with this one.
+    // The failed batch counted one unit more of the first key; this one corrects it.
     const results = await take(123_457)
     t.strictSame(
-      results.map(({ taken, used }) => [taken, used]),
+      results.map(({ granted, used }) => [granted, used]),
       [
         [1, 51],
         [1, 51],
@@ -332,19 +332,19 @@ export const tamperedRecords = (
   })
 
   test('a count that comes from another store is raised over whatever was there', async (t, scene) => {
-    const { store, raw, prefix, mended } = scene
-    const { keyId, keepUntil } = aTake
+    const { store, raw, prefix, repaired } = scene
+    const { keyId, keepUntil } = anEntry
     const [live, record] = [quotaKey(prefix, keyId), monthKey(prefix, keyId)]
     for (const { what, put } of damages)
       await t.test(what, async t => {
         await raw.del(live)
         await raw.del(record)
-        mended.length = 0
+        repaired.length = 0
         await put(raw, live, record)
         await store.raiseUsed(keyId, day, 60, keepUntil)
         t.strictSame(await store.usedOn(keyId, [day]), [60])
         const ask = instanceOn(store, 'new')
-        t.match(await ask({ keyId, limit: 100 }), [{ taken: 1, used: 61 }])
+        t.match(await ask({ keyId, limit: 100 }), [{ granted: 1, used: 61 }])
       })
   })
 
@@ -361,7 +361,7 @@ export const tamperedRecords = (
     await raw.set(record, 'x')
     t.strictSame(await store.usedOn(bad, [day]), [50])
     await raw.hset(live, 'used', 'x')
-    t.strictSame(await store.usedOn(bad, [day]), [50], 'from what the instances dealt')
+    t.strictSame(await store.usedOn(bad, [day]), [50], 'from what the instances admitted')
     await raw.del(live)
     await raw.set(live, 'x')
     t.strictSame(await store.usedOn(bad, [day]), [0])
@@ -665,7 +665,7 @@ export const tamperedRecords = (
     await t.rejects(store.findKey('key_bad'), { message: /it has 2\d+ characters/ })
     await t.rejects(store.findByHash('hash-of-key_bad'), { message: /it has 2\d+ characters/ })
     t.equal(await store.changeKey('key_bad', { tier: 'starter' }), true)
-    t.match(await store.findKey('key_bad'), { tier: 'starter' }, 'a change mends what it changes')
+    t.match(await store.findKey('key_bad'), { tier: 'starter' }, 'a change repairs what it changes')
   })
 
   test('what only tells about a key is told as 1970, and a former hash without an end has ended', async (t, {

@@ -1,39 +1,39 @@
-// An instance as the counts see it: it remembers what it dealt, says so with every trip, and numbers its trips.
+// An instance as the store sees it: it remembers what it admitted, reports it with every batch, and numbers its batches.
 
-import type { Store, Take, Taken } from '../../src/stores/store.ts'
+import type { Store, UsageEntry, UsageGrant } from '../../src/stores/store.ts'
 
 const now = Date.now()
 
 /** One unit of three, of a day that has half of itself left. */
-export const aTake: Take = {
+export const anEntry: UsageEntry = {
   keyId: 'key_1',
   day: '2026-11-21',
   units: 1,
   limit: 3,
-  dealt: 0,
+  admitted: 0,
   confirmed: 0,
   step: 1,
   endsAt: now + 43_200_000,
   keepUntil: now + 86_400_000,
 }
 
-/** The answer asks for takes like `aTake` but for what is given. */
+/** Returns a function that commits a batch of entries like `anEntry`, with the given fields changed. */
 export const instanceOn = (
   store: Store,
   instance: string,
-): ((...asked: Partial<Take>[]) => Promise<Taken[]>) => {
-  const dealt = new Map<string, number>()
+): ((...given: Partial<UsageEntry>[]) => Promise<UsageGrant[]>) => {
+  const admitted = new Map<string, number>()
   let sequence = 0
-  return async (...asked) => {
-    const takes = asked.map(each => {
-      const whole = { ...aTake, ...each }
-      const known = dealt.get(`${whole.keyId} ${whole.day}`) ?? 0
-      return { ...whole, dealt: each.dealt ?? known, confirmed: each.confirmed ?? known }
+  return async (...given) => {
+    const entries = given.map(each => {
+      const whole = { ...anEntry, ...each }
+      const known = admitted.get(`${whole.keyId} ${whole.day}`) ?? 0
+      return { ...whole, admitted: each.admitted ?? known, confirmed: each.confirmed ?? known }
     })
     sequence += 1
-    const results = await store.take({ instance, sequence, takes })
-    takes.forEach((each, i) => {
-      dealt.set(`${each.keyId} ${each.day}`, each.dealt + (results[i]?.taken ?? 0))
+    const results = await store.commit({ instance, sequence, entries })
+    entries.forEach((each, i) => {
+      admitted.set(`${each.keyId} ${each.day}`, each.admitted + (results[i]?.granted ?? 0))
     })
     return results
   }
