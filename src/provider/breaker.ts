@@ -52,6 +52,7 @@ export const createBreaker = (
 ): Breaker => {
   // Monotonic time, like every other network timeout; the clock of the cache may be moved.
   let halfOpenAt = 0
+  let waitMs = 0
   const policy: CircuitBreakerPolicy = circuitBreaker(
     handleWhen(error => error instanceof ProviderError && unwell.has(error.code)),
     {
@@ -59,14 +60,17 @@ export const createBreaker = (
       halfOpenAfter: new DelegateBackoff(({ attempt }) => {
         const wait = Math.min(halfOpenAfterMs * 2 ** (attempt - 1), halfOpenAfterAtMostMs)
         // Up to 25 % jitter, so that the instances of a fleet do not probe at the same time.
-        const jittered = wait * (1 - Math.random() / 4)
-        // The policy counts in whole milliseconds, so its wait may end up to 1 ms later.
-        halfOpenAt = performance.now() + jittered + 1
-        return jittered
+        waitMs = wait * (1 - Math.random() / 4)
+        return waitMs
       }),
     },
   )
-  policy.onStateChange(() => onStateChange(stateOf(policy.state)))
+  policy.onStateChange(() => {
+    // After the policy has read its own clock, or it would wait longer than we say. It counts in whole milliseconds, so its
+    // wait may end up to 1 ms later.
+    if (policy.state === CircuitState.Open) halfOpenAt = performance.now() + waitMs + 1
+    onStateChange(stateOf(policy.state))
+  })
 
   const openError = (): ProviderError | undefined => {
     const leftMs = halfOpenAt - performance.now()
