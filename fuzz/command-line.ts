@@ -1,4 +1,4 @@
-// The command line of the fuzzer → what to run. Whatever it does not understand is a sentence and exit code 2.
+// Parses the command line of the fuzzer. An invalid one is a usage error: one sentence and exit code 2.
 
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
@@ -14,9 +14,9 @@ export type Wish = {
   readonly report: string | undefined
 }
 
-/** A command line that can't be meant. */
-export class Misuse extends Error {
-  override name = 'Misuse'
+/** An invalid command line: exit code 2. */
+export class UsageError extends Error {
+  override name = 'UsageError'
 }
 
 const usualSeed = 1
@@ -27,27 +27,27 @@ export const usage = `Usage: npm run -s fuzz -- [options]
 Attacks a gateway process with a real Redis and a provider, in made-up ways that its seed decides, and checks after
 every case what is promised (docs/reliability.md). Needs redis-server on the path.
 
-  --seed <number>        0 to 4294967295, or random; equal seeds give equal cases; ${usualSeed} unless told
-  --seconds <number>     of fuzzing in all, shared out among the targets; ${usualSeconds} unless told
-  --only <target,…>      ${targetNames.join(', ')}; all unless told
+  --seed <number>        0 to 4294967295, or random; equal seeds give equal cases; default ${usualSeed}
+  --seconds <number>     of fuzzing in all, shared out among the targets; ${usualSeconds} by default
+  --only <target,…>      ${targetNames.join(', ')}; all by default
   --case <number>        this case alone, or 120-140; needs one target
   --json                 the results as JSON on standard output
   --report <file>        rewrites the table of what was tried in this page
   --help                 this text
 
-Exit code: 0 nothing found, 1 faults found, 2 misuse.
+Exit code: 0 nothing found, 1 faults found, 2 usage error.
 
 Example:
   npm run -s fuzz -- --seed 7 --seconds 600 --only sockets,provider
 `
 
-/** What is wished for; undefined when the help is. @throws Misuse */
+/** The options of the run; undefined for --help. @throws UsageError */
 export const readCommandLine = (args: readonly string[]): Wish | undefined => {
   const values = parse(args)
   if (values.help) return undefined
   const only = values.only === undefined ? [...targetNames] : targetsOf(values.only)
   const cases = values.case === undefined ? undefined : casesOf(values.case)
-  if (cases && only.length !== 1) throw new Misuse('--case needs one target: add --only <target>')
+  if (cases && only.length !== 1) throw new UsageError('--case needs one target: add --only <target>')
   return {
     seed:
       values.seed === 'random'
@@ -76,7 +76,7 @@ const parse = (args: readonly string[]) => {
       },
     }).values
   } catch (error) {
-    throw new Misuse((error as Error).message)
+    throw new UsageError((error as Error).message)
   }
 }
 
@@ -90,21 +90,23 @@ const wholeNumberOf = (
   if (text === undefined) return usual
   const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN
   if (value >= least && value <= most) return value
-  throw new Misuse(`--${name} is ${JSON.stringify(text)}; allowed: a whole number from ${least} to ${most}`)
+  throw new UsageError(
+    `--${name} is ${JSON.stringify(text)}; allowed: a whole number from ${least} to ${most}`,
+  )
 }
 
 const targetsOf = (text: string): TargetName[] =>
   text.split(',').map(part => {
     const name = targetNames.find(one => one === part.trim())
     if (name === undefined)
-      throw new Misuse(`--only names ${JSON.stringify(part)}; allowed: ${targetNames.join(', ')}`)
+      throw new UsageError(`--only names ${JSON.stringify(part)}; allowed: ${targetNames.join(', ')}`)
     return name
   })
 
 const casesOf = (text: string): [number, number] => {
   const [, first, last = first] = /^(\d{1,9})(?:-(\d{1,9}))?$/.exec(text) ?? []
   if (first === undefined || Number(last) < Number(first))
-    throw new Misuse(
+    throw new UsageError(
       `--case is ${JSON.stringify(text)}; allowed: a number such as 17, or a range such as 120-140`,
     )
   return [Number(first), Number(last)]

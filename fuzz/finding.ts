@@ -1,4 +1,4 @@
-// A promise that was broken, and how it is told: in plain ASCII, cut, so that nothing hostile reaches a terminal.
+// A finding: a broken rule and its details, in printable ASCII of bounded length, so that nothing hostile reaches a terminal.
 
 export type Finding = {
   /** The name of the promise, the same for every case that breaks it. */

@@ -1,7 +1,7 @@
-// `npm run fuzz`: attacks the product in made-up ways and tells what broke. Runs the targets one after the other, each
-// against a system of its own; 0 nothing found, 1 faults found, 2 misuse.
+// `npm run fuzz`: attacks the product with generated cases and reports what broke. Runs the targets one after the other,
+// each against its own system. Exit code: 0 nothing found, 1 faults found, 2 usage error.
 
-import { Misuse, readCommandLine, usage, type Wish } from './command-line.ts'
+import { readCommandLine, UsageError, usage, type Wish } from './command-line.ts'
 import { createProgress } from './progress.ts'
 import { readReport, writeReport } from './report.ts'
 import { type Ran, runTarget } from './run-target.ts'
@@ -45,7 +45,7 @@ try {
   if (wish) process.exitCode = await fuzz(wish)
   else process.stdout.write(usage)
 } catch (error) {
-  if (!(error instanceof Misuse)) throw error
+  if (!(error instanceof UsageError)) throw error
   process.stderr.write(`fuzz: ${error.message}; \`--help\` shows what is allowed\n`)
   process.exitCode = 2
 }

@@ -1,5 +1,5 @@
-// Makes a case that fails smaller: tries the smaller ones that its target names, keeps the first that still breaks the
-// same rule, and begins anew with it, for as long as that is cheap.
+// Shrinks a failing case: tries the smaller cases that its target proposes, keeps the first that still breaks the same rule,
+// and repeats, for as long as that is cheap.
 
 import type { Finding } from './finding.ts'
 import type { Target } from './target.ts'

@@ -1,4 +1,4 @@
-// How far a run is, on standard error: a line that is written over on a terminal, and one now and then elsewhere.
+// Reports progress on standard error: one line that is rewritten on a terminal, else a line at intervals.
 
 import type { TargetName } from './target.ts'
 

@@ -1,5 +1,5 @@
-// Chance that can be repeated: a stream of numbers that hangs on the seed, the target and the number of the case alone,
-// so that a case is the same however many ran before it and however long they took. sfc32; not for secrets.
+// A reproducible random stream: depends on the seed, the target and the number of the case alone, so that a case is the
+// same however many ran before it. sfc32; not for secrets.
 
 import { hash } from 'node:crypto'
 import fc, { type Arbitrary } from 'fast-check'

@@ -1,9 +1,9 @@
-// Rewrites the part of a page that a run has measured, between two markers, and nothing else of it.
+// Rewrites the measured part of a page, between two markers, and nothing else.
 
 import { spawnSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
-import { Misuse } from './command-line.ts'
+import { UsageError } from './command-line.ts'
 import type { Ran } from './run-target.ts'
 import { counted, tableOf } from './summary.ts'
 import { memoryLimitText } from './system/memory-limit.ts'
@@ -11,16 +11,16 @@ import { memoryLimitText } from './system/memory-limit.ts'
 const begin = '<!-- fuzz: begin -->'
 const end = '<!-- fuzz: end -->'
 
-/** The page and where its measured part begins and ends. @throws Misuse when it does not have the markers */
+/** The page and where its measured part begins and ends. @throws UsageError when it does not have the markers */
 export const readReport = async (file: string): Promise<{ page: string; from: number; to: number }> => {
   const page = await readFile(file, 'utf8').catch(() => '')
   const [from, to] = [page.indexOf(begin) + begin.length, page.indexOf(end)]
   if (!page.includes(begin) || to < from)
-    throw new Misuse(`--report is ${file}, which does not hold ${begin} and ${end}`)
+    throw new UsageError(`--report is ${file}, which does not hold ${begin} and ${end}`)
   return { page, from, to }
 }
 
-/** @throws Misuse as `readReport` does */
+/** @throws UsageError as `readReport` does */
 export const writeReport = async (file: string, seed: number, ran: readonly Ran[]): Promise<void> => {
   const { page, from, to } = await readReport(file)
   await writeFile(file, `${page.slice(0, from)}\n${measured(seed, ran)}\n${page.slice(to)}`)

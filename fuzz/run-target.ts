@@ -1,5 +1,5 @@
-// Runs the cases of one target, batch by batch, until its time is over; looks at the process after every batch, finds
-// out which case is to blame when that is unwell, and makes what failed smaller. Prints nothing.
+// Runs the cases of one target, batch by batch, until its time is over. Checks the process after every batch, finds the case
+// that made it unhealthy, and shrinks failing cases. Prints nothing.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { cut, type Finding } from './finding.ts'

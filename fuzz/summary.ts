@@ -1,4 +1,4 @@
-// The results of a run in words and as JSON: what was tried, what was checked, what failed and how to see it again.
+// Formats the results of a run as text and as JSON: what was tried, what was checked, what failed and how to reproduce it.
 
 import type { Fault, Ran } from './run-target.ts'
 

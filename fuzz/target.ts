@@ -1,5 +1,5 @@
-// What a target of the fuzzer is: a part of the product under attack; how its cases are made, told and made smaller, and
-// how they are run against a system. The runner (run-target.ts) knows no more of it than stands here.
+// The interface of a fuzz target: a part of the product under attack, with how its cases are generated, printed, shrunk and
+// run against a system. run-target.ts knows targets by this type alone.
 
 import type { Finding } from './finding.ts'
 import type { Random } from './random.ts'

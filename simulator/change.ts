@@ -1,14 +1,14 @@
-// The body of a POST to /control → a change, or one sentence that says which field is wrong, what was given and what is
-// allowed. All of a body is checked before any of it counts.
+// Parses the body of a POST to /control into a change, or throws one sentence that names the field, the value given and
+// what is allowed. Checks the whole body before any of it takes effect.
 
 import { InputError } from '../src/errors.ts'
 import { shortened } from '../src/outside-text.ts'
-import { type MoodName, moodNames } from './moods.ts'
+import { type FaultMode, faultModes } from './faults.ts'
 
 /** Absent fields stay as they are. */
 export type Change = {
-  mood?: MoodName
-  /** How many forecast calls the mood is for; absent: all. */
+  fault?: FaultMode
+  /** For how many forecast calls the fault is injected; absent: for all. */
   times?: number
   latencyMs?: number
   /** ms since the epoch to stand still at; null for the real clock. */
@@ -35,9 +35,9 @@ export const allowedChanges = (): Record<string, string> =>
   Object.fromEntries(Object.entries(fields).map(([name, { allowed }]) => [name, allowed]))
 
 const fields: Readonly<Record<keyof Change, Field>> = {
-  mood: {
-    allowed: moodNames.join(', '),
-    read: value => moodNames.find(name => name === value),
+  fault: {
+    allowed: faultModes.join(', '),
+    read: value => faultModes.find(name => name === value),
   },
   times: wholeNumber(1, 1_000_000_000),
   latencyMs: wholeNumber(0, 600_000),
@@ -54,6 +54,7 @@ export const readChange = (text: string): Change => {
   const given = parse(text)
   const change: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(given)) {
+    if (name === 'mood') throw new InputError('The field mood of /control is now called fault.')
     if (!Object.hasOwn(fields, name))
       throw new InputError(
         `${cut(name)} is no field of /control; allowed: ${Object.keys(fields).join(', ')}.`,
@@ -64,8 +65,8 @@ export const readChange = (text: string): Change => {
       throw new InputError(`${name} is ${cut(JSON.stringify(value))}; allowed: ${allowed}.`)
     change[name] = known
   }
-  if (change.times !== undefined && change.mood === undefined)
-    throw new InputError(`times is ${change.times} without a mood; allowed: together with mood.`)
+  if (change.times !== undefined && change.fault === undefined)
+    throw new InputError(`times is ${change.times} without a fault; allowed: together with fault.`)
   return change
 }
 

@@ -1,5 +1,5 @@
-// An answer as CSV: a table of the places, then one table for each section with the rows of all places. With several
-// places every row begins with a location_id. Apart from document.ts, because tables run across the elements.
+// Formats a document as CSV: a table of the places, then one table for each section with the rows of all places. With several
+// places every row begins with a location_id. Separate from document.ts, because tables run across the elements.
 
 import { type Element, type ForecastDocument, fieldOf, type Section } from './document.ts'
 

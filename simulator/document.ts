@@ -1,5 +1,5 @@
-// The shape of an answer before it is text: elements of header fields and sections, every value already printed as
-// JSON. Kept apart from the text so that a mood can spoil exactly one thing in it. Knows no weather.
+// The response before it is text: elements of header fields and sections, with every value already formatted as JSON.
+// Separate from the text, so that a fault can damage exactly one part. Knows no weather.
 
 /** Pairs of a name and a value that is JSON already. */
 type Printed = readonly (readonly [name: string, json: string])[]

@@ -1,6 +1,5 @@
-// Numbers as the provider prints them: as many decimals as the unit has, `20.0` and `0.00` and even `-0.0`, and null
-// for what is not a number; header fields have all their decimals. Spellings are kept, because an answer repeats few
-// numbers many times.
+// Formats numbers as the provider does: as many decimals as the unit has, `20.0` and `0.00` and even `-0.0`, and null for
+// NaN; header fields have all their decimals. Memoises the texts, because a response repeats few numbers many times.
 
 const kept = 12_000
 const spellings: (string | undefined)[][] = [[], [], [], []]

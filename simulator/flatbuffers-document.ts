@@ -1,6 +1,5 @@
-// An answer as the FlatBuffers messages that the provider's own clients ask for: one message after another, each with
-// its size in front. The SDK gives the codes but only reads, so the slots of its tables are written down here. Loaded
-// when it is asked for. Wants times as Unix seconds.
+// Formats a document as the FlatBuffers messages that the provider's own clients request, each with its size in front. The
+// SDK has the codes but only reads, so this file lists the slots of its tables. Imported on demand. Needs Unix seconds.
 
 import { Aggregation } from '@openmeteo/sdk/aggregation.js'
 import { Model } from '@openmeteo/sdk/model.js'
@@ -162,8 +161,8 @@ const aggregations: Readonly<Record<string, Aggregation>> = {
 }
 
 // "temperature_2m_max" is the maximum of temperature at 2 m; "soil_moisture_3_to_9cm" soil moisture from 3 to 9 cm deep.
-const codesOf = (asked: string, daily: boolean) => {
-  const name = currentName(asked)
+const codesOf = (requested: string, daily: boolean) => {
+  const name = currentName(requested)
   const [, whole = name, aggregated = ''] =
     (daily ? /^(.+)_(max|min|mean|sum|dominant)$/.exec(name) : null) ?? []
   const [, base = whole, from = '0', , to = '0', unit = ''] =

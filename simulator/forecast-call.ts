@@ -1,49 +1,49 @@
-// One call to /v1/forecast from arrival to answer: key, limits, mood, parameters, weather, delivery. The instant and
-// the mood are those of the moment its turn comes; latency and a closed gate only delay the sending.
+// Handles one call to /v1/forecast: key, limits, fault, parameters, weather, delivery. The clock and the fault mode are
+// read when the call leaves the queue; latency and a closed gate only delay the sending.
 
 import type { IncomingMessage } from 'node:http'
-import { type Answer, deliver, type Exchange, goneFor, waitFor } from './delivery.ts'
+import { type Answer, deliver, disconnectOf, type HttpCall, waitFor } from './delivery.ts'
+import { type Delivery, type Fault, faultOf, limitFaults } from './faults.ts'
 import { forecast } from './forecast.ts'
 import { type ForecastRequest, readForecastRequest } from './forecast-request.ts'
 import { formats } from './formats.ts'
 import type { Limits } from './limits.ts'
-import { type Delivery, limitMoods, type Mood, moodOf } from './moods.ts'
 import { Parameters } from './parameters.ts'
 import { errorBody, Refusal } from './refusal.ts'
 import { readBody } from './request-body.ts'
 import type { Moment } from './sections.ts'
 import type { CallRecord, Steering } from './steering.ts'
 
-/** What a call is answered with. */
+/** The parts that handle a call. */
 export type ForecastParts = {
   readonly steering: Steering
   readonly limits: Limits
   readonly apiKey: string | undefined
-  /** What decides the weather right now. */
+  /** Seed, time and model run, which decide the weather. */
   moment(): Moment
 }
 
 type Outcome = { readonly answer: Answer; readonly weight: number; readonly delivery: Delivery }
 
-/** Answers one call. Never throws: what goes wrong is an answer too. */
-export const answerForecast = async (parts: ForecastParts, exchange: Exchange): Promise<void> => {
+/** Handles one call. Never throws: an error becomes a response too. */
+export const answerForecast = async (parts: ForecastParts, httpCall: HttpCall): Promise<void> => {
   const { steering, limits, apiKey } = parts
-  const { request } = exchange
+  const { request } = httpCall
   const call = steering.arrive(request.method ?? '')
-  exchange.response.once('close', () => steering.leave())
+  httpCall.response.once('close', () => steering.leave())
   const address = request.socket.remoteAddress ?? ''
-  // Refusals of the host itself come at once, whatever the mood and the latency.
+  // The host refuses for key and limits at once, whatever the fault and the latency.
   const refuse = async (answer: Answer, weight: number): Promise<void> => {
     limits.add(address, weight)
     steering.answered(call, answer.status, weight)
-    await deliver(exchange, answer, 'whole')
+    await deliver(httpCall, answer, 'whole')
   }
   try {
     const given = await readParameters(request)
     steering.describe(call, given.list('latitude')?.length ?? 0, withoutKey(given))
     const refusal = checkKey(apiKey, request, given) ?? limits.check(address)
     if (refusal) return await refuse(refusal, 0)
-    const full = await limits.inTurn(address, () => serve(parts, exchange, given, call, address))
+    const full = await limits.enqueue(address, () => serve(parts, httpCall, given, call, address))
     if (full) await refuse(full, 0)
   } catch (error) {
     await refuse(failureOf(error), 1)
@@ -52,42 +52,52 @@ export const answerForecast = async (parts: ForecastParts, exchange: Exchange): 
 
 const serve = async (
   { steering, limits, moment }: ForecastParts,
-  exchange: Exchange,
+  httpCall: HttpCall,
   given: Parameters,
   call: CallRecord,
   address: string,
 ): Promise<void> => {
-  const { answer, weight, delivery } = await outcomeOf(given, moodOf(steering.takeMood()), limits, moment())
-  await waitFor(steering.latencyMs, exchange.gone)
-  await Promise.race([steering.opened, goneFor(exchange.gone)])
+  const { answer, weight, delivery } = await outcomeOf(
+    given,
+    faultOf(steering.takeFaultMode()),
+    limits,
+    moment(),
+  )
+  await waitFor(steering.latencyMs, httpCall.disconnected)
+  await Promise.race([steering.opened, disconnectOf(httpCall.disconnected)])
   limits.add(address, weight)
   const silent = delivery === 'reset' || delivery === 'hang'
   steering.answered(call, silent ? null : answer.status, weight)
-  await deliver(exchange, answer, delivery)
+  await deliver(httpCall, answer, delivery)
   // A call whose body is still being sent keeps its place in the queue.
-  if (!exchange.response.writableFinished) await goneFor(exchange.gone)
+  if (!httpCall.response.writableFinished) await disconnectOf(httpCall.disconnected)
 }
 
-const outcomeOf = async (given: Parameters, mood: Mood, limits: Limits, moment: Moment): Promise<Outcome> => {
-  const delivery = mood.delivery ?? 'whole'
+const outcomeOf = async (
+  given: Parameters,
+  fault: Fault,
+  limits: Limits,
+  moment: Moment,
+): Promise<Outcome> => {
+  const delivery = fault.delivery ?? 'whole'
   try {
-    const request = mood.answer ? undefined : readForecastRequest(given, moment.now)
-    const answer = mood.answer ?? (request ? limits.checkWeight(request.weight) : emptyAnswer)
+    const request = fault.answer ? undefined : readForecastRequest(given, moment.now)
+    const answer = fault.answer ?? (request ? limits.checkWeight(request.weight) : emptyAnswer)
     if (answer || !request) return { answer: answer ?? emptyAnswer, weight: failureWeight(answer), delivery }
-    return { answer: await weatherAnswer(request, mood, moment), weight: request.weight, delivery }
+    return { answer: await weatherAnswer(request, fault, moment), weight: request.weight, delivery }
   } catch (error) {
     return { answer: failureOf(error), weight: 1, delivery }
   }
 }
 
-const weatherAnswer = async (asked: ForecastRequest, mood: Mood, moment: Moment): Promise<Answer> => {
-  const request = mood.request?.(asked) ?? asked
+const weatherAnswer = async (requested: ForecastRequest, fault: Fault, moment: Moment): Promise<Answer> => {
+  const request = fault.request?.(requested) ?? requested
   const document = await forecast(request, moment)
-  const body = await formats[request.format](mood.document?.(document) ?? document)
-  return { status: 200, type: request.format, body: mood.text ? spoil(body, mood.text) : body }
+  const body = await formats[request.format](fault.document?.(document) ?? document)
+  return { status: 200, type: request.format, body: fault.text ? damage(body, fault.text) : body }
 }
 
-const spoil = (body: string | Uint8Array, change: (text: string) => string): string | Uint8Array =>
+const damage = (body: string | Uint8Array, change: (text: string) => string): string | Uint8Array =>
   typeof body === 'string'
     ? change(body)
     : Buffer.from(change(Buffer.from(body).toString('latin1')), 'latin1')
@@ -119,8 +129,8 @@ const checkKey = (
 ): Answer | undefined => {
   if (apiKey === undefined) return undefined
   const key = request.headers['x-api-key'] ?? given.text('apikey')
-  if (key === undefined) return limitMoods.keyMissing.answer
-  return key === apiKey ? undefined : limitMoods.keyUnknown.answer
+  if (key === undefined) return limitFaults.keyMissing.answer
+  return key === apiKey ? undefined : limitFaults.keyUnknown.answer
 }
 
 // The list of calls is open to whoever reaches the port; a key is not for them.

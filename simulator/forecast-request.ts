@@ -1,5 +1,5 @@
-// The parameters of a call → a checked forecast request, or the provider's refusal. Everything a call can get wrong
-// about its values is found on the way; limits and keys are not looked at.
+// Parses the parameters of a call into a validated forecast request, or throws the provider's refusal. Does not check limits
+// and keys.
 
 import { mostForecastDays, mostPastDays, usualForecastDays } from '../src/provider/open-meteo/limits.ts'
 import { weightOf } from '../src/provider/open-meteo/weight.ts'

@@ -1,5 +1,5 @@
-// A forecast request → its document: for each point, in the order asked, the header fields and the sections. Made in
-// pieces, so that a long list does not hold up other calls.
+// Computes the document of a forecast request: for each point, in the order of the request, the header fields and the
+// sections. Yields to the event loop, so that a long list does not block other calls.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Element, ForecastDocument } from './document.ts'

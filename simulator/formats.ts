@@ -1,5 +1,5 @@
-// The formats an answer can be asked for, and how each is written. JSON is what everything else in the simulator speaks;
-// the others turn a finished document into bytes, so that faults in a document spoil every format alike.
+// The response formats and how each is written. The simulator works on JSON values; the other formats turn a finished
+// document into bytes, so that a fault in a document damages every format alike.
 
 import { writeCsv } from './csv-document.ts'
 import { type ForecastDocument, writeDocument } from './document.ts'

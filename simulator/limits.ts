@@ -1,22 +1,22 @@
-// The limits of the free host, per client address: weight by minute, hour and UTC day in windows fixed on the clock, and
-// few calls running and waiting. Checked before a call, added after, so that the call which crosses a limit still
-// succeeds. The figures are the protocol's.
+// The limits of the free host, per client address: weight per minute, hour and UTC day in fixed windows, and a short queue
+// of calls. Weight is checked before a call and added after it, so that the call which crosses a limit still succeeds.
+// The figures come from src/provider/open-meteo/limits.ts.
 
 import pLimit, { type LimitFunction } from 'p-limit'
 import { hourMs, minuteMs, utcDayMs } from '../src/calendar.ts'
 import type { Clock } from '../src/clock.ts'
 import { freeConcurrency, freeLimits, mostWeightPerRequest } from '../src/provider/open-meteo/limits.ts'
-import { limitMoods, type Mood } from './moods.ts'
+import { type Fault, limitFaults } from './faults.ts'
 
-/** What stands between a client address and an answer. */
+/** The limits of each client address. */
 export type Limits = {
-  /** The answer to give instead of serving the address, or undefined when it has room. */
-  check(address: string): Mood['answer']
+  /** The refusal if a window of the address is full, else undefined. */
+  check(address: string): Fault['answer']
   add(address: string, weight: number): void
-  /** The answer to a call that weighs too much to be served at all. */
-  checkWeight(weight: number): Mood['answer']
-  /** Runs the call when its turn comes, or gives the answer that refuses it at once. */
-  inTurn(address: string, call: () => Promise<void>): Promise<Mood['answer']>
+  /** The refusal of a call that exceeds the weight of one request, else undefined. */
+  checkWeight(weight: number): Fault['answer']
+  /** Queues and runs the call, or returns the refusal at once when the queue is full. */
+  enqueue(address: string, call: () => Promise<void>): Promise<Fault['answer']>
   /** Empties all windows, as a restart of the provider does. */
   clear(): void
 }
@@ -28,7 +28,7 @@ export const unlimited: Limits = {
   check: () => undefined,
   add: () => {},
   checkWeight: () => undefined,
-  inTurn: async (_address, call) => {
+  enqueue: async (_address, call) => {
     await call()
     return undefined
   },
@@ -37,11 +37,11 @@ export const unlimited: Limits = {
 
 /** The limits of the free host, on the given clock. */
 export const createFreeLimits = (clock: Clock): Limits => {
-  // The longest wait is told first.
+  // The window with the longest wait gives the refusal.
   const windows = [
-    createWindow(clock, utcDayMs, freeLimits.day, limitMoods.day),
-    createWindow(clock, hourMs, freeLimits.hour, limitMoods.hour),
-    createWindow(clock, minuteMs, freeLimits.minute, limitMoods.minute),
+    createWindow(clock, utcDayMs, freeLimits.day, limitFaults.day),
+    createWindow(clock, hourMs, freeLimits.hour, limitFaults.hour),
+    createWindow(clock, minuteMs, freeLimits.minute, limitFaults.minute),
   ]
   const queues = new Map<string, LimitFunction>()
 
@@ -50,10 +50,10 @@ export const createFreeLimits = (clock: Clock): Limits => {
     add: (address, weight) => {
       for (const window of windows) window.add(address, weight)
     },
-    checkWeight: weight => (weight > mostWeightPerRequest ? limitMoods.tooMuchData.answer : undefined),
-    inTurn: async (address, call) => {
+    checkWeight: weight => (weight > mostWeightPerRequest ? limitFaults.tooMuchData.answer : undefined),
+    enqueue: async (address, call) => {
       const queue = queues.get(address) ?? pLimit(running)
-      if (queue.activeCount + queue.pendingCount >= running + waiting) return limitMoods.concurrent.answer
+      if (queue.activeCount + queue.pendingCount >= running + waiting) return limitFaults.concurrent.answer
       queues.set(address, queue)
       await queue(call)
       return undefined
@@ -64,7 +64,7 @@ export const createFreeLimits = (clock: Clock): Limits => {
   }
 }
 
-const createWindow = (clock: Clock, lengthMs: number, limit: number, { answer }: Mood) => {
+const createWindow = (clock: Clock, lengthMs: number, limit: number, { answer }: Fault) => {
   const weights = new Map<string, number>()
   let current = Number.NaN
   const sweep = (): void => {

@@ -1,5 +1,5 @@
-// Which cell of the provider's main model answers for a point: a reduced Gaussian grid whose rows are 0.07 degrees
-// apart and hold fewer cells towards the poles (0.095 degrees wide at 24° N). Cell centres carry 32-bit noise.
+// Finds the cell of the provider's main model for a point: a reduced Gaussian grid whose rows are 0.07 degrees apart and
+// have fewer cells towards the poles (0.095 degrees wide at 24° N). Cell centres carry 32-bit noise.
 
 import { printFloat } from './fixed-decimals.ts'
 import type { Place } from './place.ts'

@@ -1,5 +1,5 @@
-// Which model run an answer is made of, and what the provider publishes about it. A run starts every six hours and is
-// there six and a half hours later; with runs switched off nothing ever changes.
+// Which model run a response is made of, and the metadata that the provider publishes about it. A run starts every six hours
+// and is available six and a half hours later; with runs switched off the weather never changes.
 
 import { hourMs } from '../src/calendar.ts'
 import type { ModelRun } from './texture.ts'

@@ -1,5 +1,5 @@
-// Water vapour in the air: what temperature and humidity say of dew point, vapour pressure deficit and wet bulb, and
-// the reference evapotranspiration. Pure formulas; where temperature and humidity come from is decided in air.ts.
+// Water vapour in the air: dew point, vapour pressure deficit and wet bulb from temperature and humidity, and the reference
+// evapotranspiration. Pure formulas; air.ts computes temperature and humidity.
 
 /** Pressure of the water vapour in saturated air, hPa. Magnus formula. */
 export const saturation = (celsius: number): number =>

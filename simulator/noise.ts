@@ -1,5 +1,5 @@
-// Smooth randomness that remembers nothing: hashed numbers on a lattice in longitude, latitude and time, blended in
-// between. The same salt, place and instant give the same number in every process. Knows no weather.
+// Smooth noise without state: hashed numbers on a lattice in longitude, latitude and time, interpolated in between. The same
+// salt, place and instant give the same number in every process. Knows no weather.
 
 import { hourMs } from '../src/calendar.ts'
 import type { Place } from './place.ts'

@@ -1,5 +1,5 @@
-// Single parameters read as what they must be: numbers, counts, one of some words, known names. A value that is not is
-// refused in the provider's manner, which is sometimes odd.
+// Parses single parameters: numbers, counts, choices, known names. Refuses a wrong value in the provider's wording, which is
+// sometimes odd.
 
 import { utcDayMs } from '../src/calendar.ts'
 import { shortened } from '../src/outside-text.ts'

@@ -1,5 +1,5 @@
-// The parameters of a call, wherever they came from: query string, form body or JSON body. A value is a list of texts;
-// repeated parameters and commas mean the same. Knows no parameter by name.
+// The parameters of a call from the query string, a form body or a JSON body. A value is a list of texts; repeated
+// parameters and commas mean the same. Knows no parameter by name.
 
 import { Refusal } from './refusal.ts'
 

@@ -1,5 +1,4 @@
-// What a place on the earth is to the weather: two numbers, the same for everybody who asks. What lies there, how high
-// and in which time zone, is found out elsewhere.
+// A place on the earth as the weather sees it: two numbers. terrain.ts and zones.ts have its height and its time zone.
 
 /** A point in decimal degrees, north and east positive. */
 export type Place = { readonly latitude: number; readonly longitude: number }

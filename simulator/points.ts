@@ -1,5 +1,5 @@
-// The points a call asks for: coordinates, and what may be given for each of them besides. Lists must be as long as
-// the list of coordinates, or hold one time zone for all.
+// Parses the points of a call: coordinates, and what may be given for each of them. Lists must be as long as the list of
+// coordinates, or have one time zone for all.
 
 import { shortened } from '../src/outside-text.ts'
 import { mostPointsPerRequest } from '../src/provider/open-meteo/limits.ts'
@@ -9,9 +9,9 @@ import type { Place } from './place.ts'
 import { Refusal } from './refusal.ts'
 import { autoZone, zoneName } from './zones.ts'
 
-/** A point asked for, 32-bit exact. */
+/** A requested point, 32-bit exact. */
 export type Point = Place & {
-  /** Metres; NaN asks for the height of the model cell. */
+  /** Metres; NaN selects the height of the model cell. */
   readonly elevation: number | undefined
   readonly locationId: number | undefined
   /** The name of its time zone. */
@@ -57,8 +57,8 @@ const readIds = (given: Parameters): number[] | undefined =>
     return id
   })
 
-const readZone = (asked: string): string => {
-  const name = asked === 'auto' ? asked : zoneName(asked)
-  if (name === undefined) throw new Refusal(400, `Invalid timezone. Given: ${shortened(asked, 60)}.`)
+const readZone = (requested: string): string => {
+  const name = requested === 'auto' ? requested : zoneName(requested)
+  if (name === undefined) throw new Refusal(400, `Invalid timezone. Given: ${shortened(requested, 60)}.`)
   return name
 }

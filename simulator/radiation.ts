@@ -1,5 +1,5 @@
-// The light of the sun at the ground: what its height and the cloud leave of it, split into direct and diffuse light, and
-// the ultraviolet index. Pure; the height of the sun comes from sun.ts, the cloud from air.ts.
+// The light of the sun at the ground, by the sun's height and the cloud: direct and diffuse light, and the ultraviolet
+// index. Pure; sun.ts has the height of the sun, air.ts the cloud.
 
 const solarConstant = 1361
 const strongestBeam = 1050

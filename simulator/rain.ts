@@ -1,5 +1,5 @@
-// How much it rains: lift from weather systems of three sizes, set against how dry the season is. Gives the amount of
-// each quarter-hour, the part of it that are showers, and how likely rain is. Amounts are whole hundredths of a mm, so
+// How much it rains: the lift of weather systems of three sizes, compared with the dryness of the season. Gives the amount of
+// each quarter-hour, its part that falls as showers, and the probability of rain. Amounts are whole hundredths of a mm, so
 // that parts and sums agree to the last printed digit.
 
 import type { Season } from './climate.ts'

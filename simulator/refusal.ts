@@ -1,5 +1,5 @@
-// What the provider says no with: a status and a reason, as JSON. Thrown where a request turns out to be wrong, sent
-// by whoever answers it.
+// The provider's error response: a status and a reason, as JSON. Thrown where a request turns out to be wrong, sent by the
+// handler of the call.
 
 /** An answer that says no. */
 export class Refusal extends Error {

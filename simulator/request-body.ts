@@ -1,5 +1,4 @@
-// The body of a POST as text, up to the 128 kB the provider takes. What the text means is read elsewhere.
-// Belongs to forecasts and steering alike.
+// Reads the body of a POST as text, up to the 128 kB that the provider takes. Used for forecasts and for /control.
 
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from './refusal.ts'

@@ -1,5 +1,5 @@
-// The sections of one point's answer, every value printed in the units asked for. The same weather answers all
-// sections, so that they agree wherever they speak of the same instant.
+// The sections of one point, with every value formatted in the requested units. All sections read the same weather, so that
+// they agree about the same instant.
 
 import { hourMs, quarterHourMs } from '../src/calendar.ts'
 import type { Site } from './air.ts'

@@ -1,13 +1,13 @@
-// A weather provider on a port of this machine: it speaks the real provider's protocol with seeded weather, so that a
-// client cannot tell the difference, and is steered over HTTP by /control. It is a product of its own and knows nothing
-// of the gateway. Here are the routes; each answers elsewhere.
+// A simulated weather provider on a port of this machine: speaks the real provider's protocol with seeded weather, so that
+// a client cannot tell the difference, and is controlled over HTTP by /control. A product of its own that knows nothing of
+// the gateway. This file has the routes; other files have their handlers.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type Clock, systemClock } from '../src/clock.ts'
 import { InputError, messageOf } from '../src/errors.ts'
 import { readChange } from './change.ts'
-import { type Answer, deliver, type Exchange } from './delivery.ts'
+import { type Answer, deliver, type HttpCall } from './delivery.ts'
 import { answerForecast, type ForecastParts } from './forecast-call.ts'
 import { createFreeLimits, unlimited } from './limits.ts'
 import { metaOf, modelNames, runAt } from './model-runs.ts'
@@ -75,25 +75,25 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
     }
   }
 
-  const answer = async (exchange: Exchange): Promise<void> => {
-    const { request } = exchange
+  const answer = async (httpCall: HttpCall): Promise<void> => {
+    const { request } = httpCall
     const path = request.url?.split('?', 1)[0] ?? ''
     const method = request.method === 'HEAD' ? 'GET' : request.method
     const model = /^\/data\/([^/]+)\/static\/meta\.json$/.exec(path)?.[1]
     if (path === '/v1/forecast' && (method === 'GET' || method === 'POST'))
-      return answerForecast(parts, exchange)
+      return answerForecast(parts, httpCall)
     if (path === '/control' && (method === 'GET' || method === 'POST'))
-      return deliver(exchange, await control(request), 'whole')
+      return deliver(httpCall, await control(request), 'whole')
     if (model !== undefined && modelNames.has(model) && method === 'GET') {
       const run = runs === 'none' ? firstRun : runAt(steering.clock.now())
-      return deliver(exchange, json(200, metaOf(run)), 'whole')
+      return deliver(httpCall, json(200, metaOf(run)), 'whole')
     }
-    return deliver(exchange, json(404, errorBody('Not Found')), 'whole')
+    return deliver(httpCall, json(404, errorBody('Not Found')), 'whole')
   }
 
   const server = createServer({ maxHeaderSize }, (request, response) => {
     // A caller that breaks off in the middle of a body leaves nobody to answer.
-    answer(exchangeOf(request, response)).catch(() => request.socket.destroy())
+    answer(httpCallOf(request, response)).catch(() => request.socket.destroy())
   })
   const { promise: listening, resolve, reject } = Promise.withResolvers<void>()
   server.on('error', error => {
@@ -114,10 +114,10 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
   }
 }
 
-const exchangeOf = (request: IncomingMessage, response: ServerResponse): Exchange => {
-  const gone = new AbortController()
-  response.once('close', () => gone.abort())
-  return { request, response, gone: gone.signal }
+const httpCallOf = (request: IncomingMessage, response: ServerResponse): HttpCall => {
+  const disconnected = new AbortController()
+  response.once('close', () => disconnected.abort())
+  return { request, response, disconnected: disconnected.signal }
 }
 
 const json = (status: number, body: string): Answer => ({ status, type: 'json', body })

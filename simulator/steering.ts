@@ -1,11 +1,11 @@
-// How the simulator is steered and what it tells about itself: the mood of the next calls, its clock, latency, a gate
-// that holds answers back, and counters. Behind /control; knows no HTTP.
+// The state behind /control: the fault mode of the next calls, the simulator's clock, its latency, a gate that holds
+// responses back, and counters. Knows no HTTP; change.ts reads what is posted.
 
 import type { Clock } from '../src/clock.ts'
 import { allowedChanges, type Change } from './change.ts'
-import type { MoodName } from './moods.ts'
+import type { FaultMode } from './faults.ts'
 
-/** A forecast call, as /control lists it; `status` is null while and where no answer was sent. */
+/** A forecast call, as /control lists it; `status` is null until a response is sent, and where none is. */
 export type CallRecord = {
   readonly method: string
   /** How many coordinates it asks for. */
@@ -18,12 +18,12 @@ const keptCalls = 100
 
 /** The state behind /control. */
 export class Steering {
-  /** The simulator's clock: the one given, or the instant it was told to stand still at. */
+  /** The simulator's clock: the one given, or the instant at which it is set to stand still. */
   readonly clock: Clock
   readonly #realClock: Clock
   #now: number | null = null
-  #mood: MoodName = 'ok'
-  #moodCallsLeft = Number.POSITIVE_INFINITY
+  #fault: FaultMode = 'none'
+  #faultCallsLeft = Number.POSITIVE_INFINITY
   #latencyMs: number
   #gate: PromiseWithResolvers<void> | undefined
   #calls: CallRecord[] = []
@@ -41,15 +41,15 @@ export class Steering {
     return this.#latencyMs
   }
 
-  /** Resolves once answers are not held back. */
+  /** Resolves once responses are not held back. */
   get opened(): Promise<void> {
     return this.#gate?.promise ?? Promise.resolve()
   }
 
-  apply({ mood, times, latencyMs, now, hold, reset }: Change): void {
-    if (mood !== undefined) {
-      this.#mood = mood
-      this.#moodCallsLeft = times ?? Number.POSITIVE_INFINITY
+  apply({ fault, times, latencyMs, now, hold, reset }: Change): void {
+    if (fault !== undefined) {
+      this.#fault = fault
+      this.#faultCallsLeft = times ?? Number.POSITIVE_INFINITY
     }
     if (latencyMs !== undefined) this.#latencyMs = latencyMs
     if (now !== undefined) this.#now = now
@@ -65,7 +65,7 @@ export class Steering {
     }
   }
 
-  /** Counts a call that has come in; the caller fills in the rest of the record. */
+  /** Counts a call that arrives; the caller fills in the rest of the record. */
   arrive(method: string): CallRecord {
     const call: CallRecord = { method, latitudes: 0, query: {}, status: null }
     this.#counts.calls += 1
@@ -82,15 +82,15 @@ export class Steering {
     this.#counts.points += latitudes
   }
 
-  /** The mood of the call that asks, counting it against a mood for so many calls. */
-  takeMood(): MoodName {
-    const mood = this.#mood
-    this.#moodCallsLeft -= 1
-    if (this.#moodCallsLeft <= 0) this.#mood = 'ok'
-    return mood
+  /** The fault mode of the next call; counts down one that is set for a number of calls. */
+  takeFaultMode(): FaultMode {
+    const fault = this.#fault
+    this.#faultCallsLeft -= 1
+    if (this.#faultCallsLeft <= 0) this.#fault = 'none'
+    return fault
   }
 
-  /** @param status null for a call that gets no answer */
+  /** @param status null for a call that gets no response */
   answered(call: CallRecord, status: number | null, weight: number): void {
     call.status = status
     this.#counts.weight += weight
@@ -107,7 +107,7 @@ export class Steering {
       ...this.#counts,
       inFlight: this.#inFlight,
       maxInFlight: this.#maxInFlight,
-      mood: this.#mood,
+      fault: this.#fault,
       latencyMs: this.#latencyMs,
       now: new Date(this.clock.now()).toISOString(),
       allowed: allowedChanges(),

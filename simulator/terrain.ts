@@ -1,5 +1,5 @@
-// The land under the weather: coast, hills, height above the sea, and how the lie of the land changes the rain.
-// Drawn by hand for Bangladesh and its surroundings; the same for every seed.
+// The land under the weather: coast, hills, height above the sea, and how terrain changes the rain. Drawn by hand for
+// Bangladesh and its surroundings; the same for every seed.
 
 import { bumpsAt, saltOf } from './noise.ts'
 import type { Place } from './place.ts'

@@ -1,6 +1,6 @@
-// The two kinds of randomness in the weather at a place: what truly happens there, and what a model run gets wrong
-// about it. The error is nil at the start of the run and grows with the time ahead, so each new run changes the near
-// hours a little and the far days more; without a run there is no error.
+// The two kinds of noise in the weather of a place: the true weather, and the error of a model run. The error is nil at the
+// start of the run and grows with the time ahead, so that each new run changes the near hours a little and the far days
+// more; without a run there is no error.
 
 import { hourMs } from '../src/calendar.ts'
 import { createRipple, type Ripple, saltOf } from './noise.ts'

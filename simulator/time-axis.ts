@@ -1,5 +1,5 @@
-// Which instants a section covers, and how they are printed: local time without a zone, or Unix seconds. The offset of
-// now counts for all days. Pure; instants are ms since the epoch.
+// Which instants a section covers, and their format: local time without a zone, or Unix seconds. The current UTC offset
+// applies to all days. Pure; instants are ms since the epoch.
 
 import { utcDayMs } from '../src/calendar.ts'
 

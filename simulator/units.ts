@@ -1,5 +1,4 @@
-// Quantities and the units a request can choose for them: conversion from the weather's own units, decimals in print,
-// and the provider's name for the unit. Pure.
+// Quantities and their units: conversion from the weather's own units, decimals, and the provider's name of the unit. Pure.
 
 import { currentUnits } from '../src/weather/variables.ts'
 

@@ -1,5 +1,5 @@
-// The variables the simulated provider knows, section by section: the quantity each is measured in and where its value
-// comes from. Most follow from the weather of an instant. Some it knows but has no data for, as the real one does.
+// The variables of the simulated provider, section by section: the quantity of each and where its value comes from. Most
+// follow from the weather of an instant. Some are known but have no data, as with the real provider.
 
 import type { currentUnits, hourlyUnits } from '../src/weather/variables.ts'
 import { deficitOf, dewPointOf, evapotranspirationOf, vapourOf, wetBulbOf } from './moisture.ts'

@@ -1,5 +1,4 @@
-// Which WMO weather code stands for rain, cloud and fog. Rain codes if and only if there is rain. Pure; where rain and
-// cloud come from is not its business.
+// Computes the WMO weather code from rain, cloud and fog. Rain codes if and only if there is rain. Pure.
 
 /** What a code is made of. */
 export type Signs = {

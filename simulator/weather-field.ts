@@ -1,6 +1,6 @@
-// The weather of a place at an instant: a pure function of seed, model run, place and instant that holds together.
-// Rain and showers add up, codes follow rain and cloud, gusts reach the wind, an hour is the sum of its quarters.
-// Instants are whole quarter-hours in ms since the epoch; what is printed of it is decided elsewhere.
+// The weather of a place at an instant: a consistent pure function of seed, model run, place and instant. Rain and showers
+// add up, codes follow rain and cloud, gusts are at least the wind, an hour is the sum of its quarters. Instants are whole
+// quarter-hours in ms since the epoch; variables.ts and sections.ts format it.
 
 import { quarterHourMs } from '../src/calendar.ts'
 import { type AirState, createAir, type Site } from './air.ts'

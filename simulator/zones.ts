@@ -1,4 +1,4 @@
-// Time zones as the provider names them: the zone's offset and abbreviation at an instant, and which zone `auto` means
+// Time zones in the provider's naming: the offset and abbreviation of a zone at an instant, and the zone that `auto` means
 // at a point. Offsets come from the runtime's IANA database.
 
 import type { Place } from './place.ts'
@@ -10,14 +10,14 @@ type Formats = { offset: Intl.DateTimeFormat; short: Intl.DateTimeFormat }
 const formats = new Map<string, Formats>()
 const maxFormats = 1000
 
-/** The name a zone is answered by: as asked, in the usual case. Undefined when the runtime knows no such zone. */
-export const zoneName = (asked: string): string | undefined => {
-  if (/^(gmt|utc)$/i.test(asked)) return 'GMT'
-  if (!/^[a-z]/i.test(asked)) return undefined
+/** The name a zone is answered by: as requested, in the usual case. Undefined when the runtime knows no such zone. */
+export const zoneName = (requested: string): string | undefined => {
+  if (/^(gmt|utc)$/i.test(requested)) return 'GMT'
+  if (!/^[a-z]/i.test(requested)) return undefined
   try {
-    const resolved = new Intl.DateTimeFormat('en-US', { timeZone: asked }).resolvedOptions().timeZone
+    const resolved = new Intl.DateTimeFormat('en-US', { timeZone: requested }).resolvedOptions().timeZone
     // The runtime resolves some zones to a former name: Asia/Calcutta for Asia/Kolkata.
-    return resolved.toLowerCase() === asked.toLowerCase() ? resolved : asked
+    return resolved.toLowerCase() === requested.toLowerCase() ? resolved : requested
   } catch {
     return undefined
   }

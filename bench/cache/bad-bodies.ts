@@ -7,7 +7,7 @@ import { until } from '../../test/support/until.ts'
 import { count, median, ms, type Row } from '../row.ts'
 
 const start = Date.parse('2026-11-21T06:00:00Z')
-const moods = ['hang', 'cut-off', 'bad-gateway', 'empty', 'wrong-count', 'wrong-offset', 'all-null'] as const
+const faults = ['hang', 'cut-off', 'bad-gateway', 'empty', 'wrong-count', 'wrong-offset', 'all-null'] as const
 const cells = 100
 
 export const badBodies: Row = {
@@ -41,17 +41,17 @@ export const badBodies: Row = {
     const changed: Record<string, number> = {}
     const slowest: Record<string, number> = {}
     let notFresh = 0
-    for (const [i, mood] of moods.entries()) {
-      progress(mood)
+    for (const [i, fault] of faults.entries()) {
+      progress(fault)
       clock.set(start + i * 24 * hourMs)
-      await provider.steer({ mood: 'ok', now: isoOf(clock.now()) })
+      await provider.steer({ fault: 'none', now: isoOf(clock.now()) })
       await forAll(paths, 16, ask)
       await quiet(provider, gateway.opsUrl)
       await forAll(paths, 16, async path => {
         if (!/hit; ttl=\d/.test((await ask(path)).cache)) notFresh += 1
       })
       clock.advance(75 * minuteMs)
-      await provider.steer({ mood, now: isoOf(clock.now()) })
+      await provider.steer({ fault, now: isoOf(clock.now()) })
       const failed = await failures()
       const before = new Map<string, string>()
       let worst = 0
@@ -62,9 +62,9 @@ export const badBodies: Row = {
         times.push(took)
         worst = Math.max(worst, took)
       }
-      slowest[mood] = worst
+      slowest[fault] = worst
       await until(
-        `${mood}: all refreshes have failed`,
+        `${fault}: all refreshes have failed`,
         async () => (await failures()) - failed >= cells,
         60_000,
       )
@@ -73,7 +73,7 @@ export const badBodies: Row = {
         const { text, cache } = await ask(path)
         if (text !== before.get(path) || !/ttl=-/.test(cache)) differ += 1
       }
-      changed[mood] = differ
+      changed[fault] = differ
     }
     const differ = Object.values(changed).reduce((sum, n) => sum + n, 0)
     const worst = Math.max(...times)
@@ -82,7 +82,7 @@ export const badBodies: Row = {
         {
           what: `provider hangs, breaks off, sends HTML, nothing, a wrong count, a wrong offset, no values: kept of it`,
           bar: 'nothing',
-          measured: `${differ} of ${count(moods.length * cells)} bodies changed${notFresh ? `, ${notFresh} not in the state expected` : ''}`,
+          measured: `${differ} of ${count(faults.length * cells)} bodies changed${notFresh ? `, ${notFresh} not in the state expected` : ''}`,
           met: differ === 0 && notFresh === 0,
           figures: { ...changed, notFresh },
         },
@@ -92,7 +92,7 @@ export const badBodies: Row = {
           measured: `${ms(worst)} slowest, ${ms(median(times))} median of ${count(times.length)} (${Object.entries(
             slowest,
           )
-            .map(([mood, took]) => `${mood} ${took.toFixed(0)}`)
+            .map(([fault, took]) => `${fault} ${took.toFixed(0)}`)
             .join(', ')})`,
           met: worst <= 50,
           figures: { worst, median: median(times), ...slowest },

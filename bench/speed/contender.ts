@@ -5,7 +5,7 @@ import { request } from 'undici'
 import type { Asking } from './load.ts'
 
 /** What a server itself says of the requests it had so far; what it can't tell is missing. */
-export type Tally = {
+export type Counters = {
   /** Units taken from the keys of this contender. */
   readonly counted?: number
   /** Answers with the status that is right, and with any other. */
@@ -22,10 +22,10 @@ export type Contender = {
   asking(): Promise<Asking>
   /** Throws a sentence when one answer is not what it has to be. */
   check(): Promise<void>
-  tally?(): Promise<Tally>
+  counters?(): Promise<Counters>
   /** Before each round, such as emptying a log. */
   tidy?(): Promise<void>
-  /** How long after the last answer its tally may still grow. */
+  /** How long after the last answer its counters may still grow. */
   readonly settlesForMs?: number
 }
 
@@ -78,7 +78,7 @@ export const expectBody = ({ status, body }: Pick<Answer, 'status' | 'body'>, ex
 }
 
 /** What was counted by the header of an answer, without the answers that this itself asked for. */
-export const tallyByHeader = (url: string, key: string): (() => Promise<Tally>) => {
+export const countersByHeader = (url: string, key: string): (() => Promise<Counters>) => {
   let own = 0
   return async () => {
     const { headers } = await ask(url, { 'x-api-key': key })

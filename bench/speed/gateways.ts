@@ -12,9 +12,9 @@ import {
   type Absent,
   ask,
   type Contender,
+  type Counters,
   expectBody,
   path,
-  type Tally,
   type World,
   withoutRedis,
 } from './contender.ts'
@@ -135,7 +135,7 @@ const contenderOf = async (form: Form, server: Pinned, env: Env, world: World): 
   }
   const ids = keys.map(({ id }) => id)
   const ops = server.urls.ops ?? ''
-  const tally = async (): Promise<Tally> => {
+  const counters = async (): Promise<Counters> => {
     const { right, others } = await answeredBy(ops, form.asks === '304' ? '304' : '200')
     const counted = sum(await usedToday(env, ids))
     const lines = form.server.endsWith('Log') ? { logged: linesIn(await readFile(server.output)) } : {}
@@ -150,7 +150,7 @@ const contenderOf = async (form: Form, server: Pinned, env: Env, world: World): 
     pid: server.child.pid ?? 0,
     asking,
     check,
-    tally,
+    counters,
     tidy,
     settlesForMs,
   }

@@ -15,10 +15,10 @@ import {
   type Absent,
   ask,
   type Contender,
+  countersByHeader,
   expectBody,
   limit,
   path,
-  tallyByHeader,
   type World,
   withoutRedis,
 } from './contender.ts'
@@ -179,7 +179,7 @@ export const startNginx = async (scope: Scope, world: World): Promise<(Contender
         const missing = ours.filter(name => answer.headers[name] === undefined)
         if (missing.length > 0) throw new Error(`headers are missing: ${missing.join(', ')}`)
       },
-      tally: tallyByHeader(base + path, key),
+      counters: countersByHeader(base + path, key),
     },
     {
       ...open,

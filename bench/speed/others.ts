@@ -8,10 +8,10 @@ import {
   type Absent,
   ask,
   type Contender,
+  countersByHeader,
   expectBody,
   limit,
   path,
-  tallyByHeader,
   type World,
   withoutRedis,
 } from './contender.ts'
@@ -85,7 +85,7 @@ export const startUsual = async (scope: Scope, world: World): Promise<Contender 
         throw new Error('a key that is unknown was let in')
       expectBody(await ask(base + path, { 'x-api-key': key }), world.body)
     },
-    tally: tallyByHeader(base + path, key),
+    counters: countersByHeader(base + path, key),
     tidy: () => truncate(output),
   }
 }

@@ -4,7 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { until } from '../../test/support/until.ts'
 import { median } from '../row.ts'
-import type { Contender, Tally, World } from './contender.ts'
+import type { Contender, Counters, World } from './contender.ts'
 import { connections, load } from './load.ts'
 import { busySecondsOf, cpuSecondsOf, serverCores } from './pinned.ts'
 import { awayFromTurn } from './world.ts'
@@ -90,13 +90,13 @@ const measureOnce = async ({ folder }: World, contender: Contender, seconds: num
 }
 
 /** What a server counted when nothing is under way any more: requests in flight at the end of a load still arrive. */
-const settled = async (contender: Contender): Promise<Tally> => {
+const settled = async (contender: Contender): Promise<Counters> => {
   if (contender.settlesForMs) await pause(contender.settlesForMs)
-  let last = await contender.tally?.()
+  let last = await contender.counters?.()
   await until(
     `${contender.id} has counted all`,
     async () => {
-      const now = await contender.tally?.()
+      const now = await contender.counters?.()
       const still = JSON.stringify(now) === JSON.stringify(last)
       last = now
       return still
@@ -111,8 +111,8 @@ const settled = async (contender: Contender): Promise<Tally> => {
  * Every answer that the load saw must have been right and counted, and no more was counted but what was in flight when
  * the load hung up; and what a server counts in several places must agree.
  */
-const faultsOf = (before: Tally, after: Tally, answers: number): string[] => {
-  const grown = (name: keyof Tally): number | undefined => {
+const faultsOf = (before: Counters, after: Counters, answers: number): string[] => {
+  const grown = (name: keyof Counters): number | undefined => {
     const value = after[name]
     return value === undefined ? undefined : value - (before[name] ?? 0)
   }

@@ -1,5 +1,5 @@
-// What every answer of the API has, whatever was asked: a status of the contract, JSON, the rate-limit headers, an id,
-// and nothing of the request in its headers. Judges one answer alone; which answer is right is for the targets.
+// The rules that hold for every response of the API: a status of the contract, JSON, the rate-limit headers, an id, and
+// nothing of the request in its headers. Checks one response alone; the targets decide which response is right.
 
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { type Finding, finding } from '../finding.ts'

@@ -1,5 +1,5 @@
-// One connection to the gateway: bytes go out in pieces at given places, with pauses, and end in one of several ways;
-// what comes back is read strictly until the connection is over. Times are bounds and never decide what is sent.
+// One connection to the gateway: sends bytes in chunks at given offsets, with pauses, and ends in one of several ways;
+// parses what comes back strictly until the connection is over. Timeouts are bounds and never decide what is sent.
 
 import { connect, type Socket } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -103,7 +103,7 @@ type Line = {
 const watch = (socket: Socket, reader: ResponseReader): Line => {
   let closed = false
   let reset = false
-  let heard = 0
+  let received = 0
   let wake = Promise.withResolvers<void>()
   const stir = (): void => {
     wake.resolve()
@@ -119,7 +119,7 @@ const watch = (socket: Socket, reader: ResponseReader): Line => {
   })
   socket.once('connect', resolve)
   socket.on('data', (chunk: Buffer) => {
-    heard += 1
+    received += 1
     reader.push(chunk)
     stir()
   })
@@ -146,9 +146,9 @@ const watch = (socket: Socket, reader: ResponseReader): Line => {
     isReset: () => reset,
     until: (holds, withinMs) => waitFor(() => closed || holds(), withinMs),
     hearsWithin: async ms => {
-      const before = heard
-      await waitFor(() => closed || heard > before, ms)
-      return heard > before && !closed
+      const before = received
+      await waitFor(() => closed || received > before, ms)
+      return received > before && !closed
     },
   }
 }

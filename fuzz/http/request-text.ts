@@ -1,5 +1,5 @@
-// Requests as the bytes that go over the socket, in Latin-1, with a placeholder for the key: keys are made anew for
-// every run, and neither cases nor what is printed of them may hang on them.
+// Requests as the bytes on the socket, in Latin-1, with a placeholder for the key: keys are new in every run, and neither
+// cases nor their printed form may depend on them.
 
 export const keyPlaceholder = '<KEY>'
 /** The key without its beginning. */

@@ -1,5 +1,5 @@
-// Reads what a server sends on one connection as HTTP/1.1, strictly: nothing is forgiven, and the first wrong byte ends
-// the reading with a sentence. Written for the fuzzer alone, so that it shares no mistake with the code under test.
+// Parses what a server sends on one connection as HTTP/1.1, strictly: the first wrong byte ends the parsing with a sentence.
+// Written for the fuzzer alone, so that it shares no bug with the code under test.
 
 export type Answer = {
   readonly status: number

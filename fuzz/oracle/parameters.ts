@@ -1,5 +1,5 @@
-// What the contract says to a path and query: the statuses that are right, and what an answer of 200 must show. Decides
-// from the text of the target alone and shares no code with the gateway.
+// The contract's response to a path and query: the statuses that are right, and what a 200 must show. Decides from the text
+// of the target alone and shares no code with the gateway.
 
 import { type Place, placeOf, placeTypes } from './places.ts'
 
@@ -32,19 +32,20 @@ export const decide = (target: string): Decision => {
   const queryAt = target.indexOf('?')
   const path = queryAt === -1 ? target : target.slice(0, queryAt)
   const query = queryAt === -1 ? '' : target.slice(queryAt + 1)
-  const words = path.split('/').map(word => decoded(word))
-  if (words.some(word => word === undefined)) return bad
-  const [root, api, version, ...rest] = words as string[]
+  const segments = path.split('/').map(segment => decoded(segment))
+  if (segments.some(segment => segment === undefined)) return bad
+  const [root, api, version, ...rest] = segments as string[]
   if (root !== '' || api !== 'api' || version !== 'v1') return absent
   return decideEndpoint(rest, query)
 }
 
-const decideEndpoint = (words: readonly string[], query: string): Decision => {
-  const [name, first = '', second = '', third = ''] = words
-  if (name === 'locations' && words.length === 1) return decideList(query)
-  if (words.length < 3 || words.slice(1).some(word => word === '')) return absent
-  if (name === 'weather' && words.length === 4 && first === 'coords') return decidePoint(second, third, query)
-  if (words.length !== 3) return absent
+const decideEndpoint = (segments: readonly string[], query: string): Decision => {
+  const [name, first = '', second = '', third = ''] = segments
+  if (name === 'locations' && segments.length === 1) return decideList(query)
+  if (segments.length < 3 || segments.slice(1).some(segment => segment === '')) return absent
+  if (name === 'weather' && segments.length === 4 && first === 'coords')
+    return decidePoint(second, third, query)
+  if (segments.length !== 3) return absent
   if (name === 'weather') return decidePlace(first, second, query, ['lang'])
   if (name === 'forecast') return decidePlace(first, second, query, ['days'])
   return name === 'locations' ? decidePlace(first, second, query, []) : absent

@@ -1,4 +1,4 @@
-// The places of the catalogue's file as the contract orders and filters them. Read for the fuzzer alone, without the code
+// The places of the catalogue's file, ordered and filtered by the contract. Written for the fuzzer alone, without the code
 // under test.
 
 import { readFileSync } from 'node:fs'

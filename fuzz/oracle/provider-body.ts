@@ -1,5 +1,5 @@
-// What an element of the provider's body says, read by the labels of its times, and whether an answer of the gateway says
-// the same. Knows nothing of how the gateway decodes, keeps and cuts.
+// Reads an element of the provider's body by the labels of its times, and compares it with a response of the gateway. Knows
+// nothing of how the gateway decodes, stores and cuts.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Section, WeatherBody } from './weather-body.ts'
@@ -17,17 +17,17 @@ export const saysTheSame = (answer: WeatherBody, element: unknown): boolean =>
   isSection(element) &&
   Object.entries(sources).every(([name, source]) => {
     const given = element[source]
-    const told = answer[name as keyof typeof sources]
-    return isSection(given) && told !== undefined && sectionSays(told, given)
+    const served = answer[name as keyof typeof sources]
+    return isSection(given) && served !== undefined && sectionsAgree(served, given)
   })
 
-const sectionSays = (told: Section, given: Section): boolean => {
-  const times = told.time
+const sectionsAgree = (served: Section, given: Section): boolean => {
+  const times = served.time
   const labels = Array.isArray(times) ? times : [times]
   if (!Array.isArray(given.time)) return false
   const at = labels.map(label => (given.time as unknown[]).indexOf(label))
   if (at.includes(-1)) return false
-  return Object.entries(told)
+  return Object.entries(served)
     .filter(([name]) => name !== 'time' && name !== 'interval')
     .every(([name, values]) => {
       const column = given[name]
@@ -41,9 +41,9 @@ const sectionSays = (told: Section, given: Section): boolean => {
 }
 
 // 32 bits hold three decimals of anything that is weather.
-const isNear = (told: unknown, given: unknown): boolean => {
-  if (told === null || typeof given !== 'number' || typeof told !== 'number') return told === given
-  return Math.abs(told - given) <= 0.0006 + Math.abs(given) * 1e-6
+const isNear = (served: unknown, given: unknown): boolean => {
+  if (served === null || typeof given !== 'number' || typeof served !== 'number') return served === given
+  return Math.abs(served - given) <= 0.0006 + Math.abs(given) * 1e-6
 }
 
 const used = [

@@ -1,5 +1,5 @@
-// What the weather of an answer must be like, whatever the provider says: the times that are right now, as many values as
-// times, and values that there can be on Earth. Bounds lie beyond every record, so that no real weather is outside.
+// The rules for the weather in a response, whatever the provider sends: the right times for now, as many values as times, and
+// values that occur on Earth. Bounds lie beyond every record, so that no real weather is outside.
 
 import { type Finding, finding } from '../finding.ts'
 

@@ -1,5 +1,5 @@
-// One gateway as its own process, under a limit of memory: where it listens, whether it lives, what it takes, what its
-// log and its error output say. Started by the product's own command, as operators start it.
+// One gateway as its own process, under a memory limit: its URL, whether it is alive, its memory, and the findings in its log
+// and error output. Started with the product's own command, as operators start it.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -18,9 +18,9 @@ export type GatewayProcess = {
   isAlive(): boolean
   /** Resident memory in bytes; 0 where the system does not tell. */
   residentBytes(): number
-  /** What its log, its error output and its end say against it since it was last asked. */
+  /** The findings in its log, error output and exit since the last call. */
   findings(): Finding[]
-  /** Asks it to stop, as a service manager does, and hears whether it did. */
+  /** Stops it with a signal, as a service manager does, and checks that it stops. */
   stop(): Promise<Finding[]>
   /** Ends it at once. */
   kill(): Promise<void>
@@ -66,9 +66,9 @@ export const startGatewayProcess = async (
 
   const takeErrors = (rule: string): Finding[] => {
     if (errors === '') return []
-    const told = errors
+    const lines = errors
     errors = ''
-    return [finding(rule, told)]
+    return [finding(rule, lines)]
   }
   return {
     api: { host: hostname, port: Number(port) },
@@ -87,7 +87,7 @@ export const startGatewayProcess = async (
       const how = await Promise.race([ended, pause(stopWithinMs, 'late' as const, { ref: false })])
       await kill()
       const notClean =
-        wasAlive && how !== 'exit code 0' ? [finding('the process does not stop when asked', how)] : []
+        wasAlive && how !== 'exit code 0' ? [finding('the process does not stop on a signal', how)] : []
       return [...log.findings(), ...notClean, ...takeErrors('the process wrote to its error output')]
     },
     kill,

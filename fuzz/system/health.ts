@@ -1,5 +1,5 @@
-// What holds for the gateway as a whole after every batch of cases, whatever they were: it lives, answers a good request
-// soon, has not grown beyond a bound, gives its metrics, and its log is clean.
+// The rules for the gateway as a whole after every batch of cases: it is alive, answers a good request soon, stays below a
+// memory bound, serves its metrics, and its log is clean.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { request } from 'undici'

@@ -1,5 +1,5 @@
-// Watches the log of a gateway as it is written: every line one JSON object, and no key in it in any spelling. Keeps
-// findings and the last lines, and nothing else, because a long run writes gigabytes.
+// Watches the log of a gateway: every line is one JSON object, and none has a key in any spelling. Keeps findings and the
+// last lines only, because a long run writes gigabytes.
 
 import { cut, type Finding, finding } from '../finding.ts'
 
@@ -9,12 +9,12 @@ const keyLike = /svc_live_[0-9A-Za-z]{8,}/
 
 export type LogWatch = {
   add(chunk: Buffer): void
-  /** What was found since it was last asked, and forgotten by that. */
+  /** Returns the findings since the last call, and clears them. */
   findings(): Finding[]
   readonly lines: number
 }
 
-/** @param onLine hears of every line that is JSON */
+/** @param onLine called for every line that is JSON */
 export const createLogWatch = (
   secrets: () => readonly string[],
   onLine: (line: Record<string, unknown>) => void = () => {},
@@ -30,9 +30,9 @@ export const createLogWatch = (
   const judge = (line: string): void => {
     lines += 1
     if (line.length > mostLineLength) report('a line of the log is too long', `${line.length} characters`)
-    const told = parse(line)
-    if (told === undefined) report('a line of the log is not one JSON object', line)
-    else onLine(told)
+    const record = parse(line)
+    if (record === undefined) report('a line of the log is not one JSON object', line)
+    else onLine(record)
     const readable = withoutPercent(line)
     if (keyLike.test(readable) || secrets().some(secret => readable.includes(secret)))
       report('the log holds a key', cut(withoutSecrets(line, secrets()), 200))

@@ -1,4 +1,4 @@
-// What keeps a gateway that is made to eat memory from taking the machine: prlimit of util-linux, where there is one.
+// Limits the memory of a gateway under attack, so that it does not take the machine: prlimit of util-linux, if installed.
 
 import { spawnSync } from 'node:child_process'
 

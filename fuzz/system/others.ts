@@ -1,5 +1,5 @@
-// Whether others are answered while something dear goes on: asks for cached weather all the time until it is told to
-// stop, and says how long the longest wait was.
+// Checks that other clients are served during an expensive attack: requests cached weather continuously until stopped, and
+// reports the longest wait.
 
 import { request } from 'undici'
 import { type Finding, slowness } from '../finding.ts'

@@ -1,5 +1,5 @@
-// All that a target attacks, as it is in earnest: a gateway process, a real Redis, a provider process, and keys. A
-// gateway that died is started again on the same Redis, so that one fault does not hide the others.
+// The system under attack: a gateway process, a real Redis, a provider process, and keys. A gateway that died is restarted on
+// the same Redis, so that one fault does not hide the others.
 
 import { administerWith } from '../../src/cli/keys.ts'
 import { systemClock } from '../../src/clock.ts'

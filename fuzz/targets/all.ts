@@ -1,4 +1,4 @@
-// All targets, in the order they are run.
+// All targets, in the order in which they run.
 
 import type { Target } from '../target.ts'
 import { entries } from './entries.ts'

@@ -1,5 +1,5 @@
-// Bodies that cost far more to read than to send: long, deep, or large once unzipped. All within what the gateway takes
-// from a provider, or right beyond it.
+// Bodies that cost far more to read than to send: long, deep, or large once unzipped. All within the gateway's limits for a
+// provider, or just beyond them.
 
 import type { Random } from '../random.ts'
 

@@ -1,4 +1,4 @@
-// Ways to spoil a right body of the provider, as data: what is changed, and where as shares of what there is, so that one
+// Mutations of a right body of the provider, as data: what is changed, and where, as fractions of the whole, so that one
 // change fits bodies of any length and can be left out of a case by itself. Applied in two steps: to the parsed elements,
 // then to their text.
 

@@ -1,5 +1,5 @@
-// How the hostile provider puts a body on the wire: as HTTP has it, zipped or not, or damaged on the way. Gives the whole
-// response in pieces, as bytes, because a library would not send most of these.
+// How the hostile provider sends a body: as valid HTTP, gzipped or not, or damaged. Returns the whole response in chunks of
+// bytes, because a library would not send most of these.
 
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import type { Random } from '../random.ts'

@@ -1,5 +1,5 @@
-// Weather of grid cells by their coordinates, asked over one connection, and the name under which its bytes lie in Redis:
-// found out by loading one cell, so that nothing here hangs on how the gateway puts names together.
+// Loads the weather of grid cells by their coordinates over one connection, and finds the name of a cell's bytes in Redis by
+// loading one, so that nothing here depends on how the gateway builds names.
 
 import type { Redis } from 'ioredis'
 import { converse, type Transcript, whole } from '../http/conversation.ts'

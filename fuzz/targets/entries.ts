@@ -1,5 +1,5 @@
-// Target: what lies in Redis as the cache of a fleet. One gateway fills it, the bytes are tampered with, and another one
-// that knows nothing yet is asked: an entry that is not whole and its own counts as absent, so the weather is right.
+// Target: the cache entries of a fleet in Redis. One gateway writes them, the bytes are tampered with, and another gateway
+// without a memory cache reads them: an entry that is damaged or foreign counts as absent, so the weather is right.
 
 import { isDeepStrictEqual } from 'node:util'
 import { until } from '../../test/support/until.ts'
@@ -171,15 +171,15 @@ const judge = (
     return [
       finding('no weather although the provider is well', `${answer.status}: ${answer.body.toString()}`),
     ]
-  const told = weatherOf(answer)
-  const found = brokenWeather(told, when)
+  const served = weatherOf(answer)
+  const found = brokenWeather(served, when)
   const fetchedAt = Date.parse(headerOf(answer, 'last-modified') ?? '')
   if (!(fetchedAt <= when[1] + clocksApartMs))
     found.push(finding('weather that was fetched in the future', String(headerOf(answer, 'last-modified'))))
   // Who can make the checksum right can make up weather that there may be; nobody can tell.
   const mayDiffer = type === undefined && tampering.repairs && makesUpWeather(tampering)
-  if (!mayDiffer && !isDeepStrictEqual(told, right))
-    found.push(finding('weather that is not the original', JSON.stringify(told.current)))
+  if (!mayDiffer && !isDeepStrictEqual(served, right))
+    found.push(finding('weather that is not the original', JSON.stringify(served.current)))
   return found
 }
 

@@ -1,5 +1,5 @@
-// Ways to tamper with the bytes of a cached entry, as data: bits, bytes, lengths, numbers of its head, its compressed
-// part, and whole entries in places of others. The checksum can be made right again, as somebody would who knows it.
+// Mutations of the bytes of a cached entry, as data: bits, bytes, lengths, numbers of its head, its compressed part, and
+// whole entries under the names of others. The checksum can be recomputed, as an attacker who knows it would.
 
 import { brotliCompressSync, brotliDecompressSync, constants, crc32 } from 'node:zlib'
 import type { Random } from '../random.ts'

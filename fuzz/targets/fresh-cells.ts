@@ -1,5 +1,5 @@
-// Grid cells that were never asked for, on a grid of 1/100 degree, so that every case meets an empty cache. The cells of
-// a case hang on its number alone; where it runs again it gets others, since its own are known by then.
+// Grid cells that were never requested, on a grid of 1/100 degree, so that every case meets an empty cache. The cells of a
+// case depend on its number alone; a second run of it gets others, since the first are cached by then.
 
 export type Point = { readonly latitude: number; readonly longitude: number }
 

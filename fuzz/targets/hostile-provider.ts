@@ -1,5 +1,5 @@
-// A server in the provider's place: hands calls on to the real provider process and spoils its answers as the case that
-// runs says. Remembers for each call which cells were asked for, what would have been right and what was sent.
+// A server in the provider's place: forwards calls to the real provider process and damages its responses as the current
+// case says. Records for each call the requested cells, the right response and what was sent.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

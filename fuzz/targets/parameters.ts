@@ -1,5 +1,5 @@
-// Target: paths and queries. An oracle that shares no code with the gateway says which status is right and what a 200
-// must show; pages of a list must fit together.
+// Target: paths and queries. An oracle that shares no code with the gateway says which status is right and what a 200 must
+// show; pages of a list must fit together.
 
 import { type Finding, finding } from '../finding.ts'
 import { brokenRules, headerOf, jsonOf } from '../http/answer-rules.ts'

@@ -1,5 +1,5 @@
-// Target: many requests on one connection without waiting. Each whole request gets exactly one answer, in the order they
-// were asked, whatever the others are; garbage at the end gets one 400 behind them and the close.
+// Target: pipelined requests on one connection. Each complete request gets exactly one response, in order, whatever the
+// others are; garbage at the end gets one 400 after them and the close.
 
 import { cut, type Finding, finding } from '../finding.ts'
 import { brokenRules, headerOf } from '../http/answer-rules.ts'
@@ -111,20 +111,27 @@ const judge = ({ items, ending }: PipelineCase, { answers, findings, isReset }: 
     ...findings,
     ...answers.flatMap((answer, i) => brokenRules(answer, !(items[i]?.isHead ?? false))),
   ]
-  const told = answers.map(({ status }) => status).join(' ')
+  const statusText = answers.map(({ status }) => status).join(' ')
   const expected = items.length + (ending.statuses ? 1 : 0)
   // Closed while we were still sending: a reset overtakes answers.
   if (answers.length < expected && !isReset)
-    found.push(finding('a request without an answer', `${answers.length} answers of ${expected}: ${told}`))
+    found.push(
+      finding('a request without an answer', `${answers.length} answers of ${expected}: ${statusText}`),
+    )
   if (answers.length > expected)
-    found.push(finding('more answers than requests', `${answers.length} answers for ${expected}: ${told}`))
+    found.push(
+      finding('more answers than requests', `${answers.length} answers for ${expected}: ${statusText}`),
+    )
   for (const [i, { text, status }] of items.entries()) {
     const answer = answers[i]
     if (!answer) break
     const id = /x-request-id: (\S+)/.exec(text)?.[1]
     if (headerOf(answer, 'x-request-id') !== id) {
       found.push(
-        finding('answers out of order', `${headerOf(answer, 'x-request-id')} in place of ${id}: ${told}`),
+        finding(
+          'answers out of order',
+          `${headerOf(answer, 'x-request-id')} in place of ${id}: ${statusText}`,
+        ),
       )
       break
     }

@@ -1,5 +1,5 @@
-// Target: what the provider sends. A right body is spoiled in structure, values, text, compression or size; what is served
-// then is what a right or a plausible body says for that very cell, or a refusal that says so, and others are answered
+// Target: the responses of the provider. A right body is damaged in structure, values, text, compression or size. The gateway
+// then serves what a right or a plausible body has for that very cell, or a refusal that says so, and serves other clients
 // meanwhile.
 
 import { request } from 'undici'

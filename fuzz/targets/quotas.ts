@@ -1,5 +1,5 @@
-// Target: records in Redis that hold keys, quotas, usage and the budget. One record is replaced by nonsense while its key
-// and healthy ones ask: the healthy ones are counted exactly and never fail, and the key concerned recovers.
+// Target: records in Redis of keys, quotas, usage and the budget. One record is replaced by nonsense while its key and
+// healthy keys send requests: the healthy ones are counted exactly and never fail, and the damaged one recovers.
 
 import { administerWith } from '../../src/cli/keys.ts'
 import { systemClock } from '../../src/clock.ts'

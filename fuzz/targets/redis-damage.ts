@@ -1,4 +1,4 @@
-// Ways to replace a record in Redis: by another type, by fields or members that are no numbers, by nothing, by very many.
+// Ways to replace a record in Redis: by another type, by fields or members that are not numbers, by nothing, by very many.
 
 import type { ChainableCommander, Redis } from 'ioredis'
 import type { Random } from '../random.ts'

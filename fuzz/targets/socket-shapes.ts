@@ -1,5 +1,5 @@
-// The kinds of bytes that go over a raw socket: requests as HTTP has them, spoiled in one way each, and noise. Each says
-// how many answers it may get and which; judged and sent by sockets.ts.
+// The kinds of bytes for a raw socket: valid requests, requests with one fault each, and noise. Each says how many responses
+// it may get and which; sockets.ts sends and checks them.
 
 import { keyLength } from '../../src/metering/key-form.ts'
 import { marker } from '../http/answer-rules.ts'

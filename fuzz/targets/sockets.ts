@@ -1,5 +1,5 @@
-// Target: raw bytes on a socket. Whatever comes, each request gets at most one answer, each answer is right HTTP/1.1 and
-// JSON as in the contract, nothing of the request gets into its headers, and nothing comes after the close.
+// Target: raw bytes on a socket. Each request gets at most one response, each response is valid HTTP/1.1 and JSON as in the
+// contract, nothing of the request gets into its headers, and nothing comes after the close.
 
 import { cut, type Finding, finding, slowness } from '../finding.ts'
 import { brokenRules, isLate } from '../http/answer-rules.ts'
@@ -68,8 +68,9 @@ const judge = (
   for (const { status } of answers)
     if (status >= 500) found.push(finding('5xx although nothing failed', String(status)))
   const allowed = statuses?.length ?? most ?? 1
-  const told = answers.map(({ status }) => status).join(', ')
-  if (answers.length > allowed) found.push(finding('more answers than requests', `${told} for ${allowed}`))
+  const statusText = answers.map(({ status }) => status).join(', ')
+  if (answers.length > allowed)
+    found.push(finding('more answers than requests', `${statusText} for ${allowed}`))
   const because = answers.some(isLate) ? slowness : finding
   statuses?.forEach((expected, i) => {
     const status = answers[i]?.status
@@ -79,7 +80,7 @@ const judge = (
       found.push(
         because(
           'another status than HTTP and the contract demand',
-          `${told || 'none'} in place of ${expected.join(' or ')}`,
+          `${statusText || 'none'} in place of ${expected.join(' or ')}`,
         ),
       )
   })

@@ -1,5 +1,5 @@
-// Paths and queries for the five endpoints: right ones, and ones that are wrong in type, number, encoding or length. In
-// ASCII, as a request line has them; what they mean is for the oracle.
+// Generates paths and queries for the five endpoints: right ones, and ones that are wrong in type, number, encoding or
+// length. In ASCII, as in a request line; the oracle decides what they mean.
 
 import fc from 'fast-check'
 import { marker } from '../http/answer-rules.ts'
@@ -264,8 +264,8 @@ const queryOf = (random: Random, needed: readonly string[]): string => {
 
 const endpoints: Readonly<Record<string, (random: Random) => string>> = {
   weather: random => {
-    const asked = type(random)
-    return `/api/v1/weather/${asked}/${id(random, asked)}${queryOf(random, [random.pick(['', 'lang=bn', 'lang=en'])])}`
+    const level = type(random)
+    return `/api/v1/weather/${level}/${id(random, level)}${queryOf(random, [random.pick(['', 'lang=bn', 'lang=en'])])}`
   },
   coords: random =>
     `/api/v1/weather/coords/${degrees(random, 20, 27)}/${degrees(random, 87.5, 93)}${queryOf(random, [random.pick(['', 'lang=bn', 'lang=en'])])}`,
@@ -284,12 +284,12 @@ const endpoints: Readonly<Record<string, (random: Random) => string>> = {
     return `/api/v1/locations?type=${random.pick(placeTypes)}&limit=${random.between(1, 5)}&offset=${random.between(0, 4)}&${name}=${long}`
   },
   detail: random => {
-    const asked = type(random)
-    return `/api/v1/locations/${asked}/${id(random, asked)}${queryOf(random, [])}`
+    const level = type(random)
+    return `/api/v1/locations/${level}/${id(random, level)}${queryOf(random, [])}`
   },
   forecast: random => {
-    const asked = type(random)
-    return `/api/v1/forecast/${asked}/${id(random, asked)}${queryOf(random, random.chance(0.7) ? [`days=${number(random, 1, 7)}`] : [])}`
+    const level = type(random)
+    return `/api/v1/forecast/${level}/${id(random, level)}${queryOf(random, random.chance(0.7) ? [`days=${number(random, 1, 7)}`] : [])}`
   },
   'other paths': random =>
     `/${Array.from({ length: random.between(0, 6) }, () => random.pick(['api', 'v1', 'weather', 'locations', 'forecast', 'coords', 'district', '3026', '%61pi', 'v%31', '', word(random)])).join('/')}${queryOf(random, [])}`,

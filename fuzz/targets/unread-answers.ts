@@ -1,5 +1,5 @@
-// Callers that ask and ask on their connections and read nothing: the answers must not pile up in the gateway's memory.
-// Bounded: so many connections, so many requests, so much time.
+// Clients that send requests on their connections and read nothing: the responses must not pile up in the gateway's memory.
+// Bounded in connections, requests and time.
 
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'

@@ -1,9 +1,9 @@
-// A table of aliases, as CSV text: other names of places that stand in the table of places. Faults name their row here,
-// because a snapshot no longer knows which row an alias came from.
+// Reads the table of aliases (CSV): other names of places in the table of places. Checks its rows here, because a snapshot
+// no longer knows which row an alias came from.
 
-import { idRule, nameRules, refusal } from './cell-rules.ts'
 import type { Fault } from './check.ts'
 import { type CsvRow, parseCsv } from './csv.ts'
+import { idRule, nameRules, refusal } from './field-rules.ts'
 import type { Location } from './location.ts'
 import { fold } from './search.ts'
 
@@ -17,8 +17,8 @@ const nameRow = (line: number): string => `aliases, row ${line}`
 
 type Alias = Readonly<{ id: string; alias: string; rank: number }>
 
-const oneOf = (words: readonly string[], value: string): string | undefined =>
-  words.includes(value) ? undefined : refusal(value, `one of ${words.join(', ')}`)
+const oneOf = (allowed: readonly string[], value: string): string | undefined =>
+  allowed.includes(value) ? undefined : refusal(value, `one of ${allowed.join(', ')}`)
 
 const messagesOf = (alias: string, rules: typeof nameRules): string[] =>
   rules.map(rule => rule(alias)).filter(message => message !== undefined)
@@ -36,25 +36,25 @@ export const parseAliases = (
   const faults: Fault[] = []
   const seen = new Map<string, number>()
 
-  const aliasIn = ({ line, cells }: CsvRow): Alias[] => {
-    const { bbs_code: id = '', language = '', alias = '', kind = '' } = cells
-    const say = (column: string, message: string | undefined) => {
+  const aliasIn = ({ line, fields }: CsvRow): Alias[] => {
+    const { bbs_code: id = '', language = '', alias = '', kind = '' } = fields
+    const report = (column: string, message: string | undefined) => {
       if (message !== undefined) faults.push({ row: nameRow(line), column, message })
     }
     const place = placesById.get(id)
-    say('bbs_code', idRule(id) ?? (place ? undefined : refusal(id, 'the code of a place in the table')))
-    say('language', oneOf(languages, language))
-    say('kind', oneOf(kinds, kind))
-    for (const message of messagesOf(alias, nameRules)) say('alias', message)
+    report('bbs_code', idRule(id) ?? (place ? undefined : refusal(id, 'the code of a place in the table')))
+    report('language', oneOf(languages, language))
+    report('kind', oneOf(kinds, kind))
+    for (const message of messagesOf(alias, nameRules)) report('alias', message)
 
     const folded = fold(alias)
     const key = `${id}\n${folded}`
     const first = seen.get(key)
     if (first !== undefined)
-      say('alias', refusal(alias, 'each once', `which reads as that of ${nameRow(first)}`))
+      report('alias', refusal(alias, 'each once', `which reads as that of ${nameRow(first)}`))
     else seen.set(key, line)
     if (place && [place.name_en, place.name_bn].some(name => fold(name) === folded))
-      say('alias', refusal(alias, 'another name', 'which reads as the name of the place'))
+      report('alias', refusal(alias, 'another name', 'which reads as the name of the place'))
     return [{ id, alias, rank: kinds.indexOf(kind) }]
   }
 

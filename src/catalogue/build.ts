@@ -1,5 +1,5 @@
-// From a table of places, and tables of their aliases and changes, to a snapshot. A table with any fault changes nothing,
-// and a rebuild does not publish again what somebody has unpublished. What a fault is, is for check.ts and the tables.
+// Builds a snapshot from the tables of places, aliases and changes. A table with a fault changes nothing, and a rebuild
+// keeps unpublished places unpublished. check.ts and the tables find the faults.
 
 import { InputError } from '../errors.ts'
 import { parseAliases } from './alias-table.ts'
@@ -9,9 +9,9 @@ import { editExclusively } from './exclusive-edit.ts'
 import {
   type Bounds,
   type Counts,
-  cellOf,
   countByType,
   type FormerId,
+  fieldOf,
   type Location,
   locationOf,
   type Row,
@@ -21,12 +21,12 @@ import { inspectSnapshot } from './snapshot-reader.ts'
 import { parseTable } from './table.ts'
 import { readText, readTextIfPresent } from './text-file.ts'
 
-/** What to build from what; `builtOn` is the date the snapshot states, YYYY-MM-DD. */
+/** The input and output of a build; `builtOn` is the date in the snapshot, YYYY-MM-DD. */
 export type BuildOptions = Readonly<{
   csvPath: string
-  /** Other names of the places; a place has none where this is left out. */
+  /** The table of aliases; without it no place has any. */
   aliasesPath?: string | undefined
-  /** Administrative changes, for the former ids; a place has none where this is left out. */
+  /** The table of administrative changes, for former ids; without it no place has any. */
   changesPath?: string | undefined
   outPath: string
   bounds: Bounds
@@ -35,7 +35,7 @@ export type BuildOptions = Readonly<{
   builtOn: string
 }>
 
-/** What a build did: with any fault nothing was written. `keptUnpublished` are ids, in order. */
+/** The result of a build; with any fault nothing is written. `keptUnpublished` are sorted ids. */
 export type BuildReport = Readonly<{
   counts: Counts
   /** How many aliases and former ids the snapshot has. */
@@ -48,14 +48,14 @@ export type BuildReport = Readonly<{
 const unpublishedIn = async (path: string): Promise<ReadonlySet<string>> => {
   const text = await readTextIfPresent(path)
   if (text === undefined) return new Set()
-  // A file with faults still says what is unpublished, and a rebuild is how its faults are mended.
+  // Reads a faulty file too: it still lists what is unpublished, and a rebuild repairs its faults.
   try {
     const { locations } = JSON.parse(text) as { locations: { id: string; published?: boolean }[] }
     return new Set(locations.filter(({ published }) => published === false).map(({ id }) => id))
   } catch (thrown) {
     throw new InputError(
-      `${path} is there but no snapshot of places, so it is not known what is unpublished in it; ` +
-        'move it away or give another file to write',
+      `${path} is not a snapshot of places, so a build can't keep its unpublished places; ` +
+        'move the file away or give another --out',
       { cause: thrown },
     )
   }
@@ -90,7 +90,7 @@ const sizeOf = (lists: ReadonlyMap<string, readonly unknown[]>): number =>
 export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport> => {
   const { csvPath, outPath, bounds, sources, title, builtOn } = options
   const { rows, faults: malformed } = parseTable(await readText(csvPath))
-  const counts = countByType(rows.map(row => cellOf(row, 'type')))
+  const counts = countByType(rows.map(row => fieldOf(row, 'type')))
   const refused = (faults: readonly Fault[]): BuildReport => ({
     counts,
     aliases: 0,
@@ -107,11 +107,11 @@ export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport>
   let report = refused([])
   await editExclusively(outPath, async () => {
     const unpublished = await unpublishedIn(outPath)
-    const idOf = (row: Row): string => String(cellOf(row, 'id'))
-    // A place whose id has changed since is still the one that somebody unpublished.
+    const idOf = (row: Row): string => String(fieldOf(row, 'id'))
+    // A place stays unpublished when its id changes.
     const wasUnpublished = (id: string): boolean =>
       unpublished.has(id) || (formerIds.get(id) ?? []).some(former => unpublished.has(former.id))
-    const keeps = (row: Row) => cellOf(row, 'published') === undefined && wasUnpublished(idOf(row))
+    const keeps = (row: Row) => fieldOf(row, 'published') === undefined && wasUnpublished(idOf(row))
     const kept = rows.filter(keeps).map(idOf)
     const place = (row: Row): Location => {
       const location = locationOf(row)
@@ -124,7 +124,7 @@ export const buildSnapshot = async (options: BuildOptions): Promise<BuildReport>
     }
     const text = formatSnapshot(composeSnapshot({ title, sources, built: builtOn }, rows.map(place)))
 
-    // Read as a reader will: it also covers the title, the sources and the date, which no table holds.
+    // Validates the whole text as a reader does: title, sources and date come from no table.
     const inspected = inspectSnapshot(text, bounds)
     report = inspected.snapshot
       ? {

@@ -1,12 +1,12 @@
-// The places we serve: one by its id, its parent, or a page of those that match. An immutable view of one snapshot;
-// unpublished places are out of sight here, save as the parent that a published child names.
+// The places that the gateway serves: finds one by id, its parent, or a page of matches. An immutable view of one snapshot.
+// Hides unpublished places, except as the parent of a published one.
 
 import { type Location, type LocationType, parentTypeOf } from './location.ts'
 import { createNameIndex, type Matches, type NameIndex } from './name-index.ts'
 import { fold, foldLoosely } from './search.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** Which places to list: those of a level, directly under `parentId` if given, of which a name holds `q` if given. */
+/** The places of a level: children of `parentId` if given, with `q` in a name if given. */
 export type ListQuery = Readonly<{
   type: LocationType
   parentId?: string | undefined
@@ -17,7 +17,7 @@ export type ListQuery = Readonly<{
 
 /**
  * A page of matches and the number of all matches before `limit` and `offset`. `matchedAliases` has the alias of each
- * place on the page that was found by an alias alone; `approximate` is true when only the looser fold found anything.
+ * place on the page that only an alias matched; `approximate` is true when only the looser fold matched.
  */
 export type ListPage = Readonly<{
   results: readonly Location[]
@@ -26,13 +26,13 @@ export type ListPage = Readonly<{
   approximate: boolean
 }>
 
-/** The published place that now stands for a former id, and since when if that is known. */
+/** The published place that replaced a former id, and since when if that is known. */
 type Successor = Readonly<{ location: Location; since?: string }>
 
 export type Catalogue = Readonly<{
   /** The published place of that level and id. */
   find(type: LocationType, id: string): Location | undefined
-  /** The published place of that level that had the id before, where no place has it now. */
+  /** The published place of that level that had the id before; undefined if a place has the id now. */
   successorOf(type: LocationType, formerId: string): Successor | undefined
   /** The place one level up, published or not. */
   parentOf(location: Location): Location | undefined
@@ -42,7 +42,7 @@ export type Catalogue = Readonly<{
   all(): readonly Location[]
   /** How many places are published. */
   size: number
-  /** The snapshot's checksum: two catalogues with the same one hold the same places. */
+  /** The snapshot's checksum: equal checksums mean equal places. */
   checksum: string
 }>
 
@@ -52,7 +52,7 @@ const byPopulation = (a: Location, b: Location): number => b.population - a.popu
 const none: readonly Location[] = []
 const noAliases: ReadonlyMap<Location, string> = new Map()
 
-/** The catalogue of a snapshot; the names of a list are made ready when it is first searched, and only then. */
+/** The catalogue of a snapshot; builds the name index of a list with its first search. */
 export const createCatalogue = (snapshot: Snapshot): Catalogue => {
   const byId = new Map<string, Location>(snapshot.locations.map(location => [location.id, location]))
   const published = Object.freeze(snapshot.locations.filter(location => location.published))
@@ -69,7 +69,7 @@ export const createCatalogue = (snapshot: Snapshot): Catalogue => {
   const listed = ({ type, parentId }: ListQuery): readonly Location[] => {
     if (parentId === undefined) return byType.get(type) ?? none
     const parent = byId.get(parentId)
-    // All children of a place are of one level.
+    // All children of a place have the same level.
     if (!parent?.published || parent.type !== parentTypeOf(type)) return none
     return byParent.get(parent.id) ?? none
   }

@@ -1,10 +1,9 @@
-// A table of administrative changes, as CSV text, of which the catalogue takes one thing: which code a place had before
-// the one it has in the table of places. Rows that change no code, or whose outcome the table does not have, are read
-// for faults of their form alone.
+// Reads the table of administrative changes (CSV) for former codes: the code that a place had before the one in the table of
+// places. Rows that change no code, or whose place is not in the table, are only checked for their form.
 
-import { dateRule, idRule, refusal } from './cell-rules.ts'
 import type { Fault } from './check.ts'
 import { type CsvRow, parseCsv } from './csv.ts'
+import { dateRule, idRule, refusal } from './field-rules.ts'
 import type { FormerId, Location, LocationId } from './location.ts'
 
 const required = ['date', 'kind', 'level', 'old_code', 'new_code', 'in_table']
@@ -17,11 +16,11 @@ const inTableWords = ['yes', 'no', 'name only']
 const nameRow = (line: number): string => `changes, row ${line}`
 
 type Places = ReadonlyMap<string, Pick<Location, 'type'>>
-type Say = (column: string, message: string | undefined) => void
+type Report = (column: string, message: string | undefined) => void
 
-const checkCodes = (cells: CsvRow['cells'], places: Places, say: Say): void => {
-  const { level = '', old_code: before = '', new_code: now = '' } = cells
-  say(
+const checkCodes = (fields: CsvRow['fields'], places: Places, report: Report): void => {
+  const { level = '', old_code: before = '', new_code: now = '' } = fields
+  report(
     'old_code',
     idRule(before) ??
       (places.has(before)
@@ -29,8 +28,8 @@ const checkCodes = (cells: CsvRow['cells'], places: Places, say: Say): void => {
         : undefined),
   )
   const place = places.get(now)
-  say('new_code', idRule(now) ?? (place ? undefined : refusal(now, 'the code of a place in the table')))
-  if (place && place.type !== level) say('level', refusal(level, `${place.type}, as ${now} is`))
+  report('new_code', idRule(now) ?? (place ? undefined : refusal(now, 'the code of a place in the table')))
+  if (place && place.type !== level) report('level', refusal(level, `${place.type}, as ${now} is`))
 }
 
 /** The former ids of each place by its id, in order, and every fault of the rows. */
@@ -43,21 +42,21 @@ export const parseChanges = (
   const faults: Fault[] = []
   const seen = new Map<string, number>()
 
-  const changeIn = ({ line, cells }: CsvRow): { id: string; former: FormerId }[] => {
-    const { date = '', old_code: before = '', new_code: now = '', in_table: inTable = '' } = cells
-    const say: Say = (column, message) => {
+  const changeIn = ({ line, fields }: CsvRow): { id: string; former: FormerId }[] => {
+    const { date = '', old_code: before = '', new_code: now = '', in_table: inTable = '' } = fields
+    const report: Report = (column, message) => {
       if (message !== undefined) faults.push({ row: nameRow(line), column, message })
     }
-    if (date !== '') say('date', dateRule(date))
+    if (date !== '') report('date', dateRule(date))
     if (!inTableWords.includes(inTable))
-      say('in_table', refusal(inTable, `one of ${inTableWords.join(', ')}`))
+      report('in_table', refusal(inTable, `one of ${inTableWords.join(', ')}`))
     const changesCode = before !== '' && now !== '' && before !== now
     if (inTable !== 'yes' || !changesCode) return []
 
-    checkCodes(cells, places, say)
+    checkCodes(fields, places, report)
     const first = seen.get(before)
     if (first !== undefined)
-      say('old_code', refusal(before, 'each once', `which is that of ${nameRow(first)}`))
+      report('old_code', refusal(before, 'each once', `which is that of ${nameRow(first)}`))
     else seen.set(before, line)
     const id = before as LocationId
     return [{ id: now, former: date === '' ? { id } : { id, until: date } }]

@@ -1,11 +1,11 @@
-// Every fault in a set of places, in the order of the rows. Pure: where the rows came from (a table, a snapshot) and
-// what becomes of the faults is for others. A set without faults can be served.
+// Finds every fault in a set of places, in the order of the rows. Pure; takes rows of a table or of a snapshot. A set
+// without faults can be served.
 
-import { type Rule, refusal, rulesWithin, show } from './cell-rules.ts'
+import { type Rule, refusal, rulesWithin, show } from './field-rules.ts'
 import {
   type Bounds,
-  cellOf,
   type Field,
+  fieldOf,
   fields,
   isLocationType,
   type Naming,
@@ -14,7 +14,7 @@ import {
   type Row,
 } from './location.ts'
 
-/** One thing that is wrong: where, in which column, and what was given against what is allowed. */
+/** A fault: its row, its column, and a message with what was given and what is allowed. */
 export type Fault = Readonly<{ row: string; column: string; message: string }>
 
 /** A fault as one line of text. */
@@ -23,13 +23,13 @@ export const faultLine = ({ row, column, message }: Fault): string => `${row}, $
 type Sayer = (field: Field, message: string) => void
 
 const checkParent = (row: Row, byId: ReadonlyMap<unknown, Row>, say: Sayer): void => {
-  const [id, type, parentId] = [cellOf(row, 'id'), cellOf(row, 'type'), cellOf(row, 'parentId')]
+  const [id, type, parentId] = [fieldOf(row, 'id'), fieldOf(row, 'type'), fieldOf(row, 'parentId')]
   const wanted = isLocationType(type) ? parentTypeOf(type) : undefined
   if (parentId === null) {
     if (wanted) say('parentId', refusal(parentId, `the id of its ${wanted}, for every ${type} has a parent`))
     return
   }
-  // Without a column of ids no parent could be found, and the header's fault says enough.
+  // Without a column of ids no parent can be found; the header's fault is enough.
   if (typeof parentId !== 'string' || row.naming.id === undefined) return
   if (wanted === null) {
     say('parentId', refusal(parentId, `none, for a ${type} has no parent`))
@@ -41,28 +41,28 @@ const checkParent = (row: Row, byId: ReadonlyMap<unknown, Row>, say: Sayer): voi
     say('parentId', refusal(parentId, allowed, 'which no row has as its id'))
     return
   }
-  const parentType = cellOf(parent, 'type')
+  const parentType = fieldOf(parent, 'type')
   if (wanted && isLocationType(parentType) && parentType !== wanted)
     say('parentId', refusal(parentId, allowed, `which is of level ${parentType}`))
   if (typeof id === 'string' && !id.startsWith(parentId))
     say('id', refusal(id, `an id that begins with ${show(parentId)}, that of its parent`))
 }
 
-// Where an id names two places, an answer about it would be wrong for one of them.
+// An id that names two places would be wrong for one of them.
 const checkFormerIds = (
   row: Row,
   byId: ReadonlyMap<unknown, Row>,
   byFormerId: Map<unknown, Row>,
   say: Sayer,
 ): void => {
-  const given = cellOf(row, 'formerIds')
+  const given = fieldOf(row, 'formerIds')
   if (!Array.isArray(given)) return
   for (const former of given as readonly ({ id?: unknown } | null)[]) {
     const id = former?.id
     const owner = byId.get(id) ?? byFormerId.get(id)
     if (typeof id === 'string' && owner && owner !== row)
       say('formerIds', refusal(id, 'an id that no other place has or had', `which is that of ${owner.row}`))
-    else if (typeof id === 'string' && owner && cellOf(row, 'id') === id)
+    else if (typeof id === 'string' && owner && fieldOf(row, 'id') === id)
       say('formerIds', refusal(id, 'another id than its own'))
     else byFormerId.set(id, row)
   }
@@ -80,7 +80,7 @@ const columnsOf = (naming: Naming, bounds: Bounds): Column[] => {
 
 const checkRow = (row: Row, columns: readonly Column[], say: Sayer): void => {
   for (const { field, column, rules } of columns) {
-    const value = row.cells[column]
+    const value = row.fields[column]
     if (value === undefined) {
       if (!optionalFields.has(field)) say(field, refusal(undefined, `a row with a value for ${column}`))
       continue
@@ -95,13 +95,13 @@ const checkRow = (row: Row, columns: readonly Column[], say: Sayer): void => {
 const firstById = (rows: readonly Row[]): Map<unknown, Row> => {
   const byId = new Map<unknown, Row>()
   for (const row of rows) {
-    const id = cellOf(row, 'id')
+    const id = fieldOf(row, 'id')
     if (!byId.has(id)) byId.set(id, row)
   }
   return byId
 }
 
-/** Every fault of the rows, all named alike, against the rules of a catalogue whose places lie within `bounds`. */
+/** Every fault of the rows, given a catalogue whose places lie within `bounds`. */
 export const check = (rows: readonly Row[], bounds: Bounds): Fault[] => {
   const faults: Fault[] = []
   const columns = columnsOf(rows[0]?.naming ?? {}, bounds)
@@ -109,13 +109,13 @@ export const check = (rows: readonly Row[], bounds: Bounds): Fault[] => {
   const byId = firstById(rows)
   const byFormerId = new Map<unknown, Row>()
   for (const row of rows) {
-    for (const column of Object.keys(row.cells))
+    for (const column of Object.keys(row.fields))
       if (!known.has(column))
-        faults.push({ row: row.row, column, message: refusal(row.cells[column], 'no such column') })
+        faults.push({ row: row.row, column, message: refusal(row.fields[column], 'no such column') })
     const say: Sayer = (field, message) =>
       faults.push({ row: row.row, column: row.naming[field] ?? field, message })
     checkRow(row, columns, say)
-    const id = cellOf(row, 'id')
+    const id = fieldOf(row, 'id')
     const first = byId.get(id)
     if (typeof id === 'string' && first && first !== row)
       say('id', refusal(id, 'an id no other row has', `which is that of ${first.row}`))

@@ -1,28 +1,28 @@
-// CSV text read into rows of text cells with their line numbers, whatever the table is of. Mistakes of the header and of
-// the quoting are found here; what the cells mean is for the tables: table.ts, alias-table.ts, change-table.ts.
+// Parses CSV text into rows of text fields with their line numbers, for any table. Finds faults of the header and of the
+// quoting; the tables (table.ts, alias-table.ts, change-table.ts) interpret the fields.
 
 import { CsvError, parse } from 'csv-parse/sync'
 import { closestMatch } from 'leven'
-import { refusal } from './cell-rules.ts'
 import type { Fault } from './check.ts'
+import { refusal } from './field-rules.ts'
 
-/** The columns that a table may have, and those of them that it must have. */
+/** The allowed columns of a table, and the required ones. */
 export type Columns = Readonly<{ known: readonly string[]; required: readonly string[] }>
 
-/** A line of cells by column; a short line lacks the last ones. `line` counts from 1, the header's. */
-export type CsvRow = Readonly<{ line: number; cells: Readonly<Record<string, string>> }>
+/** A line of fields by column; a short line lacks the last ones. `line` counts from 1, the header's. */
+export type CsvRow = Readonly<{ line: number; fields: Readonly<Record<string, string>> }>
 
-/** What a text holds: its header, its rows, and what is wrong with its form. */
+/** A parsed text: its header, its rows, and the faults of its form. */
 export type Csv = Readonly<{ header: readonly string[]; rows: readonly CsvRow[]; faults: readonly Fault[] }>
 
 const checkHeader = (header: readonly string[], { known, required }: Columns, rowName: string): Fault[] => {
   const faults = header.flatMap((column, at): Fault[] => {
-    const say = (message: string) => [{ row: rowName, column: column || `column ${at + 1}`, message }]
-    if (header.indexOf(column) < at) return say(refusal(column, 'each column once'))
+    const fault = (message: string) => [{ row: rowName, column: column || `column ${at + 1}`, message }]
+    if (header.indexOf(column) < at) return fault(refusal(column, 'each column once'))
     if (known.includes(column)) return []
     const nearest = closestMatch(column.trim().toLowerCase(), known, { maxDistance: 4 })
     const allowed = `one of ${known.join(', ')}`
-    return say(refusal(column, allowed) + (nearest === undefined ? '' : ` (did you mean ${nearest}?)`))
+    return fault(refusal(column, allowed) + (nearest === undefined ? '' : ` (did you mean ${nearest}?)`))
   })
   const missing = required.filter(column => !header.includes(column))
   return [
@@ -38,9 +38,9 @@ const checkHeader = (header: readonly string[], { known, required }: Columns, ro
 type Line = { record: string[]; info: { lines: number } }
 
 const notCsv = (thrown: CsvError & { lines?: number }, lastWhole: number, nameRow: NameRow): Fault => {
-  // A quote that never closes is only noticed at the end of the file, far from the row that somebody has to mend.
+  // The parser notices an unclosed quote only at the end of the file, far from the row to repair.
   const unclosed = thrown.code === 'CSV_QUOTE_NOT_CLOSED'
-  const message = unclosed ? 'a quotation mark opens a cell and nothing closes it' : thrown.message
+  const message = unclosed ? 'a quotation mark opens a field and nothing closes it' : thrown.message
   const row = nameRow(unclosed ? lastWhole + 1 : (thrown.lines ?? 1))
   return { row, column: 'the row', message: `not CSV: ${message}` }
 }
@@ -66,14 +66,14 @@ const parseLines = (text: string, nameRow: NameRow): { lines: Line[]; faults: Fa
   }
 }
 
-// The parser counts the line a record ends on; a quoted cell may hold line breaks of its own.
+// The parser counts the line a record ends on; a quoted field may hold line breaks of its own.
 const lineOf = ({ record, info }: Line): number =>
-  info.lines - record.reduce((breaks, cell) => breaks + (cell.split('\n').length - 1), 0)
+  info.lines - record.reduce((breaks, field) => breaks + (field.split('\n').length - 1), 0)
 
-/** What a fault calls the row on a line. */
+/** The name of a row in faults, by its line. */
 export type NameRow = (line: number) => string
 
-/** The rows of a table and what is wrong with its form; the rows are as complete as the form lets them be. */
+/** The rows of a table and the faults of its form; the rows are as complete as possible. */
 export const parseCsv = (text: string, columns: Columns, nameRow: NameRow): Csv => {
   const { lines, faults: unparsed } = parseLines(text, nameRow)
   if (unparsed.length > 0) return { header: [], rows: [], faults: unparsed }
@@ -90,10 +90,10 @@ export const parseCsv = (text: string, columns: Columns, nameRow: NameRow): Csv 
       faults.push({
         row: nameRow(line),
         column: 'the row',
-        message: refusal(record.length, `${header.length} cells, as many as the header has`),
+        message: refusal(record.length, `${header.length} fields, as many as the header has`),
       })
     const filled = positions.filter(([, at]) => at < record.length)
-    return { line, cells: Object.fromEntries(filled.map(([column, at]) => [column, record[at] ?? ''])) }
+    return { line, fields: Object.fromEntries(filled.map(([column, at]) => [column, record[at] ?? ''])) }
   })
   return { header, rows, faults }
 }

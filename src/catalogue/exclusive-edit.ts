@@ -1,5 +1,5 @@
-// One edit of a file at a time, and never half of one. The new text goes to a file beside it that only one process can
-// create, which is both the lock and, once it is safely on disk, the replacement. Readers see the old file or the new.
+// Edits a file exclusively and atomically. The new text goes to a file beside it that only one process can create: it is the
+// lock and, once synced to disk, the replacement. Readers see the old file or the new one.
 
 import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -17,19 +17,19 @@ const lock = async (path: string, beside: string): Promise<FileHandle> =>
   open(beside, 'wx').catch((thrown: unknown) => {
     if (codeOf(thrown) !== 'EEXIST') throw thrown
     throw new InputError(
-      `${path} is being edited by another process, for ${beside} exists; try again when that is done, ` +
-        'and if no such process runs any more, delete that file',
+      `${path} is being edited by another process: ${beside} exists; try again when that is done, ` +
+        'or delete that file if no such process runs',
       { cause: thrown },
     )
   })
 
-// The rename itself must outlive a power cut, and that is the directory's to remember.
+// Syncs the directory, so that the rename survives a power cut.
 const syncDirectory = async (path: string): Promise<void> => {
   const directory = await open(dirname(path), 'r')
   await directory.sync().finally(() => directory.close())
 }
 
-// Once renamed, the file beside is no longer ours: whoever locks next may already have made another.
+// After the rename the lock file is no longer ours: the next process may already have created another.
 const replace = async (target: string, beside: string, handle: FileHandle, text: string): Promise<void> => {
   const former = await ifPresent(stat(target))
   if (former) await handle.chmod(former.mode & 0o7777)
@@ -39,8 +39,8 @@ const replace = async (target: string, beside: string, handle: FileHandle, text:
 }
 
 /**
- * Replaces the file by the text that `next` makes while nobody else can edit it; undefined leaves it as it is.
- * InputError when another edit is under way or the file cannot be written; what `next` throws passes through.
+ * Replaces the file with the text that `next` returns, under the lock; undefined leaves it unchanged. InputError when
+ * another edit is under way or the file cannot be written; errors of `next` pass through.
  */
 export const editExclusively = async (
   path: string,

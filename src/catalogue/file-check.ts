@@ -1,8 +1,8 @@
-// All that is wrong with a file of places, whichever of the two forms it has: a table (its name ends in .csv) or a
-// snapshot. For people who mend files; those who serve them use snapshot-reader.ts.
+// Finds every fault of a file of places: a table if its name ends in .csv, else a snapshot. For people who repair files; the
+// gateway uses snapshot-reader.ts.
 
 import { check, type Fault } from './check.ts'
-import { type Bounds, type Counts, cellOf, countByType } from './location.ts'
+import { type Bounds, type Counts, countByType, fieldOf } from './location.ts'
 import { inspectSnapshot } from './snapshot-reader.ts'
 import { parseTable } from './table.ts'
 import { readText } from './text-file.ts'
@@ -16,7 +16,7 @@ export const checkFile = async (
   if (!path.toLowerCase().endsWith('.csv')) return inspectSnapshot(text, bounds)
   const { rows, faults } = parseTable(text)
   return {
-    counts: countByType(rows.map(row => cellOf(row, 'type'))),
+    counts: countByType(rows.map(row => fieldOf(row, 'type'))),
     faults: [...faults, ...check(rows, bounds)],
   }
 }

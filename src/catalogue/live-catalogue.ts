@@ -1,5 +1,5 @@
-// The catalogue as its file is now. The file is looked at again and again, by its path and not by what the path once
-// named, so renames over it and links to it are seen; a faulty file never takes the place of a good one.
+// Watches the catalogue's file and swaps in its places when it changes. Polls the path, not an open file, so that renames
+// and links are seen. A faulty file never replaces a good catalogue.
 
 import type { BigIntStats } from 'node:fs'
 import { stat } from 'node:fs/promises'
@@ -8,28 +8,28 @@ import { type Catalogue, createCatalogue } from './catalogue.ts'
 import type { Bounds } from './location.ts'
 import { readSnapshot } from './snapshot-reader.ts'
 
-/** What a swap brought: how many places are published now, and the checksums after and before. */
+/** A swap: how many places are published now, and the checksums after and before. */
 export type CatalogueChange = Readonly<{ size: number; checksum: string; formerChecksum: string }>
 
 export type LiveCatalogueOptions = Readonly<{
   path: string
   bounds: Bounds
-  /** How long to wait between two looks at the file. */
+  /** The interval between two polls of the file. */
   pollMs: number
-  /** Told after other places were swapped in. */
+  /** Called after a swap that changed places. */
   onChange?: (change: CatalogueChange) => void
-  /** Told once about each version of the file that cannot be used. */
+  /** Called once for each unusable version of the file. */
   onFault?: (fault: InputError) => void
 }>
 
 export type LiveCatalogue = Readonly<{
-  /** The newest good catalogue; hold on to it for as long as one answer takes, not longer. */
+  /** The newest good catalogue; keep it for one response at most. */
   current(): Catalogue
-  /** What is wrong with the file as it is now, if anything is. */
+  /** The fault of the current file, if it has one. */
   fault(): InputError | undefined
-  /** Looks at the file now; rejects with InputError when it cannot be used, which leaves `current` as it was. */
+  /** Reads the file now; rejects with InputError when it is unusable, which leaves `current` unchanged. */
   reload(): Promise<void>
-  /** Stops looking. */
+  /** Stops polling. */
   close(): void
 }>
 
@@ -39,15 +39,15 @@ const versionOf = (path: string): Promise<string> =>
     () => 'unreadable',
   )
 
-/** Opens the catalogue in a file and follows the file; InputError when the first look finds a fault. */
+/** Opens the catalogue of a file and watches the file; InputError when it has a fault at the start. */
 export const openCatalogue = async (options: LiveCatalogueOptions): Promise<LiveCatalogue> => {
   const { path, bounds, pollMs, onChange, onFault } = options
-  // The version is taken before the text: a change between the two is then seen as one, and read again.
+  // Reads the version before the text: a change in between is then seen at the next poll.
   let seen = await versionOf(path)
   let current = createCatalogue(await readSnapshot(path, bounds))
   let fault: InputError | undefined
   let closed = false
-  let looking: Promise<void> = Promise.resolve()
+  let polling: Promise<void> = Promise.resolve()
 
   const swap = (next: Catalogue): void => {
     const former = current
@@ -57,33 +57,33 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
       onChange?.({ size: next.size, checksum: next.checksum, formerChecksum: former.checksum })
   }
 
-  const look = async (force: boolean): Promise<void> => {
+  const poll = async (force: boolean): Promise<void> => {
     const version = await versionOf(path)
     if (closed || (version === seen && !force)) return
-    const isNews = version !== seen
+    const isNewVersion = version !== seen
     seen = version
     try {
       const next = createCatalogue(await readSnapshot(path, bounds))
       if (!closed) swap(next)
     } catch (thrown) {
       fault = thrown instanceof InputError ? thrown : new InputError(messageOf(thrown), { cause: thrown })
-      if (isNews && !closed) onFault?.(fault)
+      if (isNewVersion && !closed) onFault?.(fault)
       if (force) throw fault
     }
   }
 
-  // One look at a time, so that an older text never overtakes a newer one.
-  const lookNext = (force: boolean): Promise<void> => {
-    const next = looking.then(() => look(force))
-    looking = next.catch(() => {})
+  // One poll at a time, so that an older text never overtakes a newer one.
+  const pollNext = (force: boolean): Promise<void> => {
+    const next = polling.then(() => poll(force))
+    polling = next.catch(() => {})
     return next
   }
 
-  const timer = setInterval(() => void lookNext(false), pollMs).unref()
+  const timer = setInterval(() => void pollNext(false), pollMs).unref()
   return Object.freeze<LiveCatalogue>({
     current: () => current,
     fault: () => fault,
-    reload: () => lookNext(true),
+    reload: () => pollNext(true),
     close: () => {
       closed = true
       clearInterval(timer)

@@ -1,5 +1,5 @@
-// What a place is: its level, its names, its point, and how sure each fact is. Field names are those of the API where
-// the API has one. Also how a table and a snapshot call the same fields; whether values are right is for check.ts.
+// The type of a place: level, names, point, and the basis of each fact. Field names are those of the API. Also maps the
+// columns of a table and the keys of a snapshot to fields; check.ts validates values.
 
 import type { Branded } from '../brand.ts'
 
@@ -14,7 +14,7 @@ export type LocationId = Branded<'LocationId'>
 /** An id that a place had before, until the given day, month or year (ISO 8601) if that is known. */
 export type FormerId = Readonly<{ id: LocationId; until?: string }>
 
-/** A place; frozen wherever it is handed out. Area in square kilometres, points in decimal degrees (WGS 84). */
+/** A place; always frozen. Area in square kilometres, points in decimal degrees (WGS 84). */
 export type Location = Readonly<{
   id: LocationId
   type: LocationType
@@ -49,11 +49,11 @@ export type Field = Exclude<keyof Location, 'bbs_code'>
 /** A field of the table of places; the others come from tables of their own. */
 export type TableField = Exclude<Field, 'aliases' | 'formerIds'>
 
-/** What a source calls each field; a field left out is one that the source does not have. */
+/** The name of each field in a source; the source lacks a field that is left out. */
 export type Naming = Readonly<Partial<Record<Field, string>>>
 
-/** One place as it was found, unchecked: where it stands, what its columns are called, what is in them. */
-export type Row = Readonly<{ row: string; naming: Naming; cells: Readonly<Record<string, unknown>> }>
+/** One place as read, unchecked: its position in the source, the names of its columns, and its fields by column. */
+export type Row = Readonly<{ row: string; naming: Naming; fields: Readonly<Record<string, unknown>> }>
 
 /** The keys of a location in a snapshot, in the order in which they are written. */
 export const snapshotNaming = {
@@ -99,10 +99,10 @@ export const isLocationType = (value: unknown): value is LocationType =>
 export const parentTypeOf = (type: LocationType): LocationType | null =>
   locationTypes[locationTypes.indexOf(type) - 1] ?? null
 
-/** What a row has for a field; undefined when it has nothing. */
-export const cellOf = (row: Row, field: Field): unknown => {
+/** The value of a field in a row; undefined if it is absent. */
+export const fieldOf = (row: Row, field: Field): unknown => {
   const column = row.naming[field]
-  return column === undefined ? undefined : row.cells[column]
+  return column === undefined ? undefined : row.fields[column]
 }
 
 const none: readonly never[] = Object.freeze([])
@@ -110,9 +110,9 @@ const none: readonly never[] = Object.freeze([])
 const frozenList = <Item extends string | object>(items: readonly Item[] | undefined): readonly Item[] =>
   items === undefined ? none : Object.freeze(items.map(item => Object.freeze(item)))
 
-/** The place a row tells of; only for rows in which `check` found no fault. */
+/** The place of a row; only for rows without a fault. */
 export const locationOf = (row: Row): Location => {
-  const read = <Name extends Field>(field: Name) => cellOf(row, field) as Location[Name]
+  const read = <Name extends Field>(field: Name) => fieldOf(row, field) as Location[Name]
   return Object.freeze({
     id: read('id'),
     type: read('type'),
@@ -120,8 +120,8 @@ export const locationOf = (row: Row): Location => {
     name_en: read('name_en'),
     name_bn: read('name_bn'),
     slug_en: read('slug_en'),
-    aliases: frozenList(cellOf(row, 'aliases') as string[] | undefined),
-    formerIds: frozenList(cellOf(row, 'formerIds') as FormerId[] | undefined),
+    aliases: frozenList(fieldOf(row, 'aliases') as string[] | undefined),
+    formerIds: frozenList(fieldOf(row, 'formerIds') as FormerId[] | undefined),
     latitude: read('latitude'),
     longitude: read('longitude'),
     area_sq_km: read('area_sq_km'),
@@ -131,11 +131,11 @@ export const locationOf = (row: Row): Location => {
     name_bn_basis: read('name_bn_basis'),
     website: read('website'),
     bbs_code: Number(read('id')),
-    published: cellOf(row, 'published') !== false,
+    published: fieldOf(row, 'published') !== false,
   })
 }
 
-/** How many there are of each level; what is of no known level counts in the total alone. */
+/** How many there are of each level; an unknown level counts in the total alone. */
 export const countByType = (types: readonly unknown[]): Counts => {
   const counts = { division: 0, district: 0, upazila: 0, union: 0, total: types.length }
   for (const type of types) if (isLocationType(type)) counts[type] += 1

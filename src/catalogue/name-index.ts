@@ -1,10 +1,10 @@
-// The names of a list of places as one text, so that a search is a few passes over memory and no walk from place to
-// place. What is the same to a reader is for search.ts, which places are searched and in which order for catalogue.ts.
+// A search index: the names of a list of places as one text, so that a search is a few passes over memory. search.ts folds
+// spellings; catalogue.ts chooses the places and their order.
 
-/** What a place is called: its names, and other names under which it is known. */
+/** The names of a place, and its aliases. */
 export type Named = Readonly<{ names: readonly string[]; aliases: readonly string[] }>
 
-/** A place by its position in the list; `alias` is the position of the alias that matched where no name did. */
+/** The position of a place in the list; `alias` is the position of the matching alias if no name matched. */
 type Match = Readonly<{ place: number; alias?: number }>
 
 /** The matches on one page, and how many there are in all. */
@@ -13,7 +13,7 @@ export type Matches = Readonly<{ page: readonly Match[]; total: number }>
 /** Finds the places of which a name or alias holds `wanted`, a folded text that is not empty; in the order of the list. */
 export type NameIndex = (wanted: string, limit: number, offset: number) => Matches
 
-// No folded text holds one, so no match spans two names.
+// A separator that no folded text contains, so that no match spans two names.
 const between = '\n'
 
 /** @param fold the form in which names are compared; `wanted` must be in it */

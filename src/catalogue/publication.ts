@@ -1,8 +1,9 @@
-// Putting one place into public view or out of it. The snapshot is read and verified, changed in one line and written
-// whole, with its checksum; a running gateway notices by itself.
+// Publishes or unpublishes one place. Reads and validates the snapshot, changes one line and writes the whole file with its
+// checksum; a running gateway notices by itself.
 
 import { InputError } from '../errors.ts'
 import { editExclusively } from './exclusive-edit.ts'
+import { show } from './field-rules.ts'
 import type { Bounds, Location } from './location.ts'
 import { composeSnapshot, formatSnapshot } from './snapshot.ts'
 import { readSnapshot } from './snapshot-reader.ts'
@@ -23,7 +24,7 @@ export const setPublished = async (
     const found = locations.find(candidate => candidate.id === id)
     if (found === undefined)
       throw new InputError(
-        `no place has the id ${JSON.stringify(id)}: it must be one of the ${locations.length} in ${path}`,
+        `the id is ${show(id)}; allowed: the id of one of the ${locations.length} places in ${path}`,
       )
     location = Object.freeze({ ...found, published })
     if (found.published === published) return undefined

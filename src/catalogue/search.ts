@@ -1,6 +1,6 @@
-// When two spellings are the same to a reader: encodings, letter case, marks on Latin letters, blanks and punctuation
-// inside names do not count. Bengali signs are letters and are never stripped. A second, looser fold also equates
-// letters that are often confused. Which places are searched, and when loosely, is for catalogue.ts.
+// Folds spellings for search: ignores encodings, letter case, marks on Latin letters, blanks and punctuation inside names.
+// Bengali signs are letters and are never stripped. A second, looser fold also equates letters that are often confused.
+// catalogue.ts decides which places are searched, and when loosely.
 
 // Left out on both sides, since writers differ: blanks, zero-width signs, hyphens and dashes, full stops (the danda is
 // that of Bengali), and every sign that keyboards offer as an apostrophe.

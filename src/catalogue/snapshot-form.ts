@@ -1,9 +1,9 @@
-// The form a file of places has, before anybody asks what its places hold: which keys, of which kind, which version.
+// Checks the form of a snapshot: its keys, their types and its version. check.ts validates the places.
 
 import { z } from 'zod'
 import { isPrintable } from '../outside-text.ts'
-import { show } from './cell-rules.ts'
 import type { Fault } from './check.ts'
+import { show } from './field-rules.ts'
 import { schemaVersion } from './snapshot.ts'
 
 export const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -32,7 +32,7 @@ const fileSchema = z.strictObject({
     }),
     sha256: z.string().regex(/^[0-9a-f]{64}$/u),
   }),
-  // Looked at and not copied: there are thousands.
+  // Checked in place, not copied: there are thousands.
   locations: z.array(z.custom(isObject, 'invalid input: expected an object')).min(1),
 })
 
@@ -41,7 +41,7 @@ const pathText = (path: readonly PropertyKey[]): string =>
     .map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at > 0 ? '.' : ''}${String(step)}`))
     .join('')
 
-/** Every way in which a parsed file is not of the form of a snapshot; what its places hold is not looked at. */
+/** Every fault in the form of a parsed snapshot; does not check the places. */
 export const formFaults = (file: unknown): Fault[] => {
   const { error } = fileSchema.safeParse(file, { reportInput: true })
   return (error?.issues ?? []).map(({ path, message, input }) => {

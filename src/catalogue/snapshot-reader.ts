@@ -1,14 +1,14 @@
-// A file of places back into a snapshot, or every fault in it. A file is served only when its form, its counts, its
-// checksum and every rule of check.ts hold; nothing here mends or guesses.
+// Reads a file into a snapshot, or finds every fault in it. A file is served only when its form, counts and checksum and
+// every rule of check.ts hold. Repairs nothing.
 
 import { InputError, messageOf } from '../errors.ts'
-import { refusal } from './cell-rules.ts'
 import { check, type Fault, faultLine } from './check.ts'
+import { refusal } from './field-rules.ts'
 import {
   type Bounds,
   type Counts,
-  cellOf,
   countByType,
+  fieldOf,
   locationOf,
   type Row,
   snapshotNaming,
@@ -17,14 +17,14 @@ import { checksumIn, composeSnapshot, type Provenance, type Snapshot } from './s
 import { formFaults, isObject } from './snapshot-form.ts'
 import { readText } from './text-file.ts'
 
-/** What reading a snapshot gave: how many places it has, the snapshot when it has no fault, else every fault. */
+/** The result: how many places there are, and the snapshot if it has no fault, else every fault. */
 export type Inspection = Readonly<{ counts: Counts; snapshot?: Snapshot; faults: readonly Fault[] }>
 
 const rowsOf = ({ locations }: Record<string, unknown>): Row[] =>
-  (Array.isArray(locations) ? locations : []).flatMap((cells: unknown, at): Row[] => {
-    if (!isObject(cells)) return []
-    const id = typeof cells.id === 'string' ? ` (id ${cells.id})` : ''
-    return [{ row: `locations[${at}]${id}`, naming: snapshotNaming, cells }]
+  (Array.isArray(locations) ? locations : []).flatMap((fields: unknown, at): Row[] => {
+    if (!isObject(fields)) return []
+    const id = typeof fields.id === 'string' ? ` (id ${fields.id})` : ''
+    return [{ row: `locations[${at}]${id}`, naming: snapshotNaming, fields }]
   })
 
 const headFault = (column: string, given: unknown, allowed: string): Fault => ({
@@ -53,7 +53,7 @@ const parseJson = (text: string): { file: unknown; faults: Fault[] } => {
 export const inspectSnapshot = (text: string, bounds: Bounds): Inspection => {
   const { file, faults: broken } = parseJson(text)
   const rows = isObject(file) ? rowsOf(file) : []
-  const counts = countByType(rows.map(row => cellOf(row, 'type')))
+  const counts = countByType(rows.map(row => fieldOf(row, 'type')))
   if (broken.length > 0) return { counts, faults: broken }
 
   const wrong = check(rows, bounds)
@@ -64,7 +64,7 @@ export const inspectSnapshot = (text: string, bounds: Bounds): Inspection => {
   const faults = [...countFaults(provenance.counts, counts), ...wrong]
   if (faults.length > 0) return { counts, faults }
 
-  // As a build wrote it, its lines need not be written once more to be sure of them.
+  // Text that equals a build's output needs no second formatting to verify its lines.
   const known = checksumIn(text) === provenance.sha256 ? provenance.sha256 : undefined
   const snapshot = composeSnapshot(provenance, rows.map(locationOf), known)
   const { sha256 } = snapshot.provenance
@@ -79,7 +79,7 @@ const sentence = (path: string, faults: readonly Fault[]): string => {
   const more = others === 0 ? '' : ` (and ${others} more ${others === 1 ? 'fault' : 'faults'})`
   return (
     `${path}: ${first ? faultLine(first) : ''}${more}; "abohawa catalogue check ${path}" shows every fault, ` +
-    '"abohawa catalogue build" writes the file anew from a table, and "abohawa catalogue publish" and ' +
+    '"abohawa catalogue build" writes a new file from a table, and "abohawa catalogue publish" and ' +
     '"unpublish" change it and keep its checksum right'
   )
 }

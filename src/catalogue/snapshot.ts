@@ -1,13 +1,13 @@
-// The file of places, as a value and as text: where it came from, what is in it, then one place per line, by id, so
-// that a change of one place is a change of one line (and of the checksum). Reading is for snapshot-reader.ts.
+// The snapshot of places, as a value and as text: its provenance, its counts, then one place per line by id, so that a
+// change of one place changes one line and the checksum. snapshot-reader.ts reads it.
 
 import { createHash } from 'node:crypto'
 import { type Counts, countByType, type Field, fields, type Location, snapshotNaming } from './location.ts'
 
-/** Where a part of the facts came from; `date` is YYYY-MM-DD, `licence` a name such as MIT. */
+/** The source of a part of the facts; `date` is YYYY-MM-DD, `licence` a name such as MIT. */
 export type Source = Readonly<{ name: string; url: string; licence: string; date: string }>
 
-/** What a snapshot says of itself; `built` is YYYY-MM-DD, `sha256` the checksum of its places. */
+/** The provenance of a snapshot; `built` is YYYY-MM-DD, `sha256` the checksum of its places. */
 export type Provenance = Readonly<{
   schema: typeof schemaVersion
   title: string
@@ -45,7 +45,7 @@ const byId = (a: Location, b: Location): number => (a.id < b.id ? -1 : a.id > b.
 /** The SHA-256 of the places as a snapshot writes them, in hexadecimal. */
 const checksumOf = (lines: string): string => createHash('sha256').update(lines).digest('hex')
 
-/** What a text has where a snapshot has the lines of its places, and the checksum of that. */
+/** The part of a text with the lines of places, and its checksum. */
 export const checksumIn = (text: string): string =>
   checksumOf(text.slice(text.indexOf(beforeLines) + beforeLines.length, -afterLines.length))
 

@@ -1,9 +1,9 @@
-// A table of places, as CSV text, read into rows with their line numbers. The form of CSV is for csv.ts; what the cells
-// hold is for check.ts, which is why a cell that is no number stays the text it was.
+// Reads a table of places (CSV) into rows with their line numbers. csv.ts parses; check.ts validates, so a field that is not
+// a number stays text.
 
-import { refusal } from './cell-rules.ts'
 import type { Fault } from './check.ts'
 import { parseCsv } from './csv.ts'
+import { refusal } from './field-rules.ts'
 import { type Field, type Naming, type Row, type TableField, tableFields, tableNaming } from './location.ts'
 
 const columns = tableFields.map(field => tableNaming[field])
@@ -17,11 +17,11 @@ const flags = new Map([
 ])
 const plainNumber = /^-?[0-9]+(\.[0-9]+)?$/u
 
-const cellValue = (field: TableField, cell: string): unknown => {
-  if (numeric.has(field)) return plainNumber.test(cell) ? Number(cell) : cell
-  if (optional.has(field)) return cell === '' ? null : cell
-  if (field === 'published') return flags.has(cell) ? flags.get(cell) : cell
-  return cell
+const fieldValue = (field: TableField, text: string): unknown => {
+  if (numeric.has(field)) return plainNumber.test(text) ? Number(text) : text
+  if (optional.has(field)) return text === '' ? null : text
+  if (field === 'published') return flags.has(text) ? flags.get(text) : text
+  return text
 }
 
 const nameRow = (line: number): string => `row ${line}`
@@ -36,13 +36,13 @@ export const parseTable = (text: string): { rows: Row[]; faults: Fault[] } => {
 
   const present = tableFields.filter(field => csv.header.includes(tableNaming[field]))
   const naming: Naming = Object.fromEntries(present.map(field => [field, tableNaming[field]]))
-  const rows = csv.rows.map(({ line, cells }): Row => {
-    const filled = present.filter(field => tableNaming[field] in cells)
+  const rows = csv.rows.map(({ line, fields }): Row => {
+    const filled = present.filter(field => tableNaming[field] in fields)
     const values = filled.map(field => [
       tableNaming[field],
-      cellValue(field, cells[tableNaming[field]] ?? ''),
+      fieldValue(field, fields[tableNaming[field]] ?? ''),
     ])
-    return { row: nameRow(line), naming, cells: Object.fromEntries(values) }
+    return { row: nameRow(line), naming, fields: Object.fromEntries(values) }
   })
   return { rows, faults }
 }

@@ -1,5 +1,4 @@
-// A data file as text. What cannot be read, or is not UTF-8, is bad input and named as such; what the text means is
-// for others.
+// Reads a data file as UTF-8 text. An unreadable file is an InputError that names it.
 
 import { readFile } from 'node:fs/promises'
 import { InputError, messageOf } from '../errors.ts'
@@ -12,7 +11,7 @@ export const readText = async (path: string): Promise<string> => {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch (thrown) {
-    throw new InputError(`${path} is not text in UTF-8, which is what it must be`, { cause: thrown })
+    throw new InputError(`${path} is not valid; allowed: text in UTF-8`, { cause: thrown })
   }
 }
 

@@ -1,5 +1,5 @@
-// `abohawa cache …`: what is cached for a place, and purges. A running gateway is asked where one answers, because its
-// memory is its own; purges go through the store, where every gateway finds them.
+// `abohawa cache …`: shows what is cached for a place, and purges. `show` queries a running gateway, which alone knows its
+// memory tier, else the shared tier; `purge` writes to the store, which every gateway polls.
 
 import type { Command } from 'commander'
 import { createCalendar } from '../calendar.ts'
@@ -12,7 +12,7 @@ import { printable, safeText } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
 import { openStore, storeName } from '../stores/open-store.ts'
 import { cellText } from './cell-text.ts'
-import { type AddCommand, factsText, Misuse, type Terminal } from './terminal.ts'
+import { type AddCommand, factsText, type Terminal, UsageError } from './terminal.ts'
 
 export const addCacheCommands = (program: Command, add: AddCommand): void => {
   const cache = program
@@ -21,32 +21,31 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
     .description('The cache of weather.')
 
   add<{ gateway?: string }>(cache, 'show', {
-    summary:
-      'tell what is cached for a place or a point: how old, how fresh, which model run, what went wrong',
+    summary: 'show what is cached for a place or a point: age, freshness, model run, last error',
     example: 'cache show district/3026',
     setUp: command =>
       command
         .argument('<target>', 'a point lat,lng or a place type/id')
         .option(
           '--gateway <url>',
-          'the ops address of the gateway to ask; that of the configuration if not given',
+          'the ops address of the gateway to query; that of the configuration if not given',
         ),
     run: async (terminal, { gateway }, of = '') => {
-      meant(() => spotIn(of))
+      checkArgument(() => spotIn(of))
       if (gateway !== undefined && !/^https?:$/.test(URL.parse(gateway)?.protocol ?? ''))
-        throw new Misuse(
+        throw new UsageError(
           `--gateway is ${safeText(gateway, 60)}; allowed: an address such as http://127.0.0.1:9090`,
         )
       const config = terminal.config()
-      const asked = gateway?.replace(/\/+$/, '') ?? opsAddress(config.ops)
-      const told = await askGateway(asked, of)
+      const address = gateway?.replace(/\/+$/, '') ?? opsAddress(config.ops)
+      const found = await queryGateway(address, of)
       const report =
-        'report' in told ? told.report : await withCacheAdmin(terminal, config, admin => admin.explain(of))
-      if ('silent' in told)
+        'report' in found ? found.report : await withCacheAdmin(terminal, config, admin => admin.explain(of))
+      if ('unavailable' in found)
         terminal.remark(
-          `No gateway tells at ${redactedUrl(asked)} (${told.silent}): this is the shared tier alone.`,
+          `No gateway answered at ${redactedUrl(address)} (${found.unavailable}): this is the shared tier alone.`,
         )
-      const from = 'report' in told ? redactedUrl(asked) : undefined
+      const from = 'report' in found ? redactedUrl(address) : undefined
       terminal.show(
         { asked: from ?? null, ...report },
         cellText(report, from, createCalendar(config.quota.timeZone)),
@@ -56,17 +55,17 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
   })
 
   add<{ soft?: boolean }>(cache, 'purge', {
-    summary: 'declare what is cached gone, or with --soft stale, in every gateway',
+    summary: 'purge cached weather in every gateway: remove it, or with --soft mark it stale',
     example: 'cache purge district/3026 --soft',
     setUp: command =>
       command
         .argument('<target>', 'all, a point lat,lng, a place type/id, or a box south,west,north,east')
         .option(
           '--soft',
-          'go on serving it until it is loaded anew; without, consumers have no weather if that load fails',
+          'serve it as stale until it is reloaded; without this option a failed reload is an error',
         ),
     run: async (terminal, { soft = false }, of = '') => {
-      meant(() => targetIn(of))
+      checkArgument(() => targetIn(of))
       const config = terminal.config()
       const report = await withCacheAdmin(terminal, config, admin => admin.purge(of, soft))
       const where = storeName(config)
@@ -76,13 +75,13 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
   })
 }
 
-/** Opens the admin over the store of the configuration for one act. */
+/** Opens the cache admin on the configured store for one action. */
 const withCacheAdmin = async <Result>(
   { clock }: Terminal,
   config: Config,
   act: (admin: CacheAdmin) => Promise<Result>,
 ): Promise<Result> => {
-  // Loaded here, so that the other commands start without the parts of a gateway.
+  // Imported here, so that the other commands start without the parts of a gateway.
   const { createCacheAdmin } = await import('../gateway/cache-admin.ts')
   const { createCatalogue } = await import('../catalogue/catalogue.ts')
   const { catalogueFile } = await import('../catalogue/catalogue-file.ts')
@@ -97,49 +96,52 @@ const withCacheAdmin = async <Result>(
   }
 }
 
-const meant = (read: () => unknown): void => {
+const checkArgument = (read: () => unknown): void => {
   try {
     read()
   } catch (error) {
-    throw new Misuse(messageOf(error), { cause: error })
+    throw new UsageError(messageOf(error), { cause: error })
   }
 }
 
-/** The address at which a listener of this host and port is reached from the same machine. */
+/** The URL of a listener of this host and port, from the same machine. */
 const opsAddress = ({ host, port }: Config['ops']): string => {
   const reached = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
   return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }
 
-const patienceMs = 10_000
+const queryTimeoutMs = 10_000
 
-/** What a gateway tells of a cell, or why none does. @throws InputError when it refuses the question */
-const askGateway = async (
+/** The gateway's report of a cell, or why there is none. @throws InputError when the gateway refuses the target */
+const queryGateway = async (
   address: string,
   of: string,
-): Promise<{ report: CellReport } | { silent: string }> => {
+): Promise<{ report: CellReport } | { unavailable: string }> => {
   let status: number
   let body: unknown
   try {
-    // Loaded here, and not fetch, which refuses some ports on principle.
+    // undici's request instead of fetch, which refuses some ports; imported here for a fast start.
     const { request } = await import('undici')
-    const { statusCode, body: answer } = await request(`${address}/cache/cell?of=${encodeURIComponent(of)}`, {
-      signal: AbortSignal.timeout(patienceMs),
-    })
+    const { statusCode, body: responseBody } = await request(
+      `${address}/cache/cell?of=${encodeURIComponent(of)}`,
+      {
+        signal: AbortSignal.timeout(queryTimeoutMs),
+      },
+    )
     status = statusCode
-    const text = await answer.text()
+    const text = await responseBody.text()
     body = jsonIn(text)
   } catch (error) {
-    return { silent: messageOf(error) }
+    return { unavailable: messageOf(error) }
   }
   const { cellReport } = await import('../gateway/cell-report.ts')
   const report = cellReport.safeParse(body).data
   if (report) return { report }
   const refusal = body instanceof Object && 'error' in body ? body.error : undefined
   if (status === 400 && typeof refusal === 'string') throw new InputError(refusal)
-  // It is a gateway, and does not know the name it was asked by.
-  if (status === 403 && typeof refusal === 'string') return { silent: refusal }
-  return { silent: `what answers there, with ${status}, is no gateway of this version` }
+  // A gateway that does not allow this host name.
+  if (status === 403 && typeof refusal === 'string') return { unavailable: refusal }
+  return { unavailable: `it answered ${status}, and is no gateway of this version` }
 }
 
 const jsonIn = (text: string): unknown => {
@@ -171,12 +173,12 @@ const purgeText = ({ kind, of, place, scope, cells, removed, store }: PurgeRepor
           : `${count(removed, 'entry', 'entries')} removed`,
       ],
       ['', `${store}, ${where}`],
-      ['gateways', 'running ones take it within a second'],
+      ['gateways', 'running gateways apply it within a second'],
       [
         '',
         soft
-          ? 'the old is served while it is loaded anew'
-          : 'what is asked for is loaded before it is answered',
+          ? 'stale weather is served until it is reloaded'
+          : 'the next request of a cell waits for its load',
       ],
     ]),
   ].join('\n')

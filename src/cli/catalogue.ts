@@ -1,4 +1,4 @@
-// `abohawa catalogue …`: the snapshot of places, from a table of facts to what is published.
+// `abohawa catalogue …`: builds, checks and publishes the snapshot of places.
 
 import type { Command } from 'commander'
 import { type Fault, faultLine } from '../catalogue/check.ts'
@@ -9,11 +9,11 @@ import type { AddCommand, Terminal } from './terminal.ts'
 export const addCatalogueCommands = (program: Command, add: AddCommand): void => {
   const catalogue = program
     .command('catalogue')
-    .summary('build, check and publish the places that are served')
+    .summary('build, check and publish the places that the gateway serves')
     .description('The catalogue of places.')
 
   add<{ from: string; aliases?: string; changes?: string; out: string }>(catalogue, 'build', {
-    summary: 'turn tables of facts (CSV) into the snapshot that the gateway loads',
+    summary: 'build the snapshot that the gateway loads from tables (CSV)',
     example:
       'catalogue build --from places.csv --aliases aliases.csv --changes changes.csv --out locations.json',
     setUp: command =>
@@ -21,10 +21,10 @@ export const addCatalogueCommands = (program: Command, add: AddCommand): void =>
         .requiredOption('--from <csv>', 'the table of places')
         .option('--aliases <csv>', 'other names of the places; none without it')
         .option('--changes <csv>', 'administrative changes, for former codes; none without it')
-        .requiredOption('--out <json>', 'the snapshot to write; untouched when a table has a fault'),
+        .requiredOption('--out <json>', 'the snapshot to write; left unchanged when a table has a fault'),
     run: async (terminal, { from, aliases, changes, out }) => {
       const { bounds, sources, title } = terminal.config().catalogue
-      // Loaded here, like all that reads tables: the other commands start without it.
+      // Imported here, so that the other commands start without it.
       const { buildSnapshot } = await import('../catalogue/build.ts')
       const builtOn = new Date(terminal.clock.now()).toISOString().slice(0, 10)
       const report = await buildSnapshot({

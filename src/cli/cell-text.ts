@@ -1,19 +1,19 @@
-// What is cached of a cell, written for people: both tiers side by side, instants in local time and by how long ago.
+// Formats the cache report of a cell as text: both tiers side by side, times in local time and relative to now.
 
 import { type Calendar, hourMs, minuteMs, utcDayMs } from '../calendar.ts'
 import type { CellReport, EntryReport } from '../gateway/cell-report.ts'
 import { printable } from '../outside-text.ts'
 import { factsText, indented, tableOf } from './terminal.ts'
 
-/** @param asked the gateway that told it, or undefined when the store alone was read */
-export const cellText = (report: CellReport, asked: string | undefined, calendar: Calendar): string => {
+/** @param gatewayUrl the gateway that reported it, or undefined when only the store was read */
+export const cellText = (report: CellReport, gatewayUrl: string | undefined, calendar: Calendar): string => {
   const { place, cell, cellDegrees, shared, gateway } = report
   const now = Date.parse(report.at)
   const timeOf = (iso: string): string =>
     `${localSecond(Date.parse(iso), calendar)}, ${distance(Date.parse(iso) - now)}`
   const facts: [string, string][] = [
     ['cell', `${cell.id}, the centre of ${cellDegrees}° by ${cellDegrees}°`],
-    ['told by', asked ? `the gateway at ${asked}` : `the shared tier alone (${shared.kind})`],
+    ['source', gatewayUrl ? `the gateway at ${gatewayUrl}` : `the shared tier alone (${shared.kind})`],
     ['times', `${calendar.zone}, now ${localSecond(now, calendar)}`],
   ]
   if (gateway) {
@@ -26,7 +26,7 @@ export const cellText = (report: CellReport, asked: string | undefined, calendar
     if (stretch === null) facts.push(['', 'for as long as allowed, because nothing is left of the budget'])
     else if (stretch > 1)
       facts.push(['', `stretched ${Number(stretch.toFixed(1))} times, because the budget runs short`])
-    facts.push(['last asked', lastAskedAt === null ? 'not lately' : timeOf(lastAskedAt)])
+    facts.push(['last used', lastAskedAt === null ? 'not recently' : timeOf(lastAskedAt)])
     facts.push(['loading', loading ? 'yes, a load is under way in this gateway' : 'no'])
     if (!lastFailure)
       facts.push(['last error', gateway.memory || shared.entry ? 'none since the last load' : 'none'])
@@ -59,7 +59,7 @@ const tiersText = ({ shared, gateway }: CellReport, timeOf: (iso: string) => str
   if (columns.length === 0) return absent.join('\n')
   const noRun =
     gateway === null ? 'none noted' : gateway.freshness === 'age' ? 'not followed' : 'none known then'
-  // A purge ends what would have been.
+  // A purge ends these times.
   const time = (iso: string | undefined, ended: EntryReport['purged']) =>
     iso === undefined ? undefined : ended ? 'no more' : timeOf(iso)
   const rows: [string, (entry: EntryReport) => string | undefined][] = [

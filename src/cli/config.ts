@@ -1,4 +1,4 @@
-// `abohawa config …`: what the configuration says, whether it is right, and its schema for editors.
+// `abohawa config …`: checks and prints the configuration, and prints its JSON Schema for editors.
 
 import type { Command } from 'commander'
 import { parse } from 'yaml'
@@ -14,13 +14,13 @@ export const addConfigCommands = (program: Command, add: AddCommand): void => {
     .description('The configuration.')
 
   add(config, 'check', {
-    summary: 'say whether the configuration is right, or everything that is wrong with it',
+    summary: 'check the configuration and report every fault',
     example: 'config check --config config/production.yaml',
     run: async terminal => {
       try {
         terminal.config()
       } catch (error) {
-        // Programs read what is wrong from standard output too; the sentences on standard error are the same.
+        // With --json the faults are on standard output too; standard error has the same sentences.
         if (terminal.json) terminal.show({ ok: false, faults: messageOf(error).split('\n') }, '')
         throw error
       }
@@ -30,7 +30,7 @@ export const addConfigCommands = (program: Command, add: AddCommand): void => {
   })
 
   add(config, 'print', {
-    summary: 'print the configuration in force: defaults, files and environment together, secrets hidden',
+    summary: 'print the effective configuration (defaults, files, environment) with secrets hidden',
     example: 'config print --config config/production.yaml',
     run: async terminal => {
       const text = describeConfig(terminal.config())

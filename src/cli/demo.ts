@@ -1,5 +1,5 @@
-// `abohawa demo`: everything at once on this machine, to try it out: a provider, the gateway before it with an
-// embedded store that is forgotten afterwards, a key of each tier, and a line to paste for each endpoint.
+// `abohawa demo`: runs a simulated provider and a gateway with a temporary embedded store, and prints a key of each tier
+// and a curl command for each endpoint.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
@@ -10,26 +10,26 @@ import type { IssuedKey } from '../metering/administration.ts'
 import { safeText } from '../outside-text.ts'
 import { interruption } from './interruption.ts'
 import { administerWith } from './keys.ts'
-import { type AddCommand, Misuse, tableOf } from './terminal.ts'
+import { type AddCommand, tableOf, UsageError } from './terminal.ts'
 
 export const addDemoCommand = (program: Command, add: AddCommand): void =>
   add<{ upstream?: string }>(program, 'demo', {
-    summary: 'try everything on this machine: a provider, the gateway, keys and lines to paste',
+    summary: 'run a provider and a gateway, and print keys and curl commands to try',
     example: 'demo --upstream https://api.open-meteo.com',
     setUp: command =>
       command.option(
         '--upstream <url>',
-        'ask this provider instead of one on this machine, such as https://api.open-meteo.com',
+        'use this provider instead of the simulated one, such as https://api.open-meteo.com',
       ),
     run: async (terminal, { upstream }) => {
       if (upstream !== undefined && !URL.canParse(upstream))
-        throw new Misuse(
+        throw new UsageError(
           `--upstream is ${safeText(upstream, 60)}; allowed: a URL such as https://api.open-meteo.com`,
         )
       const { startGateway } = await import('../gateway/gateway.ts')
       const { openLog } = await import('../ops/log.ts')
       const { startSimulator } = await import('../../simulator/simulator.ts')
-      // A closed terminal says SIGHUP; the folder must go then too.
+      // A closed terminal sends SIGHUP; the folder must be removed then too.
       const stopped = interruption('SIGHUP')
       await using opened = new AsyncDisposableStack()
       const folder = await mkdtemp(join(tmpdir(), 'abohawa-demo-'))
@@ -39,7 +39,7 @@ export const addDemoCommand = (program: Command, add: AddCommand): void =>
       const { server, ops } = terminal.config()
       const config = terminal.config({
         ABOHAWA_PROVIDER__BASE_URL: upstream ?? simulator?.url,
-        // The provider on this machine limits nobody.
+        // The simulated provider has no limits.
         ...(upstream === undefined && unlimited),
         ABOHAWA_REDIS__URL: '',
         ABOHAWA_REDIS__MODE: 'single',
@@ -59,16 +59,16 @@ export const addDemoCommand = (program: Command, add: AddCommand): void =>
         for (const tier of Object.keys(config.quota.tiers))
           keys.push(await administration.createKey('Demo', tier))
       })
-      const asks = curlLines(gateway.apiUrl, keys.at(-1)?.key ?? '')
+      const examples = curlLines(gateway.apiUrl, keys.at(-1)?.key ?? '')
       terminal.show(
         {
           apiUrl: gateway.apiUrl,
           opsUrl: gateway.opsUrl,
           provider: config.provider.baseUrl,
           keys,
-          curl: asks.map(([, line]) => line),
+          curl: examples.map(([, line]) => line),
         },
-        welcome(gateway.apiUrl, gateway.opsUrl, config.provider.baseUrl, keys, asks),
+        welcome(gateway.apiUrl, gateway.opsUrl, config.provider.baseUrl, keys, examples),
       )
       await stopped
       terminal.remark('Stopping.')
@@ -82,7 +82,7 @@ const unlimited = {
   ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
 }
 
-// Dhaka, whose ids stand in the catalogue that comes with the product.
+// Dhaka, whose ids are in the catalogue of the product.
 const curlLines = (apiUrl: string, key: string): [string, string][] => {
   const curl = (path: string) => `curl -s -H 'x-api-key: ${key}' '${apiUrl}/api/v1${path}'`
   return [
@@ -122,7 +122,7 @@ const welcome = (
     'Ctrl-C stops it.',
   ].join('\n')
 
-/** The port wanted, or 0 when somebody has it already. */
+/** The port, or 0 when it is in use. */
 const freePort = (port: number): Promise<number> =>
   new Promise(resolve => {
     const probe = createServer()

@@ -1,13 +1,13 @@
-// Waiting for the signal to stop. The first SIGINT, SIGTERM, SIGQUIT or, where asked for, SIGHUP means an orderly end; a second
-// one, of whichever kind, ends at once, for whoever cannot wait.
+// Waits for a signal to stop. The first SIGINT, SIGTERM, SIGQUIT (or SIGHUP, if the caller adds it) starts a graceful shutdown;
+// a second signal of any kind exits at once.
 
-/** Resolves with the signal that asks the process to stop. */
+/** Resolves with the first signal. */
 export const interruption = (...more: NodeJS.Signals[]): Promise<NodeJS.Signals> =>
   new Promise(resolve => {
-    let asked = false
+    let isStopping = false
     const stop = (signal: NodeJS.Signals) => {
-      if (asked) process.exit(1)
-      asked = true
+      if (isStopping) process.exit(1)
+      isStopping = true
       resolve(signal)
     }
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT', ...more] as const) process.on(signal, stop)

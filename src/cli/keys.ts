@@ -11,7 +11,7 @@ import { type Administration, createAdministration, type ListedKey } from '../me
 import { printable, quoted, safeText } from '../outside-text.ts'
 import { openStore, storeName } from '../stores/open-store.ts'
 import type { RefusedRecord } from '../stores/records.ts'
-import { type AddCommand, counted, Misuse, type Terminal, tableOf } from './terminal.ts'
+import { type AddCommand, counted, type Terminal, tableOf, UsageError } from './terminal.ts'
 import { usageCsv, usageText } from './usage-text.ts'
 
 export const addKeyCommands = (program: Command, add: AddCommand): void => {
@@ -131,9 +131,9 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
         .option('--tier', "back to the tier's limit"),
     run: async (terminal, { tier = false }, id = '', requests) => {
       if (tier === (requests !== undefined))
-        throw new Misuse('the limit is a number of requests a day or --tier, one of the two')
+        throw new UsageError('the limit is a number of requests a day or --tier, one of the two')
       if (requests !== undefined && !/^[1-9]\d{0,11}$/.test(requests))
-        throw new Misuse(`the limit is ${safeText(requests, 60)}; allowed: a whole number of at least 1`)
+        throw new UsageError(`the limit is ${safeText(requests, 60)}; allowed: a whole number of at least 1`)
       return administer(terminal, async administration => {
         const key = await administration.setLimit(id, requests === undefined ? null : Number(requests))
         terminal.show(key, keyTable([key]))
@@ -150,10 +150,10 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
         .option('--days <number>', 'how many days, today included', '30')
         .option('--csv', 'print CSV: day, used, limit'),
     run: async (terminal, { days, csv = false }, id = '') => {
-      if (csv && terminal.json) throw new Misuse('--csv and --json are two forms; allowed: one of them')
+      if (csv && terminal.json) throw new UsageError('--csv and --json are two forms; allowed: one of them')
       const count = /^\d{1,3}$/.test(days) ? Number(days) : 0
       if (count < 1 || count > 400)
-        throw new Misuse(`--days is ${safeText(days, 60)}; allowed: a whole number from 1 to 400`)
+        throw new UsageError(`--days is ${safeText(days, 60)}; allowed: a whole number from 1 to 400`)
       return administer(terminal, async administration => {
         const usage = await administration.usage(id, count)
         if (csv) terminal.write(usageCsv(usage))
@@ -194,14 +194,14 @@ const remarkOn = ({ record, name, fault }: RefusedRecord): string =>
 
 const checkTier = (terminal: Terminal, name: string, tier: string): void => {
   const tiers = Object.keys(terminal.config().quota.tiers)
-  if (!tiers.includes(tier)) throw new Misuse(`${name} is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
+  if (!tiers.includes(tier)) throw new UsageError(`${name} is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
 }
 
 const overlapOf = (given: string): number => {
   try {
     return parseDuration(given)
   } catch (error) {
-    throw new Misuse(`--overlap: ${messageOf(error)}`, { cause: error })
+    throw new UsageError(`--overlap: ${messageOf(error)}`, { cause: error })
   }
 }
 

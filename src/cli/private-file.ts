@@ -1,5 +1,5 @@
-// A file that is written whole or not at all, for its owner alone. The text goes to a file beside it that nobody can have
-// prepared: its name is drawn at random, and it is made new or not opened.
+// Writes a file atomically, readable by its owner alone. The text goes to a temporary file beside it, with a random name and
+// O_EXCL, so that nobody can have prepared it; then a rename replaces the target.
 
 import { randomBytes } from 'node:crypto'
 import { constants, createWriteStream } from 'node:fs'
@@ -9,7 +9,7 @@ import { pipeline } from 'node:stream/promises'
 
 const { O_CREAT, O_EXCL, O_NOFOLLOW, O_WRONLY } = constants
 
-/** Whether the path is free for a file: nothing is there, or a file or a link, which it replaces. */
+/** Whether a file may be written to the path: it is free, or a file or a link, which is replaced. */
 export const isFileOrFree = async (path: string): Promise<boolean> => {
   const found = await lstat(path).catch((thrown: NodeJS.ErrnoException) => {
     if (thrown.code === 'ENOENT') return undefined
@@ -18,7 +18,7 @@ export const isFileOrFree = async (path: string): Promise<boolean> => {
   return found === undefined || found.isFile() || found.isSymbolicLink()
 }
 
-/** Resolves when the file is on the disk under its name. What is thrown has a `syscall` where it is about the file. */
+/** Resolves when the file is on disk under its name. Errors about the file have a `syscall`. */
 export const writePrivateFile = async (path: string, text: AsyncIterable<string>): Promise<void> => {
   const beside = `${path}.${randomBytes(6).toString('hex')}.part`
   const handle = await open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
@@ -29,7 +29,7 @@ export const writePrivateFile = async (path: string, text: AsyncIterable<string>
     await rm(beside, { force: true })
     throw cause
   }
-  // The rename itself must outlive a power cut, and that is the directory's to remember.
+  // Sync the directory too, so that the rename survives a power cut.
   const directory = await open(dirname(path), 'r')
   await directory.sync().finally(() => directory.close())
 }

@@ -1,5 +1,5 @@
-// The table of commands, and what becomes of the one that was called: 0 done, 1 failed, 2 misused. Every error is one
-// plain sentence on standard error; a stack is shown only for what nobody foresaw.
+// The commands and their exit codes: 0 done, 1 failed, 2 usage error. Every error is one plain sentence on standard error;
+// only an unexpected error shows a stack.
 
 import { Command, CommanderError } from 'commander'
 import packageFile from '../../package.json' with { type: 'json' }
@@ -16,7 +16,7 @@ import { addProviderCommand } from './provider.ts'
 import { addServeCommand } from './serve.ts'
 import { addStoreCommands } from './store.ts'
 import { addSubscriberCommands } from './subscribers.ts'
-import { createAddCommand, Misuse, type Surroundings } from './terminal.ts'
+import { createAddCommand, type Surroundings, UsageError } from './terminal.ts'
 
 const { version } = packageFile
 
@@ -52,26 +52,26 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
 }
 
 const outcomeOf = (error: unknown): number => {
-  // The last of all: what was given on the command line is repeated by the library that reads it.
-  const tell = (text: string) =>
+  // Redacts here, last: commander's messages quote the command line.
+  const printError = (text: string) =>
     process.stderr.write(`abohawa: ${printableLines(redactedUrls(withoutKeys(text)))}\n`)
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0
     const negative = /^error: unknown option '(-[\d.][^']*)'/.exec(error.message)?.[1]
     if (negative !== undefined) {
-      tell(
-        `${negative} looks like an option; put -- and a blank before what begins with a minus, after all options`,
+      printError(
+        `${negative} looks like an option; put \`--\` before an argument that begins with a minus, after all options`,
       )
       return 2
     }
-    // A group of commands called without one has printed its help already.
+    // A command group without a subcommand has printed its help already.
     if (error.code !== 'commander.help') {
       const sentence = safeText(error.message.replace(/^error: /, '').replaceAll('\n', ' '))
-      tell(`${sentence}; \`--help\` shows what is allowed`)
+      printError(`${sentence}; \`--help\` shows the usage`)
     }
     return 2
   }
-  if (error instanceof AbohawaError) tell(error.message)
-  else tell(error instanceof Error ? (error.stack ?? error.message) : messageOf(error))
-  return error instanceof Misuse ? 2 : 1
+  if (error instanceof AbohawaError) printError(error.message)
+  else printError(error instanceof Error ? (error.stack ?? error.message) : messageOf(error))
+  return error instanceof UsageError ? 2 : 1
 }

@@ -1,11 +1,11 @@
-// `abohawa provider`: a weather provider on this machine that speaks the real one's protocol, until a signal ends it.
+// `abohawa provider`: runs the simulator, which speaks the real provider's protocol, until a signal ends it.
 
 import { type Command, InvalidArgumentError } from 'commander'
 import { parseDuration } from '../config/units.ts'
 import { messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
 import { interruption } from './interruption.ts'
-import { type AddCommand, Misuse } from './terminal.ts'
+import { type AddCommand, UsageError } from './terminal.ts'
 
 type Given = {
   host: string
@@ -19,26 +19,26 @@ type Given = {
 
 export const addProviderCommand = (program: Command, add: AddCommand): void =>
   add<Given>(program, 'provider', {
-    summary: 'run a weather provider with seeded weather, for trying out, tests and load',
+    summary: 'run a simulated weather provider with seeded weather, for demos, tests and load',
     example: 'provider --port 8090 --latency 80ms',
     setUp: command =>
       command
         .option('--host <address>', 'address to listen on', '127.0.0.1')
         .option('--port <number>', 'port to listen on, 0 for a free one', portNumber, 8090)
         .option('--seed <number>', 'equal seeds give equal weather', wholeNumber, 1)
-        .option('--latency <duration>', 'time before each answer, such as 80ms', duration, 0)
+        .option('--latency <duration>', 'delay of each response, such as 80ms', duration, 0)
         .option('--limits <kind>', 'free: the limits of the free host; none: no limits', 'none')
         .option(
           '--runs <kind>',
           'ecmwf: a model run every 6 h changes the weather; none: it never changes',
           'ecmwf',
         )
-        .option('--require-key <key>', 'answer only requests that carry this key'),
+        .option('--require-key <key>', 'refuse requests without this key'),
     run: async ({ json, clock, remark }, { host, port, seed, latency, limits, runs, requireKey }) => {
       if (limits !== 'free' && limits !== 'none')
-        throw new Misuse(`--limits is ${safeText(limits, 60)}; allowed: free, none`)
+        throw new UsageError(`--limits is ${safeText(limits, 60)}; allowed: free, none`)
       if (runs !== 'ecmwf' && runs !== 'none')
-        throw new Misuse(`--runs is ${safeText(runs, 60)}; allowed: ecmwf, none`)
+        throw new UsageError(`--runs is ${safeText(runs, 60)}; allowed: ecmwf, none`)
       const { startSimulator } = await import('../../simulator/simulator.ts')
       const stopped = interruption()
       const provider = await startSimulator({
@@ -51,13 +51,13 @@ export const addProviderCommand = (program: Command, add: AddCommand): void =>
         runs,
         ...(requireKey === undefined ? {} : { apiKey: requireKey }),
       })
-      // The line other programs wait for is the same with and without --json; people get a hint besides.
+      // Programs wait for this line, with and without --json; people get a hint besides.
       process.stdout.write(
         `${JSON.stringify({ msg: 'listening', listener: 'provider', url: provider.url })}\n`,
       )
       if (!json)
         remark(
-          `Its moods, latency and clock are steered at ${provider.url}/control (docs/provider.md). Ctrl-C stops it.`,
+          `Set faults, latency and clock at ${provider.url}/control (docs/provider.md). Ctrl-C stops it.`,
         )
       await stopped
       await provider.close()

@@ -1,4 +1,4 @@
-// `abohawa serve`: the gateway until a signal ends it. Everything it says is a line of JSON on standard output.
+// `abohawa serve`: runs the gateway until a signal ends it. Logs lines of JSON on standard output.
 
 import type { Command } from 'commander'
 import { messageOf } from '../errors.ts'
@@ -12,31 +12,28 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
     example: 'serve --config config/production.yaml',
     run: async ({ config: read, clock }) => {
       const config = read()
-      // Loaded here, so that the other commands start without the whole gateway.
+      // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../ops/log.ts')
       const { startGateway } = await import('../gateway/gateway.ts')
       const { log, lines, dropped, flush } = openLog(config.log.level)
       try {
         const stopped = interruption()
         let running: Gateway | undefined
-        // From the start: without a listener, the signal would end the process.
+        // Added first: without a listener SIGHUP would end the process.
         process.on('SIGHUP', () => {
           running?.reloadCatalogue().then(
-            () => log.info('catalogue read again'),
-            error => log.error({ reason: messageOf(error) }, 'catalogue not read again'),
+            () => log.info('catalogue reloaded'),
+            error => log.error({ reason: messageOf(error) }, 'catalogue not reloaded'),
           )
           try {
             read()
           } catch (error) {
-            log.error(
-              { reason: messageOf(error) },
-              'the configuration has a fault; the next start will refuse it',
-            )
+            log.error({ reason: messageOf(error) }, 'the configuration has a fault; the next start will fail')
           }
         })
         const gateway = await startGateway(config, { clock, log, lines, dropped })
         running = gateway
-        // Whoever started it on a free port has to learn the address, however little else is logged.
+        // Logged at every level: who starts it on port 0 has to learn the address.
         const always = log.child({}, { level: 'info' })
         always.info({ listener: 'ops', url: gateway.opsUrl }, 'listening')
         always.info({ listener: 'api', url: gateway.apiUrl }, 'listening')

@@ -1,4 +1,4 @@
-// `abohawa store …`: keys, subscribers and usage out of a store and into another, as lines of JSON or directly.
+// `abohawa store …`: exports keys, subscribers and usage as lines of JSON, imports them, or copies them to another store.
 
 import { createReadStream } from 'node:fs'
 import { resolve } from 'node:path'
@@ -25,13 +25,15 @@ import type { RefusedRecord } from '../stores/records.ts'
 import type { RedisMode } from '../stores/redis-connection.ts'
 import type { Store } from '../stores/store.ts'
 import { isFileOrFree, writePrivateFile } from './private-file.ts'
-import { type AddCommand, counted, Misuse, type Terminal } from './terminal.ts'
+import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
 
 export const addStoreCommands = (program: Command, add: AddCommand): void => {
   const store = program
     .command('store')
     .summary('move keys, subscribers and usage from one store to another')
-    .description('The store of keys, subscribers and usage. Weather is not moved: it comes again.')
+    .description(
+      'The store of keys, subscribers and usage. Weather is not moved: the gateway loads it again.',
+    )
 
   add<{ file?: string }>(store, 'export', {
     summary: 'write all keys (as hashes), subscribers and usage, a line of JSON each',
@@ -55,14 +57,14 @@ export const addStoreCommands = (program: Command, add: AddCommand): void => {
   })
 
   add(store, 'import', {
-    summary: 'take an export in: all of it, or nothing when a line contradicts what is there',
+    summary: 'import an export: all of it, or nothing when a line conflicts with an existing record',
     example: 'store import keys.ndjson',
     setUp: command => command.argument('<file>', 'a file that `store export` wrote'),
     run: async (terminal, _options, file = '') => {
       const config = terminal.config()
       await using opened = await openParts(terminal, config)
       const lineOf = (number: number) => `line ${number} of ${file}`
-      const imported = await take(terminal, config, opened.store, () => recordsIn(file, lineOf), lineOf)
+      const imported = await importInto(terminal, config, opened.store, () => recordsIn(file, lineOf), lineOf)
       terminal.show({ file, ...imported }, `${file} into ${nameOf(config)}: ${importedText(imported)}.`)
       return 0
     },
@@ -85,16 +87,18 @@ export const addStoreCommands = (program: Command, add: AddCommand): void => {
       const config = terminal.config()
       const target = targetOf(config, to, toPrefix, toMode)
       if (nameOf(target) === nameOf(config))
-        throw new Misuse(`--to is ${redactedUrl(to)}; allowed: another store than that of the configuration`)
+        throw new UsageError(
+          `--to is ${redactedUrl(to)}; allowed: another store than that of the configuration`,
+        )
       await using from = await openParts(terminal, config)
       await using into = await openParts(terminal, target)
-      // Written down first, so that both passes see the same, and a gateway that still counts contradicts nothing.
+      // Read into memory first, so that both passes see the same records while a gateway still counts.
       const records = await Array.fromAsync(exportRecords(from.store, from.calendar, terminal.clock))
-      const again = async function* () {
+      const replay = async function* () {
         yield* records
       }
       const lineOf = (number: number) => `record ${number} of ${nameOf(config)}`
-      const imported = await take(terminal, config, into.store, again, lineOf)
+      const imported = await importInto(terminal, config, into.store, replay, lineOf)
       terminal.show(
         { from: nameOf(config), to: nameOf(target), ...imported },
         `${nameOf(config)} into ${nameOf(target)}: ${importedText(imported)}.`,
@@ -108,9 +112,9 @@ const openParts = async (
   { clock }: Terminal,
   options: StoreOptions & Pick<Config, 'quota'>,
 ): Promise<{ store: Store; calendar: Calendar } & AsyncDisposable> => {
-  // What can't be read would be missing on the other side.
+  // An unreadable record would be missing in the other store.
   const recordRefused = ({ record, name, fault }: RefusedRecord): void => {
-    throw new InputError(`the record of ${record} ${name} is damaged: ${fault}; mend or remove it first`)
+    throw new InputError(`the record of ${record} ${name} is damaged: ${fault}; repair or remove it first`)
   }
   const store = await openStore(options, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
   return {
@@ -120,7 +124,7 @@ const openParts = async (
   }
 }
 
-const take = (
+const importInto = (
   terminal: Terminal,
   { quota }: Config,
   store: Store,
@@ -140,23 +144,23 @@ const targetOf = (
   prefix = config.redis.prefix,
   mode = config.redis.mode,
 ): Config & StoreOptions => {
-  // A name and a password before an @ are those of a mistyped URL, and must not become the name of a file.
+  // Text with a user and a password before an @ is a mistyped URL, and must not become a file name.
   if (!to.includes('://') && !/:.*@/s.test(to))
     return { ...config, redis: { ...config.redis, url: null }, store: { path: to } }
   if (!isRedisUrl(to))
-    throw new Misuse(
+    throw new UsageError(
       `--to is ${redactedUrl(to)}; allowed: a redis:// or rediss:// URL (a password with its @ / ? # as %40 %2F %3F %23), or the path of an SQLite file`,
     )
   if (!/^[A-Za-z0-9:._-]{1,64}$/.test(prefix))
-    throw new Misuse(`--to-prefix is "${prefix}"; allowed: 1 to 64 letters, digits and the signs : . _ -`)
+    throw new UsageError(`--to-prefix is "${prefix}"; allowed: 1 to 64 letters, digits and the signs : . _ -`)
   const { redis } = config
-  // Further nodes belong to the Redis of the configuration, where that names one.
+  // The configured nodes belong to the configured Redis, if there is one.
   const nodes = redis.url === null ? redis.nodes : []
   const names = { urlName: '--to', modeName: '--to-mode' }
   return { ...config, redis: { ...redis, ...names, url: to, prefix, mode, nodes } }
 }
 
-/** A store as people know it, without what is secret in a URL. */
+/** The name of a store for messages, without the secrets of a URL. */
 const nameOf = ({ redis, store }: StoreOptions): string => {
   if (redis.url === null) return resolve(store.path)
   const { protocol, host, pathname } = new URL(redis.url)
@@ -183,10 +187,10 @@ async function* linesOf(
   }
 }
 
-/** The file is there whole or as it was before; readable by its owner alone, because it names subscribers. */
+/** Writes the file atomically, readable by its owner alone, because it names subscribers. */
 const writeWhole = async (file: string, lines: AsyncIterable<string>): Promise<void> => {
   try {
-    if (!(await isFileOrFree(file))) throw new InputError(`--file is ${file}, which is no file`)
+    if (!(await isFileOrFree(file))) throw new InputError(`--file is ${file}, which is not a regular file`)
     await writePrivateFile(file, lines)
   } catch (cause) {
     if (cause instanceof Error && 'syscall' in cause)

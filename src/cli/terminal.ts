@@ -1,6 +1,5 @@
-// How every command is made: a help with an example, the options all of them share, and the terminal it is handed,
-// which knows whether people or programs read the output. What others wrote (names, reasons, file names) is made
-// printable here, in one place for all commands.
+// Builds every command: its help with an example, the shared options, and the terminal that it prints to, as text or JSON.
+// Escapes control characters of foreign text (names, reasons, file names) here, in one place for all commands.
 
 import type { Command } from 'commander'
 import type { Clock } from '../clock.ts'
@@ -9,40 +8,40 @@ import type { Config } from '../config/schema.ts'
 import { InputError } from '../errors.ts'
 import { jsonText, printable, printableLines } from '../outside-text.ts'
 
-/** What a command has in hand. */
+/** Output and configuration of a command. */
 export type Terminal = {
-  /** Whether one JSON value is wanted instead of text for people. */
+  /** Whether --json is given: print one JSON value instead of text. */
   readonly json: boolean
   readonly clock: Clock
-  /** How many characters a line of the screen has; undefined when the output goes elsewhere. */
+  /** The width of the terminal in characters; undefined when standard output is no terminal. */
   readonly columns: number | undefined
   /** The configuration files of `--config`, then the environment, then `overrides` in the environment's own form. */
   config(overrides?: NodeJS.ProcessEnv): Config
-  /** Prints the outcome: `text`, made printable line by line, or with --json the value it stands for. */
+  /** Prints the result: `text`, escaped line by line, or with --json the value. */
   show(value: unknown, text: string): void
-  /** Prints text of a form of its own, such as CSV, as it is. */
+  /** Prints text as it is, for formats such as CSV. */
   write(text: string): void
-  /** Prints a remark or a sign of progress on standard error, on one line. */
+  /** Prints a remark or progress on standard error, on one line. */
   remark(text: string): void
 }
 
-/** A command line that can't be meant: exit code 2. */
-export class Misuse extends InputError {
-  override name = 'Misuse'
+/** An invalid command line: exit code 2. */
+export class UsageError extends InputError {
+  override name = 'UsageError'
 }
 
-/** The surroundings that `main` hands over. */
+/** The environment variables and the clock that `main` passes in. */
 export type Surroundings = { readonly env: NodeJS.ProcessEnv; readonly clock: Clock }
 
 type Options = Record<string, unknown>
 
 type CommandSpec<Given extends Options> = {
   readonly summary: string
-  /** One line that works when pasted behind `npm run -s abohawa --`. */
+  /** A command line that works after `npm run -s abohawa --`. */
   readonly example: string
   /** Adds the command's own arguments and options. */
   readonly setUp?: (command: Command) => void
-  /** The arguments in order; resolves to the exit code, 0 when it says nothing. */
+  /** Receives the arguments in order; resolves to the exit code, undefined for 0. */
   readonly run: (terminal: Terminal, options: Given, ...args: string[]) => Promise<number | undefined>
 }
 
@@ -52,7 +51,7 @@ export type AddCommand = <Given extends Options>(
   spec: CommandSpec<Given>,
 ) => void
 
-/** @param onExit told the exit code of the command that ran */
+/** @param onExit called with the exit code of the command that ran */
 export const createAddCommand =
   ({ env, clock }: Surroundings, onExit: (code: number) => void): AddCommand =>
   (parent, name, { summary, example, setUp, run }) => {
@@ -89,28 +88,28 @@ export const createAddCommand =
 
 const collect = (file: string, before: string[] = []): string[] => [...before, file]
 
-/** A number as people read it: 10,000. */
+/** A number with thousands separators: 10,000. */
 export const counted = (number: number): string => number.toLocaleString('en-US')
 
-/** Facts behind their names, one a line, indented; printable, as in `tableOf`. */
+/** Names and values, one pair a line, indented; escaped as in `tableOf`. */
 export const factsText = (facts: readonly (readonly [string, string])[]): string =>
   indented(tableOf(['', ''], facts).replace(/^.*\n/, ''))
 
-/** Every line that says something two blanks further in. */
+/** Indents every non-empty line by two spaces. */
 export const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, '  ')
 
-const longestCell = 500
+const longestValue = 500
 
 /**
- * Rows under their headings, in columns as wide as they need. Cells are made printable, so that each stays in its row.
- * @param numbers the columns whose texts stand at the right
+ * A table with aligned columns. Control characters of the values are escaped, so that each row stays one line.
+ * @param numbers the columns to align right
  */
 export const tableOf = (
   headings: readonly string[],
   rows: readonly (readonly string[])[],
   numbers: readonly number[] = [],
 ): string => {
-  const lines = [headings, ...rows].map(row => row.map(cell => printable(cell, longestCell)))
+  const lines = [headings, ...rows].map(row => row.map(value => printable(value, longestValue)))
   const widths = headings.map((_, i) => lines.reduce((width, row) => Math.max(width, row[i]?.length ?? 0), 0))
   return lines
     .map(row =>

@@ -64,7 +64,7 @@ export const sentences = {
 /** By the code of a failure below the API; what is not here is unexpected. */
 export const failureSentences: Readonly<Record<string, string>> = {
   provider_unreachable: `${noWeather}: the weather provider can't be reached`,
-  provider_not_asked: `${noWeather}: this gateway stood still before it could ask the weather provider`,
+  provider_not_sent: `${noWeather}: this gateway stood still before it could ask the weather provider`,
   provider_broke_off: `${noWeather}: the connection to the weather provider broke`,
   provider_circuit_open: `${noWeather}: the weather provider has been failing, and is tried again shortly`,
   provider_timeout: `${noWeather}: the weather provider did not answer in time`,

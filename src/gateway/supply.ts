@@ -123,10 +123,10 @@ export const openSupply = (
         ...observer,
         onHeartbeat: fleet => {
           observer.onHeartbeat(fleet)
-          void budget.look()
+          void budget.reconcile()
         },
         // So that a gateway that sends no requests also switches to its local budget when the store is unavailable.
-        onHeartbeatFailure: () => void budget.look(),
+        onHeartbeatFailure: () => void budget.reconcile(),
       },
     },
   )
@@ -143,7 +143,7 @@ export const openSupply = (
       // A provider or store that hangs must not keep the gateway from becoming ready.
       const timeout = new AbortController()
       await Promise.race([
-        Promise.all([runs?.poll(), budget.look()]),
+        Promise.all([runs?.poll(), budget.reconcile()]),
         pause(cache.warmForMs, undefined, { signal: timeout.signal }),
       ])
       timeout.abort()

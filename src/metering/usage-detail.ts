@@ -14,10 +14,10 @@ export type UsageDetail = {
 }
 
 type Entry = Parameters<UsageDetailStore['addDetail']>[0][number]
-type Tally = Omit<Entry, 'count'> & { count: number }
+type Counter = Omit<Entry, 'count'> & { count: number }
 
 const flushEveryMs = 1_000
-// Tallies between two flushes. Beyond it, while the store is away, new keys and endpoints are not counted.
+// Counters between two flushes. Beyond it, while the store is away, new keys and endpoints are not counted.
 const mostEntries = 10_000
 const keepForMs = 2 * utcDayMs
 
@@ -26,25 +26,26 @@ export const createUsageDetail = (
   calendar: Calendar,
 ): UsageDetail => {
   // One short list per key: a look-up builds no compound name.
-  let tallies = new Map<string, Tally[]>()
+  let counters = new Map<string, Counter[]>()
   let size = 0
   let flushing: Promise<void> | undefined
 
-  const find = (keyId: string, day: LocalDay, endpoint: string, statusClass: string): Tally | undefined => {
-    for (const tally of tallies.get(keyId) ?? [])
-      if (tally.statusClass === statusClass && tally.endpoint === endpoint && tally.day === day) return tally
+  const find = (keyId: string, day: LocalDay, endpoint: string, statusClass: string): Counter | undefined => {
+    for (const counter of counters.get(keyId) ?? [])
+      if (counter.statusClass === statusClass && counter.endpoint === endpoint && counter.day === day)
+        return counter
     return undefined
   }
-  const keep = (tally: Tally): void => {
+  const keep = (counter: Counter): void => {
     if (size >= mostEntries) return
-    const ofKey = tallies.get(tally.keyId)
-    if (ofKey) ofKey.push(tally)
-    else tallies.set(tally.keyId, [tally])
+    const ofKey = counters.get(counter.keyId)
+    if (ofKey) ofKey.push(counter)
+    else counters.set(counter.keyId, [counter])
     size += 1
   }
-  const takeAll = (): Tally[] => {
-    const all = [...tallies.values()].flat()
-    tallies = new Map()
+  const takeAll = (): Counter[] => {
+    const all = [...counters.values()].flat()
+    counters = new Map()
     size = 0
     return all
   }
@@ -53,10 +54,10 @@ export const createUsageDetail = (
     if (entries.length === 0) return
     await store.addDetail(entries).catch(() => {
       // The store's observer logs the failure. Older counts go before newer ones.
-      for (const tally of [...entries, ...takeAll()]) {
-        const before = find(tally.keyId, tally.day, tally.endpoint, tally.statusClass)
-        if (before) before.count += tally.count
-        else keep(tally)
+      for (const counter of [...entries, ...takeAll()]) {
+        const before = find(counter.keyId, counter.day, counter.endpoint, counter.statusClass)
+        if (before) before.count += counter.count
+        else keep(counter)
       }
     })
   }

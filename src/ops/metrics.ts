@@ -2,7 +2,7 @@
 // each scrape. Labels are outcomes, tiers and routes, never keys, cells or places.
 
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
-import { countBy, timeBy } from './tallies.ts'
+import { countBy, timeBy } from './counters.ts'
 
 // Hits take well under a millisecond and provider calls up to seconds, so the buckets reach from one to the other.
 const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]

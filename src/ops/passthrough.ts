@@ -5,22 +5,22 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type Dispatcher, Pool } from 'undici'
 import { messageOf } from '../errors.ts'
-import { leaveIf } from '../provider/leave-if.ts'
 import type { ProviderProtocol } from '../provider/protocol.ts'
 import { outcomeOf, type RequestOutcome } from '../provider/request-cost.ts'
+import { validateBeforeSend } from '../provider/validate-before-send.ts'
 import { type ForwardedRequest, forwardedRequest } from './forwarded-request.ts'
 import { Refusal } from './refusal.ts'
 
 /** What the provider's limits still have room for, in points. */
 export type PassthroughBudget = {
-  take(
+  reserve(
     points: number,
     purpose: 'refresh',
   ): Promise<{
     points: number
     retryAt: number | null
     isValid(): boolean
-    done(outcome: RequestOutcome): Promise<void>
+    settle(outcome: RequestOutcome): Promise<void>
   }>
 }
 
@@ -66,9 +66,9 @@ export const registerPassthrough = (
     { target }: ForwardedRequest,
     encoding: string | undefined,
     left: AbortSignal,
-    mayLeave: () => boolean,
+    isValid: () => boolean,
   ): Promise<Dispatcher.ResponseData> =>
-    pool.compose(leaveIf(mayLeave, () => new NotAskedError())).request({
+    pool.compose(validateBeforeSend(isValid, () => new NotSentError())).request({
       method,
       path: base + target,
       headers: {
@@ -83,13 +83,13 @@ export const registerPassthrough = (
       (request.raw.url ?? '').slice('/provider'.length),
       protocol.passthrough,
     )
-    const lease = await reserve(forwarded.weight)
+    const reservation = await reserve(forwarded.weight)
     let outcome: RequestOutcome = 'unknown'
     const left = new AbortController()
     // The answer has ended, or its reader has gone: nothing of it is needed any more.
     reply.raw.once('close', () => {
       left.abort()
-      void lease.done(outcome)
+      void reservation.settle(outcome)
     })
     try {
       const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
@@ -99,7 +99,7 @@ export const registerPassthrough = (
         forwarded,
         encoding,
         left.signal,
-        lease.isValid,
+        reservation.isValid,
       )
       // What it cost follows from the status; when to ask again is the operator's to see.
       if (statusCode !== 200) outcome = outcomeOf(protocol.refusalOf(statusCode, '', 0))
@@ -112,7 +112,7 @@ export const registerPassthrough = (
       body.on('error', () => {}).destroy()
       return reply.code(502).send({ error: fault })
     } catch (cause) {
-      if (cause instanceof NotAskedError || unconnected.has(codeOf(cause))) outcome = 'unsent'
+      if (cause instanceof NotSentError || unconnected.has(codeOf(cause))) outcome = 'unsent'
       return reply.code(502).send({ error: `the provider did not answer: ${reasonOf(cause)}` })
     }
   }
@@ -120,10 +120,11 @@ export const registerPassthrough = (
   /** @throws Refusal when the budget has no room for all of it */
   const reserve = async (weight: number) => {
     const points = weight === 0 ? 0 : pointsOf(weight, protocol.weightPerCell)
-    const lease = await budget.take(points, 'refresh')
-    if (lease.points >= points) return lease
-    await lease.done('unsent')
-    const until = lease.retryAt === null ? '' : `; ask again from ${new Date(lease.retryAt).toISOString()}`
+    const reservation = await budget.reserve(points, 'refresh')
+    if (reservation.points >= points) return reservation
+    await reservation.settle('unsent')
+    const until =
+      reservation.retryAt === null ? '' : `; ask again from ${new Date(reservation.retryAt).toISOString()}`
     const shown = Math.round(weight * 1000) / 1000
     throw new Refusal(
       429,
@@ -147,8 +148,8 @@ export const registerPassthrough = (
   })
 }
 
-class NotAskedError extends Error {
-  override name = 'NotAskedError'
+class NotSentError extends Error {
+  override name = 'NotSentError'
   override message = 'the gateway stood still before it could ask; ask again'
 }
 

@@ -1,7 +1,7 @@
-// How many points may be asked of the provider now: its limits shared by all gateways of an account, a reserve for cells
-// with nothing cached, and how far freshness has to stretch for the day to suffice. A request is charged beforehand to
-// every window that the provider may count it in. Counting and sharing are the ledger's; what a request cost is told by
-// whoever sent it.
+// The budget for requests to the provider: reserves weight under its limits, which all gateways of an account share, keeps
+// a reserve for cells with nothing cached, and computes how far freshness has to stretch for the day to suffice. A request
+// is charged beforehand to every window that the provider may count it in. The ledger counts and shares; the sender
+// settles what a request cost.
 
 import { costOf, type RequestOutcome } from './request-cost.ts'
 import { createLedger, type LedgerParts } from './spending-ledger.ts'
@@ -18,7 +18,7 @@ import {
 import { priceOf, stretchAt } from './stretch.ts'
 
 export type BudgetOptions = {
-  /** A short hash that names the account: who shares it shares the budget. */
+  /** A short hash of the account; gateways with the same one share the budget. */
   readonly provider: string
   readonly limits: BudgetLimits
   /** The share of every limit, 0 to 1, that only cold cells may use. */
@@ -29,27 +29,27 @@ export type BudgetOptions = {
   readonly weightOfFailure: number
   /** By how much the provider's clock may differ from ours. */
   readonly marginMs?: number
-  /** How long a request is out at the most: it is given up then. The provider counts it by that time. */
+  /** The timeout of a request. The provider counts the request by that time. */
   readonly longestRequestMs: number
-  /** How many gateways share the account, undefined while that is not known: each has that share while the store is away. */
+  /** How many gateways share the account, undefined while unknown; divides the allowance while the store is away. */
   readonly instances: () => number | undefined
 }
 
 /** `cold`: a consumer waits and nothing is cached. `refresh`: something older could be served. */
 export type Purpose = 'cold' | 'refresh'
 
-/** What may be asked, in one request. */
-export type Lease = {
+/** Weight reserved for one request. */
+export type Reservation = {
   readonly points: number
-  /** When asking for more makes sense, ms since the epoch; null when all was granted. */
+  /** When more may be reserved, ms since the epoch; null when all was granted. */
   readonly retryAt: number | null
   /**
-   * Whether the request may leave now, to be asked right before it does. False when so much time has passed that the
-   * provider may count it in a window that it was not charged to.
+   * Whether the request may be sent now; to be called right before. False when so much time has passed that the provider
+   * may count it in a window that it was not charged to.
    */
   isValid(): boolean
-  /** To be called once when the request has ended, however it did; calls after the first change nothing. */
-  done(outcome: RequestOutcome): Promise<void>
+  /** Settles the cost once the request has ended, however it did. Only the first call has an effect. */
+  settle(outcome: RequestOutcome): Promise<void>
 }
 
 /** Amounts are in the provider's weight. */
@@ -60,23 +60,23 @@ export type BudgetState = {
   readonly shared: boolean
 }
 
-/** No method rejects: a store that is away makes the budget smaller and not absent. */
+/** No method rejects: while the store is away the budget is smaller, not absent. */
 export type Budget = {
-  take(points: number, purpose: Purpose): Promise<Lease>
-  /** The provider says that a limit is reached: nobody who shares the account asks before this instant. */
+  reserve(points: number, purpose: Purpose): Promise<Reservation>
+  /** The provider reports that a limit is reached: no gateway of the account sends a request before this instant. */
   limited(until: number): Promise<void>
   closedUntil(): number | null
-  /** How many times longer than usual things must stay fresh, by what was last seen of the day. At least 1. */
+  /** How many times longer than usual weather stays fresh, by the day's spending as last known. At least 1. */
   stretch(demandPerDay: number): number
-  /** Asks the store what was spent: at the start, and now and then where little is taken. */
-  look(): Promise<void>
+  /** Reconciles with the store: at the start, and at intervals where little is reserved. */
+  reconcile(): Promise<void>
   state(): BudgetState
 }
 
 type Charge = { readonly weight: number; readonly windows: readonly LimitedWindow[] }
 
 const defaultMarginMs = 2_000
-// What stands in the way other than a full window ends soon: requests that are out, a store that is away.
+// Obstacles other than a full window end soon: requests in flight, a store that is away.
 const retrySoonMs = 1_000
 
 export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget => {
@@ -87,12 +87,12 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const unlimited = Object.values(limits).every(limit => limit === null)
   const chargedAheadMs = longestRequestMs + marginMs
   const ledger = createLedger({ ...options, chargedAheadMs }, parts)
-  // What was saved while demand paused is kept for the rest of the day: loads come in waves, and freshness that follows
-  // each of them would be short before the last.
-  let dearest = { day: '', price: 0 }
+  // The highest price of the day holds: loads come in waves, and a price that follows each of them would leave too little
+  // for the last.
+  let highest = { day: '', price: 0 }
 
   const windowsNow = (): LimitedWindow[] => windowsAround(limits, clock.now(), marginMs)
-  /** Those that the provider may count a request in that leaves now: it does so when the request ends. */
+  /** The windows that the provider may count a request in that is sent now: it counts when the request ends. */
   const windowsOfRequest = (): LimitedWindow[] =>
     windowsBetween(limits, clock.now() - marginMs, clock.now() + chargedAheadMs)
   const limitsFor = (purpose: Purpose, windows: readonly LimitedWindow[]): readonly LimitedWindow[] =>
@@ -103,15 +103,15 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const finish = async ({ weight, windows }: Charge, outcome: RequestOutcome): Promise<void> => {
     const latest = clock.now() + marginMs
     const cost = costOf(outcome, weight, failure)
-    // A request whose end was not seen may be counted later.
+    // The provider may count a request of unknown outcome later.
     const costIn = ({ beginsAt }: LimitedWindow) => (beginsAt > latest && outcome !== 'unknown' ? 0 : cost)
     const charged = new Set(windows.map(({ name }) => name))
     const corrections = [
-      // Windows that are over by now can refuse nobody any more.
+      // Corrects windows that are not over yet.
       ...windows
         .filter(({ endsAt }) => endsAt + marginMs > clock.now())
         .map(window => ({ window, by: costIn(window) - weight })),
-      // One that ended later than any should: its process stood still.
+      // Charges windows that the request reached because the process was suspended.
       ...windowsNow()
         .filter(({ name }) => !charged.has(name))
         .map(window => ({ window, by: cost })),
@@ -119,16 +119,16 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     if (corrections.length > 0) await ledger.settle(corrections)
   }
 
-  const leaseOf = (points: number, retryAt: number | null, charge?: Charge): Lease => {
+  const reservationOf = (points: number, retryAt: number | null, charge?: Charge): Reservation => {
     const charged = new Set(charge?.windows.map(({ name }) => name))
-    let isDone = false
+    let isSettled = false
     return {
       points,
       retryAt,
       isValid: () => !charge || windowsOfRequest().every(({ name }) => charged.has(name)),
-      done: async outcome => {
-        if (!charge || isDone) return
-        isDone = true
+      settle: async outcome => {
+        if (!charge || isSettled) return
+        isSettled = true
         await finish(charge, outcome)
       },
     }
@@ -137,7 +137,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const retryAtFor = (full: readonly LimitedWindow[]): number => {
     const now = clock.now()
     const closed = ledger.closedUntil()
-    // Later ones are full of requests that are out, and have room again when those end.
+    // Later windows are full of requests in flight, and have room again when those end.
     const ends = full
       .filter(({ beginsAt }) => beginsAt <= now + marginMs)
       .map(({ endsAt }) => endsAt + marginMs)
@@ -145,18 +145,18 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   }
 
   return {
-    take: async (points, purpose) => {
+    reserve: async (points, purpose) => {
       const wanted = Math.max(0, Math.floor(points))
       const closed = ledger.closedUntil()
-      if (closed !== null && wanted > 0) return leaseOf(0, closed)
-      if (unlimited || wanted === 0) return leaseOf(wanted, null)
+      if (closed !== null && wanted > 0) return reservationOf(0, closed)
+      if (unlimited || wanted === 0) return reservationOf(wanted, null)
       const windows = windowsOfRequest()
       const { granted, full } = await ledger.reserve(limitsFor(purpose, windows), wanted * unit, unit)
       const retryAt = granted < wanted * unit ? retryAtFor(full) : null
-      return leaseOf(granted / unit, retryAt, granted > 0 ? { weight: granted, windows } : undefined)
+      return reservationOf(granted / unit, retryAt, granted > 0 ? { weight: granted, windows } : undefined)
     },
     limited: async until => {
-      if (unlimited) ledger.closeHere(until)
+      if (unlimited) ledger.closeLocally(until)
       else await ledger.close(until)
     },
     closedUntil: () => ledger.closedUntil(),
@@ -164,14 +164,14 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       const now = clock.now()
       const day = windowsAround({ minute: null, hour: null, day: limits.day }, now, 0)[0]
       if (!day || limits.day === null) return 1
-      if (day.name !== dearest.day) dearest = { day: day.name, price: 0 }
+      if (day.name !== highest.day) highest = { day: day.name, price: 0 }
       const spent = ledger.used(day) / 1000
       const price = priceOf({ limit: limits.day, reserve, spent, msLeft: dayEndAfter(now) - now })
-      dearest.price = Math.max(dearest.price, price)
-      return stretchAt(dearest.price, demandPerDay)
+      highest.price = Math.max(highest.price, price)
+      return stretchAt(highest.price, demandPerDay)
     },
-    look: async () => {
-      if (!unlimited) await ledger.look(windowsNow())
+    reconcile: async () => {
+      if (!unlimited) await ledger.reconcile(windowsNow())
     },
     state: () => ({
       windows: windowsAround(limits, clock.now(), 0).map(window => ({

@@ -1,75 +1,75 @@
-// What can go wrong with the provider, one code each, and whether asking again soon can help.
-// Messages are for operators and logs: the edge decides what a consumer reads.
+// The errors of calls to the provider, one code each, and whether a retry can help. Messages are for operators and logs:
+// edge/sentences.ts has what a consumer reads.
 
 import { AbohawaError } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
 
 export type ProviderErrorCode =
-  /** No connection to it came about: nothing was asked. */
+  /** No connection was established: nothing was sent. */
   | 'provider_unreachable'
-  /** What was granted for the request no longer holds, so that it was not sent. */
-  | 'provider_not_asked'
-  /** The connection broke before the answer was whole, or the answer did not come in time. */
+  /** The reservation for the request is no longer valid, so that it was not sent. */
+  | 'provider_not_sent'
+  /** The connection broke before the response was complete, or the response was late. */
   | 'provider_broke_off'
   | 'provider_timeout'
-  /** It answers that it is broken or overloaded. */
+  /** It answers with a server error, or that it is overloaded. */
   | 'provider_failing'
   | 'provider_overloaded'
   /** It refuses this request, and would refuse it again. */
   | 'provider_refused'
-  /** It wants less data in one request. */
+  /** The request asks for too much data. */
   | 'provider_too_much'
-  /** It refuses us: key, plan, host or path. Only an operator can mend that. */
+  /** It refuses the key, plan, host or path. Only an operator can repair that. */
   | 'provider_denied'
   /** A window of its limits is used up. */
   | 'provider_limited'
-  /** Too many of our requests at once. */
+  /** Too many concurrent requests. */
   | 'provider_busy'
-  /** It answered 200 with a body that is not whole. */
+  /** It answered 200 with an incomplete body. */
   | 'provider_cut_off'
-  /** It answered with a whole body that is not what was asked for. */
+  /** It answered with a complete body that does not match the request. */
   | 'provider_garbled'
-  /** It has been failing, and the circuit breaker is open. */
+  /** The circuit breaker is open: nothing is sent for a while. */
   | 'provider_circuit_open'
 
-/** What was wrong with an answer that came and was refused, in few words to count by. */
+/** Why a response was refused: the label of a metric. */
 export type RefusedAnswer =
-  /** More bytes, depth, elements, chunks or headers than what was asked for can need. */
+  /** More bytes, depth, elements, chunks or headers than the request can need. */
   | 'too_large'
   | 'too_deep'
   | 'too_many_lists'
   | 'too_many_elements'
   | 'too_many_pieces'
   | 'too_many_interim_responses'
-  /** Not whole, or not read, within the time for a call. */
+  /** Not complete, or not read, within the timeout of a call. */
   | 'too_slow'
-  /** Bytes that are no whole body, can't be unzipped, or are packed in a way that was not asked for. */
+  /** An incomplete body, one that can't be unzipped, or an encoding that was not requested. */
   | 'damaged'
   | 'wrong_encoding'
-  /** A whole body with parts missing, or parts that are of another kind or length. */
+  /** A complete body with parts missing, or parts of another type or length. */
   | 'too_few_elements'
   | 'wrong_shape'
   /** Weather for another point, another time or in another unit. */
   | 'wrong_place'
   | 'wrong_time'
   | 'wrong_unit'
-  /** A number that no weather has. */
+  /** A number outside the range of its variable. */
   | 'out_of_range'
-  /** A section without any value. */
+  /** A section without values. */
   | 'no_value'
-  /** A model run of another age, or made in another time, than any run is. */
+  /** A model run whose age or computing time can't be right. */
   | 'wrong_run'
 
 const helpedByRetry: ReadonlySet<ProviderErrorCode> = new Set([
   'provider_unreachable',
-  'provider_not_asked',
+  'provider_not_sent',
   'provider_broke_off',
   'provider_failing',
   'provider_busy',
   'provider_cut_off',
 ])
 
-// It quotes the provider, and is kept for every cell that failed.
+// The message quotes the provider, and is kept for every cell that failed.
 const longestMessage = 300
 
 export class ProviderError extends AbohawaError {
@@ -77,9 +77,9 @@ export class ProviderError extends AbohawaError {
   declare readonly code: ProviderErrorCode
   /** Whether the same request may succeed if sent again at once or in a second. */
   readonly retryable: boolean
-  /** When asking again makes sense, in ms since the epoch, where the provider's answer tells. */
+  /** When a retry makes sense, in ms since the epoch, if the provider's response says so. */
   readonly retryAt: number | undefined
-  /** Where an answer came and was refused: for what. */
+  /** Why the response was refused, if one came. */
   readonly refused: RefusedAnswer | undefined
 
   constructor(
@@ -94,11 +94,11 @@ export class ProviderError extends AbohawaError {
   }
 }
 
-/** An answer that came and is not what was asked for. @param sentence says what was given and what is allowed */
+/** A response that does not match the request. @param sentence says what was given and what is allowed */
 export const garbled = (refused: RefusedAnswer, sentence: string): ProviderError =>
   new ProviderError('provider_garbled', sentence, { refused })
 
-/** The budget has no room: no refusal of the provider, which would stand in the way of everybody. */
+/** The budget has no room. No 429 of the provider, which would close it for every gateway. */
 export class OutOfBudgetError extends ProviderError {
   override name = 'OutOfBudgetError'
 

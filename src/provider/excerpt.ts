@@ -1,4 +1,4 @@
-// A value that the provider sent, as it may stand in a sentence of ours. What makes text fit for one is outside-text.ts's.
+// Formats a value that the provider sent for an error message: printable and cut. outside-text.ts does the escaping.
 
 import { safeText } from '../outside-text.ts'
 

@@ -1,6 +1,6 @@
-// One HTTP call to the provider: sends a request, gives the body of a 200 as it comes in or throws the ProviderError the
-// answer stands for. Owns the connection pool, its timeouts and the bounds of what is read; what an answer means is the
-// protocol's, and whether to call again the client's.
+// One HTTP call to the provider: sends a request, streams the body of a 200 or throws the ProviderError that the response
+// stands for. Owns the connection pool, its timeouts and the bounds of what is read. The protocol interprets responses; the
+// client decides on retries.
 
 import { pipeline, type Readable } from 'node:stream'
 import { text as textOf } from 'node:stream/consumers'
@@ -10,21 +10,21 @@ import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { garbled, ProviderError } from './errors.ts'
 import { excerptOf } from './excerpt.ts'
-import { leaveIf } from './leave-if.ts'
 import type { CallProtocol, ProviderRequest } from './protocol.ts'
+import { validateBeforeSend } from './validate-before-send.ts'
 
 export type ProviderCallOptions = {
   /** Origin and path prefix, without a trailing slash. */
   readonly baseUrl: string
   readonly apiKey: string | null
   readonly connectTimeoutMs: number
-  /** Until the head of the answer. */
+  /** Until the response headers. */
   readonly timeoutMs: number
-  /** Between two parts of the body. */
+  /** Between two chunks of the body. */
   readonly bodyTimeoutMs: number
   /**
-   * For the whole call, what is done with each piece of the body included: a body that trickles, or takes long to
-   * read, must not keep one of the few places for ever.
+   * For the whole call, including the caller's work on each chunk: a slow body, or a slow reader, must not hold one of the
+   * few connections for ever.
    */
   readonly totalTimeoutMs: number
   readonly maxConcurrent: number
@@ -32,28 +32,28 @@ export type ProviderCallOptions = {
 
 export type ProviderCall = {
   /**
-   * The unzipped bytes of a 200 as they come, each piece once it is asked for. Who reads no further ends the connection.
-   * @param mayLeave asked once there is a connection, right before the request is written to it
-   * @throws ProviderError, in the midst of the body too; `provider_not_asked` where it may not leave
+   * The unzipped bytes of a 200, each chunk on demand. A reader that stops early closes the connection.
+   * @param isValid called once there is a connection, right before the request is written to it
+   * @throws ProviderError, in the middle of the body too; `provider_not_sent` if the request is not valid any more
    */
-  bytes(request: ProviderRequest, mayLeave?: () => boolean): AsyncGenerator<Uint8Array>
-  /** The text of a 200, whole. @throws ProviderError */
+  bytes(request: ProviderRequest, isValid?: () => boolean): AsyncGenerator<Uint8Array>
+  /** The whole text of a 200. @throws ProviderError */
   text(request: ProviderRequest): Promise<string>
   close(): Promise<void>
 }
 
 const unzipAtOnce = 64 * 1024
-// Less than a cell: what is decoded in one go, and after which the time is looked at.
+// Decoded in one go, after which the deadline is checked: less than the part of one cell.
 const pieceBytes = 16 * 1024
-// A chunk of a few bytes costs as much time as one of thousands. What so few cost does not matter.
+// A chunk of a few bytes costs as much time as one of thousands; below this number of chunks that does not matter.
 const leastPieceBytes = 16
 const fewPieces = 4_096
-// Of an error body; its reason is a sentence.
+// Of an error body, whose reason is one sentence.
 const mostErrorBytes = 16 * 1024
-// Of what a library says about a connection, which may quote a certificate.
+// Of a library's message about a connection, which may quote a certificate.
 const mostCharacters = 200
 const mostHeaderBytes = 16 * 1024
-// 103 and the like. Each begins the wait for the head anew.
+// 1xx such as 103. Each restarts the timeout of the headers.
 const mostInterimResponses = 8
 
 export const createProviderCall = (
@@ -64,7 +64,7 @@ export const createProviderCall = (
   const prefix = pathname === '/' ? '' : pathname
   let pool: Promise<Pool> | undefined
   const openPool = async (): Promise<Pool> => {
-    // Loaded with the first request: a gateway that serves what it has starts without it.
+    // Imported with the first request: a gateway that serves from its cache starts without it.
     const { Pool } = await import('undici')
     return new Pool(origin, {
       connections: options.maxConcurrent,
@@ -73,7 +73,7 @@ export const createProviderCall = (
       headersTimeout: options.timeoutMs,
       bodyTimeout: options.bodyTimeoutMs,
       maxHeaderSize: mostHeaderBytes,
-      // One call at a time has no use for HTTP/2, which a server may choose otherwise, and which has limits of its own.
+      // One call per connection needs no HTTP/2, which a server may choose otherwise and which has limits of its own.
       allowH2: false,
     })
   }
@@ -85,7 +85,7 @@ export const createProviderCall = (
 
   const bytes = async function* (
     { path, mostBytes }: ProviderRequest,
-    mayLeave: () => boolean = () => true,
+    isValid: () => boolean = () => true,
   ): AsyncGenerator<Uint8Array> {
     const endsAt = performance.now() + options.totalTimeoutMs
     const ending = new AbortController()
@@ -99,22 +99,22 @@ export const createProviderCall = (
     try {
       pool ??= openPool()
       const { signal } = ending
-      const answer = await (await pool).compose(leaveIf(mayLeave, notAsked)).request({
+      const response = await (await pool).compose(validateBeforeSend(isValid, notSent)).request({
         method: 'GET',
         path: prefix + path,
         headers,
         signal,
         onInfo,
       })
-      body = answer.body.on('error', () => {})
-      const encoding = answer.headers['content-encoding']
-      if (answer.statusCode !== 200) {
+      body = response.body.on('error', () => {})
+      const encoding = response.headers['content-encoding']
+      if (response.statusCode !== 200) {
         const text = await errorTextOf(unzipped(body, encoding, mostErrorBytes))
-        throw protocol.refusalOf(answer.statusCode, text, clock.now())
+        throw protocol.refusalOf(response.statusCode, text, clock.now())
       }
       for await (const piece of unzipped(body, encoding, mostBytes))
         for (let from = 0; from < piece.length; from += pieceBytes) {
-          // The timer has no turn while what is there already is decoded.
+          // The timer does not run while buffered chunks are decoded.
           if (performance.now() > endsAt) throw tooSlow(options)
           yield piece.subarray(from, from + pieceBytes)
         }
@@ -122,7 +122,7 @@ export const createProviderCall = (
       throw cause instanceof ProviderError ? cause : brokenOff(cause, options)
     } finally {
       clearTimeout(timer)
-      // What nobody reads any more would hold the connection.
+      // An unread body would hold the connection.
       body?.destroy()
     }
   }
@@ -134,20 +134,20 @@ export const createProviderCall = (
   }
 }
 
-// The body as it is meant. What travels and what is unzipped are both bounded.
+// The decoded body. Both the compressed and the uncompressed size are bounded.
 async function* unzipped(
   body: Readable,
   encoding: string | string[] | undefined,
   mostBytes: number,
 ): AsyncGenerator<Uint8Array> {
-  const packed = bounded(body, mostBytes)
+  const compressed = bounded(body, mostBytes)
   const name = String(encoding ?? 'identity').toLowerCase()
-  if (name === 'identity') yield* packed
+  if (name === 'identity') yield* compressed
   else if (name !== 'gzip' && name !== 'x-gzip') throw wrongEncoding(name)
-  // What goes wrong in either is met by whoever reads the end of the pipe.
+  // Errors of either stream reach the reader of the pipeline's end.
   else
     yield* bounded(
-      pipeline(packed, createGunzip({ chunkSize: unzipAtOnce }), () => {}),
+      pipeline(compressed, createGunzip({ chunkSize: unzipAtOnce }), () => {}),
       mostBytes,
     )
 }
@@ -169,13 +169,13 @@ async function* bounded(body: AsyncIterable<Uint8Array>, mostBytes: number): Asy
   }
 }
 
-// The body of an error only says more about it: what is wrong with the body changes nothing about its status.
+// The body of an error response only adds detail: if it can't be read, the status is enough.
 const errorTextOf = async (pieces: AsyncIterable<Uint8Array>): Promise<string> => {
   const read: Uint8Array[] = []
   try {
     for await (const piece of pieces) read.push(piece)
   } catch {
-    // The status says enough.
+    // The status is enough.
   }
   return Buffer.concat(read).toString()
 }
@@ -191,10 +191,10 @@ const tooManyInterimResponses = (): ProviderError =>
     `the provider sent more than ${mostInterimResponses} interim responses (1xx) before its answer`,
   )
 
-const notAsked = (): ProviderError =>
+const notSent = (): ProviderError =>
   new ProviderError(
-    'provider_not_asked',
-    'the request was not sent: the windows of the limits that it was granted for may be over',
+    'provider_not_sent',
+    'the request was not sent: the rate-limit windows in which its weight was reserved may be over',
   )
 
 const wrongEncoding = (encoding: string): ProviderError =>
@@ -203,10 +203,10 @@ const wrongEncoding = (encoding: string): ProviderError =>
     `the provider's body has the content-encoding ${excerptOf(encoding)}, expected gzip or none`,
   )
 
-// What the system says when no connection came about, so that nothing was asked.
+// Error codes of the system for a connection that was not established: nothing was sent.
 const unconnected = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN'])
 
-// Without a cause: an error is kept for as long as its cell fails, and those of a parser hold what came.
+// Without a cause: the error is kept for as long as its cell fails, and the errors of a parser hold what they read.
 const brokenOff = (
   cause: unknown,
   { connectTimeoutMs, timeoutMs, bodyTimeoutMs }: ProviderCallOptions,
@@ -223,7 +223,7 @@ const brokenOff = (
     return new ProviderError('provider_timeout', `the provider's body stood still for ${bodyTimeoutMs} ms`)
   if (code === 'UND_ERR_HEADERS_OVERFLOW')
     return garbled('too_large', `the provider's headers are longer than ${mostHeaderBytes} bytes`)
-  // A zipped body that is cut off fails like one that is not: as what it holds, which is not all of it.
+  // A truncated gzip body is an incomplete body like a truncated plain one.
   if (code?.startsWith('Z_'))
     return new ProviderError('provider_cut_off', "the provider's zipped body can't be unzipped", {
       refused: 'damaged',

@@ -1,21 +1,20 @@
-// The queue of cells that wait for a provider request: most urgent first, then in order of arrival. Knows no budget and sends
-// nothing; client.ts does.
+// The queue of cells to request: the most urgent first, then first in, first out. Knows no budget and sends nothing.
 
 import type { Cell, CellId } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 
-/** `cold`: nothing usable is cached. `refresh`: a stale entry was served. `refresh_ahead`: before it turns stale. */
+/** `cold`: nothing usable is cached. `refresh`: a stale response was served. `refresh_ahead`: before it turns stale. */
 export type Urgency = 'cold' | 'refresh' | 'refresh_ahead'
 
 export type Waiting = PromiseWithResolvers<Timeline> & { readonly cell: Cell; urgency: Urgency }
 
 export type Queue = {
   readonly size: number
-  /** The place of a cell in the queue: a new one, or the one it has, made more urgent if need be. */
+  /** Queues a cell, or raises the urgency of a queued one. */
   add(cell: Cell, urgency: Urgency): Waiting
-  /** Raises a waiting cell to the highest urgency. */
+  /** Raises a queued cell to `cold`. */
   expedite(cell: Cell): void
-  /** Takes out up to `most`. */
+  /** Removes up to `most`. */
   take(most: number): Waiting[]
   putBack(waiting: readonly Waiting[]): void
 }
@@ -68,7 +67,7 @@ export const createQueue = (): Queue => {
       for (const urgency of order) {
         const back = waiting.filter(one => one.urgency === urgency)
         if (back.length === 0) continue
-        // Before those who came later.
+        // Ahead of those queued later.
         lines[urgency] = new Map([...back.map(one => [one.cell.id, one] as const), ...lines[urgency]])
       }
     },

@@ -1,22 +1,22 @@
-// What a request turned out to cost at the provider, by how it ended: a whole answer its weight, a failure what the
-// protocol says, one that the limits refused nothing. Where that can't be known, all of it is taken to be spent. Pure.
+// What a request cost at the provider, by its outcome: a complete response costs its weight, a failure what the protocol
+// says, a 429 nothing. An unknown outcome costs the whole weight. Pure.
 
 import { ProviderError, type ProviderErrorCode } from './errors.ts'
 
-/** How a request ended, as far as its cost goes. */
+/** The outcome of a request, as far as its cost depends on it. */
 export type RequestOutcome =
-  /** A whole answer came. */
+  /** A complete response. */
   | 'answered'
-  /** The provider answered with an error other than that a limit is reached. */
+  /** An error response other than a reached limit. */
   | 'failed'
-  /** The provider refused it because of its limits. */
+  /** The provider refused it for its limits. */
   | 'limited'
   /** It was never sent. */
   | 'unsent'
-  /** No answer or half of one: nobody knows what was counted. */
+  /** No response or an incomplete one: what the provider counted is unknown. */
   | 'unknown'
 
-/** What of the reserved weight was spent, given what a failure weighs; all in thousandths. */
+/** How much of the reserved weight was spent, given the weight of a failure; all in thousandths. */
 export const costOf = (outcome: RequestOutcome, reserved: number, failure: number): number => {
   switch (outcome) {
     case 'answered':
@@ -32,7 +32,7 @@ export const costOf = (outcome: RequestOutcome, reserved: number, failure: numbe
 
 const outcomes: Readonly<Record<ProviderErrorCode, RequestOutcome>> = {
   provider_unreachable: 'unsent',
-  provider_not_asked: 'unsent',
+  provider_not_sent: 'unsent',
   provider_broke_off: 'unknown',
   provider_circuit_open: 'unsent',
   provider_timeout: 'unknown',
@@ -47,6 +47,6 @@ const outcomes: Readonly<Record<ProviderErrorCode, RequestOutcome>> = {
   provider_garbled: 'unknown',
 }
 
-/** The outcome of a request that ended in this error; of any other error nothing is known. */
+/** The outcome of a request that ended in this error; `unknown` for any other error. */
 export const outcomeOf = (error: unknown): RequestOutcome =>
   error instanceof ProviderError ? (outcomes[error.code] ?? 'unknown') : 'unknown'

@@ -1,12 +1,12 @@
-// When a failed request to the provider is sent again, and after what pause. Whether it may be paid for once more, and
-// what becomes of it in the end, is the client's.
+// The retry policy of requests to the provider: which failures are retried, how often, and after what backoff. The client
+// reserves budget for each retry and handles the last failure.
 
 import { DelegateBackoff, handleWhen, type RetryPolicy, retry } from 'cockatiel'
 import { ProviderError } from './errors.ts'
 import type { ProviderProtocol } from './protocol.ts'
 
 export type RetryOptions = {
-  /** How often a request is sent again when that can help, and the first pause before it; later pauses double. */
+  /** How often a retryable request is retried, and the first backoff; later ones double. */
   readonly retries: number
   readonly retryDelayMs: number
 }
@@ -23,7 +23,7 @@ export const retryPolicy = (
         const failed = 'error' in result ? result.error : undefined
         const pause = retryDelayMs * 2 ** (attempt - 1)
         const least = failed instanceof ProviderError && failed.code === 'provider_busy' ? busyPauseMs : 0
-        // Half of the pause is by chance, so that instances which failed together do not return together.
+        // Half of the backoff is jitter, so that instances which failed together do not retry together.
         return Math.max(least, pause * (0.5 + Math.random() / 2))
       }),
     },

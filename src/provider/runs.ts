@@ -1,6 +1,5 @@
-// Which model run the provider's weather is made of: asks at intervals and knows the newest run that is available. While
-// the provider does not tell, runs are assumed to come as often as they did. How a run is asked for and read is the
-// protocol's; what a run means for a timeline is the cache's.
+// Polls the provider for its newest model run. While the provider does not answer, runs are assumed to come as often as
+// before. The protocol requests and decodes a run; the cache decides what a run means for a timeline.
 
 import { minuteMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
@@ -11,9 +10,9 @@ import type { ProviderCall } from './provider-call.ts'
 
 export type RunObserver = {
   newRun(run: ModelRun): void
-  /** The newest run could not be read; called once until it can be again. */
+  /** The newest run could not be read; called once until one is read again. */
   runsUnknown(reason: string): void
-  /** Called for every answer about runs that came and was refused. */
+  /** Called for every response about runs that was refused. */
   refused(why: RefusedAnswer): void
 }
 
@@ -22,15 +21,15 @@ export type RunWatch = {
   newest(): ModelRun | undefined
   /** The last runs that were read or, while none can be, assumed; newest first, none until one was read. */
   recent(): readonly ModelRun[]
-  /** Asks now. Never throws: the observer is told. */
+  /** Polls now. Never throws: errors go to the observer. */
   poll(): Promise<void>
   close(): void
 }
 
-// What is older than the last of so many is older than all of them.
+// An older run than the last of so many is treated as older than all.
 const mostRecent = 32
 
-// After so many polls without an answer the usual interval is believed instead.
+// After so many failed polls runs are assumed at the usual interval.
 const pollsMissed = 3
 
 export type RunWatchParts = {
@@ -44,7 +43,7 @@ export const createRunWatch = (
   { model, pollEveryMs }: { model: string; pollEveryMs: number },
   { call, protocol, clock, observer }: RunWatchParts,
 ): RunWatch => {
-  // Newest first: those that were read, and those that were taken to have come while nothing could be.
+  // Newest first: runs that were read, and runs that were assumed while none could be read.
   let known: readonly ModelRun[] = []
   let assumed: readonly ModelRun[] = known
   let readAt = Number.NEGATIVE_INFINITY
@@ -82,7 +81,7 @@ export const createRunWatch = (
     if (!last || now - readAt <= pollEveryMs * pollsMissed + minuteMs) return known
     const missed = Math.floor((now - last.availableAt) / last.intervalMs)
     if (missed <= 0) return known
-    // Kept until one more is missed: it is asked for with each read of the cache.
+    // Memoised until one more is missed: every read of the cache calls this.
     if (assumed[0]?.availableAt !== last.availableAt + missed * last.intervalMs)
       assumed = [...assumedAfter(last, missed), ...known].slice(0, mostRecent)
     return assumed

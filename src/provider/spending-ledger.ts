@@ -1,15 +1,16 @@
-// Who may spend what, over everyone who shares the store. While the store is away a gateway spends its own share of what
-// no other can have been granted, and hands in what it spent before it asks the store again. What the share is, and what is owed, is the local share's.
+// Reserves and settles weight in the store that all gateways of an account share. While the store is away a gateway spends
+// its local allowance; once the store is back it flushes what it spent before it reads the store again. How large the
+// allowance is, and what is pending, is computed in local-allowance.ts.
 
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { longestClosureMs } from '../stores/records.ts'
 import type { SpendingStore } from '../stores/store.ts'
-import { createLocalShare, type Grant, type HandedIn } from './local-share.ts'
+import { createLocalAllowance, type Granted, type PendingChange } from './local-allowance.ts'
 import { type BudgetLimits, type LimitedWindow, milliAllowed } from './spending-windows.ts'
-import type { WindowAmount } from './tally.ts'
+import type { WindowAmount } from './window-counters.ts'
 
-/** Hears once when the store can't be asked, with the reason, and once when it can again. */
+/** Called once when the store is away, with the reason, and once when it is back. */
 export type BudgetObserver = { storeAway(reason: string): void; storeBack(): void }
 
 export type LedgerOptions = {
@@ -29,15 +30,15 @@ export type LedgerParts = {
 
 /** No method rejects when the store is away. Amounts are whole thousandths of a weight. */
 export type SpendingLedger = {
-  reserve(windows: readonly LimitedWindow[], wanted: number, unit: number): Promise<Grant>
+  reserve(windows: readonly LimitedWindow[], wanted: number, unit: number): Promise<Granted>
   settle(changes: readonly WindowAmount[]): Promise<void>
-  /** Nobody asks before this instant: known here at once, and to the others when the promise resolves. */
+  /** No request before this instant: takes effect here at once, and for the others when the promise resolves. */
   close(until: number): Promise<void>
   /** The same for this process alone. */
-  closeHere(until: number): void
-  /** Asks the store what the windows hold, and hands in what it has not heard yet. */
-  look(windows: readonly LimitedWindow[]): Promise<void>
-  /** What a window holds, as last seen and with what was spent here since. */
+  closeLocally(until: number): void
+  /** Flushes pending changes to the store, then reads what it holds for the windows. */
+  reconcile(windows: readonly LimitedWindow[]): Promise<void>
+  /** The count of a window as last read from the store, plus what was spent here since. */
   used(window: LimitedWindow): number
   /** Null when open. */
   closedUntil(): number | null
@@ -50,117 +51,120 @@ export const createLedger = (
   { store, clock, observer }: LedgerParts,
 ): SpendingLedger => {
   const perMinute = limits.minute === null ? undefined : milliAllowed(limits.minute)
-  const local = createLocalShare({ perMinute, chargedAheadMs })
+  const local = createLocalAllowance({ perMinute, chargedAheadMs })
   let closed = 0
-  let closureOwed = false
-  // How many shared the account when the store was lost: gateways that are out of sight with it spend their shares too.
+  let closurePending = false
+  // How many shared the account when the store was lost: those that went out of sight with it still spend their allowances.
   let away: { readonly instances: number | undefined; readonly since: number } | undefined
   let reconciling: Promise<void> | undefined
 
   const isClosed = (): boolean => closed > clock.now()
-  const closeHere = (until: number): void => {
+  const closeLocally = (until: number): void => {
     closed = Math.max(closed, until)
   }
-  const lost = (cause: unknown): void => {
+  const storeLost = (cause: unknown): void => {
     if (away) return
     away = { instances: instances(), since: clock.now() }
     observer.storeAway(messageOf(cause))
   }
-  const learn = (
+  const recordStored = (
     windows: readonly LimitedWindow[],
     used: readonly (number | null)[],
     until: number | null,
-    askedAt: number,
+    readAt: number,
   ): void => {
-    local.learn(windows, used, askedAt)
-    // The provider has no longer window: nobody can have meant that.
-    if (until !== null && until <= clock.now() + longestClosureMs) closeHere(until)
+    local.recordStored(windows, used, readAt)
+    // The provider has no longer window: ignore a closure that can't be right.
+    if (until !== null && until <= clock.now() + longestClosureMs) closeLocally(until)
   }
-  const tell = async (changes: readonly (WindowAmount | HandedIn)[]): Promise<void> => {
+  const apply = async (changes: readonly (WindowAmount | PendingChange)[]): Promise<void> => {
     await store.settle({
       provider,
       changes: changes.map(({ window: { name, keepUntil }, ...change }) => ({ name, keepUntil, ...change })),
     })
   }
 
-  const reconcile = async (windows: readonly LimitedWindow[]): Promise<void> => {
-    const changes = local.isOwing() || away ? local.handIn(clock.now()) : []
+  const flushAndRead = async (windows: readonly LimitedWindow[]): Promise<void> => {
+    const changes = local.hasPending() || away ? local.beginFlush(clock.now()) : []
     try {
-      if (closureOwed) await store.closeUntil(provider, closed)
-      closureOwed = false
-      if (changes.length > 0) await tell(changes)
-      local.handedIn(changes, 'taken')
+      if (closurePending) await store.closeUntil(provider, closed)
+      closurePending = false
+      if (changes.length > 0) await apply(changes)
+      local.endFlush(changes, 'applied')
     } catch (cause) {
-      local.handedIn(changes, 'unsure')
-      return lost(cause)
+      local.endFlush(changes, 'uncertain')
+      return storeLost(cause)
     }
     try {
       const names = windows.map(({ name }) => name)
-      const askedAt = clock.now()
+      const readAt = clock.now()
       const { used, closedUntil } = await store.spending(provider, names)
-      learn(windows, used, closedUntil, askedAt)
+      recordStored(windows, used, closedUntil, readAt)
     } catch (cause) {
-      return lost(cause)
+      return storeLost(cause)
     }
     if (away) observer.storeBack()
     away = undefined
   }
-  // One at a time, so that what is owed is handed in once.
-  const reconciled = (windows: readonly LimitedWindow[]): Promise<void> => {
-    reconciling ??= reconcile(windows).finally(() => {
+  // One at a time, so that a pending change is flushed once.
+  const reconcileOnce = (windows: readonly LimitedWindow[]): Promise<void> => {
+    reconciling ??= flushAndRead(windows).finally(() => {
       reconciling = undefined
     })
     return reconciling
   }
-  const reserveHere = (windows: readonly LimitedWindow[], wanted: number, unit: number): Grant => {
+  const reserveLocally = (windows: readonly LimitedWindow[], wanted: number, unit: number): Granted => {
     const now = instances()
-    // Who does not know how many others spend their shares has none.
+    // Without the number of sharers there is no allowance.
     if (away?.instances === undefined || now === undefined) return { granted: 0, full: [] }
     const sharers = Math.max(1, away.instances, now)
     const isFresh = clock.now() <= away.since + chargedAheadMs
-    return local.grant(windows, isClosed() || isFresh ? 0 : wanted, unit, { sharers, since: away.since })
+    return local.admitLocally(windows, isClosed() || isFresh ? 0 : wanted, unit, {
+      sharers,
+      since: away.since,
+    })
   }
 
   return {
     reserve: async (windows, wanted, unit) => {
-      if (away || closureOwed || local.isOwing()) await reconciled(windows)
-      if (away) return reserveHere(windows, wanted, unit)
+      if (away || closurePending || local.hasPending()) await reconcileOnce(windows)
+      if (away) return reserveLocally(windows, wanted, unit)
       try {
-        const asked = windows.map(window => {
+        const bounds = windows.map(window => {
           const { name, limit, keepUntil } = window
           return { name, limit, keepUntil, known: local.used(window) }
         })
         const now = clock.now()
-        const reply = await store.reserve({ provider, windows: asked, wanted, unit, now })
-        learn(windows, reply.used, reply.closedUntil, now)
+        const reply = await store.reserve({ provider, windows: bounds, wanted, unit, now })
+        recordStored(windows, reply.used, reply.closedUntil, now)
         const full = windows.filter((window, i) => window.limit - (reply.used[i] ?? 0) < unit)
         return { granted: reply.granted, full }
       } catch (cause) {
-        lost(cause)
-        return reserveHere(windows, wanted, unit)
+        storeLost(cause)
+        return reserveLocally(windows, wanted, unit)
       }
     },
     settle: async changes => {
-      if (away) return local.owe(changes)
+      if (away) return local.addPending(changes)
       try {
-        await tell(changes)
-        local.told(changes)
+        await apply(changes)
+        local.commit(changes)
       } catch (cause) {
-        lost(cause)
-        local.oweUnsure(changes)
+        storeLost(cause)
+        local.addUncertain(changes)
       }
     },
-    closeHere,
+    closeLocally,
     close: async until => {
-      closeHere(until)
+      closeLocally(until)
       try {
         await store.closeUntil(provider, until)
       } catch (cause) {
-        closureOwed = true
-        lost(cause)
+        closurePending = true
+        storeLost(cause)
       }
     },
-    look: reconciled,
+    reconcile: reconcileOnce,
     used: window => local.used(window),
     closedUntil: () => (isClosed() ? closed : null),
     shared: () => away === undefined,

@@ -1,5 +1,5 @@
-// The provider's windows as we have to see them: minute, hour and UTC day, fixed on the clock, with limits in weight.
-// Its clock and ours differ a little, so a request made near a turn belongs to both sides of it. Pure.
+// The provider's rate-limit windows: minute, hour and UTC day, fixed on the clock, with limits in weight. The provider's
+// clock differs a little from ours, so a request near a boundary counts in both windows. Pure.
 
 import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
 

@@ -1,7 +1,6 @@
-// What was spent at the provider, in the embedded store: one count per window and one instant until which the provider
-// is closed. Every step is one write transaction, so that a command in another process can't come in between. A count
-// that can't be begins again at what the caller knows of it; a closure that nobody can have meant is lifted. What is spent
-// on, and why, is the caller's.
+// The spending at the provider, in the embedded store: one counter per window and one instant until which the provider is
+// closed. Every step is one write transaction, so that a command in another process can't interleave. An unreadable counter
+// restarts at what the caller knows; an impossible closure is removed. The caller decides what to spend and why.
 
 import { type EmbeddedParts, inTransaction, wholeSql } from './embedded-attempt.ts'
 import { longestClosureMs, shown } from './records.ts'
@@ -24,7 +23,7 @@ export const embeddedSpending = ({ db, attempt, observer }: EmbeddedParts): Spen
       `INSERT INTO spending VALUES (:provider, :name, :used, :keep)
        ON CONFLICT (provider, name) DO UPDATE SET used = :used, keep_until = :keep`,
     ),
-    // A few dozen rows at the most, so that every reservation may look through them all.
+    // A few dozen rows at most, so that every reservation may scan them all.
     sweep: db.prepare(`DELETE FROM spending WHERE keep_until <= ?`),
     closedUntil: db.prepare(`SELECT ${wholeSql('until')} AS until FROM closures WHERE provider = ?`),
     close: db.prepare(
@@ -35,12 +34,12 @@ export const embeddedSpending = ({ db, attempt, observer }: EmbeddedParts): Spen
   }
   const refuse = (name: string, fault: string) =>
     observer.recordRefused({ record: 'spending', name: shown(name), fault })
-  /** Null where the count can't be one. */
+  /** Null if the counter is unreadable. */
   const usedIn = (provider: string, name: string): number | null => {
     const row = statements.used.get(provider, name)
     return row ? (row.used as number | null) : 0
   }
-  /** Undefined where there is none, null where it can't be one. */
+  /** Undefined without a closure, null if it is unreadable. */
   const closedUntil = (provider: string) =>
     statements.closedUntil.get(provider)?.until as number | null | undefined
   const inOne = <Value>(step: () => Value): Promise<Value> => attempt(() => inTransaction(db, step))
@@ -52,13 +51,13 @@ export const embeddedSpending = ({ db, attempt, observer }: EmbeddedParts): Spen
         const used = windows.map(({ name, keepUntil, known = 0 }) => {
           const count = usedIn(provider, name)
           if (count !== null) return count
-          refuse(`${provider} ${name}`, 'it could not be, and was begun anew')
+          refuse(`${provider} ${name}`, 'it was not readable, and was restarted')
           statements.put.run({ provider, name, used: known, keep: keepUntil })
           return known
         })
         const closed = closedUntil(provider)
         if (closed === null || (closed !== undefined && closed > now + longestClosureMs)) {
-          refuse(`${provider} closed`, 'it could not be, and was lifted')
+          refuse(`${provider} closed`, 'it was not readable, and was removed')
           statements.open.run(provider)
         } else if (closed !== undefined && closed > now) return { granted: 0, closedUntil: closed, used }
         const room = Math.min(wanted, ...windows.map(({ limit }, i) => limit - (used[i] ?? 0)))
@@ -73,7 +72,7 @@ export const embeddedSpending = ({ db, attempt, observer }: EmbeddedParts): Spen
       inOne(() => {
         for (const { name, by, atLeast, keepUntil } of changes) {
           const before = usedIn(provider, name) ?? atLeast
-          // What can't be read, and nobody knows, stays for the next reservation to mend.
+          // The next reservation repairs a counter that is unreadable and unknown to the caller.
           if (before === undefined) continue
           const used = Math.max(0, Math.max(before, atLeast ?? 0) + by)
           statements.put.run({ provider, name, used, keep: keepUntil })
@@ -87,7 +86,7 @@ export const embeddedSpending = ({ db, attempt, observer }: EmbeddedParts): Spen
       attempt(() => ({
         used: names.map(name => {
           const count = usedIn(provider, name)
-          if (count === null) refuse(`${provider} ${name}`, 'it is no whole number')
+          if (count === null) refuse(`${provider} ${name}`, 'it is not a whole number')
           return count
         }),
         closedUntil: closedUntil(provider) ?? null,

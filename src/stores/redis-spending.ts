@@ -1,7 +1,6 @@
-// What was spent at the provider, in Redis: one count per window and one instant until which the provider is closed.
-// All keys of one provider share a hash tag, so that a step over several windows stays in one slot of a cluster, and
-// every key carries an expiry. A count that can't be read begins again at what the asking gateway knows of it; a closure
-// that nobody can have meant is lifted. What is spent on, and why, is the caller's.
+// The spending at the provider, in Redis: one counter per window and one instant until which the provider is closed. All
+// keys of one provider share a hash tag, so that a step over several windows stays in one slot of a cluster; every key has
+// an expiry. An unreadable counter restarts at what the calling gateway knows; an impossible closure is removed.
 
 import type { Result } from 'ioredis'
 import { longestClosureMs, shown, wholeFrom } from './records.ts'
@@ -9,7 +8,7 @@ import type { RedisParts } from './redis-connection.ts'
 import { recordsLua } from './redis-records.ts'
 import type { SpendingStore } from './store.ts'
 
-// The text of a count or an instant: as much of it as one has, however long it is, and `x` for another type of Redis.
+// Reads a counter or an instant: its first 16 bytes, or `x` for a key of another Redis type.
 const readLua = `${recordsLua}
 local function textAt(key)
   local found = pcall('GETRANGE', key, 0, 15)
@@ -19,30 +18,29 @@ local function textAt(key)
 end
 `
 
-// KEYS: closed, windows. ARGV: wanted, unit, now, the longest closure, then limit, keepUntil and what is known of each
-// window. Answers what was granted, until when it is closed, and what each window holds; then which of the keys were
-// mended.
+// KEYS: closed, windows. ARGV: wanted, unit, now, the longest closure, then limit, keepUntil and the known count of each
+// window. Returns the grant, the end of the closure and the count of each window; then which of the keys were repaired.
 const reserveScript = `${readLua}
-local unit, now, mended = tonumber(ARGV[2]), tonumber(ARGV[3]), {}
-local told, failure = textAt(KEYS[1])
+local unit, now, repaired = tonumber(ARGV[2]), tonumber(ARGV[3]), {}
+local value, failure = textAt(KEYS[1])
 if failure then return failure end
-local closed = whole(told)
+local closed = whole(value)
 if not closed or closed > now + tonumber(ARGV[4]) then
   call('DEL', KEYS[1])
-  closed, mended[1] = 0, 1
+  closed, repaired[1] = 0, 1
 end
 if closed <= now then closed = 0 end
 local granted = closed > 0 and 0 or floor(tonumber(ARGV[1]) / unit) * unit
 local reply = { 0, closed }
 for i = 2, #KEYS do
   local at = i * 3 - 1
-  told, failure = textAt(KEYS[i])
+  value, failure = textAt(KEYS[i])
   if failure then return failure end
-  local used = whole(told)
+  local used = whole(value)
   if not used then
     used = tonumber(ARGV[at + 2])
     call('SET', KEYS[i], text('%d', used), 'PXAT', ARGV[at + 1])
-    mended[#mended + 1] = i
+    repaired[#repaired + 1] = i
   end
   reply[i + 1] = used
   granted = math.min(granted, floor((tonumber(ARGV[at]) - used) / unit) * unit)
@@ -54,15 +52,15 @@ if granted > 0 then
     call('PEXPIREAT', KEYS[i], ARGV[i * 3])
   end
 end
-return { reply, mended }`
+return { reply, repaired }`
 
-// KEYS: windows. ARGV: change, what was there at the least or nothing, and keepUntil of each. A count that can't be read
-// stays for the next reservation to mend, unless the caller says what was there.
+// KEYS: windows. ARGV: change, least former count or nothing, and keepUntil of each. An unreadable counter is left to the
+// next reservation, unless the caller gives the former count.
 const settleScript = `${readLua}
 for i = 1, #KEYS do
-  local told, failure = textAt(KEYS[i])
+  local value, failure = textAt(KEYS[i])
   if failure then return failure end
-  local before, least = whole(told), tonumber(ARGV[i * 3 - 1])
+  local before, least = whole(value), tonumber(ARGV[i * 3 - 1])
   if before or least then
     local used = math.max(before or 0, least or 0) + tonumber(ARGV[i * 3 - 2])
     if used > 0 then
@@ -74,20 +72,20 @@ for i = 1, #KEYS do
 end`
 
 const closeScript = `${readLua}
-local told, failure = textAt(KEYS[1])
+local value, failure = textAt(KEYS[1])
 if failure then return failure end
-local before, till = whole(told), tonumber(ARGV[1])
+local before, till = whole(value), tonumber(ARGV[1])
 if not before or before < till or before > till + tonumber(ARGV[3]) then
   call('SET', KEYS[1], ARGV[1], 'PXAT', ARGV[2])
 end`
 
-// KEYS: closed, windows. Answers the text of each that is a whole number, and \`-\` for another.
+// KEYS: closed, windows. Returns the text of each that is a whole number, and \`-\` for another.
 const spendingScript = `${readLua}
 local reply = {}
 for i = 1, #KEYS do
-  local told, failure = textAt(KEYS[i])
+  local value, failure = textAt(KEYS[i])
   if failure then return failure end
-  reply[i] = whole(told) and told or '-'
+  reply[i] = whole(value) and value or '-'
 end
 return reply`
 
@@ -96,7 +94,7 @@ declare module 'ioredis' {
     abohawaReserve(
       keys: number,
       ...keysAndValues: (string | number)[]
-    ): Result<[counts: number[], mended: number[]], Context>
+    ): Result<[counts: number[], repaired: number[]], Context>
     abohawaSettle(keys: number, ...keysAndValues: (string | number)[]): Result<null, Context>
     abohawaClose(
       key: string,
@@ -108,7 +106,7 @@ declare module 'ioredis' {
   }
 }
 
-// Instants are compared with those of the callers; the key itself goes a little later, for a server whose clock is fast.
+// Callers compare the instant with their own clock; the key expires a little later, in case the server's clock is fast.
 const keepClosedForMs = 3_600_000
 
 /** The spending of a store on this connection. */
@@ -128,7 +126,7 @@ export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): 
           ...windows.map(({ name }) => names.spending(provider, name)),
         ]
         const bounds = windows.flatMap(({ limit, keepUntil, known = 0 }) => [limit, keepUntil, known])
-        const [counts, mended] = await redis.abohawaReserve(
+        const [counts, repaired] = await redis.abohawaReserve(
           keys.length,
           ...keys,
           wanted,
@@ -137,7 +135,8 @@ export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): 
           longestClosureMs,
           ...bounds,
         )
-        for (const number of mended) refuse(keys[number - 1] ?? '', 'it could not be, and was begun anew')
+        for (const number of repaired)
+          refuse(keys[number - 1] ?? '', 'it was not readable, and was restarted')
         const [granted = 0, closed = 0, ...used] = counts.map(wholeFrom)
         return { granted, closedUntil: closed || null, used }
       }),
@@ -159,11 +158,11 @@ export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): 
     spending: (provider, windows) =>
       attempt(async () => {
         const keys = [names.closedUntil(provider), ...windows.map(name => names.spending(provider, name))]
-        const told = await redis.abohawaSpending(keys.length, ...keys)
-        told.forEach((text, i) => {
-          if (text === '-') refuse(keys[i] ?? '', 'it is no whole number')
+        const texts = await redis.abohawaSpending(keys.length, ...keys)
+        texts.forEach((text, i) => {
+          if (text === '-') refuse(keys[i] ?? '', 'it is not a whole number')
         })
-        const [closed, ...used] = told.map(text => (text === '-' ? null : wholeFrom(text)))
+        const [closed, ...used] = texts.map(text => (text === '-' ? null : wholeFrom(text)))
         return { used, closedUntil: closed || null }
       }),
   }

@@ -85,7 +85,7 @@ const found = (q: string, type: LocationType = 'district') => {
   return results.map(place => [place.name_en, matchedAliases.get(place), approximate])
 }
 
-t.test('former names find their places, and say so', async t => {
+t.test('former names find their places, with matchedAliases', async t => {
   t.strictSame(found('Comilla'), [['Cumilla', 'Comilla', false]])
   t.strictSame(found('dacca'), [['Dhaka', 'Dacca', false]])
   t.strictSame(found('Chittagong'), [['Chattogram', 'Chittagong', false]])
@@ -95,7 +95,7 @@ t.test('former names find their places, and say so', async t => {
   t.strictSame(found('Chittagong', 'division'), [['Chattogram', 'Chittagong', false]])
 })
 
-t.test('blanks, hyphens, full stops and apostrophes need not be typed, or as they are spelt', async t => {
+t.test('a search ignores blanks, hyphens, full stops and apostrophes', async t => {
   const bazar = [["Cox's Bazar", undefined, false]]
   for (const q of [
     'coxs bazar',
@@ -108,14 +108,14 @@ t.test('blanks, hyphens, full stops and apostrophes need not be typed, or as the
   t.strictSame(found('sher e bangla', 'upazila')[0], ['Sher-e-Bangla Nagar', undefined, false])
 })
 
-t.test('a spelling that nothing has finds what is near to it', async t => {
+t.test('a misspelt search falls back to the loose fold', async t => {
   t.strictSame(found('Narayangonz'), [['Narayanganj', undefined, true]])
   t.strictSame(found('Pharidpur'), [['Faridpur', undefined, true]])
   t.strictSame(found('\u09a8\u09b0\u09b6\u09bf\u0982\u09a6\u09bf'), [['Narsingdi', undefined, true]])
   t.strictSame(found('nowhere at all'), [])
 })
 
-t.test('a union that moved is known by the code it had', async t => {
+t.test('a union that moved is found by its former code', async t => {
   const successor = catalogue.successorOf('union', '10040939')
   t.match(successor, { location: { id: '10049039', parentId: '100490' }, since: '2012-04-25' })
   const moved = snapshot.locations.filter(({ formerIds }) => formerIds.length > 0)
@@ -124,7 +124,7 @@ t.test('a union that moved is known by the code it had', async t => {
     for (const { id } of formerIds) t.equal(catalogue.find(type, id), undefined)
 })
 
-t.test('a search gives what looking at every name gives, in order, on every page', async t => {
+t.test('the index finds what a scan of every name finds, in order, on every page', async t => {
   const place = fc.constantFrom(...catalogue.all())
   const misspelt = (name: string) => name.replaceAll('j', 'z').replaceAll('l', 'll').replaceAll('b', 'v')
   const maybe = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.option(arbitrary, { nil: undefined })

@@ -27,7 +27,7 @@ t.test('a build reports its counts and leaves nothing but the snapshot behind', 
   t.equal((await readSnapshot(path, bounds)).locations.length, 7)
 })
 
-t.test('the same table gives the same bytes, in whatever order its rows stand', async t => {
+t.test('the same rows in any order give the same bytes', async t => {
   const folder = t.testdir({ other: {} })
   const { path } = await buildSample(folder)
   const bytes = readFileSync(path)
@@ -37,7 +37,7 @@ t.test('the same table gives the same bytes, in whatever order its rows stand', 
   t.ok(readFileSync(path).equals(bytes), 'over itself')
 })
 
-t.test('a table with faults changes nothing and tells them all', async t => {
+t.test('a table with faults changes nothing, and every fault is reported', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
   const former = readFileSync(path)
@@ -56,13 +56,13 @@ t.test('a table with faults changes nothing and tells them all', async t => {
   t.notOk(existsSync(`${path}.new`))
 })
 
-t.test('faults keep a first snapshot from being written at all', async t => {
+t.test('a table with faults writes no first snapshot', async t => {
   const { path, faults } = await buildSample(t.testdir(), [{ ...sampleRows()[0], level: 'region' }])
   t.equal(faults.length, 1)
   t.notOk(existsSync(path))
 })
 
-t.test('a rebuild keeps unpublished what was', async t => {
+t.test('a rebuild keeps unpublished places unpublished', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
   await setPublished(path, '10040915', false, { bounds })
@@ -72,7 +72,7 @@ t.test('a rebuild keeps unpublished what was', async t => {
   t.strictSame(await unpublishedIn(path), ['100409', '10040915'])
 })
 
-t.test('a place that has left the table is not kept', async t => {
+t.test('a place that is removed from the table is removed from the snapshot', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
   await setPublished(path, '20', false, { bounds })
@@ -81,7 +81,7 @@ t.test('a place that has left the table is not kept', async t => {
   t.equal((await readSnapshot(path, bounds)).locations.length, 6)
 })
 
-t.test('a table with a column of its own for it decides, and leaves open what it leaves empty', async t => {
+t.test('a published column overrides the former state, except where it is empty', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
   for (const id of ['20', '10040913', '10040915']) await setPublished(path, id, false, { bounds })
@@ -92,7 +92,7 @@ t.test('a table with a column of its own for it decides, and leaves open what it
   t.strictSame(await unpublishedIn(path), ['1004', '10040913', '10040915'])
 })
 
-t.test('a rebuild mends a snapshot with faults, and still keeps unpublished what it says is', async t => {
+t.test('a rebuild repairs a faulty snapshot and keeps its unpublished places', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
   await setPublished(path, '20', false, { bounds })
@@ -102,18 +102,18 @@ t.test('a rebuild mends a snapshot with faults, and still keeps unpublished what
   t.strictSame(await unpublishedIn(path), ['20'])
 })
 
-t.test('what is no snapshot is not written over', async t => {
+t.test('a file that is not a snapshot is not overwritten', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
   for (const other of ['{"name":"a package"}', '{"locations": [', '[]']) {
     writeFileSync(path, other)
-    await t.rejects(buildSample(folder), { code: 'bad_input', message: /is there but no snapshot of places/ })
+    await t.rejects(buildSample(folder), { code: 'bad_input', message: /is not a snapshot of places/ })
     t.equal(readFileSync(path, 'utf8'), other)
   }
   t.notOk(existsSync(`${path}.new`))
 })
 
-t.test('a title, a source or a date that could not be read back is a fault', async t => {
+t.test('an invalid title, source or date is a fault', async t => {
   const folder = t.testdir()
   const { path } = await buildSample(folder)
   const former = readFileSync(path)
@@ -136,7 +136,7 @@ t.test('a title, a source or a date that could not be read back is a fault', asy
   }
 })
 
-t.test('a link is followed and the mode of the file stays', async t => {
+t.test('a link is followed, and the mode of the file is kept', async t => {
   const folder = t.testdir({ real: {} })
   const { path } = await buildSample(join(folder, 'real'))
   await chmod(path, 0o640)
@@ -156,7 +156,7 @@ t.test('a link is followed and the mode of the file stays', async t => {
   t.equal((await readSnapshot(path, bounds)).provenance.title, 'Other')
 })
 
-t.test('a table that is not there and a folder that is not there are named', async t => {
+t.test('a missing table and a missing folder are named', async t => {
   const folder = t.testdir()
   await buildSample(folder)
   const options = {

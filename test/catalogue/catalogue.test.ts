@@ -19,7 +19,7 @@ const catalogueWithout = async (test: Test, ...unpublished: string[]): Promise<C
 const page = { limit: 50, offset: 0 }
 const idsOf = ({ results }: { results: readonly { id: string }[] }) => results.map(({ id }) => id)
 
-t.test('a place is found by its own level and id alone', async t => {
+t.test('a place is found by its level and id together', async t => {
   const catalogue = await catalogueWithout(t)
   t.equal(catalogue.find('district', '1004')?.name_en, 'Barguna')
   for (const type of ['division', 'upazila', 'union'] as const)
@@ -35,7 +35,7 @@ t.test('a place names its parent, a division has none', async t => {
   t.equal(division && catalogue.parentOf(division), undefined)
 })
 
-t.test('an unpublished place is out of sight, and its children still name it', async t => {
+t.test('an unpublished place is hidden, and its children still name it', async t => {
   const catalogue = await catalogueWithout(t, '1004')
   t.equal(catalogue.find('district', '1004'), undefined)
   const nothing = { results: [], total: 0, matchedAliases: new Map(), approximate: false }
@@ -56,7 +56,7 @@ t.test('a list is ordered by population, highest first, equals by id', async t =
   t.strictSame(idsOf(catalogue.list({ type: 'union', ...page })), ['10040923', '10040913', '10040915'])
 })
 
-t.test('pages never overlap, miss nothing, and all say the same total', async t => {
+t.test('pages never overlap, miss nothing, and have the same total', async t => {
   const catalogue = await catalogueWithout(t)
   for (const limit of [1, 2, 3, 4]) {
     const ids: string[] = []
@@ -114,7 +114,7 @@ t.test('both encodings of a Bengali name find it', async t => {
     t.strictSame(idsOf(catalogue.list({ type: 'union', q, ...page })), ['10040915'])
 })
 
-t.test('nothing that is handed out can be changed', async t => {
+t.test('returned places are frozen', async t => {
   const catalogue = await catalogueWithout(t)
   t.ok(Object.isFrozen(catalogue) && Object.isFrozen(catalogue.all()))
   t.throws(() => Object.assign(catalogue.find('division', '10') ?? {}, { published: false }), TypeError)
@@ -122,7 +122,7 @@ t.test('nothing that is handed out can be changed', async t => {
   t.equal(catalogue.list({ type: 'union', ...page }).results.length, 3, 'a page is the caller’s own')
 })
 
-t.test('the checksum tells catalogues apart', async t => {
+t.test('different catalogues have different checksums', async t => {
   const [one, other] = [await catalogueWithout(t), await catalogueWithout(t, '20')]
   t.not(one.checksum, other.checksum)
 })

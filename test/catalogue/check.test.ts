@@ -11,16 +11,16 @@ const faultsOf = (rows: readonly TableRow[]) => {
   return [...table.faults, ...check(table.rows, bounds)]
 }
 
-/** The faults after changing cells of one row; rows are counted from 0, without the header. */
-const spoilt = (at: number, cells: TableRow): string[] =>
-  faultsOf(sampleRows().map((row, index) => (index === at ? { ...row, ...cells } : row))).map(faultLine)
+/** The faults after changing fields of one row; rows are counted from 0, without the header. */
+const spoilt = (at: number, fields: TableRow): string[] =>
+  faultsOf(sampleRows().map((row, index) => (index === at ? { ...row, ...fields } : row))).map(faultLine)
 
 t.test('the sample has no fault', async t => {
   t.strictSame(faultsOf(sampleRows()), [])
 })
 
 const upazila = 3
-const cases: [title: string, cells: TableRow, ...faults: string[]][] = [
+const cases: [title: string, fields: TableRow, ...faults: string[]][] = [
   [
     'an unknown level is named with the four there are, and is one fault, not one more for every child',
     { level: 'village' },
@@ -172,9 +172,9 @@ const cases: [title: string, cells: TableRow, ...faults: string[]][] = [
   ],
 ]
 
-for (const [title, cells, ...faults] of cases)
+for (const [title, fields, ...faults] of cases)
   t.test(title, async t => {
-    const found = spoilt(upazila, cells)
+    const found = spoilt(upazila, fields)
     t.equal(found.length, faults.length, found.join('\n'))
     faults.forEach((fault, at) => {
       t.ok(found[at]?.startsWith(fault), `${found[at]} should start with ${fault}`)
@@ -205,7 +205,7 @@ t.test('a place is not its own parent', async t => {
   ])
 })
 
-t.test('an id is decimal digits and needs no certain length', async t => {
+t.test('an id is decimal digits of any length', async t => {
   t.match(spoilt(6, { bbs_code: '100409a' }), [
     /^row 8, bbs_code: given "100409a"; allowed is decimal digits/,
   ])
@@ -229,7 +229,7 @@ t.test('an upazila without a web site has no fault', async t => {
   t.strictSame(spoilt(upazila, { website: '' }), [])
 })
 
-t.test('one bad cell hides neither the others of its row nor those of other rows', async t => {
+t.test('one bad field hides no other fault', async t => {
   const rows = sampleRows()
   Object.assign(rows[1] ?? {}, {
     latitude: 'north',
@@ -251,12 +251,12 @@ t.test('one bad cell hides neither the others of its row nor those of other rows
   )
 })
 
-t.test('a cell of the wrong type, a missing and an unknown column are faults of a location', async t => {
+t.test('a field of the wrong type, a missing and an unknown key are faults of a location', async t => {
   const rows = [
     {
       row: 'locations[0] (id 10)',
       naming: snapshotNaming,
-      cells: {
+      fields: {
         id: 10,
         type: 'division',
         parent_id: null,

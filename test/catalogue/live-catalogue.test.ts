@@ -51,7 +51,7 @@ t.test('a file with a fault is not opened', async t => {
   await t.rejects(openCatalogue({ path, bounds, pollMs: never }), { code: 'bad_input', message: /ENOENT/ })
 })
 
-t.test('a place unpublished in the file goes out of sight, and what was in hand stays whole', async t => {
+t.test('a place unpublished in the file is hidden, and a catalogue in use stays complete', async t => {
   const { path, live, changes } = await startSample(t)
   const former = live.current()
   const told = changes.next()
@@ -62,7 +62,7 @@ t.test('a place unpublished in the file goes out of sight, and what was in hand 
   t.equal(former.find('district', '1004')?.name_en, 'Barguna')
 })
 
-t.test('one swap after another is seen', async t => {
+t.test('several swaps in a row are noticed', async t => {
   const { path, live, changes } = await startSample(t)
   for (const published of [false, true, false]) {
     const told = changes.next()
@@ -73,7 +73,7 @@ t.test('one swap after another is seen', async t => {
   t.equal(changes.told.length, 3)
 })
 
-t.test('a faulty file never takes the place of a good one, and is told once', async t => {
+t.test('a faulty file never replaces a good catalogue, and is reported once', async t => {
   const { path, live, changes, faults } = await startSample(t)
   const good = readFileSync(path, 'utf8')
   const [former, toldFault] = [live.current(), faults.next()]
@@ -101,7 +101,7 @@ t.test('a faulty file never takes the place of a good one, and is told once', as
   t.strictSame([faults.told.length, changes.told.length], [2, 0], 'the same places again are no change')
 })
 
-t.test('a reload need not wait for the next look', async t => {
+t.test('a reload does not wait for the next poll', async t => {
   const { path, live, changes } = await startSample(t, { pollMs: never })
   await setPublished(path, '20', false, { bounds })
   t.ok(live.current().find('division', '20'))
@@ -129,7 +129,7 @@ t.test('a folder swapped behind a link is followed, as mounted configuration doe
   t.equal(live.current().find('division', '20'), undefined)
 })
 
-t.test('after closing nothing is swapped or told', async t => {
+t.test('after close nothing is swapped or reported', async t => {
   const { path, live, changes, faults } = await startSample(t, { pollMs: never })
   live.close()
   await setPublished(path, '20', false, { bounds })
@@ -140,7 +140,7 @@ t.test('after closing nothing is swapped or told', async t => {
   t.strictSame([changes.told.length, faults.told.length], [0, 0])
 })
 
-t.test('following a file does not keep a process alive', async t => {
+t.test('watching a file does not keep a process alive', async t => {
   const { path } = await buildSample(t.testdir())
   const program = `
     const { openCatalogue } = await import(${JSON.stringify(new URL('../../src/catalogue/live-catalogue.ts', import.meta.url).href)})

@@ -34,7 +34,7 @@ const faultsOf = async (test: Test, extras: { aliases?: TableRow[]; changes?: Ta
   return faults.map(faultLine)
 }
 
-t.test('a build counts what it takes and gives the same bytes in whatever order the rows stand', async t => {
+t.test('a build counts aliases and former ids, and rows in any order give the same bytes', async t => {
   const folder = t.testdir({ other: {} })
   const { path, ...report } = await buildSample(folder, sampleRows(), { aliases, changes })
   t.match(report, { faults: [], aliases: 4, formerIds: 2 })
@@ -208,7 +208,7 @@ for (const [title, row, fault] of changeFaults)
     t.strictSame(await faultsOf(t, { changes: [changeRow('10049913', '10040913'), row] }), [fault])
   })
 
-t.test('a table without a column that it must have, and one with another, are named', async t => {
+t.test('a missing column and an unknown column are named', async t => {
   const { kind: _, ...withoutKind } = aliasRow('20', 'Chottogram')
   t.strictSame(await faultsOf(t, { aliases: [withoutKind] }), [
     'aliases, row 1, kind: given nothing; allowed is a header with the column kind',
@@ -218,7 +218,7 @@ t.test('a table without a column that it must have, and one with another, are na
   ])
 })
 
-t.test('an alias or a former id made wrong in the snapshot is refused as it is loaded', async t => {
+t.test('an invalid alias or former id in a snapshot is refused when it is loaded', async t => {
   const { path } = await build(t)
   const text = readFileSync(path, 'utf8')
   const faultAfter = (

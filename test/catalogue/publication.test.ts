@@ -8,7 +8,7 @@ import { InputError } from '../../src/errors.ts'
 import { bounds, buildSample } from './sample-places.ts'
 
 t.test(
-  'unpublishing marks one line, keeps the file sound, and publishing gives the old bytes back',
+  'unpublishing changes one line, the file stays valid, and publishing restores the old bytes',
   async t => {
     const { path } = await buildSample(t.testdir())
     const former = readFileSync(path, 'utf8')
@@ -31,7 +31,7 @@ t.test(
   },
 )
 
-t.test('what is so already is not written again', async t => {
+t.test('setting the current state writes nothing', async t => {
   const { path } = await buildSample(t.testdir())
   const former = readFileSync(path)
   t.match(await setPublished(path, '1004', true, { bounds }), {
@@ -47,7 +47,7 @@ t.test('an unknown id is named and changes nothing', async t => {
   const former = readFileSync(path)
   await t.rejects(setPublished(path, '99', false, { bounds }), {
     code: 'bad_input',
-    message: `no place has the id "99": it must be one of the 7 in ${path}`,
+    message: `the id is "99"; allowed: the id of one of the 7 places in ${path}`,
   })
   t.ok(readFileSync(path).equals(former))
   t.notOk(existsSync(`${path}.new`))
@@ -62,14 +62,14 @@ t.test('a faulty snapshot is not edited', async t => {
 })
 
 t.test(
-  'a second edit is refused while one is under way, and a lock that was left says how to go on',
+  'a second edit is refused while one is under way, and the message says how to remove a stale lock',
   async t => {
     const { path } = await buildSample(t.testdir())
     const former = readFileSync(path)
     writeFileSync(`${path}.new`, 'half a fi')
     await t.rejects(setPublished(path, '1004', false, { bounds }), {
       code: 'bad_input',
-      message: `${path} is being edited by another process, for ${path}.new exists; try again when that is done`,
+      message: `${path} is being edited by another process: ${path}.new exists; try again when that is done, or delete that file if no such process runs`,
     })
     await t.rejects(buildSample(path.replace('/locations.json', '')), { code: 'bad_input' })
     t.ok(readFileSync(path).equals(former))
@@ -77,7 +77,7 @@ t.test(
   },
 )
 
-t.test('of edits at the same time none is lost in silence', async t => {
+t.test('concurrent edits are never lost silently', async t => {
   const { path } = await buildSample(t.testdir())
   const ids = ['10', '1004', '100409', '10040913', '10040915', '20']
   const outcomes = await Promise.allSettled(ids.map(id => setPublished(path, id, false, { bounds })))
@@ -93,7 +93,7 @@ t.test('of edits at the same time none is lost in silence', async t => {
       t.match(outcome.reason, { code: 'bad_input', message: /is being edited/ })
 })
 
-t.test('edits that try again until they get their turn all come through', async t => {
+t.test('edits that retry until they get the lock all succeed', async t => {
   const { path } = await buildSample(t.testdir())
   const edit = async (id: string, published: boolean): Promise<void> => {
     try {
@@ -112,7 +112,7 @@ t.test('edits that try again until they get their turn all come through', async 
   }
 })
 
-t.test('whoever reads during edits reads a whole and sound file', async t => {
+t.test('a reader during edits reads a complete and valid file', async t => {
   const { path } = await buildSample(t.testdir())
   let editing = true
   const edits = (async () => {

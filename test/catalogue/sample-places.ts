@@ -48,7 +48,7 @@ export const sampleRows = (): TableRow[] => [
   samplePlace('union', '10040923', '100409', 'Atharagashia', 700),
 ]
 
-const quoted = (cell: string): string => (/[",\n]/u.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)
+const quoted = (field: string): string => (/[",\n]/u.test(field) ? `"${field.replaceAll('"', '""')}"` : field)
 
 /** An alias of a place, under the columns that its table must have. */
 export const aliasRow = (code: string, alias: string, kind = 'common', language = 'en'): TableRow => ({

@@ -25,19 +25,19 @@ const faultsAfter = (text: string, change: (file: Json) => void): string[] => {
   return inspectSnapshot(JSON.stringify(file), bounds).faults.map(faultLine)
 }
 
-t.test('places stand one a line, by id, children after their parent', async t => {
+t.test('places are one per line, by id, children after their parent', async t => {
   const { text } = await sample(t)
   const ids = text.split('\n').flatMap(line => line.match(/^ {4}\{"id":"(\d+)",.*\},?$/)?.[1] ?? [])
   t.strictSame(ids, ['10', '1004', '100409', '10040913', '10040915', '10040923', '20'])
   t.equal(JSON.parse(text).locations.length, ids.length)
 })
 
-t.test('the text of a snapshot that was read is the text it was read from', async t => {
+t.test('formatting a snapshot that was read gives the same text', async t => {
   const { path, text } = await sample(t)
   t.equal(formatSnapshot(await readSnapshot(path, bounds)), text)
 })
 
-t.test('a snapshot says where it came from and how much is in it', async t => {
+t.test('a snapshot has its provenance and counts', async t => {
   const { path } = await sample(t)
   const { provenance } = await readSnapshot(path, bounds)
   t.match(provenance, {
@@ -60,7 +60,7 @@ t.test('a place that was read is frozen, published, and has its code as a number
 })
 
 t.test(
-  'a change of one place by hand is told by the checksum, with the right one and what to run',
+  'a manual edit is detected by the checksum; the message gives the right one and the command',
   async t => {
     const { path, text } = await sample(t)
     writeFileSync(path, text.replace('"population":892781', '"population":892782'))
@@ -79,7 +79,7 @@ t.test(
   },
 )
 
-t.test('the layout of the text is no part of the checksum', async t => {
+t.test('the layout of the text does not affect the checksum', async t => {
   const { text } = await sample(t)
   t.strictSame(
     faultsAfter(text, ({ locations }) => void locations.reverse()),
@@ -87,7 +87,7 @@ t.test('the layout of the text is no part of the checksum', async t => {
   )
 })
 
-t.test('a file cut short is no JSON', async t => {
+t.test('a truncated file is not JSON', async t => {
   const { path, text } = await sample(t)
   writeFileSync(path, text.slice(0, text.length / 2))
   await t.rejects(readSnapshot(path, bounds), { message: /: file, the whole: not JSON: / })
@@ -109,7 +109,7 @@ t.test('the first fault is named with its row, the others are counted', async t 
   t.equal(counts.union, 3)
 })
 
-t.test('a missing parent is a fault of its children, and the counts tell of it too', async t => {
+t.test('a missing parent is a fault of its children and of the counts', async t => {
   const { text } = await sample(t)
   const faults = faultsAfter(text, ({ locations }) => void locations.splice(2, 1))
   t.match(faults[0], 'provenance, counts.upazila: given 1; allowed is 0')
@@ -118,7 +118,7 @@ t.test('a missing parent is a fault of its children, and the counts tell of it t
   t.equal(faults.length, 2 + 3)
 })
 
-t.test('the head must be whole, of the version we read, and sound', async t => {
+t.test('the provenance must be complete, valid and of a supported version', async t => {
   const { text } = await sample(t)
   const after = (head: Record<string, unknown>) =>
     faultsAfter(text, ({ provenance }) => void Object.assign(provenance, head))
@@ -131,7 +131,7 @@ t.test('the head must be whole, of the version we read, and sound', async t => {
   t.match(after({ counts: { division: -1 } }).length, 5)
 })
 
-t.test('what is no object, or has no places, is refused', async t => {
+t.test('a value that is not an object, or has no places, is refused', async t => {
   const { text } = await sample(t)
   for (const other of ['null', '[]', '"text"', '{}', '{"provenance":{},"locations":[null]}'])
     t.ok(inspectSnapshot(other, bounds).faults.length > 0, other)
@@ -166,7 +166,7 @@ t.test('a file that is missing, a folder or not UTF-8 is named', async t => {
   writeFileSync(join(folder, 'odd.json'), Buffer.from([0x7b, 0xff, 0x7d]))
   await t.rejects(readSnapshot(join(folder, 'odd.json'), bounds), {
     code: 'bad_input',
-    message: /odd\.json is not text in UTF-8/,
+    message: /odd\.json is not valid; allowed: text in UTF-8/,
   })
 })
 

@@ -1,4 +1,4 @@
-// The form of a table: its header, its line numbers, its cells.
+// The form of a table: its header, its line numbers, its fields.
 
 import t from 'tap'
 import { check, faultLine } from '../../src/catalogue/check.ts'
@@ -9,7 +9,7 @@ const text = tableText(sampleRows())
 const faultsOf = (table: string): string[] => parseTable(table).faults.map(faultLine)
 const withHeader = (change: (header: string) => string): string => text.replace(/^.*/u, change)
 
-t.test('a sound table has a row for every line after the header, with its number', async t => {
+t.test('a valid table has a row for every line after the header, with its number', async t => {
   const { rows, faults } = parseTable(text)
   t.strictSame(faults, [])
   t.strictSame(
@@ -18,7 +18,7 @@ t.test('a sound table has a row for every line after the header, with its number
   )
 })
 
-t.test('empty lines and line breaks in quoted cells do not shift the numbers', async t => {
+t.test('empty lines and line breaks in quoted fields do not shift the numbers', async t => {
   const [header, first, second, third] = text.split('\n')
   for (const end of ['\n', '\r\n']) {
     const broken = first?.replace('Chattogram', `"Chatto${end}gram"`)
@@ -62,8 +62,8 @@ t.test('a column named twice is a fault', async t => {
   ])
 })
 
-t.test('a row with too many cells is a fault', async t => {
-  t.match(faultsOf(`${text.trimEnd()},more\n`), [/^row 8, the row: given 15; allowed is 14 cells/])
+t.test('a row with too many fields is a fault', async t => {
+  t.match(faultsOf(`${text.trimEnd()},more\n`), [/^row 8, the row: given 15; allowed is 14 fields/])
 })
 
 t.test('a quote that never ends is a fault with its line', async t => {
@@ -77,14 +77,14 @@ t.test('a table without rows, and an empty file, are faults', async t => {
   t.equal(faultsOf('').length, 14 + 1)
 })
 
-t.test('cells become numbers, texts, flags or nothing', async t => {
+t.test('fields become numbers, texts, flags or nothing', async t => {
   const [row] = sampleRows()
   const read = (published: string) =>
     parseTable(tableText([{ ...row, website: '', latitude: '22.50', longitude: '9O', published }])).rows[0]
-      ?.cells
+      ?.fields
   t.match(read(''), { latitude: 22.5, longitude: '9O', website: null, parent_bbs_code: null, bbs_code: '20' })
   t.strictSame(
-    ['', 'true', 'false', 'TRUE', 'constructor'].map(cell => read(cell)?.published),
+    ['', 'true', 'false', 'TRUE', 'constructor'].map(field => read(field)?.published),
     [undefined, true, false, 'TRUE', 'constructor'],
   )
 })

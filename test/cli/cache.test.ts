@@ -1,4 +1,4 @@
-// `abohawa cache …` as its users meet it: beside a running gateway, without one, and misused.
+// `abohawa cache …` as its users meet it: beside a running gateway, without one, and with usage errors.
 
 import { join } from 'node:path'
 import t from 'tap'
@@ -24,7 +24,7 @@ const refusals: [number, string[], RegExp][] = [
   [2, ['show', 'all'], /the target is "all"; allowed: a point/],
   [2, ['show', 'town/3'], /"town" is no type of place; allowed: division, district, upazila, union/],
   [2, ['show', '23', '90'], /too many arguments/],
-  [2, ['show', '-23.5,90'], /-23\.5,90 looks like an option; put -- and a blank before/],
+  [2, ['show', '-23.5,90'], /-23\.5,90 looks like an option; put `--` before an argument/],
   [
     1,
     ['show', '--', '-23.5,90'],
@@ -36,7 +36,7 @@ const refusals: [number, string[], RegExp][] = [
   [2, ['purge'], /missing required argument 'target'/],
   [2, ['purge', 'everything'], /the target is "everything"; allowed: all, a point such as/],
   [2, ['purge', '24,90,23,91'], /the box 24,90,23,91 has south 24 beyond north 23; allowed: /],
-  [2, ['purge', '-24,90,23,91'], /-24,90,23,91 looks like an option; put -- and a blank before/],
+  [2, ['purge', '-24,90,23,91'], /-24,90,23,91 looks like an option; put `--` before an argument/],
   [2, ['purge', 'all', '--hard'], /unknown option '--hard'/],
   [1, ['purge', '23.51,90.01,23.52,90.02'], /has no centre of a grid cell in it; allowed: /],
   [1, ['purge', 'union/1'], /the union "1" was not found or is not published/],
@@ -91,9 +91,9 @@ t.test(
     t.equal(alone.code, 0)
     t.match(
       alone.stderr,
-      /^No gateway tells at http:\/\/127\.0\.0\.1:\d+ \(.*ECONNREFUSED.*\): this is the shared tier alone\.\n$/,
+      /^No gateway answered at http:\/\/127\.0\.0\.1:\d+ \(.*ECONNREFUSED.*\): this is the shared tier alone\.\n$/,
     )
-    t.match(alone.stdout, /^Dhaka \(district 3026\)\n {2}cell {5}23\.7,90\.4, /)
+    t.match(alone.stdout, /^Dhaka \(district 3026\)\n {2}cell {4}23\.7,90\.4, /)
     t.match(alone.stdout, /\n {2}purged {5}softly: stale at any age\n/)
     t.notMatch(alone.stdout, /fresh until|last error/, 'what only a gateway knows is left out')
     const aloneJson = JSON.parse((await runCommand(['cache', 'show', 'district/3026', '--json'], env)).stdout)
@@ -119,7 +119,7 @@ t.test('what answers but is no gateway is told from one that does not answer', a
   const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
   const { code, stderr } = await runCommand(['cache', 'show', '23.81,90.41', '--gateway', provider.url], env)
   t.equal(code, 0)
-  t.match(stderr, /\(what answers there, with 404, is no gateway of this version\)/)
+  t.match(stderr, /\(it answered 404, and is no gateway of this version\)/)
 })
 
 t.test('a gateway that does not know the name it was asked by says which setting allows it', async t => {

@@ -49,7 +49,7 @@ t.test('runs, a spent budget, a load, failures in a row and a store that is away
   for (const line of [
     /^The point 23\.71,90\.41\n/,
     /^ {2}freshness {3}by model run: newest available 2026-11-21 10:30:00, 90 min ago\n +for as long as allowed, because nothing is left of the budget$/m,
-    /^ {2}last asked {2}not lately$/m,
+    /^ {2}last used {3}not recently$/m,
     /^ {2}loading {5}yes, /m,
     /^ {2}last error {2}2026-11-21 11:30:00, 30 min ago, 3 in a row\n +provider_limited: no room\n +may be tried since 2026-11-21 11:59:00, 60 s ago$/m,
     /^ {2}purged +yes: gone\n/m,

@@ -27,7 +27,7 @@ for (const command of leaves)
     t.match(stdout, '--json')
   })
 
-const misuses: [string[], RegExp][] = [
+const usageErrors: [string[], RegExp][] = [
   [['fly'], /unknown command 'fly'/],
   [['serve', '--fast'], /unknown option '--fast'/],
   [['keys', 'create'], /required option '--subscriber <name>' not specified/],
@@ -43,8 +43,8 @@ const misuses: [string[], RegExp][] = [
   [['provider', '--limits', 'some'], /--limits is some; allowed: free, none/],
   [['demo', '--upstream', 'nowhere'], /--upstream is nowhere; allowed: a URL/],
 ]
-for (const [args, sentence] of misuses)
-  t.test(`misused: abohawa ${args.join(' ')}`, async t => {
+for (const [args, sentence] of usageErrors)
+  t.test(`usage error: abohawa ${args.join(' ')}`, async t => {
     const { code, stdout, stderr } = await runCommand(args)
     t.equal(code, 2)
     t.equal(stdout, '')

@@ -40,7 +40,7 @@ t.test('every --help shows an example and the common options', async t => {
   )
 })
 
-const misuses: [string[], RegExp][] = [
+const usageErrors: [string[], RegExp][] = [
   [['keys', 'rotate', 'key_1', '--overlap', '24'], /--overlap: "24" has no unit: add ms, s, m, h or d/],
   [['keys', 'tier', 'key_1', 'gold'], /the tier is "gold"; allowed: free, starter, business, enterprise/],
   [['keys', 'limit', 'key_1'], /a number of requests a day or --tier, one of the two/],
@@ -51,7 +51,7 @@ const misuses: [string[], RegExp][] = [
 ]
 t.test('what can not be meant is one sentence and exit code 2', async t => {
   await Promise.all(
-    misuses.map(async ([args, sentence]) => {
+    usageErrors.map(async ([args, sentence]) => {
       const { code, stdout, stderr } = await runCommand(args)
       t.match({ code, stdout }, { code: 2, stdout: '' }, args.join(' '))
       t.match(stderr, sentence)

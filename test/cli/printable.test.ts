@@ -282,7 +282,7 @@ t.test('what a gateway says is printed escaped, for people and as JSON', async t
 
 t.test('what a command line says is repeated escaped and short, without keys', async t => {
   const key = createKey()
-  const misused: string[][] = [
+  const usageErrors: string[][] = [
     [hostileArgument],
     ['keys', hostileArgument],
     ['keys', 'list', `--${hostileArgument}`],
@@ -298,7 +298,7 @@ t.test('what a command line says is repeated escaped and short, without keys', a
     ['store', 'migrate', '--to', 'redis://127.0.0.1:1', '--to-prefix', hostileArgument],
   ]
   const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
-  await look(t, misused, { code: 2, json: false }, env)
+  await look(t, usageErrors, { code: 2, json: false }, env)
   const unknown = [
     ['keys', 'show', hostileArgument],
     ['subscribers', 'revoke', hostileArgument],
@@ -307,7 +307,7 @@ t.test('what a command line says is repeated escaped and short, without keys', a
   await look(t, unknown, { code: 1, json: false }, { ...env, ABOHAWA_OPS__PORT: '1' })
 
   const filledWith = (text: string) =>
-    [...misused, ...unknown].map(args => args.map(each => each.replace(hostileArgument, () => text)))
+    [...usageErrors, ...unknown].map(args => args.map(each => each.replace(hostileArgument, () => text)))
   for (const { stdout, stderr } of await runCommands(filledWith(key), env))
     t.equal(leakIn(stdout + stderr, key), undefined)
   for (const { code, stderr } of await runCommands(filledWith('w'.repeat(1_000_000)), env)) {

@@ -71,6 +71,7 @@ const usual = ['KEY', 'a@b/c#d', 'x']
   .map(url =>
     printedOf({ ABOHAWA_REDIS__URL: url, ABOHAWA_PROVIDER__BASE_URL: url, ABOHAWA_STORE__PATH: url }),
   )
+  .concat(printedOf({}))
   .join('\n')
   .concat(' ://***@ "***" {"***"} [1] [2] [0] is "')
 

@@ -86,7 +86,7 @@ t.test('SIGUSR1 opens no debugger', async t => {
   t.strictSame(await exited, [0, null])
 })
 
-t.test('SIGHUP tells a faulty file by its fault, and never as read again', async t => {
+t.test('SIGHUP logs the fault of a faulty catalogue, and never a reload', async t => {
   const folder = t.testdir({ 'config.yaml': 'server:\n  port: 0\n' })
   copyFileSync('locations.json', `${folder}/places.json`)
   const { child, lines, exited } = await serve(
@@ -97,14 +97,14 @@ t.test('SIGHUP tells a faulty file by its fault, and never as read again', async
   )
   const told = (msg: string) => until(`the log says ${msg}`, () => lines.find(line => line.msg === msg))
   child.kill('SIGHUP')
-  await told('catalogue read again')
+  await told('catalogue reloaded')
   lines.length = 0
   writeFileSync(`${folder}/places.json`, '{"broken')
   writeFileSync(`${folder}/config.yaml`, 'server:\n  prot: 1\n')
   child.kill('SIGHUP')
-  t.match(await told('catalogue not read again'), { reason: /places\.json: file, the whole: not JSON/ })
-  t.match(await told('the configuration has a fault; the next start will refuse it'), { reason: /prot/ })
-  t.notOk(lines.some(line => line.msg === 'catalogue read again'))
+  t.match(await told('catalogue not reloaded'), { reason: /places\.json: file, the whole: not JSON/ })
+  t.match(await told('the configuration has a fault; the next start will fail'), { reason: /prot/ })
+  t.notOk(lines.some(line => line.msg === 'catalogue reloaded'))
   child.kill('SIGTERM')
   t.strictSame(await exited, [0, null])
 })

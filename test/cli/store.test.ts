@@ -156,8 +156,8 @@ t.test('an export is for its owner alone, whatever lies in its place or beside i
   const pipe = join(from.folder, 'pipe')
   execFileSync('mkfifo', [pipe])
   for (const [path, sentence] of [
-    [folder, /^abohawa: --file is .*shared, which is no file\n$/],
-    [pipe, /^abohawa: --file is .*pipe, which is no file\n$/],
+    [folder, /^abohawa: --file is .*shared, which is not a regular file\n$/],
+    [pipe, /^abohawa: --file is .*pipe, which is not a regular file\n$/],
     [join(folder, 'none', 'x'), /^abohawa: --file is .*x, which can't be written: .*ENOENT/],
   ] as const) {
     const refused = await from.command('store', 'export', '--file', path)

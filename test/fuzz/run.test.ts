@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { Misuse, readCommandLine } from '../../fuzz/command-line.ts'
+import { readCommandLine, UsageError } from '../../fuzz/command-line.ts'
 import { cut } from '../../fuzz/finding.ts'
 import { minimised } from '../../fuzz/minimise.ts'
 import { writeReport } from '../../fuzz/report.ts'
@@ -66,7 +66,7 @@ t.test('a command line is read, or refused in a sentence', async t => {
     [['--what'], /--what/],
   ]
   for (const [args, sentence] of refused)
-    t.throws(() => readCommandLine(args), { name: 'Misuse', message: sentence }, args.join(' '))
+    t.throws(() => readCommandLine(args), { name: 'UsageError', message: sentence }, args.join(' '))
 })
 
 t.test('a report is written between its markers, and nowhere else', async t => {
@@ -85,7 +85,7 @@ t.test('a report is written between its markers, and nowhere else', async t => {
   )
   t.notMatch(page, 'measured before')
   await writeFile(file, '# Page\n')
-  await t.rejects(writeReport(file, 7, []), Misuse)
+  await t.rejects(writeReport(file, 7, []), UsageError)
 })
 
 const fuzz = (...args: string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
@@ -110,7 +110,7 @@ t.test('one case is run again by its seed, target and number', async t => {
   t.match(JSON.parse(stdout), { seed: 7, targets: [{ target: 'parameters', cases: 3, faults: [] }] })
 })
 
-t.test('misuse is exit code 2 and one sentence, help is exit code 0', async t => {
+t.test('a usage error is exit code 2 and one sentence, help is exit code 0', async t => {
   const { code, stdout, stderr } = await fuzz('--seconds', 'many')
   t.strictSame([code, stdout], [2, ''])
   t.match(stderr, /^fuzz: --seconds is "many"; allowed: .*`--help`.*\n$/)

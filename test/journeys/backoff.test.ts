@@ -12,7 +12,7 @@ const provider = await startProvider(t)
 
 const setUp = async (t: { teardown(fn: () => unknown): void }, env: Record<string, string> = {}) => {
   const clock = manualClock()
-  await provider.steer({ mood: 'ok' })
+  await provider.steer({ fault: 'none' })
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     clock,
@@ -41,12 +41,12 @@ const purge = async (gateway: TestGateway, soft: boolean) => {
   await until('the purge is heard of', async () => known() > before)
 }
 
-for (const mood of ['empty', 'bad-request'])
+for (const fault of ['empty', 'bad-request'])
   t.test(
-    `${mood}: a refused point is left alone for retryAfter, then twice as long, up to refusedFor`,
+    `${fault}: a refused point is left alone for retryAfter, then twice as long, up to refusedFor`,
     async t => {
       const { clock, gateway } = await setUp(t, { ABOHAWA_PROVIDER__REFUSED_FOR: '1m' })
-      await provider.steer({ mood })
+      await provider.steer({ fault })
       const pauses: [number, number][] = [
         [10, 15],
         [20, 30],
@@ -63,30 +63,30 @@ for (const mood of ['empty', 'bad-request'])
         t.equal(attempts, i + 1)
         clock.set(Date.parse(backoffUntil))
       }
-      await provider.steer({ mood: 'ok' })
+      await provider.steer({ fault: 'none' })
       t.equal((await gateway.get(place)).status, 200, 'the first time that it is asked for again')
       t.equal((await explain(gateway)).lastFailure, null)
     },
   )
 
-for (const mood of ['empty', 'fault'])
-  t.test(`${mood}: a purge ends the pause after a failure, so that the next read begins a load`, async t => {
+for (const fault of ['empty', 'internal-error'])
+  t.test(`${fault}: a purge ends the pause after a failure, so that the next read begins a load`, async t => {
     const { clock, gateway, statusOf } = await setUp(t)
     await gateway.get(place)
     clock.advance(2 * 3_600_000)
-    await provider.steer({ mood })
+    await provider.steer({ fault })
     t.match(await statusOf(), /fwd=stale/)
     await until('the refresh has failed', async () => (await explain(gateway)).lastFailure !== null)
     t.match(await statusOf(), /; hit; ttl=-/, 'it is left alone')
-    await provider.steer({ mood: 'ok' })
+    await provider.steer({ fault: 'none' })
     await purge(gateway, true)
     t.match(await statusOf(), /fwd=stale/, 'stale while it is loaded')
     await until('the load has come', async () => /; hit; ttl=\d/.test((await statusOf()) ?? ''))
 
-    await provider.steer({ mood })
+    await provider.steer({ fault })
     await purge(gateway, false)
     t.equal((await gateway.get(place)).status, 500)
-    await provider.steer({ mood: 'ok' })
+    await provider.steer({ fault: 'none' })
     t.equal((await gateway.get(place)).status, 500, 'it is left alone')
     await purge(gateway, true)
     t.match(await statusOf(), /fwd=miss/, 'a cold cell too')
@@ -116,7 +116,7 @@ t.test('the circuit closes once the provider is well, although nobody asks', asy
     ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '200ms',
     ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '400ms',
   })
-  await provider.steer({ mood: 'fault' })
+  await provider.steer({ fault: 'internal-error' })
   for (const point of ['23/90', '23.7/90.4'])
     t.equal((await gateway.get(`/weather/coords/${point}`)).status, 500)
   const circuit = async () => {
@@ -127,7 +127,7 @@ t.test('the circuit closes once the provider is well, although nobody asks', asy
   t.match((await askAt(`${gateway.opsUrl}/readyz`)).body.detail.provider, /^circuit open/)
   await until('two probes of a provider that is down', async () => (await callsOf()) >= calls + 2)
   t.not(await circuit(), 'closed')
-  const { requests, points } = await provider.steer({ mood: 'ok', reset: true })
+  const { requests, points } = await provider.steer({ fault: 'none', reset: true })
   await until('the circuit is closed', async () => (await circuit()) === 'closed')
   t.equal((await provider.state()).points - points, 1, 'by a single point')
   t.equal(requests.length, 0)

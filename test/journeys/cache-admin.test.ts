@@ -25,7 +25,7 @@ const statusOf = async (gateway: TestGateway, path = dhaka) =>
   (await gateway.get(path)).headers['cache-status'] ?? ''
 
 t.test('a cell is explained before a fetch, after it, after a failure and after a restart', async t => {
-  await provider.steer({ mood: 'ok' })
+  await provider.steer({ fault: 'none' })
   const clock = manualClock()
   const env = {
     ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
@@ -85,10 +85,10 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   const shown = await text()
   for (const line of [
     /^Dhaka \(district 3026\)\n/,
-    /^ {2}told by +the gateway at http:\/\/127\.0\.0\.1:\d+$/m,
+    /^ {2}source +the gateway at http:\/\/127\.0\.0\.1:\d+$/m,
     /^ {2}times +Asia\/Dhaka, now 2026-11-21 12:01:00$/m,
     /^ {2}freshness +by age, model runs are not followed$/m,
-    /^ {2}last asked +2026-11-21 12:00:00, 60 s ago$/m,
+    /^ {2}last used +2026-11-21 12:00:00, 60 s ago$/m,
     /^ +memory of the gateway +shared tier \(embedded\)$/m,
     /^ {2}state +fresh +fresh$/m,
     /^ {2}fetched +2026-11-21 12:00:00, 60 s ago +2026-11-21 12:00:00, 60 s ago$/m,
@@ -97,7 +97,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   ])
     t.match(shown, line)
 
-  await provider.steer({ mood: 'fault' })
+  await provider.steer({ fault: 'internal-error' })
   clock.advance(2 * 3_600_000)
   t.match(await statusOf(gateway), /fwd=stale/)
   await until('the refresh has failed', async () => (await explain(gateway.opsUrl)).gateway.lastFailure)
@@ -118,7 +118,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   )
 
   await gateway.close()
-  await provider.steer({ mood: 'ok' })
+  await provider.steer({ fault: 'none' })
   const again = await startGateway(t, { providerUrl: provider.url, clock, env })
   t.match(await explain(again.opsUrl), {
     shared: { entry: { state: 'stale', fetchedAt: facts.fetchedAt } },
@@ -129,7 +129,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
 })
 
 t.test('a load under way is told', async t => {
-  await provider.steer({ mood: 'ok', hold: true })
+  await provider.steer({ fault: 'none', hold: true })
   const gateway = await startGateway(t, { providerUrl: provider.url })
   const slow = gateway.get(dhaka)
   await until('the cell is being loaded', async () => (await explain(gateway.opsUrl)).gateway.loading)
@@ -141,7 +141,7 @@ t.test('a load under way is told', async t => {
 t.test(
   'purged softly, the next answer is stale and loads anew; purged hard, it is a miss; others stay',
   async t => {
-    await provider.steer({ mood: 'ok' })
+    await provider.steer({ fault: 'none' })
     const gateway = await startGateway(t, { providerUrl: provider.url })
     await gateway.get(dhaka)
     await gateway.get(elsewhere)
@@ -199,7 +199,7 @@ t.test(
 )
 
 t.test('what can’t be meant is 400 with one sentence, and purges nothing', async t => {
-  await provider.steer({ mood: 'ok' })
+  await provider.steer({ fault: 'none' })
   const gateway = await startGateway(t, { providerUrl: provider.url })
   await gateway.get(dhaka)
   const cells: [string, RegExp][] = [

@@ -77,7 +77,7 @@ t.test('by run: weather that a run made stale stays stale when the next run appe
   const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
   await gateway.get(place)
   // No newer weather comes: what there is goes on being served, and judged.
-  await provider.steer({ mood: 'reset' })
+  await provider.steer({ fault: 'reset' })
   const knows = (run: string) =>
     until(
       `the run of ${run} is known`,

@@ -114,9 +114,9 @@ t.test('every answer other than 401 and 429 consumes one unit and carries the re
   t.equal(unchanged.status, 304)
   t.strictSame(quotaOf(unchanged), [1000, left - 2, reset])
 
-  await provider.steer({ mood: 'fault' })
+  await provider.steer({ fault: 'internal-error' })
   const failed = await gateway.get('/weather/coords/21/89', { key })
-  await provider.steer({ mood: 'ok' })
+  await provider.steer({ fault: 'none' })
   t.equal(failed.status, 500)
   t.strictSame(quotaOf(failed), [1000, left - 3, reset], 'a 500 counts as well')
 })

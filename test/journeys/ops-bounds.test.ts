@@ -123,7 +123,7 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
     {
       metrics,
       readiness,
-      budget: { take: unused },
+      budget: { reserve: unused },
       protocol: openMeteo,
       cache: { explain: unused, purge: unused },
       observer: { refused: metrics.opsRefused },

@@ -93,7 +93,7 @@ t.test('the provider can be asked as it is, with our key and without the callerâ
   })
   t.equal(answer.status, 200)
   t.type(answer.body.current.temperature_2m, 'number')
-  await keyed.steer({ mood: 'fault', times: 1 })
+  await keyed.steer({ fault: 'internal-error', times: 1 })
   t.match(
     await askAt(`${gateway.opsUrl}/provider${question}`),
     { status: 500, body: { error: true } },

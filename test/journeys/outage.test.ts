@@ -25,7 +25,7 @@ for (const [fresh, stale, hours, fetched] of table)
     `fetched at ${fetched}, fresh for ${fresh} h and stale for ${stale} h, ${hours} hours an answer`,
     async t => {
       const clock = manualClock(fetched)
-      await provider.steer({ now: fetched, mood: 'ok' })
+      await provider.steer({ now: fetched, fault: 'none' })
       const gateway = await startGateway(t, {
         providerUrl: provider.url,
         clock,
@@ -38,7 +38,7 @@ for (const [fresh, stale, hours, fetched] of table)
         },
       })
       t.equal((await gateway.get('/weather/district/3026')).status, 200)
-      await provider.steer({ mood: 'reset' })
+      await provider.steer({ fault: 'reset' })
       const end = Date.parse(fetched) + (fresh + stale) * hourMs
       for (const now of [Date.parse(fetched) + hourMs - 1, end - hourMs, end - 1]) {
         clock.set(now)
@@ -58,7 +58,7 @@ for (const [fresh, stale, hours, fetched] of table)
 t.test(
   'a consumer waits only so long for a provider that does not answer, and the next one is served',
   async t => {
-    await provider.steer({ now: '2026-11-21T06:00:00Z', mood: 'ok', hold: true })
+    await provider.steer({ now: '2026-11-21T06:00:00Z', fault: 'none', hold: true })
     const gateway = await startGateway(t, {
       providerUrl: provider.url,
       env: { ABOHAWA_CACHE__WAIT_FOR: '100ms' },
@@ -77,7 +77,7 @@ t.test(
   'gateways that ask different providers share a store without reading each other’s weather',
   async t => {
     const other = await startProvider(t, ['--runs', 'none', '--seed', '7'])
-    await provider.steer({ now: '2026-11-21T06:00:00Z', mood: 'ok' })
+    await provider.steer({ now: '2026-11-21T06:00:00Z', fault: 'none' })
     const env = { ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db` }
     const [a, b, c] = [
       await startGateway(t, { providerUrl: provider.url, env }),

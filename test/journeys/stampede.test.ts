@@ -97,13 +97,13 @@ t.test('a failed load fails all waiters, backs off, and is retried for the next 
     env: { ABOHAWA_PROVIDER__RETRIES: '0', ABOHAWA_CACHE__RETRY_AFTER: '10s' },
   })
   const point = '/weather/coords/24.4/88.6'
-  const { calls } = await provider.steer({ mood: 'fault' })
+  const { calls } = await provider.steer({ fault: 'internal-error' })
   const failed = await Promise.all([1, 2, 3].map(() => gateway.get(point)))
   t.strictSame(
     failed.map(({ status }) => status),
     [500, 500, 500],
   )
-  await provider.steer({ mood: 'ok' })
+  await provider.steer({ fault: 'none' })
   const backingOff = await gateway.get(point)
   t.equal(backingOff.status, 500)
   const seconds = Number(backingOff.headers['retry-after'])

@@ -299,7 +299,7 @@ t.test(
     t.notMatch(listed.stdout, bad.id)
     t.match(await runCommand(['store', 'export'], env), {
       code: 1,
-      stderr: /key key_\w+ is damaged: .* mend or remove it/,
+      stderr: /key key_\w+ is damaged: .* repair or remove it/,
     })
     t.match(await runCommand(['keys', 'limit', bad.id, '50'], env), { code: 0, stdout: /50 \(own\)/ })
     await until('the mended key works', async () => {

@@ -237,7 +237,7 @@ t.test(
 )
 
 t.test('what the provider does not have is null, and not 0 and not left out', async t => {
-  await provider.steer({ mood: 'gaps', times: 1 })
+  await provider.steer({ fault: 'gaps', times: 1 })
   const { status, body } = await gateway.get('/weather/coords/25.1/88.2')
   t.equal(status, 200)
   t.strictSame(Object.keys(body.current), Object.keys(currentFields))

@@ -62,8 +62,8 @@ const runDay = async ({ skewMs, longestMs, gateways, reserve = 0.1, marginMs = 2
   const seen = { refused: 0, coldAsked: 0, coldGranted: 0 }
 
   const ask = async (budget: Budget, points: number, purpose: Purpose) => {
-    const lease = await budget.take(points, purpose)
-    if (lease.points === 0) return { points: 0, endsAt: lease.retryAt ?? Number.NaN }
+    const reservation = await budget.reserve(points, purpose)
+    if (reservation.points === 0) return { points: 0, endsAt: reservation.retryAt ?? Number.NaN }
     const [begun, latencyMs] = [clock.now(), 20 + next() * (longestMs - 20)]
     const fails = next() < 0.03
     let refused = false
@@ -72,10 +72,12 @@ const runDay = async ({ skewMs, longestMs, gateways, reserve = 0.1, marginMs = 2
       if (refused) seen.refused += 1
     })
     events.at(begun + latencyMs * (0.4 + next() * 0.6), () => {
-      if (!refused) counter.add(fails ? 1 : lease.points * unit)
+      if (!refused) counter.add(fails ? 1 : reservation.points * unit)
     })
-    events.at(begun + latencyMs, () => lease.done(refused ? 'limited' : fails ? 'failed' : 'answered'))
-    return { points: lease.points, endsAt: begun + latencyMs }
+    events.at(begun + latencyMs, () =>
+      reservation.settle(refused ? 'limited' : fails ? 'failed' : 'answered'),
+    )
+    return { points: reservation.points, endsAt: begun + latencyMs }
   }
 
   for (let i = 0; i < gateways; i++) {

@@ -1,4 +1,4 @@
-// A budget like the one of the free host, on a clock that the test moves, over a store that fails when told to.
+// Test helper: a budget with the limits of the free host, on a manual clock, over a store with fault injection.
 
 import type { Clock } from '../../src/clock.ts'
 import { type BudgetOptions, createBudget } from '../../src/provider/budget.ts'
@@ -6,7 +6,7 @@ import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { type SpendingStore, StoreError } from '../../src/stores/store.ts'
 
 export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<BudgetOptions> = {}) => {
-  const heard: string[] = []
+  const events: string[] = []
   const budget = createBudget(
     {
       provider: 'acc1',
@@ -21,29 +21,29 @@ export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<Bu
     {
       store,
       clock,
-      observer: { storeAway: () => heard.push('away'), storeBack: () => heard.push('back') },
+      observer: { storeAway: () => events.push('away'), storeBack: () => events.push('back') },
     },
   )
-  return { budget, heard }
+  return { budget, events }
 }
 
-/** `before`: a step fails and nothing has happened. `after`: it happened, and its answer is lost. */
-type Trouble = 'before' | 'after' | null
+/** `before`: the step fails without effect. `after`: it takes effect and its reply is lost. */
+type StoreFault = 'before' | 'after' | null
 
-/** The store with a switch, with something that happens while it takes its time, and with the steps that were tried. */
-export const troubled = (store: SpendingStore) => {
-  const state: { trouble: Trouble; delay: () => void; steps: string[] } = {
-    trouble: null,
+/** The store with a fault to inject, a callback before each reply, and the list of steps tried. */
+export const faultyStore = (store: SpendingStore) => {
+  const state: { fault: StoreFault; delay: () => void; steps: string[] } = {
+    fault: null,
     delay: () => {},
     steps: [],
   }
   const step = async <Value>(name: string, act: () => Promise<Value>): Promise<Value> => {
     state.steps.push(name)
-    const { trouble } = state
-    if (trouble === 'before') throw new StoreError('not reached')
+    const { fault } = state
+    if (fault === 'before') throw new StoreError('not reached')
     const value = await act()
     state.delay()
-    if (trouble === 'after') throw new StoreError('the answer was lost')
+    if (fault === 'after') throw new StoreError('the answer was lost')
     return value
   }
   const wrapped: SpendingStore = {

@@ -28,15 +28,15 @@ const openTwo = async (t: Test, { url, prefix }: TestRedis) => {
 t.test('two gateways together never cross a limit, and see each other’s 429', async t => {
   const { gateways, clock } = await openTwo(t, await testRedis(t))
   const [one, two] = gateways
-  const leases = await Promise.all(
-    Array.from({ length: 60 }, (_, i) => gateways[i % 2 ? 0 : 1].budget.take(1 + (i % 9), 'cold')),
+  const reservations = await Promise.all(
+    Array.from({ length: 60 }, (_, i) => gateways[i % 2 ? 0 : 1].budget.reserve(1 + (i % 9), 'cold')),
   )
   t.equal(
-    leases.reduce((sum, { points }) => sum + points, 0),
+    reservations.reduce((sum, { points }) => sum + points, 0),
     200,
   )
-  await Promise.all(leases.map(lease => lease.done('answered')))
-  await Promise.all(gateways.map(({ budget }) => budget.look()))
+  await Promise.all(reservations.map(reservation => reservation.settle('answered')))
+  await Promise.all(gateways.map(({ budget }) => budget.reconcile()))
   for (const { budget } of gateways)
     t.strictSame(
       budget.state().windows.map(({ name, used }) => `${name} ${used}`),
@@ -44,42 +44,43 @@ t.test('two gateways together never cross a limit, and see each other’s 429', 
     )
   clock.advance(60_000)
   await one.budget.limited(clock.now() + 20_000)
-  t.match(await two.budget.take(1, 'cold'), { points: 0, retryAt: clock.now() + 20_000 })
+  t.match(await two.budget.reserve(1, 'cold'), { points: 0, retryAt: clock.now() + 20_000 })
   clock.advance(20_000)
-  t.match(await two.budget.take(1, 'cold'), { points: 1, retryAt: null })
+  t.match(await two.budget.reserve(1, 'cold'), { points: 1, retryAt: null })
 })
 
 t.test(
-  'while Redis is away both spend their shares, and a Redis that comes back empty is told',
+  'while Redis is away both spend their local allowance, and reconcile when Redis comes back empty',
   { skip: withoutOwnRedis },
   async t => {
     const redis = await startRedis()
     const { gateways, clock } = await openTwo(t, { url: redis.url, prefix: 'x:' })
     const [one, two] = gateways
-    const before = await one.budget.take(100, 'cold')
-    await before.done('answered')
-    await two.budget.look()
+    const before = await one.budget.reserve(100, 'cold')
+    await before.settle('answered')
+    await two.budget.reconcile()
     const away = gateways.map(({ connection }) => once(connection, 'away'))
     await redis.stop()
     await Promise.all(away)
 
-    const takeAll = () => Promise.all(gateways.map(({ budget }) => budget.take(999, 'cold')))
-    const pointsOf = (leases: Awaited<ReturnType<typeof takeAll>>) => leases.map(({ points }) => points)
+    const reserveAll = () => Promise.all(gateways.map(({ budget }) => budget.reserve(999, 'cold')))
+    const pointsOf = (reservations: Awaited<ReturnType<typeof reserveAll>>) =>
+      reservations.map(({ points }) => points)
     t.strictSame(
-      pointsOf(await takeAll()),
+      pointsOf(await reserveAll()),
       [0, 0],
-      'either may have taken unseen what is left of this minute',
+      'the other may have spent the rest of this minute unseen',
     )
     clock.advance(2 * minuteMs)
-    const shares = await takeAll()
-    t.strictSame(pointsOf(shares), [100, 100], 'half each of one that began since')
+    const reservedLocally = await reserveAll()
+    t.strictSame(pointsOf(reservedLocally), [100, 100], 'half each of a minute that began since')
     await one.budget.limited(clock.now() + 5_000)
-    await shares[0]?.done('unsent')
-    await shares[1]?.done('answered')
-    t.equal((await two.budget.take(1, 'cold')).points, 0)
-    for (const { budget, heard } of gateways) {
+    await reservedLocally[0]?.settle('unsent')
+    await reservedLocally[1]?.settle('answered')
+    t.equal((await two.budget.reserve(1, 'cold')).points, 0)
+    for (const { budget, events } of gateways) {
       t.equal(budget.state().shared, false)
-      t.strictSame(heard, ['away'])
+      t.strictSame(events, ['away'])
     }
 
     const back = gateways.map(({ connection }) => once(connection, 'back'))
@@ -87,18 +88,18 @@ t.test(
     t.teardown(again.stop)
     await Promise.all(back)
     clock.advance(5_000)
-    await one.budget.look()
-    t.equal((await two.budget.take(10, 'cold')).points, 10)
-    t.equal((await one.budget.take(10, 'cold')).points, 10)
-    for (const { budget, heard } of gateways) {
+    await one.budget.reconcile()
+    t.equal((await two.budget.reserve(10, 'cold')).points, 10)
+    t.equal((await one.budget.reserve(10, 'cold')).points, 10)
+    for (const { budget, events } of gateways) {
       t.equal(budget.state().shared, true)
-      t.strictSame(heard, ['away', 'back'])
+      t.strictSame(events, ['away', 'back'])
     }
     const used = one.budget.state().windows.map(({ used }) => used)
     t.strictSame(
       used,
       [360, 660, 660],
-      'what was seen before, the share that was spent meanwhile, and both since',
+      'the last known count, the local allowance spent meanwhile, and both since',
     )
   },
 )

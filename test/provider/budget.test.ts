@@ -1,10 +1,10 @@
 import t, { type Test } from 'tap'
-import type { Budget, BudgetOptions, BudgetState, Lease, Purpose } from '../../src/provider/budget.ts'
+import type { Budget, BudgetOptions, BudgetState, Purpose, Reservation } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
 import { dayEndAfter } from '../../src/provider/spending-windows.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { budgetOn, troubled } from './budget-set-up.ts'
+import { budgetOn, faultyStore } from './budget-set-up.ts'
 
 const start = Date.parse('2026-11-21T06:10:30Z')
 
@@ -12,40 +12,40 @@ const setUp = (t: Test, options: Partial<BudgetOptions> = {}) => {
   const clock = manualClock(start)
   const embedded = openEmbeddedStore(':memory:', clock)
   t.teardown(() => embedded.close())
-  const { store, state } = troubled(embedded)
+  const { store, state } = faultyStore(embedded)
   return { ...budgetOn(store, clock, options), clock, store, state, healthy: embedded }
 }
 const spend = async (budget: Budget, points: number, purpose: Purpose): Promise<number> => {
-  const lease = await budget.take(points, purpose)
-  await lease.done('answered')
-  return lease.points
+  const reservation = await budget.reserve(points, purpose)
+  await reservation.settle('answered')
+  return reservation.points
 }
 const usedIn = ({ windows }: BudgetState) => windows.map(({ used }) => used)
 
-t.test('points are granted while they fit, and the rest is told when to come back', async t => {
+t.test('reserves points while they fit, and retryAt is the next window', async t => {
   const { budget, clock } = setUp(t)
-  const first = await budget.take(150, 'cold')
+  const first = await budget.reserve(150, 'cold')
   t.match(first, { points: 150, retryAt: null })
-  const second = await budget.take(80, 'cold')
+  const second = await budget.reserve(80, 'cold')
   const nextMinute = Date.parse('2026-11-21T06:11:02Z')
   t.match(second, { points: 50, retryAt: nextMinute }, 'two seconds after the minute of the provider is over')
-  t.match(await budget.take(1, 'cold'), { points: 0, retryAt: nextMinute })
+  t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: nextMinute })
   t.strictSame(usedIn(budget.state()), [600, 600, 600])
-  await first.done('answered')
-  await second.done('answered')
+  await first.settle('answered')
+  await second.settle('answered')
   clock.set(nextMinute - 1)
-  t.match(await budget.take(1, 'cold'), { points: 0, retryAt: nextMinute })
+  t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: nextMinute })
   clock.set(nextMinute)
-  t.match(await budget.take(1, 'cold'), { points: 1, retryAt: null })
-  t.match(await budget.take(0, 'cold'), { points: 0, retryAt: null })
+  t.match(await budget.reserve(1, 'cold'), { points: 1, retryAt: null })
+  t.match(await budget.reserve(0, 'cold'), { points: 0, retryAt: null })
 })
 
-t.test('where more than one window is full, the last of them to turn says when', async t => {
+t.test('retryAt is the end of the last full window', async t => {
   const { budget } = setUp(t, { limits: { minute: 600, hour: 600, day: 10_000 } })
-  t.match(await budget.take(300, 'cold'), { points: 200, retryAt: Date.parse('2026-11-21T07:00:02Z') })
+  t.match(await budget.reserve(300, 'cold'), { points: 200, retryAt: Date.parse('2026-11-21T07:00:02Z') })
 })
 
-t.test('a refresh leaves the reserve of every window to cold cells', async t => {
+t.test('only cold cells may use the reserve of each window', async t => {
   const { budget, clock } = setUp(t)
   t.equal(await spend(budget, 999, 'refresh'), 180)
   t.equal(await spend(budget, 1, 'refresh'), 0)
@@ -55,121 +55,121 @@ t.test('a refresh leaves the reserve of every window to cold cells', async t => 
     await spend(budget, 200, 'refresh')
   }
   clock.advance(60_000)
-  const hour = await budget.take(200, 'refresh')
+  const hour = await budget.reserve(200, 'refresh')
   t.match(
     hour,
     { points: 0, retryAt: Date.parse('2026-11-21T07:00:02Z') },
-    'as much of the hour as is not kept',
+    'the hour without its reserve is spent',
   )
-  t.equal((await budget.take(20, 'cold')).points, 20)
+  t.equal((await budget.reserve(20, 'cold')).points, 20)
 })
 
-t.test('near a turn both sides are charged, and a request that ends later is charged there too', async t => {
+t.test('near a boundary both windows are charged, and so is the window in which a request ends', async t => {
   const { budget, clock } = setUp(t)
   clock.set('2026-11-21T06:10:58.500Z')
   t.equal(await spend(budget, 999, 'cold'), 200)
   clock.set('2026-11-21T06:11:05Z')
-  t.equal((await budget.take(1, 'cold')).points, 0, 'the minute may have begun for the provider')
+  t.equal((await budget.reserve(1, 'cold')).points, 0, 'the minute may have begun for the provider')
   clock.set('2026-11-21T06:12:30Z')
-  const late = await budget.take(150, 'cold')
+  const late = await budget.reserve(150, 'cold')
   clock.set('2026-11-21T06:13:05Z')
-  await late.done('answered')
+  await late.settle('answered')
   t.strictSame(usedIn(budget.state()), [450, 1_050, 1_050])
-  t.equal((await budget.take(999, 'cold')).points, 50)
+  t.equal((await budget.reserve(999, 'cold')).points, 50)
 })
 
-t.test('a request that is still out when a minute begins is charged there before others are', async t => {
+t.test('a request in flight when a minute begins is charged there first', async t => {
   const { budget, clock } = setUp(t)
-  const out = await budget.take(150, 'cold')
+  const out = await budget.reserve(150, 'cold')
   clock.set('2026-11-21T06:11:20Z')
-  t.equal((await budget.take(999, 'cold')).points, 50)
-  await out.done('failed')
+  t.equal((await budget.reserve(999, 'cold')).points, 50)
+  await out.settle('failed')
   t.strictSame(usedIn(budget.state()), [151, 151, 151], 'a failure costs 1 in all of them')
 })
 
-t.test('another gateway sees what is still out when a minute begins', async t => {
+t.test('another gateway sees what is in flight when a minute begins', async t => {
   const { budget, clock, store } = setUp(t)
   const other = budgetOn(store, clock).budget
-  const out = await budget.take(150, 'cold')
+  const out = await budget.reserve(150, 'cold')
   clock.set('2026-11-21T06:11:20Z')
-  t.equal((await other.take(999, 'cold')).points, 50)
-  await out.done('unsent')
-  t.equal((await other.take(999, 'cold')).points, 150)
-})
-
-t.test('what ended in time is no burden on the next minute; what may have been counted late is', async t => {
-  const { budget, clock, store } = setUp(t)
-  const other = budgetOn(store, clock).budget
-  clock.set('2026-11-21T06:10:40Z')
-  const [answered, timedOut] = [await budget.take(50, 'cold'), await budget.take(70, 'cold')]
-  t.match(await budget.take(90, 'cold'), { points: 80, retryAt: Date.parse('2026-11-21T06:11:02Z') })
-  await answered.done('answered')
-  await timedOut.done('unknown')
-  clock.set('2026-11-21T06:11:20Z')
-  t.equal((await other.take(999, 'cold')).points, 50, '70 timed out and 80 are still out')
-})
-
-t.test('a grant holds for as long as the windows that it was charged to', async t => {
-  const { budget, clock } = setUp(t)
-  const lease = await budget.take(10, 'cold')
-  t.equal(lease.isValid(), true)
-  clock.set('2026-11-21T06:10:58Z')
-  t.equal(lease.isValid(), true, 'until 06:11:30 at the latest, which was charged')
-  clock.set('2026-11-21T06:11:28Z')
-  t.equal(lease.isValid(), false, 'it may be counted in 06:12')
-  clock.set('2026-11-21T06:09:59Z')
-  t.equal(lease.isValid(), false, 'a clock that was put back by a minute')
-  t.equal((await budget.take(0, 'cold')).isValid(), true)
-})
-
-t.test('who does not know how many share the account takes nothing while the store is away', async t => {
-  let instances: number | undefined
-  const { budget, clock, heard, state } = setUp(t, { instances: () => instances })
-  t.equal(await spend(budget, 10, 'cold'), 10, 'with the store there is no need to know')
-  state.trouble = 'before'
-  t.match(await budget.take(1, 'cold'), { points: 0, retryAt: start + 1_000 })
-  instances = 1
-  t.equal((await budget.take(1, 'cold')).points, 0, 'nor what is learnt of the others afterwards')
-  clock.advance(60_000)
-  t.equal((await budget.take(1, 'cold')).points, 0)
-  t.strictSame(heard, ['away'])
-  state.trouble = null
-  t.equal((await budget.take(1, 'cold')).points, 1)
-  t.strictSame(heard, ['away', 'back'])
-})
-
-t.test('a store so slow that a minute begins meanwhile costs nobody a refusal', async t => {
-  const { budget, clock, store, state } = setUp(t)
-  clock.set('2026-11-21T06:10:57Z')
-  state.delay = () => clock.set('2026-11-21T06:11:03Z')
-  t.equal((await budget.take(150, 'cold')).points, 150)
-  state.delay = () => {}
-  const other = budgetOn(store, clock).budget
-  t.equal((await other.take(999, 'cold')).points, 50)
+  t.equal((await other.reserve(999, 'cold')).points, 50)
+  await out.settle('unsent')
+  t.equal((await other.reserve(999, 'cold')).points, 150)
 })
 
 t.test(
-  'a request that was never told to have ended counts where it could have been, and not for ever',
+  'a request that ended in time is not charged to the next minute; one that may be counted late is',
   async t => {
-    const { budget, clock } = setUp(t)
-    const lost = await budget.take(150, 'cold')
-    clock.advance(60_000)
-    t.equal(await spend(budget, 999, 'cold'), 50)
-    clock.advance(600_000)
-    t.equal(await spend(budget, 999, 'cold'), 200)
-    await lost.done('unsent')
-    t.strictSame(usedIn(budget.state()), [600, 750, 750])
+    const { budget, clock, store } = setUp(t)
+    const other = budgetOn(store, clock).budget
+    clock.set('2026-11-21T06:10:40Z')
+    const [answered, timedOut] = [await budget.reserve(50, 'cold'), await budget.reserve(70, 'cold')]
+    t.match(await budget.reserve(90, 'cold'), { points: 80, retryAt: Date.parse('2026-11-21T06:11:02Z') })
+    await answered.settle('answered')
+    await timedOut.settle('unknown')
+    clock.set('2026-11-21T06:11:20Z')
+    t.equal((await other.reserve(999, 'cold')).points, 50, '70 timed out and 80 are in flight')
   },
 )
 
-t.test('what a request did not cost is given back, once', async t => {
+t.test('a reservation is valid as long as the windows that it was charged to', async t => {
+  const { budget, clock } = setUp(t)
+  const reservation = await budget.reserve(10, 'cold')
+  t.equal(reservation.isValid(), true)
+  clock.set('2026-11-21T06:10:58Z')
+  t.equal(reservation.isValid(), true, 'until 06:11:30 at the latest, which was charged')
+  clock.set('2026-11-21T06:11:28Z')
+  t.equal(reservation.isValid(), false, 'it may be counted in 06:12')
+  clock.set('2026-11-21T06:09:59Z')
+  t.equal(reservation.isValid(), false, 'a clock that was put back by a minute')
+  t.equal((await budget.reserve(0, 'cold')).isValid(), true)
+})
+
+t.test('without the number of sharers nothing is granted while the store is away', async t => {
+  let instances: number | undefined
+  const { budget, clock, events, state } = setUp(t, { instances: () => instances })
+  t.equal(await spend(budget, 10, 'cold'), 10, 'with the store there is no need to know')
+  state.fault = 'before'
+  t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: start + 1_000 })
+  instances = 1
+  t.equal((await budget.reserve(1, 'cold')).points, 0, 'nor what is learnt of the others afterwards')
+  clock.advance(60_000)
+  t.equal((await budget.reserve(1, 'cold')).points, 0)
+  t.strictSame(events, ['away'])
+  state.fault = null
+  t.equal((await budget.reserve(1, 'cold')).points, 1)
+  t.strictSame(events, ['away', 'back'])
+})
+
+t.test('a store so slow that a minute begins meanwhile causes no refusal', async t => {
+  const { budget, clock, store, state } = setUp(t)
+  clock.set('2026-11-21T06:10:57Z')
+  state.delay = () => clock.set('2026-11-21T06:11:03Z')
+  t.equal((await budget.reserve(150, 'cold')).points, 150)
+  state.delay = () => {}
+  const other = budgetOn(store, clock).budget
+  t.equal((await other.reserve(999, 'cold')).points, 50)
+})
+
+t.test('a request that is never settled counts where it could have been, and not for ever', async t => {
+  const { budget, clock } = setUp(t)
+  const lost = await budget.reserve(150, 'cold')
+  clock.advance(60_000)
+  t.equal(await spend(budget, 999, 'cold'), 50)
+  clock.advance(600_000)
+  t.equal(await spend(budget, 999, 'cold'), 200)
+  await lost.settle('unsent')
+  t.strictSame(usedIn(budget.state()), [600, 750, 750])
+})
+
+t.test('settling gives back what a request did not cost, once', async t => {
   const { budget } = setUp(t)
-  const leases: Lease[] = []
-  for (let i = 0; i < 5; i++) leases.push(await budget.take(20, 'cold'))
+  const reservations: Reservation[] = []
+  for (let i = 0; i < 5; i++) reservations.push(await budget.reserve(20, 'cold'))
   const used = async (outcome: 'answered' | 'failed' | 'limited' | 'unknown' | 'unsent') => {
-    const lease = leases.pop()
-    await lease?.done(outcome)
-    await lease?.done('unsent')
+    const reservation = reservations.pop()
+    await reservation?.settle(outcome)
+    await reservation?.settle('unsent')
     return usedIn(budget.state())
   }
   t.strictSame(await used('answered'), [300, 300, 300])
@@ -181,85 +181,89 @@ t.test('what a request did not cost is given back, once', async t => {
 
 t.test('a weight with a fraction never crosses a limit', async t => {
   const { budget } = setUp(t, { unit: 3 * (15 / 14) })
-  t.equal((await budget.take(999, 'cold')).points, Math.floor(600 / 3.215))
+  t.equal((await budget.reserve(999, 'cold')).points, Math.floor(600 / 3.215))
 })
 
-t.test('after a 429 nobody asks before its end, also not another gateway', async t => {
+t.test('after a 429 no gateway sends a request before its end', async t => {
   const { budget, clock, store, state } = setUp(t)
   const other = budgetOn(store, clock).budget
-  const lease = await budget.take(10, 'cold')
+  const reservation = await budget.reserve(10, 'cold')
   const until = start + 100_000
-  const told = budget.limited(until)
+  const limited = budget.limited(until)
   t.equal(budget.closedUntil(), until, 'known here at once')
-  await told
-  await lease.done('limited')
+  await limited
+  await reservation.settle('limited')
   const steps = state.steps.length
-  t.match(await budget.take(1, 'cold'), { points: 0, retryAt: until })
+  t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: until })
   t.equal(state.steps.length, steps, 'without asking the store')
   t.equal(other.closedUntil(), null)
-  t.match(await other.take(1, 'cold'), { points: 0, retryAt: until })
+  t.match(await other.reserve(1, 'cold'), { points: 0, retryAt: until })
   t.equal(other.closedUntil(), until)
   clock.set(until)
   t.equal(other.closedUntil(), null)
-  t.match(await other.take(1, 'cold'), { points: 1, retryAt: null })
+  t.match(await other.reserve(1, 'cold'), { points: 1, retryAt: null })
   t.match(budget.state(), { closedUntil: null, shared: true })
 })
 
 t.test('without limits everything is granted and the store is left alone', async t => {
   const { budget, clock, state } = setUp(t, { limits: { minute: null, hour: null, day: null } })
-  state.trouble = 'before'
-  const lease = await budget.take(1e6, 'refresh')
-  t.match(lease, { points: 1e6, retryAt: null })
-  await lease.done('answered')
-  await budget.look()
+  state.fault = 'before'
+  const reservation = await budget.reserve(1e6, 'refresh')
+  t.match(reservation, { points: 1e6, retryAt: null })
+  await reservation.settle('answered')
+  await budget.reconcile()
   t.equal(budget.stretch(1e9), 1)
   t.strictSame(budget.state(), { windows: [], closedUntil: null, shared: true })
   await budget.limited(start + 1_000)
-  t.match(await budget.take(1, 'cold'), { points: 0, retryAt: start + 1_000 }, 'but a 429 is a 429')
+  t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: start + 1_000 }, 'but a 429 is a 429')
   clock.advance(1_000)
-  t.match(await budget.take(1, 'cold'), { points: 1, retryAt: null })
+  t.match(await budget.reserve(1, 'cold'), { points: 1, retryAt: null })
   t.strictSame(state.steps, [])
 })
 
-t.test('while the store is away a gateway spends its share, and hands it in afterwards', async t => {
-  const { budget, heard, clock, state, store } = setUp(t, { instances: () => 2 })
+t.test('while the store is away a gateway spends its local allowance, and flushes it afterwards', async t => {
+  const { budget, events, clock, state, store } = setUp(t, { instances: () => 2 })
   t.equal(await spend(budget, 100, 'cold'), 100)
-  state.trouble = 'before'
+  state.fault = 'before'
   t.equal(await spend(budget, 99, 'cold'), 0, 'the other may have taken what is left')
   clock.set('2026-11-21T06:12:05Z')
   t.equal(await spend(budget, 60, 'cold'), 60, 'half of a minute that nobody was granted before')
-  const lease = await budget.take(999, 'cold')
-  t.equal(lease.points, 40)
-  t.match(await budget.take(1, 'cold'), { points: 0, retryAt: Date.parse('2026-11-21T06:13:02Z') })
-  await lease.done('failed')
+  const reservation = await budget.reserve(999, 'cold')
+  t.equal(reservation.points, 40)
+  t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: Date.parse('2026-11-21T06:13:02Z') })
+  await reservation.settle('failed')
   t.match(budget.state(), { shared: false })
   t.strictSame(usedIn(budget.state()), [181, 481, 481])
-  t.strictSame(heard, ['away'])
+  t.strictSame(events, ['away'])
 
-  state.trouble = null
+  state.fault = null
   const other = budgetOn(store, clock).budget
-  t.equal((await other.take(10, 'cold')).points, 10)
-  t.equal((await budget.take(10, 'cold')).points, 10)
-  t.strictSame(heard, ['away', 'back'])
+  t.equal((await other.reserve(10, 'cold')).points, 10)
+  t.equal((await budget.reserve(10, 'cold')).points, 10)
+  t.strictSame(events, ['away', 'back'])
   t.strictSame(usedIn(budget.state()), [241, 541, 541], 'what both spent')
   t.match(budget.state(), { shared: true })
-  await other.look()
+  await other.reconcile()
   t.strictSame(usedIn(other.state()), [241, 541, 541])
 })
 
-t.test('what others took since this gateway last looked is not spent a second time', async t => {
+t.test('what others spent since the last reconciliation is not spent a second time', async t => {
   const { clock, ...one } = setUp(t, { instances: () => 2 })
   // The same store, in good health: one gateway alone can lose it, by a single command that takes too long.
   const two = budgetOn(one.healthy, clock, { instances: () => 2 })
-  await one.budget.look()
+  await one.budget.reconcile()
   t.equal(await spend(two.budget, 999, 'cold'), 200)
-  one.state.trouble = 'before'
-  t.match(await one.budget.take(999, 'cold'), { points: 0, retryAt: clock.now() + 1_000 })
+  one.state.fault = 'before'
+  t.match(await one.budget.reserve(999, 'cold'), { points: 0, retryAt: clock.now() + 1_000 })
   clock.set('2026-11-21T06:11:59Z')
-  t.equal((await one.budget.take(999, 'cold')).points, 0, 'the other may have been granted this minute too')
+  t.equal(
+    (await one.budget.reserve(999, 'cold')).points,
+    0,
+    'the other may have been granted this minute too',
+  )
   clock.set('2026-11-21T06:12:02Z')
   t.equal(
-    (await one.budget.take(999, 'cold')).points,
+    (await one.budget.reserve(999, 'cold')).points,
     100,
     'a minute that nobody was granted before the loss',
   )
@@ -272,13 +276,13 @@ t.test(
       instances: () => 2,
       limits: { minute: 600, hour: 2_400, day: 10_000 },
     })
-    await budget.look()
-    state.trouble = 'before'
-    await budget.take(1, 'cold')
+    await budget.reconcile()
+    state.fault = 'before'
+    await budget.reserve(1, 'cold')
     let points = 0
     for (let minute = 12; minute < 40; minute++) {
       clock.set(Date.parse('2026-11-21T06:00:30Z') + minute * 60_000)
-      points += (await budget.take(999, 'cold')).points
+      points += (await budget.reserve(999, 'cold')).points
     }
     t.equal(points, 200, 'half of what two minutes leave of the hour')
     const {
@@ -289,35 +293,35 @@ t.test(
       instances: () => 2,
       limits: { minute: null, hour: null, day: 600 },
     })
-    await other.look()
-    otherState.trouble = 'before'
+    await other.reconcile()
+    otherState.fault = 'before'
     t.match(
-      await other.take(1, 'cold'),
+      await other.reserve(1, 'cold'),
       { points: 0, retryAt: start + 1_000 },
       'the store may be back at once',
     )
     otherClock.advance(33_000)
-    t.equal((await other.take(999, 'cold')).points, 100, 'half of what was left of the day')
+    t.equal((await other.reserve(999, 'cold')).points, 100, 'half of what was left of the day')
   },
 )
 
 for (const turns of [1, 2, 3, 4, 5])
   t.test(
-    `what is being handed in counts as spent until the store has it: looks ${turns} turns apart`,
+    `pending changes count as spent until the store has them: reconciliations ${turns} turns apart`,
     async t => {
       const { budget, clock, state } = setUp(t, { instances: () => 2 })
-      await budget.look()
-      state.trouble = 'before'
-      await budget.take(1, 'cold')
+      await budget.reconcile()
+      state.fault = 'before'
+      await budget.reserve(1, 'cold')
       clock.advance(120_000)
       // So that looks and takes meet at every step of one another.
-      const leases: Promise<Lease>[] = []
+      const reservations: Promise<Reservation>[] = []
       for (let i = 0; i < 200; i++) {
         for (let turn = 0; turn < turns; turn++) await null
-        void budget.look()
-        leases.push(budget.take(1, 'cold'))
+        void budget.reconcile()
+        reservations.push(budget.reserve(1, 'cold'))
       }
-      const granted = (await Promise.all(leases)).reduce((sum, { points }) => sum + points, 0)
+      const granted = (await Promise.all(reservations)).reduce((sum, { points }) => sum + points, 0)
       t.equal(granted, 100)
     },
   )
@@ -325,70 +329,70 @@ for (const turns of [1, 2, 3, 4, 5])
 t.test('gateways that went out of sight with the store still count as sharers', async t => {
   let alive = 4
   const { budget, clock, state } = setUp(t, { instances: () => alive })
-  await budget.look()
-  state.trouble = 'before'
-  await budget.take(1, 'cold')
+  await budget.reconcile()
+  state.fault = 'before'
+  await budget.reserve(1, 'cold')
   alive = 1
   clock.advance(120_000)
-  t.equal((await budget.take(999, 'cold')).points, 50)
+  t.equal((await budget.reserve(999, 'cold')).points, 50)
 })
 
-t.test('a store that acts and then loses its answer never makes the budget larger', async t => {
+t.test('a store that applies a change and loses its reply never makes the budget larger', async t => {
   const { budget, clock, state, store } = setUp(t)
   const other = budgetOn(store, clock).budget
-  const lease = await budget.take(100, 'cold')
+  const reservation = await budget.reserve(100, 'cold')
   await spend(other, 90, 'cold')
-  state.trouble = 'after'
-  await lease.done('limited')
+  state.fault = 'after'
+  await reservation.settle('limited')
   clock.advance(120_000)
   t.equal(await spend(budget, 50, 'cold'), 50)
-  await budget.look()
-  state.trouble = null
-  await budget.look()
-  await other.look()
+  await budget.reconcile()
+  state.fault = null
+  await budget.reconcile()
+  await other.reconcile()
   const [minute = 0, ...longer] = usedIn(other.state())
   t.ok(minute >= 150, `${minute} for 50 points spent`)
   for (const used of longer) t.ok(used >= 420, `${used} for 140 points spent`)
 })
 
-t.test('a 429 that the store could not be told is told when it is back', async t => {
-  const { budget, heard, clock, state, store } = setUp(t)
+t.test('a 429 that could not be written to the store is written when it is back', async t => {
+  const { budget, events, clock, state, store } = setUp(t)
   const other = budgetOn(store, clock).budget
-  state.trouble = 'before'
+  state.fault = 'before'
   await budget.limited(start + 50_000)
-  state.trouble = null
-  t.match(await budget.take(1, 'cold'), { points: 0, retryAt: start + 50_000 })
-  await budget.look()
-  t.match(await other.take(1, 'cold'), { points: 0, retryAt: start + 50_000 })
-  t.strictSame(heard, ['away', 'back'])
+  state.fault = null
+  t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: start + 50_000 })
+  await budget.reconcile()
+  t.match(await other.reserve(1, 'cold'), { points: 0, retryAt: start + 50_000 })
+  t.strictSame(events, ['away', 'back'])
 })
 
-t.test('many that find the store away, and many that find it back, are one loss and one return', async t => {
-  const { budget, clock, heard, state } = setUp(t)
+t.test('many failures of the store are one outage event, and many successes one recovery event', async t => {
+  const { budget, clock, events, state } = setUp(t)
   const takeMany = async () => {
-    const leases = await Promise.all(Array.from({ length: 20 }, () => budget.take(5, 'cold')))
-    return leases.reduce((sum, { points }) => sum + points, 0)
+    const reservations = await Promise.all(Array.from({ length: 20 }, () => budget.reserve(5, 'cold')))
+    return reservations.reduce((sum, { points }) => sum + points, 0)
   }
-  await budget.look()
-  state.trouble = 'before'
+  await budget.reconcile()
+  state.fault = 'before'
   t.equal(await takeMany(), 0)
   clock.advance(120_000)
   t.equal(await takeMany(), 100)
-  state.trouble = null
+  state.fault = null
   t.equal(await takeMany(), 100)
   t.equal(await takeMany(), 0)
-  t.strictSame(heard, ['away', 'back'])
+  t.strictSame(events, ['away', 'back'])
   t.strictSame(usedIn(budget.state()), [600, 600, 600])
 })
 
-t.test('freshness stretches by what was seen of the day, and begins anew with it', async t => {
+t.test('freshness stretches by the last known spending of the day, and restarts with the day', async t => {
   const { budget, clock } = setUp(t, { limits: { ...freeLimits, minute: null, hour: null } })
   const dayShare = (dayEndAfter(start) - start) / 86_400_000
   t.equal(budget.stretch(1_000), 1)
   t.equal(budget.stretch(36_000).toFixed(6), (4 * dayShare).toFixed(6))
-  await budget.take(1_500, 'refresh')
+  await budget.reserve(1_500, 'refresh')
   t.equal(budget.stretch(36_000).toFixed(6), (8 * dayShare).toFixed(6))
-  await budget.take(9_999, 'refresh')
+  await budget.reserve(9_999, 'refresh')
   t.equal(budget.stretch(36_000), Number.POSITIVE_INFINITY)
   clock.set(dayEndAfter(start))
   t.equal(budget.stretch(36_000), 4)

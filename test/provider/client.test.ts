@@ -20,7 +20,7 @@ const cells = (count: number, latitude = 22) =>
 
 /** A budget that always has room. */
 const unlimited: ProviderParts['budget'] = {
-  take: async points => ({ points, retryAt: null, isValid: () => true, done: async () => {} }),
+  reserve: async points => ({ points, retryAt: null, isValid: () => true, settle: async () => {} }),
   limited: async () => {},
 }
 
@@ -74,7 +74,7 @@ const setUp = (
     },
   )
   t.teardown(async () => {
-    await simulator.steer({ mood: 'ok', now: noon, hold: false })
+    await simulator.steer({ fault: 'none', now: noon, hold: false })
     provider.close()
     await call.close()
   })
@@ -86,7 +86,7 @@ const setUp = (
 }
 type Tap = { teardown(fn: () => unknown): void }
 
-t.test('a request holds no more points than it may', async t => {
+t.test('a request has at most maxPointsPerRequest points', async t => {
   const { loadAll, requests } = setUp(t, { maxPointsPerRequest: 4 })
   t.strictSame(await loadAll(cells(10)), Array(10).fill('fulfilled'))
   t.strictSame(requests, [
@@ -119,19 +119,19 @@ t.test(
   },
 )
 
-t.test('each cell gets its own timeline, whatever it travelled with', async t => {
+t.test('each cell of a batch gets its own timeline', async t => {
   const { provider } = setUp(t)
   const asked = cells(5, 24)
   const together = await Promise.all(asked.map(cell => provider.load(cell)))
   for (const [i, cell] of asked.entries()) t.strictSame(await provider.load(cell), together[i], cell.id)
 })
 
-t.test('one element that is not as asked fails alone', async t => {
+t.test('one bad element fails alone', async t => {
   const { provider } = setUp(t)
-  await simulator.steer({ mood: 'missing-section', times: 1 })
+  await simulator.steer({ fault: 'missing-section', times: 1 })
   await t.rejects(provider.load(grid.cellOf(22, 88)), { code: 'provider_garbled' })
   // The provider answers for whom it knows; the point it can't stand fails, in as few requests as halving takes.
-  await simulator.steer({ mood: 'poison' })
+  await simulator.steer({ fault: 'poison' })
   const { loadAll, requests } = setUp(t)
   const bad = grid.cellOf(22.2, 91.1)
   t.strictSame(await loadAll([...cells(3), bad, ...cells(4, 23)]), [
@@ -142,9 +142,9 @@ t.test('one element that is not as asked fails alone', async t => {
   t.equal(requests.length, 7, 'eight, four and four, two and two, one and one')
 })
 
-t.test('a request that is too much is halved until it is not', async t => {
+t.test('a request that asks for too much data is halved until it succeeds', async t => {
   const { loadAll, requests } = setUp(t)
-  await simulator.steer({ mood: 'too-much-data', times: 3 })
+  await simulator.steer({ fault: 'too-much-data', times: 3 })
   t.strictSame(await loadAll(cells(8)), Array(8).fill('fulfilled'))
   t.strictSame(
     requests.map(([, points]) => points),
@@ -152,7 +152,7 @@ t.test('a request that is too much is halved until it is not', async t => {
   )
 })
 
-t.test('a provider whose clock is off is not believed, and is asked again', async t => {
+t.test('weather from a provider with a wrong clock is refused and loaded again', async t => {
   const { provider } = setUp(t)
   for (const now of ['2026-11-19T06:00:00Z', '2026-11-21T09:00:00Z', '2026-11-23T06:00:00Z']) {
     await simulator.steer({ now })
@@ -166,7 +166,7 @@ t.test('a provider whose clock is off is not believed, and is asked again', asyn
   await provider.load(grid.cellOf(22, 88))
 })
 
-t.test('clocks that differ by seconds are believed, on either side of midnight', async t => {
+t.test('clocks may differ by seconds, on either side of midnight', async t => {
   const { provider, clock } = setUp(t)
   const turns = ['2026-11-21T18:00:00Z', '2026-11-21T06:15:00Z', '2026-11-21T07:00:00Z']
   for (const turn of turns)
@@ -184,7 +184,7 @@ t.test('clocks that differ by seconds are believed, on either side of midnight',
     }
 })
 
-t.test('weather is told to be as old as the question, not as the answer', async t => {
+t.test('the age of weather counts from the request, not from the response', async t => {
   const { provider, clock } = setUp(t)
   await simulator.steer({ hold: true })
   const asked = clock.now()
@@ -197,16 +197,16 @@ t.test('weather is told to be as old as the question, not as the answer', async 
 
 t.test('a call ends after its total time, however slowly the body trickles', async t => {
   const { provider } = setUp(t, {}, { network: { totalTimeoutMs: 100 } })
-  await simulator.steer({ mood: 'trickle', latencyMs: 0 })
+  await simulator.steer({ fault: 'trickle', latencyMs: 0 })
   await t.rejects(provider.load(grid.cellOf(22, 88)), {
     code: 'provider_timeout',
     message: /not whole within 100 ms/,
   })
 })
 
-t.test('a busy provider is given a second before the next try', async t => {
+t.test('a retry after provider_busy waits at least a second', async t => {
   const { provider, requests } = setUp(t)
-  await simulator.steer({ mood: 'concurrent-limit', times: 1 })
+  await simulator.steer({ fault: 'concurrent-limit', times: 1 })
   const started = performance.now()
   await provider.load(grid.cellOf(22, 88))
   t.ok(performance.now() - started >= 990)
@@ -216,7 +216,7 @@ t.test('a busy provider is given a second before the next try', async t => {
   ])
 })
 
-t.test('the most urgent cells travel first, and one that is expedited overtakes', async t => {
+t.test('the most urgent cells are sent first, and a cell that is expedited overtakes', async t => {
   const { provider, requests } = setUp(t, { maxPointsPerRequest: 2 })
   await simulator.steer({ hold: true, reset: true })
   const [blocker, ahead1, ahead2, ahead3, stale, cold] = cells(6, 23) as [Cell, Cell, Cell, Cell, Cell, Cell]
@@ -234,7 +234,7 @@ t.test('the most urgent cells travel first, and one that is expedited overtakes'
   t.equal(requests.length, 4)
 })
 
-t.test('a cell that waits already is asked for once, whoever asks again', async t => {
+t.test('a queued cell is requested once, however often it is loaded', async t => {
   const { provider, requests } = setUp(t)
   const [cell] = cells(1) as [Cell]
   const [first, second] = await Promise.all([
@@ -245,51 +245,54 @@ t.test('a cell that waits already is asked for once, whoever asks again', async 
   t.strictSame(requests, [['ok', 1]])
 })
 
-/** A budget of some points, with what it was asked for and told. */
+/** A budget of some points that records its calls. */
 const budgetOf = (points: number, retryAt: number) => {
-  const told: string[] = []
+  const steps: string[] = []
   const budget: ProviderParts['budget'] = {
-    take: async (wanted, purpose) => {
-      if (wanted === 0) return { points: 0, retryAt: null, isValid: () => true, done: async () => {} }
+    reserve: async (wanted, purpose) => {
+      if (wanted === 0) return { points: 0, retryAt: null, isValid: () => true, settle: async () => {} }
       const granted = Math.min(wanted, points)
       points -= granted
-      told.push(`${purpose} ${granted}/${wanted}`)
+      steps.push(`${purpose} ${granted}/${wanted}`)
       return {
         points: granted,
         retryAt: granted < wanted ? retryAt : null,
         isValid: () => true,
-        done: async outcome => {
-          told.push(outcome)
+        settle: async outcome => {
+          steps.push(outcome)
         },
       }
     },
     limited: async until => {
-      told.push(`limited until ${until}`)
+      steps.push(`limited until ${until}`)
     },
   }
   const grant = (more: number): void => {
     points += more
   }
-  return { budget, told, grant }
+  return { budget, steps, grant }
 }
 
-t.test('no more leaves than the budget has room for, and who is left out hears until when', async t => {
-  const retryAt = Date.parse(noon) + 3_600_000
-  const { budget, told } = budgetOf(3, retryAt)
-  const { provider, requests } = setUp(t, {}, { budget })
-  const asked = cells(5).map((cell, i) => provider.load(cell, i < 2 ? 'cold' : 'refresh_ahead'))
-  const results = await Promise.allSettled(asked)
-  t.strictSame(
-    results.map(result =>
-      result.status === 'fulfilled' ? 'ok' : [result.reason.code, result.reason.retryAt],
-    ),
-    ['ok', 'ok', 'ok', ['provider_limited', retryAt], ['provider_limited', retryAt]],
-  )
-  t.strictSame(requests, [['ok', 3]])
-  t.strictSame(told.slice(0, 2), ['cold 2/2', 'refresh 1/3'])
-})
+t.test(
+  'no more cells are sent than the budget has room for, and the others are rejected with retryAt',
+  async t => {
+    const retryAt = Date.parse(noon) + 3_600_000
+    const { budget, steps } = budgetOf(3, retryAt)
+    const { provider, requests } = setUp(t, {}, { budget })
+    const asked = cells(5).map((cell, i) => provider.load(cell, i < 2 ? 'cold' : 'refresh_ahead'))
+    const results = await Promise.allSettled(asked)
+    t.strictSame(
+      results.map(result =>
+        result.status === 'fulfilled' ? 'ok' : [result.reason.code, result.reason.retryAt],
+      ),
+      ['ok', 'ok', 'ok', ['provider_limited', retryAt], ['provider_limited', retryAt]],
+    )
+    t.strictSame(requests, [['ok', 3]])
+    t.strictSame(steps.slice(0, 2), ['cold 2/2', 'refresh 1/3'])
+  },
+)
 
-t.test('a cold cell waits for the next window when that is near, and is refused when it is not', async t => {
+t.test('a cold cell waits for the next window if it is near, and is rejected if not', async t => {
   const { budget, grant } = budgetOf(0, Date.parse(noon) + 10_000)
   const { provider } = setUp(t, { queueForMs: 15_000 }, { budget })
   const near = provider.load(cells(1)[0] as Cell, 'cold')
@@ -302,75 +305,78 @@ t.test('a cold cell waits for the next window when that is near, and is refused 
   await t.rejects(far.provider.load(cells(1)[0] as Cell, 'cold'), { code: 'provider_limited' })
 })
 
-t.test('every try is paid for, and a 429 closes the budget until its window ends', async t => {
+t.test('every attempt reserves budget, and a 429 closes the budget until its window ends', async t => {
   const paid = budgetOf(1_000, 0)
   const { provider } = setUp(t, { retries: 2 }, { budget: paid.budget })
-  await simulator.steer({ mood: 'fault', times: 2 })
+  await simulator.steer({ fault: 'internal-error', times: 2 })
   await provider.load(cells(1)[0] as Cell)
-  const spent = paid.told.filter(word => word !== 'unsent')
+  const spent = paid.steps.filter(step => step !== 'unsent')
   t.strictSame(spent, ['cold 1/1', 'failed', 'cold 1/1', 'failed', 'cold 1/1', 'answered'])
 
   const limited = budgetOf(1_000, 0)
   const other = setUp(t, {}, { budget: limited.budget })
-  await simulator.steer({ mood: 'hourly-limit' })
+  await simulator.steer({ fault: 'hourly-limit' })
   await t.rejects(other.provider.load(cells(1)[0] as Cell, 'refresh'), { code: 'provider_limited' })
   const end = Date.parse('2026-11-21T07:00:02Z')
-  t.ok(limited.told.includes(`limited until ${end}`), limited.told.join(', '))
+  t.ok(limited.steps.includes(`limited until ${end}`), limited.steps.join(', '))
 })
 
-t.test('a grant that no longer holds is given back, and another is taken before anything leaves', async t => {
-  const { budget, told } = budgetOf(1_000, 0)
-  let takes = 0
-  const { provider, requests } = setUp(
-    t,
-    {},
-    {
-      budget: {
-        ...budget,
-        take: async (points, purpose) => {
-          const lease = await budget.take(points, purpose)
-          takes += Math.sign(points)
-          const isFirst = takes === 1
-          return { ...lease, isValid: () => !isFirst }
+t.test(
+  'a reservation that is no longer valid is settled as unsent, and another is made before anything is sent',
+  async t => {
+    const { budget, steps } = budgetOf(1_000, 0)
+    let takes = 0
+    const { provider, requests } = setUp(
+      t,
+      {},
+      {
+        budget: {
+          ...budget,
+          reserve: async (points, purpose) => {
+            const reservation = await budget.reserve(points, purpose)
+            takes += Math.sign(points)
+            const isFirst = takes === 1
+            return { ...reservation, isValid: () => !isFirst }
+          },
         },
       },
-    },
-  )
-  const { calls } = await simulator.state()
-  await provider.load(cells(1)[0] as Cell)
-  t.equal((await simulator.state()).calls - calls, 1)
-  t.strictSame(requests, [
-    ['provider_not_asked', 1],
-    ['ok', 1],
-  ])
-  t.strictSame(
-    told.filter((word, i) => word !== told[i - 1]),
-    ['cold 1/1', 'unsent', 'cold 1/1', 'answered', 'unsent'],
-  )
-})
+    )
+    const { calls } = await simulator.state()
+    await provider.load(cells(1)[0] as Cell)
+    t.equal((await simulator.state()).calls - calls, 1)
+    t.strictSame(requests, [
+      ['provider_not_sent', 1],
+      ['ok', 1],
+    ])
+    t.strictSame(
+      steps.filter((step, i) => step !== steps[i - 1]),
+      ['cold 1/1', 'unsent', 'cold 1/1', 'answered', 'unsent'],
+    )
+  },
+)
 
-t.test('a retry that the budget has no room for closes the provider for nobody else', async t => {
+t.test('a retry without budget does not close the provider for others', async t => {
   const retryAt = Date.parse(noon) + 3_600_000
-  const { budget, told } = budgetOf(2, retryAt)
+  const { budget, steps } = budgetOf(2, retryAt)
   const { provider } = setUp(t, { retries: 1 }, { budget })
-  await simulator.steer({ mood: 'fault', times: 1 })
+  await simulator.steer({ fault: 'internal-error', times: 1 })
   const loads = cells(2).map(cell =>
     t.rejects(provider.load(cell, 'refresh'), { code: 'provider_limited', retryAt }),
   )
   await Promise.all(loads)
   t.notOk(
-    told.some(word => word.startsWith('limited')),
-    told.join(', '),
+    steps.some(step => step.startsWith('limited')),
+    steps.join(', '),
   )
 })
 
-t.test('an open circuit sends nothing, and then a probe of a single point', async t => {
+t.test('an open breaker sends nothing, and then probes with a single point', async t => {
   const { provider, requests } = setUp(
     t,
     { retries: 0 },
     { guard: { after: 1, halfOpenAfterMs: 30, halfOpenAfterAtMostMs: 30 } },
   )
-  await simulator.steer({ mood: 'fault', times: 1 })
+  await simulator.steer({ fault: 'internal-error', times: 1 })
   await t.rejects(provider.load(cells(1)[0] as Cell), {
     code: 'provider_failing',
     retryAt: Number,
@@ -392,6 +398,6 @@ t.test('an open circuit sends nothing, and then a probe of a single point', asyn
 
 t.test('a point that was refused leaves it to the cache for how long it is left alone', async t => {
   const { provider } = setUp(t)
-  await simulator.steer({ mood: 'poison' })
+  await simulator.steer({ fault: 'poison' })
   await t.rejects(provider.load(grid.cellOf(22.2, 91.1)), { code: 'provider_refused', retryAt: undefined })
 })

@@ -75,7 +75,7 @@ const attacks: Record<string, [Attack, string, number, RegExp]> = {
     ),
     'wrong_shape',
     points,
-    /^provider_garbled: the provider's body is not as asked: latitude: expected a number, given nothing$/,
+    /^provider_garbled: the provider's body does not match the request: latitude: expected a number, given nothing$/,
   ],
   'a text of 60 MiB': [
     zipped('[{"latitude":"', many('a', 60 << 20), '"}]'),
@@ -161,7 +161,7 @@ const unharmed = (t: { ok(fine: boolean, what: string): void }, outcome: Outcome
   t.ok(outcome.ms <= totalTimeoutMs + 2_000, `done after ${outcome.ms} ms`)
 }
 
-t.test('what is honest is loaded, with as little memory', async t => {
+t.test('an honest body loads within the same memory', async t => {
   const outcome = await ask('honest')
   t.match(outcome, { loaded: points, failed: {}, refused: {} })
   unharmed(t, outcome)
@@ -179,7 +179,7 @@ for (const [name, [, why, times, sentence]] of Object.entries(attacks))
   })
 
 for (const [name, [, sentence]] of Object.entries(errors))
-  t.test(`${name}: its status says enough`, async t => {
+  t.test(`${name}: its status is enough`, async t => {
     const outcome = await ask(slug(name))
     t.match(Object.keys(outcome.failed)[0], sentence)
     unharmed(t, outcome)

@@ -129,13 +129,13 @@ const letGo = async (attack: string): Promise<boolean> =>
   (await foundWithin(2_000, () => provider.open(attack) === 0)) ?? false
 
 for (const attack of ['good', 'spelt-otherwise', 'identity', 'two-members'])
-  t.test(`${attack}: comes whole, and the connection is kept for the next`, async t => {
+  t.test(`${attack}: is complete, and the connection is reused`, async t => {
     const call = setUp(t, attack)
     for (let i = 0; i < 3; i++) t.equal(await call.text({ path: '/', mostBytes }), text)
     t.equal(provider.open(attack), 1)
   })
 
-t.test('a body of just as many bytes as it may have comes whole', async t => {
+t.test('a body of exactly the maximum size is complete', async t => {
   t.equal((await setUp(t, 'just-so-long').text({ path: '/', mostBytes })).length, mostBytes)
 })
 
@@ -226,22 +226,22 @@ t.test('a redirect is not followed', t => {
   t.end()
 })
 
-t.test('interim responses as they are usual do no harm', async t => {
+t.test('usual interim responses do no harm', async t => {
   t.equal(await setUp(t, 'some-interim').text({ path: '/', mostBytes }), '[]')
 })
 
-t.test('zeros behind a zipped body are not read, and hold no connection', async t => {
+t.test('zeros after a gzip body are not read, and hold no connection', async t => {
   const call = setUp(t, 'zeros-behind')
   t.equal(await call.text({ path: '/', mostBytes }), text)
   t.ok(await letGo('zeros-behind'))
 })
 
-t.test('an answer that nobody asked for is not the answer to the next question', async t => {
+t.test('an unsolicited response is not taken for the response to the next request', async t => {
   const call = setUp(t, 'two-answers')
   for (let i = 0; i < 3; i++) t.equal(await call.text({ path: '/', mostBytes }), '[]')
 })
 
-t.test('the time for a call goes on while what has come is read', async t => {
+t.test('the timeout of a call includes the time that the reader takes', async t => {
   const call = setUp(t, 'good')
   const read: number[] = []
   await t.rejects(
@@ -257,7 +257,7 @@ t.test('the time for a call goes on while what has come is read', async t => {
   t.strictSame(read, [16_384], 'the piece after the end of its time is not given')
 })
 
-t.test('who reads no further ends the connection, however much is still to come', async t => {
+t.test('a reader that stops early closes the connection, however much is left', async t => {
   const call = setUp(t, 'zeros-behind')
   for await (const piece of call.bytes({ path: '/', mostBytes })) {
     t.ok(piece.length > 0)

@@ -47,7 +47,7 @@ t.teardown(async () => {
   server.close()
 })
 
-t.test('a body comes whole, zipped or not, and in pieces', async t => {
+t.test('a body arrives complete, gzipped or not, in chunks', async t => {
   t.equal(await call.text({ path: '/plain', mostBytes }), text)
   t.equal(await call.text({ path: '/zipped', mostBytes }), text)
   const pieces = await Array.fromAsync(call.bytes({ path: '/zipped', mostBytes }))
@@ -61,27 +61,27 @@ for (const [path, code, message] of [
   ['/refused', 'provider_refused', /Latitude must be a number/],
   ['/broken-off', 'provider_broke_off', /./],
 ] as const)
-  t.test(`${path.slice(1)} is ${code}, and the next call is none the worse`, async t => {
+  t.test(`${path.slice(1)} is ${code}, and the next call succeeds`, async t => {
     await t.rejects(call.text({ path, mostBytes }), { code, message })
     t.equal(await call.text({ path: '/zipped', mostBytes }), text)
   })
 
-t.test('a request that may not leave any more when there is a connection is not sent', async t => {
+t.test('a request that is not valid any more once there is a connection is not sent', async t => {
   let arrived = 0
   server.on('request', () => {
     arrived += 1
   })
-  const asked = (mayLeave: () => boolean) =>
-    Array.fromAsync(call.bytes({ path: '/plain', mostBytes }, mayLeave))
+  const request = (isValid: () => boolean) =>
+    Array.fromAsync(call.bytes({ path: '/plain', mostBytes }, isValid))
   await t.rejects(
-    asked(() => false),
-    { code: 'provider_not_asked', retryable: true },
+    request(() => false),
+    { code: 'provider_not_sent', retryable: true },
   )
-  t.ok((await asked(() => true)).length > 0)
+  t.ok((await request(() => true)).length > 0)
   t.equal(arrived, 1)
 })
 
-t.test('who reads no further leaves no connection behind', async t => {
+t.test('a reader that stops early closes the connection', async t => {
   for await (const piece of call.bytes({ path: '/plain', mostBytes })) {
     t.ok(piece.length > 0)
     break

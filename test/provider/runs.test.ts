@@ -14,7 +14,7 @@ const simulator = await startProvider(t, ['--runs', 'ecmwf'])
 
 const setUp = (t: { teardown(fn: () => unknown): void }, model = 'ecmwf_ifs', baseUrl = simulator.url) => {
   const clock = manualClock()
-  const told: string[] = []
+  const reported: string[] = []
   const refused: string[] = []
   const call = createProviderCall(
     {
@@ -35,8 +35,8 @@ const setUp = (t: { teardown(fn: () => unknown): void }, model = 'ecmwf_ifs', ba
       protocol: openMeteo,
       clock,
       observer: {
-        newRun: ({ availableAt }: ModelRun) => told.push(new Date(availableAt).toISOString()),
-        runsUnknown: reason => told.push(reason),
+        newRun: ({ availableAt }: ModelRun) => reported.push(new Date(availableAt).toISOString()),
+        runsUnknown: reason => reported.push(reason),
         refused: why => refused.push(why),
       },
     },
@@ -49,11 +49,11 @@ const setUp = (t: { teardown(fn: () => unknown): void }, model = 'ecmwf_ifs', ba
     clock.set(instant)
     await simulator.steer({ now: instant })
   }
-  return { watch, clock, told, refused, at }
+  return { watch, clock, reported, refused, at }
 }
 
-t.test('the newest run is known with the time it became available, and told once', async t => {
-  const { watch, told, at } = setUp(t)
+t.test('reports the newest run once, with the time it became available', async t => {
+  const { watch, reported, at } = setUp(t)
   t.equal(watch.newest(), undefined)
   await at('2026-11-21T08:00:00Z')
   await watch.poll()
@@ -66,10 +66,10 @@ t.test('the newest run is known with the time it became available, and told once
   await at('2026-11-21T12:31:00Z')
   await watch.poll()
   t.equal(watch.newest()?.availableAt, Date.parse('2026-11-21T12:30:00Z'))
-  t.strictSame(told, ['2026-11-21T06:30:00.000Z', '2026-11-21T12:30:00.000Z'])
+  t.strictSame(reported, ['2026-11-21T06:30:00.000Z', '2026-11-21T12:30:00.000Z'])
 })
 
-t.test('a server that names the former run once more is not followed back', async t => {
+t.test('a server that reports the former run again is ignored', async t => {
   const { watch, at } = setUp(t)
   await at('2026-11-21T12:31:00Z')
   await watch.poll()
@@ -78,7 +78,7 @@ t.test('a server that names the former run once more is not followed back', asyn
   t.equal(watch.newest()?.availableAt, Date.parse('2026-11-21T12:30:00Z'))
 })
 
-t.test('while runs can’t be read they are taken to come as often as before', async t => {
+t.test('while runs can’t be read they are assumed at the same interval', async t => {
   const { watch, clock, at } = setUp(t)
   await at('2026-11-21T08:00:00Z')
   await watch.poll()
@@ -123,24 +123,24 @@ t.test('a run that is late by the provider’s own word is not assumed', async t
   t.equal(watch.newest()?.availableAt, Date.parse('2026-11-21T06:30:00Z'))
 })
 
-t.test('what can’t be read is told once in a sentence, and a run of the future is not believed', async t => {
-  const { watch, told } = setUp(t, 'no_such_model')
+t.test('an unreadable run is reported once in a sentence, and a run of the future is refused', async t => {
+  const { watch, reported } = setUp(t, 'no_such_model')
   await watch.poll()
   await watch.poll()
   t.equal(watch.newest(), undefined)
-  t.equal(told.length, 1)
-  t.match(told[0], /^the provider answered 404/)
+  t.equal(reported.length, 1)
+  t.match(reported[0], /^the provider answered 404/)
 
   const gone = setUp(t, 'ecmwf_ifs', 'http://127.0.0.1:9')
   await gone.watch.poll()
-  t.match(gone.told, [/^no connection to the provider: ECONNREFUSED$/])
+  t.match(gone.reported, [/^no connection to the provider: ECONNREFUSED$/])
 
   const early = setUp(t)
   await early.at('2026-11-21T12:31:00Z')
   early.clock.set('2026-11-21T12:00:00Z')
   await early.watch.poll()
   t.equal(early.watch.newest(), undefined)
-  t.match(early.told, [/^meta\.json names a run that is not available yet$/])
+  t.match(early.reported, [/^meta\.json names a run that is not available yet$/])
 })
 
 const noon = Date.parse('2026-11-21T06:00:00Z') / 1000
@@ -222,20 +222,20 @@ const absurd: [string, string | object, string, RegExp][] = [
   ],
 ]
 
-t.test('a meta.json that no model has is told in a sentence, counted, and changes nothing', async t => {
+t.test('an implausible meta.json is reported in a sentence, counted, and changes nothing', async t => {
   let body: string | object = good
   const hostile = await startHostileProvider(t, '', {
     meta: ({ response }) => response.end(typeof body === 'string' ? body : JSON.stringify(body)),
   })
   for (const [what, meta, why, message] of absurd) {
-    const { watch, told, refused } = setUp(t, 'ecmwf_ifs', hostile.url('meta'))
+    const { watch, reported, refused } = setUp(t, 'ecmwf_ifs', hostile.url('meta'))
     body = good
     await watch.poll()
     const known = watch.newest()
     t.equal(known?.availableAt, good.last_run_availability_time * 1000)
     body = meta
     await watch.poll()
-    t.match(told[1], message, what)
+    t.match(reported[1], message, what)
     t.strictSame(refused, [why], what)
     t.strictSame(watch.newest(), known)
   }

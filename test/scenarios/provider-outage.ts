@@ -9,7 +9,7 @@ import { forAll, isoOf, noBudget, pathOf, placesByCell, quiet, type Scope } from
 
 const start = Date.parse('2026-11-21T13:07:00Z')
 export const breaker = { after: 3, halfOpenAfterMs: 500, halfOpenAfterAtMostMs: 2_000 }
-const moods = ['reset', 'hang', 'bad-gateway'] as const
+const faults = ['reset', 'hang', 'bad-gateway'] as const
 const calendar = createCalendar('Asia/Dhaka')
 
 /** `tickMs` is the wait after each step. */
@@ -72,7 +72,7 @@ export const measureProviderOutage = async (
   const steps = (size.hours * 60) / size.stepMinutes
   Object.assign(seen, { requests: 0, slowestMs: 0 })
   for (let step = 1; step <= steps; step++) {
-    await provider.steer({ mood: moods[Math.floor(((step - 1) * moods.length) / steps)] ?? 'reset' })
+    await provider.steer({ fault: faults[Math.floor(((step - 1) * faults.length) / steps)] ?? 'reset' })
     clock.advance(size.stepMinutes * minuteMs)
     await provider.steer({ now: isoOf(clock.now()) })
     await askAll()
@@ -85,7 +85,7 @@ export const measureProviderOutage = async (
 
   // From here the gateway's clock runs as the machine's does, so that pauses end as they would.
   clock.advance(size.stepMinutes * minuteMs)
-  await provider.steer({ mood: 'ok', now: isoOf(clock.now()) })
+  await provider.steer({ fault: 'none', now: isoOf(clock.now()) })
   const fedBefore = (await provider.state()).points
   const backAt = performance.now()
   const clockAtBack = clock.now()

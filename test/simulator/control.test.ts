@@ -18,7 +18,7 @@ t.test('it tells what was asked, decoded, and how it was answered', async t => {
   await ask('/data/ecmwf_ifs/static/meta.json')
   await ask('/nowhere')
   const { allowed, ...told } = await state()
-  t.match(allowed, { mood: /^ok, bad-request, /, hold: 'true or false' })
+  t.match(allowed, { fault: /^none, bad-request, /, hold: 'true or false' })
   t.strictSame(told, {
     calls: 3,
     points: 6,
@@ -26,7 +26,7 @@ t.test('it tells what was asked, decoded, and how it was answered', async t => {
     refused: 0,
     inFlight: 0,
     maxInFlight: 1,
-    mood: 'ok',
+    fault: 'none',
     latencyMs: 0,
     now: '2026-11-21T06:00:00.000Z',
     requests: [
@@ -67,13 +67,13 @@ t.test('it keeps the last 100 requests', async t => {
 t.test('a POST answers as a GET, and says what it changed', async t => {
   const { steer, state } = await simulate(t)
   const { status, body } = await steer({
-    mood: 'gaps',
+    fault: 'gaps',
     times: 3,
     latencyMs: 5,
     now: '2026-11-21T12:00:00+06:00',
   })
   t.equal(status, 200)
-  t.match(body, { mood: 'gaps', latencyMs: 5, now: '2026-11-21T06:00:00.000Z' })
+  t.match(body, { fault: 'gaps', latencyMs: 5, now: '2026-11-21T06:00:00.000Z' })
   t.strictSame(await state(), body)
 })
 
@@ -95,7 +95,7 @@ t.test('held answers wait; each is that of the instant at which the call came', 
   await until('it is asked', async () => (await state()).inFlight > 0)
   await steer({ now: '2026-11-21T07:00:00Z' })
   t.equal((await state()).inFlight, 1)
-  await steer({ hold: true, mood: 'ok' })
+  await steer({ hold: true, fault: 'none' })
   await steer({ hold: false })
   t.equal((await asked).body.current.time, '2026-11-21T12:00')
   t.equal((await ask(dhaka('current=rain'))).body.current.time, '2026-11-21T13:00', 'the gate is open')
@@ -116,11 +116,12 @@ t.test('latency is the least time an answer takes, and /control has none', async
 })
 
 const wrong: [body: string, reason: RegExp][] = [
-  ['{"mood":"angry"}', /^mood is "angry"; allowed: ok, bad-request, .*, poison\.$/],
-  ['{"mood":null}', /^mood is null; allowed: ok, /],
-  ['{"mood":"ok","times":0}', /^times is 0; allowed: a whole number from 1 to/],
-  ['{"mood":"ok","times":"2"}', /^times is "2"; allowed/],
-  ['{"times":2}', /^times is 2 without a mood; allowed: together with mood\.$/],
+  ['{"fault":"angry"}', /^fault is "angry"; allowed: none, bad-request, .*, poison\.$/],
+  ['{"mood":"reset"}', /^The field mood of \/control is now called fault\.$/],
+  ['{"fault":null}', /^fault is null; allowed: none, /],
+  ['{"fault":"none","times":0}', /^times is 0; allowed: a whole number from 1 to/],
+  ['{"fault":"none","times":"2"}', /^times is "2"; allowed/],
+  ['{"times":2}', /^times is 2 without a fault; allowed: together with fault\.$/],
   ['{"latencyMs":-1}', /^latencyMs is -1; allowed: a whole number from 0 to 600000\.$/],
   ['{"latencyMs":1.5}', /^latencyMs is 1\.5; allowed/],
   ['{"now":"yesterday"}', /^now is "yesterday"; allowed: an instant such as .* or null/],
@@ -129,7 +130,7 @@ const wrong: [body: string, reason: RegExp][] = [
   ['{"now":1795219200}', /^now is 1795219200; allowed/],
   ['{"hold":1}', /^hold is 1; allowed: true or false\.$/],
   ['{"reset":"yes"}', /^reset is "yes"; allowed: true or false\.$/],
-  ['{"pace":2}', /^pace is no field of \/control; allowed: mood, times, latencyMs, now, hold, reset\.$/],
+  ['{"pace":2}', /^pace is no field of \/control; allowed: fault, times, latencyMs, now, hold, reset\.$/],
   ['{"__proto__":1}', /^__proto__ is no field/],
   ['{', /^The body is "\{"; allowed: a JSON object\.$/],
   ['[1]', /^The body is \[1\]; allowed: a JSON object\.$/],
@@ -145,7 +146,7 @@ t.test('a wrong change is 400 with one sentence, and changes nothing at all', as
     t.equal(answer.status, 400, body)
     t.match(answer.body, { error: true, reason }, body)
   }
-  t.equal((await steer({ mood: 'fault', hold: true, latencyMs: -1 })).status, 400)
+  t.equal((await steer({ fault: 'internal-error', hold: true, latencyMs: -1 })).status, 400)
   t.strictSame(await state(), before)
   t.equal((await ask('/control', { method: 'POST', body: ' '.repeat(200_000) })).status, 413)
 })
@@ -163,8 +164,8 @@ t.test('closing ends calls that are held, late, hanging or stalled', async t => 
   const simulator = await simulate(t, { latencyMs: 0 })
   const ends: Promise<string>[] = []
   for (const change of [
-    { mood: 'hang', times: 1 },
-    { mood: 'stall', times: 1 },
+    { fault: 'hang', times: 1 },
+    { fault: 'stall', times: 1 },
     { latencyMs: 600_000 },
     { hold: true },
   ]) {

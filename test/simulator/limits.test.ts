@@ -82,7 +82,7 @@ t.test('hours and UTC days are windows of their own', async t => {
 
 t.test('failed calls weigh 1, refused ones nothing; a reset empties the windows', async t => {
   const { ask, steer, state } = await freeHost(t)
-  await steer({ mood: 'fault', times: 1 })
+  await steer({ fault: 'internal-error', times: 1 })
   await ask(dhaka('hourly=rain'))
   await ask(dhaka('hourly=nonsense'))
   await ask('/v1/forecast')

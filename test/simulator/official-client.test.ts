@@ -170,12 +170,12 @@ t.test('faults spoil the binary form too', async t => {
   const path = dhaka(`${query}&format=flatbuffers`)
   const whole = await ask(path)
   t.equal(whole.headers.get('content-type'), 'application/octet-stream')
-  await steer({ mood: 'cut-off', times: 1 })
+  await steer({ fault: 'cut-off', times: 1 })
   t.ok((await ask(path)).text.length < whole.text.length)
-  await steer({ mood: 'short-array', times: 1 })
+  await steer({ fault: 'short-array', times: 1 })
   const [response] = await fetchWeatherApi(endpoint, { latitude: '23.8', longitude: '90.4', hourly: 'rain' })
   t.equal(response?.hourly()?.variables(0)?.valuesLength(), 167)
-  for (const mood of [
+  for (const fault of [
     'all-null',
     'gaps',
     'irregular-times',
@@ -186,12 +186,12 @@ t.test('faults spoil the binary form too', async t => {
     'streaming-error',
   ])
     for (const format of ['csv', 'flatbuffers']) {
-      await steer({ mood, times: 1 })
+      await steer({ fault, times: 1 })
       const { status, text } = await ask(dhaka(`${query}&format=${format}`))
-      t.equal(status, 200, `${mood} ${format}`)
+      t.equal(status, 200, `${fault} ${format}`)
       t.not(text.length, 0)
     }
-  await steer({ mood: 'all-null', times: 1 })
+  await steer({ fault: 'all-null', times: 1 })
   const [empty] = await fetchWeatherApi(endpoint, { latitude: '23.8', longitude: '90.4', current: 'rain' })
   t.ok(Number.isNaN(empty?.current()?.variables(0)?.value()))
 })

@@ -62,7 +62,7 @@ const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
         () => {},
       ),
       budget: {
-        take: async points => ({ points, retryAt: null, isValid: () => true, done: async () => {} }),
+        reserve: async points => ({ points, retryAt: null, isValid: () => true, settle: async () => {} }),
         limited: async () => {},
       },
       clock,

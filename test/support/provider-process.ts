@@ -1,4 +1,4 @@
-// A real provider process for a test, and the handle that steers it: its clock, its moods, what it was asked.
+// A real provider process for a test, and the handle that steers it: its clock, its faults, what it was asked.
 
 import { noon } from './manual-clock.ts'
 import { startCommand } from './process.ts'
@@ -16,7 +16,7 @@ type ProviderState = {
 }
 
 type Steering = {
-  mood?: string
+  fault?: string
   times?: number
   latencyMs?: number
   now?: string | null

@@ -1,17 +1,17 @@
-// How large the answer for so many points may be: far more than a whole one needs, and little enough that no body fills
-// the memory or holds the event loop. Follows from what is asked for; decides nothing about a body's content.
+// The maximum size of the response body for a number of points: far more than a complete one needs, and little enough that
+// no body fills the memory or blocks the event loop. Depends on the request alone; does not check a body's content.
 
 import { type Horizon, stepsWithin } from '../../weather/horizon.ts'
 import type { ElementBounds } from './json-elements.ts'
 import { sections, variableCount } from './sections.ts'
 
-/** What a body may have at most. */
+/** The bounds of a body. */
 export type BodyBounds = ElementBounds & {
-  /** Unzipped, and as it travels. */
+  /** Both uncompressed and compressed. */
   readonly bytes: number
 }
 
-// However many points and hours are asked for.
+// However many points and hours the request has.
 const mostBytes = 64 * 1024 * 1024
 // An element is an object of six sections, which are objects of some thirty lists together.
 const depth = 8
@@ -22,7 +22,7 @@ const bytesPerValue = 32
 const bytesPerTime = 64
 const bytesBesides = 16 * 1024
 
-/** The bounds of the answer for so many points. */
+/** The bounds of the body for so many points. */
 export const boundsFor = (points: number, horizon: Horizon): BodyBounds => {
   const steps = stepsWithin(horizon)
   const bytesOf = (series: keyof typeof sections): number =>

@@ -1,6 +1,6 @@
-// One element of the provider's body → the timeline of the point it answers for, or a ProviderError that says what is
-// wrong with it. Every section, variable, time and value is looked at here, and nothing that fails a check is ever stored.
-// Values are not compared with each other: they may come from different models, and any may be missing.
+// Decodes one element of the provider's body into the timeline of its point, or throws a ProviderError. Checks every section,
+// variable, time and value; nothing that fails a check is stored. Does not compare values with each other: they may come
+// from different models, and any may be missing.
 
 import { type Calendar, dayNumber, hourMs, quarterHourMs } from '../../calendar.ts'
 import type { Clock } from '../../clock.ts'
@@ -48,34 +48,34 @@ export const createElementReader = ({ horizon, calendar, clock, askedAt }: Expec
     const offset = numberOf('utc_offset_seconds', element.utc_offset_seconds)
     const expectedOffset = calendar.offsetSecondsAt(answeredAt)
     if (offset !== expectedOffset)
-      throw notAsAsked('wrong_time', `utc_offset_seconds is ${offset}, expected ${expectedOffset}`)
+      throw mismatch('wrong_time', `utc_offset_seconds is ${offset}, expected ${expectedOffset}`)
     const minutely = sectionOf(sections.quarterHours.name, element)
     const hourly = sectionOf(sections.hours.name, element)
     const daily = sectionOf(sections.days.name, element)
 
     const instant = (local: string) => Date.parse(`${local}Z`) - offset * 1000
     const timeline = layOut(
-      // The earlier of the two instants: weather is never told to be younger than it may be.
+      // The earlier of the two instants, so that weather never seems younger than it is.
       askedAt,
       steps.spanOf(minutely, lengths.quarterHours, localMinute, instant, quarterHourMs),
       steps.spanOf(hourly, lengths.hours, localMinute, instant, hourMs),
       steps.spanOf(daily, lengths.days, localDay, dayNumber, 1),
     )
-    // Hours are found by their own times: those of other days would be told as missing for as long as they are kept.
+    // Hours are found by their times; hours of other days would count as missing for as long as they are cached.
     if (hourly.time[0] !== `${daily.time[0]}T00:00`)
-      throw notAsAsked(
+      throw mismatch(
         'wrong_time',
         `hourly begins at ${hourly.time[0]}, expected the beginning of ${daily.time[0]}`,
       )
-    // Between two quarters, `current` would be of a time that the provider has no values for.
+    // Between two quarter-hours `current` would have a time without values.
     if (timeline.quarterHours.start % quarterHourMs !== 0)
-      throw notAsAsked(
+      throw mismatch(
         'wrong_time',
         `minutely_15 begins at ${minutely.time[0]}, expected a whole quarter of an hour`,
       )
     for (const now of [askedAt, answeredAt])
       if (!covers(timeline, now))
-        throw notAsAsked(
+        throw mismatch(
           'wrong_time',
           `its times, from ${minutely.time[0]} and ${daily.time[0]} on, do not cover now`,
         )
@@ -85,7 +85,7 @@ export const createElementReader = ({ horizon, calendar, clock, askedAt }: Expec
     return timeline
   }
 
-  // A provider whose clock is off would fill the cache with weather for another time.
+  // A provider with a wrong clock would fill the cache with weather for another time.
   function covers({ quarterHours, days }: Timeline, now: number): boolean {
     const step = Math.floor((now - quarterHours.start) / quarterHourMs)
     const day = dayNumber(calendar.dayOf(now)) - days.start
@@ -93,11 +93,11 @@ export const createElementReader = ({ horizon, calendar, clock, askedAt }: Expec
   }
 }
 
-/** What is wrong with an element, or with a body as a whole. */
-export const notAsAsked = (refused: RefusedAnswer, what: string) =>
-  garbled(refused, `the provider's body is not as asked: ${what}`)
+/** The error of an element, or of a whole body. */
+export const mismatch = (refused: RefusedAnswer, what: string) =>
+  garbled(refused, `the provider's body does not match the request: ${what}`)
 
-/** The number that the provider gave to an element; undefined where it gave none. */
+/** The provider's number of an element; undefined if it has none. */
 export const locationIdOf = (raw: unknown): unknown =>
   typeof raw === 'object' && raw !== null && 'location_id' in raw ? raw.location_id : undefined
 
@@ -117,25 +117,25 @@ const numberOf = (name: string, raw: unknown): number => {
 }
 
 const wrongShape = (name: string, expected: string, given: unknown) =>
-  notAsAsked('wrong_shape', `${name}: expected ${expected}, given ${excerptOf(given)}`)
+  mismatch('wrong_shape', `${name}: expected ${expected}, given ${excerptOf(given)}`)
 
 // The provider answers with the middle of a cell of its models: up to half of 0.25 degrees away, and for a point by the
-// sea or in the hills with the next one. Half a degree is more than both; who is nearer is told apart by order alone.
+// sea or in the hills with the next one. Half a degree is more than both; only the order distinguishes nearer cells.
 const degreesAway = 0.5
 
 const expectPlace = ({ latitude, longitude }: Fields, cell: Cell): void => {
   const north = numberOf('latitude', latitude)
   const east = numberOf('longitude', longitude)
   if (!(Math.abs(north - cell.latitude) <= degreesAway))
-    throw notAsAsked(
+    throw mismatch(
       'wrong_place',
       `latitude is ${north}, expected ${cell.latitude} or up to ${degreesAway} degrees beside it`,
     )
-  // As many kilometres as that: degrees of longitude shrink towards the poles, and begin anew at 180.
+  // As many kilometres as that: degrees of longitude shrink towards the poles, and wrap at 180.
   const most = degreesAway / Math.max(Math.cos((cell.latitude * Math.PI) / 180), 1e-9)
   const apart = Math.abs(east - cell.longitude)
   if (!(Math.min(apart, Math.abs(360 - apart)) <= most))
-    throw notAsAsked(
+    throw mismatch(
       'wrong_place',
       `longitude is ${east}, expected ${cell.longitude} or up to ${Math.min(most, 180).toFixed(2)} degrees beside it`,
     )
@@ -154,7 +154,7 @@ const sectionOf = (name: string, element: Fields): Section => {
   return { name, units, columns, time: listOf(`${name}.time`, columns.time) }
 }
 
-/** Reads the times of sections. All elements of a body have the same, so that most are compared and not read. */
+/** Reads the times of sections. All elements of a body have the same times, so most are compared, not parsed. */
 const createSteps = () => {
   const known = new Map<string, { readonly time: readonly unknown[]; readonly span: Span }>()
   return {
@@ -166,7 +166,7 @@ const createSteps = () => {
       step: number,
     ): Span => {
       if (time.length !== length)
-        throw notAsAsked('wrong_shape', `${name} has ${time.length} steps, expected ${length}`)
+        throw mismatch('wrong_shape', `${name} has ${time.length} steps, expected ${length}`)
       const before = known.get(name)
       if (before && time.every((text, i) => text === before.time[i])) return before.span
       let start = Number.NaN
@@ -174,7 +174,7 @@ const createSteps = () => {
         const position = typeof text === 'string' && form.test(text) ? positionOf(text) : Number.NaN
         if (i === 0) start = position
         if (position !== start + i * step)
-          throw notAsAsked('wrong_time', `${name}.time[${i}] is ${excerptOf(text)}, out of step`)
+          throw mismatch('wrong_time', `${name}.time[${i}] is ${excerptOf(text)}, out of step`)
       }
       const span = { start, length }
       known.set(name, { time, span })
@@ -183,7 +183,7 @@ const createSteps = () => {
   }
 }
 
-// How the provider marks a variable that its models do not have; all its values are null then.
+// The provider's unit of a variable that its models lack; all its values are null then.
 const noUnit = 'undefined'
 
 // Writes a section's columns into the timeline's values, from its offset on.
@@ -199,26 +199,20 @@ const fill = (
     const column = columns[variable]
     const givenUnit = units[variable]
     if (column === undefined || givenUnit === undefined)
-      throw notAsAsked('wrong_shape', `${name}.${variable} is missing`)
+      throw mismatch('wrong_shape', `${name}.${variable} is missing`)
     const given = listOf(`${name}.${variable}`, column)
     if (given.length !== time.length)
-      throw notAsAsked(
-        'wrong_shape',
-        `${name}.${variable} has ${given.length} values for ${time.length} times`,
-      )
+      throw mismatch('wrong_shape', `${name}.${variable} has ${given.length} values for ${time.length} times`)
     if (givenUnit !== unit && givenUnit !== noUnit)
-      throw notAsAsked(
-        'wrong_unit',
-        `${name}.${variable} is in "${excerptOf(givenUnit)}", expected "${unit}"`,
-      )
+      throw mismatch('wrong_unit', `${name}.${variable} is in "${excerptOf(givenUnit)}", expected "${unit}"`)
     const present = fillColumn(values, at, given, range)
     if (present < 0) throw wrongValue(`${name}.${variable}`, given[-1 - present], range)
     if (present > 0 && givenUnit === noUnit && unit !== noUnit)
-      throw notAsAsked('wrong_unit', `${name}.${variable} has values in no unit, expected "${unit}"`)
+      throw mismatch('wrong_unit', `${name}.${variable} has values in no unit, expected "${unit}"`)
     presentInAll += present
     at += given.length
   }
-  if (presentInAll === 0) throw notAsAsked('no_value', `${name} has no value at all`)
+  if (presentInAll === 0) throw mismatch('no_value', `${name} has no value at all`)
 }
 
 /** How many of a column's values are there, each written into `values`; -1 - i where value i is none of the range. */
@@ -240,8 +234,5 @@ const fillColumn = (values: Float32Array, at: number, column: readonly unknown[]
 
 const wrongValue = (name: string, value: unknown, range: Range) =>
   typeof value === 'number'
-    ? notAsAsked('out_of_range', `${name} holds ${value}, expected ${allowedIn(range)}`)
-    : notAsAsked(
-        'wrong_shape',
-        `${name} holds ${excerptOf(JSON.stringify(value))}, expected numbers and nulls`,
-      )
+    ? mismatch('out_of_range', `${name} holds ${value}, expected ${allowedIn(range)}`)
+    : mismatch('wrong_shape', `${name} holds ${excerptOf(JSON.stringify(value))}, expected numbers and nulls`)

@@ -1,5 +1,5 @@
-// The provider's body → timelines, or a ProviderError that says what is wrong with it: no complete JSON, another number
-// of elements than points asked for, elements in another order. What an element holds is for decode-element.ts.
+// Decodes the provider's body into timelines, or throws a ProviderError: for incomplete JSON, another number of elements than
+// points, or elements in another order. decode-element.ts decodes each element.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Cell } from '../../weather/cell.ts'
@@ -11,22 +11,22 @@ import {
   createElementReader,
   type Expected as ExpectedOfEach,
   locationIdOf,
-  notAsAsked,
+  mismatch,
 } from './decode-element.ts'
 import { type ElementBounds, elementsOf } from './json-elements.ts'
 
 export type Expected = ExpectedOfEach & {
-  /** The cells asked for, in the order of the request. */
+  /** The requested cells, in order. */
   readonly cells: readonly Cell[]
 }
 
-// Others are answered between the elements of a long list.
+// Other requests run between the elements of a long list.
 const mostMsAtOnce = 4
 
 /**
- * For each cell in the order of the request its timeline, or what is wrong with its element: one bad element costs
- * the others nothing. Rejects with ProviderError when the body as a whole can't be used, and reads no further then.
- * @param body its bytes as they come, cut anywhere
+ * The timeline of each cell in the order of the request, or the error of its element: one bad element does not affect the
+ * others. Rejects with ProviderError when the whole body is unusable, and reads no further then.
+ * @param body its bytes, in chunks of any size
  */
 export const decodeTimelines = async (
   body: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -45,9 +45,9 @@ export const decodeTimelines = async (
     }
     const index = results.length
     disorder ??= outOfOrder(locationIdOf(raw), index)
-    // Not in a function of its own: an error keeps the functions it passed, and they all that they can see.
+    // Inlined: an error keeps the stack's functions alive, and they keep all that they close over.
     try {
-      // More elements than cells never come this far.
+      // The bounds reject more elements than cells earlier.
       results.push(read(raw, cells[index] as Cell))
     } catch (error) {
       if (!(error instanceof ProviderError)) throw error
@@ -55,7 +55,7 @@ export const decodeTimelines = async (
     }
   }
   if (results.length !== cells.length)
-    throw notAsAsked('too_few_elements', `${results.length} elements for ${cells.length} points`)
+    throw mismatch('too_few_elements', `${results.length} elements for ${cells.length} points`)
   if (disorder) throw disorder
   return results
 }
@@ -85,9 +85,9 @@ async function* complete(
 }
 
 /**
- * Tells an element that does not stand where the request had its point. The provider numbers elements 0, 1, 2 … and
- * prints all numbers but the 0; one that prints none is believed. Cells that lie side by side can't be told apart by
- * their coordinates, so with one number out of place nobody knows whose weather any element is.
+ * Detects an element that is not at the position of its point in the request. The provider numbers elements 0, 1, 2 … and
+ * prints all numbers but the 0; an element without a number is accepted. Coordinates can't distinguish adjacent cells, so
+ * one number out of place makes every element ambiguous.
  */
 const createOrder = () => {
   let numbered: boolean | undefined
@@ -98,6 +98,6 @@ const createOrder = () => {
     if (fits) return undefined
     const given = isGiven ? `the location_id ${excerptOf(locationId)}` : 'no location_id'
     const expected = index === 0 || numbered ? index : 'none'
-    return notAsAsked('wrong_place', `element ${index} has ${given}, expected ${expected}`)
+    return mismatch('wrong_place', `element ${index} has ${given}, expected ${expected}`)
   }
 }

@@ -1,14 +1,14 @@
-// The elements of a JSON list one after the other while its bytes come in, so that a long list is never in memory as a
-// whole and others have their turn in between. How many there may be, how large and how deep, is checked byte by byte,
-// before anything is parsed; whether an element is as it should be is for its reader.
+// Parses the elements of a JSON list one by one while its bytes arrive, so that a long list is never in memory as a whole and
+// other requests run in between. Checks count, size and depth of elements byte by byte before it parses one; the caller
+// validates their content.
 
 import { garbled } from '../errors.ts'
 
-/** What a text may have at most. */
+/** The bounds of a text. */
 export type ElementBounds = {
   readonly elements: number
   readonly elementBytes: number
-  /** Lists and objects within each other in an element. */
+  /** The nesting of lists and objects in an element. */
   readonly depth: number
   /** Lists and objects in an element altogether: each takes far more memory and time than its two bytes. */
   readonly lists: number
@@ -26,11 +26,11 @@ kinds[comma] = parting
 const blanks: ReadonlySet<number | undefined> = new Set(Buffer.from(' \t\r\n'))
 
 /**
- * The values of a list; the one value of a text that is none. Lazy: what is wrong is found when it is reached, and
- * nothing behind it is read.
- * @param pieces of the text in UTF-8, cut anywhere
- * @throws SyntaxError where the text is no JSON or ends too soon
- * @throws ProviderError where it passes its bounds
+ * The values of a list, or the single value of another text. Lazy: an error is thrown when it is reached, and nothing after
+ * it is read.
+ * @param pieces of the text in UTF-8, in chunks of any size
+ * @throws SyntaxError if the text is not JSON or incomplete
+ * @throws ProviderError if it exceeds its bounds
  */
 export async function* elementsOf(
   pieces: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -73,7 +73,7 @@ export async function* elementsOf(
   if (at !== 'end') yield JSON.parse(element.take())
 }
 
-/** Puts together the bytes of one element after the other, from as many pieces as each is cut into. */
+/** Joins the bytes of each element from its chunks. */
 const createElementBuffer = (mostBytes: number) => {
   // Most elements lie in two pieces or three. Copied, because a part of a piece would keep the whole of it alive.
   let room: Buffer | undefined
@@ -110,7 +110,7 @@ const afterBlanks = (bytes: Uint8Array, from: number): number => {
   return at
 }
 
-/** Tells where in a piece the element ends that is being read: at a comma or bracket of the list, or not in this one. */
+/** Finds where the current element ends in a chunk: at a comma or bracket of the list, or not in this chunk. */
 const createElementEnd = ({ depth: mostDepth, lists: mostLists }: ElementBounds) => {
   // What the piece before left open.
   let depth = 0

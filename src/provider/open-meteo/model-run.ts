@@ -1,5 +1,5 @@
-// meta.json: what the provider publishes about the newest run of a model → a ModelRun, or a ProviderError that says what
-// is wrong with it. When it is asked for, and what follows from it, is runs.ts's.
+// Decodes meta.json, which describes the newest run of a model, into a ModelRun, or throws a ProviderError. runs.ts polls it
+// and derives what follows.
 
 import { minuteMs, utcDayMs } from '../../calendar.ts'
 import { garbled, ProviderError } from '../errors.ts'
@@ -8,7 +8,7 @@ import type { ModelRun, RunProtocol } from '../protocol.ts'
 
 // It has some 300 bytes, and 2 kB where it describes the model's grid.
 const mostMetaBytes = 64 * 1024
-// A model whose newest run is older has been given up. An older run would make all weather fresh.
+// A model whose newest run is older is abandoned; such a run would make all weather fresh.
 const oldestRunMs = 30 * utcDayMs
 // Models take hours to compute, the slowest some days; the quickest run every quarter of an hour.
 const longestMakingMs = 7 * utcDayMs
@@ -49,7 +49,7 @@ const runOf = (fields: Readonly<Record<string, unknown>>, now: number): ModelRun
       'wrong_run',
       `meta.json: last_run_initialisation_time is ${initialised}, expected one within the ${longestMakingMs / utcDayMs} days before ${available}`,
     )
-  // Runs that are assumed to come every moment would keep everything stale, for the price of all of the budget.
+  // A tiny interval would keep everything stale and spend the whole budget.
   if (interval * 1000 < shortestIntervalMs || interval * 1000 > longestIntervalMs)
     throw garbled(
       'wrong_run',

@@ -1,5 +1,5 @@
-// What an operator may ask of the provider through the ops listener: its paths, the parameters of each, and what a request
-// with them weighs. What makes a path or a query sound at all is judged by the listener. Pure.
+// The requests that an operator may pass through the ops listener to the provider: paths, their query parameters, and their
+// weight. The listener validates the form of the URL. Pure.
 
 import type { PassthroughProtocol, PathParameters } from '../protocol.ts'
 import { usualForecastDays } from './limits.ts'

@@ -1,5 +1,5 @@
-// Open-Meteo's forecast protocol behind the gateway's one type for a provider's protocol. Everything in this folder is
-// known through here; the gateway's composition alone imports it.
+// Open-Meteo's forecast protocol behind the interface of provider/protocol.ts. The only entry to this folder; only the
+// gateway's composition imports it.
 
 import type { Calendar } from '../../calendar.ts'
 import type { Horizon } from '../../weather/horizon.ts'
@@ -13,10 +13,10 @@ import { pathFor } from './query.ts'
 import { refusalOf } from './refusal.ts'
 import { weightOfFailure, weightOfPoint } from './weight.ts'
 
-// The provider says that a refused concurrent call has room again in about a second.
+// By the provider's documentation a refused concurrent call has room again in about a second.
 const busyPauseMs = 1_000
 
-/** @param calendar of the zone whose local days and hours the provider is asked for */
+/** @param calendar of the zone whose local days and hours are requested */
 export const createOpenMeteo = ({
   horizon,
   calendar,

@@ -1,5 +1,5 @@
-// What is asked of the provider for a list of cells: one path with one fixed set of variables, so that a cell has one
-// timeline and one cache entry. Pure; sends nothing.
+// Builds the request for a list of cells: one path with one fixed set of variables, so that a cell has one timeline and one
+// cache entry. Pure; sends nothing.
 
 import type { Cell } from '../../weather/cell.ts'
 import { type Horizon, pastDays, pastQuarterHours } from '../../weather/horizon.ts'

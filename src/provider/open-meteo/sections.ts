@@ -11,6 +11,6 @@ export const sections = {
   days: { name: 'daily', units: dailyUnits },
 } as const
 
-/** A variable that stands in two sections counts twice. */
+/** A variable in two sections counts twice. */
 export const variableCount = (...of: readonly { readonly units: object }[]): number =>
   of.reduce((sum, { units }) => sum + Object.keys(units).length, 0)

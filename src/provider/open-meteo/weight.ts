@@ -1,12 +1,12 @@
-// What a request weighs against the provider's limits: by the variables asked for and the days they are asked for, for
-// each point. Pure; what may be spent is the budget's.
+// The weight of a request against the provider's limits: by its variables and days, for each point. Pure; the budget decides
+// what may be spent.
 
 import { type Horizon, pastDays } from '../../weather/horizon.ts'
 import { sections, variableCount } from './sections.ts'
 
-/** The shape of a request, as far as it has a weight. */
+/** The part of a request that decides its weight. */
 export type RequestShape = {
-  /** Over all sections: a variable asked for in three of them counts three times. */
+  /** Over all sections: a variable in three of them counts three times. */
   readonly variables: number
   /** Past and future. */
   readonly days: number
@@ -17,10 +17,10 @@ export type RequestShape = {
 export const weightOf = ({ variables, days, models = 1 }: RequestShape): number =>
   Math.max(1, ((variables * models) / 10) * Math.max(1, days / 14))
 
-/** The weight of a request that is answered with an error. One that its limits refuse weighs nothing. */
+/** The weight of a request that gets an error response. A 429 weighs nothing. */
 export const weightOfFailure = 1
 
-/** The weight of one point of the request that is sent for every cell. Quarter-hours of the past add nothing to it. */
+/** The weight of one point of the request for a cell. Quarter-hours of the past add nothing. */
 export const weightOfPoint = (horizon: Horizon): number =>
   weightOf({
     variables: variableCount(sections.quarterHours, sections.hours, sections.days),

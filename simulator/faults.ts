@@ -1,17 +1,17 @@
-// Everything that can be made to go wrong, one entry per mood: answers of its own, requests misread, documents spoiled
-// in one place, text that breaks off, bodies that arrive badly. Add a mood here and nowhere else.
+// The faults that the simulator can inject, one entry per fault mode: it replaces the response, misreads the request,
+// damages one part of the document, truncates the text or delivers the body badly. A new fault mode is one entry here.
 
 import type { ForecastDocument, Section } from './document.ts'
 import type { ForecastRequest } from './forecast-request.ts'
 import type { contentTypes } from './formats.ts'
 import { errorBody, Refusal } from './refusal.ts'
 
-/** How an answer travels: `reset` and `hang` send nothing, `stall` stops half way, `trickle` is slow but whole. */
+/** How a response is delivered: `reset` and `hang` send nothing, `stall` stops half way, `trickle` is slow but whole. */
 export type Delivery = 'whole' | 'reset' | 'hang' | 'stall' | 'trickle'
 
-/** What a mood does, at each point of a call where it does something. */
-export type Mood = {
-  /** Answers in place of the weather. */
+/** A fault: what it changes, at each step of a call. */
+export type Fault = {
+  /** Sent instead of the weather. */
   readonly answer?: {
     readonly status: number
     readonly type: keyof typeof contentTypes
@@ -20,19 +20,19 @@ export type Mood = {
   /** @throws Refusal */
   readonly request?: (request: ForecastRequest) => ForecastRequest
   readonly document?: (document: ForecastDocument) => ForecastDocument
-  /** Bytes count as a text of that many characters. */
+  /** Changes the body; a binary body is passed as text, one character per byte. */
   readonly text?: (text: string) => string
   readonly delivery?: Delivery
 }
 
-/** The point that spoils a batch in the mood `poison`. */
+/** In the fault mode `poison` every request that holds this point is refused. */
 const poisoned = { latitude: 22.2, longitude: 91.1 }
 
-const refuse = (status: number, reason: string): Mood => ({
+const refuse = (status: number, reason: string): Fault => ({
   answer: { status, type: 'json', body: errorBody(reason) },
 })
 
-const page = (status: number, title: string): Mood => ({
+const page = (status: number, title: string): Fault => ({
   answer: {
     status,
     type: 'html',
@@ -40,11 +40,11 @@ const page = (status: number, title: string): Mood => ({
   },
 })
 
-const limit = (window: string, until: string): Mood =>
+const limit = (window: string, until: string): Fault =>
   refuse(429, `${window} API request limit exceeded. Please try again ${until}.`)
 
-/** The reasons of the limits, which the limits themselves give too. */
-export const limitMoods = {
+/** The refusals of the limits and of the key check, which also occur without an injected fault. */
+export const limitFaults = {
   minute: limit('Minutely', 'in one minute'),
   hour: limit('Hourly', 'in the next hour'),
   day: limit('Daily', 'tomorrow'),
@@ -55,13 +55,13 @@ export const limitMoods = {
   ),
   keyMissing: refuse(401, 'An API key is required. Please supply the parameter apikey.'),
   keyUnknown: refuse(400, 'The supplied API key is invalid.'),
-} as const satisfies Record<string, Mood>
+} as const satisfies Record<string, Fault>
 
-type Spoil = NonNullable<Mood['document']>
+type Damage = NonNullable<Fault['document']>
 
-// A document with one of its sections changed: the first that passes.
+// Changes the first section of each element that passes.
 const inFirst =
-  (passes: (section: Section) => boolean, change: (section: Section) => readonly Section[]): Spoil =>
+  (passes: (section: Section) => boolean, change: (section: Section) => readonly Section[]): Damage =>
   document => ({
     ...document,
     elements: document.elements.map(({ fields, sections }) => {
@@ -74,7 +74,7 @@ const inFirst =
   })
 
 const inEvery =
-  (change: (section: Section) => Section): Spoil =>
+  (change: (section: Section) => Section): Damage =>
   document => ({
     ...document,
     elements: document.elements.map(({ fields, sections }) => ({ fields, sections: sections.map(change) })),
@@ -83,19 +83,19 @@ const inEvery =
 const any = (): boolean => true
 const hasArrays = ({ interval, times }: Section): boolean => interval === undefined && times.length > 1
 
-const moods = {
-  ok: {},
+const faults = {
+  none: {},
   'bad-request': refuse(400, "Data corrupted at path ''. Cannot read the request."),
-  'too-much-data': limitMoods.tooMuchData,
-  unauthorized: limitMoods.keyMissing,
-  'unknown-key': limitMoods.keyUnknown,
+  'too-much-data': limitFaults.tooMuchData,
+  unauthorized: limitFaults.keyMissing,
+  'unknown-key': limitFaults.keyUnknown,
   forbidden: refuse(403, 'This API key does not include access to this API. Please upgrade the plan.'),
   'not-found': refuse(404, 'Not Found'),
-  'minutely-limit': limitMoods.minute,
-  'hourly-limit': limitMoods.hour,
-  'daily-limit': limitMoods.day,
-  'concurrent-limit': limitMoods.concurrent,
-  fault: refuse(500, 'Something went wrong.'),
+  'minutely-limit': limitFaults.minute,
+  'hourly-limit': limitFaults.hour,
+  'daily-limit': limitFaults.day,
+  'concurrent-limit': limitFaults.concurrent,
+  'internal-error': refuse(500, 'Something went wrong.'),
   'bad-gateway': page(502, 'Bad Gateway'),
   'gateway-timeout': page(504, 'Gateway Time-out'),
   overloaded: refuse(503, 'The service is overloaded'),
@@ -174,13 +174,13 @@ const moods = {
       return request
     },
   },
-} as const satisfies Record<string, Mood>
+} as const satisfies Record<string, Fault>
 
-/** The name of a mood, as steering spells it. */
-export type MoodName = keyof typeof moods
+/** The name of a fault, as POST /control takes it. */
+export type FaultMode = keyof typeof faults
 
-/** The names that steering accepts. */
-export const moodNames: readonly MoodName[] = Object.keys(moods) as MoodName[]
+/** The names that POST /control accepts. */
+export const faultModes: readonly FaultMode[] = Object.keys(faults) as FaultMode[]
 
-/** What a mood does. */
-export const moodOf = (name: MoodName): Mood => moods[name]
+/** The fault of that name. */
+export const faultOf = (name: FaultMode): Fault => faults[name]

@@ -1,23 +1,23 @@
-// Amounts per window, kept in the process for as long as their windows matter. Knows nothing of limits or stores.
+// One counter per window, kept in the process for as long as the window matters. Knows nothing of limits or stores.
 
 import type { LimitedWindow } from './spending-windows.ts'
 
 /** An amount, or a change of one, in thousandths of a weight. */
 export type WindowAmount = { readonly window: LimitedWindow; readonly by: number }
 
-export type Tally = {
-  /** 0 where nothing is kept. */
+export type WindowCounters = {
+  /** 0 for a window without a counter. */
   get(window: LimitedWindow): number
   set(window: LimitedWindow, amount: number): void
   add(window: LimitedWindow, by: number): void
-  /** All amounts but zeros. */
+  /** All counters that are not zero. */
   all(): WindowAmount[]
   clear(): void
-  /** Drops the windows that nobody has to know about at this instant. */
-  forget(now: number): void
+  /** Drops the windows whose `keepUntil` is past. */
+  expire(now: number): void
 }
 
-export const createTally = (): Tally => {
+export const createWindowCounters = (): WindowCounters => {
   const amounts = new Map<string, WindowAmount>()
   const get = (window: LimitedWindow) => amounts.get(window.name)?.by ?? 0
   const set = (window: LimitedWindow, amount: number) => {
@@ -30,7 +30,7 @@ export const createTally = (): Tally => {
     add: (window, by) => set(window, get(window) + by),
     all: () => [...amounts.values()],
     clear: () => amounts.clear(),
-    forget: now => {
+    expire: now => {
       for (const [name, { window }] of amounts) if (window.keepUntil <= now) amounts.delete(name)
     },
   }

@@ -1,6 +1,5 @@
-// Counts that grow with every request, kept as plain numbers and told in Prometheus' form when metrics are read: the
-// client library's own counters look up their labels each time, which costs more than the rest of counting. What is
-// counted is for metrics.ts.
+// Counters and histograms of the hot path: plain numbers, formatted for Prometheus when metrics are read. The client
+// library's own counters look up their labels on each increment, which costs more than the rest. metrics.ts declares them.
 
 import type { Registry } from 'prom-client'
 

@@ -1,4 +1,4 @@
-// The provider in every mood it has: what a consumer with nothing cached gets, whether the gateway tries again, what
+// The provider in every fault mode: what a consumer with nothing cached gets, whether the gateway tries again, what
 // is never stored, and what a consumer with something cached never notices.
 
 import t, { type Test } from 'tap'
@@ -11,10 +11,10 @@ const start = '2026-11-21T06:05:30Z'
 const clock = manualClock(start)
 const provider = await startProvider(t)
 
-// Each mood meets a gateway that knows nothing of the one before it.
+// Each fault meets a gateway that knows nothing of the one before it.
 const setUp = async (t: Test): Promise<TestGateway> => {
   clock.set(start)
-  await provider.steer({ now: start, mood: 'ok' })
+  await provider.steer({ now: start, fault: 'none' })
   return startGateway(t, {
     providerUrl: provider.url,
     clock,
@@ -31,8 +31,8 @@ const setUp = async (t: Test): Promise<TestGateway> => {
 const busy = 'no weather can be given for this place right now: '
 const once = 1
 const withRetries = 3
-// mood, calls for one request, the end of the sentence, seconds to wait
-const moods: [string, number, string, number?][] = [
+// fault, calls for one request, the end of the sentence, seconds to wait
+const faults: [string, number, string, number?][] = [
   ['bad-request', once, 'the weather provider has none for this grid cell'],
   ['too-much-data', once, 'the weather provider refused the size of our request'],
   ['unauthorized', once, 'the weather provider does not accept this gateway'],
@@ -44,7 +44,7 @@ const moods: [string, number, string, number?][] = [
   ['hourly-limit', once, "the gateway's share of the weather provider is used up", 3_272],
   ['daily-limit', once, "the gateway's share of the weather provider is used up", 64_472],
   ['concurrent-limit', withRetries, 'the weather provider is busy'],
-  ['fault', withRetries, 'the weather provider is failing'],
+  ['internal-error', withRetries, 'the weather provider is failing'],
   ['bad-gateway', withRetries, 'the weather provider is failing'],
   ['gateway-timeout', withRetries, 'the weather provider is failing'],
   ['overloaded', once, 'the weather provider is overloaded'],
@@ -67,15 +67,15 @@ const moods: [string, number, string, number?][] = [
 // The gateway's own first backoff of a failed cell: 20 to 30 s.
 const firstBackoff = [20, 30] as const
 
-for (const [mood, calls, sentence, retryAfter] of moods)
+for (const [fault, calls, sentence, retryAfter] of faults)
   t.test(
-    `${mood}: a cold cell is 500 after ${calls} call(s), a warm one is served, and nothing bad is stored`,
+    `${fault}: a cold cell is 500 after ${calls} call(s), a warm one is served, and nothing bad is stored`,
     async t => {
       const gateway = await setUp(t)
       const [warm, cold] = ['/weather/coords/25/89', '/weather/coords/21/90']
       const before = await gateway.get(warm)
       t.equal(before.status, 200)
-      const { calls: callsBefore } = await provider.steer({ mood })
+      const { calls: callsBefore } = await provider.steer({ fault })
       const answer = await gateway.get(cold)
       t.equal(answer.status, 500)
       t.strictSame(answer.body, { error: busy + sentence })
@@ -87,7 +87,7 @@ for (const [mood, calls, sentence, retryAfter] of moods)
       t.strictSame((await gateway.get(cold)).body, answer.body, 'told again')
       t.equal((await provider.state()).calls - callsBefore, calls, 'and the provider is left alone')
 
-      // Stale, so that a refresh runs into the mood; the old weather stays.
+      // Stale, so that a refresh runs into the fault; the old weather stays.
       clock.advance(2 * 3_600_000)
       const stale = await gateway.get(warm)
       t.equal(stale.status, 200)
@@ -100,38 +100,38 @@ for (const [mood, calls, sentence, retryAfter] of moods)
       t.strictSame((await gateway.get(warm)).body, before.body, 'the good timeline was not overwritten')
       const later = '2026-11-22T08:00:00Z'
       clock.set(later)
-      await provider.steer({ mood: 'ok', now: later })
+      await provider.steer({ fault: 'none', now: later })
       t.equal((await gateway.get(cold)).status, 200, 'and the cold cell recovers with the provider')
     },
   )
 
 t.test('slow but whole is good: a body in small pieces', async t => {
   const gateway = await setUp(t)
-  await provider.steer({ mood: 'trickle', times: 1 })
+  await provider.steer({ fault: 'trickle', times: 1 })
   t.equal((await gateway.get('/weather/coords/26.1/89')).status, 200)
 })
 
 t.test('a batch is refused for one point: the others are served, the bad one alone fails', async t => {
   const gateway = await setUp(t)
-  await provider.steer({ mood: 'poison' })
+  await provider.steer({ fault: 'poison' })
   const points = ['22.2/91.1', '22.3/91.1', '22.4/91.1', '22.5/91.1', '22.6/91.1', '22.7/91.1']
   const answers = await Promise.all(points.map(point => gateway.get(`/weather/coords/${point}`)))
   t.strictSame(
     answers.map(({ status }) => status),
     [500, 200, 200, 200, 200, 200],
   )
-  await provider.steer({ mood: 'ok' })
+  await provider.steer({ fault: 'none' })
 })
 
 t.test('a retry that helps is not noticed by the consumer', async t => {
   const gateway = await setUp(t)
-  for (const mood of ['fault', 'reset', 'cut-off', 'bad-gateway']) {
-    await provider.steer({ mood, times: 1 })
+  for (const fault of ['internal-error', 'reset', 'cut-off', 'bad-gateway']) {
+    await provider.steer({ fault, times: 1 })
     t.equal(
-      (await gateway.get(`/weather/coords/26.5/${88 + moods.findIndex(([name]) => name === mood) / 10}`))
+      (await gateway.get(`/weather/coords/26.5/${88 + faults.findIndex(([name]) => name === fault) / 10}`))
         .status,
       200,
-      mood,
+      fault,
     )
   }
 })

@@ -1,21 +1,21 @@
-// What each cell of a place may hold, looked at alone. A rule answers with the sentence of its fault, or with nothing;
-// every rule of a cell is asked, so that one fault does not hide another. What rows owe each other is in check.ts.
+// The rules of each field of a place on its own. A rule returns the message of a fault or undefined; every rule of a field
+// runs, so that one fault does not hide another. check.ts has the rules between rows.
 
 import { isPrintable, quoted, safeText } from '../outside-text.ts'
 import { type Bounds, type Field, isLocationType, locationTypes } from './location.ts'
 
-/** Answers with the sentence of a fault, or with nothing. */
+/** Returns the message of a fault, or undefined. */
 export type Rule = (value: unknown) => string | undefined
 
 const longest = 60
 
-/** A value as it is shown in a sentence: quoted when it is text, and cut to a length fit to read. */
+/** Formats a value for a message: text is quoted, and a long value is cut. */
 export const show = (value: unknown): string => {
   if (typeof value === 'string') return quoted(value, longest)
   return value === undefined ? 'nothing' : safeText(JSON.stringify(value) ?? String(value), longest)
 }
 
-/** The sentence of a fault: what was given, what is wrong with it where that needs saying, what is allowed. */
+/** The message of a fault: what was given, why it is wrong if that is not clear, what is allowed. */
 export const refusal = (value: unknown, allowed: string, because = ''): string =>
   `given ${show(value)}${because === '' ? '' : `, ${because}`}; allowed is ${allowed}`
 
@@ -33,7 +33,7 @@ const numberWithin = (low: number, high: number): Rule =>
 const codePoints = (text: string): string =>
   [...text].map(sign => `U+${sign.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}`).join(' ')
 
-// A base letter with its marks is the least that normalisation changes; the two forms look alike, so they are spelt out.
+// Shows the code points of the first letter that NFC changes, because both forms look alike.
 const inNfc: Rule = value => {
   if (typeof value !== 'string' || value === value.normalize('NFC')) return undefined
   const cluster = value.match(/[^\p{M}]?\p{M}*/gu)?.find(part => part !== part.normalize('NFC'))
@@ -43,7 +43,7 @@ const inNfc: Rule = value => {
   return refusal(value, allowed, because)
 }
 
-// Holds for most aliases and addresses, and is far quicker to ask than whether they keep every rule.
+// A fast path: most aliases and addresses match, and plain text keeps every rule of text.
 const plainText = /^[!-~]+(?: [!-~]+)*$/
 
 const printable = must(
@@ -51,7 +51,7 @@ const printable = must(
   value => typeof value !== 'string' || isPrintable(value),
 )
 
-/** The rules of a name, each asked. */
+/** The rules of a name. */
 export const nameRules: readonly Rule[] = [
   text('a name of at least one letter', name => name.trim() !== ''),
   printable,
@@ -81,7 +81,7 @@ const firstMessage = (rules: readonly Rule[], value: unknown): string | undefine
   return undefined
 }
 
-// Not asked for plain text, which keeps all rules of text.
+// Skips the rules for plain text, which keeps them all.
 const unlessPlain =
   (rules: readonly Rule[]): Rule =>
   value =>
@@ -103,7 +103,7 @@ const listRule =
 
 const dayMonthOrYear = /^[0-9]{4}(-(0[1-9]|1[0-2])(-(0[1-9]|[12][0-9]|3[01]))?)?$/u
 
-/** The rule of a date of which the day, or the month too, may be unknown. */
+/** The rule of a date whose day, or month and day, may be missing. */
 export const dateRule = text('a date as YYYY-MM-DD, YYYY-MM or YYYY', date => dayMonthOrYear.test(date))
 
 const formerIdRule: Rule = value => {
