@@ -1,0 +1,44 @@
+// docs/path-of-a-request.md names the files that a warm hit passes: all of them, and none besides. What is passed is taken
+// from the engine's own coverage of fifty hits.
+
+import { readFileSync } from 'node:fs'
+import { Session } from 'node:inspector/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import { startProvider } from '../support/provider-process.ts'
+import { startGateway } from '../support/start-gateway.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const source = `${pathToFileURL(join(root, 'src')).href}/`
+const hits = 50
+
+// What every file may use.
+const isFoundation = (file: string): boolean =>
+  /^(calendar|clock|errors|outside-text|key-redaction|redacted-url)\.ts$/.test(file)
+
+t.test('the page names the files of a warm hit', async t => {
+  const provider = await startProvider(t)
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const ask = async () => t.equal((await gateway.get('/weather/district/3026?lang=en')).status, 200)
+  for (let i = 0; i < 20; i++) await ask()
+  const session = new Session()
+  session.connect()
+  t.teardown(() => session.disconnect())
+  await session.post('Profiler.enable')
+  await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
+  await session.post('Profiler.takePreciseCoverage')
+  for (let i = 0; i < hits; i++) await ask()
+  const { result } = await session.post('Profiler.takePreciseCoverage')
+  const passed = result
+    .filter(({ url, functions }) => url.startsWith(source) && functions.some(isOfEveryHit))
+    .map(({ url }) => decodeURIComponent(url.slice(source.length)))
+    .filter(file => !isFoundation(file))
+    .sort()
+  const [, diagram = ''] =
+    /```text\n(.*?)```/s.exec(readFileSync(join(root, 'docs/path-of-a-request.md'), 'utf8')) ?? []
+  const named = [...diagram.matchAll(/^ *([a-z-]+(?:\/[a-z-]+)*\.ts)(?=[ \n])/gm)].map(([, file]) => file)
+  t.strictSame(named.toSorted(), passed)
+})
+
+const isOfEveryHit = ({ ranges }: { ranges: { count: number }[] }): boolean => (ranges[0]?.count ?? 0) >= hits
