@@ -213,8 +213,14 @@ export const trackConnections = (
     const { reading } = connection
     if (!reading) return
     reading.resume()
-    // Whoever showed a good key, and waits for its answers, is read by Node itself.
-    if (connection.isAuthenticated && !connection.requests && reading.end()) connection.reading = undefined
+    endPacing(connection)
+  }
+  /** Whoever showed a good key, and waits for no answer, is read by Node itself. True if that is so from now on. */
+  const endPacing = (connection: Tracked): boolean => {
+    const { reading, isAuthenticated, requests, whenAnswered } = connection
+    if (!reading || !isAuthenticated || requests || whenAnswered || !reading.end()) return false
+    connection.reading = undefined
+    return true
   }
   const isFull = ({ requests = 0, isAuthenticated, isSuspect }: Tracked): boolean =>
     requests >= Math.min(maxPipelined, isAuthenticated ? maxPipelined : isSuspect ? suspectPipelined : 1)
@@ -333,7 +339,8 @@ export const trackConnections = (
       if (requests === 0) connection.whenAnswered?.()
       if (!open.has(connection)) return
       if (requests > 0) queued -= 1
-      if (connection.reading) turns.queue(connection.task)
+      // At once: waiting for a turn, a client that asks again at once would stay in pieces, behind all that go at full speed.
+      if (!endPacing(connection) && connection.reading) turns.queue(connection.task)
     },
     end: (given, whenAnswered) => {
       const connection = given as Tracked
