@@ -34,7 +34,7 @@ import { rateLimitFields, rateLimitHeaders } from './response-headers.ts'
 import { isDecodable, pathOf, routableUrl } from './routable-url.ts'
 import { sentences } from './sentences.ts'
 import { type TlsFiles, tlsOptions } from './tls.ts'
-import { createTransportProblem } from './transport.ts'
+import { createIsPlain, createTransportProblem, type IsPlain } from './transport.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
 import { createWeatherParts } from './weather-parts.ts'
 
@@ -107,11 +107,12 @@ export type Api = {
 /** An application that does not listen yet. @throws InputError when a TLS file can't be used */
 export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const { quota } = parts
+  const isPlain = createIsPlain(options.trustedProxies)
   const admission = createAdmission({
     ...parts,
-    transportProblem: createTransportProblem(options.trustedProxies),
+    transportProblem: createTransportProblem(isPlain),
   })
-  const { app, connections } = openServer(parts, options, admission)
+  const { app, connections } = openServer(parts, options, admission, isPlain)
 
   app.decorateRequest('state')
   app.addHook('onRequest', (request, reply, done) => {
@@ -259,6 +260,7 @@ const openServer = (
   { quota, observer }: ApiParts,
   options: ApiOptions,
   admission: Admission,
+  isPlain: IsPlain,
 ): { app: FastifyInstance; connections: Connections } => {
   const http = {
     // A missing host header is answered by us, in JSON, instead of by Node with an empty body. One that came twice is
@@ -291,6 +293,7 @@ const openServer = (
   const { refuseUnparsable, refuseConnect } = createUnparsable({
     connections,
     resetsAt: () => quota.resetAfter(quota.now()),
+    isPlain,
     charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     bodyOf,
     answered: ({ head: { method, url }, ...told }) =>

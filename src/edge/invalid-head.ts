@@ -6,8 +6,8 @@ export type InvalidHead = {
   /** The request line as far as it can be made out; empty words otherwise. */
   readonly method: string
   readonly url: string
-  /** The value of the key header. */
-  readonly key: string | undefined
+  /** By lower-case name; a header that came more than once is joined by commas. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
 export type InvalidHeadReader = {
@@ -42,15 +42,19 @@ export const readInvalidHead = (): InvalidHeadReader => {
         .subarray(0, end === -1 ? length : end)
         .toString()
         .split('\r\n')
-      const keys = lines.map(line => keyLine.exec(line)?.[1]).filter(key => key !== undefined)
+      const headers: Record<string, string> = Object.create(null)
+      for (const [, name = '', value = ''] of lines.map(line => headerLine.exec(line) ?? [])) {
+        const before = headers[name.toLowerCase()]
+        headers[name.toLowerCase()] = before === undefined ? value : `${before}, ${value}`
+      }
       const [, method = '', url = ''] = /^([A-Z]+) (.*?)(?: HTTP\/1\.[01])?$/s.exec(requestLine) ?? []
-      return { method, url, key: keys.length > 0 ? keys.join(', ') : undefined }
+      return { method, url, headers }
     },
   }
 }
 
 const endOfHead = '\r\n\r\n'
-const keyLine = /^x-api-key:[ \t]*(.*?)[ \t]*$/i
+const headerLine = /^([A-Za-z0-9-]+):[ \t]*(.*?)[ \t]*$/
 
 const startOf = (piece: Buffer, faultAt: number): number => {
   const before = piece.lastIndexOf(endOfHead, Math.max(0, faultAt - endOfHead.length))

@@ -8,23 +8,29 @@ import { sentences } from './sentences.ts'
 
 export type TransportProblem = (request: IncomingMessage) => Problem | undefined
 
-/** @param trustedProxies addresses and CIDR ranges that may end TLS for us */
-export const createTransportProblem = (trustedProxies: readonly string[]): TransportProblem => {
+/** Whether a request came over plain HTTP where HTTPS is required. */
+export type IsPlain = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => boolean
+
+/** @param trustedProxies addresses and CIDR ranges that may end TLS for us; HTTPS is required where there are any */
+export const createIsPlain = (trustedProxies: readonly string[]): IsPlain => {
   const trusted = addressesOf(trustedProxies)
   const isTrusted = ({ remoteAddress }: Socket): boolean =>
     remoteAddress !== undefined && trusted.check(remoteAddress, familyOf(remoteAddress))
 
   // x-forwarded-proto is believed from trusted addresses alone, and there every way it names counts: a request that was
   // plain on any part of its way was plain. Who says nothing of a way before is judged by this connection.
-  const cameOverHttps = ({ socket, headers }: IncomingMessage): boolean => {
+  return ({ socket, headers }) => {
+    if (trustedProxies.length === 0) return false
     const forwardedProto = headers['x-forwarded-proto']
     return forwardedProto !== undefined && isTrusted(socket)
       ? String(forwardedProto)
           .split(',')
-          .every(way => way.trim().toLowerCase() === 'https')
-      : 'encrypted' in socket
+          .some(way => way.trim().toLowerCase() !== 'https')
+      : !('encrypted' in socket)
   }
+}
 
+export const createTransportProblem = (isPlain: IsPlain): TransportProblem => {
   // Nearly all requests name the same host.
   let goodHost = ''
   const hostProblem = (host: string | undefined, httpVersion: string): Problem | undefined => {
@@ -39,8 +45,7 @@ export const createTransportProblem = (trustedProxies: readonly string[]): Trans
     const { headers } = request
     const problem = hostProblem(headers.host, request.httpVersion) ?? httpProblem(request)
     if (problem) return problem
-    if (trustedProxies.length > 0 && !cameOverHttps(request)) return badRequest(sentences.http.plain)
-    return undefined
+    return isPlain(request) ? badRequest(sentences.http.plain) : undefined
   }
 }
 

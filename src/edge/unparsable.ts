@@ -11,6 +11,7 @@ import { jsonType } from './representation.ts'
 import { requestIdOf } from './request-id.ts'
 import { rateLimitHeaders } from './response-headers.ts'
 import { sentences } from './sentences.ts'
+import type { IsPlain } from './transport.ts'
 
 type Refuse<Parts extends unknown[]> = (socket: Socket, ...parts: Parts) => void
 
@@ -32,6 +33,7 @@ export type UnparsableParts = {
   readonly connections: Connections
   /** The next local midnight, ms since the epoch, for the rate-limit headers. */
   readonly resetsAt: () => number
+  readonly isPlain: IsPlain
   /** Counts a request for the key that came with it. */
   readonly charge: (key: string | undefined, connection: Connection) => Promise<Charged>
   readonly bodyOf: (problem: Problem) => Buffer
@@ -48,6 +50,7 @@ export type UnparsableParts = {
 export const createUnparsable = ({
   connections,
   resetsAt,
+  isPlain,
   charge,
   bodyOf,
   answered,
@@ -74,8 +77,14 @@ export const createUnparsable = ({
   // A client that has a key reads the figures of its quota from whatever answer it gets.
   const refuseHead = async (socket: Socket, head: InvalidHead, problem: Problem): Promise<void> => {
     const started = performance.now()
-    const requestId = requestIdOf(undefined)
-    const charged = await charge(head.key, connections.of(socket))
+    const { headers } = head
+    const requestId = requestIdOf(headers['x-request-id'])
+    // The order of the contract: HTTPS before the key.
+    if (isPlain({ socket, headers })) {
+      refuse(socket, requestId, badRequest(sentences.http.plain))
+      return
+    }
+    const charged = await charge(headers['x-api-key'], connections.of(socket))
     const final = charged.problem ?? problem
     refuse(socket, requestId, final, charged)
     const { keyId } = charged

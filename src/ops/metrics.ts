@@ -214,7 +214,7 @@ export const createMetrics = () => {
         })
       new Counter({
         name: 'abohawa_log_lines_dropped_total',
-        help: 'Lines of the log that could not be written, or that its reader left standing for too long.',
+        help: 'Lines of the log that could not be written, or that waited too long for their reader.',
         registers,
         collect() {
           this.reset()

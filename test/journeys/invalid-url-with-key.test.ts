@@ -82,6 +82,29 @@ t.test('without a good key it is 400 with zeros, as before', async t => {
     }
 })
 
+t.test('over plain HTTP, where HTTPS is required, it is not counted and shows no figures', async t => {
+  const behind = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1' },
+  })
+  const ask = async (headers: Record<string, string>) => {
+    const connection = await openRaw(t, behind.apiUrl)
+    connection.send(request(bengali, { 'x-api-key': behind.keys.enterprise ?? '', ...headers }))
+    const [answer] = await connection.answersToTheEnd()
+    if (!answer) throw new Error('no answer')
+    return { ...answer, error: JSON.parse(answer.body).error }
+  }
+  for (const headers of [{}, { 'x-forwarded-proto': 'http' }]) {
+    const plain = await ask(headers)
+    t.match(plain, { status: 400, error: /HTTPS is required/ })
+    t.strictSame(figures(plain.headers), [0, 0])
+  }
+  const secure = await ask({ 'x-forwarded-proto': 'https', 'x-request-id': 'mine' })
+  t.match(secure, { status: 400, error: /must be percent-encoded/ })
+  t.strictSame(figures(secure.headers), [100_000, 99_999], 'the first that is counted')
+  t.equal(secure.headers.get('x-request-id'), 'mine')
+})
+
 t.test('once the quota is exhausted it is 429', async t => {
   const headers = { 'x-api-key': gateway.keys.free ?? '' }
   for (const remaining of [2, 1, 0]) {
