@@ -31,6 +31,45 @@ export const startCluster = async (replicas: 0 | 1 = 1): Promise<TestCluster> =>
     ),
   )
   const masters = nodes.slice(0, 3)
+  const stop = async () => {
+    await Promise.all(nodes.map(node => node.stop()))
+  }
+  await form(nodes, masters).catch(async cause => {
+    await stop()
+    throw new Error('the cluster could not be formed', { cause })
+  })
+
+  const masterOf = async (key: string): Promise<RedisProcess> => {
+    for (const node of nodes) {
+      if (node.admin.status !== 'ready') continue
+      const slot = await node.admin.cluster('KEYSLOT', key)
+      const found = (await node.admin.cluster('SLOTS')).find(([from, to]) => slot >= from && slot <= to)
+      const master = nodes.find(({ port }) => port === found?.[2]?.[1])
+      if (master) return master
+    }
+    throw new Error(`no node knows who is master for ${key}`)
+  }
+  return {
+    url: `redis://${nodes[0]?.address}`,
+    nodes,
+    masterOf,
+    moveSlotOf: async key => {
+      const from = await masterOf(key)
+      const slot = await from.admin.cluster('KEYSLOT', key)
+      const to = masters.find(node => node !== from) as RedisProcess
+      const [fromId, toId] = await Promise.all([from, to].map(({ admin }) => admin.call('CLUSTER', 'MYID')))
+      await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
+      await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
+      for (const name of (await from.admin.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[])
+        await from.admin.call('MIGRATE', '127.0.0.1', to.port, name, 0, 1_000)
+      for (const node of [to, from]) await node.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
+    },
+    stop,
+  }
+}
+
+/** Makes one cluster of the nodes: slots to the masters, a replica of each from the others. */
+const form = async (nodes: readonly RedisProcess[], masters: readonly RedisProcess[]): Promise<void> => {
   const share = Math.ceil(slots / 3)
   await Promise.all(
     masters.map(async ({ admin }, i) => {
@@ -69,34 +108,4 @@ export const startCluster = async (replicas: 0 | 1 = 1): Promise<TestCluster> =>
       linked.every(text => text.includes('master_link_status:up'))
     )
   })
-
-  const masterOf = async (key: string): Promise<RedisProcess> => {
-    for (const node of nodes) {
-      if (node.admin.status !== 'ready') continue
-      const slot = await node.admin.cluster('KEYSLOT', key)
-      const found = (await node.admin.cluster('SLOTS')).find(([from, to]) => slot >= from && slot <= to)
-      const master = nodes.find(({ port }) => port === found?.[2]?.[1])
-      if (master) return master
-    }
-    throw new Error(`no node knows who is master for ${key}`)
-  }
-  return {
-    url: `redis://${nodes[0]?.address}`,
-    nodes,
-    masterOf,
-    moveSlotOf: async key => {
-      const from = await masterOf(key)
-      const slot = await from.admin.cluster('KEYSLOT', key)
-      const to = masters.find(node => node !== from) as RedisProcess
-      const [fromId, toId] = await Promise.all([from, to].map(({ admin }) => admin.call('CLUSTER', 'MYID')))
-      await to.admin.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', String(fromId))
-      await from.admin.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', String(toId))
-      for (const name of (await from.admin.call('CLUSTER', 'GETKEYSINSLOT', slot, 1_000)) as string[])
-        await from.admin.call('MIGRATE', '127.0.0.1', to.port, name, 0, 1_000)
-      for (const node of [to, from]) await node.admin.call('CLUSTER', 'SETSLOT', slot, 'NODE', String(toId))
-    },
-    stop: async () => {
-      await Promise.all(nodes.map(node => node.stop()))
-    },
-  }
 }
