@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util'
 import { fastify } from 'fastify'
 import { measure } from 'mitata'
 import { type CellResult, createAnswers } from '../src/answer.ts'
-import { createCalendar, quarterHourMs, utcDayMs } from '../src/calendar.ts'
+import { createCalendar, utcDayMs } from '../src/calendar.ts'
 import { openCatalogue } from '../src/catalogue/live-catalogue.ts'
 import { systemClock } from '../src/clock.ts'
 import { buildApi } from '../src/edge/api.ts'
@@ -25,8 +25,8 @@ import { openLog } from '../src/ops/log.ts'
 import { createMetrics } from '../src/ops/metrics.ts'
 import { openEmbeddedStore } from '../src/stores/embedded.ts'
 import { createGrid } from '../src/weather/cell.ts'
-import { layOut } from '../src/weather/timeline.ts'
 import { box, catalogueFile } from '../test/scenarios/set-up.ts'
+import { wholeTimeline } from '../test/scenarios/whole-timeline.ts'
 import { openWire } from './hot-path/wire.ts'
 
 // What each step cost when this was written, as a multiple of what Node itself spends on the same request in the same
@@ -77,17 +77,7 @@ const setUp = async () => {
   const metrics = createMetrics()
 
   const now = clock.now()
-  const quarter = Math.floor(now / quarterHourMs) * quarterHourMs
-  const midnight = calendar.nextMidnight(now - 2 * utcDayMs)
-  const timeline = layOut(
-    now,
-    { start: quarter - 4 * quarterHourMs, length: 110 },
-    { start: midnight, length: 264 },
-    { start: Math.floor((midnight + 6 * 3_600_000) / utcDayMs), length: 11 },
-  )
-  timeline.values.forEach((_, i) => {
-    timeline.values[i] = Math.round(Math.sin(i) * 400) / 10
-  })
+  const timeline = wholeTimeline(now, calendar)
   const answers = createAnswers({
     grid: createGrid(0.1),
     timelines: {

@@ -2,13 +2,13 @@
 // one good key, and a quota that the test sets.
 
 import { createAnswers } from '../../src/answer.ts'
-import { createCalendar, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
+import { createCalendar, utcDayMs } from '../../src/calendar.ts'
 import { openCatalogue } from '../../src/catalogue/live-catalogue.ts'
 import { type Access, type Api, type ApiOptions, type ApiParts, buildApi } from '../../src/edge/api.ts'
 import { writeByWriteHead } from '../../src/edge/ready-response.ts'
 import type { Authentication } from '../../src/metering/authentication.ts'
 import { createGrid } from '../../src/weather/cell.ts'
-import { layOut } from '../../src/weather/timeline.ts'
+import { wholeTimeline } from '../scenarios/whole-timeline.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 
 export const goodKey = 'svc_live_good'
@@ -48,16 +48,7 @@ export const startApp = async (
   const catalogue = await openCatalogue({ path: 'locations.json', bounds, pollMs: utcDayMs })
   t.teardown(catalogue.close)
   const now = clock.now()
-  const midnight = calendar.nextMidnight(now - 2 * utcDayMs)
-  const timeline = layOut(
-    now,
-    { start: Math.floor(now / quarterHourMs) * quarterHourMs - 4 * quarterHourMs, length: 110 },
-    { start: midnight, length: 264 },
-    { start: Math.floor((midnight + 6 * 3_600_000) / utcDayMs), length: 11 },
-  )
-  timeline.values.forEach((_, i) => {
-    timeline.values[i] = Math.round(Math.sin(i) * 400) / 10
-  })
+  const timeline = wholeTimeline(now, calendar)
   let reads = 0
   const answers = createAnswers({
     grid: createGrid(0.1),
