@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import { parseArgs } from 'node:util'
 import { fastify } from 'fastify'
 import { measure } from 'mitata'
-import { type CellResult, createAnswers } from '../src/answer.ts'
+import { createAnswers } from '../src/answer.ts'
 import { createCalendar, utcDayMs } from '../src/calendar.ts'
 import { openCatalogue } from '../src/catalogue/live-catalogue.ts'
 import { systemClock } from '../src/clock.ts'
@@ -104,12 +104,11 @@ const setUp = async () => {
       authenticate,
       quota,
       answers,
-      catalogue: catalogue.current,
+      catalogue,
       bounds: box,
       area: 'Bangladesh',
       timezone: calendar.zone,
       clock,
-      isDraining: () => false,
       observer,
     },
     {
@@ -193,10 +192,9 @@ const main = async (): Promise<void> => {
   await app.ready()
   const framework = openWire(app.server, connections)
 
-  const places = createPlaces(catalogue.current, answers.cellAt)
+  const places = createPlaces(catalogue, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone)
   const place = places('district', '3026')
-  const result = answers.read(place.cell) as CellResult
   const access = {
     requestId: 'abcdefghijkl-1',
     method: 'GET',
@@ -223,8 +221,8 @@ const main = async (): Promise<void> => {
     },
     { name: 'which place', run: () => places('district', '3026').piece('en'), times: 1 },
     {
-      name: 'the weather of its cell, rendered before',
-      run: () => rendered.represent(result, rendered.weather(result), place.piece('en')),
+      name: 'the weather of its cell, read and rendered before',
+      run: () => rendered.current(place.cell, place.piece('en'), ''),
       times: 1,
     },
     { name: 'counts and times of an answer', run: () => observer.answered(access), times: 1 },

@@ -6,10 +6,9 @@ import type { Authenticate, Authentication, KeyMemo, Refusal } from '../metering
 import type { QuotaDecision } from '../metering/partition.ts'
 import type { Quota } from '../metering/quota.ts'
 import { Problem } from './problem.ts'
+import type { TransportProblem } from './request-head.ts'
 import type { RequestState } from './request-state.ts'
 import { sentences } from './sentences.ts'
-import type { TransportProblem } from './transport.ts'
-import type { Charged } from './unparsable.ts'
 
 export type AdmissionParts = {
   readonly authenticate: Authenticate
@@ -21,6 +20,14 @@ export type AdmissionParts = {
 /** `allowed`, `exhausted`, the reason why a key was refused, or `unavailable` when the store failed. */
 type AdmissionObserver = {
   admission(decision: 'allowed' | 'exhausted' | 'unavailable' | Refusal): void
+}
+
+/** What a key costs and says: the figures of its quota, and the problem that goes before the request's own. */
+export type Charged = {
+  readonly limit: number
+  readonly remaining: number
+  readonly keyId: string | undefined
+  readonly problem: Problem | undefined
 }
 
 export type Admission = {
@@ -89,6 +96,20 @@ export const createAdmission = ({
     },
   }
 }
+
+/** The figures of a quota after a request; `resetsAt` in ms since the epoch. */
+type RateLimit = { readonly limit: number; readonly remaining: number; readonly resetsAt: number }
+
+/** The three header lines of every response; zeros before the key is known. The reset is a Unix timestamp in seconds. */
+export const rateLimitLines = ({ limit, remaining, resetsAt }: RateLimit): string =>
+  `x-ratelimit-limit: ${limit}\r\nx-ratelimit-remaining: ${remaining}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\n`
+
+/** The same by name. */
+export const rateLimitFields = ({ limit, remaining, resetsAt }: RateLimit) => ({
+  'x-ratelimit-limit': String(limit),
+  'x-ratelimit-remaining': String(remaining),
+  'x-ratelimit-reset': String(Math.floor(resetsAt / 1000)),
+})
 
 /** The 429 of the contract, with its own fields in the body. */
 export class QuotaExhausted extends Problem {

@@ -9,7 +9,14 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { Answers } from '../answer.ts'
 import type { Bounds } from '../catalogue/location.ts'
 import type { Clock } from '../clock.ts'
-import { type Admission, type AdmissionParts, createAdmission, QuotaExhausted } from './admission.ts'
+import {
+  type Admission,
+  type AdmissionParts,
+  createAdmission,
+  QuotaExhausted,
+  rateLimitFields,
+  rateLimitLines,
+} from './admission.ts'
 import {
   type ConnectionCount,
   type ConnectionLimits,
@@ -23,20 +30,25 @@ import { locationEndpoint } from './endpoints/location.ts'
 import { locationsEndpoint } from './endpoints/locations.ts'
 import { weatherEndpoint } from './endpoints/weather.ts'
 import { weatherCoordsEndpoint } from './endpoints/weather-coords.ts'
-import type { CurrentCatalogue } from './places.ts'
+import { type CurrentCatalogue, createPlaces } from './places.ts'
 import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
 import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './ready-response.ts'
 import { createRenderedLocations } from './rendered-locations.ts'
+import { createRenderedWeather } from './rendered-weather.ts'
 import { jsonType, type Representation, type Selected, select } from './representation.ts'
-import { requestIdOf } from './request-id.ts'
+import {
+  createIsPlain,
+  createTransportProblem,
+  type IsPlain,
+  isDecodable,
+  pathOf,
+  requestIdOf,
+  routableUrl,
+} from './request-head.ts'
 import type { RequestState } from './request-state.ts'
-import { rateLimitFields, rateLimitHeaders } from './response-headers.ts'
-import { isDecodable, pathOf, routableUrl } from './routable-url.ts'
 import { sentences } from './sentences.ts'
 import { type TlsFiles, tlsOptions } from './tls.ts'
-import { createIsPlain, createTransportProblem, type IsPlain } from './transport.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
-import { createWeatherParts } from './weather-parts.ts'
 
 /** One answered request, as logs and metrics see it. */
 export type Access = {
@@ -76,8 +88,6 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> & {
   readonly clock: Clock
   /** The one that is found to be right on this Node, unless given. */
   readonly writeReady?: WriteReady
-  /** Whether the process is on its way out: consumers are then asked to open their next connection elsewhere. */
-  readonly isDraining: () => boolean
 }
 
 export type ApiOptions = ConnectionLimits & {
@@ -100,6 +110,8 @@ export type Api = {
     /** Whether other processes may listen there too. */
     readonly reusePort?: boolean
   }): Promise<void>
+  /** The process is on its way out: from now on responses ask consumers to open their next connection elsewhere. */
+  drain(): void
   /** Takes no more connections, and resolves when what is in flight is answered. */
   close(): Promise<void>
 }
@@ -165,7 +177,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
 
   const endpoints = endpointsOf(parts, options.keepBytes)
   const dateOf = createDate(parts.clock)
-  const staysAfter = ({ raw }: FastifyReply): boolean => raw.shouldKeepAlive && !parts.isDraining()
+  let isDraining = false
+  const staysAfter = ({ raw }: FastifyReply): boolean => raw.shouldKeepAlive && !isDraining
   const send = createSend(writerFor(parts), dateOf, staysAfter)
   for (const { name, path, answer } of endpoints)
     app.route({
@@ -199,7 +212,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         'content-type': jsonType,
         'cache-control': 'no-store',
         ...problem.headers,
-        ...rateLimitFields(state.client?.limit ?? 0, state.remaining, state.resetsAt),
+        ...rateLimitFields(rateLimitOf(state)),
         'x-request-id': id,
         date: dateOf(),
         ...connectionFields(!ends && staysAfter(reply)),
@@ -215,6 +228,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       await app.ready()
       app.server.listen({ ...at, backlog: listenBacklog })
       await once(app.server, 'listening')
+    },
+    drain: () => {
+      isDraining = true
     },
     close: async () => {
       if (app.server.listening) {
@@ -234,12 +250,13 @@ const endpointsOf = (
   { catalogue, answers, bounds, area, timezone }: ApiParts,
   keepBytes: number,
 ): readonly Endpoint[] => {
-  const weather = createWeatherParts(catalogue, answers, timezone)
+  const findPlace = createPlaces(catalogue, answers.cellAt)
+  const weather = createRenderedWeather(answers, timezone)
   const locations = createRenderedLocations(keepBytes)
   return [
-    weatherEndpoint(weather),
-    weatherCoordsEndpoint(weather, bounds, area),
-    forecastEndpoint(weather),
+    weatherEndpoint(findPlace, weather),
+    weatherCoordsEndpoint(answers.cellAt, weather, bounds, area),
+    forecastEndpoint(findPlace, weather),
     locationsEndpoint(catalogue, locations),
     locationEndpoint(catalogue, locations),
   ]
@@ -350,8 +367,7 @@ const createSend = (
     reply: FastifyReply,
     { status, head, body }: Selected,
   ): void => {
-    const { client, remaining, resetsAt } = state
-    const perResponse = `${rateLimitHeaders(client?.limit ?? 0, remaining, resetsAt)}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
+    const perResponse = `${rateLimitLines(rateLimitOf(state))}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
     reply.hijack()
     write(reply.raw, status, head, perResponse, staysAfter(reply), body)
   }
@@ -363,6 +379,12 @@ const createSend = (
     writeSelected(request, reply, selected)
   }
 }
+
+const rateLimitOf = ({ client, remaining, resetsAt }: RequestState) => ({
+  limit: client?.limit ?? 0,
+  remaining,
+  resetsAt,
+})
 
 const bodyOf = (problem: Problem): Buffer => {
   const fields = problem instanceof QuotaExhausted ? problem.fields : {}

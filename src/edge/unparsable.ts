@@ -4,14 +4,13 @@
 
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { type Charged, rateLimitLines } from './admission.ts'
 import type { Connection, Connections } from './connections.ts'
 import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
 import { badRequest, Problem } from './problem.ts'
 import { jsonType } from './representation.ts'
-import { requestIdOf } from './request-id.ts'
-import { rateLimitHeaders } from './response-headers.ts'
+import { type IsPlain, requestIdOf } from './request-head.ts'
 import { sentences } from './sentences.ts'
-import type { IsPlain } from './transport.ts'
 
 type Refuse<Parts extends unknown[]> = (socket: Socket, ...parts: Parts) => void
 
@@ -19,14 +18,6 @@ type Refuse<Parts extends unknown[]> = (socket: Socket, ...parts: Parts) => void
 export type ParserError = NodeJS.ErrnoException & {
   readonly rawPacket?: Buffer
   readonly bytesParsed?: number
-}
-
-/** What a key costs and says: the figures of its quota, and the problem that goes before the request's own. */
-export type Charged = {
-  readonly limit: number
-  readonly remaining: number
-  readonly keyId: string | undefined
-  readonly problem: Problem | undefined
 }
 
 export type UnparsableParts = {
@@ -68,7 +59,7 @@ export const createUnparsable = ({
       'cache-control: no-store',
       ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
       `x-request-id: ${id}`,
-      `${rateLimitHeaders(limit, remaining, resetsAt())}connection: close`,
+      `${rateLimitLines({ limit, remaining, resetsAt: resetsAt() })}connection: close`,
     ]
     socket.write(`${lines.join('\r\n')}\r\n\r\n`)
     socket.write(body)

@@ -15,7 +15,7 @@ export const goodKey = 'svc_live_good'
 const client = { keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10 }
 const bounds = { south: 20, west: 87.5, north: 27, east: 93 }
 
-export type TestApp = Pick<Api, 'app'> & {
+export type TestApp = Pick<Api, 'app' | 'drain'> & {
   readonly clock: ManualClock
   readonly answered: Access[]
   readonly decisions: string[]
@@ -76,7 +76,7 @@ export const startApp = async (
     TestApp,
     'answered' | 'decisions' | 'failures'
   >
-  const { app } = buildApi(
+  const { app, drain } = buildApi(
     {
       authenticate: (key): Authentication =>
         key === undefined ? { refusal: 'missing' } : key === goodKey ? { client } : { refusal: 'unknown' },
@@ -90,12 +90,11 @@ export const startApp = async (
         },
       },
       answers,
-      catalogue: catalogue.current,
+      catalogue,
       bounds,
       area: 'Bangladesh',
       timezone: calendar.zone,
       clock,
-      isDraining: () => false,
       // What inject sees is what goes through public API.
       writeReady: writeByWriteHead,
       observer: {
@@ -123,6 +122,7 @@ export const startApp = async (
   return {
     ...log,
     app,
+    drain,
     clock,
     reads: () => reads,
     inject: async (url, headers = { 'x-api-key': goodKey }, method = 'GET') => {

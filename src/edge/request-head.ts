@@ -1,8 +1,10 @@
-// Whether a request came the way it must: over HTTPS, ended here or at a trusted proxy, or in the clear on a loopback
-// address where neither is configured. Also what HTTP itself demands of it. The start-up rule stands in the config.
+// What is read of a request's head before its key: whether it came over HTTPS and is valid HTTP, its id, and the path that
+// the router looks up. So key and quota come before any refusal of a path. The start-up rule for plain HTTP is in the config.
 
+import { randomBytes } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIPv6, type Socket } from 'node:net'
+import { holdsKey } from '../key-redaction.ts'
 import { badHttp, badRequest, type Problem } from './problem.ts'
 import { sentences } from './sentences.ts'
 
@@ -73,3 +75,51 @@ const addressesOf = (ranges: readonly string[]): BlockList => {
 }
 
 const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4')
+
+const sane = /^[A-Za-z0-9._:/+=@-]{1,128}$/
+
+// A name of this process by chance and a running number: no two are equal, at the price of an addition.
+const process = randomBytes(9).toString('base64url')
+let made = 0
+
+/** The consumer's own id when it is a sane one, else a new one. An id that holds an API key is not sane: it is echoed and logged. */
+export const requestIdOf = (given: string | undefined): string => {
+  if (given !== undefined && sane.test(given) && !holdsKey(given)) return given
+  made += 1
+  return `${process}-${made.toString(36)}`
+}
+
+// The root of the server, where nothing is. A path with an empty segment names nothing either; the router would take it
+// for a path parameter.
+const nowhere = '/'
+
+/** The path and query to look up; for a URL that has no path to look up, the root. */
+export const routableUrl = (url: string): string => {
+  const relative = withoutOrigin(url)
+  const path = withoutQuery(relative)
+  if (!path.startsWith('/') || path.endsWith('/') || path.includes('//')) return nowhere
+  // The router takes a # for the end of the path.
+  if (path.includes('#') || (path.includes('%') && !isDecodable(path))) return nowhere
+  return relative
+}
+
+/** The path of a URL in origin form or in absolute form. */
+export const pathOf = (url: string): string => withoutQuery(withoutOrigin(url))
+
+/** Whether a path is percent-encoded UTF-8. */
+export const isDecodable = (path: string): boolean => {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const withoutOrigin = (url: string): string =>
+  url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/]*/i, '')
+
+const withoutQuery = (url: string): string => {
+  const end = url.indexOf('?')
+  return end === -1 ? url : url.slice(0, end)
+}
