@@ -81,7 +81,8 @@ const setUp = async () => {
   const answers = createAnswers({
     grid: createGrid(0.1),
     timelines: {
-      read: () => ({
+      read: subject => ({
+        subject,
         value: timeline,
         readAt: clock.now(),
         fetchedAt: now,

@@ -3,9 +3,12 @@
 
 import { LRUCache } from 'lru-cache'
 import type { Entry } from './entry.ts'
+import type { PurgeKind } from './purges.ts'
 
 /** An entry in this tier. */
 export type MemoryEntry<Value> = Entry<Value> & {
+  /** The strongest purge that covers the entry. */
+  purged: PurgeKind | undefined
   /**
    * Sets the size of the data kept beside the value, replacing the previous size. It counts as the entry's and may evict
    * others. Does nothing once the entry has left memory.
@@ -18,9 +21,9 @@ export type MemoryTier<Value> = {
   /** Reads without marking the entry as used. */
   peek(key: string): MemoryEntry<Value> | undefined
   /** Replaces the entry of this key. An entry larger than the whole tier is not kept. */
-  set(key: string, entry: Entry<Value>): MemoryEntry<Value>
+  set(key: string, entry: Entry<Value>, purged?: PurgeKind): MemoryEntry<Value>
   delete(key: string): void
-  deleteWhere(matches: (key: string, entry: Entry<Value>) => boolean): void
+  entries(): [key: string, entry: MemoryEntry<Value>][]
   readonly size: number
   readonly bytes: number
 }
@@ -30,9 +33,10 @@ export const createMemoryTier = <Value>(maxBytes: number): MemoryTier<Value> => 
   return {
     get: key => entries.get(key),
     peek: key => entries.peek(key),
-    set: (key, entry) => {
+    set: (key, entry, purged) => {
       const kept: MemoryEntry<Value> = {
         ...entry,
+        purged,
         setExtraBytes: bytes => {
           if (entries.peek(key) !== kept) return
           // lru-cache ignores a new size when the same value is set again.
@@ -46,9 +50,7 @@ export const createMemoryTier = <Value>(maxBytes: number): MemoryTier<Value> => 
     delete: key => {
       entries.delete(key)
     },
-    deleteWhere: matches => {
-      for (const [key, entry] of [...entries.entries()]) if (matches(key, entry)) entries.delete(key)
-    },
+    entries: () => [...entries.entries()],
     get size() {
       return entries.size
     },

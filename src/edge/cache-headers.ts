@@ -10,7 +10,7 @@ import type { CellResult } from '../answer.ts'
 export const freshnessHeaders = (result: CellResult, rightUntil: number): string =>
   `cache-control: private, max-age=${secondsBetween(result.readAt, rightUntil)}\r\n` +
   `last-modified: ${new Date(result.fetchedAt).toUTCString()}\r\n` +
-  `cache-status: abohawa; ${cacheStatus(result)}; key="${result.cell.id}"\r\n`
+  `cache-status: abohawa; ${cacheStatus(result)}; key="${result.subject.id}"\r\n`
 
 /** The parameters of `cache-status` (RFC 9211); the access log has the same text. */
 export const cacheStatus = (

@@ -33,6 +33,7 @@ export const observeSupply = (
   onFleetSize: (instances: number) => void,
 ): SupplyObserver => ({
   onRead: metrics.cacheRead,
+  onCollapsed: metrics.cacheCollapsed,
   onRefreshFailure: (error, purpose) => {
     metrics.refreshFailed(purpose)
     log.warn({ reason: messageOf(error), purpose }, 'refresh failed; the older timeline stays in use')

@@ -67,7 +67,7 @@ t.test('setExtraBytes does nothing on an entry that was replaced, removed or evi
   old.setExtraBytes(0)
   t.equal(memory.bytes, 120)
 
-  memory.deleteWhere(key => key === 'a')
+  memory.delete('a')
   renewed.setExtraBytes(500)
   t.strictSame([memory.size, memory.bytes], [0, 0])
 

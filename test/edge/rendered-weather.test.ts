@@ -69,8 +69,8 @@ const keptTimeline = (fetchedAt: number): Timeline => {
 }
 
 const resultAt = (readAt: number, value = keptTimeline(start)): CellResult => ({
+  subject: cell,
   value,
-  cell,
   readAt,
   fetchedAt: value.fetchedAt,
   freshUntil: start + utcDayMs,

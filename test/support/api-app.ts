@@ -53,9 +53,10 @@ export const startApp = async (
   const answers = createAnswers({
     grid: createGrid(0.1),
     timelines: {
-      read: () => {
+      read: subject => {
         reads += 1
         return {
+          subject,
           value: timeline,
           readAt: clock.now(),
           fetchedAt: now,
