@@ -226,7 +226,14 @@ const main = async (): Promise<void> => {
       run: () => rendered.current(place.cell, place.piece('en'), ''),
       times: 1,
     },
-    { name: 'counts and times of an answer', run: () => observer.answered(access), times: 1 },
+    {
+      name: 'counts and times of an answer',
+      run: () => {
+        observer.responded(access.endpoint, access.status, access.ms / 1000)
+        observer.used(access)
+      },
+      times: 1,
+    },
     { name: 'a line of the access log', run: () => accessLog(access), times: 1 },
   ]
 

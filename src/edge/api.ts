@@ -69,7 +69,12 @@ export type Access = {
 }
 
 type ApiObserver = {
-  answered(access: Access): void
+  /** Times a response. */
+  responded(endpoint: string, status: number, seconds: number): void
+  /** Counts a response for the usage of its key. */
+  used(access: Access): void
+  /** Logs a response; undefined when responses are not logged. */
+  readonly access: ((access: Access) => void) | undefined
   /** A request that ended in 500, with what caused it. */
   failed(error: unknown, requestId: string): void
   /** Hits are written header by header, because Node's private fields are not what they were. */
@@ -161,7 +166,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     response.statusCode = 499
     response.on('close', () => {
       connections.requestEnded(state.connection, raw)
-      parts.observer.answered({
+      report(parts.observer, {
         requestId: request.id,
         method: raw.method ?? '',
         url: request.originalUrl,
@@ -314,7 +319,7 @@ const openServer = (
     charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     bodyOf,
     answered: ({ head: { method, url }, ...told }) =>
-      observer.answered({
+      report(observer, {
         ...told,
         method,
         url,
@@ -327,6 +332,13 @@ const openServer = (
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   app.server.on('checkExpectation', app.routing)
   return { app, connections }
+}
+
+const report = ({ responded, used, access: log }: ApiObserver, access: Access): void => {
+  const { endpoint, status, ms } = access
+  responded(endpoint, status, ms / 1000)
+  used(access)
+  log?.(access)
 }
 
 type Send = (

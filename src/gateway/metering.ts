@@ -6,8 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { createFleetSize } from '../metering/fleet-size.ts'
 import { createMeter, type Meter, type MeterObserver } from '../metering/meter.ts'
-import { createQuota, type Quota } from '../metering/quota.ts'
-import { createStoreClock, type StoreClock } from '../metering/store-clock.ts'
+import { createQuota, createStoreClock, type Quota, type StoreClock } from '../metering/quota.ts'
 import type { Store } from '../stores/store.ts'
 
 export type Metering = {

@@ -140,12 +140,9 @@ export const observeApi = (
 ): ApiParts['observer'] => ({
   admission: metrics.admission,
   connectionClosed: metrics.connectionClosed,
-  answered: access => {
-    const { keyId, endpoint, status, arrivedAt } = access
-    metrics.requestAnswered(endpoint, status, access.ms / 1000)
-    if (keyId !== undefined) usageDetail.count({ keyId, endpoint, status, arrivedAt })
-    accessLog?.(access)
-  },
+  responded: metrics.requestAnswered,
+  used: usageDetail.count,
+  access: accessLog,
   writerFellBack: reason =>
     log.warn({ reason }, 'responses are written header by header: this Node is not one that is known'),
   failed: (error, requestId) =>

@@ -7,7 +7,6 @@ import { quoted } from '../outside-text.ts'
 import type { FoundKey } from '../stores/store.ts'
 import type { KeyDirectory } from './key-directory.ts'
 import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey } from './key-form.ts'
-import { findLimit, type Tiers } from './tiers.ts'
 
 /** The client of a request, and its daily limit: the key's own, or that of its tier. */
 export type Client = {
@@ -16,6 +15,13 @@ export type Client = {
   readonly tier: string
   readonly limit: number
 }
+
+/** Tier → requests per local day. */
+export type Tiers = Readonly<Record<string, number>>
+
+/** The limit of a tier, if it is configured. */
+export const limitOfTier = (tiers: Tiers, tier: string): number | undefined =>
+  Object.hasOwn(tiers, tier) ? tiers[tier] : undefined
 
 export type Refusal =
   | 'missing'
@@ -51,7 +57,7 @@ export const createAuthenticate = (
     if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked' }
     if (found.validUntil !== null && found.validUntil <= clock.now()) return { refusal: 'replaced' }
     const { id: keyId, subscriberId, tier } = found.key
-    const limit = found.key.limit ?? findLimit(tiers, tier)
+    const limit = found.key.limit ?? limitOfTier(tiers, tier)
     if (limit === undefined)
       throw new AbohawaError(
         'tier_not_configured',

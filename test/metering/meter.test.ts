@@ -2,9 +2,13 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
-import { allowanceOf } from '../../src/metering/local-allowance.ts'
 import { createMeter, type LostUnits } from '../../src/metering/meter.ts'
-import { type MeteredDay, type QuotaDecision, reconcileForMs } from '../../src/metering/partition.ts'
+import {
+  allowanceOf,
+  type MeteredDay,
+  type QuotaDecision,
+  reconcileForMs,
+} from '../../src/metering/partition.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'

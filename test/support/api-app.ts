@@ -100,7 +100,9 @@ export const startApp = async (
       writeReady: writeByWriteHead,
       observer: {
         admission: decision => log.decisions.push(decision),
-        answered: access => log.answered.push(access),
+        responded: () => {},
+        used: () => {},
+        access: access => log.answered.push(access),
         failed: error => log.failures.push(error),
         writerFellBack: () => {},
         connectionClosed: () => {},
