@@ -18,7 +18,6 @@ import { createAdministration } from '../src/metering/administration.ts'
 import { createAuthenticate } from '../src/metering/authentication.ts'
 import { createKeyDirectory } from '../src/metering/key-directory.ts'
 import { createMeter } from '../src/metering/meter.ts'
-import { createQuota } from '../src/metering/quota.ts'
 import { createUsageDetail } from '../src/metering/usage-detail.ts'
 import { createAccessLog } from '../src/ops/access-log.ts'
 import { openLog } from '../src/ops/log.ts'
@@ -69,11 +68,12 @@ const setUp = async () => {
     store,
     whenStoreIsDown: 'refuse',
     instances: () => 1,
-    dayOf: calendar.dayOf,
+    calendar,
+    keepUsageForMs: utcDayMs,
     clock,
     observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
   })
-  const quota = createQuota(meter, calendar, clock, utcDayMs)
+  const quota = { now: clock.now, resetAfter: calendar.nextMidnight, consume: meter.consume }
   const metrics = createMetrics()
 
   const now = clock.now()

@@ -8,7 +8,7 @@ import type { Entry, EntryMetadata } from './entry.ts'
 import { BackoffError, type Failure, type Failures } from './failures.ts'
 import type { FleetSingleFlight } from './fleet-single-flight.ts'
 import { type Freshness, type FreshnessPolicy, freshnessOf } from './freshness.ts'
-import type { MemoryEntry, MemoryTier } from './memory-tier.ts'
+import { keepEntry, type MemoryEntry, type MemoryTier } from './memory-tier.ts'
 import type { Purge, PurgeKind, Purges } from './purges.ts'
 import type { SharedTier } from './shared-tier.ts'
 import { createSingleFlight } from './single-flight.ts'
@@ -137,7 +137,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
   const stateOutside = (id: string, entry: EntryMetadata): Freshness =>
     stateOf(entry, purges.of(id, entry), clock.now())
   const keep = (id: string, entry: Entry<Value>): MemoryEntry<Value> =>
-    memory.set(id, entry, purges.of(id, entry))
+    keepEntry(memory, id, entry, purges.of(id, entry))
 
   const loadAndKeep = async (subject: Of, purpose: Purpose, token: number | undefined) => {
     const { id } = subject
@@ -294,7 +294,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     purge: purge => {
       purges.add(purge)
       const isCovered = (id: string): boolean => purges.covers(purge.scope, id)
-      for (const [id, entry] of memory.entries()) {
+      for (const [id, entry] of [...memory.entries()]) {
         if (!isCovered(id)) continue
         if (purge.kind === 'hard') memory.delete(id)
         else entry.purged = purges.of(id, entry)

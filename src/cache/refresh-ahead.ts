@@ -3,15 +3,15 @@
 
 import type { Clock } from '../clock.ts'
 import type { Demand } from './demand.ts'
+import type { EntryMetadata } from './entry.ts'
 import type { FreshnessPolicy } from './freshness.ts'
-import type { MemoryTier } from './memory-tier.ts'
 import type { Subject } from './read-through.ts'
 
 export type RefreshAheadParts<Of extends Subject> = {
   readonly demand: Demand<Of>
   /** Subjects to keep warm without demand, most important first. */
   readonly pinned: () => readonly Of[]
-  readonly memory: Pick<MemoryTier<unknown>, 'peek'>
+  readonly memory: { peek(key: string): EntryMetadata | undefined }
   readonly policy: FreshnessPolicy
   readonly isBackingOff: (key: string) => boolean
   readonly refresh: (subject: Of) => Promise<void>

@@ -2,6 +2,7 @@
 // endpoints answer; the error handler turns whatever goes wrong into the contract's JSON. Connections are followed by
 // connections.ts, requests that Node's parser refuses by unparsable.ts; ready-response.ts writes the bytes of a hit.
 
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,13 +10,17 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { Answers } from '../answer.ts'
 import type { Bounds } from '../catalogue/location.ts'
 import type { Clock } from '../clock.ts'
+import { holdsKey } from '../key-redaction.ts'
 import {
   type Admission,
   type AdmissionParts,
   createAdmission,
+  createIsPlain,
+  createTransportProblem,
+  type IsPlain,
   QuotaExhausted,
   rateLimitFields,
-  rateLimitLines,
+  rateLimitOf,
 } from './admission.ts'
 import {
   type ConnectionCount,
@@ -35,38 +40,11 @@ import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
 import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './ready-response.ts'
 import { createRenderedLocations } from './rendered-locations.ts'
 import { createRenderedWeather } from './rendered-weather.ts'
-import { jsonType, type Representation, type Selected, select } from './representation.ts'
-import {
-  createIsPlain,
-  createTransportProblem,
-  type IsPlain,
-  isDecodable,
-  pathOf,
-  requestIdOf,
-  routableUrl,
-} from './request-head.ts'
-import type { RequestState } from './request-state.ts'
+import { createSend, jsonType } from './representation.ts'
+import type { Access, RequestState } from './request-state.ts'
 import { sentences } from './sentences.ts'
 import { type TlsFiles, tlsOptions } from './tls.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
-
-/** One answered request, as logs and metrics see it. */
-export type Access = {
-  readonly requestId: string
-  readonly method: string
-  /** As it was received: it may hold what no log should tell. */
-  readonly url: string
-  /** Low in number: the endpoint's name, or `other`. */
-  readonly endpoint: string
-  /** 499 when the consumer left before there was one. */
-  readonly status: number
-  /** By the clock that decides the day of quota, ms since the epoch. */
-  readonly arrivedAt: number
-  readonly ms: number
-  readonly keyId: string | undefined
-  /** What the cache did, in the words of `cache-status`, for answers with weather. */
-  readonly cache: string | undefined
-}
 
 type ApiObserver = {
   /** Times a response. */
@@ -316,6 +294,7 @@ const openServer = (
     connections,
     resetsAt: () => quota.resetAfter(quota.now()),
     isPlain,
+    requestIdOf,
     charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     bodyOf,
     answered: ({ head: { method, url }, ...told }) =>
@@ -341,12 +320,6 @@ const report = ({ responded, used, access: log }: ApiObserver, access: Access): 
   log?.(access)
 }
 
-type Send = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  representation: Representation,
-) => void | Promise<void>
-
 /** The date of a response as text, made once a second. */
 const createDate = (clock: Clock): (() => string) => {
   let second = 0
@@ -368,37 +341,55 @@ const writerFor = ({ writeReady, observer }: ApiParts): WriteReady => {
   return write
 }
 
-/** Sends representations; a promise where an encoding has to be made first. */
-const createSend = (
-  write: WriteReady,
-  dateOf: () => string,
-  staysAfter: (reply: FastifyReply) => boolean,
-): Send => {
-  const writeSelected = (
-    { id, state }: FastifyRequest,
-    reply: FastifyReply,
-    { status, head, body }: Selected,
-  ): void => {
-    const perResponse = `${rateLimitLines(rateLimitOf(state))}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
-    reply.hijack()
-    write(reply.raw, status, head, perResponse, staysAfter(reply), body)
-  }
-
-  return (request, reply, representation) => {
-    request.state.cache = representation.cache
-    const selected = select(representation, request.raw.headers)
-    if (selected instanceof Promise) return selected.then(late => writeSelected(request, reply, late))
-    writeSelected(request, reply, selected)
-  }
-}
-
-const rateLimitOf = ({ client, remaining, resetsAt }: RequestState) => ({
-  limit: client?.limit ?? 0,
-  remaining,
-  resetsAt,
-})
-
 const bodyOf = (problem: Problem): Buffer => {
   const fields = problem instanceof QuotaExhausted ? problem.fields : {}
   return Buffer.from(JSON.stringify({ error: problem.message, ...fields }))
+}
+
+const sane = /^[A-Za-z0-9._:/+=@-]{1,128}$/
+
+// A name of this process by chance and a running number: no two are equal, at the price of an addition.
+const process = randomBytes(9).toString('base64url')
+let made = 0
+
+/** The consumer's own id when it is a sane one, else a new one. An id that holds an API key is not sane: it is echoed and logged. */
+export const requestIdOf = (given: string | undefined): string => {
+  if (given !== undefined && sane.test(given) && !holdsKey(given)) return given
+  made += 1
+  return `${process}-${made.toString(36)}`
+}
+
+// The root of the server, where nothing is. A path with an empty segment names nothing either; the router would take it
+// for a path parameter.
+const nowhere = '/'
+
+/** The path and query to look up; for a URL that has no path to look up, the root. */
+export const routableUrl = (url: string): string => {
+  const relative = withoutOrigin(url)
+  const path = withoutQuery(relative)
+  if (!path.startsWith('/') || path.endsWith('/') || path.includes('//')) return nowhere
+  // The router takes a # for the end of the path.
+  if (path.includes('#') || (path.includes('%') && !isDecodable(path))) return nowhere
+  return relative
+}
+
+/** The path of a URL in origin form or in absolute form. */
+export const pathOf = (url: string): string => withoutQuery(withoutOrigin(url))
+
+/** Whether a path is percent-encoded UTF-8. */
+const isDecodable = (path: string): boolean => {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const withoutOrigin = (url: string): string =>
+  url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/]*/i, '')
+
+const withoutQuery = (url: string): string => {
+  const end = url.indexOf('?')
+  return end === -1 ? url : url.slice(0, end)
 }

@@ -22,7 +22,7 @@ export type PlacePiece = {
   readonly identity: number | string
 }
 
-export type Place = {
+type Place = {
   readonly cell: Cell
   /** With names in a language as /weather gives them, or without as /forecast does. */
   piece(form: Language | 'forecast'): PlacePiece
@@ -54,9 +54,9 @@ const pieceOf = (bytes: Buffer, identity: number | string): PlacePiece => ({
 export const pointPiece = (latitude: number, longitude: number): PlacePiece =>
   pieceOf(Buffer.from(placeText(pointOf(latitude, longitude))), `${latitude},${longitude}`)
 
+/** The place of a path. @throws Problem as `findLocation` does */
 export type FindPlace = (type: string, id: string) => Place
 
-/** The returned function throws Problem as `findLocation` does. */
 export const createPlaces = (
   catalogue: CurrentCatalogue,
   cellAt: (location: Location) => Cell,

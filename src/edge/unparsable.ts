@@ -4,12 +4,11 @@
 
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { type Charged, rateLimitLines } from './admission.ts'
+import { type Charged, type IsPlain, rateLimitLines } from './admission.ts'
 import type { Connection, Connections } from './connections.ts'
 import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
 import { badRequest, Problem } from './problem.ts'
 import { jsonType } from './representation.ts'
-import { type IsPlain, requestIdOf } from './request-head.ts'
 import { sentences } from './sentences.ts'
 
 type Refuse<Parts extends unknown[]> = (socket: Socket, ...parts: Parts) => void
@@ -25,6 +24,8 @@ export type UnparsableParts = {
   /** The next local midnight, ms since the epoch, for the rate-limit headers. */
   readonly resetsAt: () => number
   readonly isPlain: IsPlain
+  /** The id of a request whose consumer gave this one, or none. */
+  readonly requestIdOf: (given: string | undefined) => string
   /** Counts a request for the key that came with it. */
   readonly charge: (key: string | undefined, connection: Connection) => Promise<Charged>
   readonly bodyOf: (problem: Problem) => Buffer
@@ -42,6 +43,7 @@ export const createUnparsable = ({
   connections,
   resetsAt,
   isPlain,
+  requestIdOf,
   charge,
   bodyOf,
   answered,

@@ -2,7 +2,8 @@
 // part; decides nothing.
 
 import type { CatalogueChange } from '../catalogue/live-catalogue.ts'
-import type { Access, ApiParts } from '../edge/api.ts'
+import type { ApiParts } from '../edge/api.ts'
+import type { Access } from '../edge/request-state.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import type { MeterObserver } from '../metering/meter.ts'
 import type { MeterState } from '../metering/partition.ts'

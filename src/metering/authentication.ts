@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import type { FoundKey } from '../stores/store.ts'
-import type { KeyDirectory } from './key-directory.ts'
+import { copyFreshForMs, type KeyCopy, type KeyDirectory } from './key-directory.ts'
 import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey } from './key-form.ts'
 
 /** The client of a request, and its daily limit: the key's own, or that of its tier. */
@@ -34,10 +34,10 @@ export type Refusal =
 
 export type Authentication = { client: Client } | { refusal: Refusal }
 
-/** Memo per connection: the last presented key and its hash, so that a key is hashed once per connection. */
-export type KeyMemo = { presented: string; hash: KeyHash | undefined }
+/** Memo per connection: the last presented key, its hash and its copy, so that a key is hashed once per connection. */
+export type KeyMemo = { presented: string; hash: KeyHash | undefined; copy: KeyCopy | undefined }
 
-export const emptyKeyMemo = (): KeyMemo => ({ presented: '', hash: undefined })
+export const emptyKeyMemo = (): KeyMemo => ({ presented: '', hash: undefined, copy: undefined })
 
 /** Synchronous when this process has the key cached, or knows that there is none. */
 export type Authenticate = (
@@ -66,6 +66,12 @@ export const createAuthenticate = (
     return { client: { keyId, subscriberId, tier, limit } }
   }
 
+  // A clock that goes back keeps nothing fresh for longer.
+  const isFresh = ({ freshUntil }: KeyCopy): boolean => {
+    const left = freshUntil - clock.now()
+    return left > 0 && left <= copyFreshForMs
+  }
+
   return (presented, memo = emptyKeyMemo()) => {
     if (presented === undefined || presented === '') return { refusal: 'missing' }
     if (!presented.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
@@ -74,9 +80,10 @@ export const createAuthenticate = (
     if (memo.hash === undefined || presented !== memo.presented) {
       memo.presented = presented
       memo.hash = hashOf(presented)
+      memo.copy = undefined
     }
-    const copy = keys.copyOf(memo.hash)
-    if (copy) return judge(copy)
+    if (!memo.copy || !isFresh(memo.copy)) memo.copy = keys.copyOf(memo.hash)
+    if (memo.copy && isFresh(memo.copy)) return judge(memo.copy.found)
     if (!parseKey(presented)) return { refusal: 'malformed' }
     const found = keys.find(memo.hash)
     return found instanceof Promise ? found.then(judge) : judge(found)

@@ -240,7 +240,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       }
       return { warmed, wanted: cells.length }
     },
-    held: () => ({ entries: memory.size, bytes: memory.bytes }),
+    held: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
     stretch: stretch.current,
     endBackoff: failures.endBackoff,
     explain: async cell => ({

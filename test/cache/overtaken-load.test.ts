@@ -97,9 +97,9 @@ t.test('a stalled holder takes the newer entry when it resumes', async t => {
     'and from then on',
   )
   t.match((await stalled.cache.explain({ id: 'a' })).shared, { state: 'fresh' })
-  const before = stalled.memory.bytes
+  const before = stalled.memory.calculatedSize
   ;(await reading).setExtraBytes(50)
-  t.equal(stalled.memory.bytes, before + 50, 'what is kept beside it counts as the newer one’s')
+  t.equal(stalled.memory.calculatedSize, before + 50, 'what is kept beside it counts as the newer one’s')
 })
 
 t.test('where the newer entry is gone meanwhile, its memory tier keeps nothing', async t => {
@@ -109,5 +109,5 @@ t.test('where the newer entry is gone meanwhile, its memory tier keeps nothing',
   t.match(await reading, { value: 'older' }, 'its waiters get the older entry')
   t.match(await stalled.cache.explain({ id: 'a' }), { memory: null, shared: null })
   ;(await reading).setExtraBytes(50)
-  t.equal(stalled.memory.bytes, 0, 'and counts nothing beside it')
+  t.equal(stalled.memory.calculatedSize, 0, 'and counts nothing beside it')
 })

@@ -79,9 +79,9 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
   }
   /** The same store as another process would see it. */
   const elsewhere = (more: Partial<Parts> = {}) =>
-    createReadThrough({
+    createReadThrough<Subject, string, string>({
       ...parts,
-      memory: createMemoryTier(10_000),
+      memory: createMemoryTier<string>(10_000),
       failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0),
       fleet: newFleet(),
       ...more,
@@ -263,7 +263,7 @@ t.test('memory keeps to its bytes and lets the least recently used go', async t 
   await cache.read(named('b'))
   await cache.read(named('a'))
   await cache.read(named('c'))
-  t.ok(memory.bytes <= 250)
+  t.ok(memory.calculatedSize <= 250)
   t.strictSame([memory.size, !!memory.get('a'), !!memory.get('b')], [2, true, false])
 })
 
@@ -272,24 +272,24 @@ t.test('what is kept beside a value counts as memory’s, from whichever tier it
   const { cache, elsewhere, clock } = setUp(t, { memory })
   const loaded = await cache.read(named('a'))
   loaded.setExtraBytes(500)
-  t.equal(memory.bytes, 600, 'from the provider')
+  t.equal(memory.calculatedSize, 600, 'from the provider')
   const hit = await cache.read(named('a'))
   hit.setExtraBytes(700)
-  t.equal(memory.bytes, 800, 'from memory: the same entry')
+  t.equal(memory.calculatedSize, 800, 'from memory: the same entry')
   const other = createMemoryTier<string>(10_000)
   const found = await elsewhere({ memory: other }).read(named('a'))
   t.equal(found.source, 'embedded')
   found.setExtraBytes(40)
-  t.strictSame([other.bytes, memory.bytes], [140, 800], 'from the shared tier')
+  t.strictSame([other.calculatedSize, memory.calculatedSize], [140, 800], 'from the shared tier')
 
   clock.advance(1_500)
   const stale = await cache.read(named('a'))
   t.equal(stale.outcome, 'stale')
   await settled()
   t.match(await cache.read(named('a')), { value: 'a 2', outcome: 'hit' })
-  t.equal(memory.bytes, 100, 'the renewed entry has nothing beside it')
+  t.equal(memory.calculatedSize, 100, 'the renewed entry has nothing beside it')
   for (const old of [loaded, hit, stale]) old.setExtraBytes(900)
-  t.equal(memory.bytes, 100, 'and what is kept beside the older one is not its')
+  t.equal(memory.calculatedSize, 100, 'and what is kept beside the older one is not its')
 })
 
 t.test('a soft purge makes stale what was loaded before it, a hard one makes it gone', async t => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'
-import { createMemoryTier } from '../../src/cache/memory-tier.ts'
+import { createMemoryTier, keepEntry } from '../../src/cache/memory-tier.ts'
 import type { Subject } from '../../src/cache/read-through.ts'
 import { createRefreshAhead } from '../../src/cache/refresh-ahead.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -27,7 +27,7 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
   const backingOff = new Set<string>()
   const gates: PromiseWithResolvers<void>[] = []
   const keep = (key: string, jitter = 0) =>
-    memory.set(key, { value: key, fetchedAt: clock.now(), bytes: 1, jitter, generation: 0, run: null })
+    keepEntry(memory, key, { value: key, fetchedAt: clock.now(), bytes: 1, jitter, generation: 0, run: null })
   const refreshAhead = createRefreshAhead<Subject>({
     demand,
     pinned: () => pinned.map(id => ({ id })),

@@ -2,7 +2,7 @@
 
 import t from 'tap'
 import { type Answers, type CellResult, createAnswers } from '../../src/answer.ts'
-import { createMemoryTier } from '../../src/cache/memory-tier.ts'
+import { createMemoryTier, keepEntry } from '../../src/cache/memory-tier.ts'
 import { createCalendar, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
 import { type PlacePiece, pointPiece } from '../../src/edge/places.ts'
 import { createRenderedWeather } from '../../src/edge/rendered-weather.ts'
@@ -64,7 +64,7 @@ const setExtraBytes = new WeakMap<Timeline, (bytes: number) => void>()
 const keptTimeline = (fetchedAt: number): Timeline => {
   const value = timelineAt(fetchedAt)
   const entry = { value, bytes: bytesOf(value), fetchedAt, jitter: 0, generation: 0, run: null }
-  setExtraBytes.set(value, memory.set('cell', entry).setExtraBytes)
+  setExtraBytes.set(value, keepEntry(memory, 'cell', entry).setExtraBytes)
   return value
 }
 
@@ -81,7 +81,7 @@ const resultAt = (readAt: number, value = keptTimeline(start)): CellResult => ({
   setExtraBytes: bytes => setExtraBytes.get(value)?.(bytes),
 })
 /** What memory accounts for beside the timeline. */
-const beside = (): number => memory.bytes - (memory.peek('cell')?.bytes ?? 0)
+const beside = (): number => memory.calculatedSize - (memory.peek('cell')?.bytes ?? 0)
 const textOf = ({ pieces }: Representation): string => Buffer.concat([...pieces]).toString()
 
 t.test('a slice is rendered once, for every place and answer until it ends', async t => {

@@ -1,0 +1,32 @@
+// The store's clock: this machine's clock plus the measured offset. Quotas use it, so that instances whose clocks differ
+// agree about midnight.
+
+import { type Clock, clockAhead } from '../clock.ts'
+import type { UsageStore } from '../stores/store.ts'
+
+export type StoreClock = Clock & {
+  /** Measures the offset again; keeps the former one when the store does not answer. */
+  measure(): Promise<void>
+  /** How far the store's clock is ahead of this machine's, in ms. */
+  offsetMs(): number
+}
+
+// A slower reply does not tell well enough when the store read its clock.
+const slowestReplyMs = 250
+
+export const createStoreClock = (store: Pick<UsageStore, 'time'>, clock: Clock): StoreClock => {
+  const offset = { ms: 0 }
+  return {
+    ...clockAhead(clock, offset),
+    offsetMs: () => offset.ms,
+    measure: async () => {
+      const sentAt = clock.now()
+      const storeTime = await store.time().catch(() => undefined)
+      const receivedAt = clock.now()
+      if (storeTime === undefined || receivedAt - sentAt > slowestReplyMs) return
+      // Between the two instants: the clocks may well agree.
+      const agrees = storeTime >= sentAt - 1 && storeTime <= receivedAt + 1
+      offset.ms = agrees ? 0 : Math.round(storeTime - (sentAt + receivedAt) / 2)
+    },
+  }
+}
