@@ -1,6 +1,6 @@
-// What the stores believe of what they read. Whoever can write to Redis or to the file may have put anything there, and
-// disks and backups do the rest: so every record has a form and a size, and one that has neither is refused by rule and
-// told, at the cost of itself alone. Which records are repaired, and how, stands where they are written.
+// The records that the stores accept. Other programs and damaged disks can put anything into Redis or the file, so each kind of
+// record has a form and a maximum size. An invalid record is refused by itself and reported; the others stay valid. Repairs
+// are made where records are written.
 
 import { hourMs, utcDayMs } from '../calendar.ts'
 import { safeText } from '../outside-text.ts'
@@ -67,7 +67,7 @@ export type RecordObserver = {
   reserveMissing(reason: string): void
 }
 
-/** For whoever counts nothing. */
+/** Observes nothing. */
 export const unobserved: RecordObserver = {
   recordRefused: () => {},
   quotaRepaired: () => {},

@@ -41,7 +41,7 @@ export const redisKeyNames = (prefix: string) => {
     lease: (name: string) => named('flight', `{${name}}`),
     leasesChannel: named('flights'),
 
-    /** The instances that are alive, what they were asked for, and the change records of a topic. */
+    /** The instances that are alive, the cells in demand, and the change records of a topic. */
     instances: named('instances'),
     wanted: (topic: string) => named('wanted', topic),
     changeRecords: (topic: string) => named('notices', topic),

@@ -13,7 +13,7 @@ export const answersPlainly = (address: Address, withinMs: number): Promise<bool
   return heardFrom(socket, 'data', withinMs, bytes => /^[+-][A-Z]/.test(String(bytes)))
 }
 
-/** Whether a TLS handshake is completed, whoever the certificate is made out to. */
+/** Whether a TLS handshake is completed, whatever name the certificate has. */
 export const answersTls = (address: Address, withinMs: number): Promise<boolean> =>
   heardFrom(connectTls({ ...address, rejectUnauthorized: false }), 'secureConnect', withinMs, () => true)
 

@@ -57,7 +57,7 @@ export interface KeyStore {
    * False when there is no such key.
    */
   replaceHash(id: string, hash: string, formerValidUntil: number): Promise<boolean>
-  /** The subscriber of this name; kept as given when the name is new. One per name, also when two ask at once. */
+  /** The subscriber of this name; kept as given when the name is new. One per name, also when two are added at once. */
   ensureSubscriber(subscriber: Subscriber): Promise<Subscriber>
   /** By id, or by name. */
   findSubscriber(idOrName: string): Promise<Subscriber | undefined>
@@ -66,7 +66,7 @@ export interface KeyStore {
   setSubscriberRevoked(id: string, at: number | null): Promise<boolean>
 }
 
-/** What one instance asks for of one key's count of one day. */
+/** The units that one instance requests of one key's count of one day. */
 export type UsageEntry = {
   readonly keyId: string
   /** The local day the units belong to, `YYYY-MM-DD`. */
@@ -85,7 +85,7 @@ export type UsageEntry = {
   readonly keepUntil: number
 }
 
-/** What one instance asks for at once, of keys of one partition. */
+/** What one instance requests at once, of keys of one partition. */
 export type UsageBatch = {
   readonly instance: string
   /** Rises with each batch of an instance in a partition. A batch that arrives after a later one changes nothing. */
