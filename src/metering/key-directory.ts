@@ -47,9 +47,10 @@ export const announceChange = async (
 type Copy = { readonly found: FoundKey; freshUntil: number }
 
 export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDirectory => {
-  const known = new LRUCache<string, Copy>({ max: mostKnown })
+  // By size, because lru-cache allocates `max` entries at once.
+  const known = new LRUCache<string, Copy>({ maxSize: mostKnown, sizeCalculation: () => 1 })
   /** Hash → instant until which it counts as unknown. */
-  const unknown = new LRUCache<string, number>({ max: mostUnknown })
+  const unknown = new LRUCache<string, number>({ maxSize: mostUnknown, sizeCalculation: () => 1 })
   const lookUps = new Map<string, Promise<FoundKey | 'unknown'>>()
 
   // A clock that goes back keeps nothing fresh for longer.
