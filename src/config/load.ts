@@ -67,7 +67,8 @@ export const loadConfig = ({ files, env }: { files: readonly string[]; env: Node
   }
   const last = lastOfEach(usable)
   const whole = merged(last.values())
-  const { data: config } = configSchema.safeParse(whole)
+  // Parsed once: to compile a parser for each section would take longer.
+  const { data: config } = configSchema.safeParse(whole, { jitless: true })
   const unusable = new Set(faults.flatMap(({ path }) => (path ? [printPath(path)] : [])))
   if (config) faults.push(...disagreements(config, last, unusable))
   else if (faults.length === 0) faults.push(...faultsOf({ path: [], value: whole, at: () => DEFAULT_NAME }))
