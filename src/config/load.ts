@@ -53,15 +53,13 @@ const disagreements = (config: Config, last: Map<string, Assignment>, unusable: 
  * lists replaced. Throws one InputError with a line for each fault.
  */
 export const loadConfig = ({ files, env }: { files: readonly string[]; env: NodeJS.ProcessEnv }): Config => {
-  const readings = [
-    readYamlFile(DEFAULT_FILE, DEFAULT_NAME),
-    ...files.map(file => readYamlFile(file)),
-    readEnvironment(env),
-  ]
+  const defaults = new Set(readYamlFile(DEFAULT_FILE, DEFAULT_NAME))
+  const given = [...files.map(file => readYamlFile(file)), readEnvironment(env)].flat()
   const usable: Assignment[] = []
   const faults: Fault[] = []
-  for (const part of readings.flat()) {
-    const found = isFault(part) ? [part] : faultsOf(part)
+  for (const part of [...defaults, ...given]) {
+    // Defaults are checked with the whole alone: what is in the product is in order.
+    const found = isFault(part) ? [part] : defaults.has(part) ? [] : faultsOf(part)
     faults.push(...found)
     if (found.length === 0 && !isFault(part)) usable.push(part)
   }
