@@ -41,10 +41,10 @@ export const bars = ({ title, kinds, bars: pairs, digits }: Bars): string => {
         `<rect class="bar${i}" x="${left}" y="${y + i * 13}" width="${(xOf(value) - left).toFixed(1)}" height="11"/>`,
       )
     })
-    const told = values.map(value => value.toFixed(digits)).join(' / ')
+    const label = values.map(value => value.toFixed(digits)).join(' / ')
     parts.push(
       `<text x="${left - 8}" y="${y + 16}" text-anchor="end">${escaped(name)}</text>`,
-      `<text x="${(xOf(Math.max(...values)) + 8).toFixed(1)}" y="${y + 16}">${told}</text>`,
+      `<text x="${(xOf(Math.max(...values)) + 8).toFixed(1)}" y="${y + 16}">${label}</text>`,
     )
   })
   return drawing({ title, width, height, left }, parts)

@@ -176,7 +176,7 @@ const main = async (): Promise<void> => {
   const request = Buffer.from(`GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${key}\r\n\r\n`)
   await api.app.ready()
   const hits = openWire(api.server, connections)
-  await hits.askAll(request)
+  await hits.sendOnAll(request)
   const answer = hits.lastAnswer()
   const body = answer.subarray(answer.indexOf('\r\n\r\n') + 4)
   if (!answer.toString('latin1', 0, 15).includes(' 200 ')) throw new Error(`a hit answered ${answer}`)
@@ -212,9 +212,9 @@ const main = async (): Promise<void> => {
   const units = Array.from({ length: connections })
 
   const steps: Step[] = [
-    { name: 'Node alone, whole', run: () => raw.askAll(request), times: connections },
-    { name: 'Fastify alone, whole', run: () => framework.askAll(request), times: connections },
-    { name: 'a hit, whole', run: () => hits.askAll(request), times: connections },
+    { name: 'Node alone, whole', run: () => raw.sendOnAll(request), times: connections },
+    { name: 'Fastify alone, whole', run: () => framework.sendOnAll(request), times: connections },
+    { name: 'a hit, whole', run: () => hits.sendOnAll(request), times: connections },
     { name: 'who asks: the key, known', run: () => authenticate(key), times: 1 },
     {
       name: `a unit, ${connections} at once, embedded store`,

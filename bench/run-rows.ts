@@ -20,7 +20,7 @@ export type Bench = {
   write(ran: readonly Ran[]): Promise<void>
 }
 
-const tell = (text: string): void => {
+const showProgress = (text: string): void => {
   process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${text}` : `${text}\n`)
 }
 
@@ -29,7 +29,7 @@ const runRow = async (row: Row, wish: Wish): Promise<Ran> => {
   const scope = { teardown: (fn: () => unknown) => void teardowns.push(fn) }
   const started = performance.now()
   try {
-    const result = await row.run(scope, text => tell(`${row.id}: ${text}`), wish)
+    const result = await row.run(scope, text => showProgress(`${row.id}: ${text}`), wish)
     return { row, result, seconds: (performance.now() - started) / 1000 }
   } catch (error) {
     return { row, crash: String(error instanceof Error ? error.stack : error), seconds: Number.NaN }
@@ -106,9 +106,11 @@ Rows: ${idsOf(rows).join(', ')}
     )
     const ran: Ran[] = []
     for (const { row, parts } of values.only ? chosenOf(rows, values.only) : rows.map(allOf)) {
-      tell(`${row.id}: begins`)
+      showProgress(`${row.id}: begins`)
       const done = await runRow(row, { settings: set, parts })
-      tell(`${row.id}: ${done.crash ? `broke: ${done.crash}` : `done in ${done.seconds.toFixed(0)} s`}`)
+      showProgress(
+        `${row.id}: ${done.crash ? `broke: ${done.crash}` : `done in ${done.seconds.toFixed(0)} s`}`,
+      )
       ran.push(done)
     }
     if (process.stderr.isTTY) process.stderr.write('\n')

@@ -208,7 +208,7 @@ const waits =
   /^.*\b(?:while|for) \(.*\bawait\b|\b(?:setTimeout|setImmediate|pause|turn|nextTurn)\(|setImmediate\)/m
 // Loops that wait with a deadline of their own, and work that goes on until the test ends it.
 const noPolls: Record<string, RegExp> = {
-  'fuzz/http/conversation.ts': /hearsWithin/,
+  'fuzz/http/conversation.ts': /receivesWithin/,
   'test/support/raw-connection.ts': /more\(/,
   'test/journeys/ops.test.ts': /while \(swapping\)/,
   'test/catalogue/publication.test.ts': /while \(editing\)/,

@@ -156,11 +156,11 @@ t.test('a value is quoted, escaped, and cut; a key in it is hidden, also where t
 t.test('sentences of errors are printable and short, whoever wrote them', async t => {
   const key = createKey()
   const long = hostileText + key + 'x'.repeat(20_000_000)
-  const told = new ProviderError('provider_failing', long)
-  t.ok(told.message.length < 600, `${told.message.length} characters`)
-  t.ok(isPrintable(told.message))
-  t.equal(leakIn(told.message, key), undefined)
-  for (const thrown of [new TypeError(long), long, told]) {
+  const providerError = new ProviderError('provider_failing', long)
+  t.ok(providerError.message.length < 600, `${providerError.message.length} characters`)
+  t.ok(isPrintable(providerError.message))
+  t.equal(leakIn(providerError.message, key), undefined)
+  for (const thrown of [new TypeError(long), long, providerError]) {
     t.ok(messageOf(thrown).length < 2_500)
     t.ok(isPrintable(messageOf(thrown)))
     t.equal(leakIn(messageOf(thrown), key), undefined)

@@ -21,7 +21,7 @@ export const badBodies: Row = {
     const paths = placesByCell()
       .slice(0, cells)
       .map(({ cell }) => pathOf(cell))
-    const { clock, provider, gateway, ask } = await startOnOneClock(scope, {
+    const { clock, provider, gateway, send } = await startOnOneClock(scope, {
       start,
       provider: ['--runs', 'ecmwf'],
       env: {
@@ -45,10 +45,10 @@ export const badBodies: Row = {
       progress(fault)
       clock.set(start + i * 24 * hourMs)
       await provider.steer({ fault: 'none', now: isoOf(clock.now()) })
-      await forAll(paths, 16, ask)
+      await forAll(paths, 16, send)
       await quiet(provider, gateway.opsUrl)
       await forAll(paths, 16, async path => {
-        if (!/hit; ttl=\d/.test((await ask(path)).cache)) notFresh += 1
+        if (!/hit; ttl=\d/.test((await send(path)).cache)) notFresh += 1
       })
       clock.advance(75 * minuteMs)
       await provider.steer({ fault, now: isoOf(clock.now()) })
@@ -56,7 +56,7 @@ export const badBodies: Row = {
       const before = new Map<string, string>()
       let worst = 0
       for (const path of paths) {
-        const { status, ms: took, text, cache } = await ask(path)
+        const { status, ms: took, text, cache } = await send(path)
         if (status !== 200 || !/ttl=-/.test(cache)) notFresh += 1
         before.set(path, text)
         times.push(took)
@@ -70,7 +70,7 @@ export const badBodies: Row = {
       )
       let differ = 0
       for (const path of paths) {
-        const { text, cache } = await ask(path)
+        const { text, cache } = await send(path)
         if (text !== before.get(path) || !/ttl=-/.test(cache)) differ += 1
       }
       changed[fault] = differ

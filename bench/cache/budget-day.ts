@@ -27,7 +27,7 @@ const measureBudgetDay = async (
   const grid = createGrid(0.1)
   const all = grid.cellsIn(box).map(pathOf)
   const [steady, unknown] = [all.slice(0, size.cells), all.slice(size.cells)]
-  const { clock, provider, gateway, ask, moveTo } = await startOnOneClock(scope, {
+  const { clock, provider, gateway, send, moveTo } = await startOnOneClock(scope, {
     start,
     provider: ['--runs', 'none', '--limits', 'free'],
     env: {
@@ -53,7 +53,7 @@ const measureBudgetDay = async (
     if (i > 0) await moveTo(clock.now() + minuteMs)
     await forAll(steady.slice(i, i + perMinute), 32, async path => {
       seen.cold += 1
-      if ((await ask(path)).status !== 200) seen.coldRefused += 1
+      if ((await send(path)).status !== 200) seen.coldRefused += 1
     })
     await pause(tickMs)
     await look()
@@ -62,12 +62,12 @@ const measureBudgetDay = async (
     await moveTo(start + step * stepMs)
     await forAll(steady, 32, async path => {
       seen.requests += 1
-      if ((await ask(path)).status !== 200) seen.failed += 1
+      if ((await send(path)).status !== 200) seen.failed += 1
     })
     for (let i = 0; i < size.coldPerStep; i++) {
       const path = unknown[(step * size.coldPerStep + i) % unknown.length] ?? ''
       seen.cold += 1
-      if ((await ask(path)).status !== 200) seen.coldRefused += 1
+      if ((await send(path)).status !== 200) seen.coldRefused += 1
     }
     await pause(tickMs)
     await quiet(provider, gateway.opsUrl)

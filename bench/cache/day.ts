@@ -24,7 +24,7 @@ const requestsOf = (places: ReturnType<typeof placesByCell>, step: number): stri
 
 const measureDay = async (freshness: 'age' | 'run', scope: Scope, progress: (text: string) => void) => {
   const places = placesByCell()
-  const { clock, provider, gateway, ask, moveTo } = await startOnOneClock(scope, {
+  const { clock, provider, gateway, send, moveTo } = await startOnOneClock(scope, {
     start,
     provider: ['--runs', 'ecmwf'],
     env: {
@@ -66,7 +66,7 @@ const measureDay = async (freshness: 'age' | 'run', scope: Scope, progress: (tex
       }
     }
     await forAll(requests, 32, async path => {
-      if ((await ask(path)).status !== 200) answers.failed += 1
+      if ((await send(path)).status !== 200) answers.failed += 1
     })
     await quiet(provider, gateway.opsUrl)
     if (step === 0) firstFill = (await provider.state()).weight / places.length

@@ -2,10 +2,10 @@
 // that fetches it, and with Redis gone while everybody waits.
 
 import {
-  askAll,
   type FleetSize,
   killLeaseHolder,
   killRedis,
+  sendAll,
   startFleet,
   warm,
 } from '../../test/scenarios/stampede.ts'
@@ -37,9 +37,9 @@ export const stampede: Row = {
     let failed = 0
     for (let round = 0; round <= rounds; round++) {
       progress(`round ${round} of ${rounds}`)
-      const lone = (await fleet.gateways[0]?.callers[0]?.ask(pathOfRound(round).replace('/90', '/91')))?.ms
+      const lone = (await fleet.gateways[0]?.callers[0]?.send(pathOfRound(round).replace('/90', '/91')))?.ms
       const before = (await fleet.provider.state()).calls
-      const answers = await askAll(fleet.gateways, pathOfRound(round))
+      const answers = await sendAll(fleet.gateways, pathOfRound(round))
       // The first round is for warming up.
       if (round === 0) continue
       alone.push(lone ?? Number.NaN)
@@ -47,7 +47,7 @@ export const stampede: Row = {
       slowest.push(sorted(answers.map(answer => answer.ms)).at(-1) ?? Number.NaN)
       failed += bad(answers)
       // The same callers and the same cell again, now from memory: what the machine takes for them alone.
-      const again = await askAll(fleet.gateways, pathOfRound(round))
+      const again = await sendAll(fleet.gateways, pathOfRound(round))
       warmMs.push(sorted(again.map(answer => answer.ms)).at(-1) ?? Number.NaN)
     }
     const [best, middle, most] = [Math.min(...slowest), median(slowest), Math.max(...calls)]

@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGrid } from '../../src/weather/cell.ts'
 import {
-  askerOf,
   box,
   createKey,
   forAll,
   metric,
   pathOf,
   processEnv,
+  senderTo,
   startProcess,
 } from '../../test/scenarios/set-up.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
@@ -38,7 +38,7 @@ export const memory: Row = {
     const key = await createKey(env)
     const gateway = await startProcess(scope, env)
     const ops = gateway.urls.ops ?? ''
-    const ask = askerOf(scope, gateway.urls.api ?? '', key, 64)
+    const send = senderTo(scope, gateway.urls.api ?? '', key, 64)
     const resident = async (): Promise<number> => {
       const status = await readFile(`/proc/${gateway.child.pid}/status`, 'utf8')
       return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024
@@ -61,7 +61,7 @@ export const memory: Row = {
     for (const pass of [1, 2, 3]) {
       let done = 0
       await forAll(paths, 64, async path => {
-        if ((await ask(path)).status !== 200) failed += 1
+        if ((await send(path)).status !== 200) failed += 1
         done += 1
         if (done % 1_000 === 0) progress(`pass ${pass}, ${count(done)} of ${count(paths.length)}`)
       })

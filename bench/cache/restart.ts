@@ -3,13 +3,13 @@
 
 import { request } from 'undici'
 import {
-  askerOf,
   createKey,
   forAll,
   metric,
   pathOf,
   placesByCell,
   processEnv,
+  senderTo,
   startProcess,
 } from '../../test/scenarios/set-up.ts'
 import { startCommand } from '../../test/support/process.ts'
@@ -35,9 +35,9 @@ export const restart: Row = {
     const key = await createKey(env)
     const first = await startProcess(scope, env)
     const paths = placesByCell().map(({ cell }) => pathOf(cell))
-    const ask = askerOf(scope, first.urls.api ?? '', key)
+    const send = senderTo(scope, first.urls.api ?? '', key)
     progress(`fills ${paths.length} cells`)
-    await forAll(paths, 128, ask)
+    await forAll(paths, 128, send)
     // The heartbeat that reports demand comes every 5 s.
     await until(
       'all cells are wanted',
@@ -50,13 +50,13 @@ export const restart: Row = {
     let served = 0
     const background = forAll(Array.from({ length: load }), load, async () => {
       for (let i = 0; loading; i++) {
-        await ask(paths[i % paths.length] ?? '')
+        await send(paths[i % paths.length] ?? '')
         served += 1
       }
     })
     const readyMs: number[] = []
     const warmed: number[] = []
-    let [failed, asked] = [0, 0]
+    let [failed, sent] = [0, 0]
     const { points } = await provider.state()
     for (let round = 1; round <= rounds; round++) {
       progress(`start ${round} of ${rounds}`)
@@ -78,10 +78,10 @@ export const restart: Row = {
       readyMs.push(performance.now() - started)
       const second = await starting
       warmed.push(await metric(second.urls.ops ?? '', 'abohawa_cache_memory_entries'))
-      const askSecond = askerOf(scope, second.urls.api ?? '', key)
+      const sendToSecond = senderTo(scope, second.urls.api ?? '', key)
       await forAll(paths, 32, async path => {
-        asked += 1
-        if ((await askSecond(path)).status !== 200) failed += 1
+        sent += 1
+        if ((await sendToSecond(path)).status !== 200) failed += 1
       })
       second.child.kill('SIGTERM')
       await second.exited
@@ -94,7 +94,7 @@ export const restart: Row = {
         {
           what: `a new process with ${count(paths.length)} cells in the shared tier: cells asked of the provider`,
           bar: '0',
-          measured: `${fetched} for ${count(asked)} requests over ${rounds} starts, ${failed} failed; ${count(median(warmed))} in memory when ready`,
+          measured: `${fetched} for ${count(sent)} requests over ${rounds} starts, ${failed} failed; ${count(median(warmed))} in memory when ready`,
           met: fetched === 0 && failed === 0,
           figures: { fetched, failed, warmed },
         },

@@ -60,14 +60,14 @@ const simulatedTimelines = async (): Promise<Timeline[]> => {
     const cells = Array.from({ length: timelines }, (_, i) =>
       grid.cellOf(20.5 + ((i * 0.618_034) % 1) * 6, 88 + (i / timelines) * 4.6),
     )
-    const askedAt = systemClock.now()
+    const requestedAt = systemClock.now()
     const body = await (await fetch(simulator.url + pathFor(cells, horizon, calendar.zone))).bytes()
     const results = await decodeTimelines([body], {
       cells,
       horizon,
       calendar,
       clock: systemClock,
-      askedAt,
+      requestedAt,
     })
     return results.map(result => {
       if (result instanceof Error) throw result

@@ -6,7 +6,7 @@ import { Duplex } from 'node:stream'
 
 export type Wire = {
   /** One request on each connection; resolves when all are answered. */
-  askAll(request: Buffer): Promise<void>
+  sendOnAll(request: Buffer): Promise<void>
   /** What the first connection was answered last. */
   lastAnswer(): Buffer
   close(): void
@@ -43,7 +43,7 @@ export const openWire = (server: Server, connections: number): Wire => {
     return connection
   })
   return {
-    askAll: request =>
+    sendOnAll: request =>
       new Promise(resolve => {
         owed = connections
         answered = resolve

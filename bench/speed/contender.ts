@@ -2,7 +2,7 @@
 // what all of them share: the body, where it comes from, and how one answer is looked at.
 
 import { request } from 'undici'
-import type { Asking } from './load.ts'
+import type { Workload } from './load.ts'
 
 /** What a server itself says of the requests it had so far; what it can't tell is missing. */
 export type Counters = {
@@ -19,7 +19,7 @@ export type Contender = {
   readonly id: string
   readonly name: string
   readonly pid: number
-  asking(): Promise<Asking>
+  workload(): Promise<Workload>
   /** Throws a sentence when one answer is not what it has to be. */
   check(): Promise<void>
   counters?(): Promise<Counters>
@@ -61,11 +61,13 @@ export type Answer = {
   readonly body: Buffer
 }
 
-export const ask = async (url: string, headers: Record<string, string> = {}): Promise<Answer> => {
-  const { statusCode, headers: told, body } = await request(url, { headers })
+export const get = async (url: string, headers: Record<string, string> = {}): Promise<Answer> => {
+  const { statusCode, headers: responseHeaders, body } = await request(url, { headers })
   return {
     status: statusCode,
-    headers: Object.fromEntries(Object.entries(told).map(([name, value]) => [name, String(value)])),
+    headers: Object.fromEntries(
+      Object.entries(responseHeaders).map(([name, value]) => [name, String(value)]),
+    ),
     body: Buffer.from(await body.arrayBuffer()),
   }
 }
@@ -81,7 +83,7 @@ export const expectBody = ({ status, body }: Pick<Answer, 'status' | 'body'>, ex
 export const countersByHeader = (url: string, key: string): (() => Promise<Counters>) => {
   let own = 0
   return async () => {
-    const { headers } = await ask(url, { 'x-api-key': key })
+    const { headers } = await get(url, { 'x-api-key': key })
     own += 1
     return {
       counted: Number(headers['x-ratelimit-limit']) - Number(headers['x-ratelimit-remaining']) - own,

@@ -8,7 +8,7 @@ import { loadCores, onCores } from './pinned.ts'
 
 export const connections = 64
 
-export type Asking = {
+export type Workload = {
   readonly url: string
   /** In turn, each with all headers. */
   readonly paths: readonly string[]
@@ -26,15 +26,15 @@ export type Loaded = {
   readonly wrong: number
 }
 
-const told = spawnSync('wrk', ['--version']).stdout?.toString()
-const hasWrk = told !== undefined && told !== ''
+const wrkVersion = spawnSync('wrk', ['--version']).stdout?.toString()
+const hasWrk = wrkVersion !== undefined && wrkVersion !== ''
 
 export const loader = hasWrk
-  ? `wrk ${/^wrk (?:debian\/)?(\S+)/.exec(told)?.[1] ?? ''}`
+  ? `wrk ${/^wrk (?:debian\/)?(\S+)/.exec(wrkVersion)?.[1] ?? ''}`
   : 'a loader of our own, because wrk is not installed (Debian and Ubuntu: wrk), so that rows faster than it are bounded by it'
 
 /** Ms as wrk tells them are microseconds. */
-const script = ({ paths, keys, headers = {} }: Asking): string => {
+const script = ({ paths, keys, headers = {} }: Workload): string => {
   const quoted = (text: string): string => JSON.stringify(text)
   const many = paths.length * Math.max(1, keys.length) > 1
   return `${Object.entries(headers)
@@ -79,14 +79,14 @@ const output = (command: string, args: readonly string[]): Promise<string> =>
 /** @param on the cores to ask from */
 export const load = async (
   folder: string,
-  asking: Asking,
+  workload: Workload,
   seconds: number,
   { on = loadCores, atOnce = connections } = {},
 ): Promise<Loaded> => {
-  const file = join(folder, `load-${new URL(asking.url).port}.${hasWrk ? 'lua' : 'json'}`)
-  await writeFile(file, hasWrk ? script(asking) : JSON.stringify({ ...asking, seconds, atOnce }))
+  const file = join(folder, `load-${new URL(workload.url).port}.${hasWrk ? 'lua' : 'json'}`)
+  await writeFile(file, hasWrk ? script(workload) : JSON.stringify({ ...workload, seconds, atOnce }))
   const [command, args] = hasWrk
-    ? onCores(on, 'wrk', ['-t1', `-c${atOnce}`, `-d${seconds}s`, '--latency', '-s', file, asking.url])
+    ? onCores(on, 'wrk', ['-t1', `-c${atOnce}`, `-d${seconds}s`, '--latency', '-s', file, workload.url])
     : onCores(on, process.execPath, [new URL('loader.ts', import.meta.url).pathname, file])
   const line = (await output(command, args)).split('\n').find(one => one.startsWith('{'))
   if (line === undefined) throw new Error(`${loader} told nothing`)

@@ -6,10 +6,10 @@ import { Redis } from 'ioredis'
 import type { Scope } from '../../test/scenarios/set-up.ts'
 import {
   type Absent,
-  ask,
   type Contender,
   countersByHeader,
   expectBody,
+  get,
   limit,
   path,
   type World,
@@ -56,8 +56,8 @@ const plain = (id: string, name: string, pid: number, base: string, { body }: Wo
   id,
   name,
   pid,
-  asking: async () => ({ url: base, paths: [path], keys: [] }),
-  check: async () => expectBody(await ask(base + path), body),
+  workload: async () => ({ url: base, paths: [path], keys: [] }),
+  check: async () => expectBody(await get(base + path), body),
 })
 
 export const startUsual = async (scope: Scope, world: World): Promise<Contender | Absent> => {
@@ -79,11 +79,11 @@ export const startUsual = async (scope: Scope, world: World): Promise<Contender 
     id,
     name,
     pid: child.pid ?? 0,
-    asking: async () => ({ url: base, paths: [path], keys: [key] }),
+    workload: async () => ({ url: base, paths: [path], keys: [key] }),
     check: async () => {
-      if ((await ask(base + path, { 'x-api-key': 'another' })).status !== 401)
+      if ((await get(base + path, { 'x-api-key': 'another' })).status !== 401)
         throw new Error('a key that is unknown was let in')
-      expectBody(await ask(base + path, { 'x-api-key': key }), world.body)
+      expectBody(await get(base + path, { 'x-api-key': key }), world.body)
     },
     counters: countersByHeader(base + path, key),
     tidy: () => truncate(output),

@@ -12,8 +12,8 @@ import { until } from '../../test/support/until.ts'
 
 /** Cores that this process may use, by number. */
 const allowedCores = (): number[] => {
-  const told = spawnSync('taskset', ['-cp', String(process.pid)]).stdout?.toString() ?? ''
-  const list = /: ([\d,-]+)\s*$/.exec(told)?.[1] ?? ''
+  const affinity = spawnSync('taskset', ['-cp', String(process.pid)]).stdout?.toString() ?? ''
+  const list = /: ([\d,-]+)\s*$/.exec(affinity)?.[1] ?? ''
   return list
     .split(',')
     .filter(Boolean)
@@ -101,8 +101,8 @@ export const startPinned = async (
     const text = await readFile(output, 'utf8')
     if (child.exitCode !== null) return true
     for (const line of text.split('\n').filter(one => one.includes('"listening"'))) {
-      const told = JSON.parse(line) as { listener: string; url: string }
-      urls[told.listener] = told.url
+      const entry = JSON.parse(line) as { listener: string; url: string }
+      urls[entry.listener] = entry.url
     }
     return listeners.every(listener => urls[listener])
   })

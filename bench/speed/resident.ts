@@ -3,7 +3,7 @@
 import { issueKeys } from '../../test/scenarios/keys.ts'
 import { forAll, metric, placesByCell } from '../../test/scenarios/set-up.ts'
 import { count, type Row } from '../row.ts'
-import { ask } from './contender.ts'
+import { get } from './contender.ts'
 import { gatewayEnv, startGateway } from './gateways.ts'
 import { load } from './load.ts'
 import { residentOf, serverCores } from './pinned.ts'
@@ -29,7 +29,7 @@ export const resident: Row = {
     let failed = 0
     progress(`asks for ${count(paths.length)} answers`)
     await forAll(paths, 64, async one => {
-      if ((await ask(urls.api + one, { 'x-api-key': key })).status !== 200) failed += 1
+      if ((await get(urls.api + one, { 'x-api-key': key })).status !== 200) failed += 1
     })
     const cells = await metric(urls.ops ?? '', 'abohawa_cache_memory_entries')
     const filled = await residentOf(child.pid ?? 0)

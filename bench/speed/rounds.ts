@@ -67,10 +67,10 @@ const measureOnce = async ({ folder }: World, contender: Contender, seconds: num
   const check = (): Promise<void> => contender.check().catch(error => void faults.push(String(error.message)))
   await check()
   await contender.tidy?.()
-  const asking = await contender.asking()
+  const workload = await contender.workload()
   const before = await settled(contender)
   const [cpuBefore, coreBefore] = [await cpuSecondsOf(contender.pid), await busySecondsOf(serverCores[0])]
-  const { answers, seconds: took, p50, p99, wrong } = await load(folder, asking, seconds)
+  const { answers, seconds: took, p50, p99, wrong } = await load(folder, workload, seconds)
   const cpu = (await cpuSecondsOf(contender.pid)) - cpuBefore
   const core = (await busySecondsOf(serverCores[0])) - coreBefore
   const after = await settled(contender)

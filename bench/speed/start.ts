@@ -6,7 +6,7 @@ import { product } from '../../test/support/process.ts'
 import { freePort } from '../../test/support/redis-server.ts'
 import { until } from '../../test/support/until.ts'
 import { median, ms, type Row } from '../row.ts'
-import { ask } from './contender.ts'
+import { get } from './contender.ts'
 import { gatewayEnv } from './gateways.ts'
 import { serverCores, spawnPinned } from './pinned.ts'
 import { openBackground } from './world.ts'
@@ -40,7 +40,7 @@ export const start: Row = {
         ...env,
         ABOHAWA_SERVER__PORT: String(port),
       })
-      await until('it answers', async () => (await ask(url, headers)).status === 200, 30_000, 2)
+      await until('it answers', async () => (await get(url, headers)).status === 200, 30_000, 2)
       times.push(performance.now() - started)
       child.kill('SIGTERM')
       await until('the process ended', () => child.exitCode !== null)

@@ -2,7 +2,7 @@
 
 import { issueKeys } from '../../test/scenarios/keys.ts'
 import { count, median, notMeasured, type Row, sum } from '../row.ts'
-import { ask, path, withoutRedis } from './contender.ts'
+import { get, path, withoutRedis } from './contender.ts'
 import { gatewayEnv, startGateway } from './gateways.ts'
 import { connections, load } from './load.ts'
 import {
@@ -34,7 +34,7 @@ export const two: Row = {
     const [issued] = await issueKeys(env, ['enterprise'])
     const keys = [issued?.key ?? '']
     const gateways = await Promise.all(serverCores.map(core => startGateway(scope, folder, core, env)))
-    for (const { urls } of gateways) await ask(urls.api + path, { 'x-api-key': keys[0] ?? '' })
+    for (const { urls } of gateways) await get(urls.api + path, { 'x-api-key': keys[0] ?? '' })
 
     let wrong = 0
     const measure = async (servers: typeof gateways) => {

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createKey, type Env, type Scope } from '../../test/scenarios/set-up.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
 import { startRedis, withoutOwnRedis } from '../../test/support/redis-server.ts'
-import { type Answer, ask, expectBody, path, type World } from './contender.ts'
+import { type Answer, expectBody, get, path, type World } from './contender.ts'
 import { gatewayEnv, startGateway } from './gateways.ts'
 import { loadCores, startPinned, stepAside } from './pinned.ts'
 
@@ -37,7 +37,7 @@ export const openWorld = async (scope: Scope): Promise<World> => {
   const env = gatewayEnv(providerUrl, { ABOHAWA_STORE__PATH: join(folder, 'reference.db') })
   const key = await createKey(env)
   const gateway = await startGateway(scope, folder, loadCores, env)
-  const reference = (): Promise<Answer> => ask(gateway.urls.api + path, { 'x-api-key': key })
+  const reference = (): Promise<Answer> => get(gateway.urls.api + path, { 'x-api-key': key })
 
   await awayFromTurn(10)
   const first = await reference()
@@ -59,7 +59,7 @@ export const openWorld = async (scope: Scope): Promise<World> => {
     ['api'],
   )
   const originUrl = origin.urls.api ?? ''
-  expectBody(await ask(originUrl), first.body)
+  expectBody(await get(originUrl), first.body)
   return { folder, providerUrl, redisUrl, originUrl, bodyFile, headersFile, body: first.body, reference }
 }
 
@@ -69,12 +69,12 @@ const compareWithProvider = async (providerUrl: string, { headers, body }: Answe
   const { current } = JSON.parse(body.toString()) as { current: Record<string, unknown> }
   const names = Object.keys(current).filter(name => name !== 'time' && name !== 'interval')
   const query = new URLSearchParams({ latitude, longitude, current: names.join(',') })
-  const told = JSON.parse(
-    (await ask(`${providerUrl}/v1/forecast?${query}`)).body.toString(),
+  const providerBody = JSON.parse(
+    (await get(`${providerUrl}/v1/forecast?${query}`)).body.toString(),
   ) as typeof JSON & {
     current: Record<string, unknown>
   }
-  const other = names.filter(name => told.current[name] !== current[name])
+  const other = names.filter(name => providerBody.current[name] !== current[name])
   if (names.length === 0 || other.length > 0)
     throw new Error(`the reference differs from the provider in ${other.join(', ') || 'everything'}`)
 }

@@ -61,9 +61,9 @@ export const converse = async (
     () => reader.answers.length >= isWaitedFor || reader.fault !== undefined,
     waitMs,
   )
-  if (delivery.ending === 'quiet') while (await line.hearsWithin(quietMs));
+  if (delivery.ending === 'quiet') while (await line.receivesWithin(quietMs));
   // One answer too many would come right behind.
-  else if (delivery.ending === 'answers') await line.hearsWithin(surplusMs)
+  else if (delivery.ending === 'answers') await line.receivesWithin(surplusMs)
   if (!socket.destroyed) socket.end()
   const isOver = await line.until(() => false, patienceMs)
   socket.destroy()
@@ -97,7 +97,7 @@ type Line = {
   /** Waits until something holds or the gateway closes; false after so long without either. */
   until(holds: () => boolean, withinMs: number): Promise<boolean>
   /** Whether bytes come, before the time is over and the gateway closes. */
-  hearsWithin(ms: number): Promise<boolean>
+  receivesWithin(ms: number): Promise<boolean>
 }
 
 const watch = (socket: Socket, reader: ResponseReader): Line => {
@@ -145,7 +145,7 @@ const watch = (socket: Socket, reader: ResponseReader): Line => {
     isClosed: () => closed,
     isReset: () => reset,
     until: (holds, withinMs) => waitFor(() => closed || holds(), withinMs),
-    hearsWithin: async ms => {
+    receivesWithin: async ms => {
       const before = received
       await waitFor(() => closed || received > before, ms)
       return received > before && !closed

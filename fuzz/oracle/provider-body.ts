@@ -13,7 +13,7 @@ const isSection = (value: unknown): value is Section =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Whether every value of an answer stands in the element under its time. */
-export const saysTheSame = (answer: WeatherBody, element: unknown): boolean =>
+export const hasSameWeather = (answer: WeatherBody, element: unknown): boolean =>
   isSection(element) &&
   Object.entries(sources).every(([name, source]) => {
     const given = element[source]

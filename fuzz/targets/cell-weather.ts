@@ -7,7 +7,7 @@ import { bytesWithKey, requestText } from '../http/request-text.ts'
 import type { GatewayProcess } from '../system/gateway-process.ts'
 import { cellName, type Point } from './fresh-cells.ts'
 
-export const askFor = (
+export const loadCells = (
   gateway: Pick<GatewayProcess, 'api'>,
   key: string,
   points: readonly Point[],

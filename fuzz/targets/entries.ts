@@ -11,7 +11,7 @@ import type { Random } from '../random.ts'
 import { watchOthers } from '../system/others.ts'
 import type { System } from '../system/system.ts'
 import type { Session, Target } from '../target.ts'
-import { askFor, nameOfBytes } from './cell-weather.ts'
+import { loadCells, nameOfBytes } from './cell-weather.ts'
 import {
   isBomb,
   type Layout,
@@ -59,13 +59,13 @@ const open = async (system: System): Promise<Session<EntryCase>> => {
   const redis = system.redis.admin
 
   const [first] = cells.of(-1, 1) as [Point]
-  await askFor(writer, key, [first])
+  await loadCells(writer, key, [first])
   const nameOf = await nameOfBytes(redis, first)
   if (!nameOf) throw new Error('the entry of a cell was not found in Redis')
 
   /** Cells that the writer knows and whose bytes are in Redis. */
   const cached = async (points: readonly Point[]): Promise<Cached[]> => {
-    const { answers } = await askFor(writer, key, points)
+    const { answers } = await loadCells(writer, key, points)
     return Promise.all(
       points.map(async (point, i) => ({
         point,
@@ -128,7 +128,7 @@ const open = async (system: System): Promise<Session<EntryCase>> => {
       if (type) await setAs(redis, name, type)
       else await redis.set(name, bytes, 'PX', keepMs)
       const sent = Date.now()
-      const { answers, findings } = await askFor(system.gateway(), key, [own.point])
+      const { answers, findings } = await loadCells(system.gateway(), key, [own.point])
       const [answer] = answers
       const waited = (await others?.()) ?? []
       if (!answer)
@@ -147,7 +147,7 @@ const open = async (system: System): Promise<Session<EntryCase>> => {
   /** What the writer says for the same time; asked again when a quarter of an hour has begun meanwhile. */
   async function rightNow(own: Cached, answer: Answer): Promise<WeatherBody> {
     if (weatherOf(answer).current?.time === own.answer.current?.time) return own.answer
-    return weatherOf((await askFor(writer, key, [own.point])).answers[0])
+    return weatherOf((await loadCells(writer, key, [own.point])).answers[0])
   }
 }
 

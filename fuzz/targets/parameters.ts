@@ -12,7 +12,7 @@ import { brokenForecast, brokenWeather, type Interval, type WeatherBody } from '
 import type { Random } from '../random.ts'
 import type { System } from '../system/system.ts'
 import type { Session, Target } from '../target.ts'
-import { endpointNames, targetFor } from './targets-to-ask.ts'
+import { endpointNames, targetFor } from './request-targets.ts'
 
 type ParameterCase = { readonly endpoint: string; readonly method: 'GET' | 'HEAD'; readonly target: string }
 
@@ -38,7 +38,7 @@ function* smaller(given: ParameterCase): Generator<ParameterCase> {
 }
 
 const open = async (system: System): Promise<Session<ParameterCase>> => {
-  const ask = async (
+  const send = async (
     method: string,
     target: string,
   ): Promise<{ answer?: Answer; findings: readonly Finding[] }> => {
@@ -50,7 +50,7 @@ const open = async (system: System): Promise<Session<ParameterCase>> => {
   return {
     run: async ({ method, target }) => {
       const sent = Date.now()
-      const { answer, findings } = await ask(method, target)
+      const { answer, findings } = await send(method, target)
       if (!answer) return [...findings, finding('a request without an answer', target)]
       const decision = decide(withoutPlaceholders(target))
       const found = [...findings, ...brokenRules(answer, method === 'GET'), ...wrongStatus(answer, decision)]
@@ -59,7 +59,7 @@ const open = async (system: System): Promise<Session<ParameterCase>> => {
       found.push(...brokenBody(body, decision.wanted, [sent, Date.now()]))
       const next = /<([^>]*)>; rel="next"/.exec(headerOf(answer, 'link') ?? '')?.[1]
       if (decision.wanted.kind !== 'list' || next === undefined) return found
-      const page = (await ask('GET', next)).answer
+      const page = (await send('GET', next)).answer
       return [...found, ...brokenNext(decision.wanted, body, page)]
     },
     close: async () => {},

@@ -7,7 +7,7 @@ import { foundWithin } from '../../test/support/until.ts'
 import { cut, type Finding, finding, slowness } from '../finding.ts'
 import { brokenRules, isLate, jsonOf } from '../http/answer-rules.ts'
 import type { Answer } from '../http/response-reader.ts'
-import { degreesFrom, isAsRight, isInPlace, saysTheSame } from '../oracle/provider-body.ts'
+import { degreesFrom, hasSameWeather, isAsRight, isInPlace } from '../oracle/provider-body.ts'
 import { brokenWeather, type Interval, type WeatherBody } from '../oracle/weather-body.ts'
 import type { Random } from '../random.ts'
 import { watchOthers } from '../system/others.ts'
@@ -16,7 +16,7 @@ import type { Session, Target } from '../target.ts'
 import { type Bomb, bombKinds, bombText, makeBomb } from './body-bombs.ts'
 import { type Change, changed, changeKinds, changeText, makeChange } from './body-mutations.ts'
 import { makeWire, rightWires, type Wire, wireKinds } from './body-wire.ts'
-import { askFor, nameOfBytes } from './cell-weather.ts'
+import { loadCells, nameOfBytes } from './cell-weather.ts'
 import { cellDegrees, cellName, type FreshCells, freshCellsOf, type Point } from './fresh-cells.ts'
 import { type Call, type HostileProvider, startHostileProvider } from './hostile-provider.ts'
 
@@ -60,13 +60,13 @@ const open = async (system: System): Promise<Session<ProviderCase>> => {
   const hostile = system.standIn as HostileProvider
   const cellsFor = freshCellsOf(system)
   const [known] = cellsFor.of(-1, 1) as [Point]
-  await askFor(system.gateway(), system.keys[0].key, [known])
+  await loadCells(system.gateway(), system.keys[0].key, [known])
   const storedAs = await nameOfBytes(system.redis.admin, known)
   let sinceRight = 0
 
   const run = async (given: ProviderCase): Promise<Finding[]> => {
     const points = cellsFor.of(given.number, given.cells)
-    const beat = given.bomb ? watchOthers(system) : undefined
+    const health = given.bomb ? watchOthers(system) : undefined
     hostile.takeCalls()
     hostile.spoilWith({
       spoils: ({ latitude, longitude }) =>
@@ -78,11 +78,11 @@ const open = async (system: System): Promise<Session<ProviderCase>> => {
       }),
     })
     const sentAt = Date.now()
-    const { answers, findings } = await askTogether(system, hostile, points, cellsFor)
+    const { answers, findings } = await loadTogether(system, hostile, points, cellsFor)
     const when: Interval = [sentAt, Date.now()]
     const calls = hostile.takeCalls()
     hostile.spoilWith(null)
-    const found = [...findings, ...((await beat?.()) ?? [])]
+    const found = [...findings, ...((await health?.()) ?? [])]
     for (const [i, point] of points.entries()) {
       const answer = answers[i]
       if (!answer) continue
@@ -102,7 +102,7 @@ const open = async (system: System): Promise<Session<ProviderCase>> => {
   const checkRecovery = async (system: System): Promise<Finding[]> => {
     if (++sinceRight < 20) return []
     sinceRight = 0
-    const { answers } = await askFor(system.gateway(), system.keys[0].key, cellsFor.of(-1, 1))
+    const { answers } = await loadCells(system.gateway(), system.keys[0].key, cellsFor.of(-1, 1))
     return answers[0]?.status === 200
       ? []
       : [finding('right weather is refused after spoiled bodies', answers[0]?.body.toString() ?? 'no answer')]
@@ -120,19 +120,19 @@ function* smaller(given: ProviderCase): Generator<ProviderCase> {
 }
 
 /** Several cells go into one request to the provider, because one before them is held back until all of them wait. */
-const askTogether = async (
+const loadTogether = async (
   system: System,
   hostile: HostileProvider,
   points: readonly Point[],
   cells: FreshCells,
 ) => {
-  if (points.length === 1) return askFor(system.gateway(), system.keys[0].key, points)
+  if (points.length === 1) return loadCells(system.gateway(), system.keys[0].key, points)
   const [first] = cells.of(-1, 1) as [Point]
   const { promise: until, resolve } = Promise.withResolvers<void>()
   const arrived = hostile.hold(first, until)
-  const before = askFor(system.gateway(), system.keys[0].key, [first])
+  const before = loadCells(system.gateway(), system.keys[0].key, [first])
   await Promise.race([arrived, before])
-  const all = askFor(system.gateway(), system.keys[0].key, points)
+  const all = loadCells(system.gateway(), system.keys[0].key, points)
   await waiting(system, points.length)
   resolve()
   await before
@@ -171,7 +171,7 @@ const judge = (answer: Answer, point: Point, call: Call | undefined, when: Inter
       ...found,
       finding("another cell's weather", `the body is for a point ${apart.toFixed(1)} degrees away`),
     ]
-  return saysTheSame(body, right) || saysTheSame(body, element)
+  return hasSameWeather(body, right) || hasSameWeather(body, element)
     ? found
     : [...found, finding('weather that no body says', cellName(point))]
 }

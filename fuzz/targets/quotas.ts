@@ -14,7 +14,7 @@ import type { Answer } from '../http/response-reader.ts'
 import type { Random } from '../random.ts'
 import type { Key, System } from '../system/system.ts'
 import type { Session, Target } from '../target.ts'
-import { askFor } from './cell-weather.ts'
+import { loadCells } from './cell-weather.ts'
 import { cellDegrees, freshCellsOf } from './fresh-cells.ts'
 import { type Damage, damage, damageText, makeDamage } from './redis-damage.ts'
 
@@ -55,7 +55,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
   const counts = new Map<Key, number>()
   let made = 0
 
-  const ask = async (key: string, times: number, target = healthyTarget): Promise<Answer[]> => {
+  const send = async (key: string, times: number, target = healthyTarget): Promise<Answer[]> => {
     const bytes = bytesWithKey(requestText({ target }).repeat(times), key)
     return [...(await converse(system.gateway().api, bytes, whole, () => false, times)).answers]
   }
@@ -80,7 +80,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
 
   /** A healthy key gets each remaining count once, one fewer with each request. */
   const exact = async (key: Key, times: number): Promise<Finding[]> => {
-    const answers = await ask(key.key, times)
+    const answers = await send(key.key, times)
     const before = counts.get(key)
     const failed = answers.find(({ status }) => status !== 200)
     const remaining = answers
@@ -119,7 +119,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
     await administration.act(({ setTier }) => setTier(victim.id, 'enterprise'))
     let last = 'no answer'
     const isServed = async (): Promise<boolean> => {
-      const [answer] = await ask(victim.key, 1)
+      const [answer] = await send(victim.key, 1)
       last = `${answer?.status}: ${answer?.body.toString()}`
       return answer?.status === 200
     }
@@ -137,18 +137,18 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
         return { id, key, subscriberId: listed?.id ?? '' }
       })
       const found: Finding[] = []
-      if (isUsed) await ask(victim.key, 1)
+      if (isUsed) await send(victim.key, 1)
       const name = await recordOf(record, victim)
       const before = name === undefined ? null : await redis.dumpBuffer(name)
       const left = name === undefined ? -1 : await redis.pttl(name)
       if (name !== undefined) await damage(redis, name, how)
       const all = await Promise.all([
-        ask(victim.key, requests).then(answers => judgeVictim(answers, requests)),
+        send(victim.key, requests).then(answers => judgeVictim(answers, requests)),
         ...healthy.map(key => exact(key, requests)),
         // The budget is asked only for what is not cached.
         ...(record === 'spending' || record === 'flight'
           ? [
-              askFor(system.gateway(), system.keys[0].key, cells.of(-1, 1)).then(({ answers }) =>
+              loadCells(system.gateway(), system.keys[0].key, cells.of(-1, 1)).then(({ answers }) =>
                 answers.flatMap(answer => brokenRules(answer)),
               ),
             ]
@@ -178,11 +178,11 @@ type Victim = { readonly id: string; readonly key: string; readonly subscriberId
 
 const coldIsServed = async (
   system: System,
-  point: Parameters<typeof askFor>[2][number] | undefined,
+  point: Parameters<typeof loadCells>[2][number] | undefined,
 ): Promise<Finding[]> => {
   let last = ''
   const isServed = async (): Promise<boolean> => {
-    const { answers } = await askFor(system.gateway(), system.keys[0].key, point ? [point] : [])
+    const { answers } = await loadCells(system.gateway(), system.keys[0].key, point ? [point] : [])
     last = answers[0]?.body.toString() ?? ''
     return answers[0]?.status === 200
   }
@@ -221,7 +221,7 @@ const openAdministration = async (system: System) => {
 
 /** Kinds of records that there are none of, which can't be damaged. */
 const missingKinds = async (system: System): Promise<string[]> => {
-  await askFor(system.gateway(), system.keys[0].key, freshCellsOf(system).of(-1, 1))
+  await loadCells(system.gateway(), system.keys[0].key, freshCellsOf(system).of(-1, 1))
   // Some are written every few seconds only.
   let missing: readonly string[] = recordKinds
   const isWhole = async (): Promise<boolean> => {

@@ -20,7 +20,7 @@ type RequestedCells = {
   /** In the order of the request. */
   readonly cells: readonly Cell[]
   /** When the request was sent, ms since the epoch. */
-  readonly askedAt: number
+  readonly requestedAt: number
   readonly clock: Clock
 }
 

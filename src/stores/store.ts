@@ -178,7 +178,7 @@ type Heartbeat = {
   readonly aliveForMs: number
   /** The names requested since its last heartbeat, under a topic, and how long they count as in demand. */
   readonly topic: string
-  readonly asked: readonly string[]
+  readonly requested: readonly string[]
   readonly wantedForMs: number
   readonly now: number
 }

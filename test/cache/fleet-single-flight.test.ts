@@ -40,13 +40,13 @@ const setUp = async (t: Test, { url, prefix }: { url: string; prefix: string }, 
 
 /** Resolves once the subscription of the store is active. */
 const subscribed = async (store: Store): Promise<void> => {
-  let heard = false
+  let released = false
   const stop = store.onLeaseReleased(key => {
-    heard ||= key === 'probe'
+    released ||= key === 'probe'
   })
   await until('the subscription is active', async () => {
     await store.releaseLease('probe', 0, '')
-    return heard
+    return released
   })
   stop()
 }

@@ -31,7 +31,7 @@ const report: CellReport = {
     newestRun: { initialisedAt: '2026-11-21T00:00:00.000Z', availableAt: '2026-11-21T04:30:00.000Z' },
     stretch: null,
     loading: true,
-    lastAskedAt: null,
+    lastRequestedAt: null,
     lastFailure: {
       code: 'provider_limited',
       message: 'no room',

@@ -10,7 +10,7 @@ import { until } from '../support/until.ts'
 
 const shell = (line: string) => promisify(execFile)('bash', ['-c', line])
 
-type Told = { apiUrl: string; opsUrl: string; keys: { tier: string; key: string }[]; curl: string[] }
+type DemoOutput = { apiUrl: string; opsUrl: string; keys: { tier: string; key: string }[]; curl: string[] }
 
 /** Runs the demo until it has said all it says. */
 const startDemo = async (args: readonly string[], temporary: string) => {
@@ -36,15 +36,15 @@ t.test('it prints a line for each endpoint, and each works when pasted', async t
   }
 
   const second = await startDemo(['--json'], temporary)
-  const told = JSON.parse(second.lines[0] ?? '') as Told
-  t.notOk(text.includes(told.apiUrl), 'a second one takes other ports')
-  t.equal(told.keys.length, 4)
-  t.equal(JSON.parse((await shell(told.curl[4] ?? '')).stdout).location.id, '3026')
+  const output = JSON.parse(second.lines[0] ?? '') as DemoOutput
+  t.notOk(text.includes(output.apiUrl), 'a second one takes other ports')
+  t.equal(output.keys.length, 4)
+  t.equal(JSON.parse((await shell(output.curl[4] ?? '')).stdout).location.id, '3026')
 
   for (const { child, exited } of [demo, second]) {
     child.kill('SIGINT')
     t.equal(await exited, 0)
   }
-  await t.rejects(fetch(told.apiUrl), 'its port is free again')
+  await t.rejects(fetch(output.apiUrl), 'its port is free again')
   t.strictSame(readdirSync(temporary), [], 'nothing is left')
 })

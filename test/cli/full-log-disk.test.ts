@@ -54,7 +54,7 @@ const urlOf = (log: string, listener: string): Promise<string> =>
     return linesOf(log).find(line => line.msg === 'listening' && line.listener === listener)?.url
   })
 
-const ask = async (api: string): Promise<number> => {
+const sendRequest = async (api: string): Promise<number> => {
   const response = await fetch(`${api}/api/v1/locations`, { signal: AbortSignal.timeout(5_000) })
   await response.arrayBuffer()
   return response.status
@@ -65,14 +65,14 @@ t.test('it serves on, tells of what was lost, and ends in time', { skip: without
   const { child, exited, errors } = await serve(t, log)
   const api = await urlOf(log, 'api')
   const ops = await urlOf(log, 'ops')
-  t.equal(await ask(api), 401)
+  t.equal(await sendRequest(api), 401)
   await until('the line of the request', () => readFileSync(log, 'utf8').includes('"endpoint":"locations"'))
 
   // From here the file may grow by 100 bytes, which is the midst of a line.
   const limit = (bytes: number | 'unlimited') =>
     execFileSync('prlimit', [`--pid=${child.pid}`, `--fsize=${bytes}:unlimited`])
   limit(statSync(log).size + 100)
-  for (let i = 0; i < 50; i++) t.equal(await ask(api), 401)
+  for (let i = 0; i < 50; i++) t.equal(await sendRequest(api), 401)
   const lost = await until('the count of lost lines', async () => {
     const metrics = await (await fetch(`${ops}/metrics`, { signal: AbortSignal.timeout(5_000) })).text()
     const count = Number(/^abohawa_log_lines_dropped_total (\d+)$/m.exec(metrics)?.[1])
@@ -83,14 +83,14 @@ t.test('it serves on, tells of what was lost, and ends in time', { skip: without
   t.match(errors(), /^abohawa: the log cannot be written: EFBIG.*; its lines are dropped until it can\n$/)
 
   limit('unlimited')
-  t.equal(await ask(api), 401)
-  const told = await until('the news of lost lines', () =>
+  t.equal(await sendRequest(api), 401)
+  const line = await until('the news of lost lines', () =>
     readFileSync(log, 'utf8').includes('"dropped"') && readFileSync(log, 'utf8').endsWith('\n')
       ? linesOf(log).find(line => line.dropped !== undefined)
       : undefined,
   )
-  t.match(told, { level: 'warn', msg: 'lines of the log were dropped', reason: /EFBIG/ })
-  t.ok((told.dropped ?? 0) >= 49)
+  t.match(line, { level: 'warn', msg: 'lines of the log were dropped', reason: /EFBIG/ })
+  t.ok((line.dropped ?? 0) >= 49)
   // The line that was cut was finished when there was room: each one is whole.
   t.ok(linesOf(log).length > 5)
   child.kill('SIGTERM')

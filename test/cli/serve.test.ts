@@ -38,9 +38,9 @@ const serve = async (
   })
   await new Promise<void>(resolve => {
     createInterface({ input: child.stdout }).on('line', line => {
-      const told = JSON.parse(line)
-      const { msg, listener, url } = told
-      lines.push(told)
+      const entry = JSON.parse(line)
+      const { msg, listener, url } = entry
+      lines.push(entry)
       if (msg === 'listening') urls[listener] = url
       if (urls.api) resolve()
     })
@@ -95,15 +95,15 @@ t.test('SIGHUP logs the fault of a faulty catalogue, and never a reload', async 
     ['--config', `${folder}/config.yaml`],
     folder,
   )
-  const told = (msg: string) => until(`the log says ${msg}`, () => lines.find(line => line.msg === msg))
+  const logged = (msg: string) => until(`the log says ${msg}`, () => lines.find(line => line.msg === msg))
   child.kill('SIGHUP')
-  await told('catalogue reloaded')
+  await logged('catalogue reloaded')
   lines.length = 0
   writeFileSync(`${folder}/places.json`, '{"broken')
   writeFileSync(`${folder}/config.yaml`, 'server:\n  prot: 1\n')
   child.kill('SIGHUP')
-  t.match(await told('catalogue not reloaded'), { reason: /places\.json: file, the whole: not JSON/ })
-  t.match(await told('the configuration has a fault; the next start will fail'), { reason: /prot/ })
+  t.match(await logged('catalogue not reloaded'), { reason: /places\.json: file, the whole: not JSON/ })
+  t.match(await logged('the configuration has a fault; the next start will fail'), { reason: /prot/ })
   t.notOk(lines.some(line => line.msg === 'catalogue reloaded'))
   child.kill('SIGTERM')
   t.strictSame(await exited, [0, null])

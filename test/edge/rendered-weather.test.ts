@@ -161,16 +161,16 @@ t.test('a body is kept for a second once it was asked for again, and says the sa
   const timeline = timelineAt(start)
   // As a place of the catalogue, which is kept; raw points are not.
   const place = { ...pointPiece(1, 90), identity: 1 }
-  const ask = (after: number) => {
+  const representAt = (after: number) => {
     const result = resultAt(start + after, timeline)
     return weather.represent(result, weather.weather(result), place)
   }
-  const [first, second, third] = [ask(0), ask(10), ask(999)]
+  const [first, second, third] = [representAt(0), representAt(10), representAt(999)]
   t.not(first, second)
   t.equal(second, third)
   t.equal(first.headers, second.headers)
-  t.not(ask(1_000), third)
-  t.not(ask(1_000).headers, third.headers)
+  t.not(representAt(1_000), third)
+  t.not(representAt(1_000).headers, third.headers)
 })
 
 t.test('what is kept lies in memory of its own', async t => {

@@ -4,7 +4,7 @@
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const place = '/weather/coords/23.7/90.4'
@@ -28,17 +28,17 @@ const setUp = async (t: { teardown(fn: () => unknown): void }, env: Record<strin
 }
 const callsOf = async () => (await provider.state()).calls
 const explain = async ({ opsUrl }: TestGateway) =>
-  (await askAt(`${opsUrl}/cache/cell?of=23.7,90.4`)).body.gateway
+  (await sendRequest(`${opsUrl}/cache/cell?of=23.7,90.4`)).body.gateway
 
 const purge = async (gateway: TestGateway, soft: boolean) => {
-  const known = () => gateway.logged.filter(({ msg }) => msg === 'cache purged').length
-  const before = known()
+  const purgesLogged = () => gateway.logged.filter(({ msg }) => msg === 'cache purged').length
+  const before = purgesLogged()
   await fetch(`${gateway.opsUrl}/cache/purge`, {
     method: 'POST',
     body: JSON.stringify({ scope: '23.7,90.4', soft }),
     headers: { 'content-type': 'application/json' },
   })
-  await until('the purge is heard of', async () => known() > before)
+  await until('the purge is heard of', async () => purgesLogged() > before)
 }
 
 for (const fault of ['empty', 'bad-request'])
@@ -100,13 +100,15 @@ t.test('purges of an earlier life are applied, and neither logged nor counted', 
   await gateway.close()
   const again = await setUp(t, env)
   t.match(await again.statusOf(), /fwd=stale/, 'it is applied')
-  const news = () => again.gateway.logged.filter(({ msg }) => msg === 'cache purged')
-  t.strictSame(news(), [])
+  const purgeLines = () => again.gateway.logged.filter(({ msg }) => msg === 'cache purged')
+  t.strictSame(purgeLines(), [])
   const counted = async () =>
-    /abohawa_cache_purges_total\{.*\} \d+/.exec((await askAt(`${again.gateway.opsUrl}/metrics`)).text)?.[0]
+    /abohawa_cache_purges_total\{.*\} \d+/.exec(
+      (await sendRequest(`${again.gateway.opsUrl}/metrics`)).text,
+    )?.[0]
   t.equal(await counted(), undefined)
   await purge(again.gateway, true)
-  t.equal(news().length, 1, 'and what comes now is news')
+  t.equal(purgeLines().length, 1, 'and what comes now is news')
   t.equal(await counted(), 'abohawa_cache_purges_total{kind="soft"} 1')
 })
 
@@ -120,18 +122,18 @@ t.test('the circuit closes once the provider is well, although nobody asks', asy
   for (const point of ['23/90', '23.7/90.4'])
     t.equal((await gateway.get(`/weather/coords/${point}`)).status, 500)
   const circuit = async () => {
-    const { text } = await askAt(`${gateway.opsUrl}/metrics`)
+    const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
     return /abohawa_provider_circuit\{state="([a-z-]+)"\} 1/.exec(text)?.[1]
   }
   const calls = await callsOf()
-  t.match((await askAt(`${gateway.opsUrl}/readyz`)).body.detail.provider, /^circuit open/)
+  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body.detail.provider, /^circuit open/)
   await until('two probes of a provider that is down', async () => (await callsOf()) >= calls + 2)
   t.not(await circuit(), 'closed')
   const { requests, points } = await provider.steer({ fault: 'none', reset: true })
   await until('the circuit is closed', async () => (await circuit()) === 'closed')
   t.equal((await provider.state()).points - points, 1, 'by a single point')
   t.equal(requests.length, 0)
-  t.match((await askAt(`${gateway.opsUrl}/readyz`)).body.detail.provider, /^circuit closed/)
+  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body.detail.provider, /^circuit closed/)
   t.match(
     (await gateway.get(place)).headers['cache-status'],
     /; hit; ttl=\d+; detail=memory/,

@@ -12,7 +12,7 @@ import { horizonFor } from '../../src/weather/horizon.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
 import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const limit = 60
@@ -56,7 +56,7 @@ const setUp = async (
   return { clock, provider, gateways, advance }
 }
 /** Asks for so many cells that nobody has. */
-const askMany = (gateway: TestGateway | undefined, cells: number, latitude: number) =>
+const loadMany = (gateway: TestGateway | undefined, cells: number, latitude: number) =>
   Promise.all(
     Array.from({ length: cells }, (_, i) => gateway?.get(`/weather/coords/${latitude}/${88.1 + i / 10}`)),
   )
@@ -66,7 +66,7 @@ const passThrough = (gateways: readonly TestGateway[], times: number) =>
     gateways.map(async ({ opsUrl }, i) => {
       for (let n = 0; n < times; n++) {
         const cell = grid.cellOf(22 + i, 88.1 + n / 10)
-        await askAt(`${opsUrl}/provider${pathFor([cell], horizonFor(13 * hourMs, 48), 'Asia/Dhaka')}`)
+        await sendRequest(`${opsUrl}/provider${pathFor([cell], horizonFor(13 * hourMs, 48), 'Asia/Dhaka')}`)
       }
     }),
   )
@@ -113,7 +113,7 @@ const startHeldConnections = async (t: Test, to: string) => {
   }
 }
 const metric = (name: string) => async (gateway: TestGateway) =>
-  Number(new RegExp(`^${name} (\\d+)$`, 'm').exec((await askAt(`${gateway.opsUrl}/metrics`)).text)?.[1])
+  Number(new RegExp(`^${name} (\\d+)$`, 'm').exec((await sendRequest(`${gateway.opsUrl}/metrics`)).text)?.[1])
 const instancesSeen = metric('abohawa_instances')
 const isShared = metric('abohawa_provider_budget_shared')
 
@@ -121,10 +121,10 @@ t.test('a request that is out while the minute turns is counted in both by every
   const { provider, gateways, advance } = await setUp(t, await testRedis(t), 2)
   const [one, two] = gateways
   await provider.steer({ hold: true })
-  await askMany(one, 2, 22)
+  await loadMany(one, 2, 22)
   t.equal((await provider.state()).weight, 0, 'the provider counts a request when it ends')
   await advance(13_000)
-  await askMany(two, 30, 23)
+  await loadMany(two, 30, 23)
   await provider.steer({ hold: false })
   await until('all requests ended', async () => (await provider.state()).inFlight === 0)
   const { weight } = await provider.state()
@@ -132,8 +132,8 @@ t.test('a request that is out while the minute turns is counted in both by every
   t.ok(weight > limit * 0.9, 'and what there is to spend is spent')
 })
 
-for (const [what, ask] of [
-  ['a load', (gateways: readonly TestGateway[]) => askMany(gateways[0], 1, 24)],
+for (const [what, spend] of [
+  ['a load', (gateways: readonly TestGateway[]) => loadMany(gateways[0], 1, 24)],
   ['the pass-through', (gateways: readonly TestGateway[]) => passThrough(gateways, 1)],
 ] as const)
   t.test(`${what} whose grant comes to a process that stood still is not sent by it`, async t => {
@@ -146,7 +146,7 @@ for (const [what, ask] of [
       await advance(2 * minuteMs)
       await passThrough(gateways, 25)
     })
-    await ask(behind.gateways)
+    await spend(behind.gateways)
     await stood
     const { weight } = await provider.state()
     t.ok(weight <= limit, `${weight} of ${limit} in one minute`)

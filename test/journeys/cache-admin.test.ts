@@ -6,7 +6,7 @@ import { manualClock } from '../support/manual-clock.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
@@ -14,7 +14,7 @@ const dhaka = '/weather/district/3026'
 const elsewhere = '/weather/coords/22.3/91.8'
 
 const explain = async (opsUrl: string, of = 'district/3026') =>
-  (await askAt(`${opsUrl}/cache/cell?of=${of}`)).body
+  (await sendRequest(`${opsUrl}/cache/cell?of=${of}`)).body
 const post = (opsUrl: string, body: string, type = 'application/json') =>
   fetch(`${opsUrl}/cache/purge`, { method: 'POST', body, headers: { 'content-type': type } })
 const purge = async (gateway: TestGateway, scope: string, soft: boolean) => {
@@ -211,7 +211,11 @@ t.test('what can’t be meant is 400 with one sentence, and purges nothing', asy
     ['?of=district/9', /^the district "9" was not found or is not published$/],
   ]
   for (const [query, error] of cells)
-    t.match(await askAt(`${gateway.opsUrl}/cache/cell${query}`), { status: 400, body: { error } }, query)
+    t.match(
+      await sendRequest(`${gateway.opsUrl}/cache/cell${query}`),
+      { status: 400, body: { error } },
+      query,
+    )
 
   const bodies: [string, RegExp][] = [
     ['', /^the body can't be read; allowed: JSON such as/],
@@ -231,7 +235,7 @@ t.test('what can’t be meant is 400 with one sentence, and purges nothing', asy
   const form = await post(gateway.opsUrl, '{"scope":"all"}', 'text/plain')
   t.equal(form.status, 400)
   t.match(await form.json(), { error: 'content-type is text/plain; allowed: application/json' })
-  t.match((await askAt(`${gateway.opsUrl}/nothing`)).body.error, '/cache/cell?of=…, POST /cache/purge')
+  t.match((await sendRequest(`${gateway.opsUrl}/nothing`)).body.error, '/cache/cell?of=…, POST /cache/purge')
   t.equal((await explain(gateway.opsUrl)).gateway.memory.purged, null)
   t.match(
     gateway.logged.filter(({ msg }) => msg === 'cache purged'),
@@ -256,11 +260,13 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
   const { key } = JSON.parse(
     (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'enterprise', '--json'], env)).stdout,
   )
-  const ask = async ({ urls }: (typeof gateways)[number], path = dhaka) =>
-    (await askAt(`${urls.api}/api/v1${path}`, { key })).headers['cache-status'] ?? ''
+  const cacheStatus = async ({ urls }: (typeof gateways)[number], path = dhaka) =>
+    (await sendRequest(`${urls.api}/api/v1${path}`, { key })).headers['cache-status'] ?? ''
   const settle = async (path = dhaka) => {
     for (const gateway of gateways)
-      await until(`${path} is in memory`, async () => /hit; .*detail=memory/.test(await ask(gateway, path)))
+      await until(`${path} is in memory`, async () =>
+        /hit; .*detail=memory/.test(await cacheStatus(gateway, path)),
+      )
   }
   await settle(elsewhere)
 
@@ -279,7 +285,9 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
       // Whoever comes second after a hard purge may find what the first has loaded in the shared tier.
       const purged = kind === 'soft' ? /fwd=stale/ : /fwd=miss|detail=(?!memory)/
       await Promise.all(
-        gateways.map(gateway => until('it answers as purged', async () => purged.test(await ask(gateway)))),
+        gateways.map(gateway =>
+          until('it answers as purged', async () => purged.test(await cacheStatus(gateway))),
+        ),
       )
       took.push(Math.round(performance.now() - ended))
     }
@@ -288,5 +296,5 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
   }
   t.ok((best.soft ?? Number.NaN) <= 1_000 && (best.hard ?? Number.NaN) <= 1_000, JSON.stringify(best))
   for (const gateway of gateways)
-    t.match(await ask(gateway, elsewhere), /hit; .*detail=memory/, 'another cell is untouched')
+    t.match(await cacheStatus(gateway, elsewhere), /hit; .*detail=memory/, 'another cell is untouched')
 })

@@ -11,11 +11,11 @@ import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
 
-type Exchange = { ifNoneMatch: string | undefined; status: number }
+type PassedRequest = { ifNoneMatch: string | undefined; status: number }
 
 /** A client with a cache of its own, and what of its requests came through to the gateway. */
 const cachingClient = (t: Test) => {
-  const passed: Exchange[] = []
+  const passed: PassedRequest[] = []
   const record: Dispatcher.DispatcherComposeInterceptor = dispatch => (options, handler) => {
     const given = new Map(Object.entries((options.headers ?? {}) as Record<string, string>))
     return dispatch(options, {
@@ -57,18 +57,18 @@ const setUp = async (t: Test) => {
   const { get, passed } = cachingClient(t)
   // Another client's, so that the weather is some time old when the cache first sees it.
   await gateway.get('/weather/district/3026')
-  return { clock, passed, look: () => get(url, gateway.keys.enterprise ?? '') }
+  return { clock, passed, getWeather: () => get(url, gateway.keys.enterprise ?? '') }
 }
 
 t.test('within max-age a client is answered from its cache, with weather of whatever age', async t => {
-  const { clock, passed, look } = await setUp(t)
+  const { clock, passed, getWeather } = await setUp(t)
   clock.set(at(50))
-  const first = await look()
+  const first = await getWeather()
   t.match(first.headers, {
     'cache-control': 'private, max-age=600',
     'last-modified': new Date(at(5)).toUTCString(),
   })
-  const second = await look()
+  const second = await getWeather()
   t.equal(second.text, first.text)
   t.strictSame(passed, [{ ifNoneMatch: undefined, status: 200 }], 'the gateway was asked once')
 })
@@ -79,16 +79,16 @@ for (const [isRight, status] of [
   [false, 200],
 ] as const)
   t.test(`after max-age a client asks whether its body is still right, and gets ${status}`, async t => {
-    const { clock, passed, look } = await setUp(t)
+    const { clock, passed, getWeather } = await setUp(t)
     clock.set(at(59, 58))
-    const first = await look()
+    const first = await getWeather()
     t.equal(first.headers['cache-control'], 'private, max-age=2')
     if (!isRight) clock.set(at(60))
     // The client's cache is on the machine's time and the gateway on a clock that stands: it takes two seconds.
     const last = await until(
       'the cache asks again',
       async () => {
-        const answer = await look()
+        const answer = await getWeather()
         return passed.length >= 2 && answer
       },
       30_000,

@@ -92,22 +92,22 @@ t.test(
       clock,
       env: { ABOHAWA_CACHE__FRESH_SPREAD: '0', ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s' },
     })
-    const look = async () => (await gateway.get('/weather/district/3026')).headers
+    const headersNow = async () => (await gateway.get('/weather/district/3026')).headers
 
-    t.match(await look(), {
+    t.match(await headersNow(), {
       'cache-control': 'private, max-age=600',
       'last-modified': 'Sat, 21 Nov 2026 06:05:00 GMT',
       'cache-status': 'abohawa; fwd=miss; stored; ttl=3600; key="23.7,90.4"',
     })
     clock.set('2026-11-21T07:01:00Z')
-    t.match(await look(), {
+    t.match(await headersNow(), {
       'cache-control': 'private, max-age=240',
       'last-modified': 'Sat, 21 Nov 2026 06:05:00 GMT',
       'cache-status': 'abohawa; hit; ttl=240; detail=memory; key="23.7,90.4"',
     })
     clock.set('2026-11-21T07:05:00Z')
     await provider.steer({ now: '2026-11-21T07:05:00Z', hold: true })
-    t.match(await look(), {
+    t.match(await headersNow(), {
       'cache-control': 'private, max-age=0',
       // Another may have begun the load a moment before, when it fell due.
       'cache-status': /^abohawa; fwd=stale; (collapsed; )?ttl=0; detail=memory; key="23.7,90.4"$/,
@@ -116,7 +116,7 @@ t.test(
     // The refresh behind the stale answer ends on its own; asking until it shows waits for nothing else.
     const refreshed = 'Sat, 21 Nov 2026 07:05:00 GMT'
     const headers = await until('the weather is refreshed', async () => {
-      const headers = await look()
+      const headers = await headersNow()
       return headers['last-modified'] === refreshed && headers
     })
     t.equal(headers.age, undefined, 'how old the weather is stands in last-modified alone')

@@ -6,14 +6,14 @@ import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const place = '/weather/district/3026'
 const statusOf = async (gateway: TestGateway, path = place): Promise<string> =>
   (await gateway.get(path)).headers['cache-status'] ?? ''
 const metricOf = async (gateway: TestGateway, name: string): Promise<number> => {
-  const { text } = await askAt(`${gateway.opsUrl}/metrics`)
+  const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
   const line = text.split('\n').find(found => found.startsWith(`${name} `))
   return Number(line?.slice(name.length + 1))
 }
@@ -43,7 +43,7 @@ t.test('by run: weather is fresh until a newer run has settled, and then is fetc
       ABOHAWA_PROVIDER__RUNS__POLL_EVERY: '1s',
     },
   })
-  const readiness = (await askAt(`${gateway.opsUrl}/readyz`)).body
+  const readiness = (await sendRequest(`${gateway.opsUrl}/readyz`)).body
   t.equal(readiness.detail.run, '2026-11-21T00:00:00.000Z, available 2026-11-21T06:30:00.000Z')
   t.match(await statusOf(gateway), /fwd=miss/)
   // The run of 06:00 is there at 12:30 and has settled at 12:40.
@@ -111,7 +111,7 @@ t.test(
         ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '2s',
       },
     })
-    const { status, body } = await askAt(`${gateway.opsUrl}/readyz`)
+    const { status, body } = await sendRequest(`${gateway.opsUrl}/readyz`)
     t.equal(status, 200)
     t.equal(body.detail.run, 'not known, freshness goes by age')
   },
@@ -221,18 +221,18 @@ t.test(
     t.equal(refused[0]?.headers['retry-after'], '32', 'the rest of the minute and the margin')
     t.equal((await provider.state()).weight, 30)
     t.match(
-      (await askAt(`${gateway.opsUrl}/readyz`)).body.detail.provider,
+      (await sendRequest(`${gateway.opsUrl}/readyz`)).body.detail.provider,
       /^circuit closed, 30 of 30 this minute, 30 of 5000 this hour/,
     )
 
     await move('2026-11-21T06:01:03Z')
     t.equal((await gateway.get(points[13] ?? '')).status, 200)
-    const passed = await askAt(
+    const passed = await sendRequest(
       `${gateway.opsUrl}/provider/v1/forecast?latitude=24,24&longitude=90,91&hourly=temperature_2m`,
     )
     t.equal(passed.status, 200)
     t.equal(passed.body.length, 2)
-    const over = await askAt(
+    const over = await sendRequest(
       `${gateway.opsUrl}/provider/v1/forecast?latitude=${'24,'.repeat(9)}24&longitude=${'90,'.repeat(9)}90&hourly=temperature_2m`,
     )
     t.equal(
@@ -265,8 +265,8 @@ t.test('freshness stretches as the day is spent faster than it passes', async t 
     { length: 40 },
     (_, i) => `/weather/coords/${21 + (i % 20) / 10}/${89 + Math.floor(i / 20)}`,
   )
-  const askAll = () => Promise.all(points.map(point => gateway.get(point)))
-  await askAll()
+  const loadAll = () => Promise.all(points.map(point => gateway.get(point)))
+  await loadAll()
   const stretch = () => metricOf(gateway, 'abohawa_cache_freshness_stretch')
   clock.advance(6_000)
   await until('freshness is stretched', async () => (await stretch()) !== 1)

@@ -6,7 +6,7 @@ import t from 'tap'
 import { startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { askAt, startGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const start = '2026-11-21T06:05:30Z'
@@ -30,7 +30,7 @@ const gateway = await startGateway(t, {
     ABOHAWA_CACHE__RETRY_AFTER_AT_MOST: '10ms',
   },
 })
-const metrics = async () => (await askAt(`${gateway.opsUrl}/metrics`)).text
+const metrics = async () => (await sendRequest(`${gateway.opsUrl}/metrics`)).text
 const refusedAs = async (reason: string): Promise<number> =>
   Number(
     new RegExp(`^abohawa_provider_refused_answers_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(
@@ -83,7 +83,7 @@ for (const [what, lie, reason] of lies)
     await until(`the refresh is refused as ${reason}`, async () => (await refusedAs(reason)) >= counted + 2)
     clock.set(start)
     t.strictSame((await gateway.get(warm)).body, before.body, 'as it was')
-    t.equal((await askAt(`${gateway.opsUrl}/readyz`)).status, 200)
+    t.equal((await sendRequest(`${gateway.opsUrl}/readyz`)).status, 200)
     spoil = answer => answer
   })
 

@@ -17,7 +17,7 @@ import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
 import { testRedis } from '../support/redis-server.ts'
-import { askAt } from '../support/start-gateway.ts'
+import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const longWords = (hostileText + 'x'.repeat(1_000)).repeat(20_000)
@@ -40,21 +40,21 @@ const hostilities: Record<string, Hostility> = {
   'a limit, 429': refusing(429),
   'a failure, 500': refusing(500),
   'a unit of 20 MB': async (response, body) => {
-    const told = await body()
-    const units = told.hourly_units as Record<string, string>
-    response.end(JSON.stringify({ ...told, hourly_units: { ...units, temperature_2m: longWords } }))
+    const genuine = await body()
+    const units = genuine.hourly_units as Record<string, string>
+    response.end(JSON.stringify({ ...genuine, hourly_units: { ...units, temperature_2m: longWords } }))
   },
   'a time of 20 MB': async (response, body) => {
-    const told = await body()
-    const hourly = told.hourly as { time: string[] }
+    const genuine = await body()
+    const hourly = genuine.hourly as { time: string[] }
     const time = hourly.time.with(5, longWords)
-    response.end(JSON.stringify({ ...told, hourly: { ...hourly, time } }))
+    response.end(JSON.stringify({ ...genuine, hourly: { ...hourly, time } }))
   },
   'a value of 20 MB': async (response, body) => {
-    const told = await body()
-    const daily = told.daily as Record<string, unknown[]>
+    const genuine = await body()
+    const daily = genuine.daily as Record<string, unknown[]>
     const weather_code = (daily.weather_code ?? []).with(1, longWords)
-    response.end(JSON.stringify({ ...told, daily: { ...daily, weather_code } }))
+    response.end(JSON.stringify({ ...genuine, daily: { ...daily, weather_code } }))
   },
   'no JSON': async response => {
     response.end(`${hostileText}{`)
@@ -93,12 +93,12 @@ for (const [title, hostility] of Object.entries(hostilities))
     execFileSync('prlimit', ['--pid', String(gateway.child.pid), `--data=${mostOfTheGateway}`])
     const { api = '', ops = '' } = gateway.urls
 
-    const answer = await askAt(`${api}/api/v1/weather/district/3026`, { key })
+    const answer = await sendRequest(`${api}/api/v1/weather/district/3026`, { key })
     t.equal(answer.status, 500)
     t.match(answer.body.error, /^no weather can be given for this place right now: /)
     t.ok(answer.text.length < 500, answer.text.slice(0, 500))
 
-    const report = await askAt(`${ops}/cache/cell?of=district/3026`)
+    const report = await sendRequest(`${ops}/cache/cell?of=district/3026`)
     t.equal(report.status, 200)
     t.ok(report.text.length < mostOfALine, `${report.text.length} characters of a report`)
     t.equal(rawControlIn(report.body.gateway.lastFailure.message), undefined, 'the report has no control')
@@ -156,11 +156,11 @@ t.test('what others leave in Redis is short and escaped too: the news of a lease
   const begun = await store.acquireLease(leaseKey, 30_000)
   const token = 'token' in begun ? begun.token : null
   t.ok(token, 'the load is ours')
-  const asking = askAt(`${api}/api/v1/weather/coords/23.7/90.4`, { key })
-  const cellNow = () => askAt(`${ops}/cache/cell?of=23.7,90.4`)
+  const response = sendRequest(`${api}/api/v1/weather/coords/23.7/90.4`, { key })
+  const cellNow = () => sendRequest(`${ops}/cache/cell?of=23.7,90.4`)
   await until('the gateway waits for our load', async () => (await cellNow()).body.gateway.loading)
   await store.releaseLease(leaseKey, token ?? 0, JSON.stringify({ code: 'provider_failing', message: words }))
-  const answer = await asking
+  const answer = await response
   t.equal(answer.status, 500)
   t.ok(answer.text.length < 500)
   for (const form of [[], ['--json']]) {

@@ -28,7 +28,7 @@ const issue = async (): Promise<string> => {
 }
 
 /** Sends bytes as they are and reads until the other side closes. */
-const exchange = async (url: string, bytes: string): Promise<string> => {
+const sendBytes = async (url: string, bytes: string): Promise<string> => {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   const chunks: Buffer[] = []
@@ -108,10 +108,10 @@ t.test('no piece of a key is in anything that a gateway writes or answers', asyn
   gateway.child.stderr?.on('data', text => {
     errors += text
   })
-  let asked = 0
-  const ask = async (title: string, url: string, bytes: string) => {
-    asked += 1
-    const answer = await exchange(url, bytes)
+  let sent = 0
+  const sendAndCheck = async (title: string, url: string, bytes: string) => {
+    sent += 1
+    const answer = await sendBytes(url, bytes)
     if (!/^HTTP\/1\.1 \d{3} /.test(answer)) t.fail(`${title}: is not answered`)
     const leak = leakIn(answer, key)
     if (leak) t.fail(`${title}: ${leak} in ${answer.slice(0, 1_500)}`)
@@ -120,10 +120,10 @@ t.test('no piece of a key is in anything that a gateway writes or answers', asyn
     const spelled = spell(key)
     await Promise.all([
       ...Object.entries(toApi).map(([place, bytes]) =>
-        ask(`${place}, ${spelling}`, gateway.urls.api ?? '', bytes(spelled, good)),
+        sendAndCheck(`${place}, ${spelling}`, gateway.urls.api ?? '', bytes(spelled, good)),
       ),
       ...Object.entries(toOps).map(([place, bytes]) =>
-        ask(`ops: ${place}, ${spelling}`, gateway.urls.ops ?? '', bytes(spelled)),
+        sendAndCheck(`ops: ${place}, ${spelling}`, gateway.urls.ops ?? '', bytes(spelled)),
       ),
     ])
   }
@@ -136,12 +136,12 @@ t.test('no piece of a key is in anything that a gateway writes or answers', asyn
   }
   t.equal(leakIn(errors, key), undefined, errors)
   const answered = gateway.lines.filter(line => line.includes('"msg":"answered"'))
-  t.ok(answered.length > Object.keys(spellings).length * 15, `${answered.length} lines of ${asked} requests`)
+  t.ok(answered.length > Object.keys(spellings).length * 15, `${answered.length} lines of ${sent} requests`)
 })
 
 t.test('an ops path that is no URL is answered with one sentence', async t => {
   const gateway = await startCommand(t, ['serve'], ['ops'], { ...env, ABOHAWA_STORE__PATH: ':memory:' })
-  const answer = await exchange(
+  const answer = await sendBytes(
     gateway.urls.ops ?? '',
     `GET /%zz/svc_live_abcdef HTTP/1.1\r\nhost: 127.0.0.1\r\n${end}`,
   )
@@ -153,7 +153,7 @@ t.test('an ops path that is no URL is answered with one sentence', async t => {
 t.test('the provider is not asked with a key of ours in the URL', async t => {
   const before = (await provider.state()).calls
   const gateway = await startCommand(t, ['serve'], ['ops'], { ...env, ABOHAWA_STORE__PATH: ':memory:' })
-  const answer = await exchange(
+  const answer = await sendBytes(
     gateway.urls.ops ?? '',
     `GET /provider/v1/forecast?latitude=23.8&longitude=90.4&k=svc%5flive%5fabcdef HTTP/1.1\r\nhost: 127.0.0.1\r\n${end}`,
   )

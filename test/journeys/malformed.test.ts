@@ -73,7 +73,7 @@ const table: [string, number, string | RegExp][] = [
 
 for (const [path, status, sentence] of table)
   t.test(`${path.slice(0, 70)} is ${status}`, async t => {
-    const answer = await exchange(
+    const answer = await sendBytes(
       `GET /api/v1${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.enterprise}\r\n`,
     )
     t.equal(answer.status, status)
@@ -90,7 +90,7 @@ t.test('unknown parameters are ignored, also when given twice', async t => {
 
 t.test('what comes behind a request on its connection never takes the place of its answer', async t => {
   for (const behind of ['hello there\r\n\r\n', 'CONNECT example.org:443 HTTP/1.1\r\nhost: x\r\n\r\n']) {
-    const answer = await exchange(
+    const answer = await sendBytes(
       `GET /api/v1/locations/district/3026 HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.enterprise}\r\n\r\n${behind}`,
       '',
     )
@@ -149,7 +149,7 @@ t.test('every other method is 405 and names the allowed ones', async t => {
     'TRACE',
   ])
     for (const path of ['/locations?type=division', '/nothing']) {
-      const answer = await exchange(
+      const answer = await sendBytes(
         `${method} /api/v1${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.enterprise}\r\ncontent-length: 0\r\n`,
       )
       t.equal(answer.status, 405, `${method} ${path}`)
@@ -269,14 +269,14 @@ const hosts = ['x', 'x:8080', 'api.example.org', '127.0.0.1:1', '[::1]', '[::1]:
 
 t.test('every form of a host is taken', async t => {
   for (const host of hosts) {
-    const { status } = await exchange(`GET / HTTP/1.1\r\nhost: ${host}\r\n`)
+    const { status } = await sendBytes(`GET / HTTP/1.1\r\nhost: ${host}\r\n`)
     t.equal(status, 401, host)
   }
 })
 
 for (const [what, bytes, status, sentence] of garbage)
   t.test(`${what} on the socket is answered in JSON`, async t => {
-    const answer = await exchange(bytes, '')
+    const answer = await sendBytes(bytes, '')
     t.equal(answer.status, status)
     t.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
     t.match(answer.body.error, sentence)
@@ -299,7 +299,7 @@ t.test('a request id of the caller comes back when it is a sane one', async t =>
 })
 
 /** Sends bytes as they are and reads until the gateway closes; `end` asks it to. */
-async function exchange(bytes: string, end = 'connection: close\r\n\r\n') {
+async function sendBytes(bytes: string, end = 'connection: close\r\n\r\n') {
   const { hostname, port } = new URL(gateway.apiUrl)
   const socket = connect(Number(port), hostname)
   const chunks: Buffer[] = []

@@ -3,16 +3,16 @@
 
 import t from 'tap'
 import { requestBytes, sendRaw } from '../support/raw-http.ts'
-import { askAt, startGateway } from '../support/start-gateway.ts'
-import { startToldProvider } from '../support/told-provider.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 
-const question = '/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
+const forecastPath = '/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
 const paths = [
   '/livez',
   '/readyz',
   '/metrics',
   '/cache/cell?of=district/3026',
-  `/provider${question}`,
+  `/provider${forecastPath}`,
   '/provider/data/ecmwf_ifs/static/meta.json',
 ]
 const chromium =
@@ -26,10 +26,10 @@ const purge = (headers: readonly string[]) =>
   )
 
 const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, string> = {}) => {
-  const provider = await startToldProvider(t)
+  const provider = await startScriptedProvider(t)
   const gateway = await startGateway(t, { providerUrl: provider.url, env })
   const refused = async (reason: string) => {
-    const { text } = await askAt(`${gateway.opsUrl}/metrics`)
+    const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
     return Number(
       new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
     )
@@ -133,19 +133,19 @@ t.test(
       ['origin', [`origin: ftp://${host}`]],
       ['origin', [`origin: http://${host}`, 'origin: http://evil.example']],
     ]
-    let asked = 0
+    let sent = 0
     for (const [reason, headers] of fromPages) {
       const before = await refused(reason)
       for (const path of paths) {
         const { status, body } = await get(path, [...own, ...headers])
         t.equal(status, 403, `${path} with ${headers.join()}`)
         t.match(body?.error, /^the (sec-fetch-site|origin) header is ".*"; allowed: /)
-        asked += 1
+        sent += 1
       }
       t.equal((await sendRaw(gateway.opsUrl, purge([...own, ...headers]))).status, 403)
       t.equal((await refused(reason)) - before, paths.length + 1, reason)
     }
-    t.ok(asked > 50)
+    t.ok(sent > 50)
     t.equal(
       (
         await sendRaw(
@@ -215,8 +215,8 @@ t.test('an absolute target or a method nobody needs is refused with one sentence
   const methods: [string, string, string][] = [
     ['DELETE', '/metrics', 'GET, HEAD'],
     ['POST', '/readyz', 'GET, HEAD'],
-    ['PUT', `/provider${question}`, 'GET, HEAD'],
-    ['POST', `/provider${question}`, 'GET, HEAD'],
+    ['PUT', `/provider${forecastPath}`, 'GET, HEAD'],
+    ['POST', `/provider${forecastPath}`, 'GET, HEAD'],
     ['OPTIONS', '/cache/cell?of=1,2', 'GET, HEAD'],
     ['GET', '/cache/purge', 'POST'],
     ['PUT', '/cache/purge', 'POST'],

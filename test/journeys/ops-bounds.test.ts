@@ -9,7 +9,7 @@ import { createReadiness } from '../../src/ops/readiness.ts'
 import { openMeteo } from '../support/open-meteo.ts'
 import { startCommand } from '../support/process.ts'
 import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
-import { askAt, startGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const host = ['host: 127.0.0.1']
@@ -19,7 +19,7 @@ const statusOn = async (socket: Socket): Promise<string> => {
   return chunk.toString('latin1', 9, 12)
 }
 const refused = async (opsUrl: string, reason: string) => {
-  const { text } = await askAt(`${opsUrl}/metrics`, { headers: { connection: 'close' } })
+  const { text } = await sendRequest(`${opsUrl}/metrics`, { headers: { connection: 'close' } })
   return Number(
     new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
   )
@@ -221,7 +221,7 @@ t.test('answers that nobody reads cost little memory, and the probes go on', asy
   })
   const url = gateway.urls.ops ?? ''
   const resident = async () => {
-    const { text } = await askAt(`${url}/metrics`, { headers: { connection: 'close' } })
+    const { text } = await sendRequest(`${url}/metrics`, { headers: { connection: 'close' } })
     return Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1])
   }
   await resident()

@@ -84,8 +84,8 @@ t.test(
       await startGateway(t, { providerUrl: other.url, env }),
       await startGateway(t, { providerUrl: provider.url, env }),
     ]
-    const look = (gateway: typeof a) => gateway.get('/weather/district/3026')
-    const [first, second, third] = [await look(a), await look(b), await look(c)]
+    const getWeather = (gateway: typeof a) => gateway.get('/weather/district/3026')
+    const [first, second, third] = [await getWeather(a), await getWeather(b), await getWeather(c)]
     t.match(first.headers['cache-status'], /fwd=miss/)
     t.match(second.headers['cache-status'], /fwd=miss/)
     t.not(second.text, first.text)

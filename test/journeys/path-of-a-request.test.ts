@@ -20,15 +20,15 @@ const isFoundation = (file: string): boolean =>
 t.test('the page names the files of a warm hit', async t => {
   const provider = await startProvider(t)
   const gateway = await startGateway(t, { providerUrl: provider.url })
-  const ask = async () => t.equal((await gateway.get('/weather/district/3026?lang=en')).status, 200)
-  for (let i = 0; i < 20; i++) await ask()
+  const sendRequest = async () => t.equal((await gateway.get('/weather/district/3026?lang=en')).status, 200)
+  for (let i = 0; i < 20; i++) await sendRequest()
   const session = new Session()
   session.connect()
   t.teardown(() => session.disconnect())
   await session.post('Profiler.enable')
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
   await session.post('Profiler.takePreciseCoverage')
-  for (let i = 0; i < hits; i++) await ask()
+  for (let i = 0; i < hits; i++) await sendRequest()
   const { result } = await session.post('Profiler.takePreciseCoverage')
   const passed = result
     .filter(({ url, functions }) => url.startsWith(source) && functions.some(isOfEveryHit))

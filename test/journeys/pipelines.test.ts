@@ -13,10 +13,10 @@ t.before(async () => {
   gateway = await startGateway(t, { providerUrl: provider.url })
 })
 
-let asked = 0
+let sent = 0
 const request = (path: string, { method = 'GET', more = '', key = gateway.keys.enterprise ?? '' } = {}) => {
-  asked += 1
-  return `${method} /api/v1${path} HTTP/1.1\r\nhost: x\r\nx-request-id: r${asked}\r\nx-api-key: ${key}\r\n${more}\r\n`
+  sent += 1
+  return `${method} /api/v1${path} HTTP/1.1\r\nhost: x\r\nx-request-id: r${sent}\r\nx-api-key: ${key}\r\n${more}\r\n`
 }
 const outline = (answers: readonly { status: number; body: string }[]) =>
   answers.map(({ status, body }) => [status, JSON.parse(body).error])
@@ -93,7 +93,7 @@ t.test('a request behind a body that came whole is answered', async t => {
 
 t.test('thousands of requests at once are answered in their order', async t => {
   const raw = await openRaw(t, gateway.apiUrl)
-  const first = asked + 1
+  const first = sent + 1
   const count = 3_000
   raw.send(Array.from({ length: count }, () => request('/locations/district/3026')).join(''))
   for (let i = 0; i < count; i++) {

@@ -259,10 +259,10 @@ t.test('a level that is not the place’s own is 404, on every endpoint, for all
   ids.union = (await gateway.get('/locations?type=union&upazila_id=302672')).body.results[0].id
   for (const endpoint of ['locations', 'weather', 'forecast'])
     for (const [type, id] of Object.entries(ids))
-      for (const asked of Object.keys(ids)) {
-        const { status, body } = await gateway.get(`/${endpoint}/${asked}/${id}`)
-        t.equal(status, asked === type ? 200 : 404, `/${endpoint}/${asked}/${id}`)
-        if (status === 404) t.equal(body.error, `the ${asked} "${id}" was not found or is not published`)
+      for (const level of Object.keys(ids)) {
+        const { status, body } = await gateway.get(`/${endpoint}/${level}/${id}`)
+        t.equal(status, level === type ? 200 : 404, `/${endpoint}/${level}/${id}`)
+        if (status === 404) t.equal(body.error, `the ${level} "${id}" was not found or is not published`)
       }
 })
 

@@ -4,7 +4,7 @@
 import t, { type Test } from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const start = '2026-11-21T06:05:30Z'
@@ -92,7 +92,7 @@ for (const [fault, calls, sentence, retryAfter] of faults)
       const stale = await gateway.get(warm)
       t.equal(stale.status, 200)
       t.match(stale.headers['cache-status'], /fwd=stale; (collapsed; )?ttl=-\d+; detail=memory/)
-      const failures = async () => (await askAt(`${gateway.opsUrl}/metrics`)).text
+      const failures = async () => (await sendRequest(`${gateway.opsUrl}/metrics`)).text
       const hasFailed = /refresh_failures_total\{purpose="refresh"\} 1/
       await until('the refresh has failed', async () => hasFailed.test(await failures()))
       t.match((await gateway.get(warm)).headers['cache-status'], /; hit; ttl=-\d+; detail=memory/, 'it rests')

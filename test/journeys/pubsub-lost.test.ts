@@ -6,7 +6,7 @@ import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
-import { askAt, startGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 t.test(
@@ -44,7 +44,7 @@ t.test(
     t.ok(Number(killed) >= 2, `${killed} connections were ended`)
     for (const gateway of gateways)
       await until('the loss is noticed', async () => {
-        const { text } = await askAt(`${gateway.opsUrl}/metrics`)
+        const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
         return /abohawa_quota_counting\{state="reconciling"\} 1/.test(text)
       })
     const statuses: number[] = []

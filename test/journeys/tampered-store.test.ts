@@ -12,7 +12,7 @@ import { openStore } from '../../src/stores/open-store.ts'
 import { peakOf, runCommand, startCommand, startLimited, withoutPrlimit } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
-import { type Answer, askAt } from '../support/start-gateway.ts'
+import { type Answer, sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { sealed } from '../weather/sealed-bytes.ts'
 
@@ -63,17 +63,17 @@ const startGateway = async (t: Test, env: Record<string, string>) => {
   const { api = '', ops = '' } = gateway.urls
   const metric = async (name: string) =>
     Number(
-      (await askAt(`${ops}/metrics`)).text
+      (await sendRequest(`${ops}/metrics`)).text
         .split('\n')
         .find(line => line.startsWith(`${name} `))
         ?.split(' ')[1] ?? 0,
     )
-  const ask = (path: string, key: string) => askAt(`${api}/api/v1${path}`, { key })
+  const send = (path: string, key: string) => sendRequest(`${api}/api/v1${path}`, { key })
   const logged = (msg: string) =>
     gateway.lines.flatMap(line =>
       line.includes(`"msg":"${msg}"`) ? [JSON.parse(line) as Record<string, unknown>] : [],
     )
-  return { ...gateway, metric, ask, logged }
+  return { ...gateway, metric, send, logged }
 }
 
 const lgwin = constants.BROTLI_PARAM_LGWIN
@@ -101,7 +101,7 @@ t.test(
     const { key } = await createKey('enterprise')
     const gateway = await startGateway(t, env)
     const at = (i: number) => `/weather/coords/${(22.1 + i / 10).toFixed(1)}/90.4`
-    const from = weatherOf(await gateway.ask(at(0), key))
+    const from = weatherOf(await gateway.send(at(0), key))
     t.match(from, { status: 200, cacheStatus: /fwd=miss/ })
     const [genuineKey = ''] = await raw.keys(`${prefix}bytes:*`)
     const genuine = (await raw.getBuffer(genuineKey)) as Buffer
@@ -164,19 +164,19 @@ t.test(
         },
       ],
     ]
-    const told = new Map<string, number>()
+    const refusals = new Map<string, number>()
     for (const [i, [what, reason, place]] of cases.entries())
       await t.test(what, async t => {
         const name = keyOf(i + 1)
         await place(name)
         const { calls } = await provider.state()
-        const answer = weatherOf(await gateway.ask(at(i + 1), key))
+        const answer = weatherOf(await gateway.send(at(i + 1), key))
         t.match(answer, { status: 200, cacheStatus: /fwd=miss/ }, 'it counts as absent')
         t.not(JSON.stringify(answer.hourly), JSON.stringify(from.hourly), 'and is not that of another cell')
         t.equal((await provider.state()).calls, calls + 1, 'fetched once')
-        told.set(reason, (told.get(reason) ?? 0) + 1)
+        refusals.set(reason, (refusals.get(reason) ?? 0) + 1)
         const count = await gateway.metric(`abohawa_cache_entries_refused_total{reason="${reason}"}`)
-        t.ok(count >= (told.get(reason) ?? 0), `${count} are counted`)
+        t.ok(count >= (refusals.get(reason) ?? 0), `${count} are counted`)
         t.equal(
           (await raw.type(name)) === 'string' && (await raw.strlen(name)) < 10_000,
           true,
@@ -185,8 +185,8 @@ t.test(
       })
     const lines = gateway.logged('entry of the shared cache tier refused; it counts as a miss')
     t.ok(
-      lines.length >= told.size && lines.length <= 2 * told.size,
-      `${lines.length} lines for ${told.size} reasons`,
+      lines.length >= refusals.size && lines.length <= 2 * refusals.size,
+      `${lines.length} lines for ${refusals.size} reasons`,
     )
     t.match(lines[0], { level: 'warn', reason: 'key', key: /^[0-9a-f]{12}:22\.2,90\.4$/ })
 
@@ -217,7 +217,7 @@ t.test('a bad quota record costs nobody else, and its own key gets what is legib
   const gateway = await startGateway(t, env)
   const list = '/locations?type=division'
   const round = async () => {
-    const answers = await Promise.all(keys.map(({ key }) => gateway.ask(list, key)))
+    const answers = await Promise.all(keys.map(({ key }) => gateway.send(list, key)))
     return answers.map(({ status, headers }) => [
       status,
       headers['x-ratelimit-remaining'],
@@ -261,7 +261,7 @@ t.test('a bad quota record costs nobody else, and its own key gets what is legib
 
   const used = async ({ id }: { id: string }) => (await administration.usage(id, 1)).days[0]?.used
   t.equal(await used(good[0] as (typeof keys)[number]), 1 + damages.length)
-  const all = await Promise.all(Array.from({ length: 130 }, () => gateway.ask(list, bad.key)))
+  const all = await Promise.all(Array.from({ length: 130 }, () => gateway.send(list, bad.key)))
   t.ok(all.filter(({ status }) => status === 200).length <= 99 - damages.length, 'never more than the limit')
   t.ok(all.every(({ headers }) => /^\d{1,2}$/.test(headers['x-ratelimit-remaining'] ?? '')))
   t.equal(await used(bad), 100)
@@ -276,13 +276,13 @@ t.test(
     const gateway = await startGateway(t, env)
     await raw.hset(`${prefix}key:${bad.id}`, 'limit', '-7')
     const list = '/locations?type=division'
-    const answer = await gateway.ask(list, bad.key)
+    const answer = await gateway.send(list, bad.key)
     t.match(answer, {
       status: 500,
       body: { error: 'the record of this key is damaged on this gateway; only its operator can mend that' },
       headers: { 'x-ratelimit-limit': '0', 'x-ratelimit-remaining': '0' },
     })
-    t.match(await gateway.ask(list, good.key), { status: 200, headers: { 'x-ratelimit-limit': '100' } })
+    t.match(await gateway.send(list, good.key), { status: 200, headers: { 'x-ratelimit-limit': '100' } })
     t.match(gateway.logged('record of the store refused'), [
       {
         record: 'key',
@@ -303,7 +303,7 @@ t.test(
     })
     t.match(await runCommand(['keys', 'limit', bad.id, '50'], env), { code: 0, stdout: /50 \(own\)/ })
     await until('the mended key works', async () => {
-      const { status, headers } = await gateway.ask(list, bad.key)
+      const { status, headers } = await gateway.send(list, bad.key)
       return status === 200 && headers['x-ratelimit-limit'] === '50'
     })
   },
@@ -313,7 +313,7 @@ t.test('a gateway starts and stays on a Redis full of what instances never say',
   const { raw, prefix, env, createKey } = await setUp(t)
   const { key } = await createKey()
   const first = await startCommand(t, ['serve'], ['api'], env)
-  await askAt(`${first.urls.api}/api/v1/weather/coords/23.7/90.4`, { key })
+  await sendRequest(`${first.urls.api}/api/v1/weather/coords/23.7/90.4`, { key })
   first.child.kill('SIGTERM')
   await first.exited
   const [wanted = ''] = await raw.keys(`${prefix}wanted:*`)
@@ -341,7 +341,7 @@ t.test('a gateway starts and stays on a Redis full of what instances never say',
   await raw.zadd(`${prefix}notices:keys`, now, `${now} ${'y'.repeat(50_000_000)}`)
   await raw.set(`${prefix}spending:x`, 'x')
   const gateway = await startGateway(t, env)
-  t.match(await gateway.ask('/weather/coords/23.7/90.4', key), { status: 200 })
+  t.match(await gateway.send('/weather/coords/23.7/90.4', key), { status: 200 })
   await until('it counts itself alone', async () => (await gateway.metric('abohawa_instances')) === 1)
   t.ok((await gateway.metric('abohawa_cache_wanted_cells')) <= 73 * 58, 'no more than there are')
 
@@ -361,12 +361,12 @@ t.test('a gateway starts and stays on a Redis full of what instances never say',
   // Two seconds are for others who may have counted alone while nobody heard of them.
   await until(
     'all is as ever',
-    async () => (await gateway.ask('/weather/coords/24.1/90.4', key)).status === 200,
+    async () => (await gateway.send('/weather/coords/24.1/90.4', key)).status === 200,
   )
   const peak = peakOf(gateway.child)
   t.ok(peak < mostMiB, `${peak.toFixed(0)} MiB at most`)
-  const told = gateway.logged('record of the store refused')
-  t.ok(told.length > 2 && told.length < 20, `${told.length} lines`)
+  const lines = gateway.logged('record of the store refused')
+  t.ok(lines.length > 2 && lines.length < 20, `${lines.length} lines`)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: no such character is to be there
-  t.ok(told.every(({ fault }) => !/[\u0000-\u001f]/.test(String(fault)) && String(fault).length < 200))
+  t.ok(lines.every(({ fault }) => !/[\u0000-\u001f]/.test(String(fault)) && String(fault).length < 200))
 })

@@ -8,7 +8,7 @@ import t from 'tap'
 import { Agent, request } from 'undici'
 import { runCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { askAt, startGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures')
@@ -26,12 +26,12 @@ t.test('with a certificate it speaks HTTPS itself', async t => {
   t.match(gateway.apiUrl, /^https:\/\/127\.0\.0\.1:\d+$/)
   const dispatcher = new Agent({ connect: { ca: readFileSync(join(fixtures, 'localhost.crt')) } })
   t.teardown(() => dispatcher.close())
-  const ask = (headers: Record<string, string>) =>
+  const send = (headers: Record<string, string>) =>
     request(`${gateway.apiUrl}${list}`, { dispatcher, headers })
-  const answer = await ask({ 'x-api-key': gateway.keys.free ?? '' })
+  const answer = await send({ 'x-api-key': gateway.keys.free ?? '' })
   t.equal(answer.statusCode, 200)
   t.match(await answer.body.json(), { total: 8 })
-  const refused = await ask({})
+  const refused = await send({})
   t.equal(refused.statusCode, 401)
   await refused.body.dump()
 })
@@ -79,10 +79,10 @@ t.test('behind a trusted proxy only what came over HTTPS passes, and 400 comes b
     env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.0/8' },
   })
   const key = gateway.keys.free ?? ''
-  const ask = (headers: Record<string, string>, presented: string | null = key) =>
-    askAt(`${gateway.apiUrl}${list}`, { key: presented, headers })
-  t.equal((await ask({ 'x-forwarded-proto': 'https' })).status, 200)
-  t.equal((await ask({ 'x-forwarded-proto': 'HTTPS, https' })).status, 200)
+  const send = (headers: Record<string, string>, presented: string | null = key) =>
+    sendRequest(`${gateway.apiUrl}${list}`, { key: presented, headers })
+  t.equal((await send({ 'x-forwarded-proto': 'https' })).status, 200)
+  t.equal((await send({ 'x-forwarded-proto': 'HTTPS, https' })).status, 200)
   for (const headers of [
     {},
     { 'x-forwarded-proto': 'http' },
@@ -90,12 +90,12 @@ t.test('behind a trusted proxy only what came over HTTPS passes, and 400 comes b
     { 'x-forwarded-proto': 'http, https' },
     { 'x-forwarded-proto': '' },
   ]) {
-    const refused = await ask(headers as Record<string, string>)
+    const refused = await send(headers as Record<string, string>)
     t.equal(refused.status, 400, JSON.stringify(headers))
     t.match(refused.body.error, /HTTPS is required$/)
     t.equal(refused.headers['x-ratelimit-limit'], '0')
   }
-  t.equal((await ask({}, null)).status, 400)
+  t.equal((await send({}, null)).status, 400)
   t.equal(
     (await gateway.administration.usage(gateway.keyIds.free ?? '', 1)).days[0]?.used,
     2,
@@ -109,7 +109,10 @@ t.test('an address that is not trusted can’t claim HTTPS', async t => {
     env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '10.0.0.0/8' },
   })
   const headers = { 'x-forwarded-proto': 'https' }
-  t.equal((await askAt(`${gateway.apiUrl}${list}`, { key: gateway.keys.free ?? '', headers })).status, 400)
+  t.equal(
+    (await sendRequest(`${gateway.apiUrl}${list}`, { key: gateway.keys.free ?? '', headers })).status,
+    400,
+  )
 })
 
 t.test('TLS that ends here and TLS that ends at a proxy are each judged by themselves', async t => {

@@ -4,7 +4,7 @@
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 
 const noon = '2026-11-21T06:05:10Z'
 const clock = manualClock(noon)
@@ -212,7 +212,7 @@ t.test(
       await provider.steer({ now })
       const { body, headers } = await patient.get('/weather/coords/22.3/91.8')
       t.match(headers['cache-status'], time === instants[0] ? /fwd=miss/ : /^abohawa; hit/)
-      const direct = await askAt(
+      const direct = await sendRequest(
         `${provider.url}/v1/forecast?latitude=22.3&longitude=91.8&timezone=Asia%2FDhaka&current=${variables}` +
           `&hourly=${hourlyFields.slice(1).join(',')}&daily=${dailyFields.slice(1).join(',')}&forecast_days=9`,
       )

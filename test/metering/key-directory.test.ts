@@ -142,7 +142,7 @@ t.test('change records that may be missing drop all copies, until there is one t
     instance: 'one',
     aliveForMs: 1,
     topic: 'q',
-    asked: [],
+    requested: [],
     wantedForMs: 1,
     now: clock.now(),
   }

@@ -50,8 +50,8 @@ t.test('what fits comes through as it is', async t => {
   log.info(fields, 'told')
   log.error({ requestId: 'r', err: Object.assign(new TypeError('wrong'), { code: 'E_X' }) }, 'failed')
   log.info('alone')
-  const [told, failed, alone] = lines.map(line => JSON.parse(line))
-  t.match(told, { ...fields, at: '1970-01-01T00:00:00.000Z' })
+  const [full, failed, alone] = lines.map(line => JSON.parse(line))
+  t.match(full, { ...fields, at: '1970-01-01T00:00:00.000Z' })
   t.match(failed, {
     level: 'error',
     requestId: 'r',

@@ -59,9 +59,9 @@ const runDay = async ({ skewMs, longestMs, gateways, reserve = 0.1, marginMs = 2
   const next = numbersFrom(skewMs + longestMs + gateways)
   const counter = createCounter(clock, skewMs)
   const events = createEvents(clock)
-  const seen = { refused: 0, coldAsked: 0, coldGranted: 0 }
+  const seen = { refused: 0, coldRequested: 0, coldGranted: 0 }
 
-  const ask = async (budget: Budget, points: number, purpose: Purpose) => {
+  const spend = async (budget: Budget, points: number, purpose: Purpose) => {
     const reservation = await budget.reserve(points, purpose)
     if (reservation.points === 0) return { points: 0, endsAt: reservation.retryAt ?? Number.NaN }
     const [begun, latencyMs] = [clock.now(), 20 + next() * (longestMs - 20)]
@@ -88,7 +88,7 @@ const runDay = async ({ skewMs, longestMs, gateways, reserve = 0.1, marginMs = 2
     const refresh = async (): Promise<void> => {
       if (busy || backlog < 1) return
       busy = true
-      const { points, endsAt } = await ask(budget, Math.min(20, backlog), 'refresh')
+      const { points, endsAt } = await spend(budget, Math.min(20, backlog), 'refresh')
       backlog -= points
       events.at(endsAt, () => {
         busy = false
@@ -104,8 +104,8 @@ const runDay = async ({ skewMs, longestMs, gateways, reserve = 0.1, marginMs = 2
       })
     for (let at = start + next() * 1_000; at < start + utcDayMs; at += 300_000 * gateways)
       events.at(at + next() * 60_000, async () => {
-        seen.coldAsked += 1
-        seen.coldGranted += (await ask(budget, 1, 'cold')).points
+        seen.coldRequested += 1
+        seen.coldGranted += (await spend(budget, 1, 'cold')).points
       })
   }
   await events.runUntil(start + utcDayMs + minuteMs)
@@ -125,8 +125,8 @@ for (const skewMs of [-1_500, 0, 1_500])
       async t => {
         const day = await runDay({ skewMs, longestMs, gateways })
         t.equal(day.refused, 0)
-        t.ok(day.coldAsked > 280, `${day.coldAsked} cold cells`)
-        t.equal(day.coldGranted, day.coldAsked, 'every cold cell all day')
+        t.ok(day.coldRequested > 280, `${day.coldRequested} cold cells`)
+        t.equal(day.coldGranted, day.coldRequested, 'every cold cell all day')
         // Noon to noon sees two of the provider's days; each one is spent within hours at this demand.
         t.ok(day.spent > 18_000, `${day.spent} spent`)
         t.ok(day.spent <= 20_000, `${day.spent} spent`)

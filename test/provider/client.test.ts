@@ -78,8 +78,8 @@ const setUp = (
     provider.close()
     await call.close()
   })
-  const loadAll = (asked: ReturnType<typeof cells>) =>
-    Promise.allSettled(asked.map(cell => provider.load(cell))).then(results =>
+  const loadAll = (requested: ReturnType<typeof cells>) =>
+    Promise.allSettled(requested.map(cell => provider.load(cell))).then(results =>
       results.map(({ status }) => status),
     )
   return { provider, requests, clock, loadAll }
@@ -121,9 +121,9 @@ t.test(
 
 t.test('each cell of a batch gets its own timeline', async t => {
   const { provider } = setUp(t)
-  const asked = cells(5, 24)
-  const together = await Promise.all(asked.map(cell => provider.load(cell)))
-  for (const [i, cell] of asked.entries()) t.strictSame(await provider.load(cell), together[i], cell.id)
+  const requested = cells(5, 24)
+  const together = await Promise.all(requested.map(cell => provider.load(cell)))
+  for (const [i, cell] of requested.entries()) t.strictSame(await provider.load(cell), together[i], cell.id)
 })
 
 t.test('one bad element fails alone', async t => {
@@ -187,12 +187,12 @@ t.test('clocks may differ by seconds, on either side of midnight', async t => {
 t.test('the age of weather counts from the request, not from the response', async t => {
   const { provider, clock } = setUp(t)
   await simulator.steer({ hold: true })
-  const asked = clock.now()
+  const requestedAt = clock.now()
   const load = provider.load(grid.cellOf(22, 88))
   await until('the provider is asked', async () => (await simulator.state()).inFlight > 0)
   clock.advance(7_000)
   await simulator.steer({ hold: false })
-  t.equal((await load).fetchedAt, asked)
+  t.equal((await load).fetchedAt, requestedAt)
 })
 
 t.test('a call ends after its total time, however slowly the body trickles', async t => {
@@ -228,9 +228,9 @@ t.test('the most urgent cells are sent first, and a cell that is expedited overt
   t.equal(provider.waiting(), 5)
   await simulator.steer({ hold: false })
   await Promise.all(loads)
-  const asked = (await simulator.state()).requests.map(({ query }) => query.longitude)
+  const longitudes = (await simulator.state()).requests.map(({ query }) => query.longitude)
   const names = (...together: Cell[]) => together.map(({ longitude }) => longitude).join(',')
-  t.strictSame(asked, [names(blocker), names(cold, ahead3), names(stale, ahead1), names(ahead2)])
+  t.strictSame(longitudes, [names(blocker), names(cold, ahead3), names(stale, ahead1), names(ahead2)])
   t.equal(requests.length, 4)
 })
 
@@ -279,8 +279,8 @@ t.test(
     const retryAt = Date.parse(noon) + 3_600_000
     const { budget, steps } = budgetOf(3, retryAt)
     const { provider, requests } = setUp(t, {}, { budget })
-    const asked = cells(5).map((cell, i) => provider.load(cell, i < 2 ? 'cold' : 'refresh_ahead'))
-    const results = await Promise.allSettled(asked)
+    const loads = cells(5).map((cell, i) => provider.load(cell, i < 2 ? 'cold' : 'refresh_ahead'))
+    const results = await Promise.allSettled(loads)
     t.strictSame(
       results.map(result =>
         result.status === 'fulfilled' ? 'ok' : [result.reason.code, result.reason.retryAt],

@@ -6,8 +6,8 @@ import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import type { Asked, Outcome } from '../support/ask-provider.ts'
 import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
+import type { LoadRequest, Outcome } from '../support/load-cells.ts'
 import { startProvider } from '../support/provider-process.ts'
 
 // Node itself does not start with half of it.
@@ -137,15 +137,15 @@ function slug(name: string): string {
   return name.replace(/\W+/g, '-')
 }
 
-const ask = (attack: string): Promise<Outcome> => {
-  const asked: Asked = {
+const loadInProcess = (attack: string): Promise<Outcome> => {
+  const loadRequest: LoadRequest = {
     goodUrl: provider.url('honest'),
     url: provider.url(attack),
     points,
     totalTimeoutMs,
   }
-  const script = join(import.meta.dirname, '../support/ask-provider.ts')
-  const args = [`--data=${mostMiB << 20}`, process.execPath, script, JSON.stringify(asked)]
+  const script = join(import.meta.dirname, '../support/load-cells.ts')
+  const args = [`--data=${mostMiB << 20}`, process.execPath, script, JSON.stringify(loadRequest)]
   return new Promise((resolve, reject) => {
     execFile('prlimit', args, { timeout: 60_000, killSignal: 'SIGKILL' }, (error, stdout, stderr) => {
       const why = stderr.split('\n').find(line => /FATAL|bad_alloc|Error/.test(line))
@@ -162,14 +162,14 @@ const unharmed = (t: { ok(fine: boolean, what: string): void }, outcome: Outcome
 }
 
 t.test('an honest body loads within the same memory', async t => {
-  const outcome = await ask('honest')
+  const outcome = await loadInProcess('honest')
   t.match(outcome, { loaded: points, failed: {}, refused: {} })
   unharmed(t, outcome)
 })
 
 for (const [name, [, why, times, sentence]] of Object.entries(attacks))
   t.test(`${name}: refused in a sentence, and counted`, async t => {
-    const outcome = await ask(slug(name))
+    const outcome = await loadInProcess(slug(name))
     t.equal(outcome.loaded, 0)
     const sentences = Object.keys(outcome.failed)
     t.equal(sentences.length, 1)
@@ -180,7 +180,7 @@ for (const [name, [, why, times, sentence]] of Object.entries(attacks))
 
 for (const [name, [, sentence]] of Object.entries(errors))
   t.test(`${name}: its status is enough`, async t => {
-    const outcome = await ask(slug(name))
+    const outcome = await loadInProcess(slug(name))
     t.match(Object.keys(outcome.failed)[0], sentence)
     unharmed(t, outcome)
   })

@@ -52,11 +52,11 @@ const plainText: ProviderProtocol = {
     return new ProviderError(status === 410 ? 'provider_refused' : 'provider_failing', `${status}: ${body}`)
   },
   requestFor: cells => ({ path: `/at/${cells.map(({ id }) => id)}`, mostBytes: 100 }),
-  decode: async (body, { cells, askedAt }) => {
+  decode: async (body, { cells, requestedAt }) => {
     let text = ''
     const utf8 = new TextDecoder()
     for await (const piece of body) text += utf8.decode(piece, { stream: true })
-    return cells.map(cell => timelineOf(text, cell, askedAt))
+    return cells.map(cell => timelineOf(text, cell, requestedAt))
   },
   runs: {
     requestFor: model => ({ path: `/made-by/${model}`, mostBytes: 100 }),
@@ -245,20 +245,20 @@ t.test('operators may ask for what the protocol allows, at its weight and with i
   t.teardown(() => ops.close())
   await ops.listen({ host: '127.0.0.1', port: 0 })
   const { port } = ops.server.address() as AddressInfo
-  const ask = async (path: string) => {
+  const send = async (path: string) => {
     const answer = await fetch(`http://127.0.0.1:${port}/provider${path}`)
     return [answer.status, await answer.text()] as const
   }
 
-  t.strictSame(await ask('/at/22,90?hours=2&password=mine'), [200, '22,90 = 27.5\n'])
+  t.strictSame(await send('/at/22,90?hours=2&password=mine'), [200, '22,90 = 27.5\n'])
   t.equal(seen[0]?.url, '/at/22,90?hours=2')
   t.equal(seen[0]?.headers.authorization, 'Plain secret-1')
   t.strictSame(used(), [2 * weightPerCell])
   answers.push(answering(402, '60000'))
-  t.equal((await ask('/at/22,90'))[0], 402)
+  t.equal((await send('/at/22,90'))[0], 402)
   t.strictSame(used(), [2 * weightPerCell], 'what the limits refuse costs nothing, whatever the status is')
-  t.match(await ask('/v1/forecast'), [404, /allowed: \/at\/<cell>"/])
-  t.match(await ask('/at/22,90?latitude=1'), [400, /allowed: hours"/])
+  t.match(await send('/v1/forecast'), [404, /allowed: \/at\/<cell>"/])
+  t.match(await send('/at/22,90?latitude=1'), [400, /allowed: hours"/])
 })
 
 t.test('timelines of one protocol are none of another', async t => {

@@ -28,8 +28,8 @@ t.test('it is never below 1 and never smaller when more was spent or more is ask
   for (const day of days) {
     const stretch = stretchOf(day)
     const spentMore = stretchOf({ ...day, spent: day.spent + next() * day.limit })
-    const askedMore = stretchOf({ ...day, demandPerDay: day.demandPerDay * (1 + next()) })
-    if (!(stretch >= 1 && spentMore >= stretch && askedMore >= stretch)) wrong += 1
+    const moreDemand = stretchOf({ ...day, demandPerDay: day.demandPerDay * (1 + next()) })
+    if (!(stretch >= 1 && spentMore >= stretch && moreDemand >= stretch)) wrong += 1
   }
   t.equal(wrong, 0)
   t.end()

@@ -6,7 +6,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Scope } from './set-up.ts'
 
-export type Answered = {
+export type TimedResponse = {
   /** 0 when the connection ended first. */
   readonly status: number
   /** From the write to the last byte of the answer. */
@@ -17,7 +17,7 @@ export type Answered = {
 
 /** Asks with the key of all, unless another is given. */
 export type Caller = {
-  ask(path: string, key?: string, headers?: Readonly<Record<string, string>>): Promise<Answered>
+  send(path: string, key?: string, headers?: Readonly<Record<string, string>>): Promise<TimedResponse>
 }
 
 const headEnd = Buffer.from('\r\n\r\n')
@@ -66,8 +66,8 @@ const callerOn = (first: Socket, open: () => Promise<Socket>, key: string): Call
   }
   listen()
   return {
-    ask: (path, asking = key, headers = {}) => {
-      const { promise, resolve } = Promise.withResolvers<Answered>()
+    send: (path, presentedKey = key, headers = {}) => {
+      const { promise, resolve } = Promise.withResolvers<TimedResponse>()
       const started = performance.now()
       settle = head => {
         settle = undefined
@@ -76,7 +76,9 @@ const callerOn = (first: Socket, open: () => Promise<Socket>, key: string): Call
       }
       const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
       const write = () =>
-        socket.write(`GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${asking}\r\n${more.join('')}\r\n`)
+        socket.write(
+          `GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${presentedKey}\r\n${more.join('')}\r\n`,
+        )
       if (isEnding)
         open().then(
           next => {

@@ -6,7 +6,7 @@ import { startScript } from '../support/process.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { openCallers } from './callers.ts'
 import { issueKeys } from './keys.ts'
-import { type Answer, askOn, meterEnv, patient, usedOn } from './quota-load.ts'
+import { type Answer, meterEnv, patient, sendOn, usedOn } from './quota-load.ts'
 import type { Scope } from './set-up.ts'
 
 const zone = 'Asia/Dhaka'
@@ -59,7 +59,7 @@ export const measureMidnight = async (
   ).flat()
   const now = () => Date.now() + shift
   const isOver = () => now() >= midnight + afterMs
-  const answers = await askOn(callers, () => (isOver() ? undefined : issued.key))
+  const answers = await sendOn(callers, () => (isOver() ? undefined : issued.key))
 
   const ends = [midnight, calendar.nextMidnight(midnight)]
   const days = [calendar.dayOf(midnight - 1), calendar.dayOf(midnight)]

@@ -4,7 +4,7 @@
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway } from '../support/start-gateway.ts'
-import { askerOf, type Env, isoOf, plentyOfQuota, type Scope } from './set-up.ts'
+import { type Env, isoOf, plentyOfQuota, type Scope, senderTo } from './set-up.ts'
 
 type Setting = {
   /** Where the clock stands at first, in ms since 1970. */
@@ -27,11 +27,11 @@ export const startOnOneClock = async (
     clock,
     env: { ...plentyOfQuota, ABOHAWA_LOG__ACCESS: 'false', ...env },
   })
-  const ask = askerOf(scope, gateway.apiUrl, gateway.keys.enterprise ?? '', connections)
+  const send = senderTo(scope, gateway.apiUrl, gateway.keys.enterprise ?? '', connections)
   /** Sets both clocks. */
   const moveTo = async (instant: number): Promise<void> => {
     clock.set(instant)
     await provider.steer({ now: isoOf(instant) })
   }
-  return { clock, provider, gateway, ask, moveTo }
+  return { clock, provider, gateway, send, moveTo }
 }

@@ -44,7 +44,7 @@ export const measureProviderOutage = async (
   const paths = placesByCell()
     .slice(0, size.cells)
     .map(({ cell }) => pathOf(cell))
-  const { clock, provider, gateway, ask } = await startOnOneClock(scope, {
+  const { clock, provider, gateway, send } = await startOnOneClock(scope, {
     start,
     provider: ['--runs', 'none'],
     env: {
@@ -56,15 +56,15 @@ export const measureProviderOutage = async (
     },
   })
   const seen = { requests: 0, failed: 0, wrong: 0, slowestMs: 0 }
-  const askAll = (): Promise<void> =>
+  const sendAll = (): Promise<void> =>
     forAll(paths, 16, async path => {
-      const { status, text, ms: took } = await ask(path)
+      const { status, text, ms: took } = await send(path)
       seen.requests += 1
       seen.slowestMs = Math.max(seen.slowestMs, took)
       if (status !== 200) seen.failed += 1
       else if (!isRightAt(text, clock.now())) seen.wrong += 1
     })
-  await askAll()
+  await sendAll()
   await quiet(provider, gateway.opsUrl)
 
   const before = (await provider.state()).calls
@@ -75,7 +75,7 @@ export const measureProviderOutage = async (
     await provider.steer({ fault: faults[Math.floor(((step - 1) * faults.length) / steps)] ?? 'reset' })
     clock.advance(size.stepMinutes * minuteMs)
     await provider.steer({ now: isoOf(clock.now()) })
-    await askAll()
+    await sendAll()
     await pause(size.tickMs)
     progress(`${((step * size.stepMinutes) / 60).toFixed(1)} of ${size.hours} hours`)
   }
@@ -91,15 +91,15 @@ export const measureProviderOutage = async (
   const clockAtBack = clock.now()
   let firstMs = Number.NaN
   const waiting = new Set(paths)
-  const lookAtWaiting = async (): Promise<boolean> => {
+  const retryWaiting = async (): Promise<boolean> => {
     clock.set(clockAtBack + Math.floor(performance.now() - backAt))
     await forAll([...waiting], 16, async path => {
-      if (/hit; ttl=\d/.test((await ask(path)).cache)) waiting.delete(path)
+      if (/hit; ttl=\d/.test((await send(path)).cache)) waiting.delete(path)
     })
     if (waiting.size < paths.length && Number.isNaN(firstMs)) firstMs = performance.now() - backAt
     return waiting.size === 0
   }
-  await foundWithin(30_000, lookAtWaiting, 20)
+  await foundWithin(30_000, retryWaiting, 20)
   const allMs = performance.now() - backAt
   const points = (await provider.state()).points - fedBefore
   return {

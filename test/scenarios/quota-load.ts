@@ -65,7 +65,7 @@ const numberIn = (head: string, name: string): number =>
   Number(new RegExp(`^${name}: (\\d+)`, 'im').exec(head)?.[1] ?? Number.NaN)
 
 /** Each caller sends its next request on the reply to the last, or after a pause, until `nextKey` returns undefined. */
-export const askOn = async (
+export const sendOn = async (
   callers: readonly Caller[],
   nextKey: () => string | undefined,
   pauseMs = 0,
@@ -75,7 +75,7 @@ export const askOn = async (
     callers.map(async caller => {
       for (let key = nextKey(); key !== undefined; key = nextKey()) {
         const at = performance.now()
-        const { status, ms, head } = await caller.ask(path, key)
+        const { status, ms, head } = await caller.send(path, key)
         answers.push({
           key,
           status,
@@ -95,8 +95,8 @@ export const askOn = async (
 
 /** This many keys, in turn. */
 export const inTurn = (keys: readonly string[], times: number): (() => string | undefined) => {
-  let asked = 0
-  return () => (asked < times ? keys[asked++ % keys.length] : undefined)
+  let sent = 0
+  return () => (sent < times ? keys[sent++ % keys.length] : undefined)
 }
 
 /** Faults in the answers of a key that had to be admitted exactly up to its limit; empty when there are none. */

@@ -4,7 +4,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { foundWithin, until } from '../support/until.ts'
 import { issueKeys, usedToday } from './keys.ts'
-import { type Answer, askOn, meterEnv, startGateways } from './quota-load.ts'
+import { type Answer, meterEnv, sendOn, startGateways } from './quota-load.ts'
 import { type RedisFault, redisFaults } from './redis-faults.ts'
 import { metric, type Scope } from './set-up.ts'
 
@@ -58,10 +58,10 @@ export const measureRedisOutage = async (
   const allNormal = () => everywhere('abohawa_quota_counting{state="counting"}', 1)
 
   const keys = [plenty.key, scarce.key]
-  let asked = 0
+  let sent = 0
   let isOver = false
   // A short pause between two requests: the figures are to show waiting for Redis, not for the processor.
-  const load = askOn(gateways.callers, () => (isOver ? undefined : keys[asked++ % 2]), 10)
+  const load = sendOn(gateways.callers, () => (isOver ? undefined : keys[sent++ % 2]), 10)
   // No instance admits locally before its fleet size is known.
   await until('every process counts all instances', () => everywhere('abohawa_instances', processes), 60_000)
   await pause(6_500)

@@ -66,18 +66,24 @@ export const createKey = async (env: Env): Promise<string> => {
 export const startProcess = (scope: Scope, env: Env): Promise<Running> =>
   startCommand(scope, ['serve'], ['api', 'ops'], env)
 
-export type Ask = (path: string) => Promise<{ status: number; ms: number; cache: string; text: string }>
+export type SendRequest = (
+  path: string,
+) => Promise<{ status: number; ms: number; cache: string; text: string }>
 
 /** Asks a gateway over connections that are kept. */
-export const askerOf = (scope: Scope, apiUrl: string, key: string, connections = 32): Ask => {
+export const senderTo = (scope: Scope, apiUrl: string, key: string, connections = 32): SendRequest => {
   const pool = new Pool(apiUrl, { connections })
   scope.teardown(() => pool.destroy())
   const headers = { 'x-api-key': key }
   return async path => {
     const started = performance.now()
-    const { statusCode, headers: told, body } = await pool.request({ path, method: 'GET', headers })
+    const {
+      statusCode,
+      headers: responseHeaders,
+      body,
+    } = await pool.request({ path, method: 'GET', headers })
     const text = await body.text()
-    const cache = String(told['cache-status'] ?? '')
+    const cache = String(responseHeaders['cache-status'] ?? '')
     return { status: statusCode, ms: performance.now() - started, cache, text }
   }
 }

@@ -5,7 +5,7 @@ import type { Running } from '../support/process.ts'
 import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
-import { type Answered, type Caller, openCallers } from './callers.ts'
+import { type Caller, openCallers, type TimedResponse } from './callers.ts'
 import { createKey, type Env, metric, processEnv, type Scope, startProcess } from './set-up.ts'
 
 export type FleetSize = { readonly processes: number; readonly callersEach: number }
@@ -35,10 +35,10 @@ export const startFleet = async (
 }
 
 // Caller by caller over all processes, so that none of them is asked first by all.
-export const askAll = (gateways: Fleet['gateways'], path: string): Promise<Answered[]> => {
+export const sendAll = (gateways: Fleet['gateways'], path: string): Promise<TimedResponse[]> => {
   const most = Math.max(...gateways.map(({ callers }) => callers.length))
   const order = Array.from({ length: most }, (_, i) => gateways.flatMap(({ callers }) => callers[i] ?? []))
-  return Promise.all(order.flat().map(caller => caller.ask(path)))
+  return Promise.all(order.flat().map(caller => caller.send(path)))
 }
 
 const admitted = ({ process }: Fleet['gateways'][number]): Promise<number> =>
@@ -48,9 +48,9 @@ const admitted = ({ process }: Fleet['gateways'][number]): Promise<number> =>
 const allAdmitted = async (
   gateways: Fleet['gateways'],
   path: string,
-): Promise<{ answers: Promise<Answered[]> }> => {
+): Promise<{ answers: Promise<TimedResponse[]> }> => {
   const counted = await Promise.all(gateways.map(admitted))
-  const answers = askAll(gateways, path)
+  const answers = sendAll(gateways, path)
   await until(
     'all are admitted',
     async () => {
@@ -64,17 +64,17 @@ const allAdmitted = async (
 
 /** Four requests of every caller for another cell. */
 export const warm = async ({ gateways }: Fleet): Promise<void> => {
-  for (let i = 0; i < 4; i++) await askAll(gateways, '/api/v1/weather/coords/26/89')
+  for (let i = 0; i < 4; i++) await sendAll(gateways, '/api/v1/weather/coords/26/89')
 }
 
 /** Everybody asks for one cell while the provider is held, and is answered when it is let go. */
 export const measureStampede = async ({ provider, gateways }: Fleet, path: string) => {
   const before = (await provider.state()).calls
   await provider.steer({ hold: true })
-  const asked = await allAdmitted(gateways, path)
+  const waiting = await allAdmitted(gateways, path)
   await until('the provider is asked', async () => (await provider.state()).inFlight >= 1, 60_000)
   await provider.steer({ hold: false })
-  const answers = await asked.answers
+  const answers = await waiting.answers
   return { calls: (await provider.state()).calls - before, answers }
 }
 
@@ -86,16 +86,16 @@ export const killLeaseHolder = async (fleet: Fleet, path: string) => {
   const before = (await provider.state()).calls
   await provider.steer({ hold: true })
   const [first, ...rest] = holder.callers
-  const lost = [first?.ask(path)]
+  const lost = [first?.send(path)]
   await until('the provider is asked', async () => (await provider.state()).inFlight === 1, 60_000)
-  lost.push(...rest.map(caller => caller.ask(path)))
-  const asked = await allAdmitted(others, path)
+  lost.push(...rest.map(caller => caller.send(path)))
+  const waiting = await allAdmitted(others, path)
   const killedAt = performance.now()
   holder.process.child.kill('SIGKILL')
   await until('another takes over', async () => (await provider.state()).calls - before >= 2, 60_000)
   const takenOverMs = performance.now() - killedAt
   await provider.steer({ hold: false })
-  const answers = await asked.answers
+  const answers = await waiting.answers
   const allMs = performance.now() - killedAt
   await Promise.all(lost)
   return { calls: (await provider.state()).calls - before, answers, takenOverMs, allMs }
@@ -106,12 +106,12 @@ export const killRedis = async (fleet: Fleet, path: string) => {
   const { provider, gateways, redis } = fleet
   const before = (await provider.state()).calls
   await provider.steer({ hold: true })
-  const asked = await allAdmitted(gateways, path)
+  const waiting = await allAdmitted(gateways, path)
   await until('the provider is asked', async () => (await provider.state()).inFlight >= 1, 60_000)
   const stoppedAt = performance.now()
   await redis.stop()
   await provider.steer({ hold: false })
-  const answers = await asked.answers
+  const answers = await waiting.answers
   const allMs = performance.now() - stoppedAt
   return { calls: (await provider.state()).calls - before, answers, allMs }
 }

@@ -36,19 +36,19 @@ export const three = (rest: string): string => `/v1/forecast?${places.three}&tim
 export const simulate = async (t: Teardown, options: SimulatorOptions = {}, now: string | null = noon) => {
   const simulator = await startSimulator(options)
   t.teardown(() => simulator.close())
-  const ask = async (path: string, init: RequestInit = {}): Promise<Answer> => {
+  const send = async (path: string, init: RequestInit = {}): Promise<Answer> => {
     const response = await fetch(simulator.url + path, init)
     const text = await response.text()
     return { status: response.status, headers: response.headers, text, body: parsed(text) }
   }
   const steer = (change: Record<string, unknown>): Promise<Answer> =>
-    ask('/control', { method: 'POST', body: JSON.stringify(change) })
+    send('/control', { method: 'POST', body: JSON.stringify(change) })
   if (now !== null) await steer({ now })
-  return { ...simulator, ask, steer, state: async () => (await ask('/control')).body }
+  return { ...simulator, send, steer, state: async () => (await send('/control')).body }
 }
 
 /** An answer without what differs every time. */
-export const lasting = (text: string): string => text.replaceAll(/"generationtime_ms":[^,]+,/g, '')
+export const withoutTimings = (text: string): string => text.replaceAll(/"generationtime_ms":[^,]+,/g, '')
 
 const parsed = (text: string): unknown => {
   try {

@@ -23,9 +23,9 @@ const withUmask = <Result>(umask: number, act: () => Result): Result => {
     process.umask(before)
   }
 }
-const open = async (path: string, told: string[] = []) => {
+const open = async (path: string, exposed: string[] = []) => {
   const redis = { url: null, prefix: 'x:', connectTimeoutMs: 1, commandTimeoutMs: 1 }
-  const observer = { ...quiet, storeExposed: (path: string) => told.push(path) }
+  const observer = { ...quiet, storeExposed: (path: string) => exposed.push(path) }
   const store = await openStore({ redis, store: { path } }, systemClock, observer)
   await store.writeBytes('a', Buffer.from('b'), Date.now() + 1e6)
   return store
@@ -58,17 +58,17 @@ t.test('a store that others can read goes on as it is, and its gateway says so o
   const folder = t.testdir()
   const path = join(folder, 'store.db')
   await (await open(path)).close()
-  const told: string[] = []
-  for (const [mode, says] of [
+  const exposed: string[] = []
+  for (const [mode, reports] of [
     [0o600, 0],
     [0o660, 0],
     [0o644, 1],
     [0o602, 1],
   ] as const) {
     chmodSync(path, mode)
-    told.length = 0
-    await (await open(path, told)).close()
-    t.strictSame(told, says === 0 ? [] : [path], mode.toString(8))
+    exposed.length = 0
+    await (await open(path, exposed)).close()
+    t.strictSame(exposed, reports === 0 ? [] : [path], mode.toString(8))
     t.equal(statSync(path).mode & 0o777, mode, 'left as it is')
   }
 
@@ -90,9 +90,9 @@ t.test('the log of a store that others can read is seen too', async t => {
   killed.exec("INSERT OR REPLACE INTO bytes VALUES ('c', x'00', 1)")
   chmodSync(path, 0o600)
   t.equal(modeOf(`${path}-wal`), '644')
-  const told: string[] = []
-  await (await open(path, told)).close()
-  t.strictSame(told, [`${path}-wal`])
+  const exposed: string[] = []
+  await (await open(path, exposed)).close()
+  t.strictSame(exposed, [`${path}-wal`])
   killed.close()
 })
 

@@ -130,8 +130,8 @@ t.test('change records and names of any size and number are bounded, and later o
   await again.close()
 
   refused.length = 0
-  const sendHeartbeat = (asked: string[]) =>
-    store.heartbeat({ instance: 'one', aliveForMs: 1_000, topic: 'q', asked, wantedForMs: 60_000, now })
+  const sendHeartbeat = (requested: string[]) =>
+    store.heartbeat({ instance: 'one', aliveForMs: 1_000, topic: 'q', requested, wantedForMs: 60_000, now })
   await sendHeartbeat(['a'])
   beside.exec(
     `INSERT INTO wanted VALUES ('q', 'later', ${now + 10_000_000}), ('q', printf('%.*c', 100000, 'x'), ${now})`,
@@ -279,8 +279,8 @@ t.test('a file with spoilt pages fails with a sentence, or tells what it can, an
           failed += 1
           return
         }
-        for (const ask of everything(store))
-          await ask().then(
+        for (const act of everything(store))
+          await act().then(
             () => {
               answered += 1
             },

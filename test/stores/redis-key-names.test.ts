@@ -62,7 +62,7 @@ const useAll = async (store: Store): Promise<void> => {
   await store.readBytes('q:23.8,90.4')
   await store.deleteBytes(['q:0,0'])
   const alive = { instance: 'one', aliveForMs: 60_000, wantedForMs: 60_000, now: Date.now() }
-  await store.heartbeat({ ...alive, topic: 'q', asked: ['23.8,90.4'] })
+  await store.heartbeat({ ...alive, topic: 'q', requested: ['23.8,90.4'] })
   await store.wanted('q', 0)
   await store.appendChangeRecord('purges', 'x', later)
   await store.changeRecordsAfter('purges', 0)
@@ -183,8 +183,8 @@ t.test('the script that counts reads nothing out of a name', async t => {
   const { prefix, raw } = await setUp(t)
   const listener = new Redis(server.url)
   t.teardown(() => listener.quit())
-  const heard: string[] = []
-  listener.on('message', (_channel: string, text: string) => heard.push(text))
+  const released: string[] = []
+  listener.on('message', (_channel: string, text: string) => released.push(text))
   await listener.subscribe(`${prefix}channel`)
   const days = [['21', later, later]]
   const entries = [1, 9, 0, 0, 1, 1, 2, 9, 0, 0, 1, 1]
@@ -199,8 +199,8 @@ t.test('the script that counts reads nothing out of a name', async t => {
     'second',
   ]
   t.equal(await raw.eval(commitScript, keys.length, ...keys, ...values), '1 1 0 2 2 0')
-  await until('both are heard', async () => heard.length === 2)
-  t.strictSame(heard, ['first 1', 'second 2'])
+  await until('both are heard', async () => released.length === 2)
+  t.strictSame(released, ['first 1', 'second 2'])
 })
 
 t.test('no other file of the store knows the prefix, and no script makes a name of others', async t => {

@@ -29,10 +29,10 @@ const place = {
 const quiet = { redisAway: () => {}, redisBack: () => {} }
 
 let opened = 0
-const open = async (t: Test, told: string[] = []) => {
+const open = async (t: Test, events: string[] = []) => {
   const store = await openRedisStore(
     { ...place, prefix: `test-${opened++}:` },
-    { redisAway: reason => told.push(`away: ${reason}`), redisBack: () => told.push('back') },
+    { redisAway: reason => events.push(`away: ${reason}`), redisBack: () => events.push('back') },
   )
   t.teardown(() => store.close())
   return store
@@ -105,8 +105,8 @@ t.test('the first sentinel may be away', async t => {
 
 for (const how of ['hangs', 'is killed'] as const)
   t.test(`a master that ${how} makes commands fail in time until its replica has taken over`, async t => {
-    const told: string[] = []
-    const store = await open(t, told)
+    const events: string[] = []
+    const store = await open(t, events)
     const later = Date.now() + 60_000
     await store.writeBytes('cell', Buffer.from('x'), later)
     const missed: (string | null)[] = []
@@ -119,19 +119,19 @@ for (const how of ['hangs', 'is killed'] as const)
     await t.rejects(store.ping(), { name: 'StoreError' })
     let slowest = 0
     await until('the store works again', async () => {
-      const asked = workedMs()
+      const startedAt = workedMs()
       try {
         return await store.writeBytes('cell', Buffer.from('y'), later)
       } finally {
-        slowest = Math.max(slowest, workedMs() - asked)
+        slowest = Math.max(slowest, workedMs() - startedAt)
       }
     })
     t.comment(
       `a master that ${how}: works again after ${workedMs() - from} ms, slowest command ${slowest} ms`,
     )
     t.ok(slowest < 1_000, `the slowest command took ${slowest} ms`)
-    await until('told', async () => told.at(-1) === 'back')
-    t.match(inTurn(told), wentAndCameBack, told.join('; '))
+    await until('told', async () => events.at(-1) === 'back')
+    t.match(inTurn(events), wentAndCameBack, events.join('; '))
     await until('news are heard again', async () => {
       await store.releaseLease('cell', 1, '')
       return missed.includes('cell')

@@ -43,7 +43,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
     wantedForMs: 1_800_000,
     now: Date.now(),
   }
-  await store.heartbeat({ ...heartbeat, asked: ['23.8,90.4'] })
+  await store.heartbeat({ ...heartbeat, requested: ['23.8,90.4'] })
   await store.addDetail([
     {
       keyId: 'key_1',

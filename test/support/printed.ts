@@ -25,11 +25,11 @@ export const runCommands = async (
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [script, file], options).finally(
     () => rm(file),
   )
-  const told = stdout.split('\0')
+  const outputs = stdout.split('\0')
   const errors = stderr.split('\0')
   return lines.map((_, i) => ({
-    stdout: told[2 * i] ?? '',
-    code: Number(told[2 * i + 1]),
+    stdout: outputs[2 * i] ?? '',
+    code: Number(outputs[2 * i + 1]),
     stderr: errors[i] ?? '',
   }))
 }
@@ -38,16 +38,16 @@ export const runCommands = async (
 const plain = (text: string): string => text.replaceAll(/[^ -~]/g, '?')
 
 /** Runs command lines that end with the same code, each for people and, unless it has no such form, as JSON. */
-export const look = async (
+export const checkOutput = async (
   t: Test,
   lines: readonly (readonly string[])[],
   { code, json = true }: { code: number; json?: boolean },
   env: Record<string, string> = {},
 ): Promise<Ended[]> => {
-  const forms = json ? lines.flatMap(args => [args, [...args, '--json']]) : lines
-  const ended = await runCommands(forms, env)
+  const variants = json ? lines.flatMap(args => [args, [...args, '--json']]) : lines
+  const ended = await runCommands(variants, env)
   for (const [i, { code: given, stdout, stderr }] of ended.entries()) {
-    const title = plain((forms[i] ?? []).join(' ')).slice(0, 80)
+    const title = plain((variants[i] ?? []).join(' ')).slice(0, 80)
     t.equal(given, code, `${title}: ${plain(stderr.slice(0, 500))}`)
     t.equal(rawControlIn(stdout), undefined, `${title}: standard output`)
     t.equal(rawControlIn(stderr), undefined, `${title}: standard error`)

@@ -90,8 +90,8 @@ const start = async (
   await new Promise<void>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', line => {
       lines.push(line)
-      const told = line.startsWith('{') ? JSON.parse(line) : {}
-      if (told.msg === 'listening') urls[told.listener] = told.url
+      const entry = line.startsWith('{') ? JSON.parse(line) : {}
+      if (entry.msg === 'listening') urls[entry.listener] = entry.url
       if (listeners.every(listener => urls[listener])) resolve()
     })
     void exited.then(code => reject(new Error(`${args.join(' ')} ended with ${code}: ${errors}`)))

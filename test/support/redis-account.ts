@@ -18,8 +18,8 @@ export const grantedCommands = (onCluster: boolean): string[] =>
     .map(right => right.slice(1))
 
 export const makeAccount = async (admin: Redis, onCluster = false): Promise<void> => {
-  const [name = '', ...told] = rights
-  await admin.acl('SETUSER', name, ...told, ...(onCluster ? more.split(' ') : []))
+  const [name = '', ...granted] = rights
+  await admin.acl('SETUSER', name, ...granted, ...(onCluster ? more.split(' ') : []))
 }
 
 /** What an account was refused, in words. */

@@ -72,6 +72,6 @@ export const startRedisProcess = async ({
 }
 
 /** What the observer of a connection was told, without the reasons. */
-export const inTurn = (told: readonly string[]): string => told.map(word => word.split(':')[0]).join(' ')
+export const inTurn = (events: readonly string[]): string => events.map(word => word.split(':')[0]).join(' ')
 /** Once; a process that was held up itself may lose its connection once more. */
 export const wentAndCameBack = /^away back( away back)*$/

@@ -70,12 +70,12 @@ export const startSentinel = async (password?: string): Promise<TestSentinel> =>
     servers,
     sentinels,
     master: async () => {
-      const told = (await sentinels[0]?.admin.call(
+      const address = (await sentinels[0]?.admin.call(
         'SENTINEL',
         'GET-MASTER-ADDR-BY-NAME',
         masterName,
       )) as string[]
-      return servers.find(({ port }) => port === Number(told[1])) as RedisProcess
+      return servers.find(({ port }) => port === Number(address[1])) as RedisProcess
     },
     stop: async () => {
       await Promise.all([...sentinels, ...servers].map(process => process.stop()))

@@ -23,7 +23,7 @@ export type Answer = {
   body: any
 }
 
-export type Ask = { key?: string | null; method?: string; headers?: Record<string, string> }
+export type RequestOptions = { key?: string | null; method?: string; headers?: Record<string, string> }
 
 export type TestGateway = Gateway & {
   config: Config
@@ -32,7 +32,7 @@ export type TestGateway = Gateway & {
   administration: ReturnType<typeof createAdministration>
   logged: Record<string, unknown>[]
   /** Asks the API below its prefix, with an enterprise key unless told otherwise. */
-  get(path: string, ask?: Ask): Promise<Answer>
+  get(path: string, options?: RequestOptions): Promise<Answer>
 }
 
 type Teardown = { teardown(fn: () => unknown): void }
@@ -101,14 +101,15 @@ export const startGateway = async (
     keyIds,
     administration,
     logged,
-    get: (path, ask = {}) => askAt(`${gateway.apiUrl}/api/v1${path}`, { key: keys.enterprise ?? '', ...ask }),
+    get: (path, options = {}) =>
+      sendRequest(`${gateway.apiUrl}/api/v1${path}`, { key: keys.enterprise ?? '', ...options }),
   }
 }
 
 /** Asks an address as it is, with a real connection. */
-export const askAt = async (
+export const sendRequest = async (
   url: string,
-  { key, method = 'GET', headers = {} }: Ask = {},
+  { key, method = 'GET', headers = {} }: RequestOptions = {},
 ): Promise<Answer> => {
   const {
     statusCode,

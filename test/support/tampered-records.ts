@@ -86,12 +86,12 @@ export const tamperedRecords = (
   /** Two instances that were granted 30 and 20 units of three keys; a batch of all of them, with the middle one tampered with. */
   const counted = async ({ store, prefix }: Scene) => {
     const [first = '', bad = '', last = ''] = keysOfOnePartition(store, 3)
-    const ask = { one: instanceOn(store, 'one'), two: instanceOn(store, 'two') }
+    const commit = { one: instanceOn(store, 'one'), two: instanceOn(store, 'two') }
     const batch = (units: number, more: Partial<UsageEntry> = {}) =>
       [first, bad, last].map(keyId => ({ keyId, units, limit: 100, step: 2, ...more }))
-    await ask.one(...batch(30))
-    await ask.two(...batch(20))
-    return { ask, batch, bad, live: quotaKey(prefix, bad), record: monthKey(prefix, bad) }
+    await commit.one(...batch(30))
+    await commit.two(...batch(20))
+    return { commit, batch, bad, live: quotaKey(prefix, bad), record: monthKey(prefix, bad) }
   }
   const isWhole = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0
 
@@ -99,7 +99,7 @@ export const tamperedRecords = (
     readonly what: string
     readonly put: (raw: Redis | Cluster, live: string, record: string) => Promise<unknown>
     /** The record that is repaired first; none where nothing is wrong with the numbers yet. */
-    readonly tells: ('day' | 'month')[]
+    readonly repairs: ('day' | 'month')[]
     /** The legible count where it is below the 50 that were granted, and the units that the instance reports. */
     readonly legible?: number
     readonly admitted?: number
@@ -112,7 +112,7 @@ export const tamperedRecords = (
           await raw.del(live)
           await put(raw, live)
         },
-        tells: ['day'],
+        repairs: ['day'],
       }),
     ),
     ...Object.entries(types).map(
@@ -122,7 +122,7 @@ export const tamperedRecords = (
           await raw.del(record)
           await put(raw, record)
         },
-        tells: ['month'],
+        repairs: ['month'],
       }),
     ),
     {
@@ -133,7 +133,7 @@ export const tamperedRecords = (
         await raw.set(live, 'x')
         await raw.set(record, 'x')
       },
-      tells: ['day', 'month'],
+      repairs: ['day', 'month'],
       legible: 0,
       admitted: 30,
     },
@@ -141,7 +141,7 @@ export const tamperedRecords = (
       (text): Damage => ({
         what: `the count is ${JSON.stringify(text.slice(0, 20))}`,
         put: (raw, live) => raw.hset(live, 'used', text),
-        tells: ['day'],
+        repairs: ['day'],
       }),
     ),
     ...noCounts.map(
@@ -151,44 +151,44 @@ export const tamperedRecords = (
           await raw.hset(live, 'used', text)
           await raw.hset(record, day.slice(8), text)
         },
-        tells: ['day'],
+        repairs: ['day'],
       }),
     ),
     ...noCounts.map(
       (text): Damage => ({
         what: `the instance’s units are ${JSON.stringify(text.slice(0, 20))}`,
         put: (raw, live) => raw.hset(live, 'one', `1 ${text}`),
-        tells: ['day'],
+        repairs: ['day'],
       }),
     ),
     ...noCounts.map(
       (text): Damage => ({
         what: `the instance’s sequence is ${JSON.stringify(text.slice(0, 20))}`,
         put: (raw, live) => raw.hset(live, 'one', `${text} 30`),
-        tells: ['day'],
+        repairs: ['day'],
       }),
     ),
     ...['', 'x', '30', '1  30', '1 30 1', '1,30', '1 30\n'].map(
       (text): Damage => ({
         what: `the instance’s field is ${JSON.stringify(text)}`,
         put: (raw, live) => raw.hset(live, 'one', text),
-        tells: ['day'],
+        repairs: ['day'],
       }),
     ),
     {
       what: 'the instance’s units are more than the count',
       put: (raw, live) => raw.hset(live, 'used', '7'),
-      tells: ['day'],
+      repairs: ['day'],
     },
     {
       what: 'a sequence that no instance reaches stands beside its units',
       put: (raw, live) => raw.hset(live, 'one', '999999999999999 30'),
-      tells: ['day'],
+      repairs: ['day'],
     },
     {
       what: 'the count is gone and the fields of the instances stand',
       put: (raw, live) => raw.hdel(live, 'used'),
-      tells: ['day'],
+      repairs: ['day'],
     },
     {
       what: 'thousands of fields are in the day’s count, and none of them is believed but its own',
@@ -197,41 +197,41 @@ export const tamperedRecords = (
         await raw.hset(live, Object.fromEntries(fields))
         await raw.hset(live, 'used', 'x')
       },
-      tells: ['day'],
+      repairs: ['day'],
     },
   ]
 
   test('a bad quota record costs its own key alone, is observed, and is repaired to what is legible of it', async (t, scene) => {
     const { store, raw, repaired } = scene
-    for (const { what, put, tells, legible = 50, admitted = 0 } of damages)
+    for (const { what, put, repairs, legible = 50, admitted = 0 } of damages)
       await t.test(what, async t => {
         await clear(scene)
         repaired.length = 0
-        const { ask, batch, bad, live, record } = await counted(scene)
+        const { commit, batch, bad, live, record } = await counted(scene)
         await put(raw, live, record)
         const others = { granted: 1, used: 51, before: 50 }
-        t.strictSame(await ask.one(...batch(1)), [
+        t.strictSame(await commit.one(...batch(1)), [
           others,
           { granted: 1, used: legible + admitted + 1, before: legible },
           others,
         ])
         t.strictSame(
           repaired.map(({ keyId, day, record }) => [keyId, day, record]),
-          tells.map(record => [bad, day, record]),
+          repairs.map(record => [bad, day, record]),
         )
         t.ok(repaired.every(({ used }) => isWhole(used)))
-        const [, ofBad] = await ask.two(...batch(1))
+        const [, ofBad] = await commit.two(...batch(1))
         t.strictSame(
           ofBad,
           { granted: 1, used: 52, before: legible + admitted + 1 },
           'the other instance is counted once',
         )
         // Together no more than the limit.
-        const more = [...(await ask.one(...batch(40))), ...(await ask.two(...batch(40)))]
+        const more = [...(await commit.one(...batch(40))), ...(await commit.two(...batch(40)))]
         const granted = [more[1], more[4]].reduce((sum, each) => sum + (each?.granted ?? 0), 0)
         t.equal(granted, 48)
         t.strictSame(await store.usedOn(bad, [day]), [100])
-        t.equal(repaired.length, tells.length, 'once')
+        t.equal(repaired.length, repairs.length, 'once')
         t.match(await raw.hgetall(live), { used: '100' })
         for (const key of [live, record]) t.ok((await raw.pttl(key)) > 0, `${key} expires`)
       })
@@ -244,8 +244,8 @@ export const tamperedRecords = (
       const put = damages[i % damages.length]?.put
       await put?.(raw, quotaKey(prefix, keyId), monthKey(prefix, keyId))
     }
-    const ask = instanceOn(store, 'one')
-    const taken = await ask(...keys.map(keyId => ({ keyId, units: 2, limit: 3 })))
+    const commit = instanceOn(store, 'one')
+    const taken = await commit(...keys.map(keyId => ({ keyId, units: 2, limit: 3 })))
     t.equal(taken.length, 40)
     t.ok(taken.flatMap(each => Object.values(each)).every(isWhole), JSON.stringify(taken))
     t.ok(taken.every(each => each.used <= 3 || each.before > 1))
@@ -271,18 +271,20 @@ export const tamperedRecords = (
     await fc.assert(
       fc.asyncProperty(fc.array(damage, { minLength: 1, maxLength: 4 }), async rounds => {
         await clear(scene)
-        const asks = [instanceOn(store, 'one'), instanceOn(store, 'two')]
+        const commits = [instanceOn(store, 'one'), instanceOn(store, 'two')]
         let others = 0
         for (const [i, { live: fields, drop, month }] of rounds.entries()) {
           for (const [name, text] of fields) await raw.hset(live, name, text)
           if (drop.length > 0) await raw.hdel(live, ...drop)
           if (month !== null) await raw.hset(record, day.slice(8), month)
           const batch = [first, bad, last].map(keyId => ({ keyId, units: 7, limit: 60 }))
-          const results = await (asks[i % 2] as (typeof asks)[number])(...batch).catch((error: unknown) => {
-            // A foreign sequence: the instance continues after it, which the meter's tests check.
-            if (error instanceof OvertakenError) return undefined
-            throw error
-          })
+          const results = await (commits[i % 2] as (typeof commits)[number])(...batch).catch(
+            (error: unknown) => {
+              // A foreign sequence: the instance continues after it, which the meter's tests check.
+              if (error instanceof OvertakenError) return undefined
+              throw error
+            },
+          )
           if (!results) return
           const [one, of, other] = results
           others += 7
@@ -343,8 +345,8 @@ export const tamperedRecords = (
         await put(raw, live, record)
         await store.raiseUsed(keyId, day, 60, keepUntil)
         t.strictSame(await store.usedOn(keyId, [day]), [60])
-        const ask = instanceOn(store, 'new')
-        t.match(await ask({ keyId, limit: 100 }), [{ granted: 1, used: 61 }])
+        const commit = instanceOn(store, 'new')
+        t.match(await commit({ keyId, limit: 100 }), [{ granted: 1, used: 61 }])
       })
   })
 
@@ -506,7 +508,7 @@ export const tamperedRecords = (
     const key = `${prefix}instances`
     const now = Date.now()
     const sendHeartbeat = (instance: string, at = now) =>
-      store.heartbeat({ ...heartbeat, instance, asked: [], now: at })
+      store.heartbeat({ ...heartbeat, instance, requested: [], now: at })
     await sendHeartbeat('two')
     t.match(await sendHeartbeat('one'), { instances: 2 })
     await raw.zadd(key, ...Array.from({ length: 5_000 }, (_, i) => [now, `forged-${i}`]).flat())
@@ -533,7 +535,7 @@ export const tamperedRecords = (
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}wanted:q`
     const now = Date.now()
-    const sendHeartbeat = (asked: string[]) => store.heartbeat({ ...heartbeat, asked, now })
+    const sendHeartbeat = (requested: string[]) => store.heartbeat({ ...heartbeat, requested, now })
     t.match(await sendHeartbeat(['a', 'b']), { wanted: 2 })
     await raw.zadd(key, now, 'x'.repeat(1_000_000), now, 'y'.repeat(65), now + 10_000_000, 'later')
     t.strictSame((await store.wanted('q', now - 1)).sort(), ['a', 'b', 'later'])

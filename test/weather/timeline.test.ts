@@ -85,8 +85,8 @@ t.test('what a timeline is said to take is what it takes', t => {
   const before = taken()
   for (let i = 0; i < kept.length; i++) kept[i] = sampleTimeline({ quarterHours: 102, days: 10 })
   const each = (taken() - before) / kept.length
-  const said = bytesOf(kept[0] as typeof timeline)
-  t.ok(Math.abs(said - each) < said * 0.03, `${said} bytes said, ${each.toFixed(0)} taken`)
+  const bytes = bytesOf(kept[0] as typeof timeline)
+  t.ok(Math.abs(bytes - each) < bytes * 0.03, `${bytes} bytes said, ${each.toFixed(0)} taken`)
   t.end()
 })
 

@@ -23,12 +23,12 @@ const grid = createGrid(0.1)
 const cells = [grid.cellOf(23.8, 90.4), grid.cellOf(23.8, 90.5), grid.cellOf(23.8, 90.6)]
 const now = Date.parse(noon)
 const clock = manualClock()
-const asked = async (cells: readonly Cell[]) =>
+const fetchBody = async (cells: readonly Cell[]) =>
   (await fetch(provider.url + pathFor(cells, horizon, calendar.zone))).text()
-const text = await asked(cells)
+const text = await fetchBody(cells)
 
 const decodeText = (text: string, from: readonly Cell[] = cells) =>
-  decodeTimelines([Buffer.from(text)], { cells: from, horizon, calendar, clock, askedAt: now })
+  decodeTimelines([Buffer.from(text)], { cells: from, horizon, calendar, clock, requestedAt: now })
 const decode = (body: unknown, from?: readonly Cell[]) => decodeText(JSON.stringify(body), from)
 
 const sevenMinutesLater = (time: string): string =>
@@ -307,7 +307,7 @@ t.test(
   async t => {
     t.notOk((await decode(inOrder([0, 1, 2], false))).some(result => result instanceof ProviderError))
     const far = [grid.cellOf(23.8, 90.4), grid.cellOf(24.9, 90.4), grid.cellOf(23.8, 92)]
-    const body = JSON.parse(await asked(far))
+    const body = JSON.parse(await fetchBody(far))
     for (const element of body) delete element.location_id
     t.notOk((await decode(body, far)).some(result => result instanceof ProviderError))
     const [first, second, third] = body
@@ -348,7 +348,7 @@ t.test('no more of a body is read than what it may have', async t => {
       yield Buffer.from(',{}')
     }
   }
-  await t.rejects(decodeTimelines(endless(), { cells, horizon, calendar, clock, askedAt: now }), {
+  await t.rejects(decodeTimelines(endless(), { cells, horizon, calendar, clock, requestedAt: now }), {
     code: 'provider_garbled',
     refused: 'too_many_elements',
     message: /^the provider's body has more than 3 elements$/,
@@ -364,12 +364,12 @@ t.test('the weather of a whole year is weather', async t => {
     const instant = `2026-${String(month).padStart(2, '0')}-${month % 2 ? '05' : '20'}T09:00:00Z`
     clock.set(instant)
     await provider.steer({ now: instant })
-    const results = await decodeTimelines([Buffer.from(await asked(country))], {
+    const results = await decodeTimelines([Buffer.from(await fetchBody(country))], {
       cells: country,
       horizon,
       calendar,
       clock,
-      askedAt: clock.now(),
+      requestedAt: clock.now(),
     })
     const refused = results.filter(result => result instanceof ProviderError)
     t.strictSame(refused, [], instant)

@@ -24,7 +24,7 @@ const decode = (body: unknown) =>
     horizon,
     calendar,
     clock: manualClock(),
-    askedAt: now,
+    requestedAt: now,
   })
 
 t.test('a good body gives a timeline for each cell', async t => {

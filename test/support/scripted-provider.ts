@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net'
 
 type Teardown = { teardown(fn: () => unknown): void }
 
-export type ToldProvider = {
+export type ScriptedProvider = {
   url: string
   /** Every request so far: its method, its target as it stood in the request line, its headers. */
   requests: { method: string; target: string; headers: IncomingMessage['headers'] }[]
@@ -16,12 +16,12 @@ export type ToldProvider = {
 const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url))
 
 /** @param secure with a certificate for localhost that nobody vouches for */
-export const startToldProvider = async (
+export const startScriptedProvider = async (
   t: Teardown,
   answer: RequestListener = (_request, response) => void response.end('{}'),
   { secure = false } = {},
-): Promise<ToldProvider> => {
-  const requests: ToldProvider['requests'] = []
+): Promise<ScriptedProvider> => {
+  const requests: ScriptedProvider['requests'] = []
   const listener: RequestListener = (request, response) => {
     requests.push({ method: request.method ?? '', target: request.url ?? '', headers: request.headers })
     answer(request, response)

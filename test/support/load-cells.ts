@@ -9,7 +9,7 @@ import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from './manual-clock.ts'
 import { openMeteo } from './open-meteo.ts'
 
-export type Asked = {
+export type LoadRequest = {
   /** Asked first, so that everything is loaded and warm before anything is measured. */
   goodUrl: string
   url: string
@@ -30,7 +30,7 @@ export type Outcome = {
   grewMiB: number
 }
 
-const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
+const loadAll = async (baseUrl: string, { points, totalTimeoutMs }: LoadRequest) => {
   const clock = manualClock()
   const refused: Record<string, number> = {}
   const call = createProviderCall(
@@ -86,13 +86,13 @@ const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
   return { results, refused }
 }
 
-const measured = async (asked: Asked): Promise<Outcome> => {
-  await ask(asked.goodUrl, asked)
+const measured = async (request: LoadRequest): Promise<Outcome> => {
+  await loadAll(request.goodUrl, request)
   const before = process.resourceUsage().maxRSS
   const delay = monitorEventLoopDelay({ resolution: 2 })
   delay.enable()
   const started = performance.now()
-  const { results, refused } = await ask(asked.url, asked)
+  const { results, refused } = await loadAll(request.url, request)
   const ms = performance.now() - started
   // A loop that is held up to the end is only seen in its next turn.
   await new Promise(resolve => setTimeout(resolve, 10))
@@ -113,5 +113,5 @@ const measured = async (asked: Asked): Promise<Outcome> => {
   }
 }
 
-const outcome = await measured(JSON.parse(process.argv[2] ?? '') as Asked)
+const outcome = await measured(JSON.parse(process.argv[2] ?? '') as LoadRequest)
 process.stdout.write(`${JSON.stringify(outcome)}\n`, () => process.exit(0))
