@@ -1,13 +1,13 @@
-// Bars with names, in pairs, as an SVG that reads on light and on dark pages.
+// Draws a bar chart of pairs with names as an SVG that reads on light and on dark pages.
 
 import { drawing, escaped, niceStep } from './chart.ts'
 
 export type Bars = {
   readonly title: string
-  /** What the two bars of a pair are. */
+  /** The names of the two bars of a pair. */
   readonly kinds: readonly [string, string]
   readonly bars: readonly { readonly name: string; readonly values: readonly [number, number] }[]
-  /** After the point, of the figures beside the bars. */
+  /** Digits after the point, of the figures beside the bars. */
   readonly digits: number
 }
 

@@ -13,7 +13,7 @@ const cells = 100
 export const badBodies: Row = {
   id: 'bad-bodies',
   method:
-    'For each fault 100 cells are filled, turn stale, and are asked for one after the other while the provider is at ' +
+    'For each fault 100 cells are filled, turn stale, and are requested one after the other while the provider is at ' +
     'fault; a model run came in between, so that anything taken from it would show. When all refreshes have failed, ' +
     'every body is compared with what was served before, byte for byte, on the same clock. A hanging answer is given up ' +
     'after provider.timeout, here 2 s.',
@@ -28,12 +28,12 @@ export const badBodies: Row = {
         ...noBudget,
         ABOHAWA_PROVIDER__TIMEOUT: '2s',
         ABOHAWA_PROVIDER__RETRIES: '0',
-        // Every fault is to be met by real requests.
+        // High enough to keep the breaker closed, so that real requests meet every fault.
         ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
       },
       connections: 8,
     })
-    // A cell that is asked for late may be found due by refresh-ahead first.
+    // Refresh-ahead may find a cell due before its request comes.
     const failures = async (): Promise<number> =>
       (await metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="refresh"}')) +
       (await metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="refresh_ahead"}'))

@@ -1,5 +1,5 @@
-// A gateway that starts while another is under load, with all weather in the shared tier: when it is ready, and what it
-// asks of the provider.
+// A gateway that starts while another is under load, with all weather in the shared tier: when it is ready, and how many
+// provider requests it makes.
 
 import { request } from 'undici'
 import {
@@ -24,9 +24,9 @@ const load = 4
 export const restart: Row = {
   id: 'restart',
   method:
-    'Redis holds the weather of every cell of the catalogue; another gateway on the same machine is asked without pause ' +
-    `by ${load} callers. Timed from the start of the process to the first 200 of /readyz, asked for every 10 ms; then ` +
-    'every cell is asked for.',
+    'Redis holds the weather of every cell of the catalogue; another gateway on the same machine gets requests without pause ' +
+    `from ${load} callers. Timed from the start of the process to the first 200 of /readyz, requested every 10 ms; then ` +
+    'every cell is requested.',
   run: async (scope, progress) => {
     const provider = await startProvider(scope, ['--runs', 'none'], null)
     const redis = await startRedis()
@@ -92,7 +92,7 @@ export const restart: Row = {
     return {
       findings: [
         {
-          what: `a new process with ${count(paths.length)} cells in the shared tier: cells asked of the provider`,
+          what: `a new process with ${count(paths.length)} cells in the shared tier: cells requested from the provider`,
           bar: '0',
           measured: `${fetched} for ${count(sent)} requests over ${rounds} starts, ${failed} failed; ${count(median(warmed))} in memory when ready`,
           met: fetched === 0 && failed === 0,

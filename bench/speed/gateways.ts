@@ -1,5 +1,5 @@
-// Our own gateway as a contender, in several forms: on the embedded store and on Redis, with one key and with many, with
-// the access log, and asked for a 304, for br and for every place in turn.
+// Our gateway as a contender, in several variants: with the embedded store and with Redis, one key and many, the access log,
+// 304 responses, br responses, and requests for every place in turn.
 
 import { readFile, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -21,10 +21,10 @@ import {
 import type { Workload } from './load.ts'
 import { type Pinned, serverCores, startPinned } from './pinned.ts'
 
-/** Makes a weather answer 10 kB long. */
+/** Makes a weather response 10 kB long. */
 const hours = '148'
 
-/** Weather that stays fresh for a run, and counts that no midnight splits. */
+/** Weather that stays fresh for the whole run, and a quota day that does not end in it. */
 export const gatewayEnv = (providerUrl: string, more: Env): Env =>
   processEnv(providerUrl, {
     ABOHAWA_WEATHER__HOURLY_HOURS: hours,
@@ -75,7 +75,7 @@ export const startGateways = async (
   const envs: Record<Variant['server'], Env> = {
     embedded: { ABOHAWA_STORE__PATH: join(world.folder, 'embedded.db') },
     redis: { ABOHAWA_REDIS__URL: world.redisUrl ?? '' },
-    // On its own, so that the others hold one body as their peers do.
+    // A process of its own, so that the others cache one body as their peers do.
     places: { ABOHAWA_REDIS__URL: world.redisUrl ?? '', ABOHAWA_REDIS__PREFIX: 'places:' },
     embeddedLog: { ABOHAWA_STORE__PATH: join(world.folder, 'logged.db'), ...logged },
     redisLog: {
@@ -143,7 +143,7 @@ const contenderOf = async (variant: Variant, server: Pinned, env: Env, world: Wo
     return { counted, right, others, ...lines }
   }
   const tidy = () => truncate(server.output)
-  // Lines of the log are gathered for a while before they are written.
+  // The gateway buffers access-log lines for a while.
   const settlesForMs = variant.server.endsWith('Log') ? 600 : 0
   return {
     id: variant.id,
@@ -157,7 +157,7 @@ const contenderOf = async (variant: Variant, server: Pinned, env: Env, world: Wo
   }
 }
 
-/** Answers of a gateway so far, by its own metrics. Who left before the answer (499) was counted like the others. */
+/** Responses of a gateway so far, by its own metrics. A 499 counts with the others: its unit was taken. */
 const answeredBy = async (ops: string, status: string): Promise<{ right: number; others: number }> => {
   const text = (await get(`${ops}/metrics`)).body.toString()
   const counts = [

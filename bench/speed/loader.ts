@@ -1,5 +1,5 @@
-// What stands in for wrk where it is not installed: callers in a process of their own that ask again as soon as they are
-// answered. Reads what to ask from a file and prints one line of JSON.
+// Replaces wrk where it is not installed: callers in a process of their own that send the next request on the response to
+// the last. Reads the workload from a file and prints one line of JSON.
 
 import { readFile } from 'node:fs/promises'
 import { openCallers } from '../../test/scenarios/callers.ts'
@@ -23,7 +23,7 @@ await Promise.all(
       const path = paths[turn % paths.length] ?? '/'
       const { status, ms } = await caller.send(path, keys[turn % keys.length] ?? 'none', headers)
       if (status === 0 || status >= 400) wrong += 1
-      // A connection that is gone asks no further.
+      // A closed connection sends nothing more.
       if (status === 0) return
       times.push(ms)
     }

@@ -1,6 +1,6 @@
-// nginx with Lua and Redis at the guarantees of the gateway: the hash of the key looked up and one unit of its day taken
-// exactly, in one EVALSHA per request; the body from a cache in memory, under the same headers. And nginx with its own
-// cache and nothing else, as the ceiling.
+// nginx with Lua and Redis, with the gateway's guarantees: one EVALSHA per request looks up the hash of the key and takes
+// one unit of its day exactly; the body comes from a cache in memory, with the same headers. Also nginx with its own cache
+// and nothing else, as the ceiling.
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -37,7 +37,7 @@ const whyAbsent = (): string | undefined => {
   return missing && `nginx has no Lua, ${missing} is missing (Debian and Ubuntu: libnginx-mod-http-lua)`
 }
 
-// Key and count in one step, by the server's clock. Dhaka's day, with an offset that never changes.
+// Key and count in one step, by the server's clock. Dhaka has a fixed UTC offset.
 const takeUnit = `
 local limit = redis.call('HGET', KEYS[1], 'limit')
 if not limit then return { 0, 0, 0 } end

@@ -1,4 +1,4 @@
-// The contenders that are no gateway of ours but run in Node: the plain server that is the measure, and two compositions.
+// The contenders in Node that are not our gateway: the plain server that the bars refer to, and two compositions.
 
 import { createHash } from 'node:crypto'
 import { truncate } from 'node:fs/promises'
@@ -23,13 +23,13 @@ const key = 'usual-key-of-the-bench'
 const start = (scope: Scope, world: World, name: string, args: readonly string[]): Promise<Pinned> =>
   startPinned(scope, world.folder, serverCores[0], [process.execPath, script(name), ...args], ['api'])
 
-/** The body over Node's own server, without a key. */
+/** The body from Node's own server, without a key. */
 export const startRaw = async (scope: Scope, world: World): Promise<Contender> => {
   const { child, urls } = await start(scope, world, 'origin.ts', [world.bodyFile])
   return plain('raw', 'raw node:http, one ready body', child.pid ?? 0, urls.api ?? '', world)
 }
 
-/** The same over Fastify, with the gateway's headers but those of the quota. */
+/** The body from Fastify, with the gateway's headers except those of the quota. */
 export const startBareFastify = async (scope: Scope, world: World): Promise<Contender> => {
   const { child, urls } = await start(scope, world, 'fastify-bare.ts', [world.bodyFile, world.headersFile])
   return plain(

@@ -1,4 +1,4 @@
-// How long the event loop is held up while many cells are loaded anew under load.
+// The event-loop delay while many cells are reloaded under load.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { createGrid } from '../../src/weather/cell.ts'
@@ -15,14 +15,14 @@ import { openBackground } from './world.ts'
 
 const cells = 1_500
 const boundMs = 10
-/** The delay is read from a timer of this period, which is part of what it tells. */
+/** The period of the timer that measures the delay; it is part of the measured figure. */
 const timerMs = 10
 
 export const refresh: Row = {
   id: 'refresh',
   method:
-    `${count(cells)} cells on Redis are purged softly (\`abohawa cache purge all --soft\`) while all of them are asked for in turn as fast ` +
-    'as it goes, until the provider was asked for each. The delay is nodejs_eventloop_lag_* of the metrics, which begin anew ' +
+    `${count(cells)} cells on Redis are purged softly (\`abohawa cache purge all --soft\`) while all of them are requested in turn as fast ` +
+    'as it goes, until the provider has received a request for each. The delay is nodejs_eventloop_lag_* of the metrics, which begin anew ' +
     `with each reading, from the first of these (within 100 ms) to the last, less the ${timerMs} ms of the timer behind them. ` +
     'Beside it the same load with nothing to load.',
   run: async (scope, progress, { settings: { rounds = 5, seconds = 4 } }) => {
@@ -40,7 +40,7 @@ export const refresh: Row = {
     })
     const workload = { url: urls.api ?? '', paths, keys: [key] }
     const delay = async (): Promise<{ p99: number; most: number }> => {
-      // Both come from one reading: the first begins a new window.
+      // One scrape gives both figures: each scrape begins a new window.
       const text = (await get(`${ops}/metrics`)).body.toString()
       const of = (name: string): number =>
         Number(new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)$`, 'm').exec(text)?.[1]) * 1000 -
@@ -71,7 +71,7 @@ export const refresh: Row = {
       const loadedAnew = async (): Promise<number> => (await provider.state()).points - points
       const purged = await runCommand(['cache', 'purge', 'all', '--soft'], env)
       if (purged.code !== 0) throw new Error(purged.stderr)
-      // A gateway hears of a purge some seconds later; the window must not be thinned by the wait.
+      // A gateway learns of a purge some seconds later; that wait must not be part of the window.
       await until(
         'the first cells are loaded anew',
         async () => {

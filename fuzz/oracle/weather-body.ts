@@ -48,7 +48,7 @@ export const isPhysical = (name: string, value: unknown): boolean => {
 
 export type Section = Readonly<Record<string, unknown>>
 
-/** An answer with weather; sections that are missing are for the caller to find. */
+/** A response with weather; callers check for missing sections. */
 export type WeatherBody = { readonly current?: Section; readonly hourly?: Section; readonly daily?: Section }
 
 const hourly = [
@@ -83,10 +83,10 @@ const current = [
 ]
 const daily = ['weather_code', 'temperature_2m_max', 'temperature_2m_min', 'precipitation_probability_max']
 
-/** When the request went out and when its answer was here, ms since the epoch. */
+/** When the request was sent and when the response was received, ms since the epoch. */
 export type Interval = readonly [sent: number, received: number]
 
-/** The whole answer of /weather. */
+/** The whole response of /weather. */
 export const brokenWeather = (body: WeatherBody, when: Interval): Finding[] => [
   ...brokenCurrent(body.current, when),
   ...brokenSeries('hourly', body.hourly, hourly, when, 48, (now, i) =>
@@ -95,7 +95,7 @@ export const brokenWeather = (body: WeatherBody, when: Interval): Finding[] => [
   ...brokenForecast(body, when, 7),
 ]
 
-/** The daily part, as /forecast gives it for so many days. */
+/** The daily part of a /forecast response with so many days. */
 export const brokenForecast = (body: WeatherBody, when: Interval, days: number): Finding[] =>
   brokenSeries('daily', body.daily, daily, when, days, (now, i) => localDay(now + i * dayMs))
 

@@ -18,7 +18,7 @@ export const loadCells = (
   return converse(gateway.api, bytesWithKey(texts.join(''), key), whole, () => false, points.length)
 }
 
-/** What the bytes of any cell are called; undefined when those of this one, which was asked for, are not found. */
+/** The name of any cell's bytes in Redis; undefined when those of this requested cell are not found. */
 export const nameOfBytes = async (
   redis: Redis,
   of: Point,

@@ -1,5 +1,5 @@
-// Target: paths and queries. An oracle that shares no code with the gateway says which status is right and what a 200 must
-// show; pages of a list must fit together.
+// Target: paths and queries. An oracle that shares no code with the gateway decides which status is right and what a 200
+// must show. The pages of a list must fit together.
 
 import { type Finding, finding } from '../finding.ts'
 import { brokenRules, headerOf, jsonOf } from '../http/answer-rules.ts'
@@ -23,7 +23,7 @@ const generate = (random: Random): ParameterCase => {
   return { endpoint, method: random.chance(0.1) ? 'HEAD' : 'GET', target: targetFor(random, endpoint) }
 }
 
-/** Without each of its parameters, then with each of them at half its length. */
+/** The target without each of its parameters, then with each of them at half its length. */
 function* smaller(given: ParameterCase): Generator<ParameterCase> {
   const [path = '', query] = given.target.split(/\?(.*)/s)
   if (query === undefined) return
@@ -66,7 +66,7 @@ const open = async (system: System): Promise<Session<ParameterCase>> => {
   }
 }
 
-// Neither brackets nor keys have a meaning in a target.
+// Brackets and keys have no meaning in a target.
 const withoutPlaceholders = (target: string): string => target.replaceAll(/<[A-Z]+>/g, 'x')
 
 const wrongStatus = ({ status }: Answer, { statuses }: Decision): Finding[] =>
@@ -136,7 +136,7 @@ const brokenList = (
       ? []
       : [wrong(`there are ${among.length}`)]
   }
-  // Which places a search finds is not looked into, but that it finds the ones that are called so.
+  // The oracle does not decide which places a search finds, except that exact names must be found.
   const order = new Map(among.map(({ id }, i) => [id, i]))
   const positions = ids.map(id => order.get(id) ?? -1)
   if (positions.some((at, i) => at === -1 || at <= (positions[i - 1] ?? -1)))

@@ -1,5 +1,5 @@
-// Target: the responses of the provider. A right body is damaged in structure, values, text, compression or size. The gateway
-// then serves what a right or a plausible body has for that very cell, or a refusal that says so, and serves other clients
+// Target: the responses of the provider. A valid body is damaged in structure, values, text, compression or size. The
+// gateway must serve correct or plausible weather of that very cell, or an error that says so. It must serve other clients
 // meanwhile.
 
 import { request } from 'undici'
@@ -22,22 +22,22 @@ import { type Call, type HostileProvider, startHostileProvider } from './hostile
 
 type ProviderCase = {
   readonly number: number
-  /** How many cells are asked for at once. */
+  /** How many cells are requested at once. */
   readonly cells: number
   readonly changes: readonly Change[]
   readonly bomb: Bomb | undefined
   readonly wire: Wire
 }
 
-// As dear as some hundred others.
+// As expensive as some hundred other cases.
 const bombEvery = 20
-/** Farther from its cell than a grid of the provider's models is wide. */
+/** Wider than a grid cell of the provider's models. */
 const anotherPlaceDegrees = 1
 
 const generate = (random: Random, number: number): ProviderCase => {
   const cells = random.chance(0.75) ? 1 : random.between(2, 6)
   const isBomb = number % bombEvery === bombEvery - 1
-  // Every bomb, change and wire in turn, and more by chance.
+  // Every bomb, mutation and transfer in turn, and further ones at random.
   const turn = Math.floor(number / bombEvery)
   const bomb = isBomb ? makeBomb(random, bombKinds[turn % bombKinds.length] ?? 'blanks') : undefined
   const damagesWire = !isBomb && random.chance(0.25)
@@ -98,7 +98,7 @@ const open = async (system: System): Promise<Session<ProviderCase>> => {
     return [...found, ...(await checkRecovery(system))]
   }
 
-  // Now and then a right body, so that the guard before a provider that is down stays closed, and gets its weather served.
+  // A valid body now and then keeps the circuit breaker closed, and its weather is served.
   const checkRecovery = async (system: System): Promise<Finding[]> => {
     if (++sinceRight < 20) return []
     sinceRight = 0
@@ -119,7 +119,7 @@ function* smaller(given: ProviderCase): Generator<ProviderCase> {
     yield { ...given, bomb: { ...given.bomb, megabytes: Math.ceil(given.bomb.megabytes / 4) } }
 }
 
-/** Several cells go into one request to the provider, because one before them is held back until all of them wait. */
+/** Several cells share one provider request: a request before them is delayed until all of them wait. */
 const loadTogether = async (
   system: System,
   hostile: HostileProvider,
@@ -140,7 +140,7 @@ const loadTogether = async (
 }
 
 const waitingWithinMs = 400
-/** Waits until so many cells wait for the provider, as its metric says; not for ever. */
+/** Waits until so many cells wait for the provider, by its metric, with a deadline. */
 const waiting = async (system: System, count: number): Promise<void> => {
   await foundWithin(
     waitingWithinMs,
@@ -176,7 +176,7 @@ const judge = (answer: Answer, point: Point, call: Call | undefined, when: Inter
     : [...found, finding('weather that no body says', cellName(point))]
 }
 
-/** A right element in a body whose others are in their places, so that they cost it nothing. */
+/** True for a valid element if the other elements are in their places, so that their wrong values do not affect it. */
 const mustBeServed = (at: number, elements: readonly unknown[] = [], call: Call | undefined): boolean =>
   elements.every((element, i) => {
     const right = call?.right[i]

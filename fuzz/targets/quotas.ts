@@ -23,11 +23,11 @@ type QuotaCase = {
   readonly damage: Damage
   /** Whether the key was used before its record is damaged. */
   readonly isUsed: boolean
-  /** Requests of the key concerned, and of each healthy one, at once. */
+  /** How many requests of the damaged key, and of each healthy one, are sent at once. */
   readonly requests: number
 }
 
-/** Records by the beginning of their names behind the prefix; those of a key hold its id, others are everybody's. */
+/** Records by the prefix of their names; those of a key contain its id, the others are shared. */
 const ofKey = ['quota', 'used', 'usage-detail', 'key', 'key-of', 'subscriber'] as const
 const ofAll = ['keys', 'subscribers', 'notices', 'instances', 'wanted', 'spending', 'flight'] as const
 type RecordKind = (typeof ofKey)[number] | (typeof ofAll)[number]
@@ -40,7 +40,7 @@ const writtenWithinMs = 8_000
 const healthyTarget = '/api/v1/locations/district/3026'
 
 const generate = (random: Random, number: number): QuotaCase => ({
-  // Counts most of all, since every request meets them.
+  // Counts are chosen most often, since every request reads them.
   record: recordKinds[number] ?? (random.chance(0.4) ? 'quota' : random.pick(recordKinds)),
   damage: makeDamage(random),
   isUsed: random.chance(0.7),
@@ -70,7 +70,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
       return undefined
     }
     if (!(ofKey as readonly string[]).includes(kind)) return names[0]
-    // One that is not there yet is put where it will be.
+    // A record that does not exist yet is created under its later name.
     const [known] = healthy
     return (
       names.find(name => name.includes(id)) ??
@@ -78,7 +78,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
     )
   }
 
-  /** A healthy key gets each remaining count once, one fewer with each request. */
+  /** A healthy key gets each remaining count once, one less with each request. */
   const exact = async (key: Key, times: number): Promise<Finding[]> => {
     const answers = await send(key.key, times)
     const before = counts.get(key)
@@ -86,7 +86,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
     const remaining = answers
       .map(answer => Number(headerOf(answer, 'x-ratelimit-remaining')))
       .toSorted((one, other) => other - one)
-    // After a failure the count is unknown, and the comparison begins again.
+    // After a failure the count is unknown, so the comparison begins again.
     if (failed || answers.length < times) counts.delete(key)
     else counts.set(key, key.limit - (remaining.at(-1) ?? 0))
     const found = answers.flatMap(answer => brokenRules(answer))
@@ -145,7 +145,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
       const all = await Promise.all([
         send(victim.key, requests).then(answers => judgeVictim(answers, requests)),
         ...healthy.map(key => exact(key, requests)),
-        // The budget is asked only for what is not cached.
+        // The budget is read only for cells that are not cached.
         ...(record === 'spending' || record === 'flight'
           ? [
               loadCells(system.gateway(), system.keys[0].key, cells.of(-1, 1)).then(({ answers }) =>
@@ -163,7 +163,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
       found.push(...(await Promise.all(healthy.map(key => exact(key, 2)))).flat())
       if (record === 'spending' || record === 'flight')
         found.push(...(await coldIsServed(system, cells.of(-1, 1)[0])))
-      // What broke here must not be told of the cases that follow.
+      // Damage of this case must not affect the following cases.
       if (found.length > 0) {
         await system.restart()
         counts.clear()
@@ -193,7 +193,7 @@ const coldIsServed = async (
 
 type Administration = ReturnType<typeof createAdministration>
 
-/** The keys' administration beside the gateway, on a connection that stays open. */
+/** Key administration beside the gateway, on a connection that stays open. */
 const openAdministration = async (system: System) => {
   const { promise: over, resolve: close } = Promise.withResolvers<void>()
   const { promise: opened, resolve: open } = Promise.withResolvers<Administration>()
@@ -219,10 +219,10 @@ const openAdministration = async (system: System) => {
   }
 }
 
-/** Kinds of records that there are none of, which can't be damaged. */
+/** The kinds of records that do not exist, which cannot be damaged. */
 const missingKinds = async (system: System): Promise<string[]> => {
   await loadCells(system.gateway(), system.keys[0].key, freshCellsOf(system).of(-1, 1))
-  // Some are written every few seconds only.
+  // Some records are written only every few seconds.
   let missing: readonly string[] = recordKinds
   const isWhole = async (): Promise<boolean> => {
     const names = await system.redis.admin.keys(`${prefix}*`)
