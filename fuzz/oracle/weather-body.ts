@@ -125,7 +125,7 @@ const brokenSeries = (
   const times = section?.time
   if (!section || !Array.isArray(times)) return [finding(`weather without ${name}`, '')]
   if (times.length !== count)
-    return [finding('another number of steps than asked for', `${times.length} in ${name}, not ${count}`)]
+    return [finding('another number of steps than requested', `${times.length} in ${name}, not ${count}`)]
   if (!when.some(now => times.every((time, i) => time === timeAt(now, i))))
     return [finding('weather for another time', `${name} begins at ${times[0]} at ${localMinute(when[1])}`)]
   for (const variable of variables) {

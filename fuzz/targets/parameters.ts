@@ -81,7 +81,7 @@ const wrongStatus = ({ status }: Answer, { statuses }: Decision): Finding[] =>
 
 const brokenBody = (body: Listed, wanted: Wanted, when: Interval): Finding[] => {
   const location = (body.location ?? {}) as Listed
-  const other = (what: string) => finding('not what was asked for', `${what}: ${JSON.stringify(location)}`)
+  const other = (what: string) => finding('not the requested place', `${what}: ${JSON.stringify(location)}`)
   switch (wanted.kind) {
     case 'list':
       return brokenList(body, wanted)

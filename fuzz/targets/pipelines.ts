@@ -74,7 +74,7 @@ const endings: Readonly<Record<string, Omit<Ending, 'kind'>>> = {
     text: requestText({ ...post, target: '/', ...chunked, body: 'zz\r\n' }),
     statuses: [405, 400],
   },
-  'close asked for, then garbage': {
+  'connection: close, then garbage': {
     text: `${requestText({ target: '/api/v1/locations?type=division', headers: ['connection: close'] })}hello\r\n\r\n`,
     statuses: [200],
   },

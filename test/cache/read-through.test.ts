@@ -16,7 +16,7 @@ const policy = freshByAge(
   () => 1,
 )
 
-/** A cache over a real store whose loader counts, and fails or waits when told to. */
+/** A cache over a real store; its loader counts loads, and fails or waits as the test says. */
 const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
   const clock = manualClock()
   const store = openEmbeddedStore(':memory:', clock)
@@ -98,7 +98,7 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
 }
 type Tap = { teardown(fn: () => unknown): void }
 
-// What runs behind an answer has had its turn once the event loop has come round.
+// Background work has run once the event loop has completed a turn.
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 t.test(
@@ -198,7 +198,7 @@ t.test('past its last use a stale entry is not served: the failure of the load i
   await t.rejects(async () => cache.read('a'), { message: 'down' })
 })
 
-t.test('a refresh takes what another process has refreshed already', async t => {
+t.test('a refresh uses the entry that another process has already refreshed', async t => {
   const { cache, elsewhere: another, clock, loads, decoded } = setUp(t)
   const elsewhere = another()
   await cache.read('a')
@@ -254,7 +254,7 @@ t.test('memory keeps to its bytes and lets the least recently used go', async t 
   t.strictSame([memory.size, !!memory.get('a'), !!memory.get('b')], [2, true, false])
 })
 
-t.test('what is kept beside a value counts as memory’s, from whichever tier it was read', async t => {
+t.test('data beside a value counts in memory, from whichever tier the value was read', async t => {
   const memory = createMemoryTier<string>(10_000)
   const { cache, elsewhere, clock } = setUp(t, { memory })
   const loaded = await cache.read('a')

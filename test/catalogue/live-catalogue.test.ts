@@ -12,7 +12,7 @@ import { bounds, buildSample } from './sample-places.ts'
 
 const never = 3_600_000
 
-/** Collects what is told, and lets a test wait for the next one. */
+/** A listener that collects values and lets a test wait for the next one. */
 const listening = <T>() => {
   const received: T[] = []
   let waiting = Promise.withResolvers<T>()
@@ -34,7 +34,7 @@ const startSample = async (test: Test, { pollMs = 5, at = (path: string) => path
     onChange: changes.listener,
     onFault: faults.listener,
   })
-  // Following a file keeps no process alive, so something else must while a test waits to be told.
+  // Watching a file does not keep a process alive, so a timer must while a test waits for a change.
   const waiting = setInterval(() => {}, never)
   test.teardown(() => {
     live.close()
@@ -83,7 +83,7 @@ t.test('a faulty file never replaces a good catalogue, and is reported once', as
   t.equal(live.current(), former)
   t.match(live.fault()?.message, /population/)
 
-  // Two more looks at the same faulty file, on request, and further ones by the timer meanwhile.
+  // Two explicit reloads of the same faulty file, and further ones by the timer meanwhile.
   await t.rejects(live.reload(), { code: 'bad_input' })
   await t.rejects(live.reload(), { code: 'bad_input' })
   t.equal(faults.received.length, 1)

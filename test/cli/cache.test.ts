@@ -1,4 +1,4 @@
-// `abohawa cache …` as its users meet it: beside a running gateway, without one, and with usage errors.
+// `abohawa cache …` beside a running gateway and without one, and its usage errors.
 
 import { join } from 'node:path'
 import t from 'tap'
@@ -53,7 +53,7 @@ for (const [exit, args, sentence] of refusals)
   })
 
 t.test(
-  'a gateway at the configured address is asked; without one the store tells, and is purged',
+  'show queries the gateway at the configured address, or the store without one; purge writes to the store',
   async t => {
     const provider = await startProvider(t, undefined, null)
     const env = {
@@ -114,7 +114,7 @@ t.test(
   },
 )
 
-t.test('what answers but is no gateway is told from one that does not answer', async t => {
+t.test('a server that is no gateway is reported differently from no response', async t => {
   const provider = await startProvider(t)
   const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
   const { code, stderr } = await runCommand(['cache', 'show', '23.81,90.41', '--gateway', provider.url], env)
@@ -122,7 +122,7 @@ t.test('what answers but is no gateway is told from one that does not answer', a
   t.match(stderr, /\(it answered 404, and is no gateway of this version\)/)
 })
 
-t.test('a gateway that does not know the name it was asked by says which setting allows it', async t => {
+t.test('a gateway that refuses the host name says which setting allows it', async t => {
   const error = 'the host header is "gw:9090"; allowed: an IP address and the names in ops.allowedHosts'
   const gateway = await startScriptedProvider(t, (_request, response) => {
     response.statusCode = 403

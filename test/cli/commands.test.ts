@@ -1,4 +1,4 @@
-// The command line as its users meet it: help with an example, JSON, exit codes, one sentence for every error.
+// The command line in general: help with an example, JSON, exit codes, one sentence for every error.
 
 import { copyFileSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// `abohawa demo` as a newcomer meets it: ready, lines that work when pasted, another port when its own is taken, gone
-// without a trace on Ctrl-C.
+// `abohawa demo`: its lines work when pasted, it takes other ports when its own are in use, and Ctrl-C leaves nothing
+// behind.
 
 import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
@@ -12,11 +12,11 @@ const shell = (line: string) => promisify(execFile)('bash', ['-c', line])
 
 type DemoOutput = { apiUrl: string; opsUrl: string; keys: { tier: string; key: string }[]; curl: string[] }
 
-/** Runs the demo until it has said all it says. */
+/** Runs the demo until it has printed all of its lines. */
 const startDemo = async (args: readonly string[], temporary: string) => {
   const demo = await startCommand(t, ['demo', ...args], [], { TMPDIR: temporary })
   const isWhole = () => demo.lines.some(line => line.startsWith('{') || line.startsWith('Ctrl-C'))
-  await until('the demo has said all', isWhole)
+  await until('the demo has printed all', isWhole)
   return demo
 }
 

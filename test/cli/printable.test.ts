@@ -1,5 +1,5 @@
-// What others wrote (names in a store, labels, reasons, file names, arguments) is printed by every command without a
-// character that steers the terminal, for people and as JSON, on standard output and on standard error.
+// Every command prints text from outside (names in a store, labels, reasons, file names, arguments) without a character
+// that controls the terminal, as text and as JSON, on standard output and on standard error.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
@@ -15,7 +15,7 @@ import { runCommand } from '../support/process.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-// Neither an argument nor the name of a file can hold NUL, and a name of a file no slash.
+// Arguments and file names cannot contain NUL, and file names no slash.
 const hostileArgument = hostileText.replaceAll('\0', '').replaceAll('/', '')
 
 const listenOn = async (t: Test, server: Server | ReturnType<typeof createHttpServer>): Promise<number> => {

@@ -1,4 +1,4 @@
-// `abohawa serve` as an operator starts and stops it: from any folder, and by signals.
+// `abohawa serve`: it starts from any folder, and signals stop or reload it.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -79,7 +79,7 @@ t.test('SIGQUIT and SIGTERM end it in order', async t => {
 t.test('SIGUSR1 opens no debugger', async t => {
   const { child, urls, errors, exited } = await serve(t)
   child.kill('SIGUSR1')
-  // Once it answers, it has met the signal.
+  // The signal was sent before this request, so it has been handled.
   for (let i = 0; i < 20; i++) t.equal((await fetch(`${urls.ops}/livez`)).status, 200)
   t.notMatch(errors(), 'Debugger')
   child.kill('SIGTERM')

@@ -1,4 +1,4 @@
-// What rendered lists and places take in memory: their encodings count too, and what was asked for last stays.
+// The memory of rendered lists and places: their encodings count too, and the least recently used ones go first.
 
 import t from 'tap'
 import type { Catalogue } from '../../src/catalogue/catalogue.ts'

@@ -1,5 +1,5 @@
-// What the fuzzer takes for right: the statuses of the contract, weather that there may be, what a body says. Each
-// sentence stands in docs/api.md or the contract, and an oracle that is wrong would hide what it is for.
+// The fuzzer's oracles: the statuses of the contract, possible weather, the meaning of a body. Each expectation is in
+// docs/api.md or the contract; a wrong oracle would hide the faults that it is for.
 
 import t from 'tap'
 import { decide } from '../../fuzz/oracle/parameters.ts'
@@ -10,7 +10,7 @@ import { forecast } from '../../simulator/forecast.ts'
 import { readForecastRequest } from '../../simulator/forecast-request.ts'
 import { Parameters } from '../../simulator/parameters.ts'
 
-// Behind /api/v1: the status that is right.
+// The path below /api/v1, and the expected status.
 const decisions: [string, number][] = [
   ['/weather/district/3026', 200],
   ['/weather/d%69strict/302%36?lang=en', 200],
@@ -130,7 +130,7 @@ t.test('weather is for now, whole and possible', async t => {
   t.strictSame(rules(answerAt(20), now + 900_000), ['weather for another time'])
   t.strictSame(
     brokenForecast(answerAt(20), [now, now], 6).map(({ rule }) => rule),
-    ['another number of steps than asked for'],
+    ['another number of steps than requested'],
   )
   for (const [name, value] of [
     ['is_day', 0.5],

@@ -1,5 +1,5 @@
-// How long a cell that could not be fetched is left alone, what ends that early, and how a circuit closes although nobody
-// asks.
+// How long a failed cell backs off, what ends the backoff early, and how the circuit closes without any request from a
+// consumer.
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
@@ -38,7 +38,7 @@ const purge = async (gateway: TestGateway, soft: boolean) => {
     body: JSON.stringify({ scope: '23.7,90.4', soft }),
     headers: { 'content-type': 'application/json' },
   })
-  await until('the purge is heard of', async () => purgesLogged() > before)
+  await until('the gateway has read the purge', async () => purgesLogged() > before)
 }
 
 for (const fault of ['empty', 'bad-request'])
@@ -64,7 +64,7 @@ for (const fault of ['empty', 'bad-request'])
         clock.set(Date.parse(backoffUntil))
       }
       await provider.steer({ fault: 'none' })
-      t.equal((await gateway.get(place)).status, 200, 'the first time that it is asked for again')
+      t.equal((await gateway.get(place)).status, 200, 'on the next request')
       t.equal((await explain(gateway)).lastFailure, null)
     },
   )
@@ -108,11 +108,11 @@ t.test('purges of an earlier life are applied, and neither logged nor counted', 
     )?.[0]
   t.equal(await counted(), undefined)
   await purge(again.gateway, true)
-  t.equal(purgeLines().length, 1, 'and what comes now is news')
+  t.equal(purgeLines().length, 1, 'and the later purge is read')
   t.equal(await counted(), 'abohawa_cache_purges_total{kind="soft"} 1')
 })
 
-t.test('the circuit closes once the provider is well, although nobody asks', async t => {
+t.test('the circuit closes once the provider is healthy, without any request', async t => {
   const { gateway } = await setUp(t, {
     ABOHAWA_PROVIDER__BREAKER__AFTER: '2',
     ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '200ms',

@@ -1,5 +1,5 @@
-// The provider's limit over whole gateways: what the provider counts in a minute stays within it, however long a request
-// takes, and however soon after the start of a fleet Redis goes away. Real Redis, real provider, one clock that is moved.
+// The provider's limit over whole gateways: the provider never counts more per minute than it allows, however long requests
+// take, and however soon Redis fails after the start. Real Redis, real provider, one manual clock.
 
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -17,7 +17,7 @@ import { until } from '../support/until.ts'
 
 const limit = 60
 const grid = createGrid(0.1)
-// Redis forgets by its own clock, so the test's stays near it: ten seconds before a minute ends.
+// Redis expires keys by its own clock, so the test's clock stays near it: ten seconds before a minute ends.
 const start = Math.floor(Date.now() / minuteMs) * minuteMs + 50_000
 const isoOf = (instant: number) => new Date(instant).toISOString()
 
@@ -55,12 +55,12 @@ const setUp = async (
   }
   return { clock, provider, gateways, advance }
 }
-/** Asks for so many cells that nobody has. */
+/** Requests so many cold cells. */
 const loadMany = (gateway: TestGateway | undefined, cells: number, latitude: number) =>
   Promise.all(
     Array.from({ length: cells }, (_, i) => gateway?.get(`/weather/coords/${latitude}/${88.1 + i / 10}`)),
   )
-/** Asks the provider through each ops listener for as many points, one by one, as the gateway's own requests weigh. */
+/** Sends points to the provider through each ops listener, one per request, with the weight of the gateway's own requests. */
 const passThrough = (gateways: readonly TestGateway[], times: number) =>
   Promise.all(
     gateways.map(async ({ opsUrl }, i) => {
@@ -70,7 +70,7 @@ const passThrough = (gateways: readonly TestGateway[], times: number) =>
       }
     }),
   )
-/** Connections to a server on which the next bytes that match are held until something has happened. */
+/** A TCP proxy that delays the next bytes that match until an action has completed. */
 const startHeldConnections = async (t: Test, to: string) => {
   const { hostname, port } = new URL(to)
   let hold: { pattern: RegExp; act: () => Promise<void> } | undefined
@@ -141,7 +141,7 @@ for (const [what, spend] of [
     const held = await startHeldConnections(t, redis.url)
     const { clock, provider, gateways, advance } = await setUp(t, redis, 1)
     const behind = await setUp(t, { ...redis, url: held.url }, 1, { clock, provider })
-    // As if the process had been stopped when it asked for the grant, for two minutes in which others spent all.
+    // As if the process had been stopped for two minutes while its reservation was in flight, and others spent everything.
     const stood = held.next(/minute:\d+/, async () => {
       await advance(2 * minuteMs)
       await passThrough(gateways, 25)
@@ -161,7 +161,7 @@ t.test(
     const { provider, gateways, advance } = await setUp(t, { url: redis.url, prefix: 'x:' }, 3)
     await redis.stop()
     await passThrough(gateways, 25)
-    // Long enough that each would have said again that it is alive.
+    // Long enough for another heartbeat of each.
     await advance(15_000)
     await passThrough(gateways, 25)
     t.equal((await provider.state()).weight, 0)
@@ -183,7 +183,7 @@ t.test('a fleet that knows its size spends its limit without Redis', { skip: wit
     (await Promise.all(gateways.map(instancesSeen))).every(seen => seen === 3),
   )
   await redis.stop()
-  // With the next heartbeat all notice, and from the second minute on nobody can have been granted anything before.
+  // All notice with the next heartbeat, and from the second minute on no earlier grant can be in use.
   await advance(6_000)
   await until('everyone counts for itself', async () =>
     (await Promise.all(gateways.map(isShared))).every(shared => shared === 0),

@@ -1,4 +1,4 @@
-// What operators are told of the cache as it changes, and what purges do to it, in one gateway and in two.
+// The cache admin of operators: what it reports while the cache changes, and what purges do, in one gateway and in two.
 
 import { join } from 'node:path'
 import t from 'tap'
@@ -81,7 +81,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
     shared: { entry: facts },
     gateway: { memory: facts, lastAskedAt: '2026-11-21T06:00:00.000Z', lastFailure: null },
   })
-  t.ok(after.shared.entry.bytes < after.gateway.memory.bytes, 'each tier tells what it takes there')
+  t.ok(after.shared.entry.bytes < after.gateway.memory.bytes, 'each tier reports its own size')
   const shown = await text()
   for (const line of [
     /^Dhaka \(district 3026\)\n/,
@@ -128,7 +128,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   t.ok((await explain(again.opsUrl)).gateway.memory, 'taken into memory with the first answer')
 })
 
-t.test('a load under way is told', async t => {
+t.test('a load in progress is shown', async t => {
   await provider.steer({ fault: 'none', hold: true })
   const gateway = await startGateway(t, { providerUrl: provider.url })
   const slow = gateway.get(dhaka)
@@ -161,7 +161,7 @@ t.test(
       },
     })
     const purgedAs = async () => (await explain(gateway.opsUrl)).gateway.memory.purged
-    await until('the purge is heard of', async () => (await purgedAs()) === 'soft')
+    await until('the gateway has read the purge', async () => (await purgedAs()) === 'soft')
     t.match(await explain(gateway.opsUrl), {
       shared: { entry: { state: 'stale', purged: 'soft' } },
       gateway: { memory: { state: 'stale' } },
@@ -198,7 +198,7 @@ t.test(
   },
 )
 
-t.test('what can’t be meant is 400 with one sentence, and purges nothing', async t => {
+t.test('an invalid target is 400 with one sentence, and purges nothing', async t => {
   await provider.steer({ fault: 'none' })
   const gateway = await startGateway(t, { providerUrl: provider.url })
   await gateway.get(dhaka)
@@ -282,7 +282,7 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
         { code, body: JSON.parse(stdout) },
         { code: 0, body: { kind, removed: kind === 'hard' ? 1 : 0 } },
       )
-      // Whoever comes second after a hard purge may find what the first has loaded in the shared tier.
+      // After a hard purge the second gateway may find the first one's load in the shared tier.
       const purged = kind === 'soft' ? /fwd=stale/ : /fwd=miss|detail=(?!memory)/
       await Promise.all(
         gateways.map(gateway =>

@@ -1,4 +1,4 @@
-// Many requests on one connection: each is answered in its place, whole, and to the key that asked for it.
+// Many requests on one connection: the responses come in order, complete, and each with the figures of its own key.
 
 import { connect } from 'node:net'
 import t from 'tap'
@@ -14,7 +14,7 @@ t.before(async () => {
 
 type Answer = { status: number; headers: Map<string, string>; body: string }
 
-/** Everything that comes back on one connection for these bytes, until `count` answers are there or it ends. */
+/** All responses on one connection to these bytes, until there are `count` of them or the connection ends. */
 const answersTo = async (
   bytes: string,
   methods: readonly string[],
@@ -122,7 +122,7 @@ t.test('keys that take turns on a connection are each counted for themselves', a
 })
 
 t.test(
-  'a connection ends where its consumer asks for that, and with HTTP/1.0 unless it is to be kept',
+  'a connection closes when its consumer requests that, and with HTTP/1.0 unless it is kept alive',
   async t => {
     const path = '/weather/district/3026'
     for (const [bytes, kept] of [

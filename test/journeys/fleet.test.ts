@@ -1,5 +1,5 @@
-// More than one process, and processes that die: two gateways on one Redis, a kill in the middle of counting, a stop
-// under load.
+// Several processes, and processes that die: two gateways on one Redis, a kill in the middle of counting, a stop under
+// load.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -12,7 +12,7 @@ import { freePort, testRedis } from '../support/redis-server.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
-// The gateways are processes with the machine's clock, and so is the provider.
+// The gateways and the provider are processes on the machine's clock.
 const provider = await startProvider(t, undefined, null)
 const weather = '/api/v1/weather/district/3026'
 const list = '/api/v1/locations?type=division'
@@ -31,7 +31,7 @@ const createKey = async (env: Record<string, string>, tier = 'starter') => {
 const usedToday = async (env: Record<string, string>, id: string): Promise<number> =>
   JSON.parse((await runCommand(['keys', 'usage', id, '--days', '1', '--json'], env)).stdout).days[0].used
 
-// Noon in this zone is near, so that no run of these tests crosses a midnight and splits its counts over two days.
+// It is about noon in this zone, so that no run of these tests crosses a midnight and splits its counts over two days.
 const hoursAhead = 12 - new Date().getUTCHours()
 const quietZone = `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
 
@@ -45,7 +45,7 @@ const baseEnv = {
 }
 
 t.test(
-  'gateways share a port where they are told to, and count as one; elsewhere the second is refused',
+  'gateways share a port where configured, and count as one; elsewhere the second is refused',
   async t => {
     const redis = await testRedis(t)
     const shared = {
@@ -66,7 +66,7 @@ t.test(
           (await sendRequest(`${urls.ops}/metrics`)).text,
         )?.[1] ?? 0,
       )
-    // Each connection goes to one of the two, by its own port.
+    // The kernel assigns each connection to one of the two by its source port.
     const left: number[] = []
     for (let i = 0; i < 60; i++) {
       const dispatcher = new Agent({ pipelining: 0 })
@@ -111,7 +111,7 @@ t.test('two gateways on one Redis admit exactly the quota of a key under concurr
   t.equal(await usedToday(env, id), 1_000)
 })
 
-t.test('what one gateway fetched the other serves from the shared tier', async t => {
+t.test('a cell that one gateway loaded the other serves from the shared tier', async t => {
   const redis = await testRedis(t)
   const env = { ...baseEnv, ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
   const [first, second] = await Promise.all([1, 2].map(() => startCommand(t, ['serve'], ['api'], env)))
@@ -177,7 +177,7 @@ t.test(
     const { api = '', ops = '' } = gateway.urls
     t.equal((await sendRequest(`${ops}/readyz`)).status, 200)
 
-    // Connections are kept alive, as those of a busy consumer are; one that is asked to go elsewhere does.
+    // Connections are kept alive, as those of a busy consumer are; `connection: close` ends them.
     const dispatcher = new Agent({ connections: 20, keepAliveTimeout: 60_000 })
     t.teardown(() => dispatcher.close())
     const outcomes: string[] = []
@@ -197,14 +197,14 @@ t.test(
         if (outcomes.length === 400) gateway.child.kill('SIGTERM')
       }
     })
-    // In flight while the listener closes: a cold cell that the provider keeps waiting.
+    // A request in flight while the listener closes: a cold cell that the provider delays.
     await provider.steer({ hold: true })
     const slow = sendRequest(`${api}/api/v1/weather/coords/26/89`, { key })
-    await until('the provider is asked', async () => (await provider.state()).inFlight > 0)
+    await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
 
     await until('it is not ready any more', async () => (await sendRequest(`${ops}/readyz`)).status === 503)
     await Promise.all(callers)
-    // Only once the listener is closed does the provider answer: the request outlives the drain.
+    // The provider responds only after the listener is closed: the request outlives the drain.
     const isOpen = () =>
       sendRequest(`${api}${list}`, { key }).then(
         () => true,
@@ -236,7 +236,7 @@ t.test(
     const sockets = Array.from({ length: 20 }, () => connect(Number(port), hostname))
     t.teardown(() => sockets.forEach(socket => void socket.destroy()))
     await Promise.all(sockets.map(socket => once(socket, 'connect')))
-    // Connections are accepted in their order, so once a later one is answered all of these are.
+    // Connections are accepted in order, so once a later one has its response all of these are accepted.
     t.equal((await sendRequest(`${gateway.urls.api}${list}`, { key })).status, 200)
     gateway.child.kill('SIGTERM')
     const isOpen = () =>

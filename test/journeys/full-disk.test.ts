@@ -1,5 +1,5 @@
-// The disk of the embedded store is really full, and the gateway goes on: units that it gives then are counted, however
-// the process ends, and are in the store once there is room again.
+// The disk of the embedded store is really full, and the gateway goes on: units that it admits then are counted however the
+// process ends, and are in the store once there is room again.
 
 import { join } from 'node:path'
 import t from 'tap'
@@ -20,7 +20,7 @@ const envOf = (path: string) => ({
   ABOHAWA_SERVER__DRAIN_FOR: '0s',
   ABOHAWA_OPS__PORT: '0',
   ABOHAWA_STORE__PATH: path,
-  // Nobody is there; places are told without it.
+  // No provider runs; places need none.
   ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
 })
 
@@ -44,7 +44,7 @@ const setUp = async (t: Teardown, bytes = 16_000_000) => {
 
 type Keys = Awaited<ReturnType<typeof setUp>>['keys']
 
-// What is left of each key after so many requests more.
+// Sends so many requests with each key; returns the status and the remaining units of each.
 const useUnits = async ({ urls }: Running, keys: Keys, times: number): Promise<string[]> => {
   const left: string[] = []
   for (let i = 0; i < times; i++)
@@ -59,7 +59,7 @@ const stop = async ({ child, exited }: Running, signal: NodeJS.Signals) => {
   child.kill(signal)
   await exited
 }
-// Until nothing of the store can grow, whatever was kept ahead.
+// Fills the disk until no file of the store can grow, whatever it reserved.
 const exhaust = async (gateway: Running, keys: Keys, disk: SmallDisk): Promise<number> => {
   disk.fill()
   t.equal(disk.room(), 0)
@@ -73,7 +73,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const)
   t.test(`units admitted while the disk is full outlive ${signal}`, { skip: withoutMounts }, async t => {
     const { disk, path, keys, start } = await setUp(t)
     const first = await start()
-    // Of the first key alone, so that the others are new to a full disk.
+    // Only the first key is used, so that the others are new to a full disk.
     await useUnits(first, keys.slice(0, 1), 10)
     const admitted = await exhaust(first, keys, disk)
     t.strictSame(
@@ -87,7 +87,7 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const)
     t.strictSame(
       await useUnits(second, keys, 1),
       [`200 ${10_000 - 10 - admitted - 1}`, ...all(`200 ${10_000 - admitted - 2}`).slice(1)],
-      'all of it is counted in the next life',
+      'all of it is counted by the next process',
     )
     const { stdout } = await runCommand(['keys', 'usage', keys[1]?.id ?? '', '--json'], envOf(path))
     t.match(JSON.parse(stdout), { days: [{ used: admitted + 2 }] })
@@ -121,7 +121,7 @@ t.test(
     await useUnits(first, keys, 1)
     const admitted = await exhaust(first, keys, disk)
     await stop(first, 'SIGTERM')
-    // What the store let go of at its end is room for the next start, and no more.
+    // The space that the store freed when it closed is enough for the next start, and no more.
     const second = await start()
     disk.fill()
     const left = await useUnits(second, keys, 30)

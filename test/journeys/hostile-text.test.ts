@@ -1,5 +1,5 @@
-// A provider whose words are a weapon: reasons and units of 20 MB, full of what steers a terminal. What a gateway makes
-// of them is short, in its log, in its answers and on the screen of whoever looks into the cache.
+// A provider that attacks with text: reasons and units of 20 MB, full of terminal controls. The gateway keeps them short and
+// escaped, in its log, in its responses and in the output of `cache show`.
 
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -26,7 +26,7 @@ const mostOfTheGateway = 1_500_000_000
 
 const good = await startProvider(t, undefined, null)
 
-/** How the provider answers a question for weather; the good one's answer is at hand. */
+/** The provider's response to a weather request; `body` is the honest one. */
 type Hostility = (response: ServerResponse, body: () => Promise<Record<string, unknown>>) => Promise<void>
 const refusing =
   (status: number): Hostility =>
@@ -107,7 +107,7 @@ for (const [title, hostility] of Object.entries(hostilities))
     for (const form of [[], ['--json']]) {
       const shown = await runCommand(['cache', 'show', 'district/3026', '--gateway', ops, ...form], env)
       t.match(shown, { code: 0, stderr: '' })
-      t.match(shown.stdout, /provider_/, 'the failure is told')
+      t.match(shown.stdout, /provider_/, 'the failure is shown')
       t.equal(rawControlIn(shown.stdout), undefined, `cache show ${form}`)
       t.ok(shown.stdout.length < mostOfALine, `${shown.stdout.length} characters on the screen`)
     }
@@ -126,12 +126,12 @@ for (const [title, hostility] of Object.entries(hostilities))
     }
   })
 
-t.test('what others leave in Redis is short and escaped too: the news of a lease, a key', async t => {
+t.test('text that others write to Redis is short and escaped too: the message of a lease, a key', async t => {
   const redis = await testRedis(t)
   const env = {
     ABOHAWA_REDIS__URL: redis.url,
     ABOHAWA_REDIS__PREFIX: redis.prefix,
-    // On a busy machine a gateway that waits in vain for Redis would go on alone, and ask the provider itself.
+    // Long timeouts: on a busy machine a gateway would take Redis for down and call the provider itself.
     ABOHAWA_REDIS__COMMAND_TIMEOUT: '30s',
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
@@ -148,7 +148,7 @@ t.test('what others leave in Redis is short and escaped too: the news of a lease
   const config = loadConfig({ files: [], env })
   const store = await openStore(config, systemClock, { redisAway: () => {}, redisBack: () => {} })
   t.teardown(() => store.close())
-  // As long as a store takes.
+  // The longest text that a store accepts.
   const words = longWords.slice(0, 3_000)
 
   const cell = createGrid(config.cache.cellDegrees).cellOf(23.7, 90.4)

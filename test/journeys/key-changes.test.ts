@@ -1,4 +1,4 @@
-// Keys change while a fleet runs: two gateways on one Redis, commands beside them, and how soon both act on it.
+// Key changes while a fleet runs: two gateways on one Redis, commands beside them, and how soon both apply a change.
 
 import t from 'tap'
 import { runCommand, startCommand } from '../support/process.ts'
@@ -10,18 +10,18 @@ import { workedMs } from '../support/work-time.ts'
 
 const provider = await startProvider(t, undefined, null)
 const list = '/api/v1/locations?type=division'
-// Noon in this zone is near, so that no run of these tests crosses a midnight and splits its counts over two days.
+// It is about noon in this zone, so that no run of these tests crosses a midnight and splits its counts over two days.
 const hoursAhead = 12 - new Date().getUTCHours()
 const quietZone = `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
 
 t.test(
-  'what is done to keys takes effect on both gateways within a second, and the count of the day stays',
+  'key changes take effect on both gateways within a second, and the count of the day stays',
   async t => {
     const redis = await testRedis(t)
     const env = {
       ABOHAWA_REDIS__URL: redis.url,
       ABOHAWA_REDIS__PREFIX: redis.prefix,
-      // A machine that is held up is no outage of Redis.
+      // Long timeouts: a busy machine must not look like a Redis outage.
       ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s',
       ABOHAWA_QUOTA__TIME_ZONE: quietZone,
       ABOHAWA_SERVER__PORT: '0',
@@ -42,7 +42,7 @@ t.test(
       if (answer.status !== 401) answered += 1
       return answer
     }
-    /** Asks both until both answer as meant, from when the command that changes it has ended. */
+    /** Sends requests to both gateways until both responses are as expected; timed from the end of the command. */
     const onBoth = async (title: string, key: string, isMeant: (answer: Answer) => boolean) => {
       const changedAt = workedMs()
       const took = await Promise.all(
@@ -92,7 +92,7 @@ t.test(
     const { key: third, formerKeyUntil } = await command('keys', 'rotate', id, '--overlap', '1s')
     t.equal((await send(0, third)).status, 200)
     const refusedFrom = Date.parse(formerKeyUntil)
-    // From the end of the overlap, or from now when it is over already.
+    // From the end of the overlap, or from now if that is past.
     const from = workedMs() + Math.max(0, refusedFrom - Date.now())
     for (const key of [first, second])
       await Promise.all(
@@ -113,7 +113,7 @@ t.test(
     const usage = await command('keys', 'usage', id, '--days', '1')
     t.match(usage, { limit: 7_777, days: [{ used: answered }] })
 
-    // The rest of what was counted by endpoint is handed over when the gateways stop.
+    // The gateways flush the last counts by endpoint when they stop.
     for (const { child, exited } of gateways) {
       child.kill('SIGTERM')
       t.equal(await exited, 0)

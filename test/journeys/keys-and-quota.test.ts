@@ -1,4 +1,4 @@
-// Keys and quotas as a consumer meets them: 401 in all its ways, the count, 429, what counts and what does not.
+// Keys and quotas for a consumer: every kind of 401, the count, 429, which responses count and which do not.
 
 import t from 'tap'
 import { createKey } from '../../src/metering/key-form.ts'
@@ -62,7 +62,7 @@ t.test(
     const { id, key } = await administration.createKey('Jamuna', 'enterprise')
     const send = () => get('/locations?type=division', { key })
     let answered = 0
-    /** Asks until the sentence is this, or there is none. */
+    /** Sends requests until the error is this sentence, or there is none. */
     const becomes = async (error: string | undefined) => {
       const changedAt = workedMs()
       await until(`the sentence is ${error ?? 'none'}`, async () => {

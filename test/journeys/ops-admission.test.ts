@@ -1,5 +1,5 @@
-// Who may ask the ops listener: a tool of the operator, and no web page. Requests are written byte by byte, with the
-// headers that Chromium was seen to send.
+// Who may use the ops listener: tools of the operator, but no web page. Requests are written byte by byte, with the headers
+// that Chromium sends.
 
 import t from 'tap'
 import { requestBytes, sendRaw } from '../support/raw-http.ts'
@@ -117,14 +117,14 @@ t.test(
     const { host } = new URL(gateway.opsUrl)
     const own = [`host: ${host}`, chromium]
     const fromPages: [reason: string, headers: readonly string[]][] = [
-      // <img src="http://127.0.0.1:9090/…">, a frame, a link: no origin, and the referrer left out by the page's wish.
+      // <img src="http://127.0.0.1:9090/…">, a frame, a link: no origin, and the page can suppress the referrer.
       ['fetch_site', ['sec-fetch-site: cross-site', 'sec-fetch-mode: no-cors', 'sec-fetch-dest: image']],
       ['fetch_site', ['sec-fetch-site: cross-site', 'sec-fetch-mode: navigate', 'sec-fetch-dest: iframe']],
       // From another port of the same machine.
       ['fetch_site', ['sec-fetch-site: same-site', 'sec-fetch-mode: no-cors', 'sec-fetch-dest: script']],
       ['fetch_site', ['sec-fetch-site: none', 'sec-fetch-site: cross-site']],
       ['fetch_site', ['sec-fetch-site: something-new']],
-      // fetch() with CORS, and browsers that know no sec-fetch-site.
+      // fetch() with CORS, and browsers without sec-fetch-site.
       ['origin', ['sec-fetch-site: cross-site', 'origin: http://evil.example']],
       ['origin', ['origin: http://evil.example']],
       ['origin', ['origin: null']],
@@ -179,8 +179,8 @@ t.test(
   },
 )
 
-t.test('a browser that does not tell which page asks spends nothing, and may read', async t => {
-  // Browsers tell it to loopback and over HTTPS only: to http://10.0.0.5:9090 an image looks like the address bar.
+t.test('a browser that does not name the page spends nothing, and may read', async t => {
+  // Browsers send it only to loopback and over HTTPS: at http://10.0.0.5:9090 an image looks like the address bar.
   const { provider, refused, get } = await start(t)
   for (const path of paths) {
     const { status, body } = await get(path, ['host: 10.0.0.5:9090', chromium])

@@ -1,5 +1,5 @@
-// The way through to the provider: what is judged is what is sent, all that costs is weighed and taken from the budget,
-// and a hostile provider gains nothing by its answer.
+// The pass-through to the provider: the request is sent exactly as it was checked, everything that costs is weighed and
+// reserved in the budget, and a hostile provider gains nothing by its response.
 
 import { once } from 'node:events'
 import { gzipSync } from 'node:zlib'
@@ -159,7 +159,7 @@ t.test('the key is ours and everything else of the caller stays here', async t =
 })
 
 t.test(
-  'whatever is asked is weighed by the provider’s formula, and the budget has it before it leaves',
+  'every request is weighed by the provider’s formula, and is reserved in the budget before it is sent',
   async t => {
     const provider = await startProvider(t)
     const gateway = await startGateway(t, { providerUrl: provider.url, env: limits })
@@ -216,7 +216,7 @@ t.test(
       { numRuns: 40 },
     )
 
-    // The gateway's own question weighs here what it weighs there.
+    // The gateway's own request has the same weight here as at the provider.
     const grid = createGrid(0.1)
     const cells = [1, 2, 3].map(i => grid.cellOf(21 + i, 90))
     const before = await spent(gateway)
@@ -230,7 +230,7 @@ t.test(
   },
 )
 
-t.test('what has no room in the budget does not leave, and says when there is some', async t => {
+t.test('a request beyond the budget is not sent, and the error says when it can be', async t => {
   const provider = await startScriptedProvider(t)
   const gateway = await startGateway(t, { providerUrl: provider.url })
   const limited = await startGateway(t, {
@@ -251,7 +251,7 @@ t.test('what has no room in the budget does not leave, and says when there is so
   t.equal((await through(gateway, heavy)).status, 200, 'without limits it leaves')
 })
 
-t.test('a request that fails costs what the provider counts for it', async t => {
+t.test('a failed request costs what the provider counts for it', async t => {
   let status = 200
   const provider = await startScriptedProvider(t, (_request, response) => {
     response.statusCode = status
@@ -271,7 +271,7 @@ t.test('a request that fails costs what the provider counts for it', async t => 
     const before = { spent: await spent(gateway), requests: provider.requests.length }
     t.equal((await through(gateway, many)).status, answered)
     t.equal((await spent(gateway)) - before.spent, cost, `${answered}`)
-    t.equal(provider.requests.length - before.requests, 1, 'asked once, whatever it answers')
+    t.equal(provider.requests.length - before.requests, 1, 'one request, whatever the response is')
   }
   const lost = await startGateway(t, { providerUrl: 'http://127.0.0.1:9', env: limits })
   t.match(await through(lost, many), {
@@ -351,7 +351,7 @@ t.test('of a hostile answer only the status and inert bytes are handed on', asyn
 })
 
 t.test(
-  'a zipped answer stays zipped for who takes it, and an encoding nobody knows is not passed on',
+  'a gzipped response stays gzipped for clients that accept it, and an unknown encoding is not forwarded',
   async t => {
     let encoding = 'gzip'
     const provider = await startScriptedProvider(t, (_request, response) => {
@@ -367,7 +367,7 @@ t.test(
   },
 )
 
-t.test('an answer without end is cut off in bytes and in time, and those who wait are few', async t => {
+t.test('an endless response is cut off in bytes and in time, and few requests may wait', async t => {
   const mebibyte = Buffer.alloc(1024 * 1024)
   let pace: 'flood' | 'trickle' | 'silent' | 'long' = 'flood'
   let open = 0
@@ -434,12 +434,12 @@ t.test('an answer without end is cut off in bytes and in time, and those who wai
   pace = 'flood'
   await until('no connection to the provider is left behind', () => open === 0)
 
-  // Whoever leaves in the middle lets go of it too, long before its time is over.
+  // A client that disconnects frees its place at once, long before the timeout.
   pace = 'trickle'
   const patient = await startGateway(t, { providerUrl: provider.url })
   const leaving = openSocket(patient.opsUrl)
   leaving.write(requestBytes(`GET /provider/v1/forecast?${point}`, host))
-  await until('the provider is asked', () => open > 0)
+  await until('the provider has a request', () => open > 0)
   leaving.destroy()
   await until('the connection to the provider is let go', () => open === 0, 10_000)
 })

@@ -1,4 +1,4 @@
-// What those who run the gateway see: health, readiness, metrics, the provider itself, a swap of the catalogue.
+// The gateway for operators: health, readiness, metrics, the pass-through to the provider, a reload of the catalogue.
 
 import { copyFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -50,7 +50,7 @@ t.test('health, readiness and metrics', async t => {
     t.match(text, line)
 })
 
-t.test('a consumer who leaves before there is an answer is told of as 499, and the load goes on', async t => {
+t.test('a consumer that disconnects before the response is logged as 499, and the load goes on', async t => {
   const gateway = await startGateway(t, { providerUrl: provider.url })
   const { hostname, port } = new URL(gateway.apiUrl)
   await provider.steer({ hold: true })
@@ -59,7 +59,7 @@ t.test('a consumer who leaves before there is an answer is told of as 499, and t
   socket.write(
     `GET /api/v1/weather/coords/21.1/89.1 HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.free}\r\n\r\n`,
   )
-  await until('the provider is asked', async () => (await provider.state()).inFlight > 0)
+  await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
   socket.resetAndDestroy()
   const left = await until('the line of who left', () => gateway.logged.find(({ status }) => status === 499))
   t.match(left, { endpoint: 'coords', keyId: gateway.keyIds.free })
@@ -70,7 +70,7 @@ t.test('a consumer who leaves before there is an answer is told of as 499, and t
   t.match(text, /^abohawa_provider_points_total 1$/m)
 })
 
-t.test('the consumers’ listener has none of it, and the ops listener none of the API', async t => {
+t.test('the API listener has none of it, and the ops listener nothing of the API', async t => {
   const gateway = await startGateway(t, { providerUrl: provider.url })
   for (const path of ['/livez', '/readyz', '/metrics', '/provider/v1/forecast'])
     t.equal(
@@ -81,7 +81,7 @@ t.test('the consumers’ listener has none of it, and the ops listener none of t
   t.equal((await sendRequest(`${gateway.opsUrl}/api/v1/locations?type=division`)).status, 404)
 })
 
-t.test('the provider can be asked as it is, with our key and without the caller’s headers', async t => {
+t.test('requests pass through to the provider with our key and without the caller’s headers', async t => {
   const keyed = await startProvider(t, ['--require-key', 'provider-secret-1'])
   const gateway = await startGateway(t, {
     providerUrl: keyed.url,
@@ -163,7 +163,7 @@ t.test('the catalogue is swapped under load without a dropped request', async t 
   t.strictSame(new Set(statuses), new Set([200]))
 })
 
-t.test('a faulty catalogue never replaces a good one, and readiness tells of it', async t => {
+t.test('a faulty catalogue never replaces a good one, and readiness reports it', async t => {
   const { writeFileSync } = await import('node:fs')
   const path = join(t.testdir(), 'locations.json')
   copyFileSync(catalogueFile, path)
@@ -221,7 +221,7 @@ t.test(
     })
     const again = await startRedis(redis.port)
     t.teardown(again.stop)
-    // A Redis that lost everything knows no key, which the gateway notices too: 401 says that they are talking again.
+    // An emptied Redis has no keys, so 401 shows that the gateway is connected again.
     await until(
       'it talks with Redis again',
       async () => (await gateway.get('/locations?type=division')).status === 401,

@@ -1,5 +1,5 @@
-// docs/path-of-a-request.md names the files that a warm hit passes: all of them, and none besides. What is passed is taken
-// from the engine's own coverage of fifty hits.
+// docs/path-of-a-request.md lists exactly the files that a warm hit executes. The test takes them from the engine's coverage
+// of fifty hits.
 
 import { readFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
@@ -13,7 +13,7 @@ const root = join(import.meta.dirname, '..', '..')
 const source = `${pathToFileURL(join(root, 'src')).href}/`
 const hits = 50
 
-// What every file may use.
+// Any file may use these.
 const isFoundation = (file: string): boolean =>
   /^(calendar|clock|errors|outside-text|key-redaction|redacted-url)\.ts$/.test(file)
 

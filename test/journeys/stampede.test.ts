@@ -1,4 +1,4 @@
-// Many callers, one cell, nothing cached: the provider is asked once and everybody gets the right answer.
+// Many callers request one cold cell: the provider gets one request and everybody the right response.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,7 +12,7 @@ import { until } from '../support/until.ts'
 const catalogueFile = join(import.meta.dirname, '..', '..', 'locations.json')
 const provider = await startProvider(t)
 
-// The paths of all places in the cell that has the most of them, and of a point in it.
+// The paths of all places in the cell with the most of them, and of a point in it.
 const callersOfOneCell = (): string[] => {
   const grid = createGrid(0.1)
   const { locations } = JSON.parse(readFileSync(catalogueFile, 'utf8')) as { locations: Place[] }
@@ -32,11 +32,11 @@ t.test(
     const pending = Array.from({ length: 200 }, (_, i) =>
       gateway.get(`/weather/${callers[i % callers.length]}?lang=en`),
     )
-    // Each is counted before it reads, so once all are counted all of them wait for the one load.
+    // A unit is counted before the cache is read, so once all are counted all of them wait for the one load.
     const counted = async () =>
       (await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)).days[0]?.used
     await until(
-      'all are counted and the provider is asked',
+      'all are counted and the provider has a request',
       async () => (await provider.state()).inFlight > 0 && (await counted()) === 200,
     )
     await provider.steer({ hold: false })
@@ -68,7 +68,7 @@ t.test('cells that miss together travel in one request, and each gets its own we
   const pending = ids.map((id: string) => gateway.get(`/weather/district/${id}?lang=en`))
   const counted = async () =>
     (await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)).days[0]?.used
-  // The one that asked for the districts is counted too.
+  // The request for the list of districts is counted too.
   await until('all are counted', async () => (await counted()) === ids.length + 1)
   await provider.steer({ hold: false })
   const answers = await Promise.all<Answer>(pending)
@@ -107,8 +107,8 @@ t.test('a failed load fails all waiters, backs off, and is retried for the next 
   const backingOff = await gateway.get(point)
   t.equal(backingOff.status, 500)
   const seconds = Number(backingOff.headers['retry-after'])
-  t.ok(seconds >= 10 && seconds <= 15, `told to come back in ${seconds} s`)
-  t.equal((await provider.state()).calls - calls, 1, 'they failed together, and nobody asked again')
+  t.ok(seconds >= 10 && seconds <= 15, `retry-after is ${seconds} s`)
+  t.equal((await provider.state()).calls - calls, 1, 'they failed together, and nobody retried')
   clock.advance(seconds * 1_000)
   await provider.steer({ now: new Date(clock.now()).toISOString() })
   t.equal((await gateway.get(point)).status, 200)

@@ -1,5 +1,5 @@
-// A gateway on a Redis in which somebody else writes: weather, quotas, keys and what instances tell one another, with
-// little memory to spend on it. Consumers get the right weather and the right counts all along.
+// A gateway with little memory on a Redis that somebody else writes to: weather, quotas, keys and messages between
+// instances. Consumers get the right weather and the right counts all the time.
 
 import { brotliCompressSync, constants, crc32 } from 'node:zlib'
 import { Redis } from 'ioredis'
@@ -16,14 +16,14 @@ import { type Answer, sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { sealed } from '../weather/sealed-bytes.ts'
 
-// The gateways are processes with the machine's clock, and so is the provider.
+// The gateways and the provider are processes on the machine's clock.
 const provider = await startProvider(t, undefined, null)
 const skip = withoutPrlimit
-// What a gateway takes by itself is some 200 MB resident; of what is in Redis it may take next to nothing.
+// A gateway takes some 200 MB resident by itself; the contents of Redis may add next to nothing.
 const dataBytes = 900_000_000
 const mostMiB = 230
 
-// Noon in this zone is near, so that no run of these tests crosses a midnight and splits its counts over two days.
+// It is about noon in this zone, so that no run of these tests crosses a midnight and splits its counts over two days.
 const hoursAhead = 12 - new Date().getUTCHours()
 const zone = `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
 const today = new Date(Date.now() + hoursAhead * 3_600_000).toISOString().slice(0, 10)
@@ -77,7 +77,7 @@ const startGateway = async (t: Test, env: Record<string, string>) => {
 }
 
 const lgwin = constants.BROTLI_PARAM_LGWIN
-/** The cache's own name of what lies under a key of Redis, such as `0123456789ab:23.7,90.4`. */
+/** The cache key of a Redis key, such as `0123456789ab:23.7,90.4`. */
 const cacheKeyOf = (name: string, prefix: string): string => name.slice(`${prefix}bytes:{`.length, -1)
 const crcOf = (text: string): Buffer => {
   const bytes = Buffer.alloc(4)
@@ -112,7 +112,7 @@ t.test(
       change(copy)
       return sealed(copy)
     }
-    // Written for the cell whose bytes they are: whoever writes them knows how the key is bound.
+    // Written with the right cell: the attacker knows how an entry is bound to its key.
     const rebound = (name: string, bytes: Buffer) =>
       sealed(Buffer.concat([bytes.subarray(0, 13), crcOf(cacheKeyOf(name, prefix)), bytes.subarray(17)]))
 
@@ -190,7 +190,7 @@ t.test(
     )
     t.match(lines[0], { level: 'warn', reason: 'key', key: /^[0-9a-f]{12}:22\.2,90\.4$/ })
 
-    await t.test('an entry from the future is shown for what it is', async t => {
+    await t.test('an entry from the future is shown as such', async t => {
       const name = keyOf(30)
       await raw.set(
         name,
@@ -210,65 +210,72 @@ t.test(
   },
 )
 
-t.test('a bad quota record costs nobody else, and its own key gets what is legible', { skip }, async t => {
-  const { raw, prefix, env, createKey, administration } = await setUp(t)
-  const keys = await Promise.all(Array.from({ length: 6 }, () => createKey()))
-  const [bad, ...good] = keys as [(typeof keys)[number], ...typeof keys]
-  const gateway = await startGateway(t, env)
-  const list = '/locations?type=division'
-  const round = async () => {
-    const answers = await Promise.all(keys.map(({ key }) => gateway.send(list, key)))
-    return answers.map(({ status, headers }) => [
-      status,
-      headers['x-ratelimit-remaining'],
-      headers['x-ratelimit-limit'],
-    ])
-  }
-  const left = (remaining: number) => keys.map(() => [200, String(remaining), '100'])
-  t.strictSame(await round(), left(99))
-  const named = async (kind: string) => (await raw.keys(`${prefix}${kind}:*${bad.id}*`))[0] ?? ''
-  const [live, record] = [await named('quota'), await named('used')]
-  t.ok(live && record)
-  const [instance = ''] = (await raw.hkeys(live)).filter(field => field !== 'used')
+t.test(
+  'a bad quota record affects no other key, and its own key keeps what is legible',
+  { skip },
+  async t => {
+    const { raw, prefix, env, createKey, administration } = await setUp(t)
+    const keys = await Promise.all(Array.from({ length: 6 }, () => createKey()))
+    const [bad, ...good] = keys as [(typeof keys)[number], ...typeof keys]
+    const gateway = await startGateway(t, env)
+    const list = '/locations?type=division'
+    const round = async () => {
+      const answers = await Promise.all(keys.map(({ key }) => gateway.send(list, key)))
+      return answers.map(({ status, headers }) => [
+        status,
+        headers['x-ratelimit-remaining'],
+        headers['x-ratelimit-limit'],
+      ])
+    }
+    const left = (remaining: number) => keys.map(() => [200, String(remaining), '100'])
+    t.strictSame(await round(), left(99))
+    const named = async (kind: string) => (await raw.keys(`${prefix}${kind}:*${bad.id}*`))[0] ?? ''
+    const [live, record] = [await named('quota'), await named('used')]
+    t.ok(live && record)
+    const [instance = ''] = (await raw.hkeys(live)).filter(field => field !== 'used')
 
-  const damages: [what: string, damage: () => Promise<unknown>, repaired: string][] = [
-    ['the day’s count is another type', () => raw.set(live, 'x'), 'day'],
-    ['the day’s count is nan', () => raw.hset(live, 'used', 'nan'), 'day'],
-    ['the day’s count is 1e400', () => raw.hset(live, 'used', '1e400'), 'day'],
-    ['the day’s count is negative', () => raw.hset(live, 'used', '-5'), 'day'],
-    ['the instance’s units are none', () => raw.hset(live, instance, 'x y'), 'day'],
-    ['the month’s record is another type', () => raw.set(record, 'x'), 'month'],
-    ['the instance’s sequence is far ahead', () => raw.hset(live, instance, '123456789 1'), ''],
-    ['the instance’s sequence is beyond all', () => raw.hset(live, instance, '999999999999999 1'), 'day'],
-  ]
-  for (const [i, [what, damage, repaired]] of damages.entries())
-    await t.test(what, async t => {
-      const metric = `abohawa_quota_records_repaired_total{record="${repaired}"}`
-      const before = await gateway.metric(metric)
-      await damage()
-      const answers = await round()
-      t.strictSame(answers.slice(1), left(98 - i).slice(1), 'the others are counted as ever')
-      const [status, remaining] = answers[0] ?? []
-      t.equal(status, 200)
-      t.ok(/^\d{1,2}$/.test(String(remaining)) && Number(remaining) <= 98 - i, `remaining ${remaining}`)
-      if (repaired !== '') t.equal(await gateway.metric(metric), before + 1)
-      t.equal(await gateway.metric('abohawa_quota_counting{state="counting"}'), 1, 'all count together')
-    })
-  const lines = gateway.logged('quota record could not be read and was repaired')
-  t.equal(lines.length, damages.filter(([, , repaired]) => repaired !== '').length)
-  for (const line of lines) t.match(line, { level: 'warn', keyId: bad.id, day: today })
-  t.equal(gateway.logged('quota counting is degraded').length, 0)
+    const damages: [what: string, damage: () => Promise<unknown>, repaired: string][] = [
+      ['the day’s count is another type', () => raw.set(live, 'x'), 'day'],
+      ['the day’s count is nan', () => raw.hset(live, 'used', 'nan'), 'day'],
+      ['the day’s count is 1e400', () => raw.hset(live, 'used', '1e400'), 'day'],
+      ['the day’s count is negative', () => raw.hset(live, 'used', '-5'), 'day'],
+      ['the instance’s units are none', () => raw.hset(live, instance, 'x y'), 'day'],
+      ['the month’s record is another type', () => raw.set(record, 'x'), 'month'],
+      ['the instance’s sequence is far ahead', () => raw.hset(live, instance, '123456789 1'), ''],
+      ['the instance’s sequence is beyond all', () => raw.hset(live, instance, '999999999999999 1'), 'day'],
+    ]
+    for (const [i, [what, damage, repaired]] of damages.entries())
+      await t.test(what, async t => {
+        const metric = `abohawa_quota_records_repaired_total{record="${repaired}"}`
+        const before = await gateway.metric(metric)
+        await damage()
+        const answers = await round()
+        t.strictSame(answers.slice(1), left(98 - i).slice(1), 'the others are counted as ever')
+        const [status, remaining] = answers[0] ?? []
+        t.equal(status, 200)
+        t.ok(/^\d{1,2}$/.test(String(remaining)) && Number(remaining) <= 98 - i, `remaining ${remaining}`)
+        if (repaired !== '') t.equal(await gateway.metric(metric), before + 1)
+        t.equal(await gateway.metric('abohawa_quota_counting{state="counting"}'), 1, 'all count together')
+      })
+    const lines = gateway.logged('quota record could not be read and was repaired')
+    t.equal(lines.length, damages.filter(([, , repaired]) => repaired !== '').length)
+    for (const line of lines) t.match(line, { level: 'warn', keyId: bad.id, day: today })
+    t.equal(gateway.logged('quota counting is degraded').length, 0)
 
-  const used = async ({ id }: { id: string }) => (await administration.usage(id, 1)).days[0]?.used
-  t.equal(await used(good[0] as (typeof keys)[number]), 1 + damages.length)
-  const all = await Promise.all(Array.from({ length: 130 }, () => gateway.send(list, bad.key)))
-  t.ok(all.filter(({ status }) => status === 200).length <= 99 - damages.length, 'never more than the limit')
-  t.ok(all.every(({ headers }) => /^\d{1,2}$/.test(headers['x-ratelimit-remaining'] ?? '')))
-  t.equal(await used(bad), 100)
-})
+    const used = async ({ id }: { id: string }) => (await administration.usage(id, 1)).days[0]?.used
+    t.equal(await used(good[0] as (typeof keys)[number]), 1 + damages.length)
+    const all = await Promise.all(Array.from({ length: 130 }, () => gateway.send(list, bad.key)))
+    t.ok(
+      all.filter(({ status }) => status === 200).length <= 99 - damages.length,
+      'never more than the limit',
+    )
+    t.ok(all.every(({ headers }) => /^\d{1,2}$/.test(headers['x-ratelimit-remaining'] ?? '')))
+    t.equal(await used(bad), 100)
+  },
+)
 
 t.test(
-  'a key whose record is damaged is 500, in words that tell no record, and others work',
+  'a key with a damaged record is 500, without a word of the record, and others work',
   { skip },
   async t => {
     const { raw, prefix, env, createKey } = await setUp(t)
@@ -309,7 +316,7 @@ t.test(
   },
 )
 
-t.test('a gateway starts and stays on a Redis full of what instances never say', { skip }, async t => {
+t.test('a gateway starts and runs on a Redis full of foreign messages', { skip }, async t => {
   const { raw, prefix, env, createKey } = await setUp(t)
   const { key } = await createKey()
   const first = await startCommand(t, ['serve'], ['api'], env)
@@ -317,7 +324,7 @@ t.test('a gateway starts and stays on a Redis full of what instances never say',
   first.child.kill('SIGTERM')
   await first.exited
   const [wanted = ''] = await raw.keys(`${prefix}wanted:*`)
-  t.ok(wanted, 'what was asked for is known')
+  t.ok(wanted, 'the demand is recorded')
   const now = Date.now()
   const fill = (name: string, member: string, count: number) =>
     raw.eval(
@@ -345,20 +352,20 @@ t.test('a gateway starts and stays on a Redis full of what instances never say',
   await until('it counts itself alone', async () => (await gateway.metric('abohawa_instances')) === 1)
   t.ok((await gateway.metric('abohawa_cache_wanted_cells')) <= 73 * 58, 'no more than there are')
 
-  // What one gateway tells another: far too much, and texts for a terminal and a page.
+  // Messages between gateways: far too large, and with controls for a terminal and a page.
   const used = `${prefix}used`
   const refused = 'abohawa_store_records_refused_total{record="message"}'
   await raw.publish(used, 'x'.repeat(20_000_000))
-  await until('the large one is told', async () => (await gateway.metric(refused)) >= 1)
+  await until('the large one is reported', async () => (await gateway.metric(refused)) >= 1)
   const texts = ['\u001b[2J<script>', `a ${today} ${'9'.repeat(300)}`]
-  // Until the connection is there again.
-  await until('the others are told', async () => {
+  // Wait for the reconnection.
+  await until('the messages are refused', async () => {
     for (const text of texts) await raw.publish(used, text)
     await raw.publish(`${prefix}flights`, `cell ${'x'.repeat(5_000)}`)
     return (await gateway.metric(refused)) >= 4
   })
   t.equal(gateway.child.exitCode, null)
-  // Two seconds are for others who may have counted alone while nobody heard of them.
+  // Reconciling waits two seconds for units that other instances may have admitted locally.
   await until(
     'all is as ever',
     async () => (await gateway.send('/weather/coords/24.1/90.4', key)).status === 200,

@@ -1,4 +1,4 @@
-// HTTPS is required of consumers: ended here, or at a proxy that is trusted to say so.
+// HTTPS is required of consumers: TLS ends here, or at a trusted proxy that says so.
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -37,7 +37,7 @@ t.test('with a certificate it speaks HTTPS itself', async t => {
 })
 
 t.test(
-  'a stopping gateway finishes what is in flight, with TLS and without, and drops what never asked',
+  'a stopping gateway finishes what is in flight, with TLS and without, and drops idle connections',
   async t => {
     const tls = {
       ABOHAWA_SERVER__TLS__CERT: join(fixtures, 'localhost.crt'),
@@ -51,7 +51,7 @@ t.test(
       const dispatcher = new Agent({ connect: { ca: readFileSync(join(fixtures, 'localhost.crt')) } })
       t.teardown(() => dispatcher.close())
       const { hostname, port } = new URL(gateway.apiUrl)
-      // It reads whatever comes: on a slow machine that is a 400 before its end.
+      // It reads whatever comes: on a slow machine a 400 may come before the end.
       const silent = connect(Number(port), hostname).resume()
       const dropped = once(silent, 'close')
       await once(silent, 'connect')
@@ -60,9 +60,9 @@ t.test(
         dispatcher,
         headers: { 'x-api-key': gateway.keys.free ?? '' },
       })
-      await until('the provider is asked', async () => (await provider.state()).inFlight > 0)
+      await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
       const closed = gateway.close()
-      // The one that never asked is dropped after the time a request may take; the other outlives that.
+      // An idle connection is dropped after the request timeout; the request in flight outlives that.
       await dropped
       await provider.steer({ hold: false })
       const { statusCode, body } = await slow
@@ -135,10 +135,10 @@ t.test('TLS that ends here and TLS that ends at a proxy are each judged by thems
     await dispatcher.close()
     return statusCode
   }
-  // Straight from a consumer, whose own header says nothing.
+  // Straight from a consumer, whose own header has no effect.
   t.equal(await statusFrom('127.0.0.1', {}), 200)
   t.equal(await statusFrom('127.0.0.1', { 'x-forwarded-proto': 'http' }), 200)
-  // From the proxy: what it was asked by, or what it asks for itself.
+  // From the proxy: forwarded requests, and requests of the proxy itself.
   t.equal(await statusFrom('127.0.0.2', { 'x-forwarded-proto': 'https' }), 200)
   t.equal(await statusFrom('127.0.0.2', { 'x-forwarded-proto': 'http' }), 400)
   t.equal(await statusFrom('127.0.0.2', { 'x-forwarded-proto': '' }), 400)

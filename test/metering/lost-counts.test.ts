@@ -1,5 +1,5 @@
-// Instances that run report their units again to a Redis that lost its counts. Sequences that somebody else wrote stop no
-// instance from counting.
+// Running instances report their units again to a Redis that has lost its counts. Foreign sequence numbers stop no instance
+// from counting.
 
 import { Redis } from 'ioredis'
 import t from 'tap'

@@ -13,7 +13,7 @@ import { type Fate, unreliable } from './unreliable-store.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
 
-// Some meters on one store, each an instance; what they were asked for and what they decided.
+// Several meters on one store, each an instance, with their requests and decisions.
 const setUp = (
   instances: number,
   limits: Record<string, number>,
@@ -63,7 +63,7 @@ const setUp = (
     requested,
     decisions,
     refused,
-    /** Units that were admitted locally and are in the store by now. */
+    /** Units that were admitted locally and have been reported to the store. */
     admittedLocally: () => admittedLocally,
     request: (instance: number, keyId: string): void => {
       const metered = dayNow()
@@ -83,7 +83,7 @@ const setUp = (
         .finally(() => underWay.delete(answer as Promise<void>))
       underWay.add(answer as Promise<void>)
     },
-    // As the timers of every instance do, at most half a second apart.
+    // The timers of every instance fire at most half a second apart.
     pass: async (ms: number): Promise<void> => {
       for (let left = ms; left > 0; left -= 500) {
         clock.advance(Math.min(500, left))
@@ -108,7 +108,7 @@ const setUp = (
 }
 
 const limits = { small: 5, middle: 40, large: 900 }
-// So that outages come while something is left.
+// High limits, so that units are left when an outage comes.
 const roomy = { small: 20, middle: 300, large: 9_000, unseen: 400 }
 const fates = fc.constantFrom<Fate[]>('answered', 'lost', 'unanswered', 'late')
 type Step =
@@ -155,7 +155,7 @@ const healthy: fc.Arbitrary<Step> = fc.oneof(
 
 const play = async (steps: readonly Step[]) => {
   const scene = setUp(3, roomy)
-  // Every instance has seen every key but one.
+  // Every instance has used every key but one.
   for (const key of Object.keys(limits)) for (const instance of [0, 1, 2]) scene.request(instance, key)
   await turn()
   await scene.finish()
@@ -376,7 +376,7 @@ t.test('with `refuse` lost messages change nothing', async t => {
 })
 
 t.test(
-  'after lost messages an instance reads a count that it does not know, and admits its allowance of it',
+  'after lost messages an instance reads a count unknown to it, and admits its allowance of that',
   async t => {
     const scene = setUp(3, limits)
     for (const instance of [0, 1, 2]) scene.request(instance, 'middle')
@@ -386,7 +386,7 @@ t.test(
     for (const instance of [0, 1, 2]) for (let i = 0; i < 900; i++) scene.request(instance, 'large')
     await turn()
     await scene.finish()
-    // The first to ask had the largest allowance.
+    // The first instance to request had the largest allowance.
     const decisions = scene.admitted('large 2026-11-21')
     t.ok(decisions > allowanceOf(900, 0, 3) && decisions <= 3 * allowanceOf(900, 0, 3), `${decisions} of 900`)
     t.equal(scene.meters[0]?.state(), 'reconciling')
@@ -523,7 +523,7 @@ t.test('units admitted locally are reported on close, or else listed as lost', a
     const closed = scene.meters[0]?.close().then(() => {
       isClosed = true
     })
-    // It has probed in vain once.
+    // One probe has failed.
     for (let i = 0; i < 10; i++) await turn()
     t.notOk(isClosed, 'it waits')
     if (comesBack) scene.store.up()

@@ -17,7 +17,7 @@ const setUp = (halfOpenAfterMs = 60_000, halfOpenAfterAtMostMs = halfOpenAfterMs
     try {
       await breaker.run(async () => {
         requests.push(code ?? 'ok')
-        if (code) throw new ProviderError(code, 'as told')
+        if (code) throw new ProviderError(code, 'failed')
       })
       return 'ok'
     } catch (error) {
@@ -51,7 +51,7 @@ t.test('failures between successes do not add up', async t => {
   t.strictSame(changes, [])
 })
 
-t.test('what says nothing about the provider’s health does not count', async t => {
+t.test('errors that say nothing about the provider’s health do not count', async t => {
   const { send, changes } = setUp()
   for (const code of ['provider_refused', 'provider_limited', 'provider_busy', 'provider_too_much'] as const)
     for (let i = 0; i < 5; i++) await send(code)

@@ -1,5 +1,5 @@
-// The client against a real provider process: how many requests, which cells in which, what one bad point costs, how
-// long it may take.
+// The client against a real provider process: how many requests, which cells in which, the cost of one bad point, and the
+// timeouts.
 
 import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
@@ -102,11 +102,11 @@ t.test(
     const { provider, requests } = setUp(t)
     await simulator.steer({ hold: true })
     const [first, ...others] = cells(8).map((cell, i) => (i === 0 ? provider.load(cell) : cell))
-    await until('the provider is asked', async () => (await simulator.state()).inFlight > 0)
+    await until('the provider has a request', async () => (await simulator.state()).inFlight > 0)
     const loads = []
     for (const cell of others) {
       loads.push(provider.load(cell as ReturnType<typeof grid.cellOf>))
-      // Each in a turn of the event loop of its own, as requests from many connections are.
+      // Each in an event-loop turn of its own, as requests from many connections are.
       await simulator.state()
     }
     t.equal((await simulator.state()).inFlight, 1)
@@ -130,7 +130,7 @@ t.test('one bad element fails alone', async t => {
   const { provider } = setUp(t)
   await simulator.steer({ fault: 'missing-section', times: 1 })
   await t.rejects(provider.load(grid.cellOf(22, 88)), { code: 'provider_garbled' })
-  // The provider answers for whom it knows; the point it can't stand fails, in as few requests as halving takes.
+  // Only the poisoned point fails, in as few requests as halving needs.
   await simulator.steer({ fault: 'poison' })
   const { loadAll, requests } = setUp(t)
   const bad = grid.cellOf(22.2, 91.1)
@@ -142,7 +142,7 @@ t.test('one bad element fails alone', async t => {
   t.equal(requests.length, 7, 'eight, four and four, two and two, one and one')
 })
 
-t.test('a request that asks for too much data is halved until it succeeds', async t => {
+t.test('a request for too much data is halved until it succeeds', async t => {
   const { loadAll, requests } = setUp(t)
   await simulator.steer({ fault: 'too-much-data', times: 3 })
   t.strictSame(await loadAll(cells(8)), Array(8).fill('fulfilled'))
@@ -189,7 +189,7 @@ t.test('the age of weather counts from the request, not from the response', asyn
   await simulator.steer({ hold: true })
   const requestedAt = clock.now()
   const load = provider.load(grid.cellOf(22, 88))
-  await until('the provider is asked', async () => (await simulator.state()).inFlight > 0)
+  await until('the provider has a request', async () => (await simulator.state()).inFlight > 0)
   clock.advance(7_000)
   await simulator.steer({ hold: false })
   t.equal((await load).fetchedAt, requestedAt)
@@ -221,7 +221,7 @@ t.test('the most urgent cells are sent first, and a cell that is expedited overt
   await simulator.steer({ hold: true, reset: true })
   const [blocker, ahead1, ahead2, ahead3, stale, cold] = cells(6, 23) as [Cell, Cell, Cell, Cell, Cell, Cell]
   const loads = [provider.load(blocker)]
-  await until('the provider is asked', async () => (await simulator.state()).inFlight > 0)
+  await until('the provider has a request', async () => (await simulator.state()).inFlight > 0)
   loads.push(...[ahead1, ahead2, ahead3].map(cell => provider.load(cell, 'refresh_ahead')))
   loads.push(provider.load(stale, 'refresh'), provider.load(cold, 'cold'))
   provider.expedite(ahead3)
@@ -245,7 +245,7 @@ t.test('a queued cell is requested once, however often it is loaded', async t =>
   t.strictSame(requests, [['ok', 1]])
 })
 
-/** A budget of some points that records its calls. */
+/** A budget with a limited number of points that records its calls. */
 const budgetOf = (points: number, retryAt: number) => {
   const steps: string[] = []
   const budget: ProviderParts['budget'] = {
@@ -380,7 +380,7 @@ t.test('an open breaker sends nothing, and then probes with a single point', asy
   await t.rejects(provider.load(cells(1)[0] as Cell), {
     code: 'provider_failing',
     retryAt: Number,
-    // The cell that opened the circuit is tried again with all the others.
+    // The cell that opened the circuit is retried with all the others.
   })
   await t.rejects(provider.load(cells(1)[0] as Cell), { code: 'provider_circuit_open', retryAt: Number })
   const again = (cell: Cell): Promise<unknown> =>

@@ -1,5 +1,5 @@
-// A provider that means harm against the gateway's own client, in a process with little memory: it lives, is done within
-// its time, answers others meanwhile, and says in a sentence what was wrong.
+// A hostile provider against the gateway's own client, in a process with little memory: it survives, finishes in time,
+// keeps its event loop free, and reports the fault in a sentence.
 
 import { execFile } from 'node:child_process'
 import type { ServerResponse } from 'node:http'
@@ -14,7 +14,7 @@ import { startProvider } from '../support/provider-process.ts'
 const mostMiB = 768
 const points = 100
 const totalTimeoutMs = 5_000
-// Of some 20 seen, on a machine that has much else to do.
+// Usually some 20, on a busy machine.
 const mostStillMs = 400
 const mostGrownMiB = 96
 
@@ -35,11 +35,11 @@ const gzipHead = (response: ServerResponse): ServerResponse => {
   response.write(Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]))
   return response
 }
-/** Blocks of gzip that are stored as they are, none of them the last. */
+/** Stored (uncompressed) blocks of gzip, none of them marked as the last. */
 const zippedZeros = Buffer.concat([Buffer.from([0, 0, 128, 255, 127]), Buffer.alloc(1 << 15)])
 const zippedNothing = Buffer.alloc(50_000, Buffer.from([0, 0, 0, 255, 255]))
 
-// What is sent, what it is refused as, how often, and the sentence.
+// The attack, the reason it is refused with, how often, and the sentence.
 const attacks: Record<string, [Attack, string, number, RegExp]> = {
   'six million elements in 12 kB': [
     zipped('[0', many(',0', 6 << 20), ']'),
@@ -112,7 +112,7 @@ const attacks: Record<string, [Attack, string, number, RegExp]> = {
   ],
 }
 
-// Refused by their status alone, whatever comes with it.
+// Refused by their status alone, whatever the body is.
 const errors: Record<string, [Attack, RegExp]> = {
   'an error with a reason of 60 MiB, zipped': [
     ({ response }) =>

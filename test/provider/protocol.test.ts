@@ -1,5 +1,5 @@
-// The client and all that stands before it, driven with a protocol of another kind than the product's: one cell in a
-// request, a body of plain text, other weights, statuses, headers and runs. What passes here knows no protocol by heart.
+// The provider folder with another kind of protocol: one cell in a request, a plain-text body, other weights, statuses,
+// headers and runs. What passes here depends on the type in protocol.ts alone.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -77,7 +77,7 @@ const plainText: ProviderProtocol = {
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
 const weather: Answer = ({ url = '' }, response) => {
-  // In two pieces, so that what is decoded is cut somewhere.
+  // In two chunks, so that the decoder meets a cut.
   response.write(`${url.split('/at/')[1]?.split('?')[0]} = 2`)
   response.end('7.5\n')
 }
@@ -88,7 +88,7 @@ const answering =
 
 const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
   const seen: IncomingMessage[] = []
-  /** How the next requests are answered; then with weather. */
+  /** The responses to the next requests; weather after them. */
   const answers: Answer[] = []
   const server = createServer((request, response) => {
     seen.push(request)
@@ -178,7 +178,7 @@ t.test('the budget has room for as many cells as their weight leaves', async t =
   t.equal(requests.length, 10)
 })
 
-t.test('what a refusal means, costs and asks for is what the protocol says', async t => {
+t.test('the protocol decides the meaning, the cost and the retry time of a refusal', async t => {
   const { provider, requests, answers, budget, breaker, clock, used } = await setUp(t, { retries: 1 })
   const [cell = grid.cellOf(0, 0)] = cellsFrom(22, 1)
 
@@ -214,7 +214,7 @@ t.test('a body about another place is refused by the decoder, a long one by its 
   await t.rejects(provider.load(cell), { message: /longer than 100 bytes/ })
 })
 
-t.test('model runs are asked for and read as the protocol says', async t => {
+t.test('model runs are requested and parsed by the protocol', async t => {
   const { call, answers, seen, clock } = await setUp(t)
   answers.push(answering(200, '2026-11-21T00:00Z to 2026-11-21T05:30Z\n'))
   const watch = createRunWatch(
@@ -232,9 +232,9 @@ t.test('model runs are asked for and read as the protocol says', async t => {
   t.match(watch.newest(), { availableAt: Date.parse('2026-11-21T05:30Z'), intervalMs: 3 * hourMs })
 })
 
-t.test('operators may ask for what the protocol allows, at its weight and with its key', async t => {
+t.test('operators may send what the protocol allows, at its weight and with its key', async t => {
   const { network, budget, seen, answers, used } = await setUp(t)
-  const unused = () => Promise.reject(new Error('not asked here'))
+  const unused = () => Promise.reject(new Error('not used here'))
   const ops = await buildOperatorRoutes({
     provider: network,
     budget,

@@ -1,4 +1,4 @@
-// Bodies as they travel: zipped and not, whole, cut off, damaged and too long, from a real server.
+// Response bodies from a real server: gzipped and not, complete, truncated, damaged and too long.
 
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,5 +1,5 @@
 // Sends many more requests than quota, over several processes at once, for one key or many, and lists every difference
-// between the limit, the answers and the counts.
+// between the limit, the responses and the counts.
 
 import { Redis } from 'ioredis'
 import { startCluster } from '../support/redis-cluster.ts'

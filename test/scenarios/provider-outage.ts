@@ -1,5 +1,5 @@
-// Hours without the provider, failing in three ways in turn: everyone who asks gets weather for the right quarter-hour,
-// hour and day, the provider is left in peace, and what it gives again is noticed soon. The figures are the result.
+// Hours without the provider, failing in three ways in turn. Measures whether all requests get weather for the right
+// quarter-hour, hour and day, how often the provider is called, and how soon its recovery is noticed.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { createCalendar, minuteMs } from '../../src/calendar.ts'
@@ -15,12 +15,12 @@ const calendar = createCalendar('Asia/Dhaka')
 /** `tickMs` is the wait after each step. */
 export type ProviderOutage = { cells: number; hours: number; stepMinutes: number; tickMs: number }
 
-/** The most requests of a process in this time: the failures that open the circuit, then one probe after each shortest wait. */
+/** The maximum of requests in this time: the failures that open the circuit, then a probe after each minimal wait. */
 const windowsIn = (elapsedMs: number): number => {
   let windows = 0
   let wait = breaker.halfOpenAfterMs
   for (let at = 0; at <= elapsedMs; windows++) {
-    // Jitter takes off a quarter at most.
+    // Jitter shortens a wait by at most a quarter.
     at += wait * 0.75
     wait = Math.min(wait * 2, breaker.halfOpenAfterAtMostMs)
   }
@@ -83,7 +83,7 @@ export const measureProviderOutage = async (
   const calls = (await provider.state()).calls - before
   const during = { ...seen }
 
-  // From here the gateway's clock runs as the machine's does, so that pauses end as they would.
+  // From here on the gateway's clock runs like the machine's, so that backoff ends in real time.
   clock.advance(size.stepMinutes * minuteMs)
   await provider.steer({ fault: 'none', now: isoOf(clock.now()) })
   const fedBefore = (await provider.state()).points

@@ -1,5 +1,5 @@
-// A timeline as the default settings lay it out around an instant, every value there: for what renders or answers without a
-// provider. The values are made up and say nothing of weather.
+// A timeline with the default horizon around an instant and a value everywhere: for tests and benchmarks that render or
+// serve without a provider. The values are made up.
 
 import { type Calendar, hourMs, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
 import { layOut, type Timeline } from '../../src/weather/timeline.ts'

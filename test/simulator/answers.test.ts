@@ -1,4 +1,4 @@
-// What a forecast looks like on the wire: fields and their order, units, decimals, sections, lists, ways to send.
+// The format of forecasts: fields and their order, units, decimals, sections, lists, and the ways to send parameters.
 
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
@@ -55,7 +55,7 @@ t.test('a list is an array in request order, and the first element has no locati
   )
 })
 
-t.test('each element of a list is what the point alone is answered', async t => {
+t.test('each element of a list equals the response for its point alone', async t => {
   const query = `&timezone=Asia%2FDhaka&forecast_days=3&current=${allInstant}&hourly=${allHourly}&daily=${allDaily}`
   const list = await send(
     three(`forecast_days=3&current=${allInstant}&hourly=${allHourly}&daily=${allDaily}`),
@@ -123,7 +123,7 @@ const decimals: Record<string, [unit: string, pattern: RegExp]> = {
   sunset: ['iso8601', /^"\d{4}-\d\d-\d\dT\d\d:\d\d"$/],
 }
 
-// The printed values of a variable in a section, as they stand in the text.
+// The printed values of a variable in a section, as in the text.
 const printed = (text: string, section: string, name: string): string[] => {
   const data = text.slice(text.indexOf(`"${section}":{`))
   return (new RegExp(`"${name}":\\[([^\\]]*)\\]`).exec(data)?.[1] ?? '').split(',')
@@ -158,7 +158,7 @@ t.test('every variable has its unit and its decimals in every section', async t 
     t.match(new RegExp(`"${name}":([^,}]+)`).exec(current)?.[1], decimals[name]?.[1], `current ${name}`)
 })
 
-t.test('the units asked for are given, with their names and decimals', async t => {
+t.test('the requested units are used, with their names and decimals', async t => {
   const query = 'hourly=temperature_2m,wind_speed_10m,wind_gusts_10m,precipitation,snowfall&forecast_days=3'
   const metric = (await send(dhaka(query))).body.hourly
   const imperial = await send(
@@ -257,7 +257,7 @@ t.test('time zones: GMT by default, by name, by point, and one for each point', 
   ])
 })
 
-t.test('a time zone comes back by the name it was asked by', async t => {
+t.test('a time zone comes back under its requested name', async t => {
   const zone = async (name: string) =>
     (await send(`/v1/forecast?latitude=23.8&longitude=90.4&timezone=${name}`)).body.timezone
   for (const name of ['Asia/Kolkata', 'Asia/Calcutta', 'Asia/Kathmandu', 'Asia/Yangon', 'Asia/Dhaka'])
@@ -385,7 +385,7 @@ t.test('a thousand points are answered to one URL and to one form', async t => {
   t.equal(form.body.length, 1000)
 })
 
-t.test('answers are compressed when asked for, and only then', async t => {
+t.test('responses are compressed when the client accepts it, and only then', async t => {
   const get = async (accept?: string) => {
     const { headers, body } = await request(provider.url + dhaka('hourly=rain'), {
       headers: accept === undefined ? {} : { 'accept-encoding': accept },

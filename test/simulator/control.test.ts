@@ -1,4 +1,4 @@
-// Steering over HTTP: what /control tells, what it takes, and how it says no.
+// The simulator's /control: the state it shows, the changes it accepts, and how it refuses others.
 
 import t from 'tap'
 import { startSimulator } from '../../simulator/simulator.ts'
@@ -6,7 +6,7 @@ import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 import { dhaka, simulate, three } from './simulated.ts'
 
-t.test('it tells what was asked, decoded, and how it was answered', async t => {
+t.test('it lists the requests, decoded, with their status', async t => {
   const { send, state } = await simulate(t)
   await send(three('hourly=rain'))
   await send(dhaka('hourly=nonsense'))
@@ -77,7 +77,7 @@ t.test('a POST answers as a GET, and says what it changed', async t => {
   t.strictSame(await state(), body)
 })
 
-t.test('the clock stands still where it is told to, and runs again with null', async t => {
+t.test('the clock stands still at a given instant, and runs again with null', async t => {
   const clock = manualClock('2026-12-24T12:00:00Z')
   const { send, steer, state } = await simulate(t, { clock }, '2026-07-01T00:31:00Z')
   const time = async () => (await send(dhaka('current=rain'))).body.current.time
@@ -92,7 +92,7 @@ t.test('held answers wait; each is that of the instant at which the call came', 
   const { send, steer, state } = await simulate(t)
   await steer({ hold: true })
   const pending = send(dhaka('current=rain'))
-  await until('it is asked', async () => (await state()).inFlight > 0)
+  await until('the call has arrived', async () => (await state()).inFlight > 0)
   await steer({ now: '2026-11-21T07:00:00Z' })
   t.equal((await state()).inFlight, 1)
   await steer({ hold: true, fault: 'none' })
@@ -176,7 +176,7 @@ t.test('closing ends calls that are held, late, hanging or stalled', async t => 
         () => 'ended',
       ),
     )
-    await until('it is asked', async () => (await simulator.state()).inFlight >= ends.length)
+    await until('the call has arrived', async () => (await simulator.state()).inFlight >= ends.length)
   }
   await simulator.close()
   t.strictSame(await Promise.all(ends), Array(4).fill('ended'))

@@ -145,8 +145,8 @@ t.test('hang: no answer comes, and the call counts as in flight until the caller
   const { calls } = await state()
   const caller = new AbortController()
   const pending = send(dhaka(query), { signal: caller.signal }).catch(error => error.name)
-  await until('it is asked', async () => (await state()).calls > calls)
-  // Calls that come later are answered while this one is not.
+  await until('the call has arrived', async () => (await state()).calls > calls)
+  // Later calls are served while this one hangs.
   t.equal((await send(dhaka(query))).status, 200)
   const { inFlight, requests } = await state()
   t.equal(inFlight, 1)

@@ -1,4 +1,4 @@
-// The limits of the free host: what a call weighs, windows fixed on the clock, one call running and four waiting.
+// The limits of the free host: the weight of a call, fixed windows of the clock, one running call and four waiting ones.
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
@@ -105,7 +105,7 @@ t.test('one call runs and four wait; the next is refused at once', async t => {
   const { send, steer, state } = await freeHost(t)
   await steer({ hold: true })
   const pending = Array.from({ length: 5 }, () => send(dhaka('hourly=rain')))
-  await until('5 are asked', async () => (await state()).inFlight >= 5)
+  await until('5 calls have arrived', async () => (await state()).inFlight >= 5)
   const atOnce = { signal: AbortSignal.timeout(5_000) }
   t.match(await send(dhaka('hourly=rain'), atOnce), {
     status: 429,
@@ -120,14 +120,14 @@ t.test('one call runs and four wait; the next is refused at once', async t => {
   t.equal((await send(dhaka('hourly=rain'))).status, 200, 'and there is room again')
 })
 
-t.test('a waiting caller who leaves gives up the place', async t => {
+t.test('a waiting caller that disconnects frees its place', async t => {
   const { send, steer, state } = await freeHost(t)
   await steer({ hold: true })
   const callers = Array.from({ length: 5 }, () => new AbortController())
   const pending = callers.map(({ signal }) =>
     send(dhaka('hourly=rain'), { signal }).catch(error => error.name),
   )
-  await until('5 are asked', async () => (await state()).inFlight >= 5)
+  await until('5 calls have arrived', async () => (await state()).inFlight >= 5)
   for (const caller of callers) caller.abort()
   t.strictSame(await Promise.all(pending), Array(5).fill('AbortError'))
   await until('nothing is in flight', async () => (await state()).inFlight === 0)
@@ -139,7 +139,7 @@ t.test('without limits everything runs at once and nothing is refused', async t 
   const { send, steer, state } = await simulate(t)
   await steer({ hold: true })
   const pending = Array.from({ length: 20 }, () => send(`${points(100)}&daily=weather_code&forecast_days=1`))
-  await until('20 are asked', async () => (await state()).inFlight >= 20)
+  await until('20 calls have arrived', async () => (await state()).inFlight >= 20)
   await steer({ hold: false })
   for (const { status } of await Promise.all(pending)) t.equal(status, 200)
   t.match(await state(), { calls: 20, points: 2000, weight: 2000, refused: 0, maxInFlight: 20 })

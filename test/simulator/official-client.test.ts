@@ -1,4 +1,4 @@
-// The provider's own client for Node fetches from the simulator, in the binary form that it always asks for.
+// The provider's own client for Node fetches from the simulator, in the binary format that it always requests.
 
 import { Aggregation } from '@openmeteo/sdk/aggregation.js'
 import { Model } from '@openmeteo/sdk/model.js'

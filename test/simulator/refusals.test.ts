@@ -1,4 +1,4 @@
-// Calls that are wrong are refused in the provider's manner, as a whole and with a reason.
+// Invalid calls are refused as the provider does: as a whole and with a reason.
 
 import t from 'tap'
 import { dhaka, simulate, three } from './simulated.ts'

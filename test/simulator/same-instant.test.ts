@@ -1,4 +1,4 @@
-// One instant, one weather: whichever section, request, simulator or moment of asking speaks of it.
+// The weather of an instant is the same in every section, request and simulator, whenever it is requested.
 
 import t from 'tap'
 import { allDaily, allHourly, allInstant, dhaka, simulate, three, withoutTimings } from './simulated.ts'
@@ -125,7 +125,7 @@ t.test('equal seed, run and instant give equal answers in two simulators; anothe
   await first.send(dhaka('hourly=rain'))
   const second = await simulate(t, { seed: 7 }, now)
   t.equal(withoutTimings((await second.send(query)).text), withoutTimings(text))
-  t.equal(withoutTimings((await first.send(query)).text), withoutTimings(text), 'asked again')
+  t.equal(withoutTimings((await first.send(query)).text), withoutTimings(text), 'requested again')
   const other = await simulate(t, { seed: 8 }, now)
   t.not(withoutTimings((await other.send(query)).text), withoutTimings(text))
 })

@@ -1,4 +1,4 @@
-// A simulated provider for a test, on a real port, and short ways to ask and steer it.
+// A simulated provider in the process of a test, on a real port, with short functions to send requests and to steer it.
 
 import { type SimulatorOptions, startSimulator } from '../../simulator/simulator.ts'
 
@@ -26,13 +26,13 @@ const places = {
   three: 'latitude=23.8103,22.3569,24.8949&longitude=90.4125,91.7832,91.8687',
 }
 
-/** The query of a forecast for Dhaka in local time, with what the test adds. */
+/** The path of a forecast for Dhaka in local time, with the test's parameters. */
 export const dhaka = (rest: string): string => `/v1/forecast?${places.dhaka}&timezone=Asia%2FDhaka&${rest}`
 
 /** The same for Dhaka, Chattogram and Sylhet. */
 export const three = (rest: string): string => `/v1/forecast?${places.three}&timezone=Asia%2FDhaka&${rest}`
 
-/** Stands still at noon of a November day unless told otherwise. */
+/** Its clock stands at noon of a November day by default. */
 export const simulate = async (t: Teardown, options: SimulatorOptions = {}, now: string | null = noon) => {
   const simulator = await startSimulator(options)
   t.teardown(() => simulator.close())
@@ -47,7 +47,7 @@ export const simulate = async (t: Teardown, options: SimulatorOptions = {}, now:
   return { ...simulator, send, steer, state: async () => (await send('/control')).body }
 }
 
-/** An answer without what differs every time. */
+/** The text of a response without the fields that differ every time. */
 export const withoutTimings = (text: string): string => text.replaceAll(/"generationtime_ms":[^,]+,/g, '')
 
 const parsed = (text: string): unknown => {

@@ -1,5 +1,5 @@
-// The variables that the documentation of the provider lists are answered, with their units, and they agree with the
-// weather that the other variables show.
+// Every variable in the provider's documentation has values with its unit, and they are consistent with the other
+// variables.
 
 import t from 'tap'
 import { dhaka, simulate } from './simulated.ts'
@@ -205,7 +205,7 @@ t.test('lengths follow the unit of precipitation', async t => {
   t.equal(body.daily_units.rain_sum, 'inch')
 })
 
-t.test('former spellings are understood and come back as asked', async t => {
+t.test('former spellings are valid and come back as requested', async t => {
   const former =
     'relativehumidity_2m,dewpoint_2m,weathercode,cloudcover,cloudcover_low,windspeed_10m,winddirection_10m,' +
     'windgusts_10m,vapor_pressure_deficit'

@@ -1,5 +1,5 @@
-// The files of the embedded store: for their owner alone, whatever the process's umask; what is there already is left as
-// it is, and remarked upon.
+// The files of the embedded store: readable for their owner alone, whatever the process's umask. Existing files keep their
+// mode, and a mode that is too open is reported.
 
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -31,7 +31,7 @@ const open = async (path: string, exposed: string[] = []) => {
   return store
 }
 
-t.test('what is made is for its owner alone, whatever the umask', async t => {
+t.test('new files are readable for their owner alone, whatever the umask', async t => {
   for (const umask of [0o000, 0o022, 0o077]) {
     const folder = join(t.testdir(), `umask-${umask}`)
     const store = await withUmask(umask, () => open(join(folder, 'store.db')))
@@ -46,7 +46,7 @@ t.test('what is made is for its owner alone, whatever the umask', async t => {
   }
 })
 
-t.test('a link to a file that is not there yet makes one for its owner alone', async t => {
+t.test('a link to a missing file creates one for its owner alone', async t => {
   const folder = t.testdir()
   symlinkSync(join(folder, 'target.db'), join(folder, 'store.db'))
   const store = await withUmask(0, () => open(join(folder, 'store.db')))
@@ -54,7 +54,7 @@ t.test('a link to a file that is not there yet makes one for its owner alone', a
   await store.close()
 })
 
-t.test('a store that others can read goes on as it is, and its gateway says so once', async t => {
+t.test('a store that others can read keeps its mode, and its gateway logs that once', async t => {
   const folder = t.testdir()
   const path = join(folder, 'store.db')
   await (await open(path)).close()
@@ -80,11 +80,11 @@ t.test('a store that others can read goes on as it is, and its gateway says so o
   t.equal((await gateway.get('/locations?type=division')).status, 200)
 })
 
-t.test('the log of a store that others can read is seen too', async t => {
+t.test('a write-ahead log that others can read is reported too', async t => {
   const folder = t.testdir()
   const path = join(folder, 'store.db')
   await (await open(path)).close()
-  // A gateway that was killed leaves it behind.
+  // A killed gateway leaves it behind.
   chmodSync(path, 0o644)
   const killed = new DatabaseSync(path)
   killed.exec("INSERT OR REPLACE INTO bytes VALUES ('c', x'00', 1)")
@@ -96,7 +96,7 @@ t.test('the log of a store that others can read is seen too', async t => {
   killed.close()
 })
 
-t.test('the product’s own process makes them so, in a folder that is there', async t => {
+t.test('the product’s own process creates them so, in an existing folder', async t => {
   const folder = t.testdir({ data: {} })
   const env = {
     ABOHAWA_SERVER__PORT: '0',
@@ -112,7 +112,7 @@ t.test('the product’s own process makes them so, in a folder that is there', a
   t.notMatch(lines.join('\n'), 'open to other users')
 })
 
-t.test('a folder or nothing at all in the place of the file is named', async t => {
+t.test('a folder or a missing folder in place of the file is named', async t => {
   const folder = t.testdir()
   mkdirSync(join(folder, 'store.db'))
   await t.rejects(open(join(folder, 'store.db')), {

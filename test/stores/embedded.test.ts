@@ -39,7 +39,7 @@ t.test('two openings of one file see each other and never count a unit twice', a
   for (const store of stores) await store.close()
 })
 
-t.test('what has expired is swept from the file', async t => {
+t.test('expired records are swept from the file', async t => {
   const path = join(t.testdir(), 'store.db')
   const clock = manualClock('2026-11-21T00:00Z')
   const store = openEmbeddedStore(path, clock)
@@ -71,7 +71,7 @@ t.test('a removal that fails half-way removes nothing, and the store goes on', a
   for (const key of ['first', 'second'])
     await store.writeBytes(key, Buffer.from(key), systemClock.now() + 60_000)
   const beside = new DatabaseSync(path)
-  // FAIL, other than ABORT, leaves it to the caller to take back what was done before.
+  // FAIL, other than ABORT, leaves the rollback to the caller.
   beside.exec(`CREATE TRIGGER stuck BEFORE DELETE ON bytes WHEN old.key = 'second'
     BEGIN SELECT RAISE(FAIL, 'stuck'); END`)
   await t.rejects(store.deleteBytes(['first', 'second']), { name: 'StoreError', message: /stuck/ })
@@ -165,7 +165,7 @@ t.test('a file of the first version is taken over with all that it holds', async
   const old = new DatabaseSync(path)
   old.exec(firstSchema)
   old.close()
-  // Two at once, as a gateway and a command would, and then again.
+  // Two at once, as a gateway and a command would, and then once more.
   const stores = [openEmbeddedStore(path, systemClock), openEmbeddedStore(path, systemClock)]
   for (const store of stores) await store.close()
   const store = openEmbeddedStore(path, systemClock)

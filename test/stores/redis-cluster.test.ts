@@ -1,4 +1,4 @@
-// The store on a real Redis Cluster, also while a master is lost and while slots move.
+// The store on a real Redis Cluster, also while a master fails and while slots move.
 
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
@@ -139,14 +139,14 @@ t.test('a node that hangs fails a command in time, and its replica takes over', 
   await until('the store works again', async () => {
     const startedAt = workedMs()
     try {
-      // What was written last may be lost with its master, so it is written anew.
+      // The last write may be lost with its master, so it is repeated.
       return await store.writeBytes('cell', Buffer.from('y'), later)
     } finally {
       slowest = Math.max(slowest, workedMs() - startedAt)
     }
   })
   t.comment(`a master that hangs: works again after ${workedMs() - from} ms, slowest command ${slowest} ms`)
-  await until('told', async () => events.at(-1) === 'back')
+  await until('its return is reported', async () => events.at(-1) === 'back')
   t.match(events[0], /^away: 127\.0\.0\.1:/)
   t.match(inTurn(events), wentAndCameBack)
   t.ok(slowest < 1_500, `the slowest command took ${slowest} ms`)
@@ -169,7 +169,7 @@ t.test('a master that is killed makes commands fail at once until its replica ha
   await until('the store works again', async () => {
     const startedAt = workedMs()
     try {
-      // What was written last may be lost with its master, so it is written anew.
+      // The last write may be lost with its master, so it is repeated.
       return await store.writeBytes('cell', Buffer.from('y'), later)
     } finally {
       slowest = Math.max(slowest, workedMs() - startedAt)
@@ -177,16 +177,16 @@ t.test('a master that is killed makes commands fail at once until its replica ha
   })
   t.comment(`a killed master: works again after ${workedMs() - from} ms, slowest command ${slowest} ms`)
   t.ok(slowest < 1_500, `the slowest command took ${slowest} ms`)
-  await until('told', async () => events.at(-1) === 'back')
+  await until('its return is reported', async () => events.at(-1) === 'back')
   t.match(events[0], /^away: 127\.0\.0\.1:/)
   t.match(inTurn(events), wentAndCameBack)
   await store.ping()
-  await until('news are heard again', async () => {
+  await until('messages arrive again', async () => {
     await store.releaseLease('cell', 1, '')
     return missed.includes('cell')
   })
   t.match(inTurn(events), wentAndCameBack, 'and nothing else')
   for (const { admin } of cluster.nodes)
     if (admin.status === 'ready')
-      t.strictSame(await refusals(admin), [], 'the user of the documents was refused nothing')
+      t.strictSame(await refusals(admin), [], 'the documented user was refused nothing')
 })

@@ -1,4 +1,4 @@
-// A single Redis that hangs, or is ended and started again.
+// A single Redis that hangs, or is stopped and started again.
 
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
@@ -11,7 +11,7 @@ if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
 const timeouts = { connectTimeoutMs: 500, commandTimeoutMs: 200 }
 
-t.test('a Redis that hangs fails commands in time; both that it is away and back are told', async t => {
+t.test('a Redis that hangs fails commands in time; its outage and its return are reported', async t => {
   const events: string[] = []
   const server = await startRedisProcess()
   t.teardown(server.stop)
@@ -33,12 +33,12 @@ t.test('a Redis that hangs fails commands in time; both that it is away and back
     await store.ping()
     return true
   })
-  await until('it is told', async () => events.at(-1) === 'back')
+  await until('its return is reported', async () => events.at(-1) === 'back')
   t.match(events[0], /^away: .*Socket timeout/)
   t.match(inTurn(events), wentAndCameBack)
 })
 
-t.test('a Redis that is started again is told away and back, and news are heard again', async t => {
+t.test('a Redis that is restarted is reported away and back, and messages arrive again', async t => {
   const events: string[] = []
   const first = await startRedisProcess()
   const store = await openRedisStore(
@@ -54,14 +54,14 @@ t.test('a Redis that is started again is told away and back, and news are heard 
   await t.rejects(store.ping(), { name: 'StoreError' })
   const again = await startRedisProcess({ port: first.port })
   t.teardown(again.stop)
-  await until('news are heard', async () => {
+  await until('messages arrive', async () => {
     await store.releaseLease('cell', 1, '')
     return released.includes('cell')
   })
   t.match(inTurn(events), wentAndCameBack)
 })
 
-t.test('a store that is closed tells nobody that Redis is away', async t => {
+t.test('a closed store does not report Redis away', async t => {
   const server = await startRedisProcess()
   t.teardown(server.stop)
   const store = await openRedisStore(
@@ -78,7 +78,7 @@ t.test('a store that is closed tells nobody that Redis is away', async t => {
   )
 })
 
-t.test('a Redis that refuses the password after a change is told with its reason', async t => {
+t.test('a Redis that refuses the password after a change is reported with its reason', async t => {
   const events: string[] = []
   const server = await startRedisProcess({ args: ['--requirepass', 'former'], password: 'former' })
   t.teardown(server.stop)
@@ -89,7 +89,7 @@ t.test('a Redis that refuses the password after a change is told with its reason
   t.teardown(() => store.close())
   await server.admin.config('SET', 'requirepass', 'later')
   await server.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-  await until('the reason is told', async () => events.some(reason => reason.includes('WRONGPASS')))
+  await until('the reason is reported', async () => events.some(reason => reason.includes('WRONGPASS')))
   await t.rejects(store.ping(), { name: 'StoreError', message: /^Redis failed: .*WRONGPASS/ })
   t.equal(events.filter(reason => reason.includes('WRONGPASS')).length, 1, 'and once')
   await server.admin.config('SET', 'requirepass', 'former')
@@ -97,5 +97,5 @@ t.test('a Redis that refuses the password after a change is told with its reason
     await store.ping()
     return true
   })
-  await until('it is told', async () => events.at(-1) === 'back')
+  await until('its return is reported', async () => events.at(-1) === 'back')
 })

@@ -1,4 +1,4 @@
-// The store on a Redis that Sentinel watches, also while its master is lost.
+// The store on a Redis behind Sentinel, also while its master fails.
 
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
@@ -130,9 +130,9 @@ for (const how of ['hangs', 'is killed'] as const)
       `a master that ${how}: works again after ${workedMs() - from} ms, slowest command ${slowest} ms`,
     )
     t.ok(slowest < 1_000, `the slowest command took ${slowest} ms`)
-    await until('told', async () => events.at(-1) === 'back')
+    await until('its return is reported', async () => events.at(-1) === 'back')
     t.match(inTurn(events), wentAndCameBack, events.join('; '))
-    await until('news are heard again', async () => {
+    await until('messages arrive again', async () => {
       await store.releaseLease('cell', 1, '')
       return missed.includes('cell')
     })

@@ -1,5 +1,5 @@
-// A Redis in which somebody else has written: every record of the store in every form that it must not have, on a single
-// server and on a cluster.
+// A Redis that somebody else has written to: every record of the store in every invalid form, on a single server and on a
+// cluster.
 
 import { Cluster, Redis } from 'ioredis'
 import t, { type Test } from 'tap'
@@ -23,7 +23,7 @@ tamperedRecords(t, 'single', async observer => {
   return { store, raw, prefix }
 })
 
-/** A store that listens to both channels, and what it heard and was told. */
+/** A store that subscribes to both channels, with the messages it received and the refusals it reported. */
 const listening = async (t: Test) => {
   const prefix = `${server.prefix}${opened++}:`
   const refused: RefusedRecord[] = []
@@ -43,14 +43,14 @@ const listening = async (t: Test) => {
   )
   await until('it listens', async () => (await publish('flights', 'probe ')) === 1 && ends.length > 0)
   const received = (marker: number) =>
-    until('the marker is heard', async () => {
+    until('the marker has arrived', async () => {
       await publish('used', `marker 2026-11-21 ${marker}`)
       return messages.some(each => Object(each).used === marker)
     })
   return { prefix, refused, messages, ends, publish, received }
 }
 
-t.test('messages that no gateway sends are told, and nobody acts on them', async t => {
+t.test('messages that no gateway sends are reported and ignored', async t => {
   const { prefix, refused, messages, ends, publish, received } = await listening(t)
   await received(2)
   messages.length = 0
@@ -83,14 +83,14 @@ t.test('messages that no gateway sends are told, and nobody acts on them', async
 })
 
 t.test(
-  'a message of megabytes is not taken in: the connection is made anew, and the next is heard',
+  'a message of megabytes is not read: the connection is opened again, and the next message arrives',
   async t => {
     const { refused, messages, received } = await listening(t)
     messages.length = 0
     const before = process.memoryUsage().rss
     for (let i = 0; i < 3; i++) {
       await raw.publish(`${server.prefix}${opened - 1}:used`, 'x'.repeat(8_000_000))
-      await until('it is told', async () => refused.length === i + 1)
+      await until('its return is reported', async () => refused.length === i + 1)
       await received(100 + i)
     }
     t.match(refused, [
@@ -98,7 +98,7 @@ t.test(
       { record: 'message' },
       { record: 'message' },
     ])
-    t.ok(messages.includes('lost'), 'and whoever listens knows that something was missed')
+    t.ok(messages.includes('lost'), 'and subscribers learn that messages may be missing')
     const grown = (process.memoryUsage().rss - before) / 1e6
     t.ok(grown < 100, `${Math.round(grown)} MB more, what the test itself sent included`)
   },

@@ -57,7 +57,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   const keys = await raw.keys(`${prefix}*`)
   t.equal(keys.length, 9, keys.join(', '))
   for (const key of keys) {
-    // A month's record of use goes with the last of its days.
+    // A month's usage record expires with the last of its days.
     const left = (await raw.pttl(key)) - (key.includes(':used:') || key.includes('used:{') ? aMonth : 0)
     t.ok(left > 3_500_000 && left <= 3_600_000, `${key} expires in ${left} ms`)
   }
@@ -144,7 +144,7 @@ t.test(
     const seen = await store.appendChangeRecord('keys', 'one', later)
     await raw.del(`${prefix}notices:keys`)
     t.strictSame(await store.changeRecordsAfter('keys', seen), { records: [], complete: false })
-    // The time of the store has gone on by a millisecond, as it has in any real loss.
+    // The store's time has advanced by a millisecond, as in any real loss.
     for (let time = seen; time <= seen; ) {
       const [seconds, micros] = await raw.time()
       time = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)

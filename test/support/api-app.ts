@@ -37,7 +37,7 @@ export type TestApp = Pick<Api, 'app'> & {
 
 type Teardown = { teardown(fn: () => unknown): void }
 
-/** @param consume the quota's decision; one unit after another of ten unless told otherwise */
+/** @param consume the quota's decision; by default one unit after another of ten */
 export const startApp = async (
   t: Teardown,
   parts: Partial<ApiParts> = {},
@@ -96,7 +96,7 @@ export const startApp = async (
       timezone: calendar.zone,
       clock,
       isDraining: () => false,
-      // What inject sees is what goes through public API.
+      // Injected requests use the public way to write a response.
       writeReady: writeByWriteHead,
       observer: {
         admission: decision => log.decisions.push(decision),

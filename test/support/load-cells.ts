@@ -1,5 +1,5 @@
-// Asks a provider for weather with the gateway's own client, as a process of its own whose memory a test can bound, and
-// prints what came of it as one line of JSON: the outcomes, how long the event loop stood still, how far memory grew.
+// Loads cells from a provider with the gateway's own client, in a process whose memory a test can limit. Prints one line of
+// JSON: the outcomes, the longest block of the event loop, and the growth of memory.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createBreaker } from '../../src/provider/breaker.ts'
@@ -10,7 +10,7 @@ import { manualClock } from './manual-clock.ts'
 import { openMeteo } from './open-meteo.ts'
 
 export type LoadRequest = {
-  /** Asked first, so that everything is loaded and warm before anything is measured. */
+  /** Loaded first, so that code and pools are warm before anything is measured. */
   goodUrl: string
   url: string
   points: number
@@ -22,10 +22,10 @@ export type Outcome = {
   loaded: number
   /** The other cells by error: `code: sentence`. */
   failed: Record<string, number>
-  /** How often something was refused, by reason. */
+  /** Refusals by reason. */
   refused: Record<string, number>
   ms: number
-  /** The longest time in which the event loop did nothing else. */
+  /** The longest time that the event loop was blocked. */
   stoodStillMs: number
   grewMiB: number
 }
@@ -81,7 +81,7 @@ const loadAll = async (baseUrl: string, { points, totalTimeoutMs }: LoadRequest)
     ),
   )
   provider.close()
-  // Not waited for: a connection that is not let go of is what some tests look for.
+  // Not awaited: some tests look for a connection that is never released.
   void call.close()
   return { results, refused }
 }
@@ -94,7 +94,7 @@ const measured = async (request: LoadRequest): Promise<Outcome> => {
   const started = performance.now()
   const { results, refused } = await loadAll(request.url, request)
   const ms = performance.now() - started
-  // A loop that is held up to the end is only seen in its next turn.
+  // A block at the very end is recorded only in the next turn of the event loop.
   await new Promise(resolve => setTimeout(resolve, 10))
   delay.disable()
   const failed: Record<string, number> = {}

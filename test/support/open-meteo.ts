@@ -1,4 +1,4 @@
-// The protocol that a gateway speaks by default, for tests of the parts that know its type alone.
+// The default protocol of a gateway, for tests of parts that depend on the type in protocol.ts alone.
 
 import { createCalendar, hourMs } from '../../src/calendar.ts'
 import { createOpenMeteo } from '../../src/provider/open-meteo/protocol.ts'

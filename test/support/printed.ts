@@ -1,5 +1,4 @@
-// Looks at all that command lines print, for people and as JSON: no character that steers a terminal, and one line where
-// they fail.
+// Checks the whole output of command lines, as text and as JSON: no terminal controls, and one line when they fail.
 
 import { execFile } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
@@ -34,10 +33,10 @@ export const runCommands = async (
   }))
 }
 
-// The reporter of the tests is confused by such text too.
+// Such text confuses the reporter of the tests too.
 const plain = (text: string): string => text.replaceAll(/[^ -~]/g, '?')
 
-/** Runs command lines that end with the same code, each for people and, unless it has no such form, as JSON. */
+/** Runs command lines that end with the same exit code, each as text and, unless `json` is false, as JSON. */
 export const checkOutput = async (
   t: Test,
   lines: readonly (readonly string[])[],

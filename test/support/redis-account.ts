@@ -1,5 +1,4 @@
-// The account that docs/operating.md tells operators to make, as it stands there, so that what is tested is what is
-// told.
+// The Redis user that docs/operating.md documents, parsed from there, so that the tests use exactly the documented rights.
 
 import { readFileSync } from 'node:fs'
 import type { Redis } from 'ioredis'

@@ -1,4 +1,4 @@
-// A real Redis Cluster for a test: three masters, a replica of each unless told otherwise, on free ports of loopback.
+// A real Redis Cluster for a test: three masters, by default with a replica each, on free ports of loopback.
 // It fails over within a few seconds.
 
 import { type RedisProcess, startRedisProcess } from './redis-process.ts'

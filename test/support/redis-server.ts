@@ -1,5 +1,5 @@
-// A real Redis for a test: the one that ABOHAWA_TEST_REDIS_URL names, or a process of its own on a free port. Every
-// caller gets a prefix of its own, so tests that share a server do not meet.
+// A real Redis for a test: the one in ABOHAWA_TEST_REDIS_URL, or a process of its own on a free port. Every caller gets a
+// prefix of its own, so that tests on one server do not interfere.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -29,7 +29,7 @@ export const testRedis = async (t: Teardown): Promise<TestRedis> => {
   return { url, prefix }
 }
 
-/** A Redis process that keeps nothing on disk; on a port of its own unless one is given. */
+/** A Redis process without persistence; on a free port unless one is given. */
 export const startRedis = async (
   port?: number,
 ): Promise<{ url: string; port: number; stop(): Promise<void> }> => {

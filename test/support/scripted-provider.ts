@@ -1,4 +1,4 @@
-// A provider that a test writes itself: answers what it is told to, and keeps the requests exactly as they came.
+// An HTTP server in the provider's place whose responses a test writes itself. Records the requests exactly as received.
 
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
@@ -9,13 +9,13 @@ type Teardown = { teardown(fn: () => unknown): void }
 
 export type ScriptedProvider = {
   url: string
-  /** Every request so far: its method, its target as it stood in the request line, its headers. */
+  /** Every request so far: method, raw request target, headers. */
   requests: { method: string; target: string; headers: IncomingMessage['headers'] }[]
 }
 
 const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url))
 
-/** @param secure with a certificate for localhost that nobody vouches for */
+/** @param secure serves HTTPS with a self-signed certificate for localhost */
 export const startScriptedProvider = async (
   t: Teardown,
   answer: RequestListener = (_request, response) => void response.end('{}'),

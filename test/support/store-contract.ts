@@ -1,4 +1,4 @@
-// What every store must do, whatever it is made of. Each store's test file is one call of this and what is its own.
+// The contract of every store. Each store's test file calls it once and adds its own tests.
 
 import type { Test } from 'tap'
 import {
@@ -121,7 +121,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(
       (await store.findKey('key_1'))?.formers.map(({ validUntil }) => validUntil),
       [5_000, 5_000, 5_000],
-      'whoever ends one overlap ends all',
+      'ending one overlap ends all',
     )
     t.strictSame(await found('fourth'), ['key_1', 'fourth', 'Padma', null])
     t.equal((await store.listKeys()).length, 1)
@@ -139,7 +139,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await store.setSubscriberRevoked('sub_9', 5_000), false)
   })
 
-  test('a name belongs to one subscriber, also when many ask for it at once', async (t, store) => {
+  test('a name belongs to one subscriber, also when many create it at once', async (t, store) => {
     const added = Array.from({ length: 20 }, (_, i) => store.ensureSubscriber(subscriber(`sub_${i}`, 'যমুনা')))
     const ids = new Set((await Promise.all(added)).map(({ id }) => id))
     t.equal(ids.size, 1)

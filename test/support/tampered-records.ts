@@ -21,7 +21,7 @@ export type Tampered = {
   readonly prefix: string
 }
 
-/** Texts that are no count: of no digits, of more than a number has, of others that Lua or JavaScript would take for one. */
+/** Texts that are no valid count: without digits, too long, or accepted by Lua or JavaScript only. */
 const noCounts = [
   'x',
   'nan',
@@ -45,7 +45,7 @@ const noCounts = [
 
 type Put = (raw: Redis | Cluster, key: string) => Promise<unknown>
 
-/** Puts a record of another type in the place of a hash or a text. */
+/** Replaces a hash or a text with a record of another type. */
 const otherTypes: Record<string, Put> = {
   'a list': (raw, key) => raw.rpush(key, 'x', 'y'),
   'a set': (raw, key) => raw.sadd(key, 'x'),
@@ -83,7 +83,7 @@ export const tamperedRecords = (
   const monthKey = (prefix: string, keyId: string) =>
     `${prefix}used:${usageTag(keyId)}:${keyId}:${day.slice(0, 7)}`
 
-  /** Two instances that were granted 30 and 20 units of three keys; a batch of all of them, with the middle one tampered with. */
+  /** Two instances that were granted 30 and 20 units of three keys, and a batch of all three; the middle key is damaged. */
   const counted = async ({ store, prefix }: Scene) => {
     const [first = '', bad = '', last = ''] = keysOfOnePartition(store, 3)
     const commit = { one: instanceOn(store, 'one'), two: instanceOn(store, 'two') }
@@ -98,9 +98,9 @@ export const tamperedRecords = (
   type Damage = {
     readonly what: string
     readonly put: (raw: Redis | Cluster, live: string, record: string) => Promise<unknown>
-    /** The record that is repaired first; none where nothing is wrong with the numbers yet. */
+    /** The records that are repaired; empty when the numbers are still consistent. */
     readonly repairs: ('day' | 'month')[]
-    /** The legible count where it is below the 50 that were granted, and the units that the instance reports. */
+    /** The legible count if it is below the granted 50, and the units that the instance reports. */
     readonly legible?: number
     readonly admitted?: number
   }
@@ -126,7 +126,7 @@ export const tamperedRecords = (
       }),
     ),
     {
-      what: 'both are of another type: what the asking instance has admitted is all that is known',
+      what: 'both are of another type: only the reporting instance’s own units are known',
       put: async (raw, live, record) => {
         await raw.del(live)
         await raw.del(record)
@@ -226,7 +226,7 @@ export const tamperedRecords = (
           { granted: 1, used: 52, before: legible + admitted + 1 },
           'the other instance is counted once',
         )
-        // Together no more than the limit.
+        // Together at most the limit.
         const more = [...(await commit.one(...batch(40))), ...(await commit.two(...batch(40)))]
         const granted = [more[1], more[4]].reduce((sum, each) => sum + (each?.granted ?? 0), 0)
         t.equal(granted, 48)
@@ -382,7 +382,7 @@ export const tamperedRecords = (
   }
   const spendingKey = (prefix: string, part: string) => `${prefix}spending:{acc1}:${part}`
 
-  test('a count of the budget that can’t be read begins again at what the asking gateway knows', async (t, scene) => {
+  test('an illegible count of the budget restarts at the reserving gateway’s own count', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = spendingKey(prefix, 'day:1')
     const puts: [string, Put][] = [
@@ -475,7 +475,7 @@ export const tamperedRecords = (
         t.ok((next.token ?? 0) > (token ?? 0))
         t.ok((await raw.pttl(leaseKey(prefix))) > 0)
         t.equal(refused.length, 1, 'once')
-        // Damaged while it is held: its holder can still write and release.
+        // Damaged while the lease is held: its holder can still write and release.
         await raw.del(leaseKey(prefix))
         await put(raw, leaseKey(prefix))
         t.equal(typeof (await store.renewLease('cell', 1, 60_000)), 'boolean')
@@ -484,7 +484,7 @@ export const tamperedRecords = (
       })
   })
 
-  test('bytes of another type or size are told, and writing replaces them', async (t, scene) => {
+  test('bytes of another type or size are reported, and writing replaces them', async (t, scene) => {
     const { store, raw, prefix } = scene
     const key = `${prefix}bytes:{cell}`
     for (const [what, put] of Object.entries(hashTypes)) {
@@ -542,7 +542,7 @@ export const tamperedRecords = (
     t.match(refused, [{ record: 'wanted', fault: /^2 of its members are longer than 64/ }])
     t.match(await sendHeartbeat([]), { wanted: 2 })
     t.strictSame((await store.wanted('q', now - 1)).sort(), ['a', 'b'], 'what was too long is gone')
-    // In pieces, so that no node of a cluster seems to hang.
+    // In several commands, so that no node of a cluster seems to hang.
     for (let from = 0; from < 501_000; from += 10_000)
       await raw.eval(
         `for i = 1, 10000 do redis.call('ZADD', KEYS[1], ARGV[1], 'n' .. (ARGV[2] + i)) end`,
@@ -670,7 +670,7 @@ export const tamperedRecords = (
     t.match(await store.findKey('key_bad'), { tier: 'starter' }, 'a change repairs what it changes')
   })
 
-  test('what only tells about a key is told as 1970, and a former hash without an end has ended', async (t, {
+  test('damaged dates of a key are returned as 1970, and a former hash without an end has ended', async (t, {
     store,
     raw,
     prefix,
@@ -694,7 +694,7 @@ export const tamperedRecords = (
     t.strictSame(await store.listSubscribers(), [])
   })
 
-  test('a pointer that is no id is told, and one that leads nowhere is nothing', async (t, {
+  test('a pointer that is no id is reported, and one to a missing record is absent', async (t, {
     store,
     raw,
     prefix,
@@ -715,7 +715,7 @@ export const tamperedRecords = (
     t.equal(await store.findByHash('hash-1'), undefined)
   })
 
-  test('answers are counted on beside a count that is none, and only whole ones are told', async (t, scene) => {
+  test('responses are still counted beside an invalid count, and only whole numbers are returned', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}usage-detail:{key_1}:${day}`
     const entry = {
@@ -733,7 +733,7 @@ export const tamperedRecords = (
       await store.addDetail([entry, other])
       counted += 2
       const [detail] = await store.detailOn('key_1', day)
-      // What Redis can add to is added to.
+      // Redis increments whatever it can parse as a number.
       t.ok(detail && isWhole(detail.count) && detail.count <= 7, `${text.slice(0, 20)}: ${detail?.count}`)
       t.match(await store.detailOn('key_2', day), [{ count: counted }], 'the other key is counted once')
     }

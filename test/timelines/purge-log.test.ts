@@ -23,7 +23,7 @@ const openFilled = async () => {
 }
 
 t.test(
-  'a hard purge removes what lies in the shared tier and says how much, a soft one removes nothing',
+  'a hard purge removes entries of the shared tier and returns their number, a soft one removes nothing',
   async t => {
     const { store, isCached } = await openFilled()
     const base = { namespace, cells: [dhaka], now: clock.now() }

@@ -1,5 +1,5 @@
-// Whole bodies of the real protocol that lie: values no weather has, weather for other places, times and units, and JSON
-// that is more than it looks like. A lie in one element costs the others nothing.
+// Complete bodies of the real protocol with wrong content: impossible values, weather for other places, times and units, and
+// deceptive JSON. A wrong element does not affect the others.
 
 import t from 'tap'
 import { createCalendar } from '../../../src/calendar.ts'
@@ -19,7 +19,7 @@ const provider = await startProvider(t)
 const calendar = createCalendar('Asia/Dhaka')
 const horizon = horizonFor(13 * 3_600_000, 48)
 const grid = createGrid(0.1)
-// Side by side: no coordinates tell them apart.
+// Neighbouring cells, so that the coordinates of the response do not identify them.
 const cells = [grid.cellOf(23.8, 90.4), grid.cellOf(23.8, 90.5), grid.cellOf(23.8, 90.6)]
 const now = Date.parse(noon)
 const clock = manualClock()
@@ -105,7 +105,7 @@ t.test('the sentence says what is allowed, and cuts what was given', async t => 
   }
 })
 
-t.test('what looks odd and is weather all the same is taken', async t => {
+t.test('odd but possible weather is accepted', async t => {
   const odd = text
     .replace(/("temperature_2m":\[)[^,]+,[^,]+,[^,]+,/, '$1-0.0,1e-400,100e-1,')
     .replace(/("relative_humidity_2m":\[)[^,]+,/, '$1100.0,')
@@ -242,7 +242,7 @@ for (const [what, spoil, why, message] of lies)
     for (const i of [0, 2]) t.ok(daysFrom(results[i] as Timeline, now, calendar, 7))
   })
 
-t.test('what stands in an element twice counts the second time, and is looked at then', async t => {
+t.test('of a repeated member the second counts, and is checked', async t => {
   const twice = (what: string) =>
     text.replace('"daily":{', `"daily":{"time":[]},"daily":{`).replace(/\}\}/, `},${what}}`)
   t.match((await decodeText(twice('"hourly":{}')))[0], { refused: 'wrong_shape', message: /hourly\.time: / })
@@ -339,7 +339,7 @@ t.test('places by the date line and the poles have neighbours on the other side'
   t.equal(await at(90, -170, grid.cellOf(90, 10)), false)
 })
 
-t.test('no more of a body is read than what it may have', async t => {
+t.test('a body is read no further than its bound', async t => {
   let read = 0
   const endless = function* () {
     yield Buffer.from('[{}')
