@@ -26,7 +26,7 @@ import { createMetrics } from '../src/ops/metrics.ts'
 import { openEmbeddedStore } from '../src/stores/embedded.ts'
 import { createGrid } from '../src/weather/cell.ts'
 import { box, catalogueFile } from '../test/scenarios/set-up.ts'
-import { wholeTimeline } from '../test/scenarios/whole-timeline.ts'
+import { alwaysFresh, wholeTimeline } from '../test/scenarios/whole-timeline.ts'
 import { openWire } from './hot-path/wire.ts'
 
 // The cost of each step when this was written, as a multiple of what Node itself spends on the same request in the same
@@ -80,19 +80,7 @@ const setUp = async () => {
   const timeline = wholeTimeline(now, calendar)
   const answers = createAnswers({
     grid: createGrid(0.1),
-    timelines: {
-      read: () => ({
-        value: timeline,
-        readAt: clock.now(),
-        fetchedAt: now,
-        freshUntil: now + utcDayMs,
-        outcome: 'hit',
-        source: 'memory',
-        forwarded: false,
-        collapsed: false,
-        setExtraBytes: () => {},
-      }),
-    },
+    timelines: alwaysFresh(timeline, clock.now),
     calendar,
     hourlyHours: 144,
   })

@@ -9,6 +9,7 @@ import { writeDocument } from '../../simulator/document.ts'
 import { forecast } from '../../simulator/forecast.ts'
 import { readForecastRequest } from '../../simulator/forecast-request.ts'
 import { Parameters } from '../../simulator/parameters.ts'
+import { currentVariables, dailyVariables, hourlyVariables } from '../support/weather-contract.ts'
 
 // The path below /api/v1, and the expected status.
 const decisions: [string, number][] = [
@@ -60,7 +61,7 @@ t.test('a path and query have the status of the contract', async t => {
 
 const now = Date.parse('2026-11-21T06:07:00Z')
 const answerAt = (temperature: number, dayOffset = 0) => {
-  const series = (times: string[], names: string[]) => ({
+  const series = (times: string[], names: readonly string[]) => ({
     time: times,
     ...Object.fromEntries(
       names.map(name => [name, times.map(() => (name.startsWith('temp') ? temperature : 1))]),
@@ -72,49 +73,16 @@ const answerAt = (temperature: number, dayOffset = 0) => {
   const days = Array.from({ length: 7 }, (_, i) =>
     new Date(Date.parse('2026-11-21') + (i + dayOffset) * 86_400_000).toISOString().slice(0, 10),
   )
-  const hourly = [
-    'temperature_2m',
-    'relative_humidity_2m',
-    'apparent_temperature',
-    'precipitation_probability',
-    'precipitation',
-    'weather_code',
-    'cloud_cover',
-    'wind_speed_10m',
-    'wind_direction_10m',
-    'wind_gusts_10m',
-    'is_day',
-  ]
-  const current = [
-    'temperature_2m',
-    'relative_humidity_2m',
-    'apparent_temperature',
-    'is_day',
-    'precipitation',
-    'rain',
-    'showers',
-    'snowfall',
-    'weather_code',
-    'cloud_cover',
-    'wind_speed_10m',
-    'wind_direction_10m',
-    'wind_gusts_10m',
-  ]
   return {
     current: {
       time: '2026-11-21T12:00',
       interval: 900,
+      ...Object.fromEntries(currentVariables.map(name => [name, 1])),
       pressure_msl: 1_010,
       surface_pressure: 1_009,
-      ...Object.fromEntries(current.map(name => [name, 1])),
     },
-    hourly: series(hours, hourly),
-    daily: series(days, [
-      'weather_code',
-      'temperature_2m_max',
-      'temperature_2m_min',
-      'precipitation_probability_max',
-    ]),
+    hourly: series(hours, hourlyVariables),
+    daily: series(days, dailyVariables),
   }
 }
 

@@ -116,6 +116,15 @@ t.test(
     const rebound = (name: string, bytes: Buffer) =>
       sealed(Buffer.concat([bytes.subarray(0, 13), crcOf(cacheKeyOf(name, prefix)), bytes.subarray(17)]))
 
+    const putAt = (instant: number) => (name: string) =>
+      raw.set(
+        name,
+        rebound(
+          name,
+          altered(bytes => bytes.writeDoubleLE(instant, 1)),
+        ),
+      )
+
     const cases: [what: string, reason: string, put: (name: string) => Promise<unknown>][] = [
       ['the entry of another cell', 'key', put(genuine)],
       ['a list', 'wrong_type', name => raw.rpush(name, 'x')],
@@ -123,30 +132,8 @@ t.test(
       ['an entry whose last byte is missing', 'checksum', put(genuine.subarray(0, -1))],
       ['a byte', 'length', put(Buffer.from([3]))],
       ['an entry of another version', 'version', put(Buffer.concat([Buffer.from([2]), genuine.subarray(1)]))],
-      [
-        'an entry from the future',
-        'instant',
-        name =>
-          raw.set(
-            name,
-            rebound(
-              name,
-              altered(bytes => bytes.writeDoubleLE(Date.now() + 3_600_000, 1)),
-            ),
-          ),
-      ],
-      [
-        'an entry of an instant that is none',
-        'instant',
-        name =>
-          raw.set(
-            name,
-            rebound(
-              name,
-              altered(bytes => bytes.writeDoubleLE(Number.POSITIVE_INFINITY, 1)),
-            ),
-          ),
-      ],
+      ['an entry from the future', 'instant', putAt(Date.now() + 3_600_000)],
+      ['an entry of an instant that is none', 'instant', putAt(Number.POSITIVE_INFINITY)],
       [
         'a bomb of some hundred bytes',
         'too_large',

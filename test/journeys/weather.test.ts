@@ -5,6 +5,7 @@ import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { currentUnits, dailyVariables, hourlyVariables } from '../support/weather-contract.ts'
 
 const noon = '2026-11-21T06:05:10Z'
 const clock = manualClock(noon)
@@ -15,25 +16,7 @@ t.before(async () => {
   gateway = await startGateway(t, { providerUrl: provider.url, clock })
 })
 
-const currentFields = {
-  time: 'iso8601',
-  interval: 'seconds',
-  temperature_2m: '°C',
-  relative_humidity_2m: '%',
-  apparent_temperature: '°C',
-  is_day: '',
-  precipitation: 'mm',
-  rain: 'mm',
-  showers: 'mm',
-  snowfall: 'cm',
-  weather_code: 'wmo code',
-  cloud_cover: '%',
-  pressure_msl: 'hPa',
-  surface_pressure: 'hPa',
-  wind_speed_10m: 'km/h',
-  wind_direction_10m: '°',
-  wind_gusts_10m: 'km/h',
-}
+const currentFields = { time: 'iso8601', interval: 'seconds', ...currentUnits }
 const integers = [
   'interval',
   'relative_humidity_2m',
@@ -42,27 +25,8 @@ const integers = [
   'cloud_cover',
   'wind_direction_10m',
 ]
-const hourlyFields = [
-  'time',
-  'temperature_2m',
-  'relative_humidity_2m',
-  'apparent_temperature',
-  'precipitation_probability',
-  'precipitation',
-  'weather_code',
-  'cloud_cover',
-  'wind_speed_10m',
-  'wind_direction_10m',
-  'wind_gusts_10m',
-  'is_day',
-]
-const dailyFields = [
-  'time',
-  'weather_code',
-  'temperature_2m_max',
-  'temperature_2m_min',
-  'precipitation_probability_max',
-]
+const hourlyFields = ['time', ...hourlyVariables]
+const dailyFields = ['time', ...dailyVariables]
 
 t.test('weather of a place has every block and every field of the contract', async t => {
   const { status, body, headers } = await gateway.get('/weather/upazila/302672?lang=en')

@@ -1,6 +1,5 @@
 // The key directory: look-ups in the store, the age of copies, changes and outages.
 
-import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { createAuthenticate } from '../../src/metering/authentication.ts'
 import { announceChange, createKeyDirectory } from '../../src/metering/key-directory.ts'
@@ -9,7 +8,7 @@ import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { type FoundKey, type Store, StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { startRedis, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
 const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 500 }
@@ -236,16 +235,13 @@ t.test('a Redis that is stopped, and comes back empty', { skip: withoutOwnRedis 
 // A server of its own, because commands of other tests would be counted too.
 const countsCommands = 'what is wrong at sight costs Redis nothing, and 256 first requests one look-up'
 t.test(countsCommands, { skip: withoutOwnRedis }, async t => {
-  const server = await startRedis()
-  t.teardown(server.stop)
+  const { url, raw } = await startRedisFor(t)
   const clock = manualClock()
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix: 'x:' }, observer)
-  const raw = new Redis(server.url)
+  const store = await openRedisStore({ ...timeouts, url, prefix: 'x:' }, observer)
   const directory = createKeyDirectory(store, clock)
   t.teardown(async () => {
     directory.close()
     await store.close()
-    await raw.quit()
   })
   const good = createKey()
   await addKey(store, 'key_1', hashOf(good))

@@ -8,7 +8,7 @@ import { createProvider, type ProviderOptions, type ProviderParts } from '../../
 import { createProviderCall, type ProviderCallOptions } from '../../src/provider/provider-call.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
-import { openMeteo } from '../support/open-meteo.ts'
+import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
 import { until } from '../support/until.ts'
@@ -38,16 +38,7 @@ const setUp = (
   const clock = manualClock()
   const requests: [outcome: string, points: number][] = []
   const call = createProviderCall(
-    {
-      baseUrl: simulator.url,
-      apiKey: null,
-      connectTimeoutMs: 1_000,
-      timeoutMs: 5_000,
-      bodyTimeoutMs: 5_000,
-      totalTimeoutMs: 10_000,
-      maxConcurrent: 1,
-      ...network,
-    },
+    { ...callOptions(simulator.url), ...network },
     { protocol: openMeteo, clock },
   )
   const breaker = createBreaker(

@@ -18,7 +18,7 @@ import { namespaceOf } from '../../src/timelines/cache-namespace.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { openMeteo } from '../support/open-meteo.ts'
+import { callOptions, openMeteo } from '../support/open-meteo.ts'
 
 const weightPerCell = 7
 
@@ -98,15 +98,7 @@ const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
   const clock = manualClock()
   const store = openEmbeddedStore(':memory:', clock)
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const network = {
-    baseUrl,
-    apiKey: 'secret-1',
-    connectTimeoutMs: 1_000,
-    timeoutMs: 5_000,
-    bodyTimeoutMs: 5_000,
-    totalTimeoutMs: 10_000,
-    maxConcurrent: 1,
-  }
+  const network = { ...callOptions(baseUrl), apiKey: 'secret-1' }
   const protocol = plainText
   const call = createProviderCall(network, { protocol, clock })
   const budget = createBudget(

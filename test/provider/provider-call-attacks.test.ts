@@ -7,7 +7,7 @@ import t from 'tap'
 import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { openMeteo } from '../support/open-meteo.ts'
+import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { foundWithin } from '../support/until.ts'
 
 const text = JSON.stringify(Array.from({ length: 2_000 }, (_, i) => ({ i })))
@@ -98,15 +98,7 @@ const provider = await startHostileProvider(t, '', attacks)
 
 const setUp = (t: { teardown(fn: () => unknown): void }, attack: string) => {
   const call = createProviderCall(
-    {
-      baseUrl: provider.url(attack),
-      apiKey: 'provider-secret-1',
-      connectTimeoutMs: 1_000,
-      timeoutMs: 5_000,
-      bodyTimeoutMs: 500,
-      totalTimeoutMs,
-      maxConcurrent: 1,
-    },
+    { ...callOptions(provider.url(attack)), apiKey: 'provider-secret-1', bodyTimeoutMs: 500, totalTimeoutMs },
     { protocol: openMeteo, clock: manualClock() },
   )
   t.teardown(() => call.close())

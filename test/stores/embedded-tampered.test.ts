@@ -10,7 +10,8 @@ import { systemClock } from '../../src/clock.ts'
 import { AbohawaError } from '../../src/errors.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import type { RefusedRecord, RepairedQuota } from '../../src/stores/records.ts'
-import type { KeyRecord, Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/store.ts'
+import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { anEntry, instanceOn } from '../support/usage-instance.ts'
 
 const noCounts = ['-1', '-9223372036854775808', '9223372036854775807', '1000000000000000']
@@ -145,22 +146,11 @@ t.test('change records and names of any size and number are bounded, and later o
   t.equal((await store.wanted('q', 0)).length, 50_000)
 })
 
-const record = (id: string): KeyRecord => ({
-  id,
-  hash: `hash-of-${id}`,
-  subscriberId: 'sub_a',
-  tier: 'free',
-  limit: null,
-  createdAt: 1_000,
-  revokedAt: null,
-  formers: [{ hash: `former-of-${id}`, validUntil: 9_000 }],
-})
-
 t.test('a key’s record that can’t be is nobody’s to use, and costs no other key', async t => {
   const { store, beside, refused } = setUp(t)
-  await store.ensureSubscriber({ id: 'sub_a', name: 'Padma', createdAt: 1, revokedAt: null })
-  await store.addKey(record('key_bad'))
-  await store.addKey(record('key_good'))
+  await store.ensureSubscriber(sampleSubscriber)
+  await store.addKey(sampleKey('key_bad'))
+  await store.addKey(sampleKey('key_good'))
   const damages: [column: string, value: string, message: RegExp][] = [
     ...['-5', '0', '9223372036854775807'].map((value): [string, string, RegExp] => [
       'own_limit',
@@ -251,9 +241,9 @@ t.test(
     const folder = t.testdir()
     const whole = join(folder, 'whole.db')
     const filled = openEmbeddedStore(whole, systemClock)
-    await filled.ensureSubscriber({ id: 'sub_a', name: 'Padma', createdAt: 1, revokedAt: null })
+    await filled.ensureSubscriber(sampleSubscriber)
     for (let i = 0; i < 60; i++) {
-      await filled.addKey(record(`key_${i}`))
+      await filled.addKey(sampleKey(`key_${i}`))
       await filled.writeBytes(`cell-${i}`, Buffer.alloc(900, i), Date.now() + 60_000)
       await filled.appendChangeRecord('keys', `key_${i}`, Date.now() + 60_000)
       await filled.raiseUsed(`key_${i}`, anEntry.day, i, anEntry.keepUntil)

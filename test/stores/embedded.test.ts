@@ -6,28 +6,21 @@ import { systemClock } from '../../src/clock.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { storeContract } from '../support/store-contract.ts'
+import { anEntry } from '../support/usage-instance.ts'
 
 storeContract(t, 'embedded', async t => openEmbeddedStore(join(t.testdir(), 'store.db'), systemClock))
 
 t.test('two openings of one file see each other and never count a unit twice', async t => {
   const path = join(t.testdir(), 'store.db')
   const stores = [openEmbeddedStore(path, systemClock), openEmbeddedStore(path, systemClock)]
-  const take = {
-    keyId: 'key_1',
-    day: '2026-11-21',
-    units: 1,
-    limit: 30,
-    step: 1,
-    endsAt: 0,
-    keepUntil: Date.now() + 1e9,
-  }
+  const entry = { ...anEntry, limit: 30 }
   const admitted = stores.map(() => 0)
   for (let i = 0; i < 25; i++)
     for (const [at, store] of stores.entries()) {
       const batch = {
         instance: `of ${at}`,
         sequence: i + 1,
-        entries: [{ ...take, admitted: admitted[at] ?? 0, confirmed: admitted[at] ?? 0 }],
+        entries: [{ ...entry, admitted: admitted[at] ?? 0, confirmed: admitted[at] ?? 0 }],
       }
       admitted[at] = (admitted[at] ?? 0) + ((await store.commit(batch))[0]?.granted ?? 0)
     }
@@ -44,17 +37,12 @@ t.test('expired records are swept from the file', async t => {
   const clock = manualClock('2026-11-21T00:00Z')
   const store = openEmbeddedStore(path, clock)
   await store.writeBytes('cell', Buffer.from('x'), clock.now() + 1_000)
-  const take = {
-    keyId: 'k',
-    day: '2026-11-21',
-    units: 1,
-    limit: 9,
-    admitted: 0,
-    confirmed: 0,
-    step: 1,
-    endsAt: clock.now(),
-  }
-  await store.commit({ instance: 'one', sequence: 1, entries: [{ ...take, keepUntil: clock.now() + 1_000 }] })
+  const entry = { ...anEntry, keyId: 'k', limit: 9 }
+  await store.commit({
+    instance: 'one',
+    sequence: 1,
+    entries: [{ ...entry, keepUntil: clock.now() + 1_000 }],
+  })
   await store.close()
   clock.advance(2_000)
   const again = openEmbeddedStore(path, clock)
@@ -99,20 +87,12 @@ t.test('the log beside the file does not grow with every count', async t => {
   const path = join(t.testdir(), 'store.db')
   const store = openEmbeddedStore(path, systemClock)
   t.teardown(() => store.close())
-  const take = {
-    keyId: 'key_1',
-    day: '2026-11-21',
-    units: 1,
-    limit: 1e9,
-    step: 1,
-    endsAt: 0,
-    keepUntil: Date.now() + 1e9,
-  }
+  const entry = { ...anEntry, limit: 1e9 }
   for (let i = 0; i < 20_000; i++)
     await store.commit({
       instance: 'one',
       sequence: i + 1,
-      entries: [{ ...take, admitted: i, confirmed: i }],
+      entries: [{ ...entry, admitted: i, confirmed: i }],
     })
   const { size } = statSync(`${path}-wal`)
   t.ok(size < 20e6, `${size} bytes after 20,000 counts`)

@@ -2,8 +2,9 @@
 
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
-import { inTurn, startRedisProcess, wentAndCameBack } from '../support/redis-process.ts'
+import { startRedisProcess } from '../support/redis-process.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
+import { inTurn, recordingObserver, wentAndCameBack } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
 import { workedMs } from '../support/work-time.ts'
 
@@ -17,7 +18,7 @@ t.test('a Redis that hangs fails commands in time; its outage and its return are
   t.teardown(server.stop)
   const store = await openRedisStore(
     { ...timeouts, url: `redis://${server.address}`, prefix: 'x:' },
-    { redisAway: reason => events.push(`away: ${reason}`), redisBack: () => events.push('back') },
+    recordingObserver(events),
   )
   t.teardown(() => store.close())
   server.signal('SIGSTOP')
@@ -84,7 +85,7 @@ t.test('a Redis that refuses the password after a change is reported with its re
   t.teardown(server.stop)
   const store = await openRedisStore(
     { ...timeouts, url: `redis://:former@${server.address}`, prefix: 'x:' },
-    { redisAway: reason => events.push(`away: ${reason}`), redisBack: () => events.push('back') },
+    recordingObserver(events),
   )
   t.teardown(() => store.close())
   await server.admin.config('SET', 'requirepass', 'later')

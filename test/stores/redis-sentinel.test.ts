@@ -3,10 +3,10 @@
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { runCommand } from '../support/process.ts'
-import { inTurn, wentAndCameBack } from '../support/redis-process.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
+import { inTurn, recordingObserver, slowestUntilItWorks, wentAndCameBack } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
 import { instanceOn } from '../support/usage-instance.ts'
 import { workedMs } from '../support/work-time.ts'
@@ -30,10 +30,7 @@ const quiet = { redisAway: () => {}, redisBack: () => {} }
 
 let opened = 0
 const open = async (t: Test, events: string[] = []) => {
-  const store = await openRedisStore(
-    { ...place, prefix: `test-${opened++}:` },
-    { redisAway: reason => events.push(`away: ${reason}`), redisBack: () => events.push('back') },
-  )
+  const store = await openRedisStore({ ...place, prefix: `test-${opened++}:` }, recordingObserver(events))
   t.teardown(() => store.close())
   return store
 }
@@ -117,15 +114,7 @@ for (const how of ['hangs', 'is killed'] as const)
     if (how === 'hangs') master.signal('SIGSTOP')
     else await master.kill()
     await t.rejects(store.ping(), { name: 'StoreError' })
-    let slowest = 0
-    await until('the store works again', async () => {
-      const startedAt = workedMs()
-      try {
-        return await store.writeBytes('cell', Buffer.from('y'), later)
-      } finally {
-        slowest = Math.max(slowest, workedMs() - startedAt)
-      }
-    })
+    const slowest = await slowestUntilItWorks(store)
     t.comment(
       `a master that ${how}: works again after ${workedMs() - from} ms, slowest command ${slowest} ms`,
     )

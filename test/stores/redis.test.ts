@@ -3,6 +3,7 @@ import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { freePort, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
+import { anEntry } from '../support/usage-instance.ts'
 
 const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
 const observer = { redisAway: () => {}, redisBack: () => {} }
@@ -20,18 +21,9 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   const raw = new Redis(server.url)
   const inAnHour = Date.now() + 3_600_000
   const aMonth = 31 * 86_400_000
-  const take = {
-    keyId: 'key_1',
-    day: '2026-11-21',
-    units: 1,
-    limit: 9,
-    admitted: 0,
-    confirmed: 0,
-    step: 1,
-    endsAt: Date.now(),
-  }
+  const entry = { ...anEntry, limit: 9 }
   for (const sequence of [1, 2])
-    await store.commit({ instance: 'one', sequence, entries: [{ ...take, keepUntil: inAnHour }] })
+    await store.commit({ instance: 'one', sequence, entries: [{ ...entry, keepUntil: inAnHour }] })
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour)
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour, 1)
   await store.acquireLease('23.9,90.4', 1_000)
@@ -94,13 +86,13 @@ t.test('whatever is kept of spending expires, and shares the slot of its provide
   await store.close()
 })
 
-t.test('a refused take leaves no counter behind', async t => {
+t.test('a refused batch leaves no counter behind', async t => {
   const prefix = nextPrefix()
   const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
   const raw = new Redis(server.url)
   const soon = Date.now() + 1_000
-  const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 0, admitted: 0, confirmed: 0, step: 1 }
-  await store.commit({ instance: 'one', sequence: 1, entries: [{ ...take, endsAt: soon, keepUntil: soon }] })
+  const entry = { ...anEntry, limit: 0 }
+  await store.commit({ instance: 'one', sequence: 1, entries: [{ ...entry, endsAt: soon, keepUntil: soon }] })
   t.strictSame(await raw.keys(`${prefix}*`), [])
   await raw.quit()
   await store.close()

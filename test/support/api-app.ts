@@ -8,7 +8,7 @@ import { type Access, type Api, type ApiOptions, type ApiParts, buildApi } from 
 import { writeByWriteHead } from '../../src/edge/ready-response.ts'
 import type { Authentication } from '../../src/metering/authentication.ts'
 import { createGrid } from '../../src/weather/cell.ts'
-import { wholeTimeline } from '../scenarios/whole-timeline.ts'
+import { alwaysFresh, wholeTimeline } from '../scenarios/whole-timeline.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 
 export const goodKey = 'svc_live_good'
@@ -47,25 +47,14 @@ export const startApp = async (
   const calendar = createCalendar('Asia/Dhaka')
   const catalogue = await openCatalogue({ path: 'locations.json', bounds, pollMs: utcDayMs })
   t.teardown(catalogue.close)
-  const now = clock.now()
-  const timeline = wholeTimeline(now, calendar)
+  const timelines = alwaysFresh(wholeTimeline(clock.now(), calendar), clock.now)
   let reads = 0
   const answers = createAnswers({
     grid: createGrid(0.1),
     timelines: {
       read: () => {
         reads += 1
-        return {
-          value: timeline,
-          readAt: clock.now(),
-          fetchedAt: now,
-          freshUntil: now + utcDayMs,
-          outcome: 'hit',
-          source: 'memory',
-          forwarded: false,
-          collapsed: false,
-          setExtraBytes: () => {},
-        }
+        return timelines.read()
       },
     },
     calendar,

@@ -70,8 +70,3 @@ export const startRedisProcess = async ({
     },
   }
 }
-
-/** The events of a connection's observer, without the reasons. */
-export const inTurn = (events: readonly string[]): string => events.map(word => word.split(':')[0]).join(' ')
-/** Away and back once; a process that was itself delayed may lose its connection a second time. */
-export const wentAndCameBack = /^away back( away back)*$/

@@ -8,6 +8,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { Redis } from 'ioredis'
 
 const found = spawnSync('redis-server', ['--version']).status === 0
 
@@ -56,6 +57,15 @@ export const startRedis = async (
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** A Redis process for one test alone, and a client of the test beside the code under test. */
+export const startRedisFor = async (t: Teardown): Promise<{ url: string; raw: Redis }> => {
+  const { url, stop } = await startRedis()
+  t.teardown(stop)
+  const raw = new Redis(url)
+  t.teardown(() => raw.quit())
+  return { url, raw }
 }
 
 export const freePort = async (): Promise<number> => {

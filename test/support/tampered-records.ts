@@ -12,7 +12,8 @@ import {
   unobserved,
 } from '../../src/stores/records.ts'
 import { usageTag } from '../../src/stores/redis-key-names.ts'
-import { type KeyRecord, OvertakenError, type Store, type UsageEntry } from '../../src/stores/store.ts'
+import { OvertakenError, type Store, type UsageEntry } from '../../src/stores/store.ts'
+import { sampleKey, sampleSubscriber } from './key-records.ts'
 import { anEntry, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 
 export type Tampered = {
@@ -600,23 +601,11 @@ export const tamperedRecords = (
     }
   })
 
-  const subscriber = { id: 'sub_a', name: 'Padma', createdAt: 1_000, revokedAt: null }
-  const record = (id: string): KeyRecord => ({
-    id,
-    hash: `hash-of-${id}`,
-    subscriberId: 'sub_a',
-    tier: 'free',
-    limit: null,
-    createdAt: 1_000,
-    revokedAt: null,
-    formers: [{ hash: `former-of-${id}`, validUntil: 9_000 }],
-  })
-
   test('a key’s record that can’t be read is nobody’s to use, and costs no other key', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}key:key_bad`
-    await store.ensureSubscriber(subscriber)
-    await store.addKey(record('key_good'))
+    await store.ensureSubscriber(sampleSubscriber)
+    await store.addKey(sampleKey('key_good'))
     const fatal: [string, RegExp][] = [
       ...['abc', '-5', '0', '1.5', 'nan', '1e3', '9'.repeat(400)].map((text): [string, RegExp] => [
         `limit=${text}`,
@@ -634,7 +623,7 @@ export const tamperedRecords = (
     for (const [change, message] of fatal)
       await t.test(change.slice(0, 30), async t => {
         await raw.del(key)
-        await store.addKey(record('key_bad'))
+        await store.addKey(sampleKey('key_bad'))
         const [field = '', value = ''] = change.split('=')
         await raw.hset(key, field, value)
         refused.length = 0
@@ -662,7 +651,7 @@ export const tamperedRecords = (
     await raw.hset(key, Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`f${i}`, 'x'])))
     await t.rejects(store.findKey('key_bad'), { message: /it has 10001 fields/ })
     await raw.del(key)
-    await store.addKey(record('key_bad'))
+    await store.addKey(sampleKey('key_bad'))
     await raw.hset(key, 'tier', 'x'.repeat(2_000_000))
     await t.rejects(store.findKey('key_bad'), { message: /it has 2\d+ characters/ })
     await t.rejects(store.findByHash('hash-of-key_bad'), { message: /it has 2\d+ characters/ })
@@ -676,17 +665,17 @@ export const tamperedRecords = (
     prefix,
     refused,
   }) => {
-    await store.ensureSubscriber(subscriber)
-    await store.addKey(record('key_1'))
+    await store.ensureSubscriber(sampleSubscriber)
+    await store.addKey(sampleKey('key_1'))
     await raw.hset(`${prefix}key:key_1`, 'createdAt', 'x', 'former:a', 'x', 'former:b', '-1', 'former:', '')
-    t.strictSame(await store.findKey('key_1'), { ...record('key_1'), createdAt: 0 })
+    t.strictSame(await store.findKey('key_1'), { ...sampleKey('key_1'), createdAt: 0 })
     t.equal(refused.length, 3)
     await raw.set(`${prefix}key-of:a`, 'key_1')
     t.equal(await store.findByHash('a'), undefined)
     t.equal(await store.replaceHash('key_1', 'next', 5_000), true)
     t.match(await store.findKey('key_1'), { hash: 'next' })
     await raw.hset(`${prefix}subscriber:sub_a`, 'createdAt', '99999999999999999')
-    t.strictSame(await store.findSubscriber('sub_a'), { ...subscriber, createdAt: 0 })
+    t.strictSame(await store.findSubscriber('sub_a'), { ...sampleSubscriber, createdAt: 0 })
     await raw.hset(`${prefix}subscriber:sub_a`, 'revokedAt', 'soon')
     await t.rejects(store.findByHash('next'), {
       message: /the record of subscriber sub_a is damaged: its revokedAt/,
