@@ -274,7 +274,7 @@ t.test('what a gateway says is printed escaped, for people and as JSON', async t
         newestRun: null,
         stretch: 1,
         loading: false,
-        lastAskedAt: at,
+        lastRequestedAt: at,
         lastFailure: { code: evil, message: evil, failedAt: at, attempts: 2, backoffUntil: at },
       },
     },

@@ -56,7 +56,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
       newestRun: null,
       stretch: 1,
       loading: false,
-      lastAskedAt: null,
+      lastRequestedAt: null,
       lastFailure: null,
     },
   })
@@ -79,7 +79,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   const after = await explain(gateway.opsUrl)
   t.match(after, {
     shared: { entry: facts },
-    gateway: { memory: facts, lastAskedAt: '2026-11-21T06:00:00.000Z', lastFailure: null },
+    gateway: { memory: facts, lastRequestedAt: '2026-11-21T06:00:00.000Z', lastFailure: null },
   })
   t.ok(after.shared.entry.bytes < after.gateway.memory.bytes, 'each tier reports its own size')
   const shown = await text()
@@ -122,7 +122,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   const again = await startGateway(t, { providerUrl: provider.url, clock, env })
   t.match(await explain(again.opsUrl), {
     shared: { entry: { state: 'stale', fetchedAt: facts.fetchedAt } },
-    gateway: { memory: null, lastAskedAt: null, lastFailure: null },
+    gateway: { memory: null, lastRequestedAt: null, lastFailure: null },
   })
   t.match(await statusOf(again), /detail=embedded|detail=shared/)
   t.ok((await explain(again.opsUrl)).gateway.memory, 'taken into memory with the first answer')
