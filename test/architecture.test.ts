@@ -139,8 +139,8 @@ t.test('no file reaches itself through its imports', t => {
   t.end()
 })
 
-t.test('every file begins with what it answers', t => {
-  for (const file of files) {
+t.test('every file begins with a header comment', t => {
+  for (const file of globSync('{src,simulator,test,bench,fuzz}/**/*.ts', { cwd: root })) {
     const [first = '', second = ''] = readFileSync(join(root, file), 'utf8').split('\n')
     const header = first.startsWith('#!') ? second : first
     t.ok(header.startsWith('// '), `${file} has a header`)

@@ -1,3 +1,5 @@
+// Local days, midnights and minutes in time zones with and without daylight saving time.
+
 import t from 'tap'
 import { createCalendar, dayNumber, dayOfNumber, daysUpTo } from '../src/calendar.ts'
 

@@ -1,3 +1,5 @@
+// Backoff after failed loads: how long it lasts, and what ends it.
+
 import t from 'tap'
 import { BackoffError, type BackoffOptions, createFailures } from '../../src/cache/failures.ts'
 import { AbohawaError } from '../../src/errors.ts'

@@ -1,3 +1,5 @@
+// Which entries a purge covers, and the bound of the purge list.
+
 import t from 'tap'
 import type { Entry } from '../../src/cache/entry.ts'
 import { createPurges } from '../../src/cache/purges.ts'

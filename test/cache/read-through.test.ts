@@ -1,3 +1,5 @@
+// The read-through cache over a real store: hits, stale responses, loads, purges, and what each read reports.
+
 import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
 import type { Entry } from '../../src/cache/entry.ts'
@@ -187,7 +189,7 @@ t.test('a failed refresh keeps the old entry and backs off before the next try',
   t.match(await cache.read('a'), { value: 'a 4', outcome: 'hit' })
 })
 
-t.test('past its last use a stale entry is not served: the failure of the load is', async t => {
+t.test('an expired entry is not served: the failure of the load is', async t => {
   const { cache, clock, loader } = setUp(t)
   await cache.read('a')
   loader.failure = new Error('down')
@@ -226,7 +228,7 @@ t.test('a reader waits only so long, and the load goes on for the next', async t
   t.equal(loads.length, 1)
 })
 
-t.test('an entry lies in the shared tier until its last use as a stale one', async t => {
+t.test('the shared tier keeps an entry until it is expired', async t => {
   const { cache, clock, store } = setUp(t)
   await cache.read('a')
   clock.advance(10_999)
@@ -235,7 +237,7 @@ t.test('an entry lies in the shared tier until its last use as a stale one', asy
   t.equal(await store.readBytes('a'), undefined)
 })
 
-t.test('a store that fails costs speed and nothing else', async t => {
+t.test('a failing store only costs speed', async t => {
   const { cache, store, failures } = setUp(t)
   await store.close()
   t.match(await cache.read('a'), { value: 'a 1', outcome: 'miss' })
@@ -243,7 +245,7 @@ t.test('a store that fails costs speed and nothing else', async t => {
   t.equal(failures.length, 3, 'the read, the second read and the write were reported')
 })
 
-t.test('memory keeps to its bytes and lets the least recently used go', async t => {
+t.test('memory keeps to its bytes and evicts the least recently used', async t => {
   const memory = createMemoryTier<string>(250)
   const { cache } = setUp(t, { memory })
   await cache.read('a')
@@ -279,7 +281,7 @@ t.test('data beside a value counts in memory, from whichever tier the value was 
   t.equal(memory.bytes, 100, 'and what is kept beside the older one is not its')
 })
 
-t.test('a soft purge makes stale what was loaded before it, a hard one makes it gone', async t => {
+t.test('a soft purge makes older entries stale, a hard one removes them', async t => {
   const { cache, purges, loads, elsewhere } = setUp(t)
   await cache.read('a')
   await cache.read('b')

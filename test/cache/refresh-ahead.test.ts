@@ -1,3 +1,5 @@
+// Refresh-ahead: which entries it refreshes before they turn stale, in which order, and in which batches.
+
 import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'

@@ -56,7 +56,7 @@ t.test('it starts in an empty folder with the places that come with the product'
   t.match(await ready.text(), /[\d,]{4,} places/)
 })
 
-t.test('a file of places that is missing is named with its setting, and where it was looked for', async t => {
+t.test('a missing file of places is named with its setting and its full path', async t => {
   const { exited, errors, folder } = await serve(t, { ABOHAWA_CATALOGUE__PATH: 'nowhere.json' })
   t.strictSame(await exited, [1, null])
   t.match(errors(), `abohawa: catalogue.path: ${folder}/nowhere.json cannot be read`)
@@ -68,7 +68,7 @@ t.test('a file of places that is missing is named with its setting, and where it
   t.match(stderr, 'nowhere.json')
 })
 
-t.test('SIGQUIT and SIGTERM end it in order', async t => {
+t.test('SIGQUIT and SIGTERM end it gracefully', async t => {
   for (const signal of ['SIGQUIT', 'SIGTERM'] as const) {
     const { child, exited } = await serve(t)
     child.kill(signal)

@@ -95,7 +95,7 @@ t.test('by run: weather that a run made stale stays stale when the next run appe
 })
 
 t.test(
-  'a provider that takes a connection and says nothing does not keep a gateway from being ready',
+  'a provider that accepts a connection without responding does not keep a gateway from being ready',
   async t => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     await once(silent, 'listening')
@@ -139,7 +139,7 @@ t.test('a cell in demand is fetched before it turns stale, and nobody gets stale
   t.equal(await callsOf(provider), 3)
 })
 
-t.test('the most populous places are fetched from nothing, and stay', async t => {
+t.test('the most populous places are loaded without demand, and stay fresh', async t => {
   const { provider, clock, move } = await together(t, '2026-11-21T06:00:00Z')
   const gateway = await startGateway(t, {
     providerUrl: provider.url,

@@ -40,7 +40,7 @@ const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, 
   return { provider, gateway, refused, get, purges }
 }
 
-t.test('a host that is a name of somebody else is refused on every path, whatever its port', async t => {
+t.test('a foreign host name is refused on every path, whatever its port', async t => {
   const { provider, gateway, refused, get, purges } = await start(t)
   const hosts: [header: readonly string[], shown: string][] = [
     [['host: evil.example'], '"evil.example"'],
@@ -83,7 +83,7 @@ t.test('a host that is a name of somebody else is refused on every path, whateve
   t.equal(await refused('host'), hosts.length + paths.length + 3)
 })
 
-t.test('addresses, localhost and the names that are configured are allowed', async t => {
+t.test('addresses, localhost and the configured names are allowed', async t => {
   const { get, gateway } = await start(t, { ABOHAWA_OPS__ALLOWED_HOSTS: 'ops.example, Gateway-1' })
   const { port } = new URL(gateway.opsUrl)
   // The pod's address, as Prometheus and the kubelet send it; the address of a machine; all forms of loopback.
@@ -197,7 +197,7 @@ t.test('a browser that does not name the page spends nothing, and may read', asy
   t.equal(await refused('browser'), 2)
 })
 
-t.test('an absolute target or a method nobody needs is refused with one sentence', async t => {
+t.test('an absolute target or an unneeded method is refused with one sentence', async t => {
   const { gateway, refused, get, purges } = await start(t)
   const host = ['host: 127.0.0.1']
   for (const target of ['http://evil.example/metrics', 'http://127.0.0.1/metrics', '*', '/metrics#x'])
@@ -235,7 +235,7 @@ t.test('an absolute target or a method nobody needs is refused with one sentence
   t.match(head, { status: 200, text: '', headers: { 'content-length': /^\d{4,}$/ } })
 })
 
-t.test('every answer keeps browsers from running, framing or embedding it', async t => {
+t.test('every response keeps browsers from running, framing or embedding it', async t => {
   const { gateway } = await start(t)
   const host = ['host: 127.0.0.1']
   const requests = [

@@ -1,3 +1,6 @@
+// The meter over an unreliable store: exact limits while the store is healthy, local allowances in an outage, and exact counts
+// afterwards. Random schedules of requests, faults and time are played against several instances.
+
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'

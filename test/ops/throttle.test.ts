@@ -1,3 +1,5 @@
+// The rate limit of repeated log lines.
+
 import t from 'tap'
 import { createThrottle } from '../../src/ops/throttle.ts'
 import { manualClock } from '../support/manual-clock.ts'

@@ -1,4 +1,5 @@
-// The breaker runs on monotonic time, so these tests give it short waits and count requests, not moments.
+// The circuit breaker: when it opens, probes and closes. It runs on monotonic time, so the waits here are short and the tests
+// count requests instead of measuring time.
 
 import t from 'tap'
 import { type BreakerState, createBreaker } from '../../src/provider/breaker.ts'

@@ -1,3 +1,5 @@
+// The budget for provider requests: windows, the reserve for cold cells, settling, 429s, and outages of the store.
+
 import t, { type Test } from 'tap'
 import type { Budget, BudgetOptions, BudgetState, Purpose, Reservation } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'

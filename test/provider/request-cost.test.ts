@@ -1,3 +1,5 @@
+// The cost of a request by its outcome.
+
 import t from 'tap'
 import { ProviderError } from '../../src/provider/errors.ts'
 import { costOf, outcomeOf } from '../../src/provider/request-cost.ts'

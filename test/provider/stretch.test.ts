@@ -1,3 +1,5 @@
+// The stretch of freshness over random days of spending and demand.
+
 import t from 'tap'
 import { utcDayMs } from '../../src/calendar.ts'
 import { type DaySpending, priceOf, stretchAt } from '../../src/provider/stretch.ts'

@@ -1,3 +1,5 @@
+// The embedded store beyond the contract: several processes on one file, sweeping, migration, and faults of the path.
+
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -83,7 +85,7 @@ t.test('windows that are over are swept from the file', async t => {
   t.strictSame((await store.spending('acc1', ['minute:1', 'minute:2'])).used, [0, 3_000])
 })
 
-t.test('the log beside the file does not grow with every count', async t => {
+t.test('the write-ahead log does not grow with every count', async t => {
   const path = join(t.testdir(), 'store.db')
   const store = openEmbeddedStore(path, systemClock)
   t.teardown(() => store.close())
@@ -140,7 +142,7 @@ const firstSchema = `
   INSERT INTO usage VALUES ('key_1', '2026-11-21', 42, 1, 9000000000000);
 `
 
-t.test('a file of the first version is taken over with all that it holds', async t => {
+t.test('a file of the first version is migrated with all of its records', async t => {
   const path = join(t.testdir(), 'store.db')
   const old = new DatabaseSync(path)
   old.exec(firstSchema)

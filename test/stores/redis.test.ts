@@ -1,3 +1,5 @@
+// The Redis store beyond the contract: expiries, prefixes, faults at the start, and lost messages.
+
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
@@ -62,7 +64,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   await store.close()
 })
 
-t.test('whatever is kept of spending expires, and shares the slot of its provider', async t => {
+t.test('all spending records expire, and share the slot of their provider', async t => {
   const prefix = nextPrefix()
   const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
   const raw = new Redis(server.url)

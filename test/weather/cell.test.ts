@@ -1,3 +1,5 @@
+// The grid: which cell a point belongs to, and the names and centres of cells.
+
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { createGrid } from '../../src/weather/cell.ts'
