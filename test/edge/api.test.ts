@@ -125,7 +125,8 @@ t.test('a failure after the admission is 500, with its cause in the log alone', 
 })
 
 t.test('a draining process closes connections', async t => {
-  const app = await startApp(t, { isDraining: () => true })
+  const app = await startApp(t)
+  app.drain()
   for (const url of [weather, '/nowhere']) t.equal((await app.inject(url)).headers.connection, 'close', url)
 })
 

@@ -7,7 +7,7 @@ import { openRedisStore } from '../../src/stores/redis.ts'
 import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 
 const endsAt = Date.now() + 43_200_000
-const metered = { day: '2026-11-21', endsAt, keepUntil: endsAt + 86_400_000 }
+const metered = { day: '2026-11-21', endsAt }
 
 /** A meter on a Redis, with the store behind it; both are closed with the test. */
 const openMeter = async (
@@ -27,7 +27,8 @@ const openMeter = async (
     store,
     whenStoreIsDown,
     instances: () => instances,
-    dayOf: () => metered.day,
+    calendar: { dayOf: () => metered.day, nextMidnight: () => metered.endsAt },
+    keepUsageForMs: 86_400_000,
     clock: Date,
     observer: { storeAway: onAway, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
   })
@@ -46,9 +47,11 @@ t.test(
     const open = async () => {
       const { store, meter } = await openMeter(t, url, { whenStoreIsDown: 'refuse', instances: 2 })
       const admit = async (times: number) =>
-        (await Promise.all(Array.from({ length: times }, () => meter.admit('key_1', 100, metered)))).filter(
-          ({ allowed }) => allowed,
-        ).length
+        (
+          await Promise.all(
+            Array.from({ length: times }, () => meter.consume({ keyId: 'key_1', limit: 100 }, Date.now())),
+          )
+        ).filter(({ allowed }) => allowed).length
       const used = async () => (await store.usedOn('key_1', [metered.day]))[0]
       return { admit, used }
     }
@@ -78,7 +81,7 @@ t.test(
       onAway: reason => away.push(reason),
     })
     const keys = Array.from({ length: 20 }, (_, i) => `key_${i}`)
-    const round = () => Promise.all(keys.map(key => meter.admit(key, 100, metered)))
+    const round = () => Promise.all(keys.map(key => meter.consume({ keyId: key, limit: 100 }, Date.now())))
     await round()
     for (let turn = 1; turn <= 5; turn++) {
       for (const [i, live] of (await raw.keys('x:quota:*')).entries()) {

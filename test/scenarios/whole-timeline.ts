@@ -24,7 +24,8 @@ export const wholeTimeline = (now: number, calendar: Calendar): Timeline => {
 export const alwaysFresh = (timeline: Timeline, now: () => number) => {
   const fetchedAt = now()
   return {
-    read: () => ({
+    read: <Subject>(subject: Subject) => ({
+      subject,
       value: timeline,
       readAt: now(),
       fetchedAt,
