@@ -7,6 +7,8 @@ export type RefusalReason =
   | 'origin'
   | 'fetch_site'
   | 'browser'
+  | 'token_missing'
+  | 'token_wrong'
   | 'method'
   | 'path'
   | 'query'
@@ -37,8 +39,8 @@ export class Refusal extends Error {
   }
 }
 
-/** Hears of every refusal, and of connections that were dropped. */
-export type RefusalObserver = { refused(reason: RefusalReason): void }
+/** Hears of every refusal, and of connections that were dropped; `from` is the address of the caller, where it is known. */
+export type RefusalObserver = { refused(reason: RefusalReason, from?: string): void }
 
 const longest = 60
 
