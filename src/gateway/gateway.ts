@@ -174,9 +174,7 @@ export const startGateway = async (
   const ops = buildOps(
     {
       probes,
-      provider: config.provider,
-      budget,
-      protocol: supply.protocol,
+      passthrough: supply.passthrough,
       cache,
       observer: opsObserver,
     },

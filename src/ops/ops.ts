@@ -19,7 +19,7 @@ export type OpsOptions = Omit<AdmissionOptions, 'section'> &
 
 export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): BoundedServer => {
   const admit = createAdmit({ ...options, section: 'ops' })
-  const paths = `/livez, /readyz, /metrics, /cache/cell?of=…, POST /cache/purge or /provider${parts.protocol.passthrough.paths[0]}?…`
+  const paths = `/livez, /readyz, /metrics, /cache/cell?of=…, POST /cache/purge or /provider${parts.passthrough.protocol.paths[0]}?…`
   let rest: Promise<FastifyInstance> | undefined
   const openRest = async () => (await import('./operator-routes.ts')).buildOperatorRoutes(parts)
 
@@ -37,7 +37,7 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): B
     parts.observer,
     {
       ...options,
-      answerWithinMs: (options.answerWithinMs ?? 30_000) + parts.provider.totalTimeoutMs,
+      answerWithinMs: (options.answerWithinMs ?? 30_000) + parts.passthrough.totalTimeoutMs,
     },
   )
   return {

@@ -14,6 +14,7 @@ export type RefusalReason =
   | 'query'
   | 'body'
   | 'budget'
+  | 'circuit'
   | 'busy'
   | 'unparsable'
   | 'timeout'

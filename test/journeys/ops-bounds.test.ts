@@ -123,18 +123,9 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
   const ops = buildOps(
     {
       probes: createProbes({ metrics, readiness }),
-      budget: { reserve: unused },
-      protocol: openMeteo,
+      passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: 1, send: unused },
       cache: { explain: unused, purge: unused },
       observer: { refused: metrics.opsRefused },
-      provider: {
-        baseUrl: providerUrl,
-        apiKey: null,
-        connectTimeoutMs: 1,
-        timeoutMs: 1,
-        bodyTimeoutMs: 1,
-        totalTimeoutMs: 1,
-      },
     },
     {
       host: '127.0.0.1',
