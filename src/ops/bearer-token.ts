@@ -14,22 +14,17 @@ export const createTokenFault = (token: string): TokenFault => {
   const expected = digestOf(token)
   return values => {
     const [value] = values
-    if (value === undefined) return refusal('token_missing', 'missing')
-    if (values.length > 1) return refusal('token_wrong', 'given more than once')
+    if (value === undefined) return refusal('token_missing', 'is missing')
+    if (values.length > 1) return refusal('token_wrong', 'is given more than once')
     const given = /^bearer +(\S+)$/i.exec(value)?.[1]
-    if (given === undefined) return refusal('token_wrong', 'not of the form "Bearer TOKEN"')
+    if (given === undefined) return refusal('token_wrong', 'is not of the form "Bearer TOKEN"')
     return timingSafeEqual(digestOf(given), expected)
       ? undefined
-      : refusal('token_wrong', 'with another token')
+      : refusal('token_wrong', 'holds another token')
   }
 }
 
-const refusal = (reason: 'token_missing' | 'token_wrong', shown: string): Refusal =>
-  new Refusal(
-    401,
-    reason,
-    `the authorization header is ${shown}; allowed: Bearer with the token in ops.token`,
-    {
-      'www-authenticate': `Bearer realm="abohawa ops"${reason === 'token_wrong' ? ', error="invalid_token"' : ''}`,
-    },
-  )
+const refusal = (reason: 'token_missing' | 'token_wrong', fault: string): Refusal =>
+  new Refusal(401, reason, `the authorization header ${fault}; allowed: Bearer with the token in ops.token`, {
+    'www-authenticate': `Bearer realm="abohawa ops"${reason === 'token_wrong' ? ', error="invalid_token"' : ''}`,
+  })

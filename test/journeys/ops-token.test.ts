@@ -41,23 +41,26 @@ const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, 
   return { provider, clock, gateway, refused, get }
 }
 
-const sentenceOf = (shown: string) =>
-  `the authorization header is ${shown}; allowed: Bearer with the token in ops.token`
+const sentenceOf = (fault: string) =>
+  `the authorization header ${fault}; allowed: Bearer with the token in ops.token`
 const wrong: [headers: readonly string[], shown: string][] = [
-  [['authorization: Bearer x'], 'with another token'],
-  [[`authorization: Bearer ${token.slice(0, -1)}`], 'with another token'],
-  [[`authorization: Bearer ${token}=`], 'with another token'],
-  [[`authorization: Bearer ${token.toLowerCase()}`], 'with another token'],
-  [[`authorization: Bearer ${'x'.repeat(token.length)}`], 'with another token'],
-  [[`authorization: Bearer ${'x'.repeat(10_000)}`], 'with another token'],
-  [['authorization: Bearer \xff\xfe'], 'with another token'],
-  [['authorization: Bearer'], 'not of the form "Bearer TOKEN"'],
-  [['authorization:'], 'not of the form "Bearer TOKEN"'],
-  [[`authorization: ${token}`], 'not of the form "Bearer TOKEN"'],
-  [[`authorization: Bearer ${token} x`], 'not of the form "Bearer TOKEN"'],
-  [[`authorization: Basic ${Buffer.from(`:${token}`).toString('base64')}`], 'not of the form "Bearer TOKEN"'],
-  [[right, right], 'given more than once'],
-  [[right, 'authorization: Bearer x'], 'given more than once'],
+  [['authorization: Bearer x'], 'holds another token'],
+  [[`authorization: Bearer ${token.slice(0, -1)}`], 'holds another token'],
+  [[`authorization: Bearer ${token}=`], 'holds another token'],
+  [[`authorization: Bearer ${token.toLowerCase()}`], 'holds another token'],
+  [[`authorization: Bearer ${'x'.repeat(token.length)}`], 'holds another token'],
+  [[`authorization: Bearer ${'x'.repeat(10_000)}`], 'holds another token'],
+  [['authorization: Bearer \xff\xfe'], 'holds another token'],
+  [['authorization: Bearer'], 'is not of the form "Bearer TOKEN"'],
+  [['authorization:'], 'is not of the form "Bearer TOKEN"'],
+  [[`authorization: ${token}`], 'is not of the form "Bearer TOKEN"'],
+  [[`authorization: Bearer ${token} x`], 'is not of the form "Bearer TOKEN"'],
+  [
+    [`authorization: Basic ${Buffer.from(`:${token}`).toString('base64')}`],
+    'is not of the form "Bearer TOKEN"',
+  ],
+  [[right, right], 'is given more than once'],
+  [[right, 'authorization: Bearer x'], 'is given more than once'],
 ]
 
 t.test('without the token, or with another, there is health and metrics and nothing else', async t => {
@@ -67,7 +70,7 @@ t.test('without the token, or with another, there is health and metrics and noth
     const { status, headers, body } = await get(path, [host])
     t.equal(status, 401, path)
     t.equal(headers['www-authenticate'], 'Bearer realm="abohawa ops"')
-    t.strictSame(body, { error: sentenceOf('missing') })
+    t.strictSame(body, { error: sentenceOf('is missing') })
   }
   t.equal((await sendRaw(gateway.opsUrl, purge([host]))).status, 401)
   t.equal((await sendRaw(gateway.opsUrl, requestBytes('DELETE /cache/cell', [host]))).status, 401)
@@ -188,8 +191,8 @@ t.test('cache show shows the token of the configuration to the gateway it asks',
   t.equal(JSON.parse(known.stdout).asked, gateway.urls.ops)
 
   const cases: [more: Record<string, string>, shown: string][] = [
-    [{}, 'missing'],
-    [{ ABOHAWA_OPS__TOKEN: 'a-wrong-guess-of-the-operators-token' }, 'with another token'],
+    [{}, 'is missing'],
+    [{ ABOHAWA_OPS__TOKEN: 'a-wrong-guess-of-the-operators-token' }, 'holds another token'],
   ]
   for (const [more, shown] of cases) {
     const unknown = await runCommand(show, { ...env, ...more })
