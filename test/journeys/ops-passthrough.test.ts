@@ -548,3 +548,33 @@ t.test('what fails for an operator opens the circuit, and an open circuit holds 
   }
   t.equal(await circuit(third), 0)
 })
+
+t.test('a request that waits for its turn is told in time, and is not sent any more', async t => {
+  const provider = await startToldProvider(t, () => {})
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: {
+      ABOHAWA_PROVIDER__MAX_CONCURRENT: '1',
+      ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '1',
+      ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '1s',
+      ABOHAWA_PROVIDER__RETRIES: '0',
+      ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+    },
+  })
+  const first = gateway.get('/weather/coords/21.1/89.1')
+  await until('the provider is asked for a cell', () => provider.requests.length === 1)
+  const second = gateway.get('/weather/coords/22.1/89.1')
+  await until('another cell waits', () => metric(gateway, /abohawa_provider_waiting_cells/))
+  t.match(await through(gateway, `/v1/forecast?${point}`), {
+    status: 502,
+    body: { error: 'the provider did not answer: its answer was not whole within 1000 ms of the request' },
+  })
+  t.strictSame(
+    (await Promise.all([first, second])).map(({ status }) => status),
+    [500, 500],
+  )
+  const third = gateway.get('/weather/coords/23.1/89.1')
+  await until('the next one has its turn', () => provider.requests.length >= 3)
+  t.notOk(provider.requests.some(({ target }) => target.includes(point)))
+  await third
+})
