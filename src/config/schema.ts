@@ -6,6 +6,7 @@ import { decimal, duration, flag, oneOf, sized, text, whole } from './kinds.ts'
 import { section } from './section.ts'
 import {
   addressRange,
+  bearerToken,
   filePath,
   host,
   hostAndPort,
@@ -39,8 +40,15 @@ const ops = section({
   host: host(),
   port: whole(0, 65535, ' (0 picks a free port)'),
   allowedHosts: z.array(host(), 'a list of host names and IP addresses, such as [ops.example.org]'),
+  token: bearerToken().nullable(),
   maxConnections: whole(8, 10_000),
   requestTimeout: duration('100ms', '1m'),
+})
+
+const status = section({
+  host: host(),
+  port: whole(0, 65535, ' (0 picks a free port), or null for no such listener').nullable(),
+  maxConnections: whole(8, 10_000),
 })
 
 const redis = section({
@@ -163,6 +171,7 @@ const log = section({
 export const configSchema = section({
   server,
   ops,
+  status,
   redis,
   store,
   provider,

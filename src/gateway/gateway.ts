@@ -1,4 +1,4 @@
-// The composition root: makes every part from the configuration, introduces the parts to one another, opens the two
+// The composition root: makes every part from the configuration, introduces the parts to one another, opens the
 // listeners and closes everything in order. Nothing is decided here that a part could decide.
 
 import type { AddressInfo, Server } from 'node:net'
@@ -18,7 +18,9 @@ import { createAccessLog } from '../ops/access-log.ts'
 import type { OpenLog } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { buildOps } from '../ops/ops.ts'
+import { createProbes } from '../ops/probes.ts'
 import { createReadiness } from '../ops/readiness.ts'
+import { buildStatus } from '../ops/status.ts'
 import { createThrottle } from '../ops/throttle.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createCacheAdmin } from './cache-admin.ts'
@@ -27,6 +29,7 @@ import {
   observeApi,
   observeCatalogue,
   observeMeter,
+  observeOps,
   observeRecords,
   observeSupply,
   providerDetail,
@@ -39,6 +42,8 @@ export type Gateway = {
   /** Base addresses of the listeners, such as `http://127.0.0.1:8080`. */
   readonly apiUrl: string
   readonly opsUrl: string
+  /** Undefined unless `status.port` is set. */
+  readonly statusUrl: string | undefined
   /** Reads the catalogue's file again now. @throws InputError when it is faulty; the old one stays */
   reloadCatalogue(): Promise<void>
   /** Turns readiness red, waits for traffic to go elsewhere, finishes what is in flight, lets go of everything. */
@@ -163,15 +168,14 @@ export const startGateway = async (
     clock,
     running: { timelines, runs },
   })
+  const probes = createProbes({ metrics, readiness })
+  const opsObserver = observeOps(metrics, log, seldom)
   const ops = buildOps(
     {
-      metrics,
-      readiness,
-      provider: config.provider,
-      budget,
-      protocol: supply.protocol,
+      probes,
+      passthrough: supply.passthrough,
       cache,
-      observer: { refused: metrics.opsRefused },
+      observer: opsObserver,
     },
     config.ops,
   )
@@ -179,6 +183,13 @@ export const startGateway = async (
   // Opened first and closed last, so that readiness can be asked while the API starts and drains.
   opening.defer(() => ops.close())
   const opsUrl = await listen(ops, 'ops', config.ops)
+  const openStatus = async (port: number): Promise<string> => {
+    const options = { ...config.ops, ...config.status }
+    const status = buildStatus({ probes, observer: opsObserver }, options)
+    opening.defer(() => status.close())
+    return listen(status, 'status', { ...config.status, port })
+  }
+  const statusUrl = config.status.port === null ? undefined : await openStatus(config.status.port)
   const [warm] = await Promise.all([supply.start(), metering.start(), keys.readChanges()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
@@ -189,6 +200,7 @@ export const startGateway = async (
   return {
     apiUrl,
     opsUrl,
+    statusUrl,
     reloadCatalogue: catalogue.reload,
     close: async () => {
       readiness.phase = 'draining'
@@ -211,7 +223,7 @@ type Listener = {
 
 const listen = async (
   app: Listener,
-  section: 'server' | 'ops',
+  section: 'server' | 'ops' | 'status',
   { host, port, reusePort = false }: ListenAt,
 ): Promise<string> => {
   try {

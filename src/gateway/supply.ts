@@ -12,6 +12,7 @@ import { type Breaker, createBreaker } from '../provider/breaker.ts'
 import { type Budget, createBudget } from '../provider/budget.ts'
 import { createProvider, type Provider } from '../provider/client.ts'
 import { createOpenMeteo } from '../provider/open-meteo/protocol.ts'
+import { createPassthrough, type Passthrough } from '../provider/passthrough.ts'
 import type { ProviderProtocol } from '../provider/protocol.ts'
 import { createProviderCall } from '../provider/provider-call.ts'
 import { createRunWatch, type RunWatch } from '../provider/runs.ts'
@@ -27,7 +28,7 @@ export type Supply = {
   readonly timelines: Timelines
   readonly provider: Provider
   readonly budget: Budget
-  readonly protocol: ProviderProtocol
+  readonly passthrough: Passthrough
   readonly breaker: Breaker
   /** Undefined when `cache.freshness` is `age`. */
   readonly runs: RunWatch | undefined
@@ -94,6 +95,15 @@ export const openSupply = (
     { ...config.provider, queueForMs: cache.waitForMs / 2 },
     { call, protocol, breaker, budget, clock, observer },
   )
+  const passthrough = createPassthrough(config.provider, {
+    call,
+    inTurn: provider.inTurn,
+    protocol,
+    breaker,
+    budget,
+    clock,
+    observer,
+  })
   const runs =
     cache.freshness === 'run'
       ? createRunWatch(config.provider.runs, { call, protocol, clock, observer })
@@ -136,7 +146,7 @@ export const openSupply = (
     timelines,
     provider,
     budget,
-    protocol,
+    passthrough,
     breaker,
     runs,
     start: async () => {

@@ -46,6 +46,8 @@ export type Provider = {
   expedite(cell: Cell): void
   /** How many cells are queued. */
   waiting(): number
+  /** Runs other work that asks the provider, as one of `maxConcurrent` requests and in order of arrival. */
+  inTurn<Result>(work: () => Promise<Result>): Promise<Result>
   close(): void
 }
 
@@ -59,6 +61,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
   const retry = retryPolicy(options, protocol)
   const queue = createQueue()
   let wake: NodeJS.Timeout | undefined
+  let isPending = false
 
   const request = async (
     cells: readonly Cell[],
@@ -207,8 +210,13 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     clearTimeout(wake)
     wake = undefined
     // A pending run takes all cells; one more would find none.
-    if (limit.pendingCount > 0) return
-    void limit(sendWaiting).finally(() => {
+    if (isPending) return
+    isPending = true
+    const run = (): Promise<void> => {
+      isPending = false
+      return sendWaiting()
+    }
+    void limit(run).finally(() => {
       if (queue.size > 0 && !wake) send()
     })
   }
@@ -221,6 +229,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     },
     expedite: queue.expedite,
     waiting: () => queue.size,
+    inTurn: work => limit(work),
     close: () => clearTimeout(wake),
   }
 }

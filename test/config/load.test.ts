@@ -26,9 +26,11 @@ t.test('without files or variables the configuration is that of default.yaml', a
       host: '127.0.0.1',
       port: 9090,
       allowedHosts: [],
+      token: null,
       maxConnections: 128,
       requestTimeoutMs: 10_000,
     },
+    status: { host: '127.0.0.1', port: null, maxConnections: 32 },
     redis: {
       url: null,
       mode: 'single',
@@ -235,7 +237,7 @@ t.test('a file that is not one map of settings is refused in one sentence', asyn
   const table: Array<[text: string, sentence: string]> = [
     [
       '- 1\n- 2',
-      'one.yaml:1:1: the whole file is a list, but must be a map of server, ops, redis, store, provider, ' +
+      'one.yaml:1:1: the whole file is a list, but must be a map of server, ops, status, redis, store, provider, ' +
         'catalogue, cache, weather, quota, log',
     ],
     ['# words\nwords', 'one.yaml:2:1: the whole file is "words", but must be a map of server, ops,'],

@@ -169,9 +169,8 @@ t.test(
     ])
       for (const path of paths) {
         const tool = headers.length === 0 ? [`host: ${host}`, 'user-agent: curl/8.5.0'] : own
-        const needsSite =
-          path.startsWith('/provider') && !headers.some(header => header.startsWith('sec-fetch-site'))
-        if (needsSite && tool === own) continue
+        const spends = path.startsWith('/provider') && tool === own
+        if (spends && !headers.includes('sec-fetch-site: same-origin')) continue
         t.equal((await get(path, [...tool, ...headers])).status, 200, `${path} with ${headers.join()}`)
       }
     const purged = await sendRaw(gateway.opsUrl, purge([`host: ${host}`]))
@@ -179,23 +178,44 @@ t.test(
   },
 )
 
-t.test('a browser that does not name the page spends nothing, and may read', async t => {
-  // Browsers send it only to loopback and over HTTPS: at http://10.0.0.5:9090 an image looks like the address bar.
-  const { provider, refused, get } = await start(t)
-  for (const path of paths) {
-    const { status, body } = await get(path, ['host: 10.0.0.5:9090', chromium])
-    if (!path.startsWith('/provider/')) t.equal(status, 200, path)
-    else {
-      t.equal(status, 403, path)
-      t.match(
-        body?.error,
-        /^the request comes from a browser that does not tell which page sent it; allowed: /,
-      )
-    }
-  }
-  t.strictSame(provider.requests, [])
-  t.equal(await refused('browser'), 2)
-})
+t.test(
+  'without a token no browser spends anything but for a page of this listener, and it may read',
+  async t => {
+    const { provider, gateway, refused, get } = await start(t)
+    const { host } = new URL(gateway.opsUrl)
+    const browsers: (readonly string[])[] = [
+      // A link in a mail, an address that redirects, a bookmark: no page is told of.
+      [
+        `host: ${host}`,
+        chromium,
+        'sec-fetch-site: none',
+        'sec-fetch-mode: navigate',
+        'sec-fetch-user: ?1',
+        'sec-fetch-dest: document',
+      ],
+      [`host: ${host}`, 'sec-fetch-site: none'],
+      // Browsers tell it to loopback and over HTTPS only: to http://10.0.0.5:9090 an image looks like the address bar.
+      ['host: 10.0.0.5:9090', chromium],
+      // Older than the header.
+      [`host: ${host}`, 'user-agent: Mozilla/5.0 (Windows NT 10.0) Gecko/20100101 Firefox/89.0'],
+      [`host: ${host}`, 'user-agent: Opera/9.80 (X11; Linux i686) Presto/2.12.388 Version/12.16'],
+    ]
+    for (const headers of browsers)
+      for (const path of paths) {
+        const { status, body } = await get(path, headers)
+        if (!path.startsWith('/provider/')) t.equal(status, 200, path)
+        else {
+          t.equal(status, 403, `${path} with ${headers.join()}`)
+          t.equal(
+            body?.error,
+            "the request comes from a browser and would spend the provider's quota; allowed: a tool such as curl, or a request with the token in ops.token",
+          )
+        }
+      }
+    t.strictSame(provider.requests, [])
+    t.equal(await refused('browser'), 2 * browsers.length)
+  },
+)
 
 t.test('an absolute target or an unneeded method is refused with one sentence', async t => {
   const { gateway, refused, get, purges } = await start(t)

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import t from 'tap'
 import { createMetrics } from '../../src/ops/metrics.ts'
 import { buildOps } from '../../src/ops/ops.ts'
+import { createProbes } from '../../src/ops/probes.ts'
 import { createReadiness } from '../../src/ops/readiness.ts'
 import { openMeteo } from '../support/open-meteo.ts'
 import { startCommand } from '../support/process.ts'
@@ -121,22 +122,19 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
   const unused = () => Promise.reject(new Error('not used here'))
   const ops = buildOps(
     {
-      metrics,
-      readiness,
-      budget: { reserve: unused },
-      protocol: openMeteo,
+      probes: createProbes({ metrics, readiness }),
+      passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: 1, send: unused },
       cache: { explain: unused, purge: unused },
       observer: { refused: metrics.opsRefused },
-      provider: {
-        baseUrl: providerUrl,
-        apiKey: null,
-        connectTimeoutMs: 1,
-        timeoutMs: 1,
-        bodyTimeoutMs: 1,
-        totalTimeoutMs: 1,
-      },
     },
-    { host: '127.0.0.1', allowedHosts: [], maxConnections: 128, requestTimeoutMs: 10_000, answerWithinMs },
+    {
+      host: '127.0.0.1',
+      allowedHosts: [],
+      token: null,
+      maxConnections: 128,
+      requestTimeoutMs: 10_000,
+      answerWithinMs,
+    },
   )
   await ops.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => ops.close())

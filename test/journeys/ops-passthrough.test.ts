@@ -1,13 +1,13 @@
 // The pass-through to the provider: the request is sent exactly as it was checked, everything that costs is weighed and
 // reserved in the budget, and a hostile provider gains nothing by its response.
 
-import { once } from 'node:events'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
 import { pathFor } from '../../src/provider/open-meteo/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { horizonFor } from '../../src/weather/horizon.ts'
+import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
@@ -162,14 +162,17 @@ t.test(
   'every request is weighed by the provider’s formula, and is reserved in the budget before it is sent',
   async t => {
     const provider = await startProvider(t)
-    const gateway = await startGateway(t, { providerUrl: provider.url, env: limits })
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      env: { ...limits, ABOHAWA_PROVIDER__TIMEOUT: '30s' },
+    })
     const unit = 3
     const names = ['temperature_2m', 'weather_code', 'rain', 'cloud_cover', 'is_day', 'snowfall', 'showers']
     const daily = ['weather_code', 'temperature_2m_max', 'temperature_2m_min']
     const some = (from: readonly string[]) => fc.subarray([...from], { minLength: 1 })
     const maybe = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.option(arbitrary, { nil: undefined })
     const queries = fc.record({
-      points: fc.integer({ min: 1, max: 40 }),
+      points: fc.integer({ min: 1, max: 12 }),
       repeated: fc.boolean(),
       current: maybe(some(names)),
       hourly: maybe(some(names)),
@@ -257,7 +260,8 @@ t.test('a failed request costs what the provider counts for it', async t => {
     response.statusCode = status
     response.end('{}')
   })
-  const gateway = await startGateway(t, { providerUrl: provider.url, env: limits })
+  const clock = manualClock()
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env: limits })
   const many = `/v1/forecast?latitude=${'1,'.repeat(29)}1&longitude=1`
   const costs: [status: number, cost: number][] = [
     [200, 30],
@@ -271,7 +275,13 @@ t.test('a failed request costs what the provider counts for it', async t => {
     const before = { spent: await spent(gateway), requests: provider.requests.length }
     t.equal((await through(gateway, many)).status, answered)
     t.equal((await spent(gateway)) - before.spent, cost, `${answered}`)
-    t.equal(provider.requests.length - before.requests, 1, 'one request, whatever the response is')
+    t.equal(provider.requests.length - before.requests, 1, 'asked once, whatever it answers')
+    if (answered === 429) {
+      const closed = await through(gateway, many)
+      t.match(closed, { status: 429, body: { error: /has no room; ask again from 2026-11-21T06:01:02/ } })
+      t.equal(provider.requests.length - before.requests, 1, 'its limits hold for whoever asks next')
+      clock.advance(2 * 60_000)
+    }
   }
   const lost = await startGateway(t, { providerUrl: 'http://127.0.0.1:9', env: limits })
   t.match(await through(lost, many), {
@@ -343,7 +353,7 @@ t.test('of a hostile answer only the status and inert bytes are handed on', asyn
         'cache-control': 'no-store',
         date: '',
         connection: 'close',
-        'transfer-encoding': 'chunked',
+        'content-length': '25',
       },
       String(given),
     )
@@ -351,19 +361,26 @@ t.test('of a hostile answer only the status and inert bytes are handed on', asyn
 })
 
 t.test(
-  'a gzipped response stays gzipped for clients that accept it, and an unknown encoding is not forwarded',
+  'a zipped answer is unzipped, within bounds, and an encoding nobody knows is not passed on',
   async t => {
+    let body = gzipSync('{"a":1}')
     let encoding = 'gzip'
     const provider = await startScriptedProvider(t, (_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': encoding })
-      response.end(gzipSync('{"a":1}'))
+      response.end(body)
     })
     const gateway = await startGateway(t, { providerUrl: provider.url })
-    const send = () => fetch(`${gateway.opsUrl}/provider/v1/forecast?${point}`)
-    t.strictSame(await (await send()).json(), { a: 1 })
+    const ask = (method?: string) => through(gateway, `/v1/forecast?${point}`, method)
+    t.match(await ask(), { status: 200, body: { a: 1 }, headers: { 'content-encoding': undefined } })
     t.equal(provider.requests.at(-1)?.headers['accept-encoding'], 'gzip')
+    t.match(await ask('HEAD'), { status: 200, text: '' }, 'no body is no broken one')
+    body = gzipSync(Buffer.alloc(64 * 1024 * 1024))
+    t.match(await ask(), {
+      status: 502,
+      body: { error: /the provider's body is longer than 16777216 bytes$/ },
+    })
     encoding = 'x-evil'
-    t.match(await through(gateway, `/v1/forecast?${point}`), { status: 502, body: { error: /encoding/ } })
+    t.match(await ask(), { status: 502, body: { error: /encoding/ } })
   },
 )
 
@@ -390,41 +407,35 @@ t.test('an endless response is cut off in bytes and in time, and few requests ma
   })
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
-    env: { ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '1s', ABOHAWA_PROVIDER__TIMEOUT: '500ms' },
+    env: {
+      ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '1s',
+      ABOHAWA_PROVIDER__TIMEOUT: '500ms',
+      ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+    },
   })
-  const lengthOf = async () => {
-    const socket = openSocket(gateway.opsUrl)
-    socket.write(requestBytes(`GET /provider/v1/forecast?${point}`, host))
-    let length = 0
-    let head = ''
-    socket.on('data', chunk => {
-      if (length === 0) head = chunk.toString('latin1', 0, 12)
-      length += chunk.length
-    })
-    const started = performance.now()
-    await once(socket, 'close')
-    return { length, head, ms: performance.now() - started }
+  const ask = () => through(gateway, `/v1/forecast?${point}`)
+  const tooLong = {
+    status: 502,
+    body: { error: /^the provider did not answer: the provider's body is longer than 16777216 bytes$/ },
   }
-  const flood = await lengthOf()
-  t.match(flood.head, /200/)
-  t.ok(flood.length < 66 * 1024 * 1024, `${flood.length} bytes of a flood`)
+  const tooSlow = {
+    status: 502,
+    body: { error: /^the provider did not answer: its answer was not whole within 1000 ms of the request$/ },
+  }
+  t.match(await ask(), tooLong)
   pace = 'trickle'
-  const trickle = await lengthOf()
-  t.ok(trickle.ms < 5_000, `${trickle.ms} ms of a trickle`)
+  const started = performance.now()
+  t.match(await ask(), tooSlow)
+  t.ok(performance.now() - started < 5_000)
   pace = 'long'
-  t.match(await through(gateway, `/v1/forecast?${point}`), {
-    status: 502,
-    body: { error: /^the provider's answer is longer than 67108864 bytes$/ },
-  })
+  t.match(await ask(), tooLong)
   pace = 'silent'
-  t.match(await through(gateway, `/v1/forecast?${point}`), {
+  t.match(await ask(), {
     status: 502,
-    body: { error: /^the provider did not answer: / },
+    body: { error: /^the provider did not answer: no answer from the provider within 500 ms$/ },
   })
 
-  const answers = await Promise.all(
-    Array.from({ length: 12 }, () => through(gateway, `/v1/forecast?${point}`)),
-  )
+  const answers = await Promise.all(Array.from({ length: 12 }, ask))
   const busy = answers.filter(({ status }) => status === 503)
   t.equal(busy.length, 8)
   t.match(busy[0], {
@@ -442,4 +453,129 @@ t.test('an endless response is cut off in bytes and in time, and few requests ma
   await until('the provider has a request', () => open > 0)
   leaving.destroy()
   await until('the connection to the provider is let go', () => open === 0, 10_000)
+})
+
+t.test('operators and consumers share the connections to the provider, and take turns', async t => {
+  for (const [maxConcurrent, most] of [
+    ['1', 1],
+    ['3', 3],
+  ] as const) {
+    let open = 0
+    let seen = 0
+    const held: (() => void)[] = []
+    const provider = await startScriptedProvider(t, (_request, response) => {
+      open += 1
+      seen = Math.max(seen, open)
+      held.push(() => {
+        open -= 1
+        response.end('{}')
+      })
+    })
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      env: {
+        ABOHAWA_PROVIDER__MAX_CONCURRENT: maxConcurrent,
+        ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '1',
+        ABOHAWA_PROVIDER__RETRIES: '0',
+        ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+      },
+    })
+    const asked = Promise.all([
+      ...[1, 2, 3].map(i => gateway.get(`/weather/coords/2${i}.1/89.1`)),
+      ...[1, 2, 3, 4].map(() => through(gateway, `/v1/forecast?${point}`)),
+    ])
+    await until('as many requests are open as may be', () => open >= Math.min(most, 2))
+    for (let answered = 0; answered < 7; answered += 1) {
+      await until('a request is open', () => held.length > 0)
+      held.shift()?.()
+    }
+    const answers = await asked
+    t.strictSame(
+      answers.slice(3).map(({ status }) => status),
+      [200, 200, 200, 200],
+    )
+    t.equal(provider.requests.length, 7)
+    t.ok(seen <= most, `${seen} at once with provider.maxConcurrent ${maxConcurrent}`)
+    if (most > 1) t.ok(seen > 1, 'more than one where more are allowed')
+  }
+})
+
+t.test('what fails for an operator opens the circuit, and an open circuit holds for operators', async t => {
+  let status = 500
+  const provider = await startScriptedProvider(t, (_request, response) => {
+    response.statusCode = status
+    response.end('{}')
+  })
+  const env = { ABOHAWA_PROVIDER__RETRIES: '0', ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '1h' }
+  const hour = { ...env, ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '1h' }
+  const circuit = (gateway: TestGateway) => metric(gateway, /abohawa_provider_circuit\{state="open"\}/)
+  const refusal = {
+    status: 503,
+    body: {
+      error: /^the circuit to the provider is not closed, because it has been failing; ask again from 20/,
+    },
+  }
+
+  const one = await startGateway(t, { providerUrl: provider.url, env: hour })
+  for (let n = 0; n < 3; n += 1) t.equal((await through(one, `/v1/forecast?${point}`)).status, 500)
+  t.equal(await circuit(one), 1)
+  let asked = provider.requests.length
+  t.match(await through(one, `/v1/forecast?${point}`), refusal)
+  t.match(await through(one, '/data/ecmwf_ifs/static/meta.json'), refusal)
+  t.equal((await one.get('/weather/coords/23.1/90.1')).status, 500)
+  t.equal(provider.requests.length, asked, 'nobody asks any more')
+  t.equal(await metric(one, /abohawa_ops_refused_total\{reason="circuit"\}/), 2)
+  t.equal(
+    await metric(one, /abohawa_provider_request_duration_seconds_count\{outcome="provider_failing"\}/),
+    3,
+    'counted among the requests to the provider',
+  )
+
+  const other = await startGateway(t, { providerUrl: provider.url, env: hour })
+  for (const n of [1, 2, 3]) t.equal((await other.get(`/weather/coords/23.${n}/90.1`)).status, 500)
+  t.equal(await circuit(other), 1)
+  asked = provider.requests.length
+  t.match(await through(other, `/v1/forecast?${point}`), refusal)
+  t.equal(provider.requests.length, asked)
+
+  // What may be the fault of the question says nothing of the provider.
+  const third = await startGateway(t, { providerUrl: provider.url, env: hour })
+  for (const refused of [400, 401, 403, 404, 302]) {
+    status = refused
+    for (let n = 0; n < 3; n += 1) {
+      t.equal((await through(third, `/v1/forecast?${point}`)).status, refused)
+      t.equal((await through(third, '/data/nothing/static/meta.json')).status, refused)
+    }
+  }
+  t.equal(await circuit(third), 0)
+})
+
+t.test('a request that waits for its turn is told in time, and is not sent any more', async t => {
+  const provider = await startScriptedProvider(t, () => {})
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: {
+      ABOHAWA_PROVIDER__MAX_CONCURRENT: '1',
+      ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '1',
+      ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '1s',
+      ABOHAWA_PROVIDER__RETRIES: '0',
+      ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+    },
+  })
+  const first = gateway.get('/weather/coords/21.1/89.1')
+  await until('the provider is asked for a cell', () => provider.requests.length === 1)
+  const second = gateway.get('/weather/coords/22.1/89.1')
+  await until('another cell waits', () => metric(gateway, /abohawa_provider_waiting_cells/))
+  t.match(await through(gateway, `/v1/forecast?${point}`), {
+    status: 502,
+    body: { error: 'the provider did not answer: its answer was not whole within 1000 ms of the request' },
+  })
+  t.strictSame(
+    (await Promise.all([first, second])).map(({ status }) => status),
+    [500, 500],
+  )
+  const third = gateway.get('/weather/coords/23.1/89.1')
+  await until('the next one has its turn', () => provider.requests.length >= 3)
+  t.notOk(provider.requests.some(({ target }) => target.includes(point)))
+  await third
 })

@@ -41,7 +41,26 @@ t.test('the weight counts points, variables of all sections, models and days', a
 })
 
 t.test(
-  'any accepted request has one of two paths, in a form that gives the same result when checked again',
+  'of the known paths the page of a model run alone weighs nothing, and no other is let through',
+  async t => {
+    const example = (path: string) => path.replace(/<[a-z]+>/, 'ecmwf_ifs')
+    t.strictSame(
+      passthrough.paths.map(path => [path, forwarded(example(path)).weight]),
+      [
+        ['/v1/forecast', 1],
+        ['/data/<model>/static/meta.json', 0],
+      ],
+    )
+    for (const path of ['/v1/archive', '/v1/ensemble', '/data/ecmwf_ifs/static/other.json', '/'])
+      t.throws(() => forwarded(`${path}?latitude=1&longitude=2`), /is not let through; allowed: /, path)
+    // A path that somebody adds is weighed before anybody says so.
+    const parameters = new Map([['hourly', names(20)]])
+    t.equal(passthrough.weightOf('/v1/added-later', parameters), 2)
+  },
+)
+
+t.test(
+  'whatever comes in, what goes out is one of two paths, in a form that is judged alike again',
   async t => {
     let passed = 0
     const part = fc.oneof(

@@ -95,6 +95,7 @@ t.test('secrets under their usual names, and those in URLs, are hidden', async t
   const secret = 'Tr0ub4dor3'
   log.info({ apiKey: secret, password: secret, authorization: secret, cookie: secret }, 'sample')
   log.info({ provider: { apiKey: secret, baseUrl: 'http://x' }, redis: { password: secret } }, 'sample')
+  log.info({ token: secret, ops: { token: secret } }, 'sample')
   log.info({ redis: { sentinelPassword: secret, url: `redis://abohawa:${secret}@h:6379/2` } }, 'sample')
   log.info({ headers: { 'x-api-key': secret, authorization: secret, accept: 'x' } }, 'sample')
   log.info({ req: { headers: { 'x-api-key': secret, cookie: secret, host: 'h' } } }, 'sample')
@@ -104,9 +105,9 @@ t.test('secrets under their usual names, and those in URLs, are hidden', async t
   )
   for (const line of lines) t.notMatch(line, secret, line)
   t.match(JSON.parse(lines[1] ?? ''), { provider: { apiKey: '***', baseUrl: 'http://x' } })
-  t.match(JSON.parse(lines[2] ?? ''), { redis: { url: 'redis://abohawa:***@h:6379/2' } })
-  t.match(JSON.parse(lines[4] ?? ''), { req: { headers: { 'x-api-key': '***', host: 'h' } } })
-  t.match(JSON.parse(lines[5] ?? ''), {
+  t.match(JSON.parse(lines[3] ?? ''), { redis: { url: 'redis://abohawa:***@h:6379/2' } })
+  t.match(JSON.parse(lines[5] ?? ''), { req: { headers: { 'x-api-key': '***', host: 'h' } } })
+  t.match(JSON.parse(lines[6] ?? ''), {
     reason: 'connect to rediss://***@h:1 and http://***@b failed',
   })
 })

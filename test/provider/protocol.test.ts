@@ -10,6 +10,7 @@ import { createBreaker } from '../../src/provider/breaker.ts'
 import { createBudget } from '../../src/provider/budget.ts'
 import { createProvider, type ProviderOptions } from '../../src/provider/client.ts'
 import { garbled, ProviderError } from '../../src/provider/errors.ts'
+import { createPassthrough } from '../../src/provider/passthrough.ts'
 import type { ProviderProtocol } from '../../src/provider/protocol.ts'
 import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { createRunWatch } from '../../src/provider/runs.ts'
@@ -224,13 +225,19 @@ t.test('model runs are requested and parsed by the protocol', async t => {
   t.match(watch.newest(), { availableAt: Date.parse('2026-11-21T05:30Z'), intervalMs: 3 * hourMs })
 })
 
-t.test('operators may send what the protocol allows, at its weight and with its key', async t => {
-  const { network, budget, seen, answers, used } = await setUp(t)
-  const unused = () => Promise.reject(new Error('not used here'))
+t.test('operators may ask for what the protocol allows, at its weight and with its key', async t => {
+  const { call, provider, breaker, clock, network, budget, seen, answers, used } = await setUp(t)
+  const unused = () => Promise.reject(new Error('not asked here'))
   const ops = await buildOperatorRoutes({
-    provider: network,
-    budget,
-    protocol: plainText,
+    passthrough: createPassthrough(network, {
+      call,
+      inTurn: provider.inTurn,
+      protocol: plainText,
+      breaker,
+      budget,
+      clock,
+      observer: { request: () => {} },
+    }),
     cache: { explain: unused, purge: unused },
     observer: { refused: () => {} },
   })
