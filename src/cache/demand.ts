@@ -24,7 +24,8 @@ export type Demand<Subject> = {
 
 export const createDemand = <Subject>(): Demand<Subject> => {
   type Record = { -readonly [Name in keyof Asked<Subject>]: Asked<Subject>[Name] }
-  const records = new LRUCache<string, Record>({ max: mostKeys })
+  // By size, because lru-cache allocates `max` entries at once.
+  const records = new LRUCache<string, Record>({ maxSize: mostKeys, sizeCalculation: () => 1 })
   return {
     ask: (key, subject, now) => {
       const record = records.get(key)

@@ -45,7 +45,7 @@ export const unknownName = (where: string, path: Path): string => {
 export const unusableName = (where: string, path: Path): string | undefined => {
   const holder = schemaAt(path.slice(0, -1))
   const keys = holder && namedIn(holder)?.keyType
-  const [issue] = (keys && z.safeParse(keys, path.at(-1)).error?.issues) ?? []
+  const [issue] = (keys && z.safeParse(keys, path.at(-1), { jitless: true }).error?.issues) ?? []
   return issue && `${where}: ${printPath(path)} must end in ${issue.message}`
 }
 
@@ -60,7 +60,7 @@ export const isFault = (part: Assignment | Fault): part is Fault => 'sentence' i
 /** All that is wrong with a value by itself; nothing if it fits. */
 export const faultsOf = ({ path, value, at }: Assignment): Fault[] => {
   const schema = schemaAt(path)
-  const issues = (schema && z.safeParse(schema, value).error?.issues) ?? []
+  const issues = (schema && z.safeParse(schema, value, { jitless: true }).error?.issues) ?? []
   const sentences = issues.flatMap(issue => {
     const full = [...path, ...issue.path]
     return issue.code === 'unrecognized_keys'

@@ -53,21 +53,20 @@ const disagreements = (config: Config, last: Map<string, Assignment>, unusable: 
  * lists replaced. Throws one InputError with a line for each fault.
  */
 export const loadConfig = ({ files, env }: { files: readonly string[]; env: NodeJS.ProcessEnv }): Config => {
-  const readings = [
-    readYamlFile(DEFAULT_FILE, DEFAULT_NAME),
-    ...files.map(file => readYamlFile(file)),
-    readEnvironment(env),
-  ]
+  const defaults = new Set(readYamlFile(DEFAULT_FILE, DEFAULT_NAME))
+  const given = [...files.map(file => readYamlFile(file)), readEnvironment(env)].flat()
   const usable: Assignment[] = []
   const faults: Fault[] = []
-  for (const part of readings.flat()) {
-    const found = isFault(part) ? [part] : faultsOf(part)
+  for (const part of [...defaults, ...given]) {
+    // Defaults are checked with the whole alone: what is in the product is in order.
+    const found = isFault(part) ? [part] : defaults.has(part) ? [] : faultsOf(part)
     faults.push(...found)
     if (found.length === 0 && !isFault(part)) usable.push(part)
   }
   const last = lastOfEach(usable)
   const whole = merged(last.values())
-  const { data: config } = configSchema.safeParse(whole)
+  // Parsed once: to compile a parser for each section would take longer.
+  const { data: config } = configSchema.safeParse(whole, { jitless: true })
   const unusable = new Set(faults.flatMap(({ path }) => (path ? [printPath(path)] : [])))
   if (config) faults.push(...disagreements(config, last, unusable))
   else if (faults.length === 0) faults.push(...faultsOf({ path: [], value: whole, at: () => DEFAULT_NAME }))

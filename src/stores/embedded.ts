@@ -66,7 +66,8 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
     deleteBytes: db.prepare(`DELETE FROM bytes WHERE key = ?`),
     sweepBytes: db.prepare(`DELETE FROM bytes WHERE expires_at <= ?`),
   }
-  const lastWritten = new LRUCache<string, number>({ max: 10_000 })
+  // By size, because lru-cache allocates `max` entries at once.
+  const lastWritten = new LRUCache<string, number>({ maxSize: 10_000, sizeCalculation: () => 1 })
   let writes = 0
   const sweep = () => {
     statements.sweepBytes.run(clock.now())

@@ -181,15 +181,17 @@ t.test('a lease that nobody renews expires, and the next one has a greater fenci
 })
 
 t.test('a load that takes longer than a lease renews it', async t => {
-  const { one, other } = await setUp(t, await testRedis(t), 150)
+  // Long enough that a machine under load renews it in time.
+  const leaseForMs = 1_500
+  const { one, other } = await setUp(t, await testRedis(t), leaseForMs)
   const slow = gated('slow')
   const first = one.run('a', slow.load)
   await slow.begun
   const second = other.run('a', async () => t.fail('it must not load') as never)
-  // Several leases long: each attempt is a round trip, and the lease is never free in between.
-  const end = performance.now() + 600
+  // Two leases long: each attempt is a round trip, and the lease is never free in between.
+  const end = performance.now() + 2 * leaseForMs
   while (performance.now() < end) {
-    const { token } = await other.store.acquireLease('a', 150)
+    const { token } = await other.store.acquireLease('a', leaseForMs)
     if (token !== null) t.fail('the lease was lost')
   }
   slow.open()
