@@ -22,7 +22,7 @@ export const refresh: Row = {
   id: 'refresh',
   method:
     `${count(cells)} cells on Redis are purged softly (\`abohawa cache purge all --soft\`) while all of them are requested in turn as fast ` +
-    'as it goes, until the provider has received a request for each. The delay is nodejs_eventloop_lag_* of the metrics, which begin anew ' +
+    'as it goes, until the provider has received a request for each. The delay is nodejs_eventloop_lag_* of the metrics, which restart ' +
     `with each reading, from the first of these (within 100 ms) to the last, less the ${timerMs} ms of the timer behind them. ` +
     'Beside it the same load with nothing to load.',
   run: async (scope, progress, { settings: { rounds = 5, seconds = 4 } }) => {
@@ -68,21 +68,21 @@ export const refresh: Row = {
           wrong += loaded.wrong
         }
       })()
-      const loadedAnew = async (): Promise<number> => (await provider.state()).points - points
+      const reloaded = async (): Promise<number> => (await provider.state()).points - points
       const purged = await runCommand(['cache', 'purge', 'all', '--soft'], env)
       if (purged.code !== 0) throw new Error(purged.stderr)
       // A gateway learns of a purge some seconds later; that wait must not be part of the window.
       await until(
-        'the first cells are loaded anew',
+        'the first cells are reloaded',
         async () => {
           await delay()
           await pause(100)
-          return (await loadedAnew()) > 0
+          return (await reloaded()) > 0
         },
         60_000,
       )
       const started = performance.now()
-      await until('all cells were loaded anew', async () => (await loadedAnew()) >= cells, 60_000)
+      await until('all cells were reloaded', async () => (await reloaded()) >= cells, 60_000)
       tookMs.push(performance.now() - started)
       const { p99, most } = await delay()
       done = true
@@ -100,7 +100,7 @@ export const refresh: Row = {
     return {
       findings: [
         {
-          what: `event-loop delay while ${count(cells)} cells are loaded anew under load: p99`,
+          what: `event-loop delay while ${count(cells)} cells are reloaded under load: p99`,
           bar: `≤ ${boundMs} ms`,
           measured:
             `${bestAndMedian(p99s)} best / median of ${rounds}, ${ms(Math.max(...slowest))} the longest of all; ${bestAndMedian(quiet)} under the ` +

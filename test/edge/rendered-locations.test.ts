@@ -28,7 +28,7 @@ t.test('encodings count as a body’s size, and move the least recently used one
   t.not(read('first'), first, 'and not for one more')
 })
 
-t.test('another catalogue begins anew', async t => {
+t.test('another catalogue starts with an empty cache', async t => {
   const rendered = createRenderedLocations(6_000)
   const one = rendered('list', catalogue, () => ({ body }))
   t.not(

@@ -139,7 +139,7 @@ t.test('a load in progress is shown', async t => {
 })
 
 t.test(
-  'purged softly, the next answer is stale and loads anew; purged hard, it is a miss; others stay',
+  'purged softly, the next response is stale and starts a reload; purged hard, it is a miss; others stay',
   async t => {
     await provider.steer({ fault: 'none' })
     const gateway = await startGateway(t, { providerUrl: provider.url })
@@ -167,7 +167,7 @@ t.test(
       gateway: { memory: { state: 'stale' } },
     })
     t.match(await statusOf(gateway), /fwd=stale/)
-    await until('the cell is loaded anew', async () => (await purgedAs()) !== 'soft')
+    await until('the cell is reloaded', async () => (await purgedAs()) !== 'soft')
     t.match(await statusOf(gateway), /hit; .*detail=memory/)
     t.equal((await calls()) - before, 1)
 

@@ -483,7 +483,7 @@ t.test(
   },
 )
 
-t.test('a day that was counted already before a jump back does not begin anew in an outage', async t => {
+t.test('a day that was counted already before a jump back does not restart in an outage', async t => {
   const scene = setUp(1, limits)
   const requestMany = async (times: number) => {
     for (let i = 0; i < times; i++) scene.request(0, 'large')
