@@ -180,7 +180,7 @@ export const startGateway = async (
     config.ops,
   )
 
-  // Opened first and closed last, so that readiness can be asked while the API starts and drains.
+  // Opened first and closed last, so that readiness can be checked while the API starts and drains.
   opening.defer(() => ops.close())
   const opsUrl = await listen(ops, 'ops', config.ops)
   const openStatus = async (port: number): Promise<string> => {

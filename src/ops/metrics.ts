@@ -105,7 +105,7 @@ export const createMetrics = () => {
   })
   const wanted = new Gauge({
     name: 'abohawa_cache_wanted_cells',
-    help: 'Cells that were asked for lately, over all gateways.',
+    help: 'Cells in demand, over all gateways.',
     registers,
   })
   const refreshFailures = new Counter({
@@ -147,7 +147,7 @@ export const createMetrics = () => {
   })
   const providerPoints = new Counter({
     name: 'abohawa_provider_points_total',
-    help: 'Points asked of the provider.',
+    help: 'Points requested from the provider.',
     registers,
   })
   const refusedAnswers = new Counter({

@@ -90,7 +90,7 @@ export type TimelinesParts = {
 
 export type CellExplanation = Explanation & {
   readonly cell: Cell
-  readonly lastAskedAt: number | null
+  readonly lastRequestedAt: number | null
   readonly sharedTier: string
 }
 
@@ -190,7 +190,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
 
   const probe = createProbe({
     isDue: parts.breaker.isProbeDue,
-    // The cell asked for last is the most useful one to load.
+    // The cell requested last is the most useful one to load.
     cell: () => demand.latest()?.subject ?? parts.pinned()[0],
     load: cache.reload,
   })
@@ -246,7 +246,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     explain: async cell => ({
       ...(await cache.explain(cell)),
       cell,
-      lastAskedAt: demand.of(cell.id)?.lastAskedAt ?? null,
+      lastRequestedAt: demand.of(cell.id)?.lastRequestedAt ?? null,
       sharedTier: store.kind,
     }),
     close: async () => {

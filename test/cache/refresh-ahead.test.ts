@@ -47,7 +47,7 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
     clock,
   })
   const request = (key: string, times = 1) => {
-    for (let i = 0; i < times; i++) demand.ask(key, { id: key }, clock.now())
+    for (let i = 0; i < times; i++) demand.record(key, { id: key }, clock.now())
   }
   const finishAll = async () => {
     for (const { resolve } of gates.splice(0)) resolve()
