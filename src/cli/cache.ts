@@ -47,7 +47,7 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
         )
       const from = 'report' in found ? redactedUrl(address) : undefined
       terminal.show(
-        { asked: from ?? null, ...report },
+        { opsUrl: from ?? null, ...report },
         cellText(report, from, createCalendar(config.quota.timeZone)),
       )
       return 0

@@ -32,7 +32,7 @@ export type UnparsableParts = {
   readonly charge: (key: string | undefined, connection: Connection) => Promise<Charged>
   readonly bodyOf: (problem: Problem) => Buffer
   /** A request with a good key was answered. */
-  readonly answered: (told: {
+  readonly answered: (response: {
     readonly head: InvalidHead
     readonly requestId: string
     readonly status: number
@@ -119,7 +119,7 @@ export const createUnparsable = ({
       // Node hands the socket over bare: without a listener, a reset would end the process.
       socket.on('error', () => socket.destroy())
       connections.end(connections.of(socket), () => {
-        // CONNECT names no path of ours, so it is refused before any key is asked for.
+        // CONNECT names no path of ours, so it is refused before any key is read.
         refuse(
           socket,
           requestIdOf(undefined),

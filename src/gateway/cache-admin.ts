@@ -113,7 +113,7 @@ const runningReport = (
     newestRun: run ? { initialisedAt: isoOf(run.initialisedAt), availableAt: isoOf(run.availableAt) } : null,
     stretch: Number.isFinite(stretch) ? stretch : null,
     loading,
-    lastAskedAt: isoOrNull(lastAskedAt),
+    lastRequestedAt: isoOrNull(lastAskedAt),
     lastFailure: lastFailure && {
       code: lastFailure.error instanceof AbohawaError ? lastFailure.error.code : 'internal',
       message: messageOf(lastFailure.error),

@@ -65,12 +65,12 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     reservation: Reservation,
   ): Promise<readonly (Timeline | ProviderError)[]> => {
     const started = performance.now()
-    const askedAt = clock.now()
+    const requestedAt = clock.now()
     let outcome = 'ok'
     let faults: readonly ProviderError[] = []
     try {
       const body = call.bytes(protocol.requestFor(cells), reservation.isValid)
-      const results = await protocol.decode(body, { cells, askedAt, clock })
+      const results = await protocol.decode(body, { cells, requestedAt, clock })
       void reservation.settle('answered')
       faults = results.filter(result => result instanceof ProviderError)
       outcome = faults[0]?.code ?? 'ok'

@@ -1,6 +1,6 @@
 // The embedded store for a single gateway: an SQLite file in WAL mode. A write reaches the operating system before its
-// promise resolves, so a killed process loses nothing that it has answered for. CLI commands can use the same file beside a
-// running gateway.
+// promise resolves, so a killed process loses no count of a response it has sent. CLI commands can use the same file beside
+// a running gateway.
 
 import { DatabaseSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'

@@ -46,7 +46,7 @@ export const createHeartbeat = ({
 
   const send = async (): Promise<void> => {
     const now = clock.now()
-    const asked = demand.since(sentAt).map(([, { subject }]) => subject.id)
+    const requested = demand.since(sentAt).map(([, { subject }]) => subject.id)
     const before = sentAt
     sentAt = now
     try {
@@ -55,7 +55,7 @@ export const createHeartbeat = ({
           instance,
           aliveForMs,
           topic: namespace,
-          asked,
+          requested,
           wantedForMs: demandForMs,
           now,
         }),

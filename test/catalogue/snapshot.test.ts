@@ -1,4 +1,4 @@
-// What a snapshot looks like as text, and every way in which a file is not one.
+// The text of a snapshot, and every fault that makes a file invalid.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'

@@ -1,11 +1,11 @@
-// The configuration in effect, as an operator is shown it.
+// The configuration in effect, as an operator sees it.
 
 import t from 'tap'
 import { describeConfig } from '../../src/config/describe.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { loadTexts } from './load-text.ts'
 
-t.test('what is shown can be loaded again and means the same', async t => {
+t.test('the shown configuration can be loaded again and means the same', async t => {
   const given = [
     '',
     'server: { host: 0.0.0.0, port: 0, trustedProxies: [10.0.0.0/8, "::1"], drainFor: 0s, requestTimeout: 1.5s }',
@@ -33,7 +33,7 @@ t.test('the words are those of a config file', async t => {
   t.notMatch(shown, /(Ms|Bytes):/)
 })
 
-t.test('keys and passwords are hidden, and what is shown is still a configuration', async t => {
+t.test('keys and passwords are hidden, and the output is still a configuration', async t => {
   const env = {
     ABOHAWA_PROVIDER__API_KEY: 'hunter2',
     ABOHAWA_REDIS__SENTINEL_PASSWORD: 'hunter2',

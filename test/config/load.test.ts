@@ -1,4 +1,4 @@
-// What files and variables are put together into.
+// How files and variables are merged into one configuration.
 
 import t from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
@@ -170,7 +170,7 @@ t.test('maps are merged and lists replaced', async t => {
   t.strictSame(server.trustedProxies, ['fd00::/8'])
 })
 
-t.test('null takes back what an earlier file set', async t => {
+t.test('null removes the value of an earlier file', async t => {
   const { redis } = loadTexts(t, { files: ['redis: { url: redis://one }', 'redis: { url: null }'] })
   t.equal(redis.url, null)
 })

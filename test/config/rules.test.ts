@@ -1,4 +1,4 @@
-// What must hold between settings.
+// The rules between settings.
 
 import t from 'tap'
 import { rules } from '../../src/config/rules.ts'

@@ -1,4 +1,4 @@
-// What each setting refuses, and the sentence it is refused with.
+// The values that each setting refuses, and the sentence of the refusal.
 
 import t from 'tap'
 import { printPath, settings } from '../../src/config/tree.ts'

@@ -1,18 +1,18 @@
-// Who may ask the ops listener: a tool of the operator, and no web page. Requests are written byte by byte, with the
-// headers that Chromium was seen to send.
+// Who may use the ops listener: tools of the operator, but no web page. Requests are written byte by byte, with the headers
+// that Chromium sends.
 
 import t from 'tap'
 import { requestBytes, sendRaw } from '../support/raw-http.ts'
-import { askAt, startGateway } from '../support/start-gateway.ts'
-import { startToldProvider } from '../support/told-provider.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 
-const question = '/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
+const forecastPath = '/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
 const paths = [
   '/livez',
   '/readyz',
   '/metrics',
   '/cache/cell?of=district/3026',
-  `/provider${question}`,
+  `/provider${forecastPath}`,
   '/provider/data/ecmwf_ifs/static/meta.json',
 ]
 const chromium =
@@ -26,10 +26,10 @@ const purge = (headers: readonly string[]) =>
   )
 
 const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, string> = {}) => {
-  const provider = await startToldProvider(t)
+  const provider = await startScriptedProvider(t)
   const gateway = await startGateway(t, { providerUrl: provider.url, env })
   const refused = async (reason: string) => {
-    const { text } = await askAt(`${gateway.opsUrl}/metrics`)
+    const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
     return Number(
       new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
     )
@@ -40,7 +40,7 @@ const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, 
   return { provider, gateway, refused, get, purges }
 }
 
-t.test('a host that is a name of somebody else is refused on every path, whatever its port', async t => {
+t.test('a foreign host name is refused on every path, whatever its port', async t => {
   const { provider, gateway, refused, get, purges } = await start(t)
   const hosts: [header: readonly string[], shown: string][] = [
     [['host: evil.example'], '"evil.example"'],
@@ -83,7 +83,7 @@ t.test('a host that is a name of somebody else is refused on every path, whateve
   t.equal(await refused('host'), hosts.length + paths.length + 3)
 })
 
-t.test('addresses, localhost and the names that are configured are allowed', async t => {
+t.test('addresses, localhost and the configured names are allowed', async t => {
   const { get, gateway } = await start(t, { ABOHAWA_OPS__ALLOWED_HOSTS: 'ops.example, Gateway-1' })
   const { port } = new URL(gateway.opsUrl)
   // The pod's address, as Prometheus and the kubelet send it; the address of a machine; all forms of loopback.
@@ -117,14 +117,14 @@ t.test(
     const { host } = new URL(gateway.opsUrl)
     const own = [`host: ${host}`, chromium]
     const fromPages: [reason: string, headers: readonly string[]][] = [
-      // <img src="http://127.0.0.1:9090/…">, a frame, a link: no origin, and the referrer left out by the page's wish.
+      // <img src="http://127.0.0.1:9090/…">, a frame, a link: no origin, and the page can suppress the referrer.
       ['fetch_site', ['sec-fetch-site: cross-site', 'sec-fetch-mode: no-cors', 'sec-fetch-dest: image']],
       ['fetch_site', ['sec-fetch-site: cross-site', 'sec-fetch-mode: navigate', 'sec-fetch-dest: iframe']],
       // From another port of the same machine.
       ['fetch_site', ['sec-fetch-site: same-site', 'sec-fetch-mode: no-cors', 'sec-fetch-dest: script']],
       ['fetch_site', ['sec-fetch-site: none', 'sec-fetch-site: cross-site']],
       ['fetch_site', ['sec-fetch-site: something-new']],
-      // fetch() with CORS, and browsers that know no sec-fetch-site.
+      // fetch() with CORS, and browsers without sec-fetch-site.
       ['origin', ['sec-fetch-site: cross-site', 'origin: http://evil.example']],
       ['origin', ['origin: http://evil.example']],
       ['origin', ['origin: null']],
@@ -133,19 +133,19 @@ t.test(
       ['origin', [`origin: ftp://${host}`]],
       ['origin', [`origin: http://${host}`, 'origin: http://evil.example']],
     ]
-    let asked = 0
+    let sent = 0
     for (const [reason, headers] of fromPages) {
       const before = await refused(reason)
       for (const path of paths) {
         const { status, body } = await get(path, [...own, ...headers])
         t.equal(status, 403, `${path} with ${headers.join()}`)
         t.match(body?.error, /^the (sec-fetch-site|origin) header is ".*"; allowed: /)
-        asked += 1
+        sent += 1
       }
       t.equal((await sendRaw(gateway.opsUrl, purge([...own, ...headers]))).status, 403)
       t.equal((await refused(reason)) - before, paths.length + 1, reason)
     }
-    t.ok(asked > 50)
+    t.ok(sent > 50)
     t.equal(
       (
         await sendRaw(
@@ -179,8 +179,8 @@ t.test(
   },
 )
 
-t.test('a browser that does not tell which page asks spends nothing, and may read', async t => {
-  // Browsers tell it to loopback and over HTTPS only: to http://10.0.0.5:9090 an image looks like the address bar.
+t.test('a browser that does not name the page spends nothing, and may read', async t => {
+  // Browsers send it only to loopback and over HTTPS: at http://10.0.0.5:9090 an image looks like the address bar.
   const { provider, refused, get } = await start(t)
   for (const path of paths) {
     const { status, body } = await get(path, ['host: 10.0.0.5:9090', chromium])
@@ -197,7 +197,7 @@ t.test('a browser that does not tell which page asks spends nothing, and may rea
   t.equal(await refused('browser'), 2)
 })
 
-t.test('an absolute target or a method nobody needs is refused with one sentence', async t => {
+t.test('an absolute target or an unneeded method is refused with one sentence', async t => {
   const { gateway, refused, get, purges } = await start(t)
   const host = ['host: 127.0.0.1']
   for (const target of ['http://evil.example/metrics', 'http://127.0.0.1/metrics', '*', '/metrics#x'])
@@ -215,8 +215,8 @@ t.test('an absolute target or a method nobody needs is refused with one sentence
   const methods: [string, string, string][] = [
     ['DELETE', '/metrics', 'GET, HEAD'],
     ['POST', '/readyz', 'GET, HEAD'],
-    ['PUT', `/provider${question}`, 'GET, HEAD'],
-    ['POST', `/provider${question}`, 'GET, HEAD'],
+    ['PUT', `/provider${forecastPath}`, 'GET, HEAD'],
+    ['POST', `/provider${forecastPath}`, 'GET, HEAD'],
     ['OPTIONS', '/cache/cell?of=1,2', 'GET, HEAD'],
     ['GET', '/cache/purge', 'POST'],
     ['PUT', '/cache/purge', 'POST'],
@@ -235,7 +235,7 @@ t.test('an absolute target or a method nobody needs is refused with one sentence
   t.match(head, { status: 200, text: '', headers: { 'content-length': /^\d{4,}$/ } })
 })
 
-t.test('every answer keeps browsers from running, framing or embedding it', async t => {
+t.test('every response keeps browsers from running, framing or embedding it', async t => {
   const { gateway } = await start(t)
   const host = ['host: 127.0.0.1']
   const requests = [

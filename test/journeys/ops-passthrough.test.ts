@@ -1,5 +1,5 @@
-// The way through to the provider: what is judged is what is sent, all that costs is weighed and taken from the budget,
-// and a hostile provider gains nothing by its answer.
+// The pass-through to the provider: the request is sent exactly as it was checked, everything that costs is weighed and
+// reserved in the budget, and a hostile provider gains nothing by its response.
 
 import { once } from 'node:events'
 import { gzipSync } from 'node:zlib'
@@ -10,8 +10,8 @@ import { createGrid } from '../../src/weather/cell.ts'
 import { horizonFor } from '../../src/weather/horizon.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
-import { startToldProvider } from '../support/told-provider.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const host = ['host: 127.0.0.1']
@@ -19,8 +19,9 @@ const through = (gateway: TestGateway, target: string, method = 'GET') =>
   sendRaw(gateway.opsUrl, requestBytes(`${method} /provider${target}`, host))
 const metric = async (gateway: TestGateway, name: RegExp) =>
   Number(
-    new RegExp(`^${name.source} (\\S+)$`, 'm').exec((await askAt(`${gateway.opsUrl}/metrics`)).text)?.[1] ??
-      0,
+    new RegExp(`^${name.source} (\\S+)$`, 'm').exec(
+      (await sendRequest(`${gateway.opsUrl}/metrics`)).text,
+    )?.[1] ?? 0,
   )
 const spent = (gateway: TestGateway) => metric(gateway, /abohawa_provider_budget_used\{window="day"\}/)
 const limits = {
@@ -31,7 +32,7 @@ const limits = {
 const point = 'latitude=23.8&longitude=90.4&current=temperature_2m'
 
 t.test('the path is decoded once, judged, and sent as it was judged', async t => {
-  const provider = await startToldProvider(t)
+  const provider = await startScriptedProvider(t)
   const gateway = await startGateway(t, { providerUrl: `${provider.url}/base`, env: limits })
   const sent: [target: string, toProvider: string][] = [
     [`/v1/forecast?${point}`, `/base/v1/forecast?${point}`],
@@ -64,7 +65,7 @@ t.test('the path is decoded once, judged, and sent as it was judged', async t =>
   t.match(await through(gateway, `/v1/forecast?${point}`, 'HEAD'), { status: 200, text: '' })
   t.equal(provider.requests.at(-1)?.method, 'HEAD')
 
-  const asked = provider.requests.length
+  const requestsBefore = provider.requests.length
   const before = await spent(gateway)
   const refused: [target: string, status: number, sentence: RegExp][] = [
     [
@@ -126,14 +127,14 @@ t.test('the path is decoded once, judged, and sent as it was judged', async t =>
   ]
   for (const [target, status, sentence] of refused)
     t.match(await through(gateway, target), { status, body: { error: sentence } }, target)
-  t.equal(provider.requests.length, asked, 'nothing of it reached the provider')
+  t.equal(provider.requests.length, requestsBefore, 'nothing of it reached the provider')
   t.equal(await spent(gateway), before, 'nor was anything spent')
   t.ok((await metric(gateway, /abohawa_ops_refused_total\{reason="path"\}/)) > 20)
   t.ok((await metric(gateway, /abohawa_ops_refused_total\{reason="query"\}/)) > 5)
 })
 
 t.test('the key is ours and everything else of the caller stays here', async t => {
-  const provider = await startToldProvider(t)
+  const provider = await startScriptedProvider(t)
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     env: { ABOHAWA_PROVIDER__API_KEY: 'provider-secret-1' },
@@ -158,7 +159,7 @@ t.test('the key is ours and everything else of the caller stays here', async t =
 })
 
 t.test(
-  'whatever is asked is weighed by the provider’s formula, and the budget has it before it leaves',
+  'every request is weighed by the provider’s formula, and is reserved in the budget before it is sent',
   async t => {
     const provider = await startProvider(t)
     const gateway = await startGateway(t, { providerUrl: provider.url, env: limits })
@@ -167,7 +168,7 @@ t.test(
     const daily = ['weather_code', 'temperature_2m_max', 'temperature_2m_min']
     const some = (from: readonly string[]) => fc.subarray([...from], { minLength: 1 })
     const maybe = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.option(arbitrary, { nil: undefined })
-    const questions = fc.record({
+    const queries = fc.record({
       points: fc.integer({ min: 1, max: 40 }),
       repeated: fc.boolean(),
       current: maybe(some(names)),
@@ -181,7 +182,7 @@ t.test(
       points,
       repeated,
       ...rest
-    }: typeof questions extends fc.Arbitrary<infer Q> ? Q : never) => {
+    }: typeof queries extends fc.Arbitrary<infer Q> ? Q : never) => {
       const list = (name: string, values: readonly unknown[]) =>
         repeated ? values.map(value => `${name}=${value}`).join('&') : `${name}=${values.join('%2C')}`
       const places = Array.from({ length: points }, (_, i) => i)
@@ -200,9 +201,9 @@ t.test(
       ].join('&')
     }
     await fc.assert(
-      fc.asyncProperty(questions, async question => {
+      fc.asyncProperty(queries, async query => {
         const before = { spent: await spent(gateway), counted: (await provider.state()).weight }
-        const { status, text } = await through(gateway, `/v1/forecast?${queryOf(question)}`)
+        const { status, text } = await through(gateway, `/v1/forecast?${queryOf(query)}`)
         t.equal(status, 200, text.slice(0, 200))
         const counted = (await provider.state()).weight - before.counted
         const taken = (await spent(gateway)) - before.spent
@@ -215,7 +216,7 @@ t.test(
       { numRuns: 40 },
     )
 
-    // The gateway's own question weighs here what it weighs there.
+    // The gateway's own request has the same weight here as at the provider.
     const grid = createGrid(0.1)
     const cells = [1, 2, 3].map(i => grid.cellOf(21 + i, 90))
     const before = await spent(gateway)
@@ -229,8 +230,8 @@ t.test(
   },
 )
 
-t.test('what has no room in the budget does not leave, and says when there is some', async t => {
-  const provider = await startToldProvider(t)
+t.test('a request beyond the budget is not sent, and the error says when it can be', async t => {
+  const provider = await startScriptedProvider(t)
   const gateway = await startGateway(t, { providerUrl: provider.url })
   const limited = await startGateway(t, {
     providerUrl: provider.url,
@@ -250,9 +251,9 @@ t.test('what has no room in the budget does not leave, and says when there is so
   t.equal((await through(gateway, heavy)).status, 200, 'without limits it leaves')
 })
 
-t.test('a request that fails costs what the provider counts for it', async t => {
+t.test('a failed request costs what the provider counts for it', async t => {
   let status = 200
-  const provider = await startToldProvider(t, (_request, response) => {
+  const provider = await startScriptedProvider(t, (_request, response) => {
     response.statusCode = status
     response.end('{}')
   })
@@ -270,7 +271,7 @@ t.test('a request that fails costs what the provider counts for it', async t => 
     const before = { spent: await spent(gateway), requests: provider.requests.length }
     t.equal((await through(gateway, many)).status, answered)
     t.equal((await spent(gateway)) - before.spent, cost, `${answered}`)
-    t.equal(provider.requests.length - before.requests, 1, 'asked once, whatever it answers')
+    t.equal(provider.requests.length - before.requests, 1, 'one request, whatever the response is')
   }
   const lost = await startGateway(t, { providerUrl: 'http://127.0.0.1:9', env: limits })
   t.match(await through(lost, many), {
@@ -281,7 +282,7 @@ t.test('a request that fails costs what the provider counts for it', async t => 
 })
 
 t.test('a provider with a certificate that nobody vouches for gets neither request nor key', async t => {
-  const provider = await startToldProvider(t, undefined, { secure: true })
+  const provider = await startScriptedProvider(t, undefined, { secure: true })
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     env: { ABOHAWA_PROVIDER__API_KEY: 'provider-secret-1' },
@@ -295,7 +296,7 @@ t.test('a provider with a certificate that nobody vouches for gets neither reque
 
 t.test('of a hostile answer only the status and inert bytes are handed on', async t => {
   let type: string | undefined
-  const provider = await startToldProvider(t, (_request, response) => {
+  const provider = await startScriptedProvider(t, (_request, response) => {
     response.writeHead(200, {
       ...(type && { 'content-type': type }),
       'set-cookie': 'session=stolen',
@@ -350,27 +351,27 @@ t.test('of a hostile answer only the status and inert bytes are handed on', asyn
 })
 
 t.test(
-  'a zipped answer stays zipped for who takes it, and an encoding nobody knows is not passed on',
+  'a gzipped response stays gzipped for clients that accept it, and an unknown encoding is not forwarded',
   async t => {
     let encoding = 'gzip'
-    const provider = await startToldProvider(t, (_request, response) => {
+    const provider = await startScriptedProvider(t, (_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': encoding })
       response.end(gzipSync('{"a":1}'))
     })
     const gateway = await startGateway(t, { providerUrl: provider.url })
-    const ask = () => fetch(`${gateway.opsUrl}/provider/v1/forecast?${point}`)
-    t.strictSame(await (await ask()).json(), { a: 1 })
+    const send = () => fetch(`${gateway.opsUrl}/provider/v1/forecast?${point}`)
+    t.strictSame(await (await send()).json(), { a: 1 })
     t.equal(provider.requests.at(-1)?.headers['accept-encoding'], 'gzip')
     encoding = 'x-evil'
     t.match(await through(gateway, `/v1/forecast?${point}`), { status: 502, body: { error: /encoding/ } })
   },
 )
 
-t.test('an answer without end is cut off in bytes and in time, and those who wait are few', async t => {
+t.test('an endless response is cut off in bytes and in time, and few requests may wait', async t => {
   const mebibyte = Buffer.alloc(1024 * 1024)
   let pace: 'flood' | 'trickle' | 'silent' | 'long' = 'flood'
   let open = 0
-  const provider = await startToldProvider(t, (_request, response) => {
+  const provider = await startScriptedProvider(t, (_request, response) => {
     open += 1
     response.once('close', () => {
       open -= 1
@@ -433,12 +434,12 @@ t.test('an answer without end is cut off in bytes and in time, and those who wai
   pace = 'flood'
   await until('no connection to the provider is left behind', () => open === 0)
 
-  // Whoever leaves in the middle lets go of it too, long before its time is over.
+  // A client that disconnects frees its place at once, long before the timeout.
   pace = 'trickle'
   const patient = await startGateway(t, { providerUrl: provider.url })
   const leaving = openSocket(patient.opsUrl)
   leaving.write(requestBytes(`GET /provider/v1/forecast?${point}`, host))
-  await until('the provider is asked', () => open > 0)
+  await until('the provider has a request', () => open > 0)
   leaving.destroy()
   await until('the connection to the provider is let go', () => open === 0, 10_000)
 })

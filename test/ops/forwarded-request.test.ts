@@ -1,4 +1,4 @@
-// What of a request may go to the provider, and what it weighs there.
+// The pass-through: which parts of a request may go to the provider, and what it weighs there.
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -41,7 +41,7 @@ t.test('the weight counts points, variables of all sections, models and days', a
 })
 
 t.test(
-  'whatever comes in, what goes out is one of two paths, in a form that is judged alike again',
+  'any accepted request has one of two paths, in a form that gives the same result when checked again',
   async t => {
     let passed = 0
     const part = fc.oneof(
@@ -113,7 +113,7 @@ t.test(
   },
 )
 
-t.test('what is quoted of a request is short and printable', async t => {
+t.test('quotes of a request are short and printable', async t => {
   t.equal(quoted('a"b'), '"a\\"b"')
   t.equal(quoted('é\u0000\u001b[31m\u2028ঢ'), '"\\u00e9\\u0000\\u001b[31m\\u2028\\u09a2"')
   t.equal(quoted('x'.repeat(61)), `"${'x'.repeat(60)}…"`)

@@ -1,5 +1,5 @@
-// A running gateway for a test: real listeners on free ports, an embedded store in the test's folder unless told
-// otherwise, a clock that the test moves, a key of each tier, and a way to ask.
+// A running gateway for a test: real listeners on free ports, by default an embedded store in a folder of its own, a clock
+// that the test moves, a key of each tier, and functions that send requests.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -23,7 +23,7 @@ export type Answer = {
   body: any
 }
 
-export type Ask = { key?: string | null; method?: string; headers?: Record<string, string> }
+export type RequestOptions = { key?: string | null; method?: string; headers?: Record<string, string> }
 
 export type TestGateway = Gateway & {
   config: Config
@@ -31,8 +31,8 @@ export type TestGateway = Gateway & {
   keyIds: Record<string, string>
   administration: ReturnType<typeof createAdministration>
   logged: Record<string, unknown>[]
-  /** Asks the API below its prefix, with an enterprise key unless told otherwise. */
-  get(path: string, ask?: Ask): Promise<Answer>
+  /** Sends a request to the API, with a path below its prefix and by default with an enterprise key. */
+  get(path: string, options?: RequestOptions): Promise<Answer>
 }
 
 type Teardown = { teardown(fn: () => unknown): void }
@@ -43,7 +43,7 @@ export const startGateway = async (
   t: Teardown,
   { providerUrl, clock = manualClock(), env = {} }: GatewaySetting,
 ): Promise<TestGateway> => {
-  // Not the test's own folder, which the test may fill with files of its own.
+  // Not the test's own folder, which the test may use for its own files.
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-test-'))
   const config = loadConfig({
     files: [],
@@ -56,7 +56,7 @@ export const startGateway = async (
       ABOHAWA_PROVIDER__RETRY_DELAY: '1ms',
       ABOHAWA_PROVIDER__TIMEOUT: '5s',
       ABOHAWA_PROVIDER__BODY_TIMEOUT: '5s',
-      // Limits are tested where they are meant; elsewhere the provider has none.
+      // By default the provider has no limits.
       ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
       ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
@@ -101,14 +101,15 @@ export const startGateway = async (
     keyIds,
     administration,
     logged,
-    get: (path, ask = {}) => askAt(`${gateway.apiUrl}/api/v1${path}`, { key: keys.enterprise ?? '', ...ask }),
+    get: (path, options = {}) =>
+      sendRequest(`${gateway.apiUrl}/api/v1${path}`, { key: keys.enterprise ?? '', ...options }),
   }
 }
 
-/** Asks an address as it is, with a real connection. */
-export const askAt = async (
+/** Sends a request to a URL over a real connection. */
+export const sendRequest = async (
   url: string,
-  { key, method = 'GET', headers = {} }: Ask = {},
+  { key, method = 'GET', headers = {} }: RequestOptions = {},
 ): Promise<Answer> => {
   const {
     statusCode,
