@@ -15,7 +15,6 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../ops/log.ts')
       const { startGateway } = await import('../gateway/gateway.ts')
-      const { setHeapFlags } = await import('./heap-flags.ts')
       const { log, lines, dropped, flush } = openLog(config.log.level)
       try {
         const stopped = interruption()
@@ -34,7 +33,6 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
         })
         const gateway = await startGateway(config, { clock, log, lines, dropped })
         running = gateway
-        setHeapFlags()
         // Logged at every level: who starts it on port 0 has to learn the address.
         const always = log.child({}, { level: 'info' })
         always.info({ listener: 'ops', url: gateway.opsUrl }, 'listening')
