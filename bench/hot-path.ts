@@ -14,6 +14,7 @@ import { buildApi } from '../src/edge/api.ts'
 import { createPlaces } from '../src/edge/places.ts'
 import { createRenderedWeather } from '../src/edge/rendered-weather.ts'
 import { observeApi } from '../src/gateway/observers.ts'
+import { openOutages } from '../src/gateway/outages.ts'
 import { createAdministration } from '../src/metering/administration.ts'
 import { createAuthenticate } from '../src/metering/authentication.ts'
 import { createKeyDirectory } from '../src/metering/key-directory.ts'
@@ -22,6 +23,7 @@ import { createUsageDetail } from '../src/metering/usage-detail.ts'
 import { createAccessLog } from '../src/ops/access-log.ts'
 import { openLog } from '../src/ops/log.ts'
 import { createMetrics } from '../src/ops/metrics.ts'
+import { createThrottle } from '../src/ops/throttle.ts'
 import { openEmbeddedStore } from '../src/stores/embedded.ts'
 import { createGrid } from '../src/weather/cell.ts'
 import { box, catalogueFile } from '../test/scenarios/set-up.ts'
@@ -86,7 +88,10 @@ const setUp = async () => {
   })
   const detail = createUsageDetail(store, calendar)
   const { log } = openLog('silent')
-  const observer = observeApi(metrics, log, undefined, detail)
+  const observer = observeApi(metrics, log, undefined, detail, {
+    often: createThrottle(clock),
+    outages: openOutages(log, clock, metrics.staleReads),
+  })
   const api = buildApi(
     {
       authenticate,

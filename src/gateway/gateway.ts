@@ -36,6 +36,7 @@ import {
   quotaDetail,
   runDetail,
 } from './observers.ts'
+import { openOutages } from './outages.ts'
 import { openSupply } from './supply.ts'
 
 export type Gateway = {
@@ -75,9 +76,11 @@ export const startGateway = async (
   const calendar = createCalendar(config.quota.timeZone)
   const seldom = createThrottle(clock)
   const often = createThrottle(clock, linesOfKeysPerMinute)
+  const outages = openOutages(log, clock, metrics.staleReads)
+  opening.defer(outages.close)
   const store = await open(config, clock, {
-    redisAway: reason => log.error({ reason }, 'redis is away'),
-    redisBack: () => log.info('redis is back'),
+    redisAway: reason => outages.storeAway('redis', reason),
+    redisBack: () => outages.storeBack('redis'),
     ...observeRecords(metrics, log, { seldom, often }),
     storeExposed: path =>
       log.warn(
@@ -103,14 +106,14 @@ export const startGateway = async (
   })
   opening.defer(catalogue.close)
 
-  const metering = openMetering(config, { store, clock, observer: observeMeter(metrics, log) })
+  const metering = openMetering(config, { store, clock, observer: observeMeter(metrics, log, outages) })
   opening.defer(metering.close)
   const supply = openSupply(config, {
     store,
     catalogue,
     clock,
     instances: metering.instances,
-    observer: observeSupply(metrics, log, seldom, metering.onHeartbeat),
+    observer: observeSupply(metrics, log, { seldom, outages }, metering.onHeartbeat),
   })
   opening.defer(supply.close)
   const { grid, timelines, provider, budget, breaker, runs } = supply
@@ -158,7 +161,7 @@ export const startGateway = async (
       area: config.catalogue.title,
       timezone: calendar.zone,
       clock,
-      observer: observeApi(metrics, log, accessLog, usageDetail),
+      observer: observeApi(metrics, log, accessLog, usageDetail, { often, outages }),
     },
     { ...config.server, keepBytes: config.cache.memoryBytes * shareOfLists },
   )
