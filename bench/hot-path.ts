@@ -107,6 +107,7 @@ const setUp = async () => {
     {
       tls: { cert: null, key: null },
       trustedProxies: [],
+      clientAddress: 'full',
       requestTimeoutMs: 60_000,
       writeTimeoutMs: 60_000,
       maxConnections: 1_000,
@@ -198,6 +199,17 @@ const main = async (): Promise<void> => {
     ms: 0.123,
     keyId: client.keyId,
     cache: 'hit; ttl=4000; detail=memory',
+    cell: '23.8,90.4',
+    tier: client.tier,
+    reason: undefined,
+    client: '203.0.113.7',
+    connection: 12,
+    connectionRequest: 345,
+    httpVersion: '1.1',
+    bytes: 4321,
+    encoding: 'br',
+    notModified: undefined,
+    traceId: undefined,
   } as const
   const accessLog = createAccessLog({ accessShare: 1 }, { write: () => {} }, clock)
   const units = Array.from({ length: connections })

@@ -1,4 +1,4 @@
-// `abohawa serve`: runs the gateway until a signal ends it. Logs lines of JSON on standard output.
+// `abohawa serve`: runs the gateway until a signal ends it. Logs lines of JSON on standard output, or in `log.file`.
 
 import type { Command } from 'commander'
 import { messageOf } from '../errors.ts'
@@ -15,8 +15,17 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../ops/log.ts')
       const { startGateway } = await import('../gateway/gateway.ts')
-      const { log, lines, dropped, flush } = openLog(config.log.level)
+      const { log, lines, dropped, flush, reopen } = openLog(config.log.level, config.log.file)
       try {
+        // Without a listener it would end the process.
+        process.on('SIGUSR2', () => {
+          try {
+            reopen()
+            log.info(config.log.file === null ? 'the log has no file to reopen' : 'log file reopened')
+          } catch (error) {
+            log.error({ reason: messageOf(error) }, 'log file not reopened, the former one stays in use')
+          }
+        })
         const stopped = interruption()
         let running: Gateway | undefined
         // Added first: without a listener SIGHUP would end the process.

@@ -162,9 +162,11 @@ const quota = section({
 })
 
 const log = section({
+  file: filePath('a file path, or null').nullable(),
   level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
   access: flag(),
   accessShare: decimal(0, 1),
+  clientAddress: oneOf(['full', 'prefix', 'none']),
 })
 
 /** Decodes the settings of all files and variables together into what the program uses, and encodes it back. */

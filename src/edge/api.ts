@@ -4,12 +4,13 @@
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Answers } from '../answer.ts'
 import type { Bounds } from '../catalogue/location.ts'
 import type { Clock } from '../clock.ts'
+import { AbohawaError } from '../errors.ts'
 import { holdsKey } from '../key-redaction.ts'
 import {
   type Admission,
@@ -22,6 +23,7 @@ import {
   rateLimitFields,
   rateLimitOf,
 } from './admission.ts'
+import { type AddressForm, type ClientAddress, createClientAddress } from './client-address.ts'
 import {
   type ConnectionCount,
   type ConnectionLimits,
@@ -44,6 +46,8 @@ import { createSend, jsonType } from './representation.ts'
 import type { Access, RequestState } from './request-state.ts'
 import { sentences } from './sentences.ts'
 import { type TlsFiles, tlsOptions } from './tls.ts'
+import { traceContextOf } from './trace-context.ts'
+import { createIsTrusted } from './trusted-proxies.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
 
 type ApiObserver = {
@@ -76,6 +80,8 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> & {
 export type ApiOptions = ConnectionLimits & {
   readonly tls: TlsFiles
   readonly trustedProxies: readonly string[]
+  /** How much of a client's address the log tells. */
+  readonly clientAddress: AddressForm
   /** How long a request may take to arrive. */
   readonly requestTimeoutMs: number
   /** What rendered lists and places may take in memory, in bytes. */
@@ -102,16 +108,18 @@ export type Api = {
 /** An application that does not listen yet. @throws InputError when a TLS file can't be used */
 export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const { quota } = parts
-  const isPlain = createIsPlain(options.trustedProxies)
+  const isTrusted = createIsTrusted(options.trustedProxies)
+  const isPlain = createIsPlain(options.trustedProxies.length === 0 ? undefined : isTrusted)
+  const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const admission = createAdmission({
     ...parts,
     transportProblem: createTransportProblem(isPlain),
   })
-  const { app, connections } = openServer(parts, options, admission, isPlain)
+  const { app, connections } = openServer(parts, options, admission, isPlain, clientAddress)
 
   app.decorateRequest('state')
   app.addHook('onRequest', (request, reply, done) => {
-    request.state = openState(request.raw.socket)
+    request.state = openState(request.raw)
     follow(request, reply)
     done()
   })
@@ -123,10 +131,13 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     }),
   )
 
-  const openState = (socket: Socket): RequestState => {
+  const openState = ({ socket, headers: { traceparent } }: IncomingMessage): RequestState => {
     const arrivedAt = quota.now()
+    const connection = connections.of(socket)
+    // While it is open: a closed socket does not know any more.
+    connection.peer ??= clientAddress.ofPeer(socket.remoteAddress)
     return {
-      connection: connections.of(socket),
+      connection,
       startedAt: performance.now(),
       arrivedAt,
       resetsAt: quota.resetAfter(arrivedAt),
@@ -134,16 +145,26 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       remaining: 0,
       isDecided: false,
       cache: undefined,
+      cell: undefined,
+      bytes: 0,
+      encoding: undefined,
+      reason: undefined,
+      traceId: traceparent === undefined ? undefined : traceContextOf(String(traceparent))?.traceId,
     }
   }
   // The close of a response is the one event that comes exactly once, however a request ends.
   const follow = (request: FastifyRequest, { raw: response }: FastifyReply): void => {
     const { raw, state } = request
-    connections.requestCame(state.connection, raw)
+    const { connection } = state
+    connections.requestCame(connection, raw)
+    const connectionRequest = connection.requestsCame
     // 499: the client disconnected before the response started.
     response.statusCode = 499
     response.on('close', () => {
-      connections.requestEnded(state.connection, raw)
+      connections.requestEnded(connection, raw)
+      const { headers, httpVersion } = raw
+      const { client } = state
+      const { peer } = connection
       report(parts.observer, {
         requestId: request.id,
         method: raw.method ?? '',
@@ -152,8 +173,21 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         status: response.statusCode,
         arrivedAt: state.arrivedAt,
         ms: Math.round((performance.now() - state.startedAt) * 1000) / 1000,
-        keyId: state.client?.keyId,
+        keyId: client?.keyId,
         cache: state.cache,
+        tier: client?.tier,
+        cell: state.cell,
+        bytes: state.bytes,
+        encoding: state.encoding,
+        notModified: headers['if-none-match'] === undefined ? undefined : response.statusCode === 304,
+        reason: state.reason,
+        traceId: state.traceId,
+        client: peer?.isProxy
+          ? clientAddress.behind(peer, headers['x-forwarded-for'] as string | undefined)
+          : peer?.address,
+        connection: connection.number,
+        connectionRequest,
+        httpVersion,
       })
     })
   }
@@ -188,7 +222,12 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const problem = problemOf(error, parts.clock.now())
     const isStranger = !state.client && problem.status < 500
     const ends = problem.endsConnection || (isStranger && !connections.refused(state.connection))
-    if (problem.status >= 500) parts.observer.failed(error, id)
+    const body = bodyOf(problem)
+    if (request.raw.method !== 'HEAD') state.bytes = body.length
+    if (problem.status >= 500) {
+      state.reason = error instanceof AbohawaError ? error.code : 'internal'
+      parts.observer.failed(error, id)
+    }
     void reply
       .code(problem.status)
       .headers({
@@ -200,7 +239,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         date: dateOf(),
         ...connectionFields(!ends && staysAfter(reply)),
       })
-      .send(bodyOf(problem))
+      .send(body)
   })
 
   return {
@@ -261,6 +300,7 @@ const openServer = (
   options: ApiOptions,
   admission: Admission,
   isPlain: IsPlain,
+  clientAddress: ClientAddress,
 ): { app: FastifyInstance; connections: Connections } => {
   const http = {
     // A missing host header is answered by us, in JSON, instead of by Node with an empty body. One that came twice is
@@ -297,7 +337,8 @@ const openServer = (
     requestIdOf,
     charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     bodyOf,
-    answered: ({ head: { method, url }, ...response }) =>
+    answered: ({ head: { method, url, httpVersion, headers }, connection, socket, ...response }) => {
+      const peer = connection.peer ?? clientAddress.ofPeer(socket.remoteAddress)
       report(observer, {
         ...response,
         method,
@@ -305,7 +346,17 @@ const openServer = (
         endpoint: 'other',
         arrivedAt: quota.now(),
         cache: undefined,
-      }),
+        cell: undefined,
+        encoding: undefined,
+        notModified: undefined,
+        reason: undefined,
+        traceId: traceContextOf(headers.traceparent ?? '')?.traceId,
+        client: peer.isProxy ? clientAddress.behind(peer, headers['x-forwarded-for']) : peer.address,
+        connection: connection.number,
+        connectionRequest: connection.requestsCame + 1,
+        httpVersion,
+      })
+    },
   })
   app.server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
   // An expectation we do not know is no reason for the empty 417 that Node would send.

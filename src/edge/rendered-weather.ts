@@ -138,6 +138,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
       headers: resultHeaders.headers + headers,
       pieces: [place.bytes, rendered.bytes],
       cache: resultHeaders.cacheStatus,
+      cell: result.subject.id,
       heads: {},
       encodings: () => encodingsFor(rendered, place),
       onEncoded: encoded => {

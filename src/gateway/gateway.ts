@@ -163,7 +163,11 @@ export const startGateway = async (
       clock,
       observer: observeApi(metrics, log, accessLog, usageDetail, { often, outages }),
     },
-    { ...config.server, keepBytes: config.cache.memoryBytes * shareOfLists },
+    {
+      ...config.server,
+      clientAddress: config.log.clientAddress,
+      keepBytes: config.cache.memoryBytes * shareOfLists,
+    },
   )
   const cache = createCacheAdmin(config, {
     store,
