@@ -10,11 +10,12 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
   add(program, 'serve', {
     summary: 'run the gateway: the listeners for consumers, operators and probes',
     example: 'serve --config config/production.yaml',
-    run: async ({ config: read, clock }) => {
+    run: async ({ config: read, clock, env }) => {
       const config = read()
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../ops/log.ts')
       const { startGateway } = await import('../gateway/gateway.ts')
+      const { openTracing } = await import('../ops/tracing.ts')
       const { log, lines, dropped, flush, reopen } = openLog(config.log.level, config.log.file)
       try {
         // Without a listener it would end the process.
@@ -40,7 +41,8 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
             log.error({ reason: messageOf(error) }, 'the configuration has a fault; the next start will fail')
           }
         })
-        const gateway = await startGateway(config, { clock, log, lines, dropped })
+        const tracing = await openTracing(env, log)
+        const gateway = await startGateway(config, { clock, log, lines, dropped, tracing })
         running = gateway
         // Logged at every level: who starts it on port 0 has to learn the address.
         const always = log.child({}, { level: 'info' })
@@ -51,6 +53,7 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
         const signal = await stopped
         log.info({ signal }, 'stopping')
         await gateway.close()
+        await tracing?.close()
         log.info('stopped')
         return 0
       } finally {

@@ -13,6 +13,7 @@ export type Terminal = {
   /** Whether --json is given: print one JSON value instead of text. */
   readonly json: boolean
   readonly clock: Clock
+  readonly env: NodeJS.ProcessEnv
   /** The width of the terminal in characters; undefined when standard output is no terminal. */
   readonly columns: number | undefined
   /** The configuration files of `--config`, then the environment, then `overrides` in the environment's own form. */
@@ -66,6 +67,7 @@ export const createAddCommand =
         const terminal: Terminal = {
           json: options.json === true,
           clock,
+          env,
           columns: process.stdout.isTTY ? process.stdout.columns : undefined,
           config: overrides =>
             loadConfig({

@@ -43,10 +43,10 @@ import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './
 import { createRenderedLocations } from './rendered-locations.ts'
 import { createRenderedWeather } from './rendered-weather.ts'
 import { createSend, jsonType } from './representation.ts'
-import type { Access, RequestState } from './request-state.ts'
+import type { Access, RequestState, RequestTrace } from './request-state.ts'
 import { sentences } from './sentences.ts'
 import { type TlsFiles, tlsOptions } from './tls.ts'
-import { traceContextOf } from './trace-context.ts'
+import { type TraceContext, traceContextOf } from './trace-context.ts'
 import { createIsTrusted } from './trusted-proxies.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
 
@@ -73,6 +73,8 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> & {
   readonly timezone: string
   readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
   readonly clock: Clock
+  /** Begins the span of a request, to which belongs what `next` starts; undefined where requests are not traced. */
+  readonly trace?: ((parent: TraceContext | undefined, next: () => void) => RequestTrace) | undefined
   /** The one that is found to be right on this Node, unless given. */
   readonly writeReady?: WriteReady
 }
@@ -107,7 +109,7 @@ export type Api = {
 
 /** An application that does not listen yet. @throws InputError when a TLS file can't be used */
 export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
-  const { quota } = parts
+  const { quota, trace } = parts
   const isTrusted = createIsTrusted(options.trustedProxies)
   const isPlain = createIsPlain(options.trustedProxies.length === 0 ? undefined : isTrusted)
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
@@ -121,7 +123,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   app.addHook('onRequest', (request, reply, done) => {
     request.state = openState(request.raw)
     follow(request, reply)
-    done()
+    if (trace) beginTrace(trace, request, done)
+    else done()
   })
   // The order of the contract: who has no key learns nothing, and every request with one is counted.
   app.addHook('onRequest', ({ raw, state }) =>
@@ -150,6 +153,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       encoding: undefined,
       reason: undefined,
       traceId: traceparent === undefined ? undefined : traceContextOf(String(traceparent))?.traceId,
+      trace: undefined,
     }
   }
   // The close of a response is the one event that comes exactly once, however a request ends.
@@ -165,7 +169,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       const { headers, httpVersion } = raw
       const { client } = state
       const { peer } = connection
-      report(parts.observer, {
+      const access = {
         requestId: request.id,
         method: raw.method ?? '',
         url: request.originalUrl,
@@ -188,7 +192,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         connection: connection.number,
         connectionRequest,
         httpVersion,
-      })
+      }
+      report(parts.observer, access)
+      state.trace?.end(access)
     })
   }
 
@@ -362,6 +368,15 @@ const openServer = (
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   app.server.on('checkExpectation', app.routing)
   return { app, connections }
+}
+
+const beginTrace = (
+  trace: NonNullable<ApiParts['trace']>,
+  { raw: { headers }, state }: FastifyRequest,
+  next: () => void,
+): void => {
+  state.trace = trace(traceContextOf(String(headers.traceparent ?? '')), next)
+  state.traceId = state.trace.traceId
 }
 
 const report = ({ responded, used, access: log }: ApiObserver, access: Access): void => {

@@ -29,7 +29,12 @@ export type RequestState = {
   reason: string | undefined
   /** Of the trace that the client or this process has begun. */
   traceId: string | undefined
+  /** Undefined where requests are not traced. */
+  trace: RequestTrace | undefined
 }
+
+/** The span of a request. */
+export type RequestTrace = { readonly traceId: string; end(access: Access): void }
 
 /** A request at its end, as log and metrics see it. */
 export type Access = {

@@ -22,6 +22,7 @@ import { createProbes } from '../ops/probes.ts'
 import { createReadiness } from '../ops/readiness.ts'
 import { buildStatus } from '../ops/status.ts'
 import { createThrottle } from '../ops/throttle.ts'
+import type { Tracing } from '../ops/tracing.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createCacheAdmin } from './cache-admin.ts'
 import { openMetering } from './metering.ts'
@@ -65,8 +66,13 @@ export const startGateway = async (
     lines,
     dropped = () => 0,
     open = openStore,
+    tracing,
   }: Pick<OpenLog, 'log' | 'lines'> &
-    Partial<Pick<OpenLog, 'dropped'>> & { clock: Clock; open?: typeof openStore },
+    Partial<Pick<OpenLog, 'dropped'>> & {
+      clock: Clock
+      open?: typeof openStore
+      tracing?: Tracing | undefined
+    },
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
@@ -78,7 +84,7 @@ export const startGateway = async (
   const often = createThrottle(clock, linesOfKeysPerMinute)
   const outages = openOutages(log, clock, metrics.staleReads)
   opening.defer(outages.close)
-  const store = await open(config, clock, {
+  const plainStore = await open(config, clock, {
     redisAway: reason => outages.storeAway('redis', reason),
     redisBack: () => outages.storeBack('redis'),
     ...observeRecords(metrics, log, { seldom, often }),
@@ -88,7 +94,8 @@ export const startGateway = async (
         'the store is open to other users of this machine; chmod 600 it, its -wal, its -shm and its -reserve',
       ),
   })
-  opening.defer(() => store.close())
+  opening.defer(() => plainStore.close())
+  const store = tracing?.store(plainStore) ?? plainStore
   const keys = createKeyDirectory(store, clock)
   opening.defer(keys.close)
   const usageDetail = createUsageDetail(store, calendar)
@@ -113,6 +120,7 @@ export const startGateway = async (
     catalogue,
     clock,
     instances: metering.instances,
+    tracing,
     observer: observeSupply(metrics, log, { seldom, outages }, metering.onHeartbeat),
   })
   opening.defer(supply.close)
@@ -161,6 +169,7 @@ export const startGateway = async (
       area: config.catalogue.title,
       timezone: calendar.zone,
       clock,
+      trace: tracing?.request,
       observer: observeApi(metrics, log, accessLog, usageDetail, { often, outages }),
     },
     {

@@ -10,7 +10,7 @@ import { type Cause, createOutage, type Noticed, type Outage } from '../ops/outa
 import type { BreakerState } from '../provider/breaker.ts'
 
 /** A part that can't do without the store: the connection, the counts of quotas, the budget for the provider. */
-export type StorePart = 'redis' | 'quota' | 'budget'
+type StorePart = 'redis' | 'quota' | 'budget'
 
 export type Outages = {
   /** A request for weather to the provider ended. @param cause why it brought none */

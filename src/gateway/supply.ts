@@ -8,6 +8,7 @@ import { createCalendar } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
+import type { Tracing } from '../ops/tracing.ts'
 import { type Breaker, createBreaker } from '../provider/breaker.ts'
 import { type Budget, createBudget } from '../provider/budget.ts'
 import { createProvider, type Provider } from '../provider/client.ts'
@@ -44,6 +45,8 @@ export type SupplyParts = {
   /** The largest possible number of instances; undefined while it is unknown. */
   readonly instances: () => number | undefined
   readonly observer: SupplyObserver
+  /** Undefined where requests are not traced. */
+  readonly tracing?: Pick<Tracing, 'call'> | undefined
 }
 
 /** How far ahead a gateway of this configuration requests weather. */
@@ -65,14 +68,15 @@ export const cacheNamespaceIn = (config: Config): string =>
 
 export const openSupply = (
   config: Config,
-  { store, catalogue, clock, instances, observer }: SupplyParts,
+  { store, catalogue, clock, instances, observer, tracing }: SupplyParts,
 ): Supply => {
   const { cache } = config
   const horizon = horizonOf(config)
   const calendar = createCalendar(config.quota.timeZone)
   const protocol = protocolIn(config)
   const grid = createGrid(cache.cellDegrees)
-  const call = createProviderCall(config.provider, { protocol, clock })
+  const plainCall = createProviderCall(config.provider, { protocol, clock })
+  const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
   const breaker = createBreaker(config.provider.breaker, clock, state => {
     observer.breaker(state)
     if (state === 'closed') timelines.endBackoff()

@@ -7,7 +7,7 @@ import type { Clock } from '../clock.ts'
 /** A stable code and a sentence for operators. */
 export type Cause = { readonly code: string; readonly reason: string }
 
-export type FailingCell = {
+type FailingCell = {
   readonly cell: string
   /** Until when its timeline may be served, ms since the epoch; null where nothing is cached. */
   readonly usableUntil: number | null
