@@ -55,7 +55,7 @@ const mostCellsIn = ({ catalogue: { bounds }, cache: { cellDegrees } }: Config):
   (Math.ceil((bounds.east - bounds.west) / cellDegrees) + 2)
 
 /** The provider's protocol under this configuration. */
-const protocolIn = (config: Config): ProviderProtocol =>
+export const protocolIn = (config: Config): ProviderProtocol =>
   createOpenMeteo({ horizon: horizonOf(config), calendar: createCalendar(config.quota.timeZone) })
 
 /** The cache namespace of this configuration. */
