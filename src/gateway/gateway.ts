@@ -9,6 +9,7 @@ import { catalogueFile } from '../catalogue/catalogue-file.ts'
 import { openCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
+import { fleetHashOf } from '../config/values.ts'
 import { buildApi } from '../edge/api.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { createAuthenticate } from '../metering/authentication.ts'
@@ -68,6 +69,7 @@ export const startGateway = async (
   const accessLog =
     config.log.access && log.isLevelEnabled('info') ? createAccessLog(config.log, lines, clock) : undefined
   const calendar = createCalendar(config.quota.timeZone)
+  const settingsHash = fleetHashOf(config)
   const seldom = createThrottle(clock)
   const often = createThrottle(clock, linesOfKeysPerMinute)
   const store = await open(config, clock, {
@@ -105,6 +107,7 @@ export const startGateway = async (
     catalogue: catalogue.current,
     clock,
     instances: metering.instances,
+    settings: () => settingsHash,
     observer: observeSupply(metrics, log, seldom, metering.onHeartbeat),
   })
   opening.defer(supply.close)

@@ -42,6 +42,8 @@ export type SupplyParts = {
   readonly clock: Clock
   /** The largest possible number of instances; undefined while it is unknown. */
   readonly instances: () => number | undefined
+  /** The hash of the settings in effect that all instances should have in common. */
+  readonly settings: () => string
   readonly observer: SupplyObserver
 }
 
@@ -64,7 +66,7 @@ export const cacheNamespaceIn = (config: Config): string =>
 
 export const openSupply = (
   config: Config,
-  { store, catalogue, clock, instances, observer }: SupplyParts,
+  { store, catalogue, clock, instances, settings, observer }: SupplyParts,
 ): Supply => {
   const { cache } = config
   const horizon = horizonOf(config)
@@ -117,6 +119,7 @@ export const openSupply = (
         cache.prefetch === 'population' ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => [],
       recentRuns: () => runs?.recent() ?? [],
       stretch: budget.stretch,
+      settings,
       calendar,
       clock,
       observer: {

@@ -41,8 +41,9 @@ export const redisKeyNames = (prefix: string) => {
     lease: (name: string) => named('flight', `{${name}}`),
     leasesChannel: named('flights'),
 
-    /** The instances that are alive, what they were asked for, and the change records of a topic. */
+    /** The instances that are alive, the hashes of their settings, what they were asked for, and the change records of a topic. */
     instances: named('instances'),
+    settings: named('settings'),
     wanted: (topic: string) => named('wanted', topic),
     changeRecords: (topic: string) => named('notices', topic),
 

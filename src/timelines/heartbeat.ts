@@ -7,13 +7,15 @@ import type { Clock } from '../clock.ts'
 import type { FleetStore } from '../stores/store.ts'
 import type { Cell } from '../weather/cell.ts'
 
-/** The fleet at the last heartbeat: instances alive, and cells in demand. */
-export type Fleet = { readonly instances: number; readonly wanted: number }
+/** The fleet at the last heartbeat: instances alive, how many different settings they run with, and cells in demand. */
+export type Fleet = { readonly instances: number; readonly variants: number; readonly wanted: number }
 
 export type HeartbeatParts = {
   readonly store: Pick<FleetStore, 'heartbeat'>
   readonly demand: Demand<Cell>
   readonly namespace: string
+  /** A short hash of the settings that all instances should have in common, now. */
+  readonly settings: () => string
   /** How long after its last request a cell counts as in demand. */
   readonly demandForMs: number
   readonly clock: Clock
@@ -36,6 +38,7 @@ export const createHeartbeat = ({
   store,
   demand,
   namespace,
+  settings,
   demandForMs,
   clock,
   onHeartbeat,
@@ -54,6 +57,7 @@ export const createHeartbeat = ({
         await store.heartbeat({
           instance,
           aliveForMs,
+          settings: settings(),
           topic: namespace,
           asked,
           wantedForMs: demandForMs,

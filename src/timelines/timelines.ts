@@ -82,6 +82,8 @@ export type TimelinesParts = {
   readonly recentRuns: () => readonly Run[]
   /** The stretch of freshness at a demand in weight per day. */
   readonly stretch: (demandPerDay: number) => number
+  /** A short hash of the settings that all instances should have in common, now. */
+  readonly settings: () => string
   readonly calendar: Calendar
   readonly clock: Clock
   readonly observer: TimelinesObserver
@@ -123,7 +125,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     return key
   }
 
-  let fleet: Fleet = { instances: 1, wanted: 0 }
+  let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
   let stretched = 1
   let stretchedAt = Number.NEGATIVE_INFINITY
   const stretch = (): number => {
@@ -213,6 +215,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     store,
     demand,
     namespace,
+    settings: parts.settings,
     demandForMs,
     clock,
     onHeartbeat: seen => {
