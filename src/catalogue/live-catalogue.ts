@@ -29,6 +29,8 @@ export type LiveCatalogue = Readonly<{
   fault(): InputError | undefined
   /** Reads the file now; rejects with InputError when it is unusable, which leaves `current` unchanged. */
   reload(): Promise<void>
+  /** Polls at another interval from now on. */
+  pollEvery(ms: number): void
   /** Stops polling. */
   close(): void
 }>
@@ -79,11 +81,16 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
     return next
   }
 
-  const timer = setInterval(() => void pollNext(false), pollMs).unref()
+  const startTimer = (ms: number) => setInterval(() => void pollNext(false), ms).unref()
+  let timer = startTimer(pollMs)
   return Object.freeze<LiveCatalogue>({
     current: () => current,
     fault: () => fault,
     reload: () => pollNext(true),
+    pollEvery: ms => {
+      clearInterval(timer)
+      timer = startTimer(ms)
+    },
     close: () => {
       closed = true
       clearInterval(timer)

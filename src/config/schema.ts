@@ -65,7 +65,7 @@ const store = section({ path: filePath() })
 
 const provider = section({
   baseUrl: providerUrl(),
-  apiKey: secretText('text without blanks (in quotes if it is all digits), or null').nullable(),
+  apiKey: live(secretText('text without blanks (in quotes if it is all digits), or null').nullable()),
   connectTimeout: live(duration('10ms', '2m')),
   timeout: live(duration('10ms', '2m')),
   bodyTimeout: live(duration('10ms', '2m')),

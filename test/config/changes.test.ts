@@ -24,7 +24,7 @@ t.test('changes are told with both values and when they take effect, secrets hid
   t.strictSame(changesBetween(usual, changed), [
     { path: 'server.port', before: '8080', after: '1', effect: 'restart' },
     { path: 'redis.url', before: 'null', after: 'redis://me:***@redis', effect: 'restart' },
-    { path: 'provider.apiKey', before: 'null', after: '"***"', effect: 'restart' },
+    { path: 'provider.apiKey', before: 'null', after: '"***"', effect: 'live' },
     { path: 'cache.freshFor', before: '1h', after: '90m', effect: 'live' },
     { path: 'quota.tiers.gold', before: undefined, after: '7', effect: 'live' },
   ])
@@ -39,7 +39,7 @@ t.test('changes are told with both values and when they take effect, secrets hid
 
 t.test('a secret that changed is a change, although both are shown alike', async t => {
   const [one, other] = ['a', 'b'].map(key => loadTexts(t, { env: { ABOHAWA_PROVIDER__API_KEY: key } }))
-  t.match(one && other && changesBetween(one, other), [{ path: 'provider.apiKey', effect: 'restart' }])
+  t.match(one && other && changesBetween(one, other), [{ path: 'provider.apiKey', effect: 'live' }])
 })
 
 t.test('a certificate is live, but not between HTTP and HTTPS', async t => {
