@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import { parseArgs } from 'node:util'
 import { fastify } from 'fastify'
 import { measure } from 'mitata'
-import { type CellResult, createAnswers } from '../src/answer.ts'
+import { createAnswers } from '../src/answer.ts'
 import { createCalendar, utcDayMs } from '../src/calendar.ts'
 import { openCatalogue } from '../src/catalogue/live-catalogue.ts'
 import { systemClock } from '../src/clock.ts'
@@ -18,7 +18,6 @@ import { createAdministration } from '../src/metering/administration.ts'
 import { createAuthenticate } from '../src/metering/authentication.ts'
 import { createKeyDirectory } from '../src/metering/key-directory.ts'
 import { createMeter } from '../src/metering/meter.ts'
-import { createQuota } from '../src/metering/quota.ts'
 import { createUsageDetail } from '../src/metering/usage-detail.ts'
 import { createAccessLog } from '../src/ops/access-log.ts'
 import { openLog } from '../src/ops/log.ts'
@@ -69,11 +68,12 @@ const setUp = async () => {
     store,
     whenStoreIsDown: 'refuse',
     instances: () => 1,
-    dayOf: calendar.dayOf,
+    calendar,
+    keepUsageForMs: utcDayMs,
     clock,
     observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
   })
-  const quota = createQuota(meter, calendar, clock, utcDayMs)
+  const quota = { now: clock.now, resetAfter: calendar.nextMidnight, consume: meter.consume }
   const metrics = createMetrics()
 
   const now = clock.now()
@@ -81,7 +81,8 @@ const setUp = async () => {
   const answers = createAnswers({
     grid: createGrid(0.1),
     timelines: {
-      read: () => ({
+      read: subject => ({
+        subject,
         value: timeline,
         readAt: clock.now(),
         fetchedAt: now,
@@ -104,12 +105,11 @@ const setUp = async () => {
       authenticate,
       quota,
       answers,
-      catalogue: catalogue.current,
+      catalogue,
       bounds: box,
       area: 'Bangladesh',
       timezone: calendar.zone,
       clock,
-      isDraining: () => false,
       observer,
     },
     {
@@ -193,10 +193,9 @@ const main = async (): Promise<void> => {
   await app.ready()
   const framework = openWire(app.server, connections)
 
-  const places = createPlaces(catalogue.current, answers.cellAt)
+  const places = createPlaces(catalogue, answers.cellAt)
   const rendered = createRenderedWeather(answers, calendar.zone)
   const place = places('district', '3026')
-  const result = answers.read(place.cell) as CellResult
   const access = {
     requestId: 'abcdefghijkl-1',
     method: 'GET',
@@ -223,11 +222,18 @@ const main = async (): Promise<void> => {
     },
     { name: 'which place', run: () => places('district', '3026').piece('en'), times: 1 },
     {
-      name: 'the weather of its cell, rendered before',
-      run: () => rendered.represent(result, rendered.weather(result), place.piece('en')),
+      name: 'the weather of its cell, read and rendered before',
+      run: () => rendered.current(place.cell, place.piece('en'), ''),
       times: 1,
     },
-    { name: 'counts and times of an answer', run: () => observer.answered(access), times: 1 },
+    {
+      name: 'counts and times of an answer',
+      run: () => {
+        observer.responded(access.endpoint, access.status, access.ms / 1000)
+        observer.used(access)
+      },
+      times: 1,
+    },
     { name: 'a line of the access log', run: () => accessLog(access), times: 1 },
   ]
 

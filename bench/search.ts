@@ -59,7 +59,7 @@ const { values: given } = parseArgs({ options: { json: { type: 'boolean' }, help
 if (given.help) process.stdout.write(usage)
 else {
   const live = await openCatalogue({ path: catalogueFile, bounds: box, pollMs: 3_600_000 })
-  const catalogue = live.current()
+  const catalogue = live.current
   live.close()
   const usOf = (q: string): number => {
     const started = performance.now()

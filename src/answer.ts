@@ -10,7 +10,7 @@ import { createTimelineText } from './weather/timeline-text.ts'
 import { forecastDays } from './weather/variables.ts'
 
 /** The cache result for a cell: its timeline at the instant of the read. */
-export type CellResult = CacheResult<Timeline> & { readonly cell: Cell }
+export type CellResult = CacheResult<Cell, Timeline>
 
 /** A part of a timeline that holds from `beginsAt` until before `endsAt`; ms since the epoch. */
 export type Slice<Content> = Content & { readonly beginsAt: number; readonly endsAt: number }
@@ -41,14 +41,10 @@ export type AnswerParts = {
 
 export const createAnswers = ({ grid, timelines, calendar, hourlyHours }: AnswerParts): Answers => {
   const text = createTimelineText(calendar)
-  const forCell = (cell: Cell, result: CacheResult<Timeline>): CellResult => ({ ...result, cell })
 
   return {
     cellAt: ({ latitude, longitude }) => grid.cellOf(latitude, longitude),
-    read: cell => {
-      const result = timelines.read(cell)
-      return result instanceof Promise ? result.then(late => forCell(cell, late)) : forCell(cell, result)
-    },
+    read: timelines.read,
     weather: result => {
       const { value: timeline, readAt } = result
       const beginsAt = Math.floor(readAt / quarterHourMs) * quarterHourMs
@@ -68,7 +64,7 @@ export const createAnswers = ({ grid, timelines, calendar, hourlyHours }: Answer
   }
 }
 
-const within = <Cut>(slice: Cut | undefined, { cell, fetchedAt, readAt }: CellResult): Cut => {
+const within = <Cut>(slice: Cut | undefined, { subject: cell, fetchedAt, readAt }: CellResult): Cut => {
   if (slice !== undefined) return slice
   throw new AbohawaError(
     'timeline_exhausted',

@@ -4,3 +4,8 @@
 export type Clock = { now(): number }
 
 export const systemClock: Clock = { now: () => Date.now() }
+
+/** A clock that is ahead of another one by an offset, which may change. */
+export const clockAhead = (clock: Clock, offset: { readonly ms: number }): Clock => ({
+  now: () => clock.now() + offset.ms,
+})

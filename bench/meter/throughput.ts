@@ -49,19 +49,19 @@ export const throughput: Row = {
     const plain = new Redis(server.url)
     const together = new Redis(server.url, { enableAutoPipelining: true })
     scope.teardown(() => Promise.all([plain.quit(), together.quit()]))
+    const endsAt = Date.now() + 86_400_000
     const meter = createMeter({
       store,
       whenStoreIsDown: 'refuse',
       instances: () => 1,
-      dayOf: instant => new Date(instant).toISOString().slice(0, 10),
+      calendar: { dayOf: () => '2026-11-21', nextMidnight: () => endsAt },
+      keepUsageForMs: 86_400_000,
       clock: Date,
       observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
     })
-    const endsAt = Date.now() + 86_400_000
-    const day = { day: '2026-11-21', endsAt, keepUntil: endsAt + 86_400_000 }
     const ways: Record<string, (caller: number) => Promise<unknown>> = {
-      'meter, one key': () => meter.admit('key_one', 1e12, day),
-      'meter, a key each': caller => meter.admit(`key_${caller}`, 1e12, day),
+      'meter, one key': () => meter.consume({ keyId: 'key_one', limit: 1e12 }, endsAt - 1),
+      'meter, a key each': caller => meter.consume({ keyId: `key_${caller}`, limit: 1e12 }, endsAt - 1),
       'one INCR each': () => plain.incr('count'),
       'one INCR each, sent together': () => together.incr('count'),
     }

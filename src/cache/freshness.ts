@@ -1,6 +1,7 @@
 // The freshness policies: by age, or until a newer model run. Both stretch when the provider's budget runs short, and
-// neither serves an entry beyond the time its data reaches. Pure; all instants are ms since the epoch.
+// neither serves an entry beyond the time its data reaches. All instants are ms since the epoch.
 
+import type { Clock } from '../clock.ts'
 import type { EntryMetadata } from './entry.ts'
 
 /** `fresh`: serve it. `stale`: serve it and refresh it in the background. `expired`: load before serving. */
@@ -42,6 +43,34 @@ export type RunOptions = {
 
 /** A run of the source: when it became available, and how long runs are apart. */
 export type Run = { readonly availableAt: number; readonly intervalMs: number }
+
+export type Stretch = {
+  /** The factor on freshness, at least 1. */
+  current(): number
+  /** Computes it anew with the next use. */
+  renew(): void
+}
+
+const stretchEveryMs = 1_000
+
+/** A stretch that is computed at most once a second. */
+export const createStretch = (compute: () => number, clock: Clock): Stretch => {
+  let stretch = 1
+  let computedAt = Number.NEGATIVE_INFINITY
+  return {
+    current: () => {
+      const now = clock.now()
+      if (Math.abs(now - computedAt) >= stretchEveryMs) {
+        computedAt = now
+        stretch = compute()
+      }
+      return stretch
+    },
+    renew: () => {
+      computedAt = Number.NEGATIVE_INFINITY
+    },
+  }
+}
 
 export const freshnessOf = (entry: EntryMetadata, policy: FreshnessPolicy, now: number): Freshness => {
   if (now < policy.freshUntil(entry, now)) return 'fresh'

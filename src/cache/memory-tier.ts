@@ -3,9 +3,12 @@
 
 import { LRUCache } from 'lru-cache'
 import type { Entry } from './entry.ts'
+import type { PurgeKind } from './purges.ts'
 
 /** An entry in this tier. */
 export type MemoryEntry<Value> = Entry<Value> & {
+  /** The strongest purge that covers the entry. */
+  purged: PurgeKind | undefined
   /**
    * Sets the size of the data kept beside the value, replacing the previous size. It counts as the entry's and may evict
    * others. Does nothing once the entry has left memory.
@@ -13,47 +16,28 @@ export type MemoryEntry<Value> = Entry<Value> & {
   readonly setExtraBytes: (bytes: number) => void
 }
 
-export type MemoryTier<Value> = {
-  get(key: string): MemoryEntry<Value> | undefined
-  /** Reads without marking the entry as used. */
-  peek(key: string): MemoryEntry<Value> | undefined
-  /** Replaces the entry of this key. An entry larger than the whole tier is not kept. */
-  set(key: string, entry: Entry<Value>): MemoryEntry<Value>
-  delete(key: string): void
-  deleteWhere(matches: (key: string, entry: Entry<Value>) => boolean): void
-  readonly size: number
-  readonly bytes: number
-}
+export type MemoryTier<Value> = LRUCache<string, MemoryEntry<Value>>
 
-export const createMemoryTier = <Value>(maxBytes: number): MemoryTier<Value> => {
-  const entries = new LRUCache<string, MemoryEntry<Value>>({ maxSize: maxBytes })
-  return {
-    get: key => entries.get(key),
-    peek: key => entries.peek(key),
-    set: (key, entry) => {
-      const kept: MemoryEntry<Value> = {
-        ...entry,
-        setExtraBytes: bytes => {
-          if (entries.peek(key) !== kept) return
-          // lru-cache ignores a new size when the same value is set again.
-          entries.delete(key)
-          entries.set(key, kept, { size: kept.bytes + bytes })
-        },
-      }
-      entries.set(key, kept, { size: entry.bytes })
-      return kept
-    },
-    delete: key => {
-      entries.delete(key)
-    },
-    deleteWhere: matches => {
-      for (const [key, entry] of [...entries.entries()]) if (matches(key, entry)) entries.delete(key)
-    },
-    get size() {
-      return entries.size
-    },
-    get bytes() {
-      return entries.calculatedSize
+export const createMemoryTier = <Value>(maxBytes: number): MemoryTier<Value> =>
+  new LRUCache({ maxSize: maxBytes })
+
+/** Replaces the entry of this key. An entry larger than the whole tier is not kept. */
+export const keepEntry = <Value>(
+  memory: MemoryTier<Value>,
+  key: string,
+  entry: Entry<Value>,
+  purged?: PurgeKind,
+): MemoryEntry<Value> => {
+  const kept: MemoryEntry<Value> = {
+    ...entry,
+    purged,
+    setExtraBytes: bytes => {
+      if (memory.peek(key) !== kept) return
+      // lru-cache ignores a new size when the same value is set again.
+      memory.delete(key)
+      memory.set(key, kept, { size: kept.bytes + bytes })
     },
   }
+  memory.set(key, kept, { size: entry.bytes })
+  return kept
 }

@@ -12,11 +12,12 @@ export type Purges<Scope> = {
   /** The number of the newest purge; 0 without any. */
   readonly generation: number
   add(purge: Purge<Scope>): void
+  /** Whether a key lies in a scope. */
+  readonly covers: (scope: Scope, key: string) => boolean
   /** The strongest purge that covers an entry. */
   of(key: string, entry: EntryMetadata): PurgeKind | undefined
 }
 
-/** @param covers whether a key lies in a scope */
 export const createPurges = <Scope>(covers: (scope: Scope, key: string) => boolean): Purges<Scope> => {
   // Newest first; beyond the maximum the oldest purge is dropped.
   const known: Purge<Scope>[] = []
@@ -25,6 +26,7 @@ export const createPurges = <Scope>(covers: (scope: Scope, key: string) => boole
     get generation() {
       return known[0]?.generation ?? 0
     },
+    covers,
     add: purge => {
       known.unshift(purge)
       if (known.length > most) known.pop()

@@ -8,8 +8,8 @@ import type { Entry, EntryMetadata } from './entry.ts'
 import { BackoffError, type Failure, type Failures } from './failures.ts'
 import type { FleetSingleFlight } from './fleet-single-flight.ts'
 import { type Freshness, type FreshnessPolicy, freshnessOf } from './freshness.ts'
-import type { MemoryEntry, MemoryTier } from './memory-tier.ts'
-import type { Purges } from './purges.ts'
+import { keepEntry, type MemoryEntry, type MemoryTier } from './memory-tier.ts'
+import type { Purge, PurgeKind, Purges } from './purges.ts'
 import type { SharedTier } from './shared-tier.ts'
 import { createSingleFlight } from './single-flight.ts'
 
@@ -21,7 +21,8 @@ type Source = string
 /** Why a load runs: nothing usable is cached, a stale entry was served, or an entry in demand is about to turn stale. */
 type Purpose = 'cold' | 'refresh' | 'refresh_ahead'
 
-export type CacheResult<Value> = {
+export type CacheResult<Of, Value> = {
+  readonly subject: Of
   readonly value: Value
   /** When the read ended, ms since the epoch. */
   readonly readAt: number
@@ -38,7 +39,9 @@ export type CacheResult<Value> = {
 }
 
 export type CacheObserver = {
-  onRead(result: Omit<CacheResult<unknown>, 'value' | 'setExtraBytes'>): void
+  onRead(outcome: Outcome, source: Source): void
+  /** A read shared a load that another request had started, here or in another instance. */
+  onCollapsed(): void
   /** A background refresh or a refresh-ahead failed; the old entry stays. */
   onRefreshFailure(error: unknown, purpose: Purpose): void
 }
@@ -63,36 +66,42 @@ export type Explanation = {
   readonly loading: boolean
 }
 
-export type ReadThrough<Subject, Value> = {
+/** What is cached: memory knows it by its id. */
+export type Subject = { readonly id: string }
+
+export type ReadThrough<Of extends Subject, Value> = {
   /**
    * Returns at once what memory holds, fresh or stale; else a promise. The promise rejects with WaitedTooLong or the
    * loader's error when no tier holds anything usable.
    */
-  read(subject: Subject): CacheResult<Value> | Promise<CacheResult<Value>>
+  read(subject: Of): CacheResult<Of, Value> | Promise<CacheResult<Of, Value>>
 }
 
-export type Cache<Subject, Value> = ReadThrough<Subject, Value> & {
+export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   /** Refreshes an entry unless another instance already has. Never rejects; a failure goes to the observer. */
-  refresh(subject: Subject, purpose: Purpose): Promise<void>
+  refresh(subject: Of, purpose: Purpose): Promise<void>
   /** Loads an entry whatever is cached. Never rejects; a failure goes to the observer. */
-  reload(subject: Subject): Promise<void>
+  reload(subject: Of): Promise<void>
   /** Copies the entry of the shared tier into memory; true when it is usable. Never loads. */
-  warm(subject: Subject): Promise<boolean>
-  explain(subject: Subject): Promise<Explanation>
+  warm(subject: Of): Promise<boolean>
+  explain(subject: Of): Promise<Explanation>
+  /** Applies a purge to memory and to what is read from now on, and ends the backoff of what it covers. */
+  purge(purge: Purge<Scope>): void
 }
 
-export type CacheParts<Subject, Value> = {
-  readonly keyOf: (subject: Subject) => string
-  readonly load: (subject: Subject, purpose: Purpose) => Promise<Entry<Value>>
+export type CacheParts<Of extends Subject, Value, Scope> = {
+  /** The key in the shared tier. */
+  readonly keyOf: (subject: Of) => string
+  readonly load: (subject: Of, purpose: Purpose) => Promise<Entry<Value>>
   /** Raises the urgency of a queued load, because a request now waits for it. */
-  readonly expedite: (subject: Subject) => void
+  readonly expedite: (subject: Of) => void
   readonly memory: MemoryTier<Value>
   readonly shared: SharedTier<Value>
   readonly fleet: FleetSingleFlight
   readonly policy: FreshnessPolicy
-  readonly purges: Purges<unknown>
+  readonly purges: Purges<Scope>
   readonly failures: Failures
-  readonly demand: Demand<Subject>
+  readonly demand: Demand<Of>
   /** How long a read waits when nothing is cached. The load continues after that. */
   readonly waitForMs: number
   readonly clock: Clock
@@ -109,9 +118,9 @@ class WaitedTooLong extends AbohawaError {
 
 type Found<Value> = { entry: MemoryEntry<Value>; source: Source; joined: boolean }
 
-export const createReadThrough = <Subject, Value>(
-  parts: CacheParts<Subject, Value>,
-): Cache<Subject, Value> => {
+export const createReadThrough = <Of extends Subject, Value, Scope>(
+  parts: CacheParts<Of, Value, Scope>,
+): Cache<Of, Value, Scope> => {
   const { keyOf, load, expedite, memory, shared, fleet, policy, purges, failures, demand, clock, observer } =
     parts
   const finding = createSingleFlight<string, Found<Value>>()
@@ -119,40 +128,44 @@ export const createReadThrough = <Subject, Value>(
   // A refresh and a cold read of one key may overlap (its entry expired or was evicted meanwhile): they share a load.
   const loading = createSingleFlight<string, Found<Value>>()
 
-  const stateOf = (key: string, entry: EntryMetadata, now = clock.now()): Freshness => {
+  const stateOf = (entry: EntryMetadata, purged: PurgeKind | undefined, now: number): Freshness => {
     const state = freshnessOf(entry, policy, now)
-    const purged = state === 'expired' ? undefined : purges.of(key, entry)
-    if (purged === 'hard') return 'expired'
-    return purged === 'soft' ? 'stale' : state
+    if (state === 'expired' || purged === undefined) return state
+    return purged === 'hard' ? 'expired' : 'stale'
   }
+  /** The state of an entry that memory does not hold. */
+  const stateOutside = (id: string, entry: EntryMetadata): Freshness =>
+    stateOf(entry, purges.of(id, entry), clock.now())
+  const keep = (id: string, entry: Entry<Value>): MemoryEntry<Value> =>
+    keepEntry(memory, id, entry, purges.of(id, entry))
 
-  const loadAndKeep = async (subject: Subject, key: string, purpose: Purpose, token: number | undefined) => {
+  const loadAndKeep = async (subject: Of, purpose: Purpose, token: number | undefined) => {
+    const { id } = subject
     const loaded = await load(subject, purpose)
-    const entry = memory.set(key, loaded)
-    failures.clear(key)
-    if (await shared.set(key, loaded, token)) return entry
+    const entry = keep(id, loaded)
+    failures.clear(id)
+    if (await shared.set(keyOf(subject), loaded, token)) return entry
     // A later lease holder has written: this process was stalled, and its entry is older. No tier keeps it.
-    const newer = await shared.get(key)
-    if (newer) return memory.set(key, newer)
-    memory.delete(key)
+    const newer = await shared.get(keyOf(subject))
+    if (newer) return keep(id, newer)
+    memory.delete(id)
     return entry
   }
 
   /** @param enough whether an entry of another instance makes the load unnecessary */
   const loadOnce = (
-    subject: Subject,
-    key: string,
+    subject: Of,
     purpose: Purpose,
     enough: (metadata: EntryMetadata) => boolean,
   ): Promise<Found<Value>> => {
-    const { result, joined } = loading.run(key, async () => {
-      const { result: entry, joined: elsewhere } = await fleet.run(key, {
-        load: token => loadAndKeep(subject, key, purpose, token),
+    const { result, joined } = loading.run(subject.id, async () => {
+      const { result: entry, joined: elsewhere } = await fleet.run(keyOf(subject), {
+        load: token => loadAndKeep(subject, purpose, token),
         arrived: async () => {
-          const found = await shared.get(key, enough)
+          const found = await shared.get(keyOf(subject), enough)
           if (!found) return undefined
-          failures.clear(key)
-          return memory.set(key, found)
+          failures.clear(subject.id)
+          return keep(subject.id, found)
         },
       })
       return { entry, source: 'provider', joined: elsewhere }
@@ -162,68 +175,71 @@ export const createReadThrough = <Subject, Value>(
   }
 
   // After a miss in memory: the shared tier, else a load.
-  const find = async (subject: Subject, key: string): Promise<Found<Value>> => {
-    const entry = await shared.get(key)
-    if (entry && stateOf(key, entry) !== 'expired')
-      return { entry: memory.set(key, entry), source: shared.name, joined: false }
-    const failure = failures.backoff(key)
+  const find = async (subject: Of): Promise<Found<Value>> => {
+    const { id } = subject
+    const entry = await shared.get(keyOf(subject))
+    if (entry && stateOutside(id, entry) !== 'expired')
+      return { entry: keep(id, entry), source: shared.name, joined: false }
+    const failure = failures.backoff(id)
     if (failure?.cold) throw new BackoffError(failure)
     try {
-      return await loadOnce(subject, key, 'cold', found => stateOf(key, found) !== 'expired')
+      return await loadOnce(subject, 'cold', found => stateOutside(id, found) !== 'expired')
     } catch (error) {
-      throw new BackoffError(failures.record(key, error, true))
+      throw new BackoffError(failures.record(id, error, true))
     }
   }
 
-  const isFreshAndNotDue = (key: string, found: EntryMetadata): boolean =>
-    stateOf(key, found) === 'fresh' && clock.now() < policy.dueAt(found, clock.now())
+  const isFreshAndNotDue = (id: string, found: EntryMetadata): boolean =>
+    stateOutside(id, found) === 'fresh' && clock.now() < policy.dueAt(found, clock.now())
 
   const refresh = async (
-    subject: Subject,
-    key: string,
+    subject: Of,
     purpose: Purpose,
-    enough = (found: EntryMetadata) => isFreshAndNotDue(key, found),
+    enough = (found: EntryMetadata) => isFreshAndNotDue(subject.id, found),
   ): Promise<void> => {
     try {
-      await loadOnce(subject, key, purpose, enough)
+      await loadOnce(subject, purpose, enough)
     } catch (error) {
-      failures.record(key, error, false)
+      failures.record(subject.id, error, false)
       observer.onRefreshFailure(error, purpose)
     }
   }
 
-  const factsOf = (key: string, entry: Entry<Value> | undefined): EntryFacts | null => {
+  const factsOf = (id: string, entry: Entry<Value> | undefined): EntryFacts | null => {
     if (!entry) return null
     const now = clock.now()
+    const purged = purges.of(id, entry)
     return {
       fetchedAt: entry.fetchedAt,
       run: entry.run,
       dueAt: Math.floor(policy.dueAt(entry, now)),
       freshUntil: policy.freshUntil(entry, now),
       usableUntil: Math.floor(policy.usableUntil(entry, now)),
-      state: stateOf(key, entry),
-      purged: purges.of(key, entry) ?? null,
+      state: stateOf(entry, purged, now),
+      purged: purged ?? null,
       bytes: entry.bytes,
     }
   }
 
   const resultOf = (
-    subject: Subject,
-    key: string,
+    subject: Of,
     found: Found<Value>,
     state: Freshness,
     now: number,
-  ): CacheResult<Value> => {
+  ): CacheResult<Of, Value> => {
     const { entry, source } = found
     const outcome = source === 'provider' ? 'miss' : state === 'fresh' ? 'hit' : 'stale'
     let forwarded = outcome === 'miss'
     let collapsed = outcome === 'miss' && found.joined
-    if (outcome === 'stale' && !failures.backoff(key)) {
+    if (outcome === 'stale' && !failures.backoff(subject.id)) {
       forwarded = true
-      collapsed = refreshing.run(key, () => refresh(subject, key, 'refresh')).joined
+      collapsed = refreshing.run(subject.id, () => refresh(subject, 'refresh')).joined
     }
     const freshUntil = policy.freshUntil(entry, now)
-    const result = {
+    observer.onRead(outcome, source)
+    if (collapsed) observer.onCollapsed()
+    return {
+      subject,
       value: entry.value,
       readAt: now,
       fetchedAt: entry.fetchedAt,
@@ -234,53 +250,56 @@ export const createReadThrough = <Subject, Value>(
       forwarded,
       collapsed,
       setExtraBytes: entry.setExtraBytes,
-    } as const
-    observer.onRead(result)
-    return result
+    }
   }
 
-  const findLater = async (subject: Subject, key: string): Promise<CacheResult<Value>> => {
-    const { result, joined } = finding.run(key, () => find(subject, key))
+  const findLater = async (subject: Of): Promise<CacheResult<Of, Value>> => {
+    const { result, joined } = finding.run(subject.id, () => find(subject))
     const found = await within(parts.waitForMs, result)
     const now = clock.now()
-    return resultOf(subject, key, joined ? { ...found, joined } : found, stateOf(key, found.entry, now), now)
+    const state = stateOf(found.entry, found.entry.purged, now)
+    return resultOf(subject, joined ? { ...found, joined } : found, state, now)
   }
 
   return {
     read: subject => {
-      const key = keyOf(subject)
       const now = clock.now()
-      demand.ask(key, subject, now)
-      const entry = memory.get(key)
-      const state = entry ? stateOf(key, entry, now) : 'expired'
+      demand.ask(subject.id, subject, now)
+      const entry = memory.get(subject.id)
+      const state = entry ? stateOf(entry, entry.purged, now) : 'expired'
       if (entry && state !== 'expired')
-        return resultOf(subject, key, { entry, source: 'memory', joined: false }, state, now)
-      return findLater(subject, key)
+        return resultOf(subject, { entry, source: 'memory', joined: false }, state, now)
+      return findLater(subject)
     },
-    refresh: (subject, purpose) => {
-      const key = keyOf(subject)
-      return refreshing.run(key, () => refresh(subject, key, purpose)).result
-    },
-    reload: subject => {
-      const key = keyOf(subject)
-      return refreshing.run(key, () => refresh(subject, key, 'refresh_ahead', () => false)).result
-    },
+    refresh: (subject, purpose) => refreshing.run(subject.id, () => refresh(subject, purpose)).result,
+    reload: subject =>
+      refreshing.run(subject.id, () => refresh(subject, 'refresh_ahead', () => false)).result,
     warm: async subject => {
-      const key = keyOf(subject)
-      const entry = await shared.get(key)
-      if (!entry || stateOf(key, entry) === 'expired') return false
-      memory.set(key, entry)
+      const entry = await shared.get(keyOf(subject))
+      if (!entry || stateOutside(subject.id, entry) === 'expired') return false
+      keep(subject.id, entry)
       return true
     },
     explain: async subject => {
+      const { id } = subject
       const key = keyOf(subject)
       return {
         key,
-        memory: factsOf(key, memory.peek(key)),
-        shared: factsOf(key, await shared.get(key)),
-        lastFailure: failures.last(key) ?? null,
-        loading: loading.has(key),
+        memory: factsOf(id, memory.peek(id)),
+        shared: factsOf(id, await shared.get(key)),
+        lastFailure: failures.last(id) ?? null,
+        loading: loading.has(id),
       }
+    },
+    purge: purge => {
+      purges.add(purge)
+      const isCovered = (id: string): boolean => purges.covers(purge.scope, id)
+      for (const [id, entry] of [...memory.entries()]) {
+        if (!isCovered(id)) continue
+        if (purge.kind === 'hard') memory.delete(id)
+        else entry.purged = purges.of(id, entry)
+      }
+      failures.clearWhere(isCovered)
     },
   }
 }

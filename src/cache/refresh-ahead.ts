@@ -3,18 +3,18 @@
 
 import type { Clock } from '../clock.ts'
 import type { Demand } from './demand.ts'
+import type { EntryMetadata } from './entry.ts'
 import type { FreshnessPolicy } from './freshness.ts'
-import type { MemoryTier } from './memory-tier.ts'
+import type { Subject } from './read-through.ts'
 
-export type RefreshAheadParts<Subject> = {
-  readonly keyOf: (subject: Subject) => string
-  readonly demand: Demand<Subject>
+export type RefreshAheadParts<Of extends Subject> = {
+  readonly demand: Demand<Of>
   /** Subjects to keep warm without demand, most important first. */
-  readonly pinned: () => readonly Subject[]
-  readonly memory: Pick<MemoryTier<unknown>, 'peek'>
+  readonly pinned: () => readonly Of[]
+  readonly memory: { peek(key: string): EntryMetadata | undefined }
   readonly policy: FreshnessPolicy
   readonly isBackingOff: (key: string) => boolean
-  readonly refresh: (subject: Subject) => Promise<void>
+  readonly refresh: (subject: Of) => Promise<void>
   /** How many entries make a full batch. */
   readonly batch: number
   /** How long after its last request a key counts as in demand. */
@@ -25,22 +25,22 @@ export type RefreshAheadParts<Subject> = {
 /** Starts the loads that are due; called at short intervals. Returns how many it started. */
 export type RefreshAhead = () => number
 
-type Due<Subject> = { subject: Subject; score: number; key: string }
+type Due<Of> = { subject: Of; score: number; key: string }
 
 // Few loads queue at a time, so that a change in demand still changes the order.
 const batchesUnderWay = 3
 
-export const createRefreshAhead = <Subject>(parts: RefreshAheadParts<Subject>): RefreshAhead => {
-  const { keyOf, demand, pinned, memory, policy, isBackingOff, refresh, batch, demandForMs, clock } = parts
+export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<Of>): RefreshAhead => {
+  const { demand, pinned, memory, policy, isBackingOff, refresh, batch, demandForMs, clock } = parts
   const underWay = new Set<string>()
   // Pinned subjects that do not fit into memory are loaded once per period, not in every round.
   const lastLoaded = new Map<string, number>()
 
   return () => {
     const now = clock.now()
-    const due = new Map<string, Due<Subject>>()
+    const due = new Map<string, Due<Of>>()
     let urgent = false
-    const consider = (key: string, subject: Subject, score: number, askedAt: number): void => {
+    const consider = (key: string, subject: Of, score: number, askedAt: number): void => {
       if (underWay.has(key) || isBackingOff(key)) return
       const entry = memory.peek(key)
       if (!entry || askedAt <= entry.fetchedAt) return
@@ -53,7 +53,7 @@ export const createRefreshAhead = <Subject>(parts: RefreshAheadParts<Subject>): 
     for (const [key, { subject, score, lastAskedAt }] of demand.since(now - demandForMs))
       consider(key, subject, score, lastAskedAt)
     pinned().forEach((subject, rank) => {
-      const key = keyOf(subject)
+      const key = subject.id
       // Below everything in demand, in the order given.
       const score = -rank
       if (memory.peek(key)) {

@@ -22,9 +22,9 @@ export type LiveCatalogueOptions = Readonly<{
   onFault?: (fault: InputError) => void
 }>
 
-export type LiveCatalogue = Readonly<{
+export type LiveCatalogue = {
   /** The newest good catalogue; keep it for one response at most. */
-  current(): Catalogue
+  readonly current: Catalogue
   /** The fault of the current file, if it has one. */
   fault(): InputError | undefined
   /** Reads the file now; rejects with InputError when it is unusable, which leaves `current` unchanged. */
@@ -33,7 +33,7 @@ export type LiveCatalogue = Readonly<{
   pollEvery(ms: number): void
   /** Stops polling. */
   close(): void
-}>
+}
 
 const versionOf = (path: string): Promise<string> =>
   stat(path, { bigint: true }).then(
@@ -46,14 +46,14 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
   const { path, bounds, pollMs, onChange, onFault } = options
   // Reads the version before the text: a change in between is then seen at the next poll.
   let seen = await versionOf(path)
-  let current = createCatalogue(await readSnapshot(path, bounds))
+  const first = createCatalogue(await readSnapshot(path, bounds))
   let fault: InputError | undefined
   let closed = false
   let polling: Promise<void> = Promise.resolve()
 
   const swap = (next: Catalogue): void => {
-    const former = current
-    current = next
+    const former = live.current
+    live.current = next
     fault = undefined
     if (next.checksum !== former.checksum)
       onChange?.({ size: next.size, checksum: next.checksum, formerChecksum: former.checksum })
@@ -83,8 +83,8 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
 
   const startTimer = (ms: number) => setInterval(() => void pollNext(false), ms).unref()
   let timer = startTimer(pollMs)
-  return Object.freeze<LiveCatalogue>({
-    current: () => current,
+  const live: LiveCatalogue & { current: Catalogue } = {
+    current: first,
     fault: () => fault,
     reload: () => pollNext(true),
     pollEvery: ms => {
@@ -95,5 +95,6 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
       closed = true
       clearInterval(timer)
     },
-  })
+  }
+  return live
 }

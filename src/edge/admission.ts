@@ -1,15 +1,15 @@
-// Admits or refuses a request, in the order of the contract: transport, key, quota, method. Stores the client and the
-// rate-limit figures in the request's state, refused or not; counting is the quota's.
+// Admits or refuses a request, in the order of the contract: transport (HTTPS, here or at a trusted proxy, and valid HTTP),
+// key, quota, method. Stores the client and the rate-limit figures in the request's state, refused or not; counting is the
+// quota's. The start-up rule for plain HTTP is in the config.
 
 import type { IncomingMessage } from 'node:http'
+import { BlockList, isIPv6, type Socket } from 'node:net'
 import type { Authenticate, Authentication, KeyMemo, Refusal } from '../metering/authentication.ts'
+import type { Quota } from '../metering/meter.ts'
 import type { QuotaDecision } from '../metering/partition.ts'
-import type { Quota } from '../metering/quota.ts'
-import { Problem } from './problem.ts'
+import { badHttp, badRequest, Problem } from './problem.ts'
 import type { RequestState } from './request-state.ts'
 import { sentences } from './sentences.ts'
-import type { TransportProblem } from './transport.ts'
-import type { Charged } from './unparsable.ts'
 
 export type AdmissionParts = {
   readonly authenticate: Authenticate
@@ -21,6 +21,14 @@ export type AdmissionParts = {
 /** `allowed`, `exhausted`, the reason why a key was refused, or `unavailable` when the store failed. */
 type AdmissionObserver = {
   admission(decision: 'allowed' | 'exhausted' | 'unavailable' | Refusal): void
+}
+
+/** What a key costs and says: the figures of its quota, and the problem that goes before the request's own. */
+export type Charged = {
+  readonly limit: number
+  readonly remaining: number
+  readonly keyId: string | undefined
+  readonly problem: Problem | undefined
 }
 
 export type Admission = {
@@ -90,6 +98,27 @@ export const createAdmission = ({
   }
 }
 
+/** The figures of a quota after a request; `resetsAt` in ms since the epoch. */
+type RateLimit = { readonly limit: number; readonly remaining: number; readonly resetsAt: number }
+
+/** The figures of a request; zeros before its key is known. */
+export const rateLimitOf = ({ client, remaining, resetsAt }: RequestState): RateLimit => ({
+  limit: client?.limit ?? 0,
+  remaining,
+  resetsAt,
+})
+
+/** The three header lines of every response. The reset is a Unix timestamp in seconds. */
+export const rateLimitLines = ({ limit, remaining, resetsAt }: RateLimit): string =>
+  `x-ratelimit-limit: ${limit}\r\nx-ratelimit-remaining: ${remaining}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\n`
+
+/** The same by name. */
+export const rateLimitFields = ({ limit, remaining, resetsAt }: RateLimit) => ({
+  'x-ratelimit-limit': String(limit),
+  'x-ratelimit-remaining': String(remaining),
+  'x-ratelimit-reset': String(Math.floor(resetsAt / 1000)),
+})
+
 /** The 429 of the contract, with its own fields in the body. */
 export class QuotaExhausted extends Problem {
   override name = 'QuotaExhausted'
@@ -105,3 +134,71 @@ export class QuotaExhausted extends Problem {
 
 // RFC 9110 demands one with every 401.
 const challenge = { 'www-authenticate': 'ApiKey realm="abohawa"' }
+
+export type TransportProblem = (request: IncomingMessage) => Problem | undefined
+
+/** Whether a request came over plain HTTP where HTTPS is required. */
+export type IsPlain = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => boolean
+
+/** @param trustedProxies addresses and CIDR ranges that may end TLS for us; HTTPS is required where there are any */
+export const createIsPlain = (trustedProxies: readonly string[]): IsPlain => {
+  const trusted = addressesOf(trustedProxies)
+  const isTrusted = ({ remoteAddress }: Socket): boolean =>
+    remoteAddress !== undefined && trusted.check(remoteAddress, familyOf(remoteAddress))
+
+  // x-forwarded-proto is believed from trusted addresses alone, and there every way it names counts: a request that was
+  // plain on any part of its way was plain. Who says nothing of a way before is judged by this connection.
+  return ({ socket, headers }) => {
+    if (trustedProxies.length === 0) return false
+    const forwardedProto = headers['x-forwarded-proto']
+    return forwardedProto !== undefined && isTrusted(socket)
+      ? String(forwardedProto)
+          .split(',')
+          .some(way => way.trim().toLowerCase() !== 'https')
+      : !('encrypted' in socket)
+  }
+}
+
+export const createTransportProblem = (isPlain: IsPlain): TransportProblem => {
+  // Nearly all requests name the same host.
+  let goodHost = ''
+  const hostProblem = (host: string | undefined, httpVersion: string): Problem | undefined => {
+    if (host === goodHost) return undefined
+    if (!host) return httpVersion === '1.1' ? badHttp(sentences.http.hostMissing) : undefined
+    if (!hostForm.test(host)) return badHttp(sentences.http.host(host))
+    goodHost = host
+    return undefined
+  }
+
+  return request => {
+    const { headers } = request
+    const problem = hostProblem(headers.host, request.httpVersion) ?? httpProblem(request)
+    if (problem) return problem
+    return isPlain(request) ? badRequest(sentences.http.plain) : undefined
+  }
+}
+
+// RFC 9110 and 9112, where Node's parser is more patient.
+const httpProblem = ({ httpVersion, headers }: IncomingMessage): Problem | undefined => {
+  const transferEncoding = headers['transfer-encoding']
+  if (httpVersion !== '1.1' && httpVersion !== '1.0') return badHttp(sentences.http.version(httpVersion))
+  if (transferEncoding === undefined) return undefined
+  if (httpVersion === '1.0') return badHttp(sentences.http.transferEncodingInHttp10)
+  return transferEncoding.toLowerCase() === 'chunked'
+    ? undefined
+    : badHttp(sentences.http.transferEncoding(transferEncoding))
+}
+
+// A name, an IPv4 address or an IPv6 address in brackets, as a URL may have them. More than one have a blank between.
+const hostForm = /^(?:[A-Za-z0-9._~!$&'()*+;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/
+const addressesOf = (ranges: readonly string[]): BlockList => {
+  const list = new BlockList()
+  for (const range of ranges) {
+    const [address = '', bits] = range.split('/')
+    if (bits === undefined) list.addAddress(address, familyOf(address))
+    else list.addSubnet(address, Number(bits), familyOf(address))
+  }
+  return list
+}
+
+const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4')

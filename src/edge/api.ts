@@ -2,6 +2,7 @@
 // endpoints answer; the error handler turns whatever goes wrong into the contract's JSON. Connections are followed by
 // connections.ts, requests that Node's parser refuses by unparsable.ts; ready-response.ts writes the bytes of a hit.
 
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,7 +10,18 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { Answers } from '../answer.ts'
 import type { Bounds } from '../catalogue/location.ts'
 import type { Clock } from '../clock.ts'
-import { type Admission, type AdmissionParts, createAdmission, QuotaExhausted } from './admission.ts'
+import { holdsKey } from '../key-redaction.ts'
+import {
+  type Admission,
+  type AdmissionParts,
+  createAdmission,
+  createIsPlain,
+  createTransportProblem,
+  type IsPlain,
+  QuotaExhausted,
+  rateLimitFields,
+  rateLimitOf,
+} from './admission.ts'
 import {
   type ConnectionCount,
   type ConnectionLimits,
@@ -23,41 +35,24 @@ import { locationEndpoint } from './endpoints/location.ts'
 import { locationsEndpoint } from './endpoints/locations.ts'
 import { weatherEndpoint } from './endpoints/weather.ts'
 import { weatherCoordsEndpoint } from './endpoints/weather-coords.ts'
-import type { CurrentCatalogue } from './places.ts'
+import { type CurrentCatalogue, createPlaces } from './places.ts'
 import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
 import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './ready-response.ts'
 import { createRenderedLocations } from './rendered-locations.ts'
-import { jsonType, type Representation, type Selected, select } from './representation.ts'
-import { requestIdOf } from './request-id.ts'
-import type { RequestState } from './request-state.ts'
-import { rateLimitFields, rateLimitHeaders } from './response-headers.ts'
-import { isDecodable, pathOf, routableUrl } from './routable-url.ts'
+import { createRenderedWeather } from './rendered-weather.ts'
+import { createSend, jsonType } from './representation.ts'
+import type { Access, RequestState } from './request-state.ts'
 import { sentences } from './sentences.ts'
 import { type TlsFiles, tlsOptions } from './tls.ts'
-import { createIsPlain, createTransportProblem, type IsPlain } from './transport.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
-import { createWeatherParts } from './weather-parts.ts'
-
-/** One answered request, as logs and metrics see it. */
-export type Access = {
-  readonly requestId: string
-  readonly method: string
-  /** As it was received: it may hold what no log should tell. */
-  readonly url: string
-  /** Low in number: the endpoint's name, or `other`. */
-  readonly endpoint: string
-  /** 499 when the consumer left before there was one. */
-  readonly status: number
-  /** By the clock that decides the day of quota, ms since the epoch. */
-  readonly arrivedAt: number
-  readonly ms: number
-  readonly keyId: string | undefined
-  /** What the cache did, in the words of `cache-status`, for answers with weather. */
-  readonly cache: string | undefined
-}
 
 type ApiObserver = {
-  answered(access: Access): void
+  /** Times a response. */
+  responded(endpoint: string, status: number, seconds: number): void
+  /** Counts a response for the usage of its key. */
+  used(access: Access): void
+  /** Logs a response; undefined when responses are not logged. */
+  readonly access: ((access: Access) => void) | undefined
   /** A request that ended in 500, with what caused it. */
   failed(error: unknown, requestId: string): void
   /** Hits are written header by header, because Node's private fields are not what they were. */
@@ -76,8 +71,6 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> & {
   readonly clock: Clock
   /** The one that is found to be right on this Node, unless given. */
   readonly writeReady?: WriteReady
-  /** Whether the process is on its way out: consumers are then asked to open their next connection elsewhere. */
-  readonly isDraining: () => boolean
 }
 
 export type ApiOptions = ConnectionLimits & {
@@ -100,6 +93,8 @@ export type Api = {
     /** Whether other processes may listen there too. */
     readonly reusePort?: boolean
   }): Promise<void>
+  /** The process is on its way out: from now on responses ask consumers to open their next connection elsewhere. */
+  drain(): void
   /** Takes no more connections, and resolves when what is in flight is answered. */
   close(): Promise<void>
 }
@@ -149,7 +144,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     response.statusCode = 499
     response.on('close', () => {
       connections.requestEnded(state.connection, raw)
-      parts.observer.answered({
+      report(parts.observer, {
         requestId: request.id,
         method: raw.method ?? '',
         url: request.originalUrl,
@@ -165,7 +160,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
 
   const endpoints = endpointsOf(parts, options.keepBytes)
   const dateOf = createDate(parts.clock)
-  const staysAfter = ({ raw }: FastifyReply): boolean => raw.shouldKeepAlive && !parts.isDraining()
+  let isDraining = false
+  const staysAfter = ({ raw }: FastifyReply): boolean => raw.shouldKeepAlive && !isDraining
   const send = createSend(writerFor(parts), dateOf, staysAfter)
   for (const { name, path, answer } of endpoints)
     app.route({
@@ -199,7 +195,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         'content-type': jsonType,
         'cache-control': 'no-store',
         ...problem.headers,
-        ...rateLimitFields(state.client?.limit ?? 0, state.remaining, state.resetsAt),
+        ...rateLimitFields(rateLimitOf(state)),
         'x-request-id': id,
         date: dateOf(),
         ...connectionFields(!ends && staysAfter(reply)),
@@ -215,6 +211,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       await app.ready()
       app.server.listen({ ...at, backlog: listenBacklog })
       await once(app.server, 'listening')
+    },
+    drain: () => {
+      isDraining = true
     },
     close: async () => {
       if (app.server.listening) {
@@ -234,12 +233,13 @@ const endpointsOf = (
   { catalogue, answers, bounds, area, timezone }: ApiParts,
   keepBytes: number,
 ): readonly Endpoint[] => {
-  const weather = createWeatherParts(catalogue, answers, timezone)
+  const findPlace = createPlaces(catalogue, answers.cellAt)
+  const weather = createRenderedWeather(answers, timezone)
   const locations = createRenderedLocations(keepBytes)
   return [
-    weatherEndpoint(weather),
-    weatherCoordsEndpoint(weather, bounds, area),
-    forecastEndpoint(weather),
+    weatherEndpoint(findPlace, weather),
+    weatherCoordsEndpoint(answers.cellAt, weather, bounds, area),
+    forecastEndpoint(findPlace, weather),
     locationsEndpoint(catalogue, locations),
     locationEndpoint(catalogue, locations),
   ]
@@ -294,10 +294,11 @@ const openServer = (
     connections,
     resetsAt: () => quota.resetAfter(quota.now()),
     isPlain,
+    requestIdOf,
     charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     bodyOf,
     answered: ({ head: { method, url }, ...told }) =>
-      observer.answered({
+      report(observer, {
         ...told,
         method,
         url,
@@ -312,11 +313,12 @@ const openServer = (
   return { app, connections }
 }
 
-type Send = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  representation: Representation,
-) => void | Promise<void>
+const report = ({ responded, used, access: log }: ApiObserver, access: Access): void => {
+  const { endpoint, status, ms } = access
+  responded(endpoint, status, ms / 1000)
+  used(access)
+  log?.(access)
+}
 
 /** The date of a response as text, made once a second. */
 const createDate = (clock: Clock): (() => string) => {
@@ -339,32 +341,55 @@ const writerFor = ({ writeReady, observer }: ApiParts): WriteReady => {
   return write
 }
 
-/** Sends representations; a promise where an encoding has to be made first. */
-const createSend = (
-  write: WriteReady,
-  dateOf: () => string,
-  staysAfter: (reply: FastifyReply) => boolean,
-): Send => {
-  const writeSelected = (
-    { id, state }: FastifyRequest,
-    reply: FastifyReply,
-    { status, head, body }: Selected,
-  ): void => {
-    const { client, remaining, resetsAt } = state
-    const perResponse = `${rateLimitHeaders(client?.limit ?? 0, remaining, resetsAt)}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
-    reply.hijack()
-    write(reply.raw, status, head, perResponse, staysAfter(reply), body)
-  }
-
-  return (request, reply, representation) => {
-    request.state.cache = representation.cache
-    const selected = select(representation, request.raw.headers)
-    if (selected instanceof Promise) return selected.then(late => writeSelected(request, reply, late))
-    writeSelected(request, reply, selected)
-  }
-}
-
 const bodyOf = (problem: Problem): Buffer => {
   const fields = problem instanceof QuotaExhausted ? problem.fields : {}
   return Buffer.from(JSON.stringify({ error: problem.message, ...fields }))
+}
+
+const sane = /^[A-Za-z0-9._:/+=@-]{1,128}$/
+
+// A name of this process by chance and a running number: no two are equal, at the price of an addition.
+const process = randomBytes(9).toString('base64url')
+let made = 0
+
+/** The consumer's own id when it is a sane one, else a new one. An id that holds an API key is not sane: it is echoed and logged. */
+export const requestIdOf = (given: string | undefined): string => {
+  if (given !== undefined && sane.test(given) && !holdsKey(given)) return given
+  made += 1
+  return `${process}-${made.toString(36)}`
+}
+
+// The root of the server, where nothing is. A path with an empty segment names nothing either; the router would take it
+// for a path parameter.
+const nowhere = '/'
+
+/** The path and query to look up; for a URL that has no path to look up, the root. */
+export const routableUrl = (url: string): string => {
+  const relative = withoutOrigin(url)
+  const path = withoutQuery(relative)
+  if (!path.startsWith('/') || path.endsWith('/') || path.includes('//')) return nowhere
+  // The router takes a # for the end of the path.
+  if (path.includes('#') || (path.includes('%') && !isDecodable(path))) return nowhere
+  return relative
+}
+
+/** The path of a URL in origin form or in absolute form. */
+export const pathOf = (url: string): string => withoutQuery(withoutOrigin(url))
+
+/** Whether a path is percent-encoded UTF-8. */
+const isDecodable = (path: string): boolean => {
+  try {
+    decodeURIComponent(path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+const withoutOrigin = (url: string): string =>
+  url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/]*/i, '')
+
+const withoutQuery = (url: string): string => {
+  const end = url.indexOf('?')
+  return end === -1 ? url : url.slice(0, end)
 }

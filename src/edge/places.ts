@@ -1,5 +1,5 @@
-// The place that a path names, in the catalogue that is in force, with what every answer about it says in the same way:
-// its grid cell and its piece of the body. Made when it is first asked for; a place of another catalogue is another.
+// The place that a path names, in the catalogue in force, with what every response about it has in common: its grid cell
+// and its piece of the body. Made with its first request; a newer catalogue begins anew.
 
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location, LocationType } from '../catalogue/location.ts'
@@ -11,8 +11,8 @@ import { tagOf } from './representation.ts'
 import { sentences } from './sentences.ts'
 import { createArena } from './unpooled.ts'
 
-/** The catalogue that is in force now; it may be swapped between two requests. */
-export type CurrentCatalogue = () => Catalogue
+/** The catalogue in force; it may be swapped between two requests. */
+export type CurrentCatalogue = { readonly current: Catalogue }
 
 /** The piece of a body that says whose weather it is, and what its bytes are called in an ETag. */
 export type PlacePiece = {
@@ -22,7 +22,7 @@ export type PlacePiece = {
   readonly identity: number | string
 }
 
-export type Place = {
+type Place = {
   readonly cell: Cell
   /** With names in a language as /weather gives them, or without as /forecast does. */
   piece(form: Language | 'forecast'): PlacePiece
@@ -54,36 +54,46 @@ const pieceOf = (bytes: Buffer, identity: number | string): PlacePiece => ({
 export const pointPiece = (latitude: number, longitude: number): PlacePiece =>
   pieceOf(Buffer.from(placeText(pointOf(latitude, longitude))), `${latitude},${longitude}`)
 
-export const createPlaces = (current: CurrentCatalogue, cellAt: (location: Location) => Cell) => {
-  const places = new WeakMap<Location, Place>()
+/** The place of a path. @throws Problem as `findLocation` does */
+export type FindPlace = (type: string, id: string) => Place
+
+export const createPlaces = (
+  catalogue: CurrentCatalogue,
+  cellAt: (location: Location) => Cell,
+): FindPlace => {
+  let from = catalogue.current
+  // By id, which no two published places of a catalogue share.
+  let places = new Map<string, Place & { readonly type: string }>()
   // All places of a catalogue go with it.
-  const allocate = createArena()
+  let allocate = createArena()
   let made = 0
-  const placeOf = (location: Location, catalogue: Catalogue): Place => {
+  const placeOf = (location: Location): Place => {
     const pieces: Partial<Record<Language | 'forecast', PlacePiece>> = {}
+    const [source, bytesOf] = [from, allocate]
     return {
       cell: cellAt(location),
       piece: form => {
         if (!pieces[form]) {
           const summary =
-            form === 'forecast' ? summaryOf(location, catalogue) : namedSummaryOf(location, catalogue, form)
+            form === 'forecast' ? summaryOf(location, source) : namedSummaryOf(location, source, form)
           made += 1
-          pieces[form] = pieceOf(allocate(placeText(summary)), made)
+          pieces[form] = pieceOf(bytesOf(placeText(summary)), made)
         }
         return pieces[form]
       },
     }
   }
 
-  /** @throws Problem as `findLocation` does */
-  return (type: string, id: string): Place => {
-    const catalogue = current()
-    const location = findLocation(catalogue, type, id)
-    let place = places.get(location)
-    if (!place) {
-      place = placeOf(location, catalogue)
-      places.set(location, place)
+  return (type, id) => {
+    if (from !== catalogue.current) {
+      from = catalogue.current
+      places = new Map()
+      allocate = createArena()
     }
+    const known = places.get(id)
+    if (known?.type === type) return known
+    const place = { ...placeOf(findLocation(from, type, id)), type }
+    places.set(id, place)
     return place
   }
 }

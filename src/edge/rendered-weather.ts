@@ -1,13 +1,14 @@
 // Rendered weather: the JSON bytes of a timeline's slices, rendered once per slice and shared by all places of the cell, with
 // their compressed bodies. They are kept as long as the timeline is in memory and count towards its size. JSON texts come from
-// bodies.ts, headers from response-headers.ts.
+// bodies.ts, headers from cache-headers.ts.
 
 import type { Answers, CellResult, Slice } from '../answer.ts'
+import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { forecastPiece, weatherPiece } from './bodies.ts'
+import { cacheStatus, freshnessHeaders } from './cache-headers.ts'
 import type { PlacePiece } from './places.ts'
 import { type Encodings, type Representation, tagOf } from './representation.ts'
-import { cacheStatus, freshnessHeaders } from './response-headers.ts'
 
 /** The part of a body that all places of a cell share, with what is derived from it. */
 type Rendered = Slice<{
@@ -29,12 +30,13 @@ type ResultHeaders = {
 }
 
 export type RenderedWeather = {
-  /** The current slice of /weather. @throws AbohawaError as `answers` does */
-  weather(result: CellResult): Rendered
-  /** The current slice of /forecast for a number of days. */
-  forecast(result: CellResult, days: number): Rendered
-  /** A whole body: a place and its weather. `headers` are those of the place. */
-  represent(result: CellResult, rendered: Rendered, place: PlacePiece, headers?: string): Representation
+  /**
+   * A place and the current weather of its cell, at once when memory holds it. `headers` are those of the place.
+   * @throws AbohawaError as `answers` does
+   */
+  current(cell: Cell, place: PlacePiece, headers: string): Representation | Promise<Representation>
+  /** A place and the forecast of its cell for a number of days. */
+  forecast(cell: Cell, days: number, place: PlacePiece): Representation | Promise<Representation>
 }
 
 type Slot = {
@@ -120,45 +122,74 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
     return headers
   }
 
-  return {
-    weather: result =>
+  const represent = (
+    result: CellResult,
+    rendered: Rendered,
+    place: PlacePiece,
+    headers: string,
+  ): Representation => {
+    const resultHeaders = headersFor(result, rendered)
+    // A raw point is new each time and gets no slot.
+    const slot = typeof place.identity === 'number' ? slots[place.identity % slotCount] : undefined
+    const isSecond = slot?.place === place && slot.resultHeaders === resultHeaders
+    if (isSecond && slot.body) return slot.body
+    const body: Representation = {
+      tag: place.tag + rendered.tag,
+      headers: resultHeaders.headers + headers,
+      pieces: [place.bytes, rendered.bytes],
+      cache: resultHeaders.cacheStatus,
+      heads: {},
+      encodings: () => encodingsFor(rendered, place),
+      onEncoded: encoded => {
+        // Other places may have evicted it while it was compressed.
+        if (!rendered.encodings.has(place.identity)) return
+        rendered.encodedBytes += encoded.length + objectBytes
+        const kept = keptOf.get(result.value)
+        // The slice may have ended meanwhile.
+        if (kept?.slices.includes(rendered)) account(result, kept)
+      },
+    }
+    if (slot) {
+      slot.place = place
+      slot.resultHeaders = resultHeaders
+      slot.body = isSecond ? body : undefined
+    }
+    return body
+  }
+
+  const representCurrent = (result: CellResult, place: PlacePiece, headers: string): Representation =>
+    represent(
+      result,
       sliceOf(result, 0, () => {
         const weather = answers.weather(result)
         return { ...weather, bytes: weatherPiece(weather, timezone) }
       }),
-    forecast: (result, days) =>
+      place,
+      headers,
+    )
+  const representForecast = (result: CellResult, days: number, place: PlacePiece): Representation =>
+    represent(
+      result,
       sliceOf(result, days, () => {
         const forecast = answers.forecast(result, days)
         return { ...forecast, bytes: forecastPiece(forecast, timezone) }
       }),
-    represent: (result, rendered, place, headers = '') => {
-      const resultHeaders = headersFor(result, rendered)
-      // A raw point is new each time and gets no slot.
-      const slot = typeof place.identity === 'number' ? slots[place.identity % slotCount] : undefined
-      const isSecond = slot?.place === place && slot.resultHeaders === resultHeaders
-      if (isSecond && slot.body) return slot.body
-      const body: Representation = {
-        tag: place.tag + rendered.tag,
-        headers: resultHeaders.headers + headers,
-        pieces: [place.bytes, rendered.bytes],
-        cache: resultHeaders.cacheStatus,
-        heads: {},
-        encodings: () => encodingsFor(rendered, place),
-        onEncoded: encoded => {
-          // Other places may have evicted it while it was compressed.
-          if (!rendered.encodings.has(place.identity)) return
-          rendered.encodedBytes += encoded.length + objectBytes
-          const kept = keptOf.get(result.value)
-          // The slice may have ended meanwhile.
-          if (kept?.slices.includes(rendered)) account(result, kept)
-        },
-      }
-      if (slot) {
-        slot.place = place
-        slot.resultHeaders = resultHeaders
-        slot.body = isSecond ? body : undefined
-      }
-      return body
+      place,
+      '',
+    )
+
+  return {
+    current: (cell, place, headers) => {
+      const result = answers.read(cell)
+      return result instanceof Promise
+        ? result.then(late => representCurrent(late, place, headers))
+        : representCurrent(result, place, headers)
+    },
+    forecast: (cell, days, place) => {
+      const result = answers.read(cell)
+      return result instanceof Promise
+        ? result.then(late => representForecast(late, days, place))
+        : representForecast(result, days, place)
     },
   }
 }

@@ -1,14 +1,16 @@
-// A body on its way to whoever asks for it: the tag that names it, a 304 when the consumer has it already, br or gzip
-// when it asks for them. An encoding that was made once is kept as long as the body is. Leaves what the
-// body says to others.
+// Sends a JSON body: its ETag, a 304 when the consumer has it already, br or gzip when it accepts them. An encoding that was
+// made once is kept as long as the body is. What the body says is decided elsewhere; how ready bytes are written, in
+// ready-response.ts.
 
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import Negotiator from 'negotiator'
-import { headOf, type Pieces } from './ready-response.ts'
+import { rateLimitLines, rateLimitOf } from './admission.ts'
+import { headOf, type Pieces, type WriteReady } from './ready-response.ts'
 import { unpooledCopy, unpooledText } from './unpooled.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
@@ -41,14 +43,14 @@ const tagLength = 22
 export const tagOf = (bytes: Buffer): string => hash('sha256', bytes, 'base64url').slice(0, tagLength)
 
 /** What goes out for a request: a 304 without a body, or a 200 in one of its encodings. */
-export type Selected =
+type Selected =
   | { readonly status: 304; readonly head: string; readonly body: undefined }
   | { readonly status: 200; readonly head: string | Buffer; readonly body: Pieces }
 
-export type Conditions = Readonly<Pick<IncomingHttpHeaders, 'if-none-match' | 'accept-encoding'>>
+type Conditions = Readonly<Pick<IncomingHttpHeaders, 'if-none-match' | 'accept-encoding'>>
 
 /** The response to a request with these headers; a promise where an encoding has to be made first. */
-export const select = (representation: Representation, headers: Conditions): Selected | Promise<Selected> => {
+const select = (representation: Representation, headers: Conditions): Selected | Promise<Selected> => {
   const { tag, pieces } = representation
   const { 'if-none-match': ifNoneMatch, 'accept-encoding': acceptEncoding } = headers
   if (ifNoneMatch !== undefined && matches(ifNoneMatch, `"${tag}"`))
@@ -64,6 +66,36 @@ export const select = (representation: Representation, headers: Conditions): Sel
     body: [bytes],
   })
   return encoded instanceof Promise ? encoded.then(compressed) : compressed(encoded)
+}
+
+type Send = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  representation: Representation,
+) => void | Promise<void>
+
+/** Sends representations; a promise where an encoding has to be made first. */
+export const createSend = (
+  write: WriteReady,
+  dateOf: () => string,
+  staysAfter: (reply: FastifyReply) => boolean,
+): Send => {
+  const writeSelected = (
+    { id, state }: FastifyRequest,
+    reply: FastifyReply,
+    { status, head, body }: Selected,
+  ): void => {
+    const perResponse = `${rateLimitLines(rateLimitOf(state))}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
+    reply.hijack()
+    write(reply.raw, status, head, perResponse, staysAfter(reply), body)
+  }
+
+  return (request, reply, representation) => {
+    request.state.cache = representation.cache
+    const selected = select(representation, request.raw.headers)
+    if (selected instanceof Promise) return selected.then(late => writeSelected(request, reply, late))
+    writeSelected(request, reply, selected)
+  }
 }
 
 // Weak, because one tag stands for the plain and the compressed encodings of the same body.

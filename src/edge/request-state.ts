@@ -1,5 +1,5 @@
-// What is known of a request beside what Fastify knows: filled by the hooks, read by whoever answers, logs or counts.
-// Every request has it as `request.state`.
+// What is known of a request: while it runs, beside what Fastify knows, as `request.state`, which the hooks fill; and at its
+// end, for log and metrics.
 
 import type { Client } from '../metering/authentication.ts'
 import type { Connection } from './connections.ts'
@@ -20,6 +20,24 @@ export type RequestState = {
   isDecided: boolean
   /** What the cache did, as in `cache-status`, for responses with weather. */
   cache: string | undefined
+}
+
+/** A request at its end, as log and metrics see it. */
+export type Access = {
+  readonly requestId: string
+  readonly method: string
+  /** As it was received: it may hold what no log should tell. */
+  readonly url: string
+  /** Low in number: the endpoint's name, or `other`. */
+  readonly endpoint: string
+  /** 499 when the consumer left before there was one. */
+  readonly status: number
+  /** By the clock that decides the day of quota, ms since the epoch. */
+  readonly arrivedAt: number
+  readonly ms: number
+  readonly keyId: string | undefined
+  /** What the cache did, in the words of `cache-status`, for answers with weather. */
+  readonly cache: string | undefined
 }
 
 declare module 'fastify' {

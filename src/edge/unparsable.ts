@@ -4,14 +4,12 @@
 
 import { STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { type Charged, type IsPlain, rateLimitLines } from './admission.ts'
 import type { Connection, Connections } from './connections.ts'
 import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
 import { badRequest, Problem } from './problem.ts'
 import { jsonType } from './representation.ts'
-import { requestIdOf } from './request-id.ts'
-import { rateLimitHeaders } from './response-headers.ts'
 import { sentences } from './sentences.ts'
-import type { IsPlain } from './transport.ts'
 
 type Refuse<Parts extends unknown[]> = (socket: Socket, ...parts: Parts) => void
 
@@ -21,19 +19,13 @@ export type ParserError = NodeJS.ErrnoException & {
   readonly bytesParsed?: number
 }
 
-/** What a key costs and says: the figures of its quota, and the problem that goes before the request's own. */
-export type Charged = {
-  readonly limit: number
-  readonly remaining: number
-  readonly keyId: string | undefined
-  readonly problem: Problem | undefined
-}
-
 export type UnparsableParts = {
   readonly connections: Connections
   /** The next local midnight, ms since the epoch, for the rate-limit headers. */
   readonly resetsAt: () => number
   readonly isPlain: IsPlain
+  /** The id of a request whose consumer gave this one, or none. */
+  readonly requestIdOf: (given: string | undefined) => string
   /** Counts a request for the key that came with it. */
   readonly charge: (key: string | undefined, connection: Connection) => Promise<Charged>
   readonly bodyOf: (problem: Problem) => Buffer
@@ -51,6 +43,7 @@ export const createUnparsable = ({
   connections,
   resetsAt,
   isPlain,
+  requestIdOf,
   charge,
   bodyOf,
   answered,
@@ -68,7 +61,7 @@ export const createUnparsable = ({
       'cache-control: no-store',
       ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
       `x-request-id: ${id}`,
-      `${rateLimitHeaders(limit, remaining, resetsAt())}connection: close`,
+      `${rateLimitLines({ limit, remaining, resetsAt: resetsAt() })}connection: close`,
     ]
     socket.write(`${lines.join('\r\n')}\r\n\r\n`)
     socket.write(body)

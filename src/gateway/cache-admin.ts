@@ -11,12 +11,12 @@ import type { Config } from '../config/schema.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import type { RunWatch } from '../provider/runs.ts'
 import type { Store } from '../stores/store.ts'
-import { cellIdOf, keyFor } from '../timelines/cache-namespace.ts'
+import { keyFor } from '../timelines/cache-namespace.ts'
 import { createTimelineCodec } from '../timelines/entry-codec.ts'
 import { orderPurge, purgesAfter } from '../timelines/purge-log.ts'
-import { covers, type PurgeScope } from '../timelines/purge-scope.ts'
+import { covers } from '../timelines/purge-scope.ts'
 import type { CellExplanation, Timelines } from '../timelines/timelines.ts'
-import { createGrid } from '../weather/cell.ts'
+import { type CellId, createGrid } from '../weather/cell.ts'
 import { cellOfSpot, scopeOf, spotIn, targetIn } from './cache-target.ts'
 import type { CellReport, EntryReport, PurgeReport } from './cell-report.ts'
 import { cacheNamespaceIn, horizonOf } from './supply.ts'
@@ -47,11 +47,12 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
   const catalogueFor = async (target: object) => ('place' in target ? parts.catalogue() : undefined)
 
   const readShared = async (
-    key: string,
+    cell: CellId,
     judged: EntryFacts | null | undefined,
   ): Promise<CellReport['shared']> => {
     const { kind } = store
-    const purges = createPurges<PurgeScope>((scope, name) => covers(scope, cellIdOf(name)))
+    const key = keyFor(namespace, cell)
+    const purges = createPurges(covers)
     const newestPurge = () => purges.generation
     const codec = createTimelineCodec({ horizon, calendar, clock, newestPurge })
     try {
@@ -65,7 +66,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       const entry: EntryReport = {
         fetchedAt: isoOf(found.fetchedAt),
         run: isoOrNull(found.run),
-        purged: purges.of(key, found) ?? null,
+        purged: purges.of(cell, found) ?? null,
         bytes: bytes.length,
       }
       return { kind, entry, fault: null }
@@ -85,7 +86,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
         cell,
         cellDegrees: config.cache.cellDegrees,
         at: isoOf(clock.now()),
-        shared: await readShared(keyFor(namespace, cell.id), explained?.shared),
+        shared: await readShared(cell.id, explained?.shared),
         gateway: running && explained ? runningReport(config, running, explained) : null,
       }
     },

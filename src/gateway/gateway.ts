@@ -104,7 +104,7 @@ export const startGateway = async (
   opening.defer(metering.close)
   const supply = openSupply(config, {
     store,
-    catalogue: catalogue.current,
+    catalogue,
     clock,
     instances: metering.instances,
     settings: () => settingsHash,
@@ -117,7 +117,7 @@ export const startGateway = async (
     connections: () => api.connections(),
     memoryEntries: () => timelines.held().entries,
     memoryBytes: () => timelines.held().bytes,
-    places: () => catalogue.current().size,
+    places: () => catalogue.current.size,
     waitingCells: provider.waiting,
     logLinesDropped: dropped,
     stretch: timelines.stretch,
@@ -135,7 +135,7 @@ export const startGateway = async (
     quota: async () => quotaDetail(metering.meter.state(), metering.storeClock.offsetMs()),
     catalogue: async () => {
       const fault = catalogue.fault()
-      return `${catalogue.current().size} places${fault ? `, newer file refused: ${fault.message}` : ''}`
+      return `${catalogue.current.size} places${fault ? `, newer file refused: ${fault.message}` : ''}`
     },
     provider: async () => providerDetail(breaker.state(), budget.state(), timelines.stretch()),
     ...(runs ? { run: async () => runDetail(runs.newest()) } : {}),
@@ -151,19 +151,18 @@ export const startGateway = async (
         calendar,
         hourlyHours: config.weather.hourlyHours,
       }),
-      catalogue: catalogue.current,
+      catalogue,
       bounds,
       area: config.catalogue.title,
       timezone: calendar.zone,
       clock,
-      isDraining: () => readiness.phase === 'draining',
       observer: observeApi(metrics, log, accessLog, usageDetail),
     },
     { ...config.server, keepBytes: config.cache.memoryBytes * shareOfLists },
   )
   const cache = createCacheAdmin(config, {
     store,
-    catalogue: catalogue.current,
+    catalogue: () => catalogue.current,
     clock,
     running: { timelines, runs },
   })
@@ -196,6 +195,7 @@ export const startGateway = async (
     reloadCatalogue: catalogue.reload,
     close: async () => {
       readiness.phase = 'draining'
+      api.drain()
       await pause(config.server.drainForMs)
       // Closed right after the event loop has taken in the connections that the kernel held for us.
       await nextTurn()

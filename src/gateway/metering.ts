@@ -5,8 +5,7 @@ import { createCalendar } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { createFleetSize } from '../metering/fleet-size.ts'
-import { createMeter, type Meter, type MeterObserver } from '../metering/meter.ts'
-import { createQuota, type Quota } from '../metering/quota.ts'
+import { createMeter, type Meter, type MeterObserver, type Quota } from '../metering/meter.ts'
 import { createStoreClock, type StoreClock } from '../metering/store-clock.ts'
 import type { Store } from '../stores/store.ts'
 
@@ -38,14 +37,15 @@ export const openMetering = (
     store,
     whenStoreIsDown,
     instances,
-    dayOf: calendar.dayOf,
+    calendar,
+    keepUsageForMs,
     clock: storeClock,
     observer,
   })
   const timers: NodeJS.Timeout[] = []
 
   return {
-    quota: createQuota(meter, calendar, storeClock, keepUsageForMs),
+    quota: { now: storeClock.now, resetAfter: calendar.nextMidnight, consume: meter.consume },
     meter,
     storeClock,
     onHeartbeat: size.onHeartbeat,

@@ -2,7 +2,8 @@
 // part; decides nothing.
 
 import type { CatalogueChange } from '../catalogue/live-catalogue.ts'
-import type { Access, ApiParts } from '../edge/api.ts'
+import type { ApiParts } from '../edge/api.ts'
+import type { Access } from '../edge/request-state.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import type { MeterObserver } from '../metering/meter.ts'
 import type { MeterState } from '../metering/partition.ts'
@@ -33,6 +34,7 @@ export const observeSupply = (
   onFleetSize: (instances: number) => void,
 ): SupplyObserver => ({
   onRead: metrics.cacheRead,
+  onCollapsed: metrics.cacheCollapsed,
   onRefreshFailure: (error, purpose) => {
     metrics.refreshFailed(purpose)
     log.warn({ reason: messageOf(error), purpose }, 'refresh failed; the older timeline stays in use')
@@ -139,12 +141,9 @@ export const observeApi = (
 ): ApiParts['observer'] => ({
   admission: metrics.admission,
   connectionClosed: metrics.connectionClosed,
-  answered: access => {
-    const { keyId, endpoint, status, arrivedAt } = access
-    metrics.requestAnswered(endpoint, status, access.ms / 1000)
-    if (keyId !== undefined) usageDetail.count({ keyId, endpoint, status, arrivedAt })
-    accessLog?.(access)
-  },
+  responded: metrics.requestAnswered,
+  used: usageDetail.count,
+  access: accessLog,
   writerFellBack: reason =>
     log.warn({ reason }, 'responses are written header by header: this Node is not one that is known'),
   failed: (error, requestId) =>

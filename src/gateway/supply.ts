@@ -38,7 +38,7 @@ export type Supply = {
 
 export type SupplyParts = {
   readonly store: Store
-  readonly catalogue: () => Catalogue
+  readonly catalogue: { readonly current: Catalogue }
   readonly clock: Clock
   /** The largest possible number of instances; undefined while it is unknown. */
   readonly instances: () => number | undefined
@@ -162,11 +162,15 @@ export const openSupply = (
 }
 
 // The cells of the most populous places, largest first; recomputed when the catalogue changes.
-const mostPopulous = (catalogue: () => Catalogue, grid: Grid, places: number): (() => readonly Cell[]) => {
+const mostPopulous = (
+  catalogue: SupplyParts['catalogue'],
+  grid: Grid,
+  places: number,
+): (() => readonly Cell[]) => {
   let from: Catalogue | undefined
   let cells: readonly Cell[] = []
   return () => {
-    const current = catalogue()
+    const { current } = catalogue
     if (current !== from) {
       const chosen = current
         .all()

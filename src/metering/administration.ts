@@ -9,9 +9,9 @@ import { holdsKey } from '../key-redaction.ts'
 import { isPrintable, quoted } from '../outside-text.ts'
 import { DamagedRecordError } from '../stores/records.ts'
 import type { AnswerCount, KeyChange, KeyRecord, Store, Subscriber } from '../stores/store.ts'
+import { limitOfTier, type Tiers } from './authentication.ts'
 import { announceChange } from './key-directory.ts'
 import { createKey, hashOf, keyPrefix, type PresentedKey, randomBase62 } from './key-form.ts'
-import { findLimit, limitOf, type Tiers } from './tiers.ts'
 
 /** A new key. `key` is returned once and can't be recovered. */
 export type IssuedKey = { id: string; key: PresentedKey; subscriber: string; tier: string; limit: number }
@@ -60,6 +60,12 @@ export type AdministrationParts = { store: Store; tiers: Tiers; calendar: Calend
 export type Administration = ReturnType<typeof createAdministration>
 
 export const createAdministration = ({ store, tiers, calendar, clock }: AdministrationParts) => {
+  const limitOf = (tier: string): number => {
+    const limit = limitOfTier(tiers, tier)
+    if (limit === undefined)
+      throw new InputError(`tier is ${quoted(tier)}; allowed: ${Object.keys(tiers).join(', ')}`)
+    return limit
+  }
   const keyById = async (id: string): Promise<KeyRecord> => {
     if (id.startsWith(keyPrefix))
       throw new InputError(
@@ -86,7 +92,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       )
     return subscriber
   }
-  const limitOrNull = ({ limit, tier }: KeyRecord) => limit ?? findLimit(tiers, tier) ?? null
+  const limitOrNull = ({ limit, tier }: KeyRecord) => limit ?? limitOfTier(tiers, tier) ?? null
 
   const listed = (key: KeyRecord, subscriber: Subscriber | undefined): ListedKey => ({
     id: key.id,
@@ -133,7 +139,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
   return {
     /** Creates a key for the subscriber of that name, and the subscriber if there is none. @throws InputError */
     createKey: async (subscriberName: string, tier: string): Promise<IssuedKey> => {
-      const limit = limitOf(tiers, tier)
+      const limit = limitOf(tier)
       const name = subscriberNameOf(subscriberName)
       const createdAt = clock.now()
       const subscriber = await store.ensureSubscriber({
@@ -182,7 +188,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
         throw new InputError(
           `subscriber ${quoted(subscriber, longestName)} is revoked; \`abohawa subscribers reinstate ${record.subscriberId}\` first`,
         )
-      const limit = record.limit ?? limitOf(tiers, tier)
+      const limit = record.limit ?? limitOf(tier)
       const key = createKey()
       const until = clock.now() + overlapMs
       await store.replaceHash(id, hashOf(key), until)
@@ -191,7 +197,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     },
     /** Moves a key to another tier; a limit of its own stays. */
     setTier: async (id: string, tier: string): Promise<ListedKey> => {
-      limitOf(tiers, tier)
+      limitOf(tier)
       await revocationOf(id)
       return changeKey(id, { tier })
     },

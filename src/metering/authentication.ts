@@ -5,9 +5,8 @@ import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import type { FoundKey } from '../stores/store.ts'
-import type { KeyDirectory } from './key-directory.ts'
+import { copyFreshForMs, type KeyCopy, type KeyDirectory } from './key-directory.ts'
 import { hashOf, type KeyHash, keyLength, keyPrefix, parseKey } from './key-form.ts'
-import { findLimit, type Tiers } from './tiers.ts'
 
 /** The client of a request, and its daily limit: the key's own, or that of its tier. */
 export type Client = {
@@ -16,6 +15,13 @@ export type Client = {
   readonly tier: string
   readonly limit: number
 }
+
+/** Tier → requests per local day. */
+export type Tiers = Readonly<Record<string, number>>
+
+/** The limit of a tier, if it is configured. */
+export const limitOfTier = (tiers: Tiers, tier: string): number | undefined =>
+  Object.hasOwn(tiers, tier) ? tiers[tier] : undefined
 
 export type Refusal =
   | 'missing'
@@ -28,10 +34,10 @@ export type Refusal =
 
 export type Authentication = { client: Client } | { refusal: Refusal }
 
-/** Memo per connection: the last presented key and its hash, so that a key is hashed once per connection. */
-export type KeyMemo = { presented: string; hash: KeyHash | undefined }
+/** Memo per connection: the last presented key, its hash and its copy, so that a key is hashed once per connection. */
+export type KeyMemo = { presented: string; hash: KeyHash | undefined; copy: KeyCopy | undefined }
 
-export const emptyKeyMemo = (): KeyMemo => ({ presented: '', hash: undefined })
+export const emptyKeyMemo = (): KeyMemo => ({ presented: '', hash: undefined, copy: undefined })
 
 /** Synchronous when this process has the key cached, or knows that there is none. */
 export type Authenticate = (
@@ -51,13 +57,19 @@ export const createAuthenticate = (
     if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked' }
     if (found.validUntil !== null && found.validUntil <= clock.now()) return { refusal: 'replaced' }
     const { id: keyId, subscriberId, tier } = found.key
-    const limit = found.key.limit ?? findLimit(tiers, tier)
+    const limit = found.key.limit ?? limitOfTier(tiers, tier)
     if (limit === undefined)
       throw new AbohawaError(
         'tier_not_configured',
         `key ${keyId} is on tier ${quoted(tier)}, which quota.tiers does not have`,
       )
     return { client: { keyId, subscriberId, tier, limit } }
+  }
+
+  // A clock that goes back keeps nothing fresh for longer.
+  const isFresh = ({ freshUntil }: KeyCopy): boolean => {
+    const left = freshUntil - clock.now()
+    return left > 0 && left <= copyFreshForMs
   }
 
   return (presented, memo = emptyKeyMemo()) => {
@@ -68,9 +80,10 @@ export const createAuthenticate = (
     if (memo.hash === undefined || presented !== memo.presented) {
       memo.presented = presented
       memo.hash = hashOf(presented)
+      memo.copy = undefined
     }
-    const copy = keys.copyOf(memo.hash)
-    if (copy) return judge(copy)
+    if (!memo.copy || !isFresh(memo.copy)) memo.copy = keys.copyOf(memo.hash)
+    if (memo.copy && isFresh(memo.copy)) return judge(memo.copy.found)
     if (!parseKey(presented)) return { refusal: 'malformed' }
     const found = keys.find(memo.hash)
     return found instanceof Promise ? found.then(judge) : judge(found)

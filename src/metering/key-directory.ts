@@ -7,9 +7,16 @@ import { utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { type FleetStore, type FoundKey, type KeyStore, StoreError } from '../stores/store.ts'
 
+/** A copy of a key. Who keeps one must look it up again once it is not fresh. */
+export type KeyCopy = {
+  readonly found: FoundKey
+  /** Ms since the epoch; 0 once the key has changed or the directory has dropped the copy. */
+  freshUntil: number
+}
+
 export type KeyDirectory = {
-  /** The key of a hash, if this process has a fresh copy. */
-  copyOf(hash: string): FoundKey | undefined
+  /** The copy of a key in this process, fresh or not. */
+  copyOf(hash: string): KeyCopy | undefined
   /**
    * The key of a hash, or `unknown`: synchronously from a fresh copy, else as a promise that rejects with StoreError when
    * the store fails. While the store is away the answer is never `unknown` from memory alone.
@@ -28,7 +35,7 @@ const topic = 'keys'
 const keepForMs = 400 * utcDayMs
 const readEveryMs = 500
 // A copy of this age is looked up again in any case.
-const freshForMs = 60_000
+export const copyFreshForMs = 60_000
 // After a failed look-up a copy is used for so long before the next one, which may be slow to fail.
 const retryAfterMs = 1_000
 // Two caches, so that a flood of wrong keys evicts no valid one.
@@ -44,10 +51,13 @@ export const announceChange = async (
   await store.appendChangeRecord(topic, id, now + keepForMs)
 }
 
-type Copy = { readonly found: FoundKey; freshUntil: number }
-
 export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDirectory => {
-  const known = new LRUCache<string, Copy>({ max: mostKnown })
+  const known = new LRUCache<string, KeyCopy>({
+    max: mostKnown,
+    dispose: copy => {
+      copy.freshUntil = 0
+    },
+  })
   /** Hash → instant until which it counts as unknown. */
   const unknown = new LRUCache<string, number>({ max: mostUnknown })
   const lookUps = new Map<string, Promise<FoundKey | 'unknown'>>()
@@ -55,12 +65,7 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
   // A clock that goes back keeps nothing fresh for longer.
   const isFresh = (until: number): boolean => {
     const left = until - clock.now()
-    return left > 0 && left <= freshForMs
-  }
-
-  const copyOf = (hash: string): FoundKey | undefined => {
-    const copy = known.get(hash)
-    return copy && isFresh(copy.freshUntil) ? copy.found : undefined
+    return left > 0 && left <= copyFreshForMs
   }
 
   const lookUp = (hash: string): Promise<FoundKey | 'unknown'> => {
@@ -69,7 +74,7 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
         // A look-up that began before a change was read may have the older key: it is not cached.
         if (lookUps.get(hash) !== answer) return found ?? 'unknown'
         lookUps.delete(hash)
-        const freshUntil = clock.now() + freshForMs
+        const freshUntil = clock.now() + copyFreshForMs
         if (found) {
           known.set(hash, { found, freshUntil })
           unknown.delete(hash)
@@ -123,10 +128,10 @@ export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDire
   const timer = setInterval(() => void readChanges(), readEveryMs).unref()
 
   return {
-    copyOf,
+    copyOf: hash => known.get(hash),
     find: hash => {
-      const copy = copyOf(hash)
-      if (copy) return copy
+      const copy = known.get(hash)
+      if (copy && isFresh(copy.freshUntil)) return copy.found
       if (!known.has(hash) && isFresh(unknown.get(hash) ?? 0)) return 'unknown'
       return lookUps.get(hash) ?? lookUp(hash)
     },

@@ -1,10 +1,12 @@
-// Counts the daily units of all keys: finds the partition of a key, passes messages of other instances to their counts,
-// and forgets counts of past days. Batches and local allowances are the partitions'; days come from the caller.
+// Meters the daily quotas of all keys: takes one unit per request of the local day in which it arrived. Finds the count and
+// the partition of a key, passes on messages of other instances, and forgets past days. An exhausted quota is a decision
+// (`allowed: false`), not an error. Batches and local allowances are the partitions'.
 
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import type { LocalDay } from '../calendar.ts'
+import { type Calendar, hourMs, type LocalDay } from '../calendar.ts'
 import type { UsageGrant, UsageStore } from '../stores/store.ts'
+import type { Client } from './authentication.ts'
 import {
   type Count,
   createPartition,
@@ -28,14 +30,25 @@ export type MeterObserver = {
   nearLimit(event: { keyId: string; day: LocalDay; used: number; limit: number; percent: 80 | 100 }): void
 }
 
-export type MeterParts = Omit<PartitionParts, 'instance' | 'store' | 'newestDay' | 'observer'> & {
+export type MeterParts = Omit<PartitionParts, 'instance' | 'store' | 'newestDay' | 'dayOf' | 'observer'> & {
   readonly store: Pick<UsageStore, 'partitionOf' | 'commit' | 'onUsage' | 'time'>
+  readonly calendar: Pick<Calendar, 'dayOf' | 'nextMidnight'>
+  /** How long a day's count is kept after the end of the day. */
+  readonly keepUsageForMs: number
   readonly observer: MeterObserver
 }
 
-export type Meter = {
-  /** Asks for one unit. @throws StoreError when the store is away and the local allowance is spent */
-  admit(keyId: string, limit: number, day: MeteredDay): Promise<QuotaDecision>
+/** The daily quota of clients, as a request meets it. */
+export type Quota = {
+  /** The instant that decides which day a request belongs to, by the store's clock. */
+  now(): number
+  /** The next local midnight after an instant. */
+  resetAfter(instant: number): number
+  /** Takes one unit. @throws StoreError when the store is away and the local allowance is spent */
+  consume(client: Pick<Client, 'keyId' | 'limit'>, arrivedAt: number): Promise<QuotaDecision>
+}
+
+export type Meter = Pick<Quota, 'consume'> & {
   /** Probes a store that is away, and forgets old counts. Call it at short intervals. */
   probe(): Promise<void>
   /** The worst state of all partitions. */
@@ -54,7 +67,7 @@ const reportForMs = 3_000
 /** An id that no instance has had. */
 const newInstance = (): string => randomBytes(5).toString('hex')
 
-export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
+export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: MeterParts): Meter => {
   const { store, clock } = parts
   let instance = newInstance()
   // By day, then key: a look-up builds no compound key.
@@ -66,6 +79,12 @@ export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
   let newestForgotten: LocalDay = ''
   let away = 0
   let reconciled = 0
+
+  const dayAt = (instant: number): MeteredDay => {
+    const endsAt = calendar.nextMidnight(instant)
+    // At least an hour past midnight: requests of the old day may still be in flight then.
+    return { day: calendar.dayOf(instant), endsAt, keepUntil: endsAt + Math.max(hourMs, keepUsageForMs) }
+  }
 
   const checkNearLimit = ({ keyId, metered: { day }, limit }: Count, { before, used }: UsageGrant): void => {
     for (const percent of [80, 100] as const) {
@@ -80,6 +99,7 @@ export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
     if (known) return known
     const partition = createPartition({
       ...parts,
+      dayOf: calendar.dayOf,
       instance,
       newestDay: () => newest,
       observer: {
@@ -179,8 +199,8 @@ export const createMeter = ({ observer, ...parts }: MeterParts): Meter => {
   }
 
   return {
-    admit: (keyId, limit, metered) => {
-      const { count, partition } = entryFor(keyId, metered)
+    consume: ({ keyId, limit }, arrivedAt) => {
+      const { count, partition } = entryFor(keyId, dayAt(arrivedAt))
       return partition.admit(count, limit)
     },
     probe,

@@ -7,7 +7,6 @@ import type { LocalDay } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { OvertakenError, StoreError, type UsageGrant, type UsageStore } from '../stores/store.ts'
-import { allowanceOf, stepOf } from './local-allowance.ts'
 
 /** Whether the request is admitted, and the units left of the day after it. */
 export type QuotaDecision = { readonly allowed: boolean; readonly remaining: number }
@@ -353,3 +352,17 @@ export const createPartition = ({
     },
   }
 }
+
+// Each count is published at 64 steps of its limit.
+const stepsPerLimit = 64
+
+/** Units between two published messages of a count. */
+export const stepOf = (limit: number): number => Math.max(1, Math.ceil(limit / stepsPerLimit))
+
+/**
+ * The equal part of one instance in what was left of a limit at the last known count. Others may have used up to a step
+ * since. Two steps are left out, so that one message lost with the connection does not make the allowances together
+ * exceed the limit.
+ */
+export const allowanceOf = (limit: number, lastKnown: number, instances: number): number =>
+  Math.max(0, Math.floor((limit - lastKnown - 2 * stepOf(limit)) / instances))

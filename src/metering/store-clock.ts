@@ -1,7 +1,7 @@
 // The store's clock: this machine's clock plus the measured offset. Quotas use it, so that instances whose clocks differ
 // agree about midnight.
 
-import type { Clock } from '../clock.ts'
+import { type Clock, clockAhead } from '../clock.ts'
 import type { UsageStore } from '../stores/store.ts'
 
 export type StoreClock = Clock & {
@@ -15,10 +15,10 @@ export type StoreClock = Clock & {
 const slowestReplyMs = 250
 
 export const createStoreClock = (store: Pick<UsageStore, 'time'>, clock: Clock): StoreClock => {
-  let offset = 0
+  const offset = { ms: 0 }
   return {
-    now: () => clock.now() + offset,
-    offsetMs: () => offset,
+    ...clockAhead(clock, offset),
+    offsetMs: () => offset.ms,
     measure: async () => {
       const sentAt = clock.now()
       const storeTime = await store.time().catch(() => undefined)
@@ -26,7 +26,7 @@ export const createStoreClock = (store: Pick<UsageStore, 'time'>, clock: Clock):
       if (storeTime === undefined || receivedAt - sentAt > slowestReplyMs) return
       // Between the two instants: the clocks may well agree.
       const agrees = storeTime >= sentAt - 1 && storeTime <= receivedAt + 1
-      offset = agrees ? 0 : Math.round(storeTime - (sentAt + receivedAt) / 2)
+      offset.ms = agrees ? 0 : Math.round(storeTime - (sentAt + receivedAt) / 2)
     },
   }
 }

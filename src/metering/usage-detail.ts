@@ -5,8 +5,11 @@ import { type Calendar, type LocalDay, utcDayMs } from '../calendar.ts'
 import type { UsageDetailStore } from '../stores/store.ts'
 
 export type UsageDetail = {
-  /** @param arrivedAt instant of the request, ms since the epoch, which decides its local day */
-  count(answer: { keyId: string; endpoint: string; status: number; arrivedAt: number }): void
+  /**
+   * Counts a response; one without a key counts for nobody.
+   * @param arrivedAt instant of the request, ms since the epoch, which decides its local day
+   */
+  count(answer: { keyId: string | undefined; endpoint: string; status: number; arrivedAt: number }): void
   /** Writes the counts to the store; never rejects. */
   flush(): Promise<void>
   /** Stops the timer and flushes the rest. */
@@ -71,6 +74,7 @@ export const createUsageDetail = (
 
   return {
     count: ({ keyId, endpoint, status, arrivedAt }) => {
+      if (keyId === undefined) return
       const day = calendar.dayOf(arrivedAt)
       const statusClass = classes[Math.floor(status / 100)] ?? 'other'
       const before = find(keyId, day, endpoint, statusClass)

@@ -170,10 +170,8 @@ export const createMetrics = () => {
     admission: countAdmission,
     connectionClosed: (reason: string) => connectionsClosed.inc({ reason }),
     nearLimit: (percent: number) => nearLimits.inc({ percent }),
-    cacheRead: ({ outcome, source, collapsed }: { outcome: string; source: string; collapsed: boolean }) => {
-      countRead(outcome, source)
-      if (collapsed) collapses.inc()
-    },
+    cacheRead: countRead,
+    cacheCollapsed: () => collapses.inc(),
     refreshFailed: (purpose: string) => refreshFailures.inc({ purpose }),
     purged: (kind: string) => purges.inc({ kind }),
     heartbeat: (fleet: { instances: number; wanted: number }) => {

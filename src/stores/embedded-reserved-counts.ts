@@ -7,17 +7,20 @@ import { openReserve, type Reserve, type ReservedCount } from './embedded-reserv
 import { type RecordObserver, shown } from './records.ts'
 
 export type ReservedCounts = {
+  /** The store's file has all counts. */
+  readonly isEmpty: boolean
   /** Undefined for a count that the store's file has. */
   usedOn(keyId: string, day: string): number | undefined
-  /**
-   * Counts in the file, or in the reserve while the file can't be written.
-   * @param inFile counts in one transaction
-   * @param count does the same and passes each changed count to `put`
-   */
-  count<Value>(inFile: () => Value, count: (put: (count: ReservedCount) => void) => Value): Value
+  /** Writes the reserve back and counts in the file; while that can't be written, counts in the reserve. */
+  count<Value>(inFile: () => Value, count: Counting<Value>): Value
+  /** Counts in the reserve, because the file could not be written. @throws any other `error` as it is */
+  countInstead<Value>(error: unknown, count: Counting<Value>): Value
   /** Writes the reserve back if the file can be written, and closes it. */
   close(): void
 }
+
+/** Counts, and passes each changed count to `put`. */
+type Counting<Value> = (put: (count: ReservedCount) => void) => Value
 
 type Parts = {
   /** Path of the store's file. */
@@ -60,19 +63,21 @@ export const createReservedCounts = ({ path, missing, raise, observer }: Parts):
     }
     observer.reserveWrittenBack(held.size)
     held.clear()
+    counts.isEmpty = true
     if (isOurs) reserve?.clear()
     isOurs = false
     return true
   }
   /** @throws `reason` when the counts do not fit */
-  const keep = (counts: readonly ReservedCount[], reason: unknown): void => {
+  const keep = (changed: readonly ReservedCount[], reason: unknown): void => {
     if (!reserve) throw reason
     // Counts of a former process, which are in the file by now.
     if (held.size === 0) reserve.clear()
-    if (!reserve.put(counts)) throw reason
+    if (!reserve.put(changed)) throw reason
     if (held.size === 0) observer.reserveUsed(messageOf(reason))
     isOurs = true
-    for (const count of counts) held.set(nameOf(count.keyId, count.day), count)
+    for (const count of changed) held.set(nameOf(count.keyId, count.day), count)
+    counts.isEmpty = held.size === 0
   }
   const takeOver = (): void => {
     if (path === ':memory:') return
@@ -82,35 +87,37 @@ export const createReservedCounts = ({ path, missing, raise, observer }: Parts):
       observer.reserveMissing(messageOf(error))
       return
     }
-    const { counts, damaged } = reserve.read()
+    const { counts: found, damaged } = reserve.read()
     if (damaged > 0)
       observer.recordRefused({
         record: 'usage',
         name: shown(path),
         fault: `${damaged} counts of its reserve could not be read`,
       })
-    for (const count of missing(counts)) held.set(nameOf(count.keyId, count.day), count)
+    for (const count of missing(found)) held.set(nameOf(count.keyId, count.day), count)
+    counts.isEmpty = held.size === 0
     writeBack()
   }
-  takeOver()
+  const countInReserve = <Value>(count: Counting<Value>, reason: unknown): Value => {
+    const changed: ReservedCount[] = []
+    const value = count(each => changed.push(each))
+    keep(changed, reason)
+    return value
+  }
+  const countInstead = <Value>(error: unknown, count: Counting<Value>): Value => {
+    if (!isUnwritten(error)) throw error
+    pauseRetries()
+    return countInReserve(count, error)
+  }
 
-  return {
-    usedOn: (keyId, day) => (held.size === 0 ? undefined : held.get(nameOf(keyId, day))?.used),
-    count: (inFile, count) => {
-      let reason: unknown = new Error('the store could not be written a moment ago')
-      if (writeBack())
-        try {
-          return inFile()
-        } catch (error) {
-          if (!isUnwritten(error)) throw error
-          reason = error
-          pauseRetries()
-        }
-      const changed: ReservedCount[] = []
-      const value = count(each => changed.push(each))
-      keep(changed, reason)
-      return value
-    },
+  const counts: ReservedCounts & { isEmpty: boolean } = {
+    isEmpty: true,
+    usedOn: (keyId, day) => held.get(nameOf(keyId, day))?.used,
+    count: (inFile, count) =>
+      writeBack()
+        ? inFile()
+        : countInReserve(count, new Error('the store could not be written a moment ago')),
+    countInstead,
     close: () => {
       clearTimeout(timer)
       isWaiting = false
@@ -121,4 +128,6 @@ export const createReservedCounts = ({ path, missing, raise, observer }: Parts):
       }
     },
   }
+  takeOver()
+  return counts
 }

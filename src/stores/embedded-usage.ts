@@ -85,7 +85,7 @@ export const embeddedUsage = ({
     observer,
   })
   const countOf = (keyId: string, day: string): number | undefined =>
-    reserved.usedOn(keyId, day) ?? countInFile(keyId, day)
+    (reserved.isEmpty ? undefined : reserved.usedOn(keyId, day)) ?? countInFile(keyId, day)
   const putRow = ({ keyId, day, used, keepUntil }: ReservedCount): void =>
     void statements.put.run(keyId, day, used, keepUntil)
   const admittedByAll = (keyId: string, day: string): number =>
@@ -115,11 +115,14 @@ export const embeddedUsage = ({
             return { granted, used, before }
           })
         }
-        const results = reserved.count(
-          // A command in another process can't come between the checks and the counts.
-          () => inTransaction(db, () => count(putRow)),
-          count,
-        )
+        // A command in another process can't come between the checks and the counts.
+        const countInTransaction = () => inTransaction(db, () => count(putRow))
+        let results: UsageGrant[]
+        try {
+          results = reserved.isEmpty ? countInTransaction() : reserved.count(countInTransaction, count)
+        } catch (error) {
+          results = reserved.countInstead(error, count)
+        }
         sequences.set(instance, sequence)
         repaired.forEach(observer.quotaRepaired)
         entries.forEach(({ keyId, day, admitted }, i) => {

@@ -11,5 +11,3 @@ export const namespaceOf = (baseUrl: string, { identity }: Pick<ProviderProtocol
 
 /** The cache key of a cell. */
 export const keyFor = (namespace: string, cell: CellId): string => `${namespace}:${cell}`
-
-export const cellIdOf = (key: string): CellId => key.slice(key.indexOf(':') + 1) as CellId

@@ -41,7 +41,7 @@ export const readOrder = (text: string): PurgeOrder | undefined => {
   }
 }
 
-export const covers = (scope: PurgeScope, id: CellId): boolean => {
+export const covers = (scope: PurgeScope, id: string): boolean => {
   if ('all' in scope) return true
   if ('cell' in scope) return scope.cell === id
   const [latitude = Number.NaN, longitude = Number.NaN] = id.split(',').map(Number)

@@ -5,6 +5,7 @@ import { createDemand } from '../cache/demand.ts'
 import { type BackoffOptions, createFailures } from '../cache/failures.ts'
 import { createFleetSingleFlight } from '../cache/fleet-single-flight.ts'
 import {
+  createStretch,
   type FreshnessOptions,
   freshByAge,
   freshByRun,
@@ -31,7 +32,7 @@ import type { ByteStore, FleetStore, LeaseStore, Store } from '../stores/store.t
 import type { Cell, Grid } from '../weather/cell.ts'
 import type { Horizon } from '../weather/horizon.ts'
 import type { Timeline } from '../weather/timeline.ts'
-import { cellIdOf, keyFor } from './cache-namespace.ts'
+import { keyFor } from './cache-namespace.ts'
 import { createTimelineCodec, entryOf } from './entry-codec.ts'
 import { createHeartbeat, type Fleet } from './heartbeat.ts'
 import { createProbe } from './probe.ts'
@@ -108,40 +109,30 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
 }
 
 const tickEveryMs = 500
-const stretchEveryMs = 1_000
 // Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
 const warmAtOnce = 256
 
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
   const { provider, store, grid, recentRuns, calendar, clock, observer } = parts
   const { namespace, horizon, demandForMs } = options
-  const keys = new WeakMap<Cell, string>()
-  const keyOf = (cell: Cell): string => {
-    let key = keys.get(cell)
-    if (key === undefined) {
-      key = keyFor(namespace, cell.id)
-      keys.set(cell, key)
-    }
-    return key
-  }
+  const keyOf = ({ id }: Cell): string => keyFor(namespace, id)
 
   let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
-  let stretched = 1
-  let stretchedAt = Number.NEGATIVE_INFINITY
-  const stretch = (): number => {
-    const now = clock.now()
-    if (Math.abs(now - stretchedAt) >= stretchEveryMs) {
-      stretchedAt = now
-      const asked = parts.stretch((fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs())
-      // The stretch in effect: freshness has a maximum.
-      stretched = Math.min(asked, policy.mostStretch())
-    }
-    return stretched
-  }
+  // The stretch in effect: freshness has a maximum.
+  const stretch = createStretch(
+    () =>
+      Math.min(
+        parts.stretch((fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs()),
+        policy.mostStretch(),
+      ),
+    clock,
+  )
   const policy =
-    options.freshness === 'run' ? freshByRun(options, recentRuns, stretch) : freshByAge(options, stretch)
+    options.freshness === 'run'
+      ? freshByRun(options, recentRuns, stretch.current)
+      : freshByAge(options, stretch.current)
 
-  const purges = createPurges<PurgeScope>((scope, key) => covers(scope, cellIdOf(key)))
+  const purges = createPurges(covers)
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
   const demand = createDemand<Cell>()
   const longestAfter = (error: unknown): number | undefined =>
@@ -150,7 +141,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const fleetLoads = createFleetSingleFlight({ store, leaseForMs: options.leaseForMs }, error =>
     observer.onSharedTierFailure('lease', error),
   )
-  const cache = createReadThrough<Cell, Timeline>({
+  const cache = createReadThrough<Cell, Timeline, PurgeScope>({
     keyOf,
     load: async (cell, purpose) => {
       // Read before the load: a purge or run that comes during the load is newer than the entry.
@@ -174,7 +165,6 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     observer,
   })
   const refreshAhead = createRefreshAhead<Cell>({
-    keyOf,
     demand,
     pinned: parts.pinned,
     memory,
@@ -193,11 +183,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const readPurges = async (): Promise<void> => {
     const found = await purgesAfter(store, purges.generation)
     for (const purge of found) {
-      const isCovered = (key: string) => covers(purge.scope, cellIdOf(key))
-      purges.add(purge)
-      if (purge.kind === 'hard') memory.deleteWhere(isCovered)
-      // A purge ends the backoff of the cells it covers.
-      failures.clearWhere(isCovered)
+      cache.purge(purge)
       if (!isFirstRead) observer.onPurge(purge.kind, purge.scope)
     }
     isFirstRead = false
@@ -220,7 +206,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     clock,
     onHeartbeat: seen => {
       fleet = { ...seen, wanted: Math.min(seen.wanted, options.mostCells) }
-      stretchedAt = Number.NEGATIVE_INFINITY
+      stretch.renew()
       observer.onHeartbeat(fleet)
     },
     onHeartbeatFailure: observer.onHeartbeatFailure,
@@ -257,13 +243,13 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       }
       return { warmed, wanted: cells.length }
     },
-    held: () => ({ entries: memory.size, bytes: memory.bytes }),
-    stretch,
+    held: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
+    stretch: stretch.current,
     endBackoff: failures.endBackoff,
     explain: async cell => ({
       ...(await cache.explain(cell)),
       cell,
-      lastAskedAt: demand.of(keyOf(cell))?.lastAskedAt ?? null,
+      lastAskedAt: demand.of(cell.id)?.lastAskedAt ?? null,
       sharedTier: store.kind,
     }),
     close: async () => {

@@ -9,7 +9,7 @@ import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'
 import { createMemoryTier } from '../../src/cache/memory-tier.ts'
 import { createPurges } from '../../src/cache/purges.ts'
-import { createReadThrough } from '../../src/cache/read-through.ts'
+import { createReadThrough, type Subject } from '../../src/cache/read-through.ts'
 import { createSharedTier } from '../../src/cache/shared-tier.ts'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -46,8 +46,8 @@ const setUp = async (t: Test) => {
     const memory = createMemoryTier<string>(1_000)
     const begun = Promise.withResolvers<void>()
     const loads: PromiseWithResolvers<string>[] = []
-    const cache = createReadThrough<string, string>({
-      keyOf: subject => subject,
+    const cache = createReadThrough<Subject, string, string>({
+      keyOf: ({ id }) => id,
       load: async () => {
         const fetchedAt = clock.now()
         const gate = Promise.withResolvers<string>()
@@ -68,19 +68,19 @@ const setUp = async (t: Test) => {
       demand: createDemand(),
       waitForMs: 30_000,
       clock,
-      observer: { onRead: () => {}, onRefreshFailure: fail },
+      observer: { onRead: () => {}, onCollapsed: () => {}, onRefreshFailure: fail },
     })
     return { cache, memory, fleet, store, loads, begun: begun.promise }
   }
   const stalled = await instance(100)
   const other = await instance(60_000)
 
-  const reading = Promise.resolve(stalled.cache.read('a'))
+  const reading = Promise.resolve(stalled.cache.read({ id: 'a' }))
   await stalled.begun
   // A stalled holder renews nothing, so its lease expires.
   stalled.fleet.close()
   clock.advance(10_000)
-  const taking = other.cache.read('a')
+  const taking = other.cache.read({ id: 'a' })
   await other.begun
   other.loads[0]?.resolve('newer')
   t.match(await taking, { value: 'newer', outcome: 'miss' })
@@ -91,11 +91,15 @@ t.test('a stalled holder takes the newer entry when it resumes', async t => {
   const { stalled, reading, resume } = await setUp(t)
   resume()
   t.match(await reading, { value: 'newer', outcome: 'miss' }, 'for its waiters')
-  t.match(stalled.cache.read('a'), { value: 'newer', outcome: 'hit', source: 'memory' }, 'and from then on')
-  t.match((await stalled.cache.explain('a')).shared, { state: 'fresh' })
-  const before = stalled.memory.bytes
+  t.match(
+    stalled.cache.read({ id: 'a' }),
+    { value: 'newer', outcome: 'hit', source: 'memory' },
+    'and from then on',
+  )
+  t.match((await stalled.cache.explain({ id: 'a' })).shared, { state: 'fresh' })
+  const before = stalled.memory.calculatedSize
   ;(await reading).setExtraBytes(50)
-  t.equal(stalled.memory.bytes, before + 50, 'what is kept beside it counts as the newer one’s')
+  t.equal(stalled.memory.calculatedSize, before + 50, 'what is kept beside it counts as the newer one’s')
 })
 
 t.test('where the newer entry is gone meanwhile, its memory tier keeps nothing', async t => {
@@ -103,7 +107,7 @@ t.test('where the newer entry is gone meanwhile, its memory tier keeps nothing',
   await other.store.deleteBytes(['a'])
   resume()
   t.match(await reading, { value: 'older' }, 'its waiters get the older entry')
-  t.match(await stalled.cache.explain('a'), { memory: null, shared: null })
+  t.match(await stalled.cache.explain({ id: 'a' }), { memory: null, shared: null })
   ;(await reading).setExtraBytes(50)
-  t.equal(stalled.memory.bytes, 0, 'and counts nothing beside it')
+  t.equal(stalled.memory.calculatedSize, 0, 'and counts nothing beside it')
 })

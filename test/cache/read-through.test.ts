@@ -6,7 +6,7 @@ import { createFleetSingleFlight } from '../../src/cache/fleet-single-flight.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'
 import { createMemoryTier } from '../../src/cache/memory-tier.ts'
 import { createPurges } from '../../src/cache/purges.ts'
-import { type CacheParts, createReadThrough } from '../../src/cache/read-through.ts'
+import { type CacheParts, createReadThrough, type Subject } from '../../src/cache/read-through.ts'
 import { createSharedTier } from '../../src/cache/shared-tier.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -16,8 +16,12 @@ const policy = freshByAge(
   () => 1,
 )
 
+type Parts = CacheParts<Subject, string, string>
+
+const named = (id: string): Subject => ({ id })
+
 /** A cache over a real store whose loader counts, and fails or waits when told to. */
-const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
+const setUp = (t: Tap, given: Partial<Parts> = {}) => {
   const clock = manualClock()
   const store = openEmbeddedStore(':memory:', clock)
   const loads: string[] = []
@@ -50,17 +54,17 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
     return fleet
   }
   const expedited: string[] = []
-  const parts: CacheParts<string, string> = {
-    keyOf: subject => subject,
-    load: async subject => {
-      loads.push(subject)
-      const value = `${subject} ${loads.length}`
+  const parts: Parts = {
+    keyOf: ({ id }) => id,
+    load: async ({ id }) => {
+      loads.push(id)
+      const value = `${id} ${loads.length}`
       const { generation } = purges
       await loader.gate
       if (loader.failure) throw loader.failure
       return { value, fetchedAt: clock.now(), bytes: 100, jitter: 0, generation, run: null }
     },
-    expedite: subject => expedited.push(subject),
+    expedite: ({ id }) => expedited.push(id),
     memory: createMemoryTier(10_000),
     shared,
     fleet: newFleet(),
@@ -70,14 +74,14 @@ const setUp = (t: Tap, given: Partial<CacheParts<string, string>> = {}) => {
     demand: createDemand(),
     waitForMs: 60_000,
     clock,
-    observer: { onRead: () => {}, onRefreshFailure: error => failures.push(error) },
+    observer: { onRead: () => {}, onCollapsed: () => {}, onRefreshFailure: error => failures.push(error) },
     ...given,
   }
   /** The same store as another process would see it. */
-  const elsewhere = (more: Partial<CacheParts<string, string>> = {}) =>
-    createReadThrough({
+  const elsewhere = (more: Partial<Parts> = {}) =>
+    createReadThrough<Subject, string, string>({
       ...parts,
-      memory: createMemoryTier(10_000),
+      memory: createMemoryTier<string>(10_000),
       failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0),
       fleet: newFleet(),
       ...more,
@@ -105,11 +109,16 @@ t.test(
   'a first read is a miss, the next a hit from memory, another process a hit from the shared tier',
   async t => {
     const { cache, elsewhere: another, loads } = setUp(t)
-    t.match(await cache.read('a'), { value: 'a 1', outcome: 'miss', source: 'provider', collapsed: false })
-    t.match(await cache.read('a'), { value: 'a 1', outcome: 'hit', source: 'memory' })
+    t.match(await cache.read(named('a')), {
+      value: 'a 1',
+      outcome: 'miss',
+      source: 'provider',
+      collapsed: false,
+    })
+    t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'hit', source: 'memory' })
     const elsewhere = another()
-    t.match(await elsewhere.read('a'), { value: 'a 1', outcome: 'hit', source: 'embedded' })
-    t.match(await elsewhere.read('a'), { value: 'a 1', outcome: 'hit', source: 'memory' })
+    t.match(await elsewhere.read(named('a')), { value: 'a 1', outcome: 'hit', source: 'embedded' })
+    t.match(await elsewhere.read(named('a')), { value: 'a 1', outcome: 'hit', source: 'memory' })
     t.strictSame(loads, ['a'])
   },
 )
@@ -118,8 +127,8 @@ t.test('many first readers cost one load and get one value; keys do not wait for
   const { cache, loads, loader } = setUp(t)
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
-  const readers = Array.from({ length: 50 }, () => cache.read('a'))
-  const other = cache.read('b')
+  const readers = Array.from({ length: 50 }, () => cache.read(named('a')))
+  const other = cache.read(named('b'))
   await settled()
   t.strictSame(loads, ['a', 'b'])
   gate.resolve(undefined)
@@ -132,85 +141,89 @@ t.test('many first readers cost one load and get one value; keys do not wait for
 t.test('a failed load fails all waiters, and backs off before the next read tries again', async t => {
   const { cache, loads, loader, clock } = setUp(t)
   loader.failure = new Error('down')
-  const results = await Promise.allSettled([cache.read('a'), cache.read('a'), cache.read('a')])
+  const results = await Promise.allSettled([
+    cache.read(named('a')),
+    cache.read(named('a')),
+    cache.read(named('a')),
+  ])
   t.strictSame(
     results.map(({ status }) => status),
     ['rejected', 'rejected', 'rejected'],
   )
-  await t.rejects(async () => cache.read('a'), { message: 'down', retryAt: clock.now() + 500 })
+  await t.rejects(async () => cache.read(named('a')), { message: 'down', retryAt: clock.now() + 500 })
   t.equal(loads.length, 1)
   loader.failure = undefined
   clock.advance(500)
-  t.match(await cache.read('a'), { value: 'a 2', outcome: 'miss' })
+  t.match(await cache.read(named('a')), { value: 'a 2', outcome: 'miss' })
 })
 
 t.test('a stale entry is served at once while one refresh runs behind it', async t => {
   const { cache, loads, clock, loader } = setUp(t)
-  await cache.read('a')
+  await cache.read(named('a'))
   clock.advance(1_000)
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
-  t.match(await cache.read('a'), { value: 'a 1', outcome: 'stale', source: 'memory' })
-  t.match(await cache.read('a'), { value: 'a 1', outcome: 'stale' })
+  t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'stale', source: 'memory' })
+  t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'stale' })
   await settled()
   t.equal(loads.length, 2, 'one refresh for both')
   gate.resolve(undefined)
   await settled()
-  t.match(await cache.read('a'), { value: 'a 2', outcome: 'hit' })
+  t.match(await cache.read(named('a')), { value: 'a 2', outcome: 'hit' })
 })
 
 t.test('a failed refresh keeps the old entry and backs off before the next try', async t => {
   const { cache, loads, clock, loader, failures } = setUp(t)
-  await cache.read('a')
+  await cache.read(named('a'))
   clock.advance(1_000)
   loader.failure = new Error('down')
   for (let i = 0; i < 5; i++) {
-    t.match(await cache.read('a'), { value: 'a 1', outcome: 'stale' })
+    t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'stale' })
     await settled()
   }
   t.equal(loads.length, 2, 'one try within the rest')
   t.equal(failures.length, 1)
   clock.advance(500)
-  await cache.read('a')
+  await cache.read(named('a'))
   await settled()
   t.equal(loads.length, 3)
   clock.advance(999)
   t.match(
-    await cache.read('a'),
+    await cache.read(named('a')),
     { outcome: 'stale', forwarded: false },
     'twice the rest after the second failure',
   )
   loader.failure = undefined
   clock.advance(1)
-  t.match(await cache.read('a'), { outcome: 'stale', forwarded: true })
+  t.match(await cache.read(named('a')), { outcome: 'stale', forwarded: true })
   await settled()
-  t.match(await cache.read('a'), { value: 'a 4', outcome: 'hit' })
+  t.match(await cache.read(named('a')), { value: 'a 4', outcome: 'hit' })
 })
 
 t.test('past its last use a stale entry is not served: the failure of the load is', async t => {
   const { cache, clock, loader } = setUp(t)
-  await cache.read('a')
+  await cache.read(named('a'))
   loader.failure = new Error('down')
   clock.advance(10_999)
-  t.match(await cache.read('a'), { outcome: 'stale' })
+  t.match(await cache.read(named('a')), { outcome: 'stale' })
   await settled()
   clock.advance(1)
-  await t.rejects(async () => cache.read('a'), { message: 'down' })
+  await t.rejects(async () => cache.read(named('a')), { message: 'down' })
 })
 
 t.test('a refresh takes what another process has refreshed already', async t => {
   const { cache, elsewhere: another, clock, loads, decoded } = setUp(t)
   const elsewhere = another()
-  await cache.read('a')
-  await elsewhere.read('a')
+  await cache.read(named('a'))
+  await elsewhere.read(named('a'))
   clock.advance(1_000)
-  await elsewhere.read('a')
+  await elsewhere.read(named('a'))
   await settled()
   t.equal(loads.length, 2)
   t.strictSame(decoded, ['a 1'], 'what was read and is too old is seen to be so without being decoded')
-  t.match(await cache.read('a'), { value: 'a 1', outcome: 'stale' })
+  t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'stale' })
   await settled()
-  t.match(await cache.read('a'), { value: 'a 2', outcome: 'hit' })
+  t.match(await cache.read(named('a')), { value: 'a 2', outcome: 'hit' })
   t.equal(loads.length, 2, 'no load of its own')
 })
 
@@ -218,17 +231,17 @@ t.test('a reader waits only so long, and the load goes on for the next', async t
   const { cache, loads, loader } = setUp(t, { waitForMs: 5 })
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
-  await t.rejects(async () => cache.read('a'), { code: 'waited_too_long' })
-  await t.rejects(async () => cache.read('a'), { code: 'waited_too_long' })
+  await t.rejects(async () => cache.read(named('a')), { code: 'waited_too_long' })
+  await t.rejects(async () => cache.read(named('a')), { code: 'waited_too_long' })
   gate.resolve(undefined)
   await settled()
-  t.match(await cache.read('a'), { value: 'a 1', outcome: 'hit' })
+  t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'hit' })
   t.equal(loads.length, 1)
 })
 
 t.test('an entry lies in the shared tier until its last use as a stale one', async t => {
   const { cache, clock, store } = setUp(t)
-  await cache.read('a')
+  await cache.read(named('a'))
   clock.advance(10_999)
   t.ok(await store.readBytes('a'))
   clock.advance(1)
@@ -238,72 +251,72 @@ t.test('an entry lies in the shared tier until its last use as a stale one', asy
 t.test('a store that fails costs speed and nothing else', async t => {
   const { cache, store, failures } = setUp(t)
   await store.close()
-  t.match(await cache.read('a'), { value: 'a 1', outcome: 'miss' })
-  t.match(await cache.read('a'), { value: 'a 1', outcome: 'hit', source: 'memory' })
+  t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'miss' })
+  t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'hit', source: 'memory' })
   t.equal(failures.length, 3, 'the read, the second read and the write were reported')
 })
 
 t.test('memory keeps to its bytes and lets the least recently used go', async t => {
   const memory = createMemoryTier<string>(250)
   const { cache } = setUp(t, { memory })
-  await cache.read('a')
-  await cache.read('b')
-  await cache.read('a')
-  await cache.read('c')
-  t.ok(memory.bytes <= 250)
+  await cache.read(named('a'))
+  await cache.read(named('b'))
+  await cache.read(named('a'))
+  await cache.read(named('c'))
+  t.ok(memory.calculatedSize <= 250)
   t.strictSame([memory.size, !!memory.get('a'), !!memory.get('b')], [2, true, false])
 })
 
 t.test('what is kept beside a value counts as memory’s, from whichever tier it was read', async t => {
   const memory = createMemoryTier<string>(10_000)
   const { cache, elsewhere, clock } = setUp(t, { memory })
-  const loaded = await cache.read('a')
+  const loaded = await cache.read(named('a'))
   loaded.setExtraBytes(500)
-  t.equal(memory.bytes, 600, 'from the provider')
-  const hit = await cache.read('a')
+  t.equal(memory.calculatedSize, 600, 'from the provider')
+  const hit = await cache.read(named('a'))
   hit.setExtraBytes(700)
-  t.equal(memory.bytes, 800, 'from memory: the same entry')
+  t.equal(memory.calculatedSize, 800, 'from memory: the same entry')
   const other = createMemoryTier<string>(10_000)
-  const found = await elsewhere({ memory: other }).read('a')
+  const found = await elsewhere({ memory: other }).read(named('a'))
   t.equal(found.source, 'embedded')
   found.setExtraBytes(40)
-  t.strictSame([other.bytes, memory.bytes], [140, 800], 'from the shared tier')
+  t.strictSame([other.calculatedSize, memory.calculatedSize], [140, 800], 'from the shared tier')
 
   clock.advance(1_500)
-  const stale = await cache.read('a')
+  const stale = await cache.read(named('a'))
   t.equal(stale.outcome, 'stale')
   await settled()
-  t.match(await cache.read('a'), { value: 'a 2', outcome: 'hit' })
-  t.equal(memory.bytes, 100, 'the renewed entry has nothing beside it')
+  t.match(await cache.read(named('a')), { value: 'a 2', outcome: 'hit' })
+  t.equal(memory.calculatedSize, 100, 'the renewed entry has nothing beside it')
   for (const old of [loaded, hit, stale]) old.setExtraBytes(900)
-  t.equal(memory.bytes, 100, 'and what is kept beside the older one is not its')
+  t.equal(memory.calculatedSize, 100, 'and what is kept beside the older one is not its')
 })
 
 t.test('a soft purge makes stale what was loaded before it, a hard one makes it gone', async t => {
-  const { cache, purges, loads, elsewhere } = setUp(t)
-  await cache.read('a')
-  await cache.read('b')
-  purges.add({ generation: 1, kind: 'soft', scope: 'a' })
-  t.match(await cache.read('a'), { value: 'a 1', outcome: 'stale', forwarded: true })
+  const { cache, loads, elsewhere } = setUp(t)
+  await cache.read(named('a'))
+  await cache.read(named('b'))
+  cache.purge({ generation: 1, kind: 'soft', scope: 'a' })
+  t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'stale', forwarded: true })
   await settled()
-  t.match(await cache.read('a'), { value: 'a 3', outcome: 'hit' }, 'loaded after the purge')
-  t.match(await cache.read('b'), { value: 'b 2', outcome: 'hit' }, 'not covered')
-  purges.add({ generation: 2, kind: 'hard', scope: 'b' })
-  t.match(await elsewhere().read('b'), { value: 'b 4', outcome: 'miss' }, 'nor from the shared tier')
-  t.match(await cache.read('b'), { outcome: 'hit', source: 'embedded' })
+  t.match(await cache.read(named('a')), { value: 'a 3', outcome: 'hit' }, 'loaded after the purge')
+  t.match(await cache.read(named('b')), { value: 'b 2', outcome: 'hit' }, 'not covered')
+  cache.purge({ generation: 2, kind: 'hard', scope: 'b' })
+  t.match(await elsewhere().read(named('b')), { value: 'b 4', outcome: 'miss' }, 'nor from the shared tier')
+  t.match(await cache.read(named('b')), { outcome: 'hit', source: 'embedded' })
   t.strictSame(loads, ['a', 'b', 'a', 'b'])
 })
 
 t.test('a load that was under way when its key was purged does not count as newer', async t => {
-  const { cache, purges, loader, loads } = setUp(t)
+  const { cache, loader, loads } = setUp(t)
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
-  const reading = cache.read('a')
+  const reading = cache.read(named('a'))
   await settled()
-  purges.add({ generation: 1, kind: 'soft', scope: 'a' })
+  cache.purge({ generation: 1, kind: 'soft', scope: 'a' })
   gate.resolve(undefined)
   await reading
-  t.match(await cache.read('a'), { outcome: 'stale' })
+  t.match(await cache.read(named('a')), { outcome: 'stale' })
   await settled()
   t.equal(loads.length, 2)
 })
@@ -313,7 +326,7 @@ t.test('two instances that miss together load once; the other gets the result, o
   const other = elsewhere()
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
-  const readings = [cache.read('a'), other.read('a')]
+  const readings = [cache.read(named('a')), other.read(named('a'))]
   await settled()
   t.equal(loads.length, 1)
   gate.resolve(undefined)
@@ -322,7 +335,7 @@ t.test('two instances that miss together load once; the other gets the result, o
   t.strictSame([mine?.collapsed, its?.collapsed], [false, true])
 
   loader.failure = new Error('down')
-  const failing = [cache.read('b'), other.read('b')]
+  const failing = [cache.read(named('b')), other.read(named('b'))]
   const results = await Promise.allSettled(failing)
   t.match(
     results.map(result => result.status === 'rejected' && result.reason.message),
@@ -334,15 +347,15 @@ t.test('two instances that miss together load once; the other gets the result, o
 
 t.test('a read that waits for a less urgent load expedites it', async t => {
   const { cache, expedited, loader, clock } = setUp(t)
-  await cache.read('a')
+  await cache.read(named('a'))
   clock.advance(1_000)
   const gate = Promise.withResolvers()
   loader.gate = gate.promise
-  await cache.read('a')
+  await cache.read(named('a'))
   await settled()
   t.strictSame(expedited, [])
   clock.advance(10_000)
-  const waiting = cache.read('a')
+  const waiting = cache.read(named('a'))
   await settled()
   t.strictSame(expedited, ['a'])
   gate.resolve(undefined)
@@ -351,46 +364,46 @@ t.test('a read that waits for a less urgent load expedites it', async t => {
 
 t.test('a reload loads although the entry is fresh, and reports a failure', async t => {
   const { cache, loads, loader, failures } = setUp(t)
-  await cache.read('a')
-  await cache.reload('a')
-  t.match(await cache.read('a'), { value: 'a 2', outcome: 'hit' })
+  await cache.read(named('a'))
+  await cache.reload(named('a'))
+  t.match(await cache.read(named('a')), { value: 'a 2', outcome: 'hit' })
   loader.failure = new Error('down')
-  await cache.reload('a')
+  await cache.reload(named('a'))
   t.match(failures, [{ message: 'down' }])
-  t.match(await cache.read('a'), { value: 'a 2', outcome: 'hit' }, 'what there is stays')
+  t.match(await cache.read(named('a')), { value: 'a 2', outcome: 'hit' }, 'what there is stays')
   t.equal(loads.length, 3)
 })
 
 t.test('warming copies the shared entry and loads nothing', async t => {
   const { cache, elsewhere, loads, clock } = setUp(t)
-  await cache.read('a')
+  await cache.read(named('a'))
   const other = elsewhere()
-  t.equal(await other.warm('a'), true)
-  t.equal(await other.warm('b'), false)
-  t.match(await other.read('a'), { outcome: 'hit', source: 'memory' })
+  t.equal(await other.warm(named('a')), true)
+  t.equal(await other.warm(named('b')), false)
+  t.match(await other.read(named('a')), { outcome: 'hit', source: 'memory' })
   clock.advance(11_000)
-  t.equal(await elsewhere().warm('a'), false, 'past its last use')
+  t.equal(await elsewhere().warm(named('a')), false, 'past its last use')
   t.strictSame(loads, ['a'])
 })
 
 t.test('an explanation has both tiers, the last failure and the load under way', async t => {
   const { cache, clock, loader } = setUp(t)
-  t.match(await cache.explain('a'), {
+  t.match(await cache.explain(named('a')), {
     key: 'a',
     memory: null,
     shared: null,
     lastFailure: null,
     loading: false,
   })
-  await cache.read('a')
+  await cache.read(named('a'))
   const fetchedAt = clock.now()
   const facts = { fetchedAt, freshUntil: fetchedAt + 1_000, usableUntil: fetchedAt + 11_000, state: 'fresh' }
-  t.match(await cache.explain('a'), { memory: facts, shared: facts })
+  t.match(await cache.explain(named('a')), { memory: facts, shared: facts })
   clock.advance(1_000)
   loader.failure = new Error('down')
-  await cache.read('a')
+  await cache.read(named('a'))
   await settled()
-  t.match(await cache.explain('a'), {
+  t.match(await cache.explain(named('a')), {
     memory: { state: 'stale' },
     lastFailure: { attempts: 1, backoffUntil: clock.now() + 500 },
   })

@@ -1,7 +1,8 @@
 import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'
-import { createMemoryTier } from '../../src/cache/memory-tier.ts'
+import { createMemoryTier, keepEntry } from '../../src/cache/memory-tier.ts'
+import type { Subject } from '../../src/cache/read-through.ts'
 import { createRefreshAhead } from '../../src/cache/refresh-ahead.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
@@ -20,22 +21,21 @@ const policy = freshByAge(
 /** Refresh-ahead over real parts; `refreshed` lists its loads in order. */
 const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
   const clock = manualClock()
-  const demand = createDemand<string>()
+  const demand = createDemand<Subject>()
   const memory = createMemoryTier<string>(1_000_000)
   const refreshed: string[] = []
   const backingOff = new Set<string>()
   const gates: PromiseWithResolvers<void>[] = []
   const keep = (key: string, jitter = 0) =>
-    memory.set(key, { value: key, fetchedAt: clock.now(), bytes: 1, jitter, generation: 0, run: null })
-  const refreshAhead = createRefreshAhead<string>({
-    keyOf: subject => subject,
+    keepEntry(memory, key, { value: key, fetchedAt: clock.now(), bytes: 1, jitter, generation: 0, run: null })
+  const refreshAhead = createRefreshAhead<Subject>({
     demand,
-    pinned: () => pinned,
+    pinned: () => pinned.map(id => ({ id })),
     memory,
     policy,
     isBackingOff: key => backingOff.has(key),
-    refresh: subject => {
-      refreshed.push(subject)
+    refresh: ({ id }) => {
+      refreshed.push(id)
       const gate = Promise.withResolvers<void>()
       gates.push(gate)
       return gate.promise
@@ -45,7 +45,7 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
     clock,
   })
   const ask = (key: string, times = 1) => {
-    for (let i = 0; i < times; i++) demand.ask(key, key, clock.now())
+    for (let i = 0; i < times; i++) demand.ask(key, { id: key }, clock.now())
   }
   const finishAll = async () => {
     for (const { resolve } of gates.splice(0)) resolve()

@@ -53,12 +53,12 @@ t.test('a file with a fault is not opened', async t => {
 
 t.test('a place unpublished in the file is hidden, and a catalogue in use stays complete', async t => {
   const { path, live, changes } = await startSample(t)
-  const former = live.current()
+  const former = live.current
   const told = changes.next()
   await setPublished(path, '1004', false, { bounds })
   const change = await told
-  t.equal(live.current().find('district', '1004'), undefined)
-  t.strictSame(change, { size: 6, checksum: live.current().checksum, formerChecksum: former.checksum })
+  t.equal(live.current.find('district', '1004'), undefined)
+  t.strictSame(change, { size: 6, checksum: live.current.checksum, formerChecksum: former.checksum })
   t.equal(former.find('district', '1004')?.name_en, 'Barguna')
 })
 
@@ -68,7 +68,7 @@ t.test('several swaps in a row are noticed', async t => {
     const told = changes.next()
     await setPublished(path, '20', published, { bounds })
     await told
-    t.equal(live.current().find('division', '20') !== undefined, published)
+    t.equal(live.current.find('division', '20') !== undefined, published)
   }
   t.equal(changes.told.length, 3)
 })
@@ -76,11 +76,11 @@ t.test('several swaps in a row are noticed', async t => {
 t.test('a faulty file never replaces a good catalogue, and is reported once', async t => {
   const { path, live, changes, faults } = await startSample(t)
   const good = readFileSync(path, 'utf8')
-  const [former, toldFault] = [live.current(), faults.next()]
+  const [former, toldFault] = [live.current, faults.next()]
   writeFileSync(`${path}.bad`, good.replace('"population":892781', '"population":-1'))
   renameSync(`${path}.bad`, path)
   t.match((await toldFault).message, /locations\[1\] \(id 1004\), population: given -1/)
-  t.equal(live.current(), former)
+  t.equal(live.current, former)
   t.match(live.fault()?.message, /population/)
 
   // Two more looks at the same faulty file, on request, and further ones by the timer meanwhile.
@@ -91,22 +91,22 @@ t.test('a faulty file never replaces a good catalogue, and is reported once', as
   const toldOther = faults.next()
   rmSync(path)
   t.match((await toldOther).message, /ENOENT/)
-  t.equal(live.current(), former)
+  t.equal(live.current, former)
 
   writeFileSync(`${path}.good`, good)
   renameSync(`${path}.good`, path)
   await live.reload()
   t.equal(live.fault(), undefined)
-  t.equal(live.current().checksum, former.checksum)
+  t.equal(live.current.checksum, former.checksum)
   t.strictSame([faults.told.length, changes.told.length], [2, 0], 'the same places again are no change')
 })
 
 t.test('a reload does not wait for the next poll', async t => {
   const { path, live, changes } = await startSample(t, { pollMs: never })
   await setPublished(path, '20', false, { bounds })
-  t.ok(live.current().find('division', '20'))
+  t.ok(live.current.find('division', '20'))
   await live.reload()
-  t.equal(live.current().find('division', '20'), undefined)
+  t.equal(live.current.find('division', '20'), undefined)
   t.equal(changes.told.length, 1)
 })
 
@@ -126,7 +126,7 @@ t.test('a folder swapped behind a link is followed, as mounted configuration doe
   symlinkSync('two', join(folder, 'data.next'))
   renameSync(join(folder, 'data.next'), join(folder, 'data'))
   t.match(await told, { size: 6 })
-  t.equal(live.current().find('division', '20'), undefined)
+  t.equal(live.current.find('division', '20'), undefined)
 })
 
 t.test('after close nothing is swapped or reported', async t => {
@@ -136,7 +136,7 @@ t.test('after close nothing is swapped or reported', async t => {
   await live.reload()
   writeFileSync(path, '{')
   await live.reload()
-  t.ok(live.current().find('division', '20'))
+  t.ok(live.current.find('division', '20'))
   t.strictSame([changes.told.length, faults.told.length], [0, 0])
 })
 
@@ -145,7 +145,7 @@ t.test('watching a file does not keep a process alive', async t => {
   const program = `
     const { openCatalogue } = await import(${JSON.stringify(new URL('../../src/catalogue/live-catalogue.ts', import.meta.url).href)})
     const live = await openCatalogue({ path: ${JSON.stringify(path)}, bounds: ${JSON.stringify(bounds)}, pollMs: 20 })
-    console.log(live.current().size)
+    console.log(live.current.size)
   `
   const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', program], {
     timeout: 30_000,

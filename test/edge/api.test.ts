@@ -125,7 +125,8 @@ t.test('what fails behind the admission is 500 with its cause in the log alone',
 })
 
 t.test('a process that drains asks for the next connection elsewhere', async t => {
-  const app = await startApp(t, { isDraining: () => true })
+  const app = await startApp(t)
+  app.drain()
   for (const url of [weather, '/nowhere']) t.equal((await app.inject(url)).headers.connection, 'close', url)
 })
 

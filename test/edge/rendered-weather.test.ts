@@ -2,9 +2,9 @@
 
 import t from 'tap'
 import { type Answers, type CellResult, createAnswers } from '../../src/answer.ts'
-import { createMemoryTier } from '../../src/cache/memory-tier.ts'
+import { createMemoryTier, keepEntry } from '../../src/cache/memory-tier.ts'
 import { createCalendar, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
-import { pointPiece } from '../../src/edge/places.ts'
+import { type PlacePiece, pointPiece } from '../../src/edge/places.ts'
 import { createRenderedWeather } from '../../src/edge/rendered-weather.ts'
 import type { Representation } from '../../src/edge/representation.ts'
 import { createArena, unpooledCopy, unpooledText } from '../../src/edge/unpooled.ts'
@@ -30,20 +30,33 @@ const setUp = () => {
     grid,
     calendar,
     hourlyHours: 48,
-    timelines: { read: () => Promise.reject(new Error('not asked')) },
+    timelines: { read: () => Promise.reject(new Error('not read')) },
   })
   const counted = <Slice>(slice: Slice): Slice => {
     rendered += 1
     return slice
   }
+  let next: CellResult | undefined
   const answers: Answers = {
     ...real,
+    read: () => next ?? Promise.reject(new Error('not read')),
     weather: result => counted(real.weather(result)),
     forecast: (result, days) => counted(real.forecast(result, days)),
   }
   const weather = createRenderedWeather(answers, calendar.zone)
-  return { weather, rendered: () => rendered }
+  return {
+    current: (result: CellResult, place: PlacePiece) => {
+      next = result
+      return weather.current(cell, place, '') as Representation
+    },
+    forecast: (result: CellResult, days: number) => {
+      next = result
+      return weather.forecast(cell, days, somewhere) as Representation
+    },
+    rendered: () => rendered,
+  }
 }
+const somewhere = pointPiece(1, 90)
 
 const memory = createMemoryTier<Timeline>(100_000_000)
 const setExtraBytes = new WeakMap<Timeline, (bytes: number) => void>()
@@ -51,13 +64,13 @@ const setExtraBytes = new WeakMap<Timeline, (bytes: number) => void>()
 const keptTimeline = (fetchedAt: number): Timeline => {
   const value = timelineAt(fetchedAt)
   const entry = { value, bytes: bytesOf(value), fetchedAt, jitter: 0, generation: 0, run: null }
-  setExtraBytes.set(value, memory.set('cell', entry).setExtraBytes)
+  setExtraBytes.set(value, keepEntry(memory, 'cell', entry).setExtraBytes)
   return value
 }
 
 const resultAt = (readAt: number, value = keptTimeline(start)): CellResult => ({
+  subject: cell,
   value,
-  cell,
   readAt,
   fetchedAt: value.fetchedAt,
   freshUntil: start + utcDayMs,
@@ -68,52 +81,51 @@ const resultAt = (readAt: number, value = keptTimeline(start)): CellResult => ({
   setExtraBytes: bytes => setExtraBytes.get(value)?.(bytes),
 })
 /** What memory accounts for beside the timeline. */
-const beside = (): number => memory.bytes - (memory.peek('cell')?.bytes ?? 0)
+const beside = (): number => memory.calculatedSize - (memory.peek('cell')?.bytes ?? 0)
 const textOf = ({ pieces }: Representation): string => Buffer.concat([...pieces]).toString()
 
 t.test('a slice is rendered once, for every place and answer until it ends', async t => {
-  const { weather, rendered } = setUp()
+  const { current, forecast, rendered } = setUp()
   const timeline = keptTimeline(start)
   const [one, other] = [pointPiece(1, 90), pointPiece(2, 90)]
   for (const after of [0, 1, quarterHourMs - 1])
     for (const place of [one, other]) {
       const result = resultAt(start + after, timeline)
-      const body = JSON.parse(textOf(weather.represent(result, weather.weather(result), place)))
+      const body = JSON.parse(textOf(current(result, place)))
       t.match(body, { location: {}, current: { time: '2026-11-21T12:00' }, timezone: 'Asia/Dhaka' })
     }
   t.equal(rendered(), 1)
   const next = resultAt(start + quarterHourMs, timeline)
-  t.match(textOf(weather.represent(next, weather.weather(next), one)), '"time":"2026-11-21T12:15"')
+  t.match(textOf(current(next, one)), '"time":"2026-11-21T12:15"')
   t.equal(rendered(), 2)
   // A clock that was put back finds no weather of the future.
   const back = resultAt(start + 5, timeline)
-  t.match(textOf(weather.represent(back, weather.weather(back), one)), '"time":"2026-11-21T12:00"')
+  t.match(textOf(current(back, one)), '"time":"2026-11-21T12:00"')
   t.equal(rendered(), 3)
   const renewed = resultAt(start + 6, keptTimeline(start + 6))
-  weather.weather(renewed)
+  current(renewed, one)
   t.equal(rendered(), 4)
-  for (const days of [1, 7, 1]) weather.forecast(renewed, days)
+  for (const days of [1, 7, 1]) forecast(renewed, days)
   t.equal(rendered(), 6, 'forecasts of other lengths are others')
 })
 
 t.test('tags tell bodies apart: by place and by weather', async t => {
-  const { weather } = setUp()
+  const { current } = setUp()
   const result = resultAt(start)
-  const tagOf = (latitude: number, at: CellResult) =>
-    weather.represent(at, weather.weather(at), pointPiece(latitude, 90)).tag
+  const tagOf = (latitude: number, at: CellResult) => current(at, pointPiece(latitude, 90)).tag
   t.equal(tagOf(1, result), tagOf(1, resultAt(start + 1)))
   t.not(tagOf(1, result), tagOf(2, result))
   t.not(tagOf(1, result), tagOf(1, resultAt(start + quarterHourMs)))
 })
 
 t.test('what is kept is accounted for, compressed bodies too, and no more of them than a bound', async t => {
-  const { weather } = setUp()
+  const { current } = setUp()
   const result = resultAt(start)
-  const rendered = weather.weather(result)
+  const [, bytes] = current(result, somewhere).pieces
   const alone = beside()
-  t.ok(alone >= rendered.bytes.length)
+  t.ok(bytes && alone >= bytes.length)
   const compress = (latitude: number) => {
-    const body = weather.represent(result, rendered, pointPiece(latitude, 90))
+    const body = current(result, pointPiece(latitude, 90))
     body.encodings().br = Buffer.alloc(2_000)
     body.onEncoded?.(Buffer.alloc(2_000))
   }
@@ -121,32 +133,30 @@ t.test('what is kept is accounted for, compressed bodies too, and no more of the
   t.ok(beside() >= alone + 2_000)
   for (let i = 0; i < 1_000; i++) compress(2 + i)
   t.ok(beside() < alone + 320 * 2_600, `${beside()} bytes`)
-  weather.weather(resultAt(start + quarterHourMs, result.value))
+  current(resultAt(start + quarterHourMs, result.value), somewhere)
   t.equal(beside(), alone, 'they go with their slice')
 })
 
 t.test('what is compressed for a timeline that was replaced counts as nobody’s', async t => {
-  const { weather } = setUp()
+  const { current } = setUp()
   const result = resultAt(start)
-  const body = weather.represent(result, weather.weather(result), pointPiece(1, 90))
+  const body = current(result, pointPiece(1, 90))
   t.ok(beside() > 0)
   const renewed = resultAt(start + 1)
   t.equal(beside(), 0)
   body.encodings().br = Buffer.alloc(2_000)
   body.onEncoded?.(Buffer.alloc(2_000))
   t.equal(beside(), 0)
-  weather.weather(renewed)
+  current(renewed, somewhere)
   t.ok(beside() > 0)
 })
 
 t.test('a form that others displaced while it was made is not accounted for', async t => {
-  const { weather } = setUp()
+  const { current } = setUp()
   const result = resultAt(start)
-  const rendered = weather.weather(result)
+  current(result, somewhere)
   const alone = beside()
-  const bodies = Array.from({ length: 1_000 }, (_, i) =>
-    weather.represent(result, rendered, pointPiece(i, 90)),
-  )
+  const bodies = Array.from({ length: 1_000 }, (_, i) => current(result, pointPiece(i, 90)))
   // All are being made before the first of them is ready.
   const making = bodies.map(body => ({ body, encodings: body.encodings() }))
   for (const { body, encodings } of making) {
@@ -157,13 +167,13 @@ t.test('a form that others displaced while it was made is not accounted for', as
 })
 
 t.test('a body is kept for a second once it was asked for again, and says the same', async t => {
-  const { weather } = setUp()
+  const { current } = setUp()
   const timeline = timelineAt(start)
   // As a place of the catalogue, which is kept; raw points are not.
   const place = { ...pointPiece(1, 90), identity: 1 }
   const ask = (after: number) => {
     const result = resultAt(start + after, timeline)
-    return weather.represent(result, weather.weather(result), place)
+    return current(result, place)
   }
   const [first, second, third] = [ask(0), ask(10), ask(999)]
   t.not(first, second)

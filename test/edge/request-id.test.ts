@@ -1,7 +1,7 @@
 // Whose id a request has: the consumer's own when it is sane, which one that holds an API key is not.
 
 import t from 'tap'
-import { requestIdOf } from '../../src/edge/request-id.ts'
+import { requestIdOf } from '../../src/edge/api.ts'
 import { createKey } from '../../src/metering/key-form.ts'
 import { spellings } from '../support/key-spellings.ts'
 

@@ -1,7 +1,7 @@
 // Which endpoint a URL reaches, and that every other one is refused in the contract's words, after key and quota.
 
 import t from 'tap'
-import { pathOf, routableUrl } from '../../src/edge/routable-url.ts'
+import { pathOf, routableUrl } from '../../src/edge/api.ts'
 import { startApp } from '../support/api-app.ts'
 
 const found: [string, string][] = [

@@ -26,7 +26,8 @@ t.test(
         store,
         whenStoreIsDown: 'refuse',
         instances: () => 2,
-        dayOf: () => metered.day,
+        calendar: { dayOf: () => metered.day, nextMidnight: () => metered.endsAt },
+        keepUsageForMs: 86_400_000,
         clock: Date,
         observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
       })
@@ -35,9 +36,11 @@ t.test(
         await store.close()
       })
       const admit = async (times: number) =>
-        (await Promise.all(Array.from({ length: times }, () => meter.admit('key_1', 100, metered)))).filter(
-          ({ allowed }) => allowed,
-        ).length
+        (
+          await Promise.all(
+            Array.from({ length: times }, () => meter.consume({ keyId: 'key_1', limit: 100 }, Date.now())),
+          )
+        ).filter(({ allowed }) => allowed).length
       const used = async () => (await store.usedOn('key_1', [metered.day]))[0]
       return { admit, used }
     }
@@ -71,7 +74,8 @@ t.test(
       store,
       whenStoreIsDown: 'share',
       instances: () => 1,
-      dayOf: () => metered.day,
+      calendar: { dayOf: () => metered.day, nextMidnight: () => metered.endsAt },
+      keepUsageForMs: 86_400_000,
       clock: Date,
       observer: {
         storeAway: reason => away.push(reason),
@@ -85,7 +89,7 @@ t.test(
       await store.close()
     })
     const keys = Array.from({ length: 20 }, (_, i) => `key_${i}`)
-    const round = () => Promise.all(keys.map(key => meter.admit(key, 100, metered)))
+    const round = () => Promise.all(keys.map(key => meter.consume({ keyId: key, limit: 100 }, Date.now())))
     await round()
     for (let turn = 1; turn <= 5; turn++) {
       for (const [i, live] of (await raw.keys('x:quota:*')).entries()) {

@@ -2,9 +2,8 @@ import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
-import { allowanceOf } from '../../src/metering/local-allowance.ts'
 import { createMeter, type LostUnits } from '../../src/metering/meter.ts'
-import { type MeteredDay, type QuotaDecision, reconcileForMs } from '../../src/metering/partition.ts'
+import { allowanceOf, type QuotaDecision, reconcileForMs } from '../../src/metering/partition.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
@@ -30,7 +29,8 @@ const setUp = (
       store,
       whenStoreIsDown,
       instances: () => instances,
-      dayOf: calendar.dayOf,
+      calendar,
+      keepUsageForMs: 86_400_000 * 2,
       clock,
       observer: {
         storeAway: () => {},
@@ -42,10 +42,6 @@ const setUp = (
       },
     }),
   )
-  const dayNow = (): MeteredDay => {
-    const endsAt = calendar.nextMidnight(clock.now())
-    return { day: calendar.dayOf(clock.now()), endsAt, keepUntil: endsAt + 86_400_000 * 2 }
-  }
   const asked = new Map<string, number>()
   const decisions = new Map<string, QuotaDecision[]>()
   const refused: unknown[] = []
@@ -66,11 +62,10 @@ const setUp = (
     /** Units that were admitted locally and are in the store by now. */
     admittedLocally: () => admittedLocally,
     ask: (instance: number, keyId: string): void => {
-      const metered = dayNow()
-      const name = `${keyId} ${metered.day}`
+      const name = `${keyId} ${calendar.dayOf(clock.now())}`
       asked.set(name, (asked.get(name) ?? 0) + 1)
       const answer = (meters[instance % instances] ?? meters[0])
-        ?.admit(keyId, limits[keyId] ?? 0, metered)
+        ?.consume({ keyId, limit: limits[keyId] ?? 0 }, clock.now())
         .then(
           decision => {
             add(decisions, name, decision)

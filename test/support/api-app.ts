@@ -4,8 +4,9 @@
 import { createAnswers } from '../../src/answer.ts'
 import { createCalendar, utcDayMs } from '../../src/calendar.ts'
 import { openCatalogue } from '../../src/catalogue/live-catalogue.ts'
-import { type Access, type Api, type ApiOptions, type ApiParts, buildApi } from '../../src/edge/api.ts'
+import { type Api, type ApiOptions, type ApiParts, buildApi } from '../../src/edge/api.ts'
 import { writeByWriteHead } from '../../src/edge/ready-response.ts'
+import type { Access } from '../../src/edge/request-state.ts'
 import type { Authentication } from '../../src/metering/authentication.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { wholeTimeline } from '../scenarios/whole-timeline.ts'
@@ -15,7 +16,7 @@ export const goodKey = 'svc_live_good'
 const client = { keyId: 'key_1', subscriberId: 'sub_1', tier: 'free', limit: 10 }
 const bounds = { south: 20, west: 87.5, north: 27, east: 93 }
 
-export type TestApp = Pick<Api, 'app'> & {
+export type TestApp = Pick<Api, 'app' | 'drain'> & {
   readonly clock: ManualClock
   readonly answered: Access[]
   readonly decisions: string[]
@@ -53,9 +54,10 @@ export const startApp = async (
   const answers = createAnswers({
     grid: createGrid(0.1),
     timelines: {
-      read: () => {
+      read: subject => {
         reads += 1
         return {
+          subject,
           value: timeline,
           readAt: clock.now(),
           fetchedAt: now,
@@ -76,7 +78,7 @@ export const startApp = async (
     TestApp,
     'answered' | 'decisions' | 'failures'
   >
-  const { app } = buildApi(
+  const { app, drain } = buildApi(
     {
       authenticate: (key): Authentication =>
         key === undefined ? { refusal: 'missing' } : key === goodKey ? { client } : { refusal: 'unknown' },
@@ -90,17 +92,18 @@ export const startApp = async (
         },
       },
       answers,
-      catalogue: catalogue.current,
+      catalogue,
       bounds,
       area: 'Bangladesh',
       timezone: calendar.zone,
       clock,
-      isDraining: () => false,
       // What inject sees is what goes through public API.
       writeReady: writeByWriteHead,
       observer: {
         admission: decision => log.decisions.push(decision),
-        answered: access => log.answered.push(access),
+        responded: () => {},
+        used: () => {},
+        access: access => log.answered.push(access),
         failed: error => log.failures.push(error),
         writerFellBack: () => {},
         connectionClosed: () => {},
@@ -123,6 +126,7 @@ export const startApp = async (
   return {
     ...log,
     app,
+    drain,
     clock,
     reads: () => reads,
     inject: async (url, headers = { 'x-api-key': goodKey }, method = 'GET') => {

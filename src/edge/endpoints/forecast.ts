@@ -3,9 +3,10 @@
 import { forecastDays } from '../../weather/variables.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { queryOf, wholeNumberOf } from '../parameters.ts'
-import { type WeatherParts, whenRead } from '../weather-parts.ts'
+import type { FindPlace } from '../places.ts'
+import type { RenderedWeather } from '../rendered-weather.ts'
 
-export const forecastEndpoint = ({ answers, findPlace, rendered }: WeatherParts): Endpoint => ({
+export const forecastEndpoint = (findPlace: FindPlace, rendered: RenderedWeather): Endpoint => ({
   name: 'forecast',
   path: '/forecast/:type/:id',
   answer: ({ params: { type = '', id = '' }, query }) => {
@@ -15,8 +16,6 @@ export const forecastEndpoint = ({ answers, findPlace, rendered }: WeatherParts)
       fallback: forecastDays,
     })
     const place = findPlace(type, id)
-    return whenRead(answers.read(place.cell), result =>
-      rendered.represent(result, rendered.forecast(result, days), place.piece('forecast')),
-    )
+    return rendered.forecast(place.cell, days, place.piece('forecast'))
   },
 })

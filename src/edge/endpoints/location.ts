@@ -5,11 +5,11 @@ import type { Endpoint } from '../endpoint.ts'
 import { type CurrentCatalogue, findLocation } from '../places.ts'
 import type { RenderedLocations } from '../rendered-locations.ts'
 
-export const locationEndpoint = (current: CurrentCatalogue, rendered: RenderedLocations): Endpoint => ({
+export const locationEndpoint = (served: CurrentCatalogue, rendered: RenderedLocations): Endpoint => ({
   name: 'location',
   path: '/locations/:type/:id',
   answer: ({ params: { type = '', id = '' } }) => {
-    const catalogue = current()
+    const catalogue = served.current
     const location = findLocation(catalogue, type, id)
     return rendered(location.id, catalogue, () => ({ body: { location: detailOf(location, catalogue) } }))
   },

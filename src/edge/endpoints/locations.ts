@@ -17,7 +17,7 @@ const parentParameters: Readonly<Partial<Record<LocationType, keyof Query<ListPa
 const listParameters = ['type', 'division_id', 'district_id', 'upazila_id', 'q', 'limit', 'offset'] as const
 type ListParameter = (typeof listParameters)[number]
 
-export const locationsEndpoint = (current: CurrentCatalogue, rendered: RenderedLocations): Endpoint => ({
+export const locationsEndpoint = (served: CurrentCatalogue, rendered: RenderedLocations): Endpoint => ({
   name: 'locations',
   path: '/locations',
   answer: ({ query: given }) => {
@@ -30,7 +30,7 @@ export const locationsEndpoint = (current: CurrentCatalogue, rendered: RenderedL
 
     const parentId = parent && query[parent]
 
-    const catalogue = current()
+    const catalogue = served.current
     // What was understood, and nothing else of the query: what is ignored makes no body of its own and is not repeated.
     const understood: Understood = {
       type,

@@ -1,15 +1,17 @@
 // GET /weather/coords/{lat}/{lng}: the current weather of a raw point within the bounds of the catalogue.
 
+import type { Answers } from '../../answer.ts'
 import type { Bounds } from '../../catalogue/location.ts'
 import type { Endpoint } from '../endpoint.ts'
 import { degreesOf, languageOf, queryOf } from '../parameters.ts'
 import { pointPiece } from '../places.ts'
-import { type WeatherParts, whenRead } from '../weather-parts.ts'
+import type { RenderedWeather } from '../rendered-weather.ts'
 import { languageHeaders } from './weather.ts'
 
 /** @param area what the bounds are called */
 export const weatherCoordsEndpoint = (
-  { answers, rendered }: WeatherParts,
+  cellAt: Answers['cellAt'],
+  rendered: RenderedWeather,
   bounds: Bounds,
   area: string,
 ): Endpoint => ({
@@ -19,13 +21,7 @@ export const weatherCoordsEndpoint = (
     const lang = languageOf(queryOf(query, ['lang']).lang)
     const latitude = degreesOf('lat', lat, { min: bounds.south, max: bounds.north, area })
     const longitude = degreesOf('lng', lng, { min: bounds.west, max: bounds.east, area })
-    return whenRead(answers.read(answers.cellAt({ latitude, longitude })), result =>
-      rendered.represent(
-        result,
-        rendered.weather(result),
-        pointPiece(latitude, longitude),
-        languageHeaders[lang],
-      ),
-    )
+    const cell = cellAt({ latitude, longitude })
+    return rendered.current(cell, pointPiece(latitude, longitude), languageHeaders[lang])
   },
 })

@@ -2,20 +2,19 @@
 
 import type { Endpoint } from '../endpoint.ts'
 import { languageOf, queryOf } from '../parameters.ts'
+import type { FindPlace } from '../places.ts'
 import { badRequest } from '../problem.ts'
+import type { RenderedWeather } from '../rendered-weather.ts'
 import { sentences } from '../sentences.ts'
-import { type WeatherParts, whenRead } from '../weather-parts.ts'
 
-export const weatherEndpoint = ({ answers, findPlace, rendered }: WeatherParts): Endpoint => ({
+export const weatherEndpoint = (findPlace: FindPlace, rendered: RenderedWeather): Endpoint => ({
   name: 'weather',
   path: '/weather/:type/:id',
   answer: ({ params: { type = '', id = '' }, query }) => {
     if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
     const lang = languageOf(queryOf(query, ['lang']).lang)
     const place = findPlace(type, id)
-    return whenRead(answers.read(place.cell), result =>
-      rendered.represent(result, rendered.weather(result), place.piece(lang), languageHeaders[lang]),
-    )
+    return rendered.current(place.cell, place.piece(lang), languageHeaders[lang])
   },
 })
 

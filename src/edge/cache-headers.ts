@@ -1,18 +1,7 @@
-// The per-response header lines: rate limit, freshness and cache status. Each ends in CRLF, so that a head is their
+// The header lines that say what the cache did and how long its answer holds. Each ends in CRLF, so that a head is their
 // concatenation. Pure; values are numbers, dates and fixed words, never text of a consumer.
 
 import type { CellResult } from '../answer.ts'
-
-/** The three headers of every response. Seconds of the reset are those of a Unix timestamp. */
-export const rateLimitHeaders = (limit: number, remaining: number, resetsAt: number): string =>
-  `x-ratelimit-limit: ${limit}\r\nx-ratelimit-remaining: ${remaining}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\n`
-
-/** The same by name. */
-export const rateLimitFields = (limit: number, remaining: number, resetsAt: number) => ({
-  'x-ratelimit-limit': String(limit),
-  'x-ratelimit-remaining': String(remaining),
-  'x-ratelimit-reset': String(Math.floor(resetsAt / 1000)),
-})
 
 /**
  * Without `age`: every response is rendered for its instant, and caches would subtract it from `max-age`.
@@ -21,7 +10,7 @@ export const rateLimitFields = (limit: number, remaining: number, resetsAt: numb
 export const freshnessHeaders = (result: CellResult, rightUntil: number): string =>
   `cache-control: private, max-age=${secondsBetween(result.readAt, rightUntil)}\r\n` +
   `last-modified: ${new Date(result.fetchedAt).toUTCString()}\r\n` +
-  `cache-status: abohawa; ${cacheStatus(result)}; key="${result.cell.id}"\r\n`
+  `cache-status: abohawa; ${cacheStatus(result)}; key="${result.subject.id}"\r\n`
 
 /** The parameters of `cache-status` (RFC 9211); the access log has the same text. */
 export const cacheStatus = (
