@@ -32,7 +32,9 @@ const server = section({
     key: certificateFile(),
   }),
   trustedProxies: z.array(addressRange(), 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8]'),
-  requestTimeout: live(duration('100ms', '10m')),
+  requestTimeout: live(duration('100ms', '10m'), {
+    except: 'for TLS handshakes, whose time stays until the next start',
+  }),
   writeTimeout: live(duration('100ms', '10m')),
   maxConnections: live(whole(1, 1_000_000)),
   maxUnauthenticated: live(whole(1, 1_000_000)),
@@ -117,6 +119,12 @@ const catalogue = section({
 
 const CELL = '1/n degrees for a whole n from 1 to 100, such as 1, 0.5, 0.25, 0.2, 0.1, 0.05 or 0.01'
 
+// The hours that are fetched follow from these settings, and with them the names under which weather is cached.
+const withinHorizon = {
+  except:
+    'to weather older than the present settings serve together, for which more hours have to be fetched',
+}
+
 const cache = section({
   cellDegrees: z
     .number(CELL)
@@ -125,13 +133,13 @@ const cache = section({
     .refine(degrees => Math.abs(Math.round(1 / degrees) * degrees - 1) < 1e-9, CELL)
     .overwrite(degrees => 1 / Math.round(1 / degrees)),
   freshness: oneOf(['age', 'run']),
-  freshFor: live(duration('100ms', '48h')),
-  freshSpread: live(decimal(0, 1)),
-  freshForAtMost: live(duration('100ms', '48h')),
+  freshFor: live(duration('100ms', '48h'), withinHorizon),
+  freshSpread: live(decimal(0, 1), withinHorizon),
+  freshForAtMost: live(duration('100ms', '48h'), withinHorizon),
   settleFor: live(duration('0s', '6h')),
   spreadOver: live(duration('0s', '6h')),
-  staleFor: live(duration('0s', '48h')),
-  refreshAheadFor: live(duration('0s', '1h')),
+  staleFor: live(duration('0s', '48h'), withinHorizon),
+  refreshAheadFor: live(duration('0s', '1h'), withinHorizon),
   demandFor: live(duration('1m', '48h')),
   prefetch: live(oneOf(['none', 'population'])),
   prefetchPlaces: live(whole(1, 100_000)),

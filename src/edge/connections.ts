@@ -64,6 +64,8 @@ export type Connections = {
   /** Drops every connection on which no request is being answered, heard from or not. */
   closeSilent(): void
   count(): ConnectionCount
+  /** From now on; what is open already is closed when the next connection or request comes. */
+  apply(limits: ConnectionLimits): void
 }
 
 type Tracked = Connection & {
@@ -121,7 +123,7 @@ export const trackConnections = (
   limits: ConnectionLimits,
   observer: ConnectionObserver,
 ): Connections => {
-  const { maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests, writeTimeoutMs } = limits
+  let { maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests, writeTimeoutMs } = limits
   const open = new Set<Tracked>()
   // Those without a good key, the oldest first: nothing speaks against them yet, or something does.
   const unknown = new Set<Tracked>()
@@ -269,7 +271,8 @@ export const trackConnections = (
   // Options of the server that Node's HTTP does not hand on. Under TLS the handshake has to be read at once.
   Object.assign(server, { httpAllowHalfOpen: true, pauseOnConnect: !isTls })
   server.closeIdleConnections = () => closeThose(requests => requests === 0)
-  const sweeping = setInterval(sweep, Math.min(sweepEveryMs, writeTimeoutMs)).unref()
+  const startSweeping = () => setInterval(sweep, Math.min(sweepEveryMs, writeTimeoutMs)).unref()
+  let sweeping = startSweeping()
   server.once('close', () => clearInterval(sweeping))
 
   // Under TLS the socket that connects and the socket that asks are two objects of one connection.
@@ -351,6 +354,11 @@ export const trackConnections = (
     },
     closeSilent: () => closeThose(requests => !requests),
     count: () => ({ open: open.size, unauthenticated: unknown.size + suspects.size, queuedRequests: queued }),
+    apply: next => {
+      ;({ maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests, writeTimeoutMs } = next)
+      clearInterval(sweeping)
+      if (server.listening) sweeping = startSweeping()
+    },
   }
 }
 

@@ -9,14 +9,11 @@ import { type Change, changesBetween, withValuesOf } from '../config/values.ts'
 import { messageOf } from '../errors.ts'
 import { checkFiles } from './file-check.ts'
 
-/** Prepares a part for a configuration. @returns the step that can't fail; undefined when nothing is to be done */
-export type LivePart = (
-  next: Config,
-  before: Config,
-) => Promise<(() => void) | undefined> | (() => void) | undefined
+/** The step that replaces what was prepared, and can't fail. */
+type Step = () => void
 
 export type ReloadObserver = {
-  /** Live changes are in effect; `certificates` and the like are told by their parts. */
+  /** Live settings are in effect. */
   onApplied(changes: readonly Change[]): void
   /** Settings that differ from those in effect until the next start; called when that list changes. */
   onRestartNeeded(paths: readonly string[]): void
@@ -25,13 +22,16 @@ export type ReloadObserver = {
   onOutcome(outcome: ReloadOutcome): void
 }
 
-type ReloadOutcome = 'applied' | 'unchanged' | 'refused'
+export type ReloadOutcome = 'applied' | 'unchanged' | 'refused'
 
 export type ReloadOptions = {
   readonly running: Config
   /** @throws ConfigError */
   readonly read: () => LoadedConfig
-  readonly parts: readonly LivePart[]
+  /** All that may fail, for a configuration: a step for each thing that is to be replaced. */
+  readonly prepare: (next: Config) => Promise<readonly Step[]>
+  /** Hands the live settings to the parts. Called when one has changed, and can't fail. */
+  readonly apply: (next: Config) => void
   /** Live settings among the changed ones that need a restart this time. */
   readonly needRestart: (running: Config, next: Config) => readonly string[]
   readonly observer: ReloadObserver
@@ -52,7 +52,7 @@ export type Reload = {
 const readsCatalogue = /^catalogue\.(path|bounds\.)/
 
 export const createReload = (options: ReloadOptions): Reload => {
-  const { read, parts, needRestart, observer } = options
+  const { read, prepare, apply, needRestart, observer } = options
   let { running } = options
   let fault: string | undefined
   let restartNeeded: readonly string[] = []
@@ -71,11 +71,10 @@ export const createReload = (options: ReloadOptions): Reload => {
       config,
       live.map(({ path }) => path),
     )
-    const steps = (await Promise.all(parts.map(part => part(next, running)))).filter(
-      step => step !== undefined,
-    )
+    const steps = await prepare(next)
     // From here on nothing can fail, and nothing else runs in between.
     for (const step of steps) step()
+    if (live.length > 0) apply(next)
     running = next
     fault = undefined
     const left = changes.filter(change => !live.includes(change)).map(({ path }) => path)

@@ -9,15 +9,15 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { type Breaker, createBreaker } from '../provider/breaker.ts'
-import { type Budget, createBudget } from '../provider/budget.ts'
-import { createProvider, type Provider } from '../provider/client.ts'
+import { type Budget, type BudgetSettings, createBudget } from '../provider/budget.ts'
+import { createProvider, type Provider, type ProviderOptions } from '../provider/client.ts'
 import { createOpenMeteo } from '../provider/open-meteo/protocol.ts'
 import type { ProviderProtocol } from '../provider/protocol.ts'
 import { createProviderCall } from '../provider/provider-call.ts'
 import { createRunWatch, type RunWatch } from '../provider/runs.ts'
 import type { Store } from '../stores/store.ts'
 import { namespaceOf } from '../timelines/cache-namespace.ts'
-import { createTimelines, type Timelines } from '../timelines/timelines.ts'
+import { createTimelines, type LiveTimelinesOptions, type Timelines } from '../timelines/timelines.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
 import { type Horizon, horizonFor } from '../weather/horizon.ts'
 import type { SupplyObserver } from './observers.ts'
@@ -33,6 +33,8 @@ export type Supply = {
   readonly runs: RunWatch | undefined
   /** Reads runs, budget and cached timelines before the first request; bounded in time. */
   start(): Promise<{ warmed: number; wanted: number }>
+  /** The live settings from now on, for what is cached too. */
+  apply(config: Config): void
   close(): Promise<void>
 }
 
@@ -64,6 +66,37 @@ export const protocolIn = (config: Config): ProviderProtocol =>
 export const cacheNamespaceIn = (config: Config): string =>
   namespaceOf(config.provider.baseUrl, protocolIn(config))
 
+/** The settings of freshness that need a restart, because cached weather does not reach as far as they would use it. */
+export const beyondHorizon = (running: Config, next: Config): readonly string[] => {
+  const [reached, needed] = [horizonOf(running), horizonOf(next)]
+  return needed.quarterHours > reached.quarterHours || needed.days > reached.days ? settingsOfHorizon : []
+}
+
+const settingsOfHorizon = ['freshFor', 'freshSpread', 'freshForAtMost', 'staleFor', 'refreshAheadFor'].map(
+  name => `cache.${name}`,
+)
+
+const budgetSettingsIn = ({
+  provider: { baseUrl, apiKey, budget, totalTimeoutMs },
+}: Config): BudgetSettings => ({
+  provider: hash('sha256', `${baseUrl} ${apiKey}`).slice(0, 12),
+  limits: { minute: budget.perMinute, hour: budget.perHour, day: budget.perDay },
+  reserve: budget.reserve,
+  longestRequestMs: totalTimeoutMs,
+})
+
+// Half of `cache.waitFor` for the budget's next window, half for the provider's response.
+const providerOptionsIn = ({ provider, cache }: Config): ProviderOptions => ({
+  ...provider,
+  queueForMs: cache.waitForMs / 2,
+})
+
+const liveTimelinesOptionsIn = ({ provider, cache }: Config): LiveTimelinesOptions => ({
+  ...cache,
+  refusedForMs: provider.refusedForMs,
+  batch: provider.maxPointsPerRequest,
+})
+
 export const openSupply = (
   config: Config,
   { store, catalogue, clock, instances, settings, observer }: SupplyParts,
@@ -78,33 +111,35 @@ export const openSupply = (
     observer.breaker(state)
     if (state === 'closed') timelines.endBackoff()
   })
-  const { perMinute, perHour, perDay, reserve } = config.provider.budget
   const budget = createBudget(
     {
-      provider: hash('sha256', `${config.provider.baseUrl} ${config.provider.apiKey}`).slice(0, 12),
-      limits: { minute: perMinute, hour: perHour, day: perDay },
-      reserve,
+      ...budgetSettingsIn(config),
       unit: protocol.weightPerCell,
       weightOfFailure: protocol.weightOfFailure,
-      longestRequestMs: config.provider.totalTimeoutMs,
       instances,
     },
     { store, clock, observer },
   )
-  const provider = createProvider(
-    // Half of `cache.waitFor` for the budget's next window, half for the provider's response.
-    { ...config.provider, queueForMs: cache.waitForMs / 2 },
-    { call, protocol, breaker, budget, clock, observer },
-  )
+  const provider = createProvider(providerOptionsIn(config), {
+    call,
+    protocol,
+    breaker,
+    budget,
+    clock,
+    observer,
+  })
   const runs =
     cache.freshness === 'run'
       ? createRunWatch(config.provider.runs, { call, protocol, clock, observer })
       : undefined
+  const pinnedIn = ({ cache: { prefetch, prefetchPlaces } }: Config): (() => readonly Cell[]) =>
+    prefetch === 'population' ? mostPopulous(catalogue, grid, prefetchPlaces) : () => []
+  let pinned = pinnedIn(config)
   const timelines = createTimelines(
     {
-      ...cache,
-      refusedForMs: config.provider.refusedForMs,
-      batch: config.provider.maxPointsPerRequest,
+      ...liveTimelinesOptionsIn(config),
+      freshness: cache.freshness,
+      memoryBytes: cache.memoryBytes,
       mostCells: mostCellsIn(config),
       weightPerLoad: protocol.weightPerCell,
       namespace: namespaceOf(config.provider.baseUrl, protocol),
@@ -115,8 +150,7 @@ export const openSupply = (
       breaker,
       store,
       grid,
-      pinned:
-        cache.prefetch === 'population' ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => [],
+      pinned: () => pinned(),
       recentRuns: () => runs?.recent() ?? [],
       stretch: budget.stretch,
       settings,
@@ -151,6 +185,15 @@ export const openSupply = (
       ])
       timeout.abort()
       return timelines.start(cache.warmForMs)
+    },
+    apply: next => {
+      call.apply(next.provider)
+      breaker.apply(next.provider.breaker)
+      budget.apply(budgetSettingsIn(next))
+      provider.apply(providerOptionsIn(next))
+      runs?.apply(next.provider.runs)
+      pinned = pinnedIn(next)
+      timelines.apply(liveTimelinesOptionsIn(next))
     },
     close: async () => {
       await timelines.close()

@@ -13,7 +13,8 @@ import {
 import { quoted, Refusal, type RefusalObserver } from './refusal.ts'
 
 export type OperatorParts = {
-  readonly provider: PassthroughOptions
+  /** As they are with each request. */
+  readonly provider: () => PassthroughOptions
   readonly budget: PassthroughBudget
   readonly protocol: PassthroughParts['protocol']
   readonly cache: OpsCache
@@ -45,7 +46,7 @@ export const buildOperatorRoutes = async ({
       fail(new Refusal(400, 'path', `the path ${quoted(url)} is not percent-encoded UTF-8`), reply),
   })
   registerCache(app, cache, longestBodyBytes)
-  registerPassthrough(app, { options: provider, budget, protocol })
+  registerPassthrough(app, { optionsNow: provider, budget, protocol })
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => fail(error, reply))
   await app.ready()
   return app

@@ -33,6 +33,8 @@ export type OpsOptions = AdmissionOptions & {
 export type OpsListener = {
   readonly server: Server
   listen(at: { readonly host: string; readonly port: number }): Promise<unknown>
+  /** From now on; the host stays. */
+  apply(options: OpsOptions): void
   /** Breaks off what is still connected. */
   close(): Promise<void>
 }
@@ -55,8 +57,9 @@ const protection: Readonly<Record<string, string>> = {
 
 export const buildOps = ({ metrics, readiness, ...parts }: OpsParts, options: OpsOptions): OpsListener => {
   const { observer, protocol } = parts
-  const { requestTimeoutMs, maxConnections, answerWithinMs = 30_000 } = options
-  const admit = createAdmit(options)
+  const { answerWithinMs = 30_000 } = options
+  let { requestTimeoutMs } = options
+  let admit = createAdmit(options)
   let rest: Promise<FastifyInstance> | undefined
   const openRest = async () => (await import('./operator-routes.ts')).buildOperatorRoutes(parts)
 
@@ -119,7 +122,7 @@ export const buildOps = ({ metrics, readiness, ...parts }: OpsParts, options: Op
     const late = setTimeout(() => {
       observer.refused('timeout')
       request.socket.destroy()
-    }, answerWithinMs + parts.provider.totalTimeoutMs).unref()
+    }, answerWithinMs + parts.provider().totalTimeoutMs).unref()
     response.once('close', () => clearTimeout(late))
     for (const [name, value] of Object.entries(protection)) response.setHeader(name, value)
     answer(request, response).catch(error => fail(error, response))
@@ -136,7 +139,7 @@ export const buildOps = ({ metrics, readiness, ...parts }: OpsParts, options: Op
     },
     listen,
   )
-  server.maxConnections = maxConnections
+  server.maxConnections = options.maxConnections
   server.on('drop', () => observer.refused('connections'))
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   server.on('checkExpectation', listen)
@@ -153,6 +156,13 @@ export const buildOps = ({ metrics, readiness, ...parts }: OpsParts, options: Op
   return {
     server,
     listen: ({ host, port }) => once(server.listen(port, host), 'listening'),
+    apply: next => {
+      ;({ requestTimeoutMs } = next)
+      admit = createAdmit(next)
+      server.requestTimeout = requestTimeoutMs
+      server.headersTimeout = requestTimeoutMs
+      server.maxConnections = next.maxConnections
+    },
     close: async () => {
       const closed = once(server, 'close')
       server.close()

@@ -36,7 +36,8 @@ export type PassthroughOptions = {
 }
 
 export type PassthroughParts = {
-  readonly options: PassthroughOptions
+  /** As they are with each request; the base URL stays. */
+  readonly optionsNow: () => PassthroughOptions
   readonly budget: PassthroughBudget
   readonly protocol: Pick<ProviderProtocol, 'keyHeaders' | 'refusalOf' | 'weightPerCell' | 'passthrough'>
 }
@@ -46,18 +47,28 @@ const maxBodyBytes = 64 * 1024 * 1024
 
 export const registerPassthrough = (
   app: FastifyInstance,
-  { options, budget, protocol }: PassthroughParts,
+  { optionsNow, budget, protocol }: PassthroughParts,
 ): void => {
-  const { origin, pathname } = new URL(options.baseUrl)
+  const { origin, pathname } = new URL(optionsNow().baseUrl)
   const base = pathname.replace(/\/$/, '')
-  const pool = new Pool(origin, {
-    connections: atOnce,
-    pipelining: 1,
-    connect: { timeout: options.connectTimeoutMs },
-    headersTimeout: options.timeoutMs,
-    bodyTimeout: options.bodyTimeoutMs,
-    maxResponseSize: maxBodyBytes,
-  })
+  const openPool = ({ connectTimeoutMs }: PassthroughOptions): Pool =>
+    new Pool(origin, {
+      connections: atOnce,
+      pipelining: 1,
+      connect: { timeout: connectTimeoutMs },
+      maxResponseSize: maxBodyBytes,
+    })
+  let { connectTimeoutMs } = optionsNow()
+  let pool = openPool(optionsNow())
+  const poolFor = (options: PassthroughOptions): Pool => {
+    if (options.connectTimeoutMs !== connectTimeoutMs) {
+      // What is under way on it ends first.
+      void pool.close().catch(() => {})
+      ;({ connectTimeoutMs } = options)
+      pool = openPool(options)
+    }
+    return pool
+  }
   app.addHook('onClose', () => pool.destroy())
   let underWay = 0
 
@@ -67,16 +78,22 @@ export const registerPassthrough = (
     encoding: string | undefined,
     left: AbortSignal,
     isValid: () => boolean,
-  ): Promise<Dispatcher.ResponseData> =>
-    pool.compose(validateBeforeSend(isValid, () => new NotSentError())).request({
-      method,
-      path: base + target,
-      headers: {
-        ...(options.apiKey ? protocol.keyHeaders(options.apiKey) : {}),
-        ...(encoding === undefined ? {} : { 'accept-encoding': encoding }),
-      },
-      signal: AbortSignal.any([left, AbortSignal.timeout(options.totalTimeoutMs)]),
-    })
+  ): Promise<Dispatcher.ResponseData> => {
+    const options = optionsNow()
+    return poolFor(options)
+      .compose(validateBeforeSend(isValid, () => new NotSentError()))
+      .request({
+        method,
+        path: base + target,
+        headersTimeout: options.timeoutMs,
+        bodyTimeout: options.bodyTimeoutMs,
+        headers: {
+          ...(options.apiKey ? protocol.keyHeaders(options.apiKey) : {}),
+          ...(encoding === undefined ? {} : { 'accept-encoding': encoding }),
+        },
+        signal: AbortSignal.any([left, AbortSignal.timeout(options.totalTimeoutMs)]),
+      })
+  }
 
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const forwarded = forwardedRequest(

@@ -18,7 +18,7 @@ import type { WindowAmount } from './window-counters.ts'
 /** Called once when the store is away, with the reason, and once when it is back. */
 export type BudgetObserver = { storeAway(reason: string): void; storeBack(): void }
 
-export type LedgerSettings = {
+type LedgerSettings = {
   readonly provider: string
   readonly limits: BudgetLimits
   /** How far into the future a request is charged that is granted now. */

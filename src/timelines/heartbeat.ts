@@ -16,8 +16,8 @@ export type HeartbeatParts = {
   readonly namespace: string
   /** A short hash of the settings that all instances should have in common, now. */
   readonly settings: () => string
-  /** How long after its last request a cell counts as in demand. */
-  readonly demandForMs: number
+  /** How long after its last request a cell counts as in demand, in ms. */
+  readonly demandFor: () => number
   readonly clock: Clock
   readonly onHeartbeat: (fleet: Fleet) => void
   /** The store failed to take a heartbeat. */
@@ -39,7 +39,7 @@ export const createHeartbeat = ({
   demand,
   namespace,
   settings,
-  demandForMs,
+  demandFor,
   clock,
   onHeartbeat,
   onHeartbeatFailure,
@@ -60,7 +60,7 @@ export const createHeartbeat = ({
           settings: settings(),
           topic: namespace,
           asked,
-          wantedForMs: demandForMs,
+          wantedForMs: demandFor(),
           now,
         }),
       )

@@ -40,8 +40,8 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
       gates.push(gate)
       return gate.promise
     },
-    batch,
-    demandForMs: 120 * minute,
+    batch: () => batch,
+    demandFor: () => 120 * minute,
     clock,
   })
   const ask = (key: string, times = 1) => {

@@ -4,16 +4,21 @@
 import t, { type Test } from 'tap'
 import { readConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
-import { createReload, type LivePart } from '../../src/gateway/reload.ts'
+import { createReload, type ReloadOptions } from '../../src/gateway/reload.ts'
 
-const setUp = (t: Test, parts: readonly LivePart[] = [], needRestart: readonly string[] = []) => {
+const setUp = (
+  t: Test,
+  { prepare = async () => [], apply = () => {} }: Partial<Pick<ReloadOptions, 'prepare' | 'apply'>> = {},
+  needRestart: readonly string[] = [],
+) => {
   const folder = t.testdir()
   const env: NodeJS.ProcessEnv = { ABOHAWA_STORE__PATH: `${folder}/a.db` }
   const told: unknown[] = []
   const reload = createReload({
     running: readConfig({ files: [], env }).config,
     read: () => readConfig({ files: [], env }),
-    parts,
+    prepare,
+    apply,
     needRestart: () => needRestart,
     observer: {
       onApplied: changes => told.push(changes.map(({ path, after }) => `${path}: ${after}`)),
@@ -26,14 +31,14 @@ const setUp = (t: Test, parts: readonly LivePart[] = [], needRestart: readonly s
 }
 
 t.test('nothing changed: nothing is done', async t => {
-  const { reload, told } = setUp(t, [() => undefined])
+  const { reload, told } = setUp(t)
   t.equal(await reload.now(), 'unchanged')
   t.strictSame(told, ['unchanged'])
 })
 
 t.test('live changes are applied together, and the others are named and left', async t => {
   const applied: Config[] = []
-  const { reload, told, env } = setUp(t, [next => () => applied.push(next)])
+  const { reload, told, env } = setUp(t, { apply: next => applied.push(next) })
   Object.assign(env, {
     ABOHAWA_CACHE__FRESH_FOR: '2h',
     ABOHAWA_QUOTA__TIERS__GOLD: '7',
@@ -57,7 +62,7 @@ t.test('live changes are applied together, and the others are named and left', a
 })
 
 t.test('a live setting may need a restart this time', async t => {
-  const { reload, told, env } = setUp(t, [], ['cache.staleFor'])
+  const { reload, told, env } = setUp(t, {}, ['cache.staleFor'])
   Object.assign(env, { ABOHAWA_CACHE__STALE_FOR: '20h', ABOHAWA_CACHE__DEMAND_FOR: '3h' })
   await reload.now()
   t.strictSame(told, [['cache.demandFor: 3h'], { restart: ['cache.staleFor'] }, 'applied'])
@@ -68,11 +73,11 @@ t.test(
   'a fault changes nothing, is remembered, and forgotten with the next configuration that is right',
   async t => {
     let applied = 0
-    const { reload, told, env } = setUp(t, [
-      () => () => {
+    const { reload, told, env } = setUp(t, {
+      apply: () => {
         applied += 1
       },
-    ])
+    })
     const before = reload.running()
     Object.assign(env, { ABOHAWA_CACHE__FRESH_FOR: '2h', ABOHAWA_SERVER__PORT: 'x' })
     t.equal(await reload.now(), 'refused')
@@ -88,11 +93,11 @@ t.test(
 
 t.test('files that a configuration names are checked before anything is replaced', async t => {
   let applied = 0
-  const { reload, told, env, folder } = setUp(t, [
-    () => () => {
+  const { reload, told, env, folder } = setUp(t, {
+    apply: () => {
       applied += 1
     },
-  ])
+  })
   for (const [variable, value, sentence] of [
     ['ABOHAWA_STORE__PATH', '/dev/null/a.db', /store\.path is \/dev\/null\/a\.db, which can't be written/],
     ['ABOHAWA_CATALOGUE__PATH', `${folder}/none.json`, /catalogue\.path: .*none\.json/],
@@ -107,34 +112,38 @@ t.test('files that a configuration names are checked before anything is replaced
   t.equal(applied, 0)
 })
 
-t.test('where one part can not be prepared, none is changed', async t => {
+t.test('what is prepared is replaced, and where one thing can not be prepared nothing is', async t => {
   const steps: string[] = []
-  const { reload, told, env } = setUp(t, [
-    () => () => steps.push('first'),
-    async () => {
-      throw new Error('no such thing')
+  let fault: Error | undefined
+  const { reload, told, env } = setUp(t, {
+    prepare: async () => {
+      if (fault) throw fault
+      return [() => steps.push('certificate')]
     },
-    () => () => steps.push('last'),
-  ])
+    apply: () => steps.push('settings'),
+  })
+  t.equal(await reload.now(), 'applied')
+  t.strictSame(steps, ['certificate'], 'although no setting has changed')
+  fault = new Error('no such thing')
   env.ABOHAWA_CACHE__FRESH_FOR = '2h'
   t.equal(await reload.now(), 'refused')
-  t.strictSame(steps, [])
-  t.match(told, [{ refused: 'no such thing' }, 'refused'])
+  t.strictSame(steps, ['certificate'])
+  t.match(told.slice(-2), [{ refused: 'no such thing' }, 'refused'])
   t.equal(reload.running().cache.freshForMs, 3_600_000)
 })
 
 t.test('reloads run one after the other', async t => {
   let under = 0
   let most = 0
-  const { reload, env } = setUp(t, [
-    async () => {
+  const { reload, env } = setUp(t, {
+    prepare: async () => {
       under += 1
       most = Math.max(most, under)
       await new Promise(resolve => setImmediate(resolve))
       under -= 1
-      return undefined
+      return []
     },
-  ])
+  })
   env.ABOHAWA_CACHE__FRESH_FOR = '2h'
   const outcomes = await Promise.all([reload.now(), reload.now(), reload.now()])
   t.strictSame(outcomes, ['applied', 'unchanged', 'unchanged'])

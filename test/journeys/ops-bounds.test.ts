@@ -101,6 +101,8 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
     },
     memoryBytes: zero,
     places: zero,
+    configRefused: () => false,
+    configRestartNeeded: zero,
     waitingCells: zero,
     logLinesDropped: zero,
     stretch: zero,
@@ -127,14 +129,14 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
       protocol: openMeteo,
       cache: { explain: unused, purge: unused },
       observer: { refused: metrics.opsRefused },
-      provider: {
+      provider: () => ({
         baseUrl: providerUrl,
         apiKey: null,
         connectTimeoutMs: 1,
         timeoutMs: 1,
         bodyTimeoutMs: 1,
         totalTimeoutMs: 1,
-      },
+      }),
     },
     { host: '127.0.0.1', allowedHosts: [], maxConnections: 128, requestTimeoutMs: 10_000, answerWithinMs },
   )

@@ -236,7 +236,7 @@ t.test('operators may ask for what the protocol allows, at its weight and with i
   const { network, budget, seen, answers, used } = await setUp(t)
   const unused = () => Promise.reject(new Error('not asked here'))
   const ops = await buildOperatorRoutes({
-    provider: network,
+    provider: () => network,
     budget,
     protocol: plainText,
     cache: { explain: unused, purge: unused },
