@@ -208,7 +208,7 @@ export const startGateway = async (
   const reload = createReload({
     running: config,
     read: source?.read ?? (() => ({ config, origins: new Map() })),
-    needRestart: beyondHorizon,
+    needRestart: next => beyondHorizon(config, next),
     prepare: async ({ server: { tls } }) => {
       const useCertificate = api.prepareCertificate(tls)
       if (!useCertificate) return []

@@ -33,7 +33,7 @@ export type ReloadOptions = {
   /** Hands the live settings to the parts. Called when one has changed, and can't fail. */
   readonly apply: (next: Config) => void
   /** Live settings among the changed ones that need a restart this time. */
-  readonly needRestart: (running: Config, next: Config) => readonly string[]
+  readonly needRestart: (next: Config) => readonly string[]
   readonly observer: ReloadObserver
 }
 
@@ -64,7 +64,7 @@ export const createReload = (options: ReloadOptions): Reload => {
     const isCatalogueMeant = changes.some(({ path }) => readsCatalogue.test(path))
     const faults = await checkFiles(config, origins, isCatalogueMeant)
     if (faults.length > 0) throw new ConfigError(faults)
-    const later = new Set(needRestart(running, config))
+    const later = new Set(needRestart(config))
     const live = changes.filter(({ path, effect }) => effect === 'live' && !later.has(path))
     const next = withValuesOf(
       running,

@@ -66,9 +66,12 @@ export const protocolIn = (config: Config): ProviderProtocol =>
 export const cacheNamespaceIn = (config: Config): string =>
   namespaceOf(config.provider.baseUrl, protocolIn(config))
 
-/** The settings of freshness that need a restart, because cached weather does not reach as far as they would use it. */
-export const beyondHorizon = (running: Config, next: Config): readonly string[] => {
-  const [reached, needed] = [horizonOf(running), horizonOf(next)]
+/**
+ * The settings of freshness that need a restart, because cached weather does not reach as far as they would use it.
+ * @param started the configuration at the start, from which the horizon follows
+ */
+export const beyondHorizon = (started: Config, next: Config): readonly string[] => {
+  const [reached, needed] = [horizonOf(started), horizonOf(next)]
   return needed.quarterHours > reached.quarterHours || needed.days > reached.days ? settingsOfHorizon : []
 }
 

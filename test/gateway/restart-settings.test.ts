@@ -86,12 +86,13 @@ for (const [path, [before, after]] of Object.entries(table))
       readConfig({ files: [], env: { ABOHAWA_STORE__PATH: `${folder}/a.db`, ...variables(given) } })
     const named: string[][] = []
     const refused: string[] = []
+    const running = read().config
     const reload = createReload({
-      running: read().config,
+      running,
       read,
       prepare: async () => [],
       apply: () => t.fail('nothing is applied'),
-      needRestart: beyondHorizon,
+      needRestart: next => beyondHorizon(running, next),
       observer: {
         onApplied: () => t.fail('nothing is applied'),
         onRestartNeeded: paths => named.push([...paths]),
