@@ -26,7 +26,8 @@ USER node
 RUN ABOHAWA_SERVER__HOST=127.0.0.1 ABOHAWA_SERVER__DRAIN_FOR=0s ABOHAWA_STORE__PATH=:memory: \
     timeout --preserve-status 5 bin/abohawa serve
 ENV NODE_COMPILE_CACHE_READONLY=1
-EXPOSE 8080 9090
+# 9091 is the usual status.port, where one is set.
+EXPOSE 8080 9090 9091
 # A variable wins over a file, so the port here is the one the gateway has.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.ABOHAWA_OPS__PORT}/livez`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["bin/abohawa"]

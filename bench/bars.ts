@@ -1,13 +1,13 @@
-// Bars with names, in pairs, as an SVG that reads on light and on dark pages.
+// Draws a bar chart of pairs with names as an SVG that reads on light and on dark pages.
 
 import { drawing, escaped, niceStep } from './chart.ts'
 
 export type Bars = {
   readonly title: string
-  /** What the two bars of a pair are. */
+  /** The names of the two bars of a pair. */
   readonly kinds: readonly [string, string]
   readonly bars: readonly { readonly name: string; readonly values: readonly [number, number] }[]
-  /** After the point, of the figures beside the bars. */
+  /** Digits after the point, of the figures beside the bars. */
   readonly digits: number
 }
 
@@ -41,10 +41,10 @@ export const bars = ({ title, kinds, bars: pairs, digits }: Bars): string => {
         `<rect class="bar${i}" x="${left}" y="${y + i * 13}" width="${(xOf(value) - left).toFixed(1)}" height="11"/>`,
       )
     })
-    const told = values.map(value => value.toFixed(digits)).join(' / ')
+    const label = values.map(value => value.toFixed(digits)).join(' / ')
     parts.push(
       `<text x="${left - 8}" y="${y + 16}" text-anchor="end">${escaped(name)}</text>`,
-      `<text x="${(xOf(Math.max(...values)) + 8).toFixed(1)}" y="${y + 16}">${told}</text>`,
+      `<text x="${(xOf(Math.max(...values)) + 8).toFixed(1)}" y="${y + 16}">${label}</text>`,
     )
   })
   return drawing({ title, width, height, left }, parts)

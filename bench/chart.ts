@@ -1,4 +1,4 @@
-// Lines over a common axis, in panels one below the other, as an SVG that reads on light and on dark pages.
+// Draws lines over a common axis, in panels one below the other, as an SVG that reads on light and on dark pages.
 
 type Line = { readonly name: string; readonly points: readonly (readonly [x: number, y: number])[] }
 
@@ -62,7 +62,7 @@ export const chart = ({ title, x, panels }: Chart): string => {
     lines.forEach(({ name, points }, n) => {
       const at = points.map(([px, py]) => `${xOf(px).toFixed(1)},${yOf(py).toFixed(1)}`).join(' ')
       let nameY = yOf(points.at(-1)?.[1] ?? 0) + 4
-      // Names of lines that end close together stand one below the other.
+      // Names of lines with nearby ends are placed one below the other.
       while (placed.some(other => Math.abs(other - nameY) < 14)) nameY += 14
       placed.push(nameY)
       parts.push(

@@ -1,5 +1,5 @@
-// The results of a benchmark in words: the table on standard output, and its page in docs/ with the machine, how to read
-// it and what it does not prove.
+// Formats the results of a benchmark: the table on standard output, and its page in docs/ with the machine, how to read it
+// and what it does not prove.
 
 import { spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -57,7 +57,7 @@ const machine = (ran: readonly Ran[]): string[] => {
 }
 
 export type Page = {
-  /** In docs/. */
+  /** The file name in docs/. */
   readonly file: string
   readonly title: string
   readonly intro: string

@@ -1,19 +1,19 @@
-// What a row of the benchmark is: something started, measured against a bar, and let go of. The runner prints; a row
-// only finds.
+// A row of a benchmark: starts something, measures it against a bar, and ends it. Rows return their findings; run-rows.ts
+// prints them.
 
 import type { Scope } from '../test/scenarios/set-up.ts'
 
-/** One line of the table. `met` is null for a figure that no bar stands for. */
+/** One line of the table. `met` is null for a figure without a bar. */
 export type Finding = {
   readonly what: string
   readonly bar: string
   readonly measured: string
   readonly met: boolean | null
-  /** The same in numbers. */
+  /** The same figures as numbers. */
   readonly figures: Readonly<Record<string, number | string | readonly number[]>>
 }
 
-/** A line for what can't be measured on this machine. */
+/** A line for something that cannot be measured on this machine. */
 export const notMeasured = (what: string, why: string): Finding => ({
   what,
   bar: '—',
@@ -28,24 +28,24 @@ export type Result = {
   readonly notes?: readonly string[]
   /** All figures side by side, below the findings. */
   readonly table?: { readonly head: readonly string[]; readonly lines: readonly (readonly string[])[] }
-  /** What ran besides Node and Redis, such as `nginx 1.22.1`. */
+  /** Other software that took part, such as `nginx 1.22.1`. */
   readonly versions?: readonly string[]
-  /** Drawings by the name of their file in docs/. */
+  /** Drawings by their file name in docs/. */
   readonly drawings?: Readonly<Record<string, { readonly caption: string; readonly svg: string }>>
 }
 
-/** What was asked for on the command line. */
+/** The options of the command line. */
 export type Wish = {
   readonly settings: Readonly<Record<string, number>>
-  /** Of the parts of the row, those to run. */
+  /** The chosen parts of the row. */
   readonly parts: readonly string[]
 }
 
 export type Row = {
   readonly id: string
-  /** What is measured in turn within the row, and can be chosen like a row. */
+  /** The parts that the row measures in turn, which can be chosen like a row. */
   readonly parts?: readonly string[]
-  /** How it is measured, in a sentence or two. */
+  /** The method, in a sentence or two. */
   readonly method: string
   run(scope: Scope, progress: (text: string) => void, wish: Wish): Promise<Result>
 }

@@ -1,26 +1,25 @@
-// Runs the rows of a benchmark one after the other, tells how far it is on standard error, prints a table and lets the
-// benchmark write its page. What a row does is the row's; a missed bar is a result like any other, and only a row that
-// breaks makes the exit code 1.
+// Runs the rows of a benchmark one after the other, shows progress on standard error, prints a table and lets the
+// benchmark write its page. A missed bar is a result like any other; only a row that throws makes the exit code 1.
 
 import { parseArgs } from 'node:util'
 import { type Ran, tableOf } from './report.ts'
 import type { Row, Wish } from './row.ts'
 
 export type Bench = {
-  /** As npm calls it, such as `bench:cache`. */
+  /** Its npm script, such as `bench:cache`. */
   readonly name: string
   readonly summary: string
   readonly page: string
-  /** What has to be installed, as a sentence; Redis unless told. */
+  /** What has to be installed, as a sentence; Redis if not given. */
   readonly needs?: string
   readonly rows: readonly Row[]
-  /** Whole numbers of at least 1 that can be set by an option of that name. */
+  /** Options with whole numbers of at least 1. */
   readonly settings?: Readonly<Record<string, { readonly help: string; readonly usual: number }>>
-  /** Writes the page when all rows were run. */
+  /** Writes the page after all rows have run. */
   write(ran: readonly Ran[]): Promise<void>
 }
 
-const tell = (text: string): void => {
+const showProgress = (text: string): void => {
   process.stderr.write(process.stderr.isTTY ? `\r\x1b[K${text}` : `${text}\n`)
 }
 
@@ -29,7 +28,7 @@ const runRow = async (row: Row, wish: Wish): Promise<Ran> => {
   const scope = { teardown: (fn: () => unknown) => void teardowns.push(fn) }
   const started = performance.now()
   try {
-    const result = await row.run(scope, text => tell(`${row.id}: ${text}`), wish)
+    const result = await row.run(scope, text => showProgress(`${row.id}: ${text}`), wish)
     return { row, result, seconds: (performance.now() - started) / 1000 }
   } catch (error) {
     return { row, crash: String(error instanceof Error ? error.stack : error), seconds: Number.NaN }
@@ -42,7 +41,7 @@ type Chosen = { readonly row: Row; readonly parts: readonly string[] }
 
 const allOf = (row: Row): Chosen => ({ row, parts: row.parts ?? [] })
 
-/** The rows that are named, and of rows with parts those that are named. */
+/** The named rows; of rows with parts, the named parts. */
 const chosenOf = (rows: readonly Row[], only: string): Chosen[] => {
   const chosen = new Map<Row, string[]>()
   for (const id of only.split(',').map(text => text.trim())) {
@@ -72,7 +71,7 @@ export const runBench = async ({
   needs = 'Needs redis-server on the path.',
 }: Bench): Promise<void> => {
   const options = Object.entries(settings).map(
-    ([option, { help, usual }]) => `  ${`--${option} <number>`.padEnd(17)} ${help}; ${usual} unless told\n`,
+    ([option, { help, usual }]) => `  ${`--${option} <number>`.padEnd(17)} ${help}; default ${usual}\n`,
   )
   const usage = `Usage: npm run -s ${name} -- [options]
 
@@ -106,9 +105,11 @@ Rows: ${idsOf(rows).join(', ')}
     )
     const ran: Ran[] = []
     for (const { row, parts } of values.only ? chosenOf(rows, values.only) : rows.map(allOf)) {
-      tell(`${row.id}: begins`)
+      showProgress(`${row.id}: begins`)
       const done = await runRow(row, { settings: set, parts })
-      tell(`${row.id}: ${done.crash ? `broke: ${done.crash}` : `done in ${done.seconds.toFixed(0)} s`}`)
+      showProgress(
+        `${row.id}: ${done.crash ? `broke: ${done.crash}` : `done in ${done.seconds.toFixed(0)} s`}`,
+      )
       ran.push(done)
     }
     if (process.stderr.isTTY) process.stderr.write('\n')

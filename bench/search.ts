@@ -1,5 +1,5 @@
-// How long a search for places takes: `node bench/search.ts`. One catalogue in this process, without HTTP, every query
-// many times; the median of the queries' medians is held against the bar, and the slowest query is shown beside it.
+// The time of a search for places: `node bench/search.ts`. One catalogue in this process, without HTTP, every query many
+// times; the median of the queries' medians is held against the bar, and the slowest query is shown beside it.
 
 import { parseArgs } from 'node:util'
 import { openCatalogue } from '../src/catalogue/live-catalogue.ts'
@@ -16,7 +16,7 @@ Searches the names of all places, in both scripts, against a bar of ${barUs} µs
   --help  this text
 `
 
-/** Short and long, both scripts and encodings, common, rare and absent, and what folds to another spelling. */
+/** Short and long, both scripts and encodings, common, rare and absent, and with other spellings. */
 const queries = [
   ...[
     'a',

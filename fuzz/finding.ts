@@ -1,10 +1,10 @@
 // A finding: a broken rule and its details, in printable ASCII of bounded length, so that nothing hostile reaches a terminal.
 
 export type Finding = {
-  /** The name of the promise, the same for every case that breaks it. */
+  /** The name of the broken rule, the same for every case that breaks it. */
   readonly rule: string
   readonly detail: string
-  /** Whether a machine that is busy may be the reason, so that it counts only when it happens again. */
+  /** True if a busy machine may be the reason; such a finding counts only when it happens again. */
   readonly mayBeSlowness?: boolean
 }
 
@@ -15,13 +15,13 @@ export const finding = (rule: string, detail: string): Finding => ({
   detail: cut(detail, longestDetail),
 })
 
-/** The same where a machine that is busy may be the reason. */
+/** A finding that a busy machine may be the reason of. */
 export const slowness = (rule: string, detail: string): Finding => ({
   ...finding(rule, detail),
   mayBeSlowness: true,
 })
 
-/** Plain ASCII of at most so many characters, and how many there were. */
+/** Printable ASCII of at most `most` characters, followed by the full length. */
 export const cut = (text: string, most: number): string => {
   const plain = text.slice(0, 4 * most).replaceAll(/[^\x20-\x7e]/gu, escaped)
   return plain.length <= most ? plain : `${plain.slice(0, most)}... (${text.length} characters)`

@@ -11,7 +11,7 @@ import { closeAll } from './system/system.ts'
 import { targets } from './targets/all.ts'
 
 const fuzz = async ({ seed, seconds, only, cases, json, report }: Wish): Promise<number> => {
-  // Before minutes are spent.
+  // Checked first, because a run takes minutes.
   if (report !== undefined) await readReport(report)
   const progress = createProgress()
   const chosen = targets.filter(({ name }) => only.includes(name))
@@ -36,7 +36,7 @@ const fuzz = async ({ seed, seconds, only, cases, json, report }: Wish): Promise
   return ran.some(({ faults }) => faults.length > 0) ? 1 : 0
 }
 
-// What was started would outlive us.
+// Child processes would outlive the fuzzer.
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => void closeAll().finally(() => process.exit(130)))
 

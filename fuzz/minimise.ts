@@ -8,8 +8,8 @@ const mostTries = 60
 const mostMs = 2_000
 
 /**
- * The smallest case found, printed; undefined when none is smaller than the one given.
- * @param run findings of a case; none where it can't be run any more
+ * The smallest case found, printed; undefined when none is smaller than the given one.
+ * @param run the findings of a case; none when it can no longer be run
  */
 export const minimised = async <Case>(
   { smaller, print }: Pick<Target<Case>, 'smaller' | 'print'>,

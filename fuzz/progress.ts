@@ -7,7 +7,7 @@ const elsewhereEveryMs = 10_000
 
 export type Progress = {
   show(target: TargetName, cases: number, seconds: number, secondsLeft: number, faults: number): void
-  /** A line that stays. */
+  /** A line that is not overwritten. */
   say(text: string): void
   clear(): void
 }

@@ -1,4 +1,4 @@
-// A reproducible random stream: depends on the seed, the target and the number of the case alone, so that a case is the
+// A reproducible random stream: it depends only on the seed, the target and the number of the case, so that a case is the
 // same however many ran before it. sfc32; not for secrets.
 
 import { hash } from 'node:crypto'
@@ -9,17 +9,17 @@ export type Random = {
   fraction(): number
   /** A whole number from `least` to `most`, both included. */
   between(least: number, most: number): number
-  /** Whether something with this probability happens. */
+  /** True with this probability. */
   chance(probability: number): boolean
   pick<Item>(items: readonly [Item, ...Item[]] | readonly Item[]): Item
-  /** So many items of a list, each at most once, in random order. */
+  /** A random selection of items, each at most once, in random order. */
   some<Item>(items: readonly Item[], count: number): Item[]
   bytes(count: number): Buffer
   /** A value of a fast-check arbitrary. */
   sample<Value>(arbitrary: Arbitrary<Value>): Value
 }
 
-/** The stream of a seed, and of whatever else it hangs on. */
+/** The stream of a seed and of further values. */
 export const createRandom = (...of: readonly (string | number)[]): Random => {
   const digest = hash('sha256', of.join(' '), 'buffer')
   let [a = 0, b = 0, c = 0, counter = 1] = [0, 4, 8, 12].map(at => digest.readUInt32LE(at))

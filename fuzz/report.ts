@@ -11,7 +11,7 @@ import { memoryLimitText } from './system/memory-limit.ts'
 const begin = '<!-- fuzz: begin -->'
 const end = '<!-- fuzz: end -->'
 
-/** The page and where its measured part begins and ends. @throws UsageError when it does not have the markers */
+/** The page, and where its measured part begins and ends. @throws UsageError when it lacks the markers */
 export const readReport = async (file: string): Promise<{ page: string; from: number; to: number }> => {
   const page = await readFile(file, 'utf8').catch(() => '')
   const [from, to] = [page.indexOf(begin) + begin.length, page.indexOf(end)]

@@ -9,16 +9,16 @@ import { checkHealth } from './system/health.ts'
 import { type System, startSystem } from './system/system.ts'
 import type { Session, Target, TargetName } from './target.ts'
 
-/** One broken promise of one target, told by the first case that broke it. */
+/** One broken rule of one target, with the first case that broke it. */
 export type Fault = {
   readonly target: TargetName
   readonly seed: number
-  /** The number of the case, or of the first and the last where only all of them together did it. */
+  /** The number of the case, or the first and last number where only all of them together broke the rule. */
   readonly cases: readonly [first: number, last: number]
   readonly shape: string
   readonly rule: string
   readonly detail: string
-  /** The case as it was made, and the smallest that still fails where one was found. */
+  /** The case as generated, and the smallest that still fails where one was found. */
   readonly printed: string
   readonly smallest: string | undefined
   /** How many cases failed in this way. */
@@ -32,14 +32,14 @@ export type Ran = {
   readonly faults: readonly Fault[]
   /** How many cases of each shape. */
   readonly shapes: ReadonlyMap<string, number>
-  /** What could not be tried, in sentences. */
+  /** What could not be tested, in sentences. */
   readonly notes: readonly string[]
 }
 
 export type Plan = {
   readonly seed: number
   readonly seconds: number
-  /** These cases alone, first and last; all from 0 on for as long as there is time otherwise. */
+  /** Runs only these cases, first and last; otherwise all from 0 on until the time is over. */
   readonly cases?: readonly [first: number, last: number]
 }
 
@@ -71,7 +71,7 @@ const onePerRule = (found: readonly Finding[]): Finding[] =>
 
 const mostFaults = 50
 const mostPinningMs = 15_000
-// Lines of requests are gathered for a quarter of a second.
+// The gateway buffers access-log lines for a quarter of a second.
 const logWrittenWithinMs = 400
 const diesWithinMs = 300
 const isOfLog = (rule: string): boolean => rule.includes('log')
@@ -126,11 +126,11 @@ const createRun = (
     }
   }
 
-  /** Findings of one case. One that can't be carried through is no finding of its own: the process tells why. */
+  /** Findings of one case. A case that cannot be completed is no finding by itself: the process check reports why. */
   const runOne = async (given: unknown): Promise<Finding[]> => {
     try {
       const found = await session.run(given)
-      // Whatever took too long once may have been held up by the machine.
+      // A single timeout may be due to a busy machine.
       if (!found.some(({ mayBeSlowness }) => mayBeSlowness)) return found
       return found.filter(({ mayBeSlowness }) => !mayBeSlowness).concat((await again(given)).filter(isSlow))
     } catch (error) {
@@ -167,27 +167,27 @@ const createRun = (
     return found
   }
 
-  /** What is wrong with the process now; a process that is more than untidy is replaced. */
+  /** What is wrong with the process now; an unhealthy process is replaced. */
   const illness = async (): Promise<Finding[]> => {
     const found = await checkHealth(system)
     if (found.some(({ rule }) => !isOfLog(rule))) await restart()
     return onePerRule(found)
   }
 
-  /** Runs cases side by side and the process after them; says whether it is unwell. */
+  /** Runs cases concurrently and checks the process after them; returns whether it is unhealthy. */
   const runPart = async (numbers: readonly number[]): Promise<void> => {
     if (numbers.length === 0) return
     const found = await runTogether(numbers, true)
     const died = !system.gateway().isAlive()
     const unwell = await illness()
-    // What cases met while the process was ending says nothing about them.
+    // Findings made while the process was ending say nothing about the case.
     if (!died) for (const [number, findings] of found) if (findings.length > 0) await note(number, findings)
     for (const one of unwell) await pinDown(numbers, one)
   }
 
   /**
-   * Halves cases that made the process unwell together until one is left that does so by itself. What only many of them
-   * do is told of all; a machine that was busy once is not to blame twice.
+   * Bisects a batch that made the process unhealthy until one case remains that does so by itself. If only several of them
+   * together do, the finding names the first and the last. A finding that a busy machine may explain must happen again.
    */
   const pinDown = async (numbers: readonly number[], seen: Finding): Promise<void> => {
     const { rule, mayBeSlowness } = seen

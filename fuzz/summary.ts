@@ -2,7 +2,7 @@
 
 import type { Fault, Ran } from './run-target.ts'
 
-/** How often what was tried, a row for each target, in Markdown. */
+/** The number of cases by target, as a Markdown table. */
 export const tableOf = (ran: readonly Ran[]): string =>
   [
     ['target', 'cases', 'kinds', 'cases/s', 'what holds for every case', 'faults'],

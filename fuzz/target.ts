@@ -8,33 +8,33 @@ import type { System, SystemSetting } from './system/system.ts'
 export const targetNames = ['sockets', 'pipelines', 'parameters', 'provider', 'entries', 'quotas'] as const
 export type TargetName = (typeof targetNames)[number]
 
-/** Methods, so that the runner may hold targets of any kind of case. */
+/** Declared as methods, so that the runner can hold targets of any case type. */
 export type Target<Case = unknown> = {
   readonly name: TargetName
-  /** What holds for every case, for the table. */
+  /** The rule that holds for every case, for the table. */
   readonly checks: string
-  /** How much of the time of a run it gets, in proportion to the others. */
+  /** Its share of the time of a run, in proportion to the others. */
   readonly share: number
-  /** Cases of a batch, after which the process is looked at, and how many of them run at once. */
+  /** The cases per batch, after which the process is checked, and how many of them run concurrently. */
   readonly batch: number
   readonly atOnce: number
   readonly setting: SystemSetting
   /** Pure: equal streams and numbers give equal cases. */
   generate(random: Random, number: number): Case
-  /** The kind of case, in a word or two; faults are told apart by it. */
+  /** The kind of case, in a word or two; faults are grouped by it. */
   shapeOf(given: Case): string
-  /** Whether nothing else may run beside it, because it looks at the process as a whole. */
+  /** Whether it must run alone, because it checks the process as a whole. */
   isAlone(given: Case): boolean
-  /** Cases that are a little smaller, the smallest first; may be none. */
+  /** Smaller variants of a case, the smallest first; may be empty. */
   smaller(given: Case): Iterable<Case>
-  /** Without keys; the runner escapes and cuts it. */
+  /** The printed case, without keys; the runner escapes and shortens it. */
   print(given: Case): string
   open(system: System): Promise<Session<Case>>
 }
 
-/** A target on a system that runs. */
+/** A target on a running system. */
 export type Session<Case = unknown> = {
-  /** What can't be tried here, in sentences. */
+  /** What cannot be tested here, in sentences. */
   readonly notes?: readonly string[]
   run(given: Case): Promise<Finding[]>
   close(): Promise<void>

@@ -1,5 +1,5 @@
-// The air at an instant, whatever fell before it: cloud, temperature, humidity, pressure. Height comes in here: the
-// provider corrects the temperature of a point only where the point lies far above or below its model cell.
+// The air over a site at an instant: cloud, temperature, humidity and pressure. Rain does not act back on it. The height
+// of the site enters here: like the provider, it corrects the temperature only far above or below the model cell.
 
 import type { Season } from './climate.ts'
 import { saturation } from './moisture.ts'
@@ -8,7 +8,7 @@ import { solarHour } from './sun.ts'
 import { seaInfluence } from './terrain.ts'
 import type { Texture } from './texture.ts'
 
-/** °C, %, hPa; cloud in whole per cent. Wetness is 0..1, from the driest to the wettest weeks. */
+/** °C, %, hPa; cloud in whole per cent. `wetness` is 0 in the driest weeks and 1 in the wettest. */
 export type AirState = {
   temperature: number
   humidity: number
@@ -17,14 +17,14 @@ export type AirState = {
   cloudLow: number
   cloudMid: number
   cloudHigh: number
-  /** The usual mean of the season here, which deep ground has. */
+  /** The mean temperature of the season at this site; deep ground has it. */
   ground: number
   wetness: number
   seaPressure: number
   surfacePressure: number
 }
 
-/** Where the weather is asked for: the middle of a model cell, its mean height and the height to answer for, in m. */
+/** The requested site: the middle of its model cell, the mean height of the cell, and the height to report, in m. */
 export type Site = { readonly cell: Place; readonly cellHeight: number; readonly height: number }
 
 /** The air of one site over time. */
@@ -118,8 +118,8 @@ const coolingHours = 15.3
 const slowness = 6
 const left = 1 / (1 + (coolingHours / slowness) ** 2)
 
-// From 0 in the coldest hour, shortly before six, to 1 in the warmest: quick from sunrise to early afternoon, quick again
-// around sunset, slow through the night.
+// 0 in the coldest hour, shortly before six, and 1 in the warmest. The curve is steep from sunrise to early afternoon and
+// around sunset, and flat through the night.
 const warmthOfDay = (hour: number): number => {
   const since = (hour - warmestHour + 24) % 24
   if (since >= coolingHours)

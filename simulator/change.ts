@@ -30,7 +30,7 @@ const truth: Field = {
   read: value => (typeof value === 'boolean' ? value : undefined),
 }
 
-/** What a POST may hold: the field and what is allowed in it. */
+/** The fields that a POST may have, and the values that each allows. */
 export const allowedChanges = (): Record<string, string> =>
   Object.fromEntries(Object.entries(fields).map(([name, { allowed }]) => [name, allowed]))
 

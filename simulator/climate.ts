@@ -1,13 +1,13 @@
-// What is usual in Bangladesh at a time of the year: cool and dry winter, hot pre-monsoon with evening storms, monsoon
-// from June to September, drying autumn. Monthly means of the plains around Dhaka, blended from month to month.
+// The climate of Bangladesh over the year: cool and dry winter, hot pre-monsoon with evening storms, monsoon from June to
+// September, drying autumn. Monthly means of the plains around Dhaka, interpolated from month to month.
 
 import { utcDayMs } from '../src/calendar.ts'
 
-/** What the season brings to the plains. */
+/** Climate means of the plains at one time of the year. */
 export type Season = {
   /** Mean of day and night, °C. */
   temperature: number
-  /** Half of the usual distance between the day's lowest and highest temperature, °C. */
+  /** Half of the mean difference between the day's highest and lowest temperature, °C. */
   swing: number
   /** °C. */
   dewPoint: number
@@ -15,7 +15,7 @@ export type Season = {
   cloud: number
   /** At sea level, hPa. */
   pressure: number
-  /** How much lift it takes to rain: 0.1 in the wettest weeks, 0.7 in the driest. */
+  /** The lift that rain needs: 0.1 in the wettest weeks, 0.7 in the driest. */
   dryness: number
   /** Part of the rain that falls from thunderclouds, 0..1. */
   convection: number
@@ -40,10 +40,10 @@ const eastward = windSpeed.map((speed, i) => -speed * Math.sin(((windFrom[i] ?? 
 const northward = windSpeed.map((speed, i) => -speed * Math.cos(((windFrom[i] ?? 0) * Math.PI) / 180))
 
 const monthMs = (365.2425 / 12) * utcDayMs
-// Half a month into January 2020, where the first of the monthly means belongs.
+// The monthly means belong to the middle of the month; the first is that of January 2020.
 const midJanuary = Date.UTC(2020, 0, 1) + monthMs / 2
 
-/** What is usual on the plains at an instant, in ms since the epoch. */
+/** The climate of the plains at an instant, in ms since the epoch. */
 export const seasonAt = (instant: number): Season => {
   const months = (instant - midJanuary) / monthMs
   const floor = Math.floor(months)

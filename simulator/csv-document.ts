@@ -12,7 +12,7 @@ const placeColumns = [
   'timezone_abbreviation',
 ]
 
-/** The text of an answer, with a blank line before each table of a section. */
+/** The text of a response, with a blank line before each table of a section. */
 export const writeCsv = ({ elements, list }: ForecastDocument): string => {
   const idOf = (element: Element): string[] => (list ? [fieldOf(element, 'location_id') ?? '0'] : [])
   const idColumn = list ? ['location_id'] : []
@@ -40,7 +40,7 @@ const sectionNames = (elements: readonly Element[]): string[] => [
 const rowsOf = (id: readonly string[], { times, columns }: Section): string[][] =>
   times.map((time, i) => [...id, plain(time), ...columns.map(({ values }) => plain(values[i] ?? 'null'))])
 
-// Values are JSON: texts in quotes, which none of them contains, and null for what is missing.
+// Values are JSON: null when missing; quoted texts have no quotes inside.
 const plain = (json: string): string => (json === 'null' ? 'NaN' : json.replaceAll('"', ''))
 
 const linesOf = (rows: readonly (readonly string[])[]): string =>

@@ -15,17 +15,17 @@ export type Section = {
   readonly interval?: number
 }
 
-/** What is answered for one point. */
+/** The response for one point. */
 export type Element = { readonly fields: Printed; readonly sections: readonly Section[] }
 
-/** A whole answer; `list` makes an array of it. */
+/** A whole response; `list` makes an array of it. */
 export type ForecastDocument = { readonly elements: readonly Element[]; readonly list: boolean }
 
 /** A header field of an element as JSON, or undefined when it is not there. */
 export const fieldOf = ({ fields }: Element, name: string): string | undefined =>
   fields.find(([field]) => field === name)?.[1]
 
-/** The text of an answer. */
+/** The text of a response. */
 export const writeDocument = ({ elements, list }: ForecastDocument): string => {
   const texts = elements.map(writeElement)
   return list ? `[${texts.join(',')}]` : (texts[0] ?? '')

@@ -25,7 +25,7 @@ export type Fault = {
   readonly delivery?: Delivery
 }
 
-/** In the fault mode `poison` every request that holds this point is refused. */
+/** In the fault mode `poison` every request that contains this point is refused. */
 const poisoned = { latitude: 22.2, longitude: 91.1 }
 
 const refuse = (status: number, reason: string): Fault => ({

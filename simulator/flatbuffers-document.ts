@@ -147,7 +147,7 @@ const writeFloats = (builder: Builder, { values }: Column): number => {
 
 const writeIntegers = (builder: Builder, { values }: Column): number => {
   builder.startVector(8, values.length, 8)
-  // A missing instant is 0: there is no other number for it.
+  // 0 stands for a missing instant, because the column has no other number for it.
   for (const value of values.toReversed()) builder.addInt64(BigInt(value === 'null' ? 0 : value))
   return builder.endVector()
 }
@@ -180,7 +180,7 @@ const codesOf = (requested: string, daily: boolean) => {
 const unitOf = ({ name, unit }: Column): Unit =>
   name === 'is_day' ? Unit.dimensionless_integer : (unitCodes[unit] ?? Unit.undefined)
 
-// Values are JSON; what is missing is NaN.
+// Values are JSON; NaN stands for a missing one.
 const numberOf = (json: string | undefined): number =>
   json === undefined || json === 'null' ? Number.NaN : Number(json)
 

@@ -32,7 +32,7 @@ export const answerForecast = async (parts: ForecastParts, httpCall: HttpCall): 
   const call = steering.arrive(request.method ?? '')
   httpCall.response.once('close', () => steering.leave())
   const address = request.socket.remoteAddress ?? ''
-  // The host refuses for key and limits at once, whatever the fault and the latency.
+  // Like the real host: key and limits are checked first, without fault or latency.
   const refuse = async (answer: Answer, weight: number): Promise<void> => {
     limits.add(address, weight)
     steering.answered(call, answer.status, weight)
@@ -102,7 +102,7 @@ const damage = (body: string | Uint8Array, change: (text: string) => string): st
     ? change(body)
     : Buffer.from(change(Buffer.from(body).toString('latin1')), 'latin1')
 
-// A call without coordinates: the real host sends its 200 before it notices.
+// Without coordinates the real host sends its 200 before it notices.
 const emptyAnswer: Answer = { status: 200, type: 'json', body: '' }
 
 const failureWeight = (answer: Answer | undefined): number => (answer?.status === 429 ? 0 : 1)
@@ -133,7 +133,7 @@ const checkKey = (
   return key === apiKey ? undefined : limitFaults.keyUnknown.answer
 }
 
-// The list of calls is open to whoever reaches the port; a key is not for them.
+// /control lists the calls to every client, so keys are left out.
 const withoutKey = (given: Parameters): Record<string, string> => {
   const query = given.toObject()
   return query.apikey === undefined ? query : { ...query, apikey: '***' }

@@ -11,10 +11,10 @@ import type { StepCounts, Stretch, TimeFormat } from './time-axis.ts'
 import { type UnitChoice, unitChoices } from './units.ts'
 import { dailyVariables, instantVariables } from './variables.ts'
 
-/** The sections a call can ask for, in the order of the answer. */
+/** The sections a call can request, in the order of the response. */
 export type SectionName = 'current' | 'minutely_15' | 'hourly' | 'daily'
 
-/** A call that is sound: every value checked, defaults filled in. */
+/** A valid call: every value checked, defaults filled in. */
 export type ForecastRequest = Stretch & {
   readonly points: readonly Point[]
   readonly variables: Readonly<Record<SectionName, readonly string[]>>
@@ -23,13 +23,13 @@ export type ForecastRequest = Stretch & {
   readonly timeformat: TimeFormat
   readonly format: Format
   readonly units: UnitChoice
-  /** What the call counts against the limits. */
+  /** The weight of the call against the limits. */
   readonly weight: number
-  /** Speaks of times with this offset, whatever the zone says. */
+  /** Formats times with this offset, whatever the zone is. */
   readonly offsetSeconds?: number
 }
 
-/** The request, or undefined when it names no coordinates at all. @throws Refusal */
+/** The request, or undefined when it has no coordinates. @throws Refusal */
 export const readForecastRequest = (given: Parameters, now: number): ForecastRequest | undefined => {
   if (!given.list('latitude') && !given.list('longitude')) return undefined
   refuseUnsimulated(given)
@@ -66,7 +66,7 @@ export const readForecastRequest = (given: Parameters, now: number): ForecastReq
       forecast: readCount(given, 'forecast_minutely_15', mostForecastDays * 96),
     },
     format,
-    // The binary form has no texts for times.
+    // FlatBuffers responses have no texts for times.
     timeformat: format === 'flatbuffers' ? 'unixtime' : timeformat,
     units: readUnits(given),
     weight: points.length * weightOf({ variables, days: dates?.days ?? pastDays + forecastDays }),

@@ -14,7 +14,7 @@ import { zoneAt } from './zones.ts'
 
 const pointsPerTurn = 25
 
-/** The answer to a request at a moment. */
+/** The response to a request at an instant. */
 export const forecast = async (request: ForecastRequest, moment: Moment): Promise<ForecastDocument> => {
   const printer = createTimePrinter(request.timeformat)
   const elements: Element[] = []

@@ -57,7 +57,7 @@ const parseObject = (text: string): object => {
     const json: unknown = JSON.parse(text)
     if (typeof json === 'object' && json !== null && !Array.isArray(json)) return json
   } catch {
-    // Answered below like any other body that is no object.
+    // The check below refuses it, like any other body that is no object.
   }
   throw new Refusal(400, 'Invalid value: the body is no JSON object.')
 }

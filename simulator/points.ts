@@ -1,5 +1,5 @@
-// Parses the points of a call: coordinates, and what may be given for each of them. Lists must be as long as the list of
-// coordinates, or have one time zone for all.
+// Parses the points of a call: coordinates, and the parameters that may be given for each point. Lists must be as long as
+// the list of coordinates, or have one time zone for all.
 
 import { shortened } from '../src/outside-text.ts'
 import { mostPointsPerRequest } from '../src/provider/open-meteo/limits.ts'
@@ -38,7 +38,7 @@ export const readPoints = (given: Parameters): Point[] => {
   const zones = (given.list('timezone') ?? ['GMT']).map(readZone)
   if (zones.length !== 1) perPoint('timezone', zones, count)
   return latitudes.map((latitude, i) => {
-    // Coordinates are 32-bit numbers to the provider.
+    // The provider stores coordinates as 32-bit numbers.
     const place = { latitude: Math.fround(latitude), longitude: Math.fround(longitudes[i] ?? 0) }
     const zone = zones[zones.length === 1 ? 0 : i] ?? 'GMT'
     return {

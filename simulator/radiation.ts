@@ -1,5 +1,5 @@
-// The light of the sun at the ground, by the sun's height and the cloud: direct and diffuse light, and the ultraviolet
-// index. Pure; sun.ts has the height of the sun, air.ts the cloud.
+// Solar radiation at the ground, computed from the sun's height and the cloud: direct and diffuse light, and the
+// ultraviolet index. Pure; sun.ts has the height of the sun, air.ts the cloud.
 
 const solarConstant = 1361
 const strongestBeam = 1050
@@ -20,7 +20,7 @@ export type Radiation = {
 export const radiationOf = (height: number, cloud: number): Radiation => {
   const sine = Math.max(0, height)
   const terrestrial = solarConstant * sine
-  // Clear sky after Haurwitz, what clouds leave of it after Kasten and Czeplak.
+  // Clear sky after Haurwitz; attenuation by cloud after Kasten and Czeplak.
   const clear = sine > 0 ? 1098 * sine * Math.exp(-0.057 / sine) : 0 * sine
   const global = clear * cloudFactor(cloud)
   const diffuseShare = 0.15 + 0.85 * (cloud / 100) ** 1.5
@@ -35,7 +35,7 @@ export const clearSkyUvIndex = (height: number): number => 12.5 * Math.max(0, he
 /** The index under cloud, in %. */
 export const uvIndex = (height: number, cloud: number): number => clearSkyUvIndex(height) * cloudFactor(cloud)
 
-/** The part of a time in which the sun shines: its direct light passes 120 W/m², blurred by broken cloud. */
+/** The fraction of the step with sunshine, which is direct light above 120 W/m²; broken cloud blurs the threshold. */
 export const sunshineShare = (height: number, cloud: number): number =>
   Math.min(1, Math.max(0, (radiationOf(height, cloud).beam - 60) / 240))
 

@@ -1,4 +1,4 @@
-// How much it rains: the lift of weather systems of three sizes, compared with the dryness of the season. Gives the amount of
+// Computes rain: the lift of weather systems of three sizes, compared with the dryness of the season. Gives the amount of
 // each quarter-hour, its part that falls as showers, and the probability of rain. Amounts are whole hundredths of a mm, so
 // that parts and sums agree to the last printed digit.
 
@@ -10,7 +10,7 @@ import type { Texture } from './texture.ts'
 
 /** The rain at one place over time. */
 export type Rain = {
-  /** By how much the lift passes what the season needs for rain: above 0 it rains. */
+  /** The lift above what rain needs in this season; it rains when it is above 0. */
   surplus(instant: number, season: Season): number
   /** Hundredths of a mm in the 15 minutes up to the instant. */
   amount(instant: number, season: Season): number
@@ -29,7 +29,7 @@ export const createRain = (texture: Texture, place: Place): Rain => {
   const character = texture.truth('rain character', 0.8, 9)
   const lift = orographicLift(place)
 
-  // Hills squeeze out rain in the wet months; heat does so late in the day, at its strongest before the monsoon.
+  // Hills lift the air in the wet months; heat does so late in the day, most strongly before the monsoon.
   const need = (instant: number, season: Season): number => {
     const hour = solarHour(instant, place.longitude)
     const evening = Math.cos(((hour - 17) * Math.PI) / 12)

@@ -1,12 +1,12 @@
-// The provider's error response: a status and a reason, as JSON. Thrown where a request turns out to be wrong, sent by the
-// handler of the call.
+// The provider's error response: a status and a reason, as JSON. The parsers of a request throw it, and the handler of the
+// call sends it.
 
-/** An answer that says no. */
+/** An error response. */
 export class Refusal extends Error {
   override name = 'Refusal'
   readonly status: number
 
-  /** @param reason the sentence in the body; clients tell the kinds of 429 apart by its leading words */
+  /** @param reason the sentence in the body; clients distinguish the kinds of 429 by its first words */
   constructor(status: number, reason: string) {
     super(reason)
     this.status = status

@@ -1,4 +1,4 @@
-// Reads the body of a POST as text, up to the 128 kB that the provider takes. Used for forecasts and for /control.
+// Reads the body of a POST as text, up to the provider's limit of 128 kB. Used for forecasts and for /control.
 
 import type { IncomingMessage } from 'node:http'
 import { Refusal } from './refusal.ts'
@@ -11,7 +11,7 @@ export const readBody = async (request: IncomingMessage): Promise<string> => {
   let bytes = 0
   for await (const chunk of request as AsyncIterable<Buffer>) {
     bytes += chunk.length
-    // Read on to the end, so that the refusal reaches a caller who is still sending.
+    // The rest is read and dropped, because a client that is still sending would miss the refusal.
     if (bytes <= maxBytes) chunks.push(chunk)
   }
   if (bytes > maxBytes) throw new Refusal(413, 'Payload Too Large')

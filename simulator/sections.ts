@@ -14,12 +14,12 @@ import { type Unit, unitsFor } from './units.ts'
 import { type Day, dailyVariables, instantVariables, unavailable, variableOf } from './variables.ts'
 import { createSiteWeather, type Weather } from './weather-field.ts'
 
-/** What decides the weather of an answer besides the request. */
+/** The inputs of the weather besides the request. */
 export type Moment = { readonly seed: number; readonly run: ModelRun | undefined; readonly now: number }
 
 type At = (instant: number) => Weather
 
-/** The sections asked for, at a site whose local time is `offsetMs` ahead of UTC. */
+/** The requested sections, at a site whose local time is `offsetMs` ahead of UTC. */
 export const sectionsFor = (
   request: ForecastRequest,
   { seed, run, now }: Moment,
@@ -32,7 +32,7 @@ export const sectionsFor = (
   const weather = createSiteWeather(seed, run, site)
   const reach = reachOf(run)
   const quarterAt: At = instant => upTo(reach, instant, weather.quarterHour(instant))
-  // Days are made of the hours of the same answer.
+  // Daily values are computed from the hours of the same response.
   const hours = new Map<number, Weather>()
   const hourAt: At = instant => {
     const made = hours.get(instant) ?? upTo(reach, instant, weather.hour(instant))
@@ -90,7 +90,7 @@ export const sectionsFor = (
     .map(name => sections[name]())
 }
 
-// Beyond the reach of the models only what follows from the sun is known.
+// Beyond the horizon of the models only the variables of the sun have values.
 const upTo = (reach: number, instant: number, weather: Weather): Weather => {
   if (instant <= reach) return weather
   const unknown = Object.fromEntries(Object.keys(weather).map(name => [name, Number.NaN]))

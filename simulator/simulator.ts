@@ -15,7 +15,7 @@ import { errorBody, Refusal } from './refusal.ts'
 import { readBody } from './request-body.ts'
 import { Steering } from './steering.ts'
 
-/** How a simulated provider is set up; all of it may be left out. */
+/** The options of a simulated provider; all are optional. */
 export type SimulatorOptions = {
   /** Default 127.0.0.1. */
   readonly host?: string
@@ -28,7 +28,7 @@ export type SimulatorOptions = {
   readonly latencyMs?: number
   /** `free`: the limits of the free host. Default `none`. */
   readonly limits?: 'free' | 'none'
-  /** Answers forecasts only with this key, as the customer host does. */
+  /** Serves forecasts only to this key, as the customer host does. */
   readonly apiKey?: string
   /** `ecmwf`: a model run every six hours changes the weather. `none`: it never changes. Default `ecmwf`. */
   readonly runs?: 'ecmwf' | 'none'
@@ -92,7 +92,7 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
   }
 
   const server = createServer({ maxHeaderSize }, (request, response) => {
-    // A caller that breaks off in the middle of a body leaves nobody to answer.
+    // The client disconnected in the middle of its body: there is nobody to respond to.
     answer(httpCallOf(request, response)).catch(() => request.socket.destroy())
   })
   const { promise: listening, resolve, reject } = Promise.withResolvers<void>()
@@ -122,7 +122,7 @@ const httpCallOf = (request: IncomingMessage, response: ServerResponse): HttpCal
 
 const json = (status: number, body: string): Answer => ({ status, type: 'json', body })
 
-// What listens on every address is reached through this machine's own.
+// A listener on every address is reached through loopback.
 const urlOf = ({ address, family, port }: AddressInfo): string => {
   const host = address === '0.0.0.0' ? '127.0.0.1' : address === '::' ? '::1' : address
   return `http://${family === 'IPv6' ? `[${host}]` : host}:${port}`

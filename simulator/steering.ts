@@ -1,14 +1,14 @@
-// The state behind /control: the fault mode of the next calls, the simulator's clock, its latency, a gate that holds
-// responses back, and counters. Knows no HTTP; change.ts reads what is posted.
+// The state behind /control: the fault mode of the next calls, the simulator's clock, its latency, a gate that delays
+// responses, and counters. Knows no HTTP; change.ts parses what is posted.
 
 import type { Clock } from '../src/clock.ts'
 import { allowedChanges, type Change } from './change.ts'
 import type { FaultMode } from './faults.ts'
 
-/** A forecast call, as /control lists it; `status` is null until a response is sent, and where none is. */
+/** A forecast call, as /control lists it. `status` is null until a response is sent, and if none is sent. */
 export type CallRecord = {
   readonly method: string
-  /** How many coordinates it asks for. */
+  /** The number of coordinates in the request. */
   latitudes: number
   query: Record<string, string>
   status: number | null
@@ -18,7 +18,7 @@ const keptCalls = 100
 
 /** The state behind /control. */
 export class Steering {
-  /** The simulator's clock: the one given, or the instant at which it is set to stand still. */
+  /** The simulator's clock: the given one, or a fixed instant. */
   readonly clock: Clock
   readonly #realClock: Clock
   #now: number | null = null
@@ -41,7 +41,7 @@ export class Steering {
     return this.#latencyMs
   }
 
-  /** Resolves once responses are not held back. */
+  /** Resolves when the gate is open. */
   get opened(): Promise<void> {
     return this.#gate?.promise ?? Promise.resolve()
   }
@@ -82,7 +82,7 @@ export class Steering {
     this.#counts.points += latitudes
   }
 
-  /** The fault mode of the next call; counts down one that is set for a number of calls. */
+  /** The fault mode of the next call; counts down a fault that is limited to a number of calls. */
   takeFaultMode(): FaultMode {
     const fault = this.#fault
     this.#faultCallsLeft -= 1

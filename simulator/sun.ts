@@ -1,11 +1,11 @@
-// Where the sun stands: whether it is day at a place and instant, and when the sun rises and sets on a local day.
+// The position of the sun: whether it is day at a place and instant, and when the sun rises and sets on a local day.
 // Low-precision almanac formulas, good to well under a minute for this century.
 
 import { hourMs, utcDayMs } from '../src/calendar.ts'
 import type { Place } from './place.ts'
 
 const radians = Math.PI / 180
-// The upper rim of the sun seen through the air.
+// Sunrise is the moment when the upper rim of the sun appears, refraction included.
 const horizon = Math.sin(-0.833 * radians)
 const noonOf2000 = Date.UTC(2000, 0, 1, 12)
 
@@ -28,14 +28,14 @@ export const sunHeight = (instant: number, { latitude, longitude }: Place): numb
 /** Whether any of the sun is above the horizon. @param height the sine of its height */
 export const isDay = (height: number): boolean => height > horizon
 
-/** Sunrise and sunset in ms since the epoch, of the day that begins at `midnight`. A sun that does not set is up all day. */
+/** Sunrise and sunset in ms since the epoch, of the day that begins at `midnight`. In polar day the sun is up all day. */
 export const sunTimes = (midnight: number, place: Place): { rise: number; set: number } => {
   const toNoon = (36 - solarHour(midnight, place.longitude)) % 24
   const noon = midnight + toNoon * hourMs
   return { rise: crossing(noon, -1, place), set: crossing(noon, 1, place) }
 }
 
-// When the sun stands on the horizon before (-1) or after (1) the noon of the mean sun.
+// The instant when the sun is on the horizon, before (-1) or after (1) the mean noon.
 const crossing = (noon: number, side: -1 | 1, { latitude }: Place): number => {
   let instant = noon
   for (let round = 0; round < 3; round++) {
@@ -49,7 +49,7 @@ const crossing = (noon: number, side: -1 | 1, { latitude }: Place): number => {
   return instant
 }
 
-// Declination in radians, and by how many degrees the true sun runs ahead of the mean one.
+// Declination in radians, and by how many degrees the true sun is ahead of the mean one.
 const sunAt = (instant: number): { declination: number; advance: number } => {
   const days = (instant - noonOf2000) / utcDayMs
   const anomaly = (357.529 + 0.98560028 * days) * radians

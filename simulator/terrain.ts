@@ -1,5 +1,5 @@
-// The land under the weather: coast, hills, height above the sea, and how terrain changes the rain. Drawn by hand for
-// Bangladesh and its surroundings; the same for every seed.
+// The terrain: coast, hills, height above the sea, and how terrain changes the rain. Drawn by hand for Bangladesh and its
+// surroundings; the same for every seed.
 
 import { bumpsAt, saltOf } from './noise.ts'
 import type { Place } from './place.ts'
@@ -17,16 +17,16 @@ const shore: readonly (readonly [number, number])[] = [
   [93.5, 19.5],
 ]
 
-/** How strongly the sea rules the air at a place: 1 at and beyond the shore, 0 some 300 km inland. */
+/** The influence of the sea at a place: 1 at and beyond the shore, 0 some 300 km inland. */
 export const seaInfluence = (place: Place): number => 1 - clamp(inlandDegrees(place) / 2.8)
 
-/** How much more readily it rains at a place than on the plains around Dhaka: about -0.05 to 0.15. */
+/** How much less lift rain needs at a place than on the plains around Dhaka: about -0.05 to 0.15. */
 export const orographicLift = ({ latitude, longitude }: Place): number =>
   0.15 * hump(latitude, 25.1, 1.1) * hump(longitude, 91.7, 1.7) +
   0.08 * hump(latitude, 21.6, 1.8) * hump(longitude, 92.1, 1.1) -
   0.05 * clamp((89.8 - longitude) / 1.5)
 
-/** Height of the ground in whole metres, from squares of a 1,200th of a degree as in the provider's height model. */
+/** Height of the ground in whole metres, on squares of 1/1200 degree as in the provider's height model. */
 export const groundHeight = ({ latitude, longitude }: Place): number => {
   const square = {
     latitude: Math.floor(latitude * 1200) / 1200,

@@ -1,5 +1,5 @@
-// The two kinds of noise in the weather of a place: the true weather, and the error of a model run. The error is nil at the
-// start of the run and grows with the time ahead, so that each new run changes the near hours a little and the far days
+// The two kinds of noise in the weather of a place: the true weather, and the error of a model run. The error is zero at
+// the start of the run and grows with the lead time, so that each new run changes the near hours a little and the far days
 // more; without a run there is no error.
 
 import { hourMs } from '../src/calendar.ts'
@@ -11,9 +11,9 @@ export type ModelRun = { readonly initialisedAt: number }
 
 /** The randomness at one place. */
 export type Texture = {
-  /** What happens: -1..1, in bumps so many degrees wide and hours long. */
+  /** The true weather: -1..1, in bumps of the given width in degrees and hours. */
   truth(name: string, degrees: number, hours: number): Ripple
-  /** What the run gets wrong: 0 at its start, at most -1..1 in the far future. */
+  /** The error of the run: 0 at its start, at most -1..1 in the far future. */
   error(name: string, degrees: number, hours: number): Ripple
 }
 
@@ -32,7 +32,7 @@ export const createTexture = (seed: number, run: ModelRun | undefined, place: Pl
   }
 }
 
-// Several errors are asked for at one instant in a row, so the last answer is kept.
+// Callers request several errors for one instant in a row, so the last result is kept.
 const growthSince = (start: number): ((instant: number) => number) => {
   let last = Number.NaN
   let growth = 0

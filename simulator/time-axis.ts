@@ -9,17 +9,17 @@ export type Axis = { readonly start: number; readonly step: number; readonly cou
 /** Local days by their dates; the first is counted from the epoch. */
 export type DateRange = { readonly firstDay: number; readonly days: number }
 
-/** What a request says about its stretch of time. Dates take the place of counted days. */
+/** The parameters of a request that select its times. Dates replace counted days. */
 export type Stretch = {
   readonly pastDays: number
   readonly forecastDays: number
   readonly dates: DateRange | undefined
 }
 
-/** Steps before and after the running one, where a request counts in steps instead of days. */
+/** Steps before and after the current one, where a request counts in steps instead of days. */
 export type StepCounts = { readonly past: number | undefined; readonly forecast: number | undefined }
 
-/** Local days, from the first past day on. */
+/** Local days, beginning with the first past day. */
 export const dayAxis = ({ pastDays, forecastDays, dates }: Stretch, now: number, offsetMs: number): Axis =>
   dates
     ? { start: dates.firstDay * utcDayMs - offsetMs, step: utcDayMs, count: dates.days }
@@ -29,7 +29,7 @@ export const dayAxis = ({ pastDays, forecastDays, dates }: Stretch, now: number,
         count: pastDays + forecastDays,
       }
 
-/** From the running step on when steps are counted, else all steps of the local days. */
+/** Begins with the current step when steps are counted; otherwise all steps of the local days. */
 export const stepAxis = (
   step: number,
   stretch: Stretch,
@@ -50,7 +50,7 @@ export const stepAxis = (
 export const instantsOf = ({ start, step, count }: Axis): number[] =>
   Array.from({ length: count }, (_, i) => start + i * step)
 
-/** How times are printed. */
+/** The format of times. */
 export type TimeFormat = 'iso8601' | 'unixtime'
 
 /** An instant as JSON: `"2026-11-20T19:15"` or seconds. */
@@ -72,7 +72,7 @@ export type TimePrinter = {
   days(midnights: readonly number[], offsetMs: number): readonly string[]
 }
 
-/** A printer for one answer. */
+/** A printer for one response. */
 export const createTimePrinter = (format: TimeFormat): TimePrinter => ({
   instants: shared((time, offsetMs) => printInstant(time, format, offsetMs)),
   days: shared((midnight, offsetMs) => printDay(midnight, format, offsetMs)),
@@ -81,7 +81,7 @@ export const createTimePrinter = (format: TimeFormat): TimePrinter => ({
 const shared = (print: (time: number, offsetMs: number) => string) => {
   const printed = new Map<string, readonly string[]>()
   return (times: readonly number[], offsetMs: number): readonly string[] => {
-    // Times are evenly spaced, so the first two and their number tell all of them.
+    // Times are evenly spaced, so the first two and the count identify all of them.
     const key = `${times[0]} ${times[1]} ${times.length} ${offsetMs}`
     const known = printed.get(key) ?? times.map(time => print(time, offsetMs))
     printed.set(key, known)

@@ -2,14 +2,14 @@
 
 import { currentUnits } from '../src/weather/variables.ts'
 
-/** A unit: its name in the answer, digits after the point, and how to get there from °C, km/h, mm, cm and m. */
+/** A unit: its name in the response, digits after the point, and the conversion from °C, km/h, mm, cm and m. */
 export type Unit = {
   readonly name: string
   readonly decimals: number
   readonly from: (value: number) => number
 }
 
-/** What is measured, apart from the unit. */
+/** A measured quantity, without its unit. */
 export type Quantity = keyof ReturnType<typeof unitsFor>
 
 const unit = (name: string, decimals: number, from: Unit['from'] = value => value): Unit => ({
@@ -18,7 +18,7 @@ const unit = (name: string, decimals: number, from: Unit['from'] = value => valu
   from,
 })
 
-/** What a request may ask for, by parameter; the first of each is the default. */
+/** The units that a request may choose, by parameter; the first of each is the default. */
 export const unitChoices = {
   temperature_unit: {
     celsius: unit(currentUnits.temperature_2m, 1),
@@ -47,7 +47,7 @@ export type UnitChoice = {
   readonly precipitation_unit: keyof typeof unitChoices.precipitation_unit
 }
 
-/** The unit of every quantity for one request. Instants are printed as the request's time format asks. */
+/** The unit of every quantity for one request. Instants use the time format of the request. */
 export const unitsFor = (choice: UnitChoice, timeformat: string) => ({
   temperature: unitChoices.temperature_unit[choice.temperature_unit] as Unit,
   speed: unitChoices.wind_speed_unit[choice.wind_speed_unit] as Unit,
@@ -55,7 +55,7 @@ export const unitsFor = (choice: UnitChoice, timeformat: string) => ({
   snow: unitChoices.precipitation_unit[choice.precipitation_unit].snow as Unit,
   length: unitChoices.precipitation_unit[choice.precipitation_unit].length as Unit,
   percent: unit(currentUnits.relative_humidity_2m, 0),
-  // 360 is north again.
+  // 360 degrees is printed as 0, which is north too.
   direction: unit(currentUnits.wind_direction_10m, 0, degrees => Math.round(degrees) % 360),
   pressure: unit(currentUnits.surface_pressure, 1),
   code: unit(currentUnits.weather_code, 0),

@@ -1,5 +1,5 @@
-// The variables of the simulated provider, section by section: the quantity of each and where its value comes from. Most
-// follow from the weather of an instant. Some are known but have no data, as with the real provider.
+// The variables of the simulated provider, section by section: the quantity of each and how its value is computed. Most
+// follow from the weather of an instant. As with the real provider, some names are valid but have no data.
 
 import type { currentUnits, hourlyUnits } from '../src/weather/variables.ts'
 import { deficitOf, dewPointOf, evapotranspirationOf, vapourOf, wetBulbOf } from './moisture.ts'
@@ -12,10 +12,10 @@ type Variable<Source> = { readonly quantity: Quantity; readonly of: (source: Sou
 /** Variables by their current names. */
 export type Variables<Source> = Readonly<Record<string, Variable<Source>>>
 
-/** Variables that must be there: those that the gateway asks for. */
+/** Variables that must be there: those that the gateway requests. */
 type Served<Units, Source> = Readonly<Record<keyof Units, Variable<Source>>>
 
-/** A variable the models have no data for. */
+/** A variable that the models have no data for. */
 export const unavailable: Variable<unknown> = { quantity: 'missing', of: () => Number.NaN }
 
 /** A variable by its current or its former name. */
@@ -66,13 +66,13 @@ const soilTemperature =
   (share: number, heating: number) =>
   ({ temperature, ground, sun, cloud }: Weather): number =>
     ground + share * (temperature - ground) + heating * Math.max(0, sun) * (1 - 0.006 * cloud)
-// Rain of the step wets the uppermost layers.
+// Rain of the step wets only the uppermost layers.
 const soilMoisture =
   (share: number, soak: number) =>
   ({ wetness, precipitation }: Weather): number =>
     (0.12 + 0.3 * wetness) * share + soak * Math.min(5, precipitation)
 
-// Fog hides everything beyond 1 km, damp air and rain what is far away. 24,140 m is the farthest that models give.
+// Fog limits visibility to 1 km; damp air and rain reduce it. 24,140 m is the largest value of the models.
 const visibilityOf = ({ code, humidity, precipitation, stepHours }: Weather): number => {
   if (code === 45) return Math.max(50, 900 - 250 * Math.max(0, humidity - 97))
   const haze = Math.max(0, (humidity - 50) / 50) ** 2
@@ -88,7 +88,7 @@ const evapotranspirationIn = (weather: Weather): number =>
   weather.stepHours *
   evapotranspirationOf({ ...weather, radiation: radiationOf(weather.sunBefore, weather.cloud).global })
 
-// Light is that of the step before the instant; `_instant` is that of the instant. A tilted plane lies level here.
+// Radiation is the mean over the step before the instant; `_instant` is the value at the instant. Tilted planes are level.
 const light = <Name extends string>(name: Name, part: keyof Radiation) => {
   const variables: Variables<Weather> = {
     [name]: { quantity: 'radiation', of: ({ sunBefore, cloud }) => radiationOf(sunBefore, cloud)[part] },
@@ -186,7 +186,7 @@ const aggregations = {
   sum: total,
 }
 
-// Daily variables named after the hourly one that they are made of: temperature_2m_max.
+// Daily variables, named after the hourly variable that they are computed from: temperature_2m_max.
 const daily = (
   aggregation: keyof typeof aggregations,
   ...names: readonly (keyof typeof instantVariables)[]
@@ -216,14 +216,14 @@ const wide = [
   'cape',
 ] as const
 
-// The direction of the mean wind, as strong as it blew.
+// The direction of the mean wind vector.
 const dominantDirection = ({ hours }: Day): number => {
   const along = (part: (radians: number) => number): number =>
     total(hours.map(({ wind, direction }) => wind * part((direction * Math.PI) / 180)))
   return ((Math.atan2(along(Math.sin), along(Math.cos)) * 180) / Math.PI + 360) % 360
 }
 
-/** In `daily`. A day that lacks an hour at its end has no maximum, minimum, mean or sum. */
+/** In `daily`. A day without all of its hours has no maximum, minimum, mean or sum. */
 export const dailyVariables: Variables<Day> = {
   weather_code: overDay(instantVariables.weather_code, aggregations.max),
   ...daily('max', ...wide, 'uv_index', 'uv_index_clear_sky', 'vapour_pressure_deficit'),

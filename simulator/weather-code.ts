@@ -1,8 +1,8 @@
-// Computes the WMO weather code from rain, cloud and fog. Rain codes if and only if there is rain. Pure.
+// Computes the WMO weather code from rain, cloud and fog. The code is a rain code if and only if it rains. Pure.
 
-/** What a code is made of. */
+/** The inputs of a code. */
 export type Signs = {
-  /** mm in an hour at this pace, and the part of it that are showers. */
+  /** The rain rate in mm per hour, and the part of it that falls as showers. */
   readonly rate: number
   readonly showers: number
   /** Share of the season's rain that comes from thunderclouds, 0..1. */

@@ -39,10 +39,10 @@ export type SiteWeather = {
   hour(instant: number): Weather
 }
 
-// What came down in a step, in hundredths of a mm, and its strongest gust.
+// The rain of a step in hundredths of a mm, and its strongest gust.
 type Step = { perHour: number; rain: number; showers: number; gusts: number }
 
-/** The weather of a site by a seed and a model run; without a run, as it truly is. */
+/** The weather of a site for a seed and a model run; without a run it is the true weather. */
 export const createSiteWeather = (seed: number, run: ModelRun | undefined, site: Site): SiteWeather => {
   const place = site.cell
   const texture = createTexture(seed, run, place)

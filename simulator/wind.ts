@@ -1,5 +1,5 @@
-// Wind and gusts: the season's wind, weather systems, afternoon mixing, a freer run over the sea, and the outflow of
-// storms. Gusts are never below the wind. Speeds are km/h, directions degrees the wind comes from.
+// Wind and gusts: the sum of the season's wind, weather systems, afternoon mixing, lower friction over the sea, and the
+// outflow of storms. Gusts are never below the wind. Speeds are km/h; directions are degrees that the wind comes from.
 
 import type { Season } from './climate.ts'
 import type { Place } from './place.ts'
@@ -26,7 +26,7 @@ export const createWind = (texture: Texture, place: Place): Wind => {
   const sea = seaInfluence(place)
   const freedom = 1 + 0.7 * sea * sea
 
-  // The ground brakes the wind at night, least of all by the sea.
+  // Friction slows the wind at night, least by the sea.
   const mixing = (instant: number): number =>
     freedom * (1 + (0.3 - 0.15 * sea) * Math.cos(((solarHour(instant, place.longitude) - 14) * Math.PI) / 12))
   const eastAt = (instant: number, season: Season): number =>

@@ -10,7 +10,7 @@ type Formats = { offset: Intl.DateTimeFormat; short: Intl.DateTimeFormat }
 const formats = new Map<string, Formats>()
 const maxFormats = 1000
 
-/** The name a zone is answered by: as requested, in the usual case. Undefined when the runtime knows no such zone. */
+/** The name of a zone in a response: usually as requested. Undefined when the runtime knows no such zone. */
 export const zoneName = (requested: string): string | undefined => {
   if (/^(gmt|utc)$/i.test(requested)) return 'GMT'
   if (!/^[a-z]/i.test(requested)) return undefined
@@ -30,7 +30,7 @@ export const zoneAt = (name: string, instant: number): Zone => {
   return { name, abbreviation: zonePart(short, instant), offsetSeconds: secondsIn(zonePart(offset, instant)) }
 }
 
-// West to east and roughly: a point near a border gets a neighbour's zone, as with the real provider.
+// Approximate, from west to east: a point near a border gets a neighbour's zone, as with the real provider.
 const boxes: readonly (readonly [name: string, south: number, north: number, west: number, east: number])[] =
   [
     ['Asia/Dhaka', 20.5, 26.65, 88.02, 92.68],
@@ -48,7 +48,7 @@ export const autoZone = ({ latitude, longitude }: Place): string => {
   )
   if (box) return box[0]
   const hours = Math.round(longitude / 15)
-  // In names of this family the sign is turned round: Etc/GMT-6 is six hours ahead.
+  // Names of this family have the opposite sign: Etc/GMT-6 is six hours ahead.
   return hours === 0 ? 'GMT' : `Etc/GMT${hours > 0 ? '-' : '+'}${Math.abs(hours)}`
 }
 
@@ -57,7 +57,7 @@ const formatsOf = (name: string): Formats => {
   if (known) return known
   const format = (timeZoneName: 'longOffset' | 'short') =>
     new Intl.DateTimeFormat('en-US', { timeZone: name, timeZoneName })
-  // A former name in unusual case is a key of its own, so the number of keys needs a bound.
+  // Every spelling of a former name is a key of its own, so the number of keys needs a bound.
   if (formats.size >= maxFormats) formats.clear()
   const made = { offset: format('longOffset'), short: format('short') }
   formats.set(name, made)

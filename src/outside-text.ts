@@ -33,7 +33,7 @@ export const safeText = (text: string, most = longestText): string =>
 /** A value as it was received, in quotation marks: without API keys, escaped, and cut to a length that is safe to show. */
 export const quoted = (value: string, most = longestQuote): string => jsonText(bounded(value, most))
 
-/** JSON of a value, with an escape for every character that is not printable; the same value to whoever parses it. */
+/** JSON of a value, with an escape for every character that is not printable; the same value once it is parsed. */
 export const jsonText = (value: unknown): string => escapedJson(JSON.stringify(value))
 
 /** JSON without blanks between its parts, as `jsonText` would write it. */

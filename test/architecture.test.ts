@@ -1,6 +1,6 @@
-// The house keeps its arrows: every import points to a lower rank or stays in its folder, and no file reaches itself
-// again through its imports. The simulator is a product of its own beside the gateway: only the commands that start it
-// import it, and it imports the foundations and the facts of the protocol alone. Type imports count.
+// Checks the architecture: every import points to a lower rank or stays in its folder, and there are no import cycles. Only
+// the commands that start the simulator import it, and it imports only the foundations and the facts of the protocol. Type
+// imports count. It also checks headers, the sources of time and environment, and waits without a deadline.
 
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -8,7 +8,7 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '..')
 
-// A file in src itself is a room of its own. Rooms of one rank do not import each other.
+// A file directly in src counts as a folder. Folders of one rank do not import each other.
 const ranks: Record<string, number> = {
   'brand.ts': 0,
   'calendar.ts': 0,
@@ -32,7 +32,7 @@ const ranks: Record<string, number> = {
   cli: 7,
   'main.ts': 8,
 }
-// The foundations may lean on one another.
+// The foundations may import each other.
 const mayImportNeighbours = new Set([0])
 
 const simulator = 'simulator/'
@@ -74,7 +74,7 @@ t.test('of the gateway, only the commands that start the simulator import it', t
   t.end()
 })
 
-// What both sides of the protocol must agree on is written once.
+// Facts that both ends of the protocol share are written once.
 const sharedProtocol = [
   'src/provider/open-meteo/limits.ts',
   'src/provider/open-meteo/weight.ts',
@@ -107,7 +107,7 @@ t.test('the protocol of the provider is known in its folder, and chosen in one p
       if (!allowed(file, imported)) t.fail(`${file} must not import ${imported}`)
     }
   t.equal(chosen, 1)
-  // What stands in the way of another protocol is not only imported: it may be written out.
+  // A dependency on the protocol can also be written out, without an import.
   const words = /open-?meteo|minutely_15|v1\/forecast|meta\.json|location_id/i
   const free = files.filter(
     file =>
@@ -139,8 +139,8 @@ t.test('no file reaches itself through its imports', t => {
   t.end()
 })
 
-t.test('every file begins with what it answers', t => {
-  for (const file of files) {
+t.test('every file begins with a header comment', t => {
+  for (const file of globSync('{src,simulator,test,bench,fuzz}/**/*.ts', { cwd: root })) {
     const [first = '', second = ''] = readFileSync(join(root, file), 'utf8').split('\n')
     const header = first.startsWith('#!') ? second : first
     t.ok(header.startsWith('// '), `${file} has a header`)
@@ -164,7 +164,7 @@ const importsIn = (file: string): string[] =>
     ([, path]) => relative(root, join(root, dirname(file), path ?? '')),
   )
 
-// What a benchmark needs whatever it measures; all else that it shares with the tests is a scenario.
+// Support files that any benchmark may use; everything else shared with the tests is a scenario.
 const supportOfBenchmarks = ['process', 'provider-process', 'redis-server', 'until'].map(
   name => `test/support/${name}.ts`,
 )
@@ -192,7 +192,7 @@ t.test(
   },
 )
 
-/** The loops of a file that may go round for ever, each as it is written, to its end by its indentation. */
+/** The loops of a file without a fixed number of rounds, as source text; the indentation shows where each ends. */
 const endlessLoops = (text: string): string[] =>
   [...text.matchAll(/^( *)(?:\S.*)?\b(?:while \(|for \((?![^;\n]* of )[^;\n]*;[^;<>\n]*;)/gm)].map(
     ({ 0: head, 1: indent, index }) => {
@@ -206,16 +206,16 @@ const endlessLoops = (text: string): string[] =>
   )
 const waits =
   /^.*\b(?:while|for) \(.*\bawait\b|\b(?:setTimeout|setImmediate|pause|turn|nextTurn)\(|setImmediate\)/m
-// Loops that wait with a deadline of their own, and work that goes on until the test ends it.
+// Loops that have a deadline of their own, and background work that runs until the test ends it.
 const noPolls: Record<string, RegExp> = {
-  'fuzz/http/conversation.ts': /hearsWithin/,
+  'fuzz/http/conversation.ts': /receivesWithin/,
   'test/support/raw-connection.ts': /more\(/,
   'test/journeys/ops.test.ts': /while \(swapping\)/,
   'test/catalogue/publication.test.ts': /while \(editing\)/,
 }
 const hasDeadline = /performance\.now\(\)|Date\.now\(\)/
 
-t.test('whoever waits for something says what, and for how long: test/support/until.ts', t => {
+t.test('every wait has a description and a deadline: test/support/until.ts', t => {
   const own = ['test/support/until.ts', 'test/architecture.test.ts']
   let loops = 0
   for (const file of projectFiles.filter(file => !file.startsWith('src/') && !own.includes(file)))

@@ -1,3 +1,5 @@
+// Local days, midnights and minutes in time zones with and without daylight saving time.
+
 import t from 'tap'
 import { createCalendar, dayNumber, dayOfNumber, daysUpTo } from '../src/calendar.ts'
 
@@ -37,7 +39,7 @@ t.test('offsets follow the summer time of the zone', t => {
   t.end()
 })
 
-t.test('whichever instant is asked for after another, its own midnight is told', t => {
+t.test('every instant gets its own midnight, whichever instant came before it', t => {
   const days = ['2026-03-28', '2026-03-29', '2026-03-30']
   const instants = days.flatMap(day =>
     [0, 11, 22].map(hour => at(`${day}T${String(hour).padStart(2, '0')}:30Z`)),

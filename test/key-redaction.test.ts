@@ -1,4 +1,4 @@
-// No piece of a key's secret is left in a text, whatever its spelling, and text without a key stays as it is.
+// Redaction of keys: no part of a key's secret is left in a text, in any spelling, and text without a key is unchanged.
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -80,7 +80,7 @@ t.test('text without a key is the same text', async t => {
   fc.assert(fc.property(fc.webUrl({ withQueryParameters: true }), url => withoutKeys(url) === url))
 })
 
-// One spelling for each character of a key, and how often all of it is percent-encoded again.
+// One spelling for each character of a key, and how many times all of it is percent-encoded again.
 const hex = (character: string, length = 2) => character.charCodeAt(0).toString(16).padStart(length, '0')
 const ways: readonly ((character: string) => string)[] = [
   character => character,
@@ -131,7 +131,7 @@ t.test('what stands around a mix of spellings stays', async () => {
 })
 
 t.test('a long text costs what its length costs', async t => {
-  // With a pass for each level of encoding these took minutes.
+  // These took minutes when each level of encoding had a pass of its own.
   for (const text of [
     '%25'.repeat(300_000),
     `${'\\'.repeat(300_000)}u005f`,

@@ -1,4 +1,4 @@
-// Text from outside: what steers a terminal is escaped, what is read stays, what is long is cut between characters.
+// Text from outside: terminal controls are escaped, readable text is kept, long text is cut between characters.
 
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -48,7 +48,7 @@ const kept = [
   '',
   'Dhaka Tribune',
   'আবহাওয়া',
-  // Joiners, by which Bengali is spelled: khanda ta in the older way, ya-phala behind ra, a conjunct held apart.
+  // Joiners, which Bengali needs: khanda ta in the older spelling, ya-phala after ra, a split conjunct.
   'উৎসব ত্\u200d',
   'র\u200d্যাব',
   'ক্\u200cষ',
@@ -83,7 +83,7 @@ t.test('a cut falls between characters', async t => {
     ['ঢাকা ক্ষমা', 8, 'ঢাকা ক্ষ…'],
     ['ঢাকা', 3, 'ঢা…'],
     ['e\u0301e\u0301', 3, 'e\u0301…'],
-    // No end of marks is not one character, and a pair is not parted in it either.
+    // An endless run of marks is not one character, and a surrogate pair is not cut in it either.
     [`e${'\u0301'.repeat(500)}`, 60, `e${'\u0301'.repeat(59)}…`],
     [`👍${'\u200d👍'.repeat(500)}`, 61, `👍${'\u200d👍'.repeat(19)}\u200d…`],
   ]
@@ -107,7 +107,7 @@ t.test('whatever a text holds, what is made of it is printable, short, and the b
       const head = cut === text ? text : cut.slice(0, -1)
       const characters = [...graphemes.segment(text)]
       const ends = new Set(characters.map(({ index, segment }) => index + segment.length))
-      // One that is longer than all that is wanted is parted.
+      // A character longer than the limit is cut.
       const isWhole =
         characters.every(({ segment }) => segment.length <= 32) &&
         (characters[0]?.segment.length ?? 0) <= most
@@ -153,21 +153,21 @@ t.test('a value is quoted, escaped, and cut; a key in it is hidden, also where t
     }
 })
 
-t.test('sentences of errors are printable and short, whoever wrote them', async t => {
+t.test('error messages are printable and short, whoever wrote them', async t => {
   const key = createKey()
   const long = hostileText + key + 'x'.repeat(20_000_000)
-  const told = new ProviderError('provider_failing', long)
-  t.ok(told.message.length < 600, `${told.message.length} characters`)
-  t.ok(isPrintable(told.message))
-  t.equal(leakIn(told.message, key), undefined)
-  for (const thrown of [new TypeError(long), long, told]) {
+  const providerError = new ProviderError('provider_failing', long)
+  t.ok(providerError.message.length < 600, `${providerError.message.length} characters`)
+  t.ok(isPrintable(providerError.message))
+  t.equal(leakIn(providerError.message, key), undefined)
+  for (const thrown of [new TypeError(long), long, providerError]) {
     t.ok(messageOf(thrown).length < 2_500)
     t.ok(isPrintable(messageOf(thrown)))
     t.equal(leakIn(messageOf(thrown), key), undefined)
   }
 })
 
-t.test('what was cut does not keep alive what it was cut from', async t => {
+t.test('a cut text does not keep the whole text in memory', async t => {
   const script = join(import.meta.dirname, 'support', 'kept-messages.ts')
   const { stdout } = await promisify(execFile)('prlimit', [
     '--data=1500000000',

@@ -1,4 +1,4 @@
-// What of a URL may be shown, however wrong it is.
+// Which parts of a URL may be shown, even if it is malformed.
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -34,7 +34,7 @@ const table: [url: string, shown: string][] = [
   ['https://a/x#token=word', 'https://a/x#token=***'],
 ]
 
-t.test('a URL shows where it leads and who asks, and no password', async t => {
+t.test('a URL shows its host and user, and no password', async t => {
   for (const [url, shown] of table) {
     t.equal(redactedUrl(url), shown)
     t.equal(redactedUrls(url), shown)
@@ -51,7 +51,7 @@ t.test('a URL shows where it leads and who asks, and no password', async t => {
   }
 })
 
-t.test('what is meant to be a URL hides a password with blanks, and without a scheme', async t => {
+t.test('a text in place of a URL hides a password with blanks, and without a scheme', async t => {
   t.equal(redactedUrl('redis://me:pass word@redis'), 'redis://***@redis')
   t.equal(redactedUrl('redis://me:pass\nword@redis'), 'redis://***@redis')
   t.equal(redactedUrl('me:word@redis:6379'), 'me:***@redis:6379')

@@ -13,7 +13,7 @@ const cells = 100
 export const badBodies: Row = {
   id: 'bad-bodies',
   method:
-    'For each fault 100 cells are filled, turn stale, and are asked for one after the other while the provider is at ' +
+    'For each fault 100 cells are filled, turn stale, and are requested one after the other while the provider is at ' +
     'fault; a model run came in between, so that anything taken from it would show. When all refreshes have failed, ' +
     'every body is compared with what was served before, byte for byte, on the same clock. A hanging answer is given up ' +
     'after provider.timeout, here 2 s.',
@@ -21,19 +21,19 @@ export const badBodies: Row = {
     const paths = placesByCell()
       .slice(0, cells)
       .map(({ cell }) => pathOf(cell))
-    const { clock, provider, gateway, ask } = await startOnOneClock(scope, {
+    const { clock, provider, gateway, send } = await startOnOneClock(scope, {
       start,
       provider: ['--runs', 'ecmwf'],
       env: {
         ...noBudget,
         ABOHAWA_PROVIDER__TIMEOUT: '2s',
         ABOHAWA_PROVIDER__RETRIES: '0',
-        // Every fault is to be met by real requests.
+        // High enough to keep the breaker closed, so that real requests meet every fault.
         ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
       },
       connections: 8,
     })
-    // A cell that is asked for late may be found due by refresh-ahead first.
+    // Refresh-ahead may find a cell due before its request comes.
     const failures = async (): Promise<number> =>
       (await metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="refresh"}')) +
       (await metric(gateway.opsUrl, 'abohawa_cache_refresh_failures_total{purpose="refresh_ahead"}'))
@@ -45,10 +45,10 @@ export const badBodies: Row = {
       progress(fault)
       clock.set(start + i * 24 * hourMs)
       await provider.steer({ fault: 'none', now: isoOf(clock.now()) })
-      await forAll(paths, 16, ask)
+      await forAll(paths, 16, send)
       await quiet(provider, gateway.opsUrl)
       await forAll(paths, 16, async path => {
-        if (!/hit; ttl=\d/.test((await ask(path)).cache)) notFresh += 1
+        if (!/hit; ttl=\d/.test((await send(path)).cache)) notFresh += 1
       })
       clock.advance(75 * minuteMs)
       await provider.steer({ fault, now: isoOf(clock.now()) })
@@ -56,7 +56,7 @@ export const badBodies: Row = {
       const before = new Map<string, string>()
       let worst = 0
       for (const path of paths) {
-        const { status, ms: took, text, cache } = await ask(path)
+        const { status, ms: took, text, cache } = await send(path)
         if (status !== 200 || !/ttl=-/.test(cache)) notFresh += 1
         before.set(path, text)
         times.push(took)
@@ -70,7 +70,7 @@ export const badBodies: Row = {
       )
       let differ = 0
       for (const path of paths) {
-        const { text, cache } = await ask(path)
+        const { text, cache } = await send(path)
         if (text !== before.get(path) || !/ttl=-/.test(cache)) differ += 1
       }
       changed[fault] = differ

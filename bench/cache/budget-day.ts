@@ -1,5 +1,5 @@
-// A UTC day with a budget of 10,000 and demand for four times as much, at a provider that refuses what goes over its
-// limits: freshness stretches, nothing is refused, and cells that nobody asked for before are fetched to the end.
+// A UTC day with a budget of 10,000 and demand for four times as much, at a provider that enforces its limits: freshness
+// stretches, nothing is refused, and cells without earlier demand are fetched all day.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { hourMs, minuteMs, utcDayMs } from '../../src/calendar.ts'
@@ -9,7 +9,7 @@ import { box, forAll, metric, pathOf, quiet, type Scope } from '../../test/scena
 import { chart } from '../chart.ts'
 import { count, type Row } from '../row.ts'
 
-// Half a minute past, so that no step stands on the turn of a window.
+// Half a minute past the hour, so that no step falls on the start of a window.
 const start = Date.parse('2026-11-22T00:00:30Z')
 const stepMs = 15 * minuteMs
 // What the free host takes in a minute, with room to spare.
@@ -27,7 +27,7 @@ const measureBudgetDay = async (
   const grid = createGrid(0.1)
   const all = grid.cellsIn(box).map(pathOf)
   const [steady, unknown] = [all.slice(0, size.cells), all.slice(size.cells)]
-  const { clock, provider, gateway, ask, moveTo } = await startOnOneClock(scope, {
+  const { clock, provider, gateway, send, moveTo } = await startOnOneClock(scope, {
     start,
     provider: ['--runs', 'none', '--limits', 'free'],
     env: {
@@ -38,7 +38,7 @@ const measureBudgetDay = async (
   })
   const seen = { requests: 0, failed: 0, cold: 0, coldRefused: 0 }
   const stretch: [number, number][] = []
-  // For each wanted cell, because what is wanted goes up and down by the new cells.
+  // Per wanted cell, because the new cells change their number.
   const perCell: number[] = []
   const spent: [number, number][] = []
   const look = async (): Promise<void> => {
@@ -53,7 +53,7 @@ const measureBudgetDay = async (
     if (i > 0) await moveTo(clock.now() + minuteMs)
     await forAll(steady.slice(i, i + perMinute), 32, async path => {
       seen.cold += 1
-      if ((await ask(path)).status !== 200) seen.coldRefused += 1
+      if ((await send(path)).status !== 200) seen.coldRefused += 1
     })
     await pause(tickMs)
     await look()
@@ -62,12 +62,12 @@ const measureBudgetDay = async (
     await moveTo(start + step * stepMs)
     await forAll(steady, 32, async path => {
       seen.requests += 1
-      if ((await ask(path)).status !== 200) seen.failed += 1
+      if ((await send(path)).status !== 200) seen.failed += 1
     })
     for (let i = 0; i < size.coldPerStep; i++) {
       const path = unknown[(step * size.coldPerStep + i) % unknown.length] ?? ''
       seen.cold += 1
-      if ((await ask(path)).status !== 200) seen.coldRefused += 1
+      if ((await send(path)).status !== 200) seen.coldRefused += 1
     }
     await pause(tickMs)
     await quiet(provider, gateway.opsUrl)
@@ -83,13 +83,13 @@ const measureBudgetDay = async (
 export const budgetDay: Row = {
   id: 'budget-day',
   method:
-    '555 cells asked for in every quarter-hour of a UTC day, fresh for an hour each: 40,000 of weight. Three cells that ' +
+    '555 cells requested in every quarter-hour of a UTC day, fresh for an hour each: 40,000 of weight. Three cells that ' +
     'nobody knew come in each quarter-hour besides. Gateway and provider on one clock that is moved; the first fill moves ' +
     'it a minute for each 150 cells.',
   run: async (scope, progress) => {
     const size = { cells: 555, coldPerStep: 3, steps: utcDayMs / stepMs }
     const day = await measureBudgetDay(scope, size, progress)
-    // From the first heartbeat after the initial fill on.
+    // Begins with the first heartbeat after the initial fill.
     const begun = Math.ceil(size.cells / perMinute)
     const values = day.stretch.slice(begun).map(([, value]) => value)
     const perCell = day.perCell.slice(begun)
@@ -122,7 +122,7 @@ export const budgetDay: Row = {
         },
       ],
       notes: [
-        'The stretch follows demand, which here goes up and down by a few cells that are asked for once; for the same ' +
+        'The stretch follows demand, which here goes up and down by a few cells that are requested once; for the same ' +
           'demand it never falls within a UTC day, so that what is saved between two waves of fetches is there for the last.',
       ],
       drawings: {

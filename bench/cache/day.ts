@@ -1,5 +1,5 @@
-// A day of demand on every place of the catalogue, by age and by run: what it costs at the provider for each cell, beside
-// what a cache of answers would have spent on the very same requests.
+// A day of demand on every place of the catalogue, by age and by run: the provider requests for each cell, beside those
+// that a response cache would have made for the same requests.
 
 import { longestUseMs } from '../../src/cache/freshness.ts'
 import { hourMs, minuteMs } from '../../src/calendar.ts'
@@ -18,13 +18,13 @@ const steps = 96
 const variables = [currentUnits, hourlyUnits, dailyUnits].flatMap(Object.keys).length
 const weightOfAnswer = weightOf({ variables, days: forecastDays })
 
-// Every place once an hour and every cell in each step between, by another of its places every time.
+// Every place is requested once an hour, and every cell in each step between, by another of its places every time.
 const requestsOf = (places: ReturnType<typeof placesByCell>, step: number): string[] =>
   places.flatMap(({ paths }) => (step % 4 === 0 ? paths : [paths[step % paths.length] ?? '']))
 
 const measureDay = async (freshness: 'age' | 'run', scope: Scope, progress: (text: string) => void) => {
   const places = placesByCell()
-  const { clock, provider, gateway, ask, moveTo } = await startOnOneClock(scope, {
+  const { clock, provider, gateway, send, moveTo } = await startOnOneClock(scope, {
     start,
     provider: ['--runs', 'ecmwf'],
     env: {
@@ -66,7 +66,7 @@ const measureDay = async (freshness: 'age' | 'run', scope: Scope, progress: (tex
       }
     }
     await forAll(requests, 32, async path => {
-      if ((await ask(path)).status !== 200) answers.failed += 1
+      if ((await send(path)).status !== 200) answers.failed += 1
     })
     await quiet(provider, gateway.opsUrl)
     if (step === 0) firstFill = (await provider.state()).weight / places.length
@@ -95,7 +95,7 @@ const findingOf = (day: Awaited<ReturnType<typeof measureDay>>, freshness: 'age'
     bar: `≤ ${fetches} × ${day.unit.toFixed(1)} + the first fill (${day.firstFill.toFixed(1)}) = ${allowed.toFixed(1)}`,
     measured:
       `${day.perCell.toFixed(1)} (${count(day.weight)} in all, ${count(day.calls)} requests); ` +
-      `${count(day.requests)} asked, ${day.failed} failed`,
+      `${count(day.requests)} requests, ${day.failed} failed`,
     met: day.perCell <= allowed && day.failed === 0,
     figures: { ...day, allowed },
   }
@@ -104,7 +104,7 @@ const findingOf = (day: Awaited<ReturnType<typeof measureDay>>, freshness: 'age'
 export const day: Row = {
   id: 'day',
   method:
-    '24 hours in steps of 15 minutes on a clock that is moved, gateway and provider alike: every place is asked for once ' +
+    '24 hours in steps of 15 minutes on a clock that is moved, gateway and provider alike: every place is requested once ' +
     'an hour, and in the steps between every cell once, by its places in turn. The weight is what the provider counted. ' +
     'Beside it: a cache of answers, keyed by URL, on the same requests, each miss one request of the answer’s own shape ' +
     `(${variables} variables, ${forecastDays} days, weight ${weightOfAnswer.toFixed(1)}).`,

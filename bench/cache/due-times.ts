@@ -1,4 +1,4 @@
-// When the refreshes fall due of cells that were all filled in one instant. Worked out from real keys and the policy
+// When the refreshes of cells fall due that were all filled in one instant. Computed from real keys and the policy itself;
 // itself; nothing is started.
 
 import { jitterOf } from '../../src/cache/entry.ts'

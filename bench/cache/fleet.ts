@@ -1,11 +1,11 @@
-// Four gateway processes on one Redis and many callers of one cell that nobody has: in peace, with the process killed
-// that fetches it, and with Redis gone while everybody waits.
+// Four gateway processes on one Redis and many callers of one cold cell: undisturbed, with the loading process killed, and
+// with Redis stopped while everybody waits.
 
 import {
-  askAll,
   type FleetSize,
   killLeaseHolder,
   killRedis,
+  sendAll,
   startFleet,
   warm,
 } from '../../test/scenarios/stampede.ts'
@@ -37,17 +37,17 @@ export const stampede: Row = {
     let failed = 0
     for (let round = 0; round <= rounds; round++) {
       progress(`round ${round} of ${rounds}`)
-      const lone = (await fleet.gateways[0]?.callers[0]?.ask(pathOfRound(round).replace('/90', '/91')))?.ms
+      const lone = (await fleet.gateways[0]?.callers[0]?.send(pathOfRound(round).replace('/90', '/91')))?.ms
       const before = (await fleet.provider.state()).calls
-      const answers = await askAll(fleet.gateways, pathOfRound(round))
-      // The first round is for warming up.
+      const answers = await sendAll(fleet.gateways, pathOfRound(round))
+      // The first round is a warm-up.
       if (round === 0) continue
       alone.push(lone ?? Number.NaN)
       calls.push((await fleet.provider.state()).calls - before)
       slowest.push(sorted(answers.map(answer => answer.ms)).at(-1) ?? Number.NaN)
       failed += bad(answers)
-      // The same callers and the same cell again, now from memory: what the machine takes for them alone.
-      const again = await askAll(fleet.gateways, pathOfRound(round))
+      // The same callers and the same cell, now from memory: the cost of the requests alone.
+      const again = await sendAll(fleet.gateways, pathOfRound(round))
       warmMs.push(sorted(again.map(answer => answer.ms)).at(-1) ?? Number.NaN)
     }
     const [best, middle, most] = [Math.min(...slowest), median(slowest), Math.max(...calls)]
@@ -77,8 +77,8 @@ export const stampede: Row = {
 export const leaseHolderKilled: Row = {
   id: 'holder-killed',
   method:
-    'One process is let ahead until its request waits at the provider; the others are asked; once all of them are ' +
-    'admitted the first gets a kill -9. The provider answers when it has been asked again.',
+    'One process is let ahead until its request waits at the provider; then the others get their requests; once all of these are ' +
+    'admitted the first gets a kill -9. The provider answers when the next request has come.',
   run: async scope => {
     const fleet = await startFleet(scope, full)
     const { calls, answers, takenOverMs, allMs } = await killLeaseHolder(fleet, pathOfRound(0))

@@ -1,4 +1,4 @@
-// What a timeline takes, as a row of the table.
+// The cost of a timeline, as a row of the table.
 
 import { count, type Row } from '../row.ts'
 import { measureTimelineForm } from './timeline-form.ts'

@@ -1,18 +1,18 @@
-// What a process holds that is asked for every cell of a fine grid, three times over: whether the bound on what it
-// accounts for holds, and whether the process itself levels off.
+// The memory of a process that serves every cell of a fine grid three times over: whether the bound on the cache holds, and
+// whether the resident memory levels off.
 
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createGrid } from '../../src/weather/cell.ts'
 import {
-  askerOf,
   box,
   createKey,
   forAll,
   metric,
   pathOf,
   processEnv,
+  senderTo,
   startProcess,
 } from '../../test/scenarios/set-up.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
@@ -24,8 +24,8 @@ const boundMiB = 256
 export const memory: Row = {
   id: 'memory',
   method:
-    `One gateway process with cache.memory ${boundMiB}MiB and cells of 0.05°, all cells of the box asked for three times: ` +
-    'loaded, then read twice as fast as it goes, with 64 callers; resident memory as the kernel tells it, four times a second.',
+    `One gateway process with cache.memory ${boundMiB}MiB and cells of 0.05°, all cells of the box requested three times: ` +
+    'loaded, then read twice as fast as it goes, with 64 callers; resident memory as the kernel reports it, four times a second.',
   run: async (scope, progress) => {
     const folder = await mkdtemp(join(tmpdir(), 'abohawa-bench-'))
     scope.teardown(() => rm(folder, { recursive: true, force: true }))
@@ -38,7 +38,7 @@ export const memory: Row = {
     const key = await createKey(env)
     const gateway = await startProcess(scope, env)
     const ops = gateway.urls.ops ?? ''
-    const ask = askerOf(scope, gateway.urls.api ?? '', key, 64)
+    const send = senderTo(scope, gateway.urls.api ?? '', key, 64)
     const resident = async (): Promise<number> => {
       const status = await readFile(`/proc/${gateway.child.pid}/status`, 'utf8')
       return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024
@@ -61,7 +61,7 @@ export const memory: Row = {
     for (const pass of [1, 2, 3]) {
       let done = 0
       await forAll(paths, 64, async path => {
-        if ((await ask(path)).status !== 200) failed += 1
+        if ((await send(path)).status !== 200) failed += 1
         done += 1
         if (done % 1_000 === 0) progress(`pass ${pass}, ${count(done)} of ${count(paths.length)}`)
       })
@@ -102,9 +102,9 @@ export const memory: Row = {
       drawings: {
         'capacity-memory.svg': {
           caption:
-            'Resident memory of a gateway and what its cache accounts for, all cells of a fine grid asked for three times',
+            'Resident memory of a gateway and what its cache accounts for, all cells of a fine grid requested three times',
           svg: chart({
-            title: `Memory while ${count(paths.length)} cells are asked for three times (first pass ends at ${(turns[0] ?? 0).toFixed(0)} s)`,
+            title: `Memory while ${count(paths.length)} cells are requested three times (first pass ends at ${(turns[0] ?? 0).toFixed(0)} s)`,
             x: { label: 'seconds', max: secondsIn(), step: secondsIn() > 60 ? 20 : 10 },
             panels: [
               {

@@ -1,5 +1,5 @@
-// Eight hours without the provider, failing in three ways in turn: everyone who asks gets weather for the right
-// quarter-hour, hour and day, the provider is left in peace, and what it gives again is noticed soon.
+// Eight hours without the provider, failing in three ways in turn: all requests get weather for the right quarter-hour, hour
+// and day, the provider is hardly called, and its recovery is noticed soon.
 
 import { breaker, measureProviderOutage } from '../../test/scenarios/provider-outage.ts'
 import { count, ms, type Row } from '../row.ts'
@@ -19,7 +19,7 @@ export const outage: Row = {
         {
           what: `provider down for ${size.hours} h, ${size.cells} cells: answers`,
           bar: 'all 200, right quarter-hour, hour and day',
-          measured: `${count(found.requests)} asked: ${found.failed} failed, ${found.wrong} with a wrong time; slowest ${ms(found.slowestMs)}`,
+          measured: `${count(found.requests)} requests: ${found.failed} failed, ${found.wrong} with a wrong time; slowest ${ms(found.slowestMs)}`,
           met: found.failed === 0 && found.wrong === 0,
           figures: found,
         },

@@ -1,15 +1,15 @@
-// A gateway that starts while another is under load, with all weather in the shared tier: when it is ready, and what it
-// asks of the provider.
+// A gateway that starts while another is under load, with all weather in the shared tier: when it is ready, and how many
+// provider requests it makes.
 
 import { request } from 'undici'
 import {
-  askerOf,
   createKey,
   forAll,
   metric,
   pathOf,
   placesByCell,
   processEnv,
+  senderTo,
   startProcess,
 } from '../../test/scenarios/set-up.ts'
 import { startCommand } from '../../test/support/process.ts'
@@ -24,9 +24,9 @@ const load = 4
 export const restart: Row = {
   id: 'restart',
   method:
-    'Redis holds the weather of every cell of the catalogue; another gateway on the same machine is asked without pause ' +
-    `by ${load} callers. Timed from the start of the process to the first 200 of /readyz, asked for every 10 ms; then ` +
-    'every cell is asked for.',
+    'Redis holds the weather of every cell of the catalogue; another gateway on the same machine gets requests without pause ' +
+    `from ${load} callers. Timed from the start of the process to the first 200 of /readyz, requested every 10 ms; then ` +
+    'every cell is requested.',
   run: async (scope, progress) => {
     const provider = await startProvider(scope, ['--runs', 'none'], null)
     const redis = await startRedis()
@@ -35,9 +35,9 @@ export const restart: Row = {
     const key = await createKey(env)
     const first = await startProcess(scope, env)
     const paths = placesByCell().map(({ cell }) => pathOf(cell))
-    const ask = askerOf(scope, first.urls.api ?? '', key)
+    const send = senderTo(scope, first.urls.api ?? '', key)
     progress(`fills ${paths.length} cells`)
-    await forAll(paths, 128, ask)
+    await forAll(paths, 128, send)
     // The heartbeat that reports demand comes every 5 s.
     await until(
       'all cells are wanted',
@@ -50,13 +50,13 @@ export const restart: Row = {
     let served = 0
     const background = forAll(Array.from({ length: load }), load, async () => {
       for (let i = 0; loading; i++) {
-        await ask(paths[i % paths.length] ?? '')
+        await send(paths[i % paths.length] ?? '')
         served += 1
       }
     })
     const readyMs: number[] = []
     const warmed: number[] = []
-    let [failed, asked] = [0, 0]
+    let [failed, sent] = [0, 0]
     const { points } = await provider.state()
     for (let round = 1; round <= rounds; round++) {
       progress(`start ${round} of ${rounds}`)
@@ -78,10 +78,10 @@ export const restart: Row = {
       readyMs.push(performance.now() - started)
       const second = await starting
       warmed.push(await metric(second.urls.ops ?? '', 'abohawa_cache_memory_entries'))
-      const askSecond = askerOf(scope, second.urls.api ?? '', key)
+      const sendToSecond = senderTo(scope, second.urls.api ?? '', key)
       await forAll(paths, 32, async path => {
-        asked += 1
-        if ((await askSecond(path)).status !== 200) failed += 1
+        sent += 1
+        if ((await sendToSecond(path)).status !== 200) failed += 1
       })
       second.child.kill('SIGTERM')
       await second.exited
@@ -92,9 +92,9 @@ export const restart: Row = {
     return {
       findings: [
         {
-          what: `a new process with ${count(paths.length)} cells in the shared tier: cells asked of the provider`,
+          what: `a new process with ${count(paths.length)} cells in the shared tier: cells requested from the provider`,
           bar: '0',
-          measured: `${fetched} for ${count(asked)} requests over ${rounds} starts, ${failed} failed; ${count(median(warmed))} in memory when ready`,
+          measured: `${fetched} for ${count(sent)} requests over ${rounds} starts, ${failed} failed; ${count(median(warmed))} in memory when ready`,
           met: fetched === 0 && failed === 0,
           figures: { fetched, failed, warmed },
         },

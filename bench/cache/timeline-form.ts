@@ -1,5 +1,5 @@
-// What a timeline takes, in memory and in the shared cache tier, and how long it takes to get there and back: medians
-// over simulated weather for the whole country. Measures the form alone; no cache, no store and no gateway take part.
+// The cost of a timeline: its size in memory and in the shared cache tier, and the time to encode and decode it. Medians
+// over simulated weather for the whole country; no cache, no store and no gateway take part.
 
 import { startSimulator } from '../../simulator/simulator.ts'
 import { createCalendar } from '../../src/calendar.ts'
@@ -21,7 +21,7 @@ export type TimelineForm = {
 
 const timelines = 200
 const rounds = 15
-// A day of weather kept usable, and the nine days every timeline has at least.
+// The horizon that keeps a day of weather usable, and the minimum of nine days.
 const horizon: Horizon = { quarterHours: 98, days: 9 }
 
 /** Medians of bytes and of microseconds per timeline, warm. */
@@ -56,18 +56,18 @@ const simulatedTimelines = async (): Promise<Timeline[]> => {
   try {
     const calendar = createCalendar('Asia/Dhaka')
     const grid = createGrid(0.1)
-    // Spread over the country by the golden ratio, so that coast, plain and hills all take part.
+    // Spread over the country by the golden ratio, so that coast, plain and hills all occur.
     const cells = Array.from({ length: timelines }, (_, i) =>
       grid.cellOf(20.5 + ((i * 0.618_034) % 1) * 6, 88 + (i / timelines) * 4.6),
     )
-    const askedAt = systemClock.now()
+    const requestedAt = systemClock.now()
     const body = await (await fetch(simulator.url + pathFor(cells, horizon, calendar.zone))).bytes()
     const results = await decodeTimelines([body], {
       cells,
       horizon,
       calendar,
       clock: systemClock,
-      askedAt,
+      requestedAt,
     })
     return results.map(result => {
       if (result instanceof Error) throw result

@@ -1,13 +1,13 @@
-// A server's connections without a kernel: requests are handed to Node's HTTP server as bytes, and an answer is seen as
-// the write it goes out with. What is left is what this process itself spends on a request.
+// A server's connections without a kernel: hands requests to Node's HTTP server as bytes, and takes a write as the
+// response. Measures what this process itself spends on a request.
 
 import type { Server } from 'node:http'
 import { Duplex } from 'node:stream'
 
 export type Wire = {
-  /** One request on each connection; resolves when all are answered. */
-  askAll(request: Buffer): Promise<void>
-  /** What the first connection was answered last. */
+  /** Sends one request on each connection; resolves when all have a response. */
+  sendOnAll(request: Buffer): Promise<void>
+  /** The last response on the first connection. */
   lastAnswer(): Buffer
   close(): void
 }
@@ -43,7 +43,7 @@ export const openWire = (server: Server, connections: number): Wire => {
     return connection
   })
   return {
-    askAll: request =>
+    sendOnAll: request =>
       new Promise(resolve => {
         owed = connections
         answered = resolve

@@ -9,7 +9,7 @@ import {
   redisCluster,
 } from '../../test/scenarios/exact-quota.ts'
 import type { Answer } from '../../test/scenarios/quota-load.ts'
-import { count, median, ms, type Row, sorted } from '../row.ts'
+import { count, type Finding, median, ms, type Row, sorted } from '../row.ts'
 
 const statusCount = (answers: readonly Answer[], status: number): number =>
   answers.filter(answer => answer.status === status).length
@@ -23,6 +23,15 @@ const summaryOf = ({ answers, seconds, faults }: Exactness): string => {
   )
 }
 
+/** A line of the table for exact counts: met when nothing differs. */
+const exactness = (found: Exactness, what: string, bar: string): Finding => ({
+  what,
+  bar,
+  measured: summaryOf(found),
+  met: found.faults.length === 0,
+  figures: { faults: found.faults.length, seconds: found.seconds },
+})
+
 const full: QuotaLoad = { processes: 4, connections: 256, requests: 30_000 }
 
 export const exactOne: Row = {
@@ -33,13 +42,11 @@ export const exactOne: Row = {
     const found = await measureExactness(scope, await oneRedis(scope), full, ['business'])
     return {
       findings: [
-        {
-          what: 'one key of 10,000 a day over 4 processes, 30,000 requests',
-          bar: '10,000 × 200 with 0…9,999 left, each once; 20,000 × 429',
-          measured: summaryOf(found),
-          met: found.faults.length === 0,
-          figures: { faults: found.faults.length, seconds: found.seconds },
-        },
+        exactness(
+          found,
+          'one key of 10,000 a day over 4 processes, 30,000 requests',
+          '10,000 × 200 with 0…9,999 left, each once; 20,000 × 429',
+        ),
         {
           what: 'the same: Redis commands per request',
           bar: '≤ 0.1',
@@ -59,13 +66,7 @@ export const exactMany: Row = {
     const found = await measureExactness(scope, await oneRedis(scope), full, mixedTiers)
     return {
       findings: [
-        {
-          what: '50 keys of mixed tiers over 4 processes, 30,000 requests',
-          bar: 'the same for each key',
-          measured: summaryOf(found),
-          met: found.faults.length === 0,
-          figures: { faults: found.faults.length, seconds: found.seconds },
-        },
+        exactness(found, '50 keys of mixed tiers over 4 processes, 30,000 requests', 'the same for each key'),
       ],
     }
   },
@@ -98,13 +99,11 @@ export const exactCluster: Row = {
     const found = await measureExactness(scope, await redisCluster(scope), full, mixedTiers)
     return {
       findings: [
-        {
-          what: '50 keys of mixed tiers over 4 processes on a cluster, 30,000 requests',
-          bar: 'the same for each key',
-          measured: summaryOf(found),
-          met: found.faults.length === 0,
-          figures: { faults: found.faults.length, seconds: found.seconds },
-        },
+        exactness(
+          found,
+          '50 keys of mixed tiers over 4 processes on a cluster, 30,000 requests',
+          'the same for each key',
+        ),
       ],
     }
   },

@@ -1,5 +1,5 @@
-// Local midnight under load, over processes whose clocks are off by a minute and a half: every answer belongs to one day,
-// and both days are counted exactly.
+// Local midnight under load, over processes with clocks a minute and a half apart: every response belongs to one day, and
+// both days are counted exactly.
 
 import { measureMidnight } from '../../test/scenarios/midnight.ts'
 import { count, type Row } from '../row.ts'
@@ -8,7 +8,7 @@ export const midnightRow: Row = {
   id: 'midnight',
   method:
     'Processes of the real gateway whose clocks are 90 s late, right, right and 90 s early, on a Redis whose clock stands ' +
-    'shortly before local midnight: 64 callers ask for three seconds before and three after.',
+    'shortly before local midnight: 64 callers send requests for three seconds before and three after.',
   run: async scope => {
     const found = await measureMidnight(scope, {
       skews: [-90_000, 0, 0, 90_000],

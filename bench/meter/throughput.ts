@@ -1,4 +1,4 @@
-// What a unit costs: the meter beside one plain Redis command per request, in one process, in turn.
+// The cost of a unit: the meter beside one plain Redis command per request, in one process, in turn.
 
 import { Redis } from 'ioredis'
 import { loadConfig } from '../../src/config/load.ts'
@@ -72,7 +72,7 @@ export const throughput: Row = {
         progress(`${atOnce} callers, round ${round} of ${rounds}`)
         for (const [name, send] of Object.entries(ways)) {
           const measured = await measure(atOnce, send)
-          // The first round is for warming up.
+          // The first round is a warm-up.
           if (round > 0) seen.set(name, [...(seen.get(name) ?? []), measured])
         }
       }

@@ -1,4 +1,4 @@
-// A flood of wrong keys: what it costs Redis, and whether memory stays level.
+// A flood of wrong keys: its cost for Redis, and whether memory stays level.
 
 import { measureFlood } from '../../test/scenarios/wrong-keys.ts'
 import { count, type Row } from '../row.ts'
@@ -10,7 +10,7 @@ export const wrongKeys: Row = {
     'that were never issued, all different. Commands by the statistics of Redis, those of the polls of an idle gateway among them.',
   run: async (scope, progress) => {
     const found = await measureFlood(scope, 1_000_000, progress)
-    // The sixth is the first with well-formed keys, which the process remembers up to a bound.
+    // The sixth tenth is the first with well-formed keys, which the process remembers up to a bound.
     const sixth = found.residentMiB[5] ?? 0
     const last = found.residentMiB.at(-1) ?? 0
     return {
@@ -19,14 +19,14 @@ export const wrongKeys: Row = {
           what: '1,000,000 requests with wrong keys: refused with 401',
           bar: 'all',
           measured: count(found.refused),
-          met: found.refused === found.asked,
+          met: found.refused === found.sent,
           figures: { refused: found.refused },
         },
         {
           what: 'the same: Redis commands for the 500,000 malformed ones',
           bar: '0 beside what an idle gateway sends',
           measured: `${count(found.commandsForMistyped)}; ${count(found.commandsForUnknown)} for as many well-formed ones`,
-          met: found.commandsForMistyped < found.asked / 1_000,
+          met: found.commandsForMistyped < found.sent / 1_000,
           figures: { mistyped: found.commandsForMistyped, unknown: found.commandsForUnknown },
         },
         {

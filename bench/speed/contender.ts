@@ -1,17 +1,17 @@
-// What is measured in turn: a way of asking a server that runs, how its answers are checked, and what it counted. And
-// what all of them share: the body, where it comes from, and how one answer is looked at.
+// The interface of a contender: the requests to send to a running server, how its responses are checked, and what it
+// counted. Also the parts that contenders share: the body, its origin, and the check of one response.
 
 import { request } from 'undici'
-import type { Asking } from './load.ts'
+import type { Workload } from './load.ts'
 
-/** What a server itself says of the requests it had so far; what it can't tell is missing. */
+/** A server's own counters of its requests so far; those that it does not have are missing. */
 export type Counters = {
-  /** Units taken from the keys of this contender. */
+  /** Units counted for the keys of this contender. */
   readonly counted?: number
-  /** Answers with the status that is right, and with any other. */
+  /** Responses with the expected status, and with any other. */
   readonly right?: number
   readonly others?: number
-  /** Lines of the access log since it was emptied. */
+  /** Lines of the access log since it was last emptied. */
   readonly logged?: number
 }
 
@@ -19,40 +19,40 @@ export type Contender = {
   readonly id: string
   readonly name: string
   readonly pid: number
-  asking(): Promise<Asking>
-  /** Throws a sentence when one answer is not what it has to be. */
+  workload(): Promise<Workload>
+  /** @throws Error with a sentence when a response is not as expected */
   check(): Promise<void>
   counters?(): Promise<Counters>
-  /** Before each round, such as emptying a log. */
+  /** Runs before each round; empties a log, for example. */
   tidy?(): Promise<void>
-  /** How long after the last answer its counters may still grow. */
+  /** How long its counters may grow after the last response. */
   readonly settlesForMs?: number
 }
 
-/** A contender that can't be measured here, and why. */
+/** A contender that cannot be measured here, and why. */
 export type Absent = { readonly id: string; readonly name: string; readonly absent: string }
 
 export const withoutRedis = 'redis-server is not installed (Debian and Ubuntu: redis-server)'
 
 export type World = {
-  /** For whatever is written. */
+  /** Folder for all written files. */
   readonly folder: string
   readonly providerUrl: string
-  /** Undefined where there is no Redis to measure with. */
+  /** Undefined where Redis is not installed. */
   readonly redisUrl: string | undefined
-  /** Sends the body with all headers of the gateway's but those of the quota, on the cores of the load. */
+  /** Serves the body with all headers of the gateway except those of the quota, on the cores of the load. */
   readonly originUrl: string
-  /** A file of the body. */
+  /** File with the body. */
   readonly bodyFile: string
-  /** A file of the gateway's headers but those of the quota, as JSON. */
+  /** File with the gateway's headers except those of the quota, as JSON. */
   readonly headersFile: string
   readonly body: Buffer
-  /** The answer of a gateway of its own that nobody else asks, now. */
+  /** The current response of a separate gateway that receives no load. */
   reference(): Promise<Answer>
 }
 
 export const path = '/api/v1/weather/district/3026'
-/** Of keys that are never to run out. */
+/** A quota that is never used up. */
 export const limit = 1_000_000_000
 
 export type Answer = {
@@ -61,27 +61,29 @@ export type Answer = {
   readonly body: Buffer
 }
 
-export const ask = async (url: string, headers: Record<string, string> = {}): Promise<Answer> => {
-  const { statusCode, headers: told, body } = await request(url, { headers })
+export const get = async (url: string, headers: Record<string, string> = {}): Promise<Answer> => {
+  const { statusCode, headers: responseHeaders, body } = await request(url, { headers })
   return {
     status: statusCode,
-    headers: Object.fromEntries(Object.entries(told).map(([name, value]) => [name, String(value)])),
+    headers: Object.fromEntries(
+      Object.entries(responseHeaders).map(([name, value]) => [name, String(value)]),
+    ),
     body: Buffer.from(await body.arrayBuffer()),
   }
 }
 
-/** Throws unless the answer is a 200 with this body. */
+/** Throws unless the response is a 200 with this body. */
 export const expectBody = ({ status, body }: Pick<Answer, 'status' | 'body'>, expected: Buffer): void => {
   if (status !== 200) throw new Error(`answered ${status} in place of 200`)
   if (!body.equals(expected))
     throw new Error(`${body.length} bytes that differ from the ${expected.length} expected`)
 }
 
-/** What was counted by the header of an answer, without the answers that this itself asked for. */
+/** Units by the rate-limit header of a response, less the requests that this made itself. */
 export const countersByHeader = (url: string, key: string): (() => Promise<Counters>) => {
   let own = 0
   return async () => {
-    const { headers } = await ask(url, { 'x-api-key': key })
+    const { headers } = await get(url, { 'x-api-key': key })
     own += 1
     return {
       counted: Number(headers['x-ratelimit-limit']) - Number(headers['x-ratelimit-remaining']) - own,

@@ -1,5 +1,5 @@
-// Our own gateway as a contender, in several forms: on the embedded store and on Redis, with one key and with many, with
-// the access log, and asked for a 304, for br and for every place in turn.
+// Our gateway as a contender, in several variants: with the embedded store and with Redis, one key and many, the access log,
+// 304 responses, br responses, and requests for every place in turn.
 
 import { readFile, truncate } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -10,21 +10,21 @@ import { product } from '../../test/support/process.ts'
 import { sum } from '../row.ts'
 import {
   type Absent,
-  ask,
   type Contender,
   type Counters,
   expectBody,
+  get,
   path,
   type World,
   withoutRedis,
 } from './contender.ts'
-import type { Asking } from './load.ts'
+import type { Workload } from './load.ts'
 import { type Pinned, serverCores, startPinned } from './pinned.ts'
 
-/** Makes a weather answer 10 kB long. */
+/** Makes a weather response 10 kB long. */
 const hours = '148'
 
-/** Weather that stays fresh for a run, and counts that no midnight splits. */
+/** Weather that stays fresh for the whole run, and a quota day that does not end in it. */
 export const gatewayEnv = (providerUrl: string, more: Env): Env =>
   processEnv(providerUrl, {
     ABOHAWA_WEATHER__HOURLY_HOURS: hours,
@@ -36,25 +36,25 @@ export const gatewayEnv = (providerUrl: string, more: Env): Env =>
 export const startGateway = (scope: Scope, folder: string, core: string, env: Env): Promise<Pinned> =>
   startPinned(scope, folder, core, [product, 'serve'], ['api', 'ops'], env)
 
-type Form = {
+type Variant = {
   readonly id: string
   readonly name: string
   readonly server: 'embedded' | 'embeddedLog' | 'redis' | 'redisLog' | 'places'
   readonly keys?: number
   readonly paths?: readonly string[]
-  readonly asks?: '304' | 'br'
+  readonly expects?: '304' | 'br'
 }
 
 const places = placesByCell().flatMap(({ paths }) => paths)
 
-const forms: readonly Form[] = [
+const variants: readonly Variant[] = [
   { id: 'embedded', name: 'Abohawa, embedded store', server: 'embedded' },
   { id: 'embedded-log', name: 'Abohawa, embedded store, access log to a file', server: 'embeddedLog' },
   { id: 'redis', name: 'Abohawa, Redis, 1 key', server: 'redis' },
   { id: 'redis-1000', name: 'Abohawa, Redis, 1,000 keys in turn', server: 'redis', keys: 1_000 },
   { id: 'redis-log', name: 'Abohawa, Redis, 1 key, access log to a file', server: 'redisLog' },
-  { id: 'redis-304', name: 'Abohawa, Redis, 1 key, 304', server: 'redis', asks: '304' },
-  { id: 'redis-br', name: 'Abohawa, Redis, 1 key, br', server: 'redis', asks: 'br' },
+  { id: 'redis-304', name: 'Abohawa, Redis, 1 key, 304', server: 'redis', expects: '304' },
+  { id: 'redis-br', name: 'Abohawa, Redis, 1 key, br', server: 'redis', expects: 'br' },
   {
     id: 'places',
     name: `Abohawa, Redis, 1 key, ${places.length.toLocaleString('en-GB')} places in turn`,
@@ -65,17 +65,17 @@ const forms: readonly Form[] = [
 
 const logged: Env = { ABOHAWA_LOG__ACCESS: 'true', ABOHAWA_LOG__LEVEL: 'info' }
 
-export const gatewayIds = forms.map(({ id }) => id)
+export const gatewayIds = variants.map(({ id }) => id)
 
 export const startGateways = async (
   scope: Scope,
   world: World,
   wanted: readonly string[],
 ): Promise<(Contender | Absent)[]> => {
-  const envs: Record<Form['server'], Env> = {
+  const envs: Record<Variant['server'], Env> = {
     embedded: { ABOHAWA_STORE__PATH: join(world.folder, 'embedded.db') },
     redis: { ABOHAWA_REDIS__URL: world.redisUrl ?? '' },
-    // On its own, so that the others hold one body as their peers do.
+    // A process of its own, so that the others cache one body as their peers do.
     places: { ABOHAWA_REDIS__URL: world.redisUrl ?? '', ABOHAWA_REDIS__PREFIX: 'places:' },
     embeddedLog: { ABOHAWA_STORE__PATH: join(world.folder, 'logged.db'), ...logged },
     redisLog: {
@@ -84,71 +84,72 @@ export const startGateways = async (
       ...logged,
     },
   }
-  const running = new Map<Form['server'], Promise<Pinned>>()
+  const running = new Map<Variant['server'], Promise<Pinned>>()
   const contenders: (Contender | Absent)[] = []
-  for (const form of forms.filter(({ id }) => wanted.includes(id))) {
-    if (form.server !== 'embedded' && world.redisUrl === undefined) {
-      contenders.push({ id: form.id, name: form.name, absent: withoutRedis })
+  for (const variant of variants.filter(({ id }) => wanted.includes(id))) {
+    if (variant.server !== 'embedded' && world.redisUrl === undefined) {
+      contenders.push({ id: variant.id, name: variant.name, absent: withoutRedis })
       continue
     }
-    const env = gatewayEnv(world.providerUrl, envs[form.server])
-    const server = running.get(form.server) ?? startGateway(scope, world.folder, serverCores[0], env)
-    running.set(form.server, server)
-    contenders.push(await contenderOf(form, await server, env, world))
+    const env = gatewayEnv(world.providerUrl, envs[variant.server])
+    const server = running.get(variant.server) ?? startGateway(scope, world.folder, serverCores[0], env)
+    running.set(variant.server, server)
+    contenders.push(await contenderOf(variant, await server, env, world))
   }
   return contenders
 }
 
-const contenderOf = async (form: Form, server: Pinned, env: Env, world: World): Promise<Contender> => {
-  const keys = await issueKeys(env, Array(form.keys ?? 1).fill('enterprise'))
+const contenderOf = async (variant: Variant, server: Pinned, env: Env, world: World): Promise<Contender> => {
+  const keys = await issueKeys(env, Array(variant.keys ?? 1).fill('enterprise'))
   const [{ key } = { key: '' }] = keys
   const base = server.urls.api ?? ''
-  const send = (headers: Record<string, string> = {}) => ask(base + path, { 'x-api-key': key, ...headers })
-  const paths = form.paths ?? [path]
-  await forAll(paths, 64, one => ask(base + one, { 'x-api-key': key }))
+  const send = (headers: Record<string, string> = {}) => get(base + path, { 'x-api-key': key, ...headers })
+  const paths = variant.paths ?? [path]
+  await forAll(paths, 64, one => get(base + one, { 'x-api-key': key }))
 
-  const headersAsked = async (): Promise<Record<string, string>> => {
-    if (form.asks === '304') return { 'if-none-match': (await send()).headers.etag ?? '' }
-    return form.asks === 'br' ? { 'accept-encoding': 'br' } : {}
+  const requestHeaders = async (): Promise<Record<string, string>> => {
+    if (variant.expects === '304') return { 'if-none-match': (await send()).headers.etag ?? '' }
+    return variant.expects === 'br' ? { 'accept-encoding': 'br' } : {}
   }
-  const asking = async (): Promise<Asking> => ({
+  const workload = async (): Promise<Workload> => ({
     url: base,
     paths,
     keys: keys.map(one => one.key),
-    headers: await headersAsked(),
+    headers: await requestHeaders(),
   })
   const check = async (): Promise<void> => {
     const refused = await send({ 'x-api-key': 'another' })
     if (refused.status !== 401) throw new Error('a key that is unknown was let in')
-    const [answer, expected] = [await send(await headersAsked()), await world.reference()]
+    const [answer, expected] = [await send(await requestHeaders()), await world.reference()]
     const { status, headers, body } = answer
-    if (form.asks === '304') {
+    if (variant.expects === '304') {
       if (status !== 304 || body.length > 0)
         throw new Error(`answered ${status} with ${body.length} bytes, not 304`)
-    } else if (form.asks === 'br') {
+    } else if (variant.expects === 'br') {
       if (headers['content-encoding'] !== 'br') throw new Error('answered without br')
       expectBody({ status, body: brotliDecompressSync(body) }, expected.body)
     } else expectBody(answer, expected.body)
-    if (form.asks !== 'br' && headers.etag !== expected.headers.etag) throw new Error('has another etag')
+    if (variant.expects !== 'br' && headers.etag !== expected.headers.etag)
+      throw new Error('has another etag')
     if (!headers['cache-status']?.includes('; hit;'))
       throw new Error('came from the provider, not from the cache')
   }
   const ids = keys.map(({ id }) => id)
   const ops = server.urls.ops ?? ''
   const counters = async (): Promise<Counters> => {
-    const { right, others } = await answeredBy(ops, form.asks === '304' ? '304' : '200')
+    const { right, others } = await answeredBy(ops, variant.expects === '304' ? '304' : '200')
     const counted = sum(await usedToday(env, ids))
-    const lines = form.server.endsWith('Log') ? { logged: linesIn(await readFile(server.output)) } : {}
+    const lines = variant.server.endsWith('Log') ? { logged: linesIn(await readFile(server.output)) } : {}
     return { counted, right, others, ...lines }
   }
   const tidy = () => truncate(server.output)
-  // Lines of the log are gathered for a while before they are written.
-  const settlesForMs = form.server.endsWith('Log') ? 600 : 0
+  // The gateway buffers access-log lines for a while.
+  const settlesForMs = variant.server.endsWith('Log') ? 600 : 0
   return {
-    id: form.id,
-    name: form.name,
+    id: variant.id,
+    name: variant.name,
     pid: server.child.pid ?? 0,
-    asking,
+    workload,
     check,
     counters,
     tidy,
@@ -156,16 +157,16 @@ const contenderOf = async (form: Form, server: Pinned, env: Env, world: World): 
   }
 }
 
-/** Answers of a gateway so far, by its own metrics. Who left before the answer (499) was counted like the others. */
+/** Responses of a gateway so far, by its own metrics. A 499 counts with the others: its unit was taken. */
 const answeredBy = async (ops: string, status: string): Promise<{ right: number; others: number }> => {
-  const text = (await ask(`${ops}/metrics`)).body.toString()
+  const text = (await get(`${ops}/metrics`)).body.toString()
   const counts = [
     ...text.matchAll(/^http_server_request_duration_seconds_count\{.*status="(\d+)".*\} (\d+)$/gm),
   ]
   const of = (wanted: boolean): number =>
     sum(
       counts
-        .filter(([, told]) => (told === status || told === '499') === wanted)
+        .filter(([, label]) => (label === status || label === '499') === wanted)
         .map(([, , answers]) => Number(answers)),
     )
   return { right: of(true), others: of(false) }

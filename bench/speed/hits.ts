@@ -1,4 +1,4 @@
-// Cached answers: every form of the gateway beside a plain server, beside nginx and beside the usual compositions.
+// Cached responses: every variant of the gateway beside a plain server, nginx and the usual compositions.
 
 import { readFileSync } from 'node:fs'
 import { bars } from '../bars.ts'
@@ -20,7 +20,7 @@ export const hits: Row = {
   parts,
   method:
     `A process for each server, all started at the beginning and kept; then rounds of all rows in turn with ${connections} kept ` +
-    'connections that ask again as soon as they are answered. Servers run on one core; load, Redis, origin and provider on the ' +
+    'connections that send the next request on the response to the last. Servers run on one core; load, Redis, origin and provider on the ' +
     'others. Before and after each round answers are looked at (status, every byte of the body, ETag, headers, a refused key), ' +
     'and the counts of the key in the store, of the answers by status in the metrics and of lines in the log must agree and ' +
     `be those of the load and at most ${connections} more, which were in flight when it ended.`,
@@ -59,7 +59,7 @@ export const hits: Row = {
           'CPU column says more than the answers a second.',
         ...(pins && coreCount === 2
           ? [
-              'This machine has 2 cores, so load and Redis share one. The faster a server and the more it asks of Redis, the more ' +
+              'This machine has 2 cores, so load and Redis share one. The faster a server and the more it needs Redis, the more ' +
                 'of its figure is theirs; the CPU column is without them.',
             ]
           : []),
@@ -72,13 +72,13 @@ export const hits: Row = {
 
 const ratio = (one: number, other: number): string => (one / other).toFixed(2)
 
-/** A gap of less than this is none on a machine that others use too. */
+/** A smaller difference means nothing on a machine with other users. */
 const noise = 0.1
 
 type Of = (id: string) => Measured | undefined
 
 const judged = (of: Of): Finding[] => {
-  /** A share of another row by its best round. */
+  /** The ratio to another row by the best rounds. */
   const against = (id: string, other: string, bar: number, what: string, allowed = 0): Finding[] => {
     const [one, base] = [of(id), of(other)]
     if (!one || !base || one.samples.length === 0 || base.samples.length === 0) return []
@@ -94,7 +94,7 @@ const judged = (of: Of): Finding[] => {
       },
     ]
   }
-  /** A share of another row by the processor time of an answer. */
+  /** The ratio to another row by the processor time of a response. */
   const byCpu = (id: string, other: string, bar: number, what: string): Finding[] => {
     const [one, base] = [of(id), of(other)]
     if (!one || !base || one.samples.length === 0 || base.samples.length === 0) return []
@@ -213,7 +213,7 @@ const drawingsOf = (measured: readonly Measured[], raw: Measured | undefined) =>
   }
 }
 
-/** Versions of the packages that the contenders are made of. */
+/** Versions of the packages used by the contenders. */
 const packages = (): string => {
   const versionOf = (name: string): string => {
     try {

@@ -1,5 +1,5 @@
-// Load: kept connections that ask again as soon as they are answered, for some seconds, from wrk or, where it is not
-// installed, from a process of our own. Tells how many answers came, how soon, and how many were wrong.
+// The load: kept connections that send the next request on the response to the last, for some seconds, from wrk or, where
+// it is not installed, from loader.ts. Returns the number of responses, their latency, and how many were wrong.
 
 import { execFile, spawnSync } from 'node:child_process'
 import { writeFile } from 'node:fs/promises'
@@ -8,11 +8,11 @@ import { loadCores, onCores } from './pinned.ts'
 
 export const connections = 64
 
-export type Asking = {
+export type Workload = {
   readonly url: string
-  /** In turn, each with all headers. */
+  /** Requested in turn, each with all headers. */
   readonly paths: readonly string[]
-  /** In turn, as `x-api-key`; none where nobody looks at it. */
+  /** Sent in turn as `x-api-key`; empty where nobody checks it. */
   readonly keys: readonly string[]
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -22,19 +22,19 @@ export type Loaded = {
   readonly seconds: number
   readonly p50: number
   readonly p99: number
-  /** Answers of 400 and above, connections that broke and requests without an answer in time. */
+  /** Responses of 400 and above, broken connections, and requests without a response in time. */
   readonly wrong: number
 }
 
-const told = spawnSync('wrk', ['--version']).stdout?.toString()
-const hasWrk = told !== undefined && told !== ''
+const wrkVersion = spawnSync('wrk', ['--version']).stdout?.toString()
+const hasWrk = wrkVersion !== undefined && wrkVersion !== ''
 
 export const loader = hasWrk
-  ? `wrk ${/^wrk (?:debian\/)?(\S+)/.exec(told)?.[1] ?? ''}`
+  ? `wrk ${/^wrk (?:debian\/)?(\S+)/.exec(wrkVersion)?.[1] ?? ''}`
   : 'a loader of our own, because wrk is not installed (Debian and Ubuntu: wrk), so that rows faster than it are bounded by it'
 
-/** Ms as wrk tells them are microseconds. */
-const script = ({ paths, keys, headers = {} }: Asking): string => {
+/** The Lua script for wrk, whose latencies are in microseconds. */
+const script = ({ paths, keys, headers = {} }: Workload): string => {
   const quoted = (text: string): string => JSON.stringify(text)
   const many = paths.length * Math.max(1, keys.length) > 1
   return `${Object.entries(headers)
@@ -76,19 +76,19 @@ const output = (command: string, args: readonly string[]): Promise<string> =>
     )
   })
 
-/** @param on the cores to ask from */
+/** @param on the cores of the load */
 export const load = async (
   folder: string,
-  asking: Asking,
+  workload: Workload,
   seconds: number,
   { on = loadCores, atOnce = connections } = {},
 ): Promise<Loaded> => {
-  const file = join(folder, `load-${new URL(asking.url).port}.${hasWrk ? 'lua' : 'json'}`)
-  await writeFile(file, hasWrk ? script(asking) : JSON.stringify({ ...asking, seconds, atOnce }))
+  const file = join(folder, `load-${new URL(workload.url).port}.${hasWrk ? 'lua' : 'json'}`)
+  await writeFile(file, hasWrk ? script(workload) : JSON.stringify({ ...workload, seconds, atOnce }))
   const [command, args] = hasWrk
-    ? onCores(on, 'wrk', ['-t1', `-c${atOnce}`, `-d${seconds}s`, '--latency', '-s', file, asking.url])
+    ? onCores(on, 'wrk', ['-t1', `-c${atOnce}`, `-d${seconds}s`, '--latency', '-s', file, workload.url])
     : onCores(on, process.execPath, [new URL('loader.ts', import.meta.url).pathname, file])
   const line = (await output(command, args)).split('\n').find(one => one.startsWith('{'))
-  if (line === undefined) throw new Error(`${loader} told nothing`)
+  if (line === undefined) throw new Error(`${loader} printed nothing`)
   return JSON.parse(line) as Loaded
 }

@@ -1,29 +1,29 @@
-// What stands in for wrk where it is not installed: callers in a process of their own that ask again as soon as they are
-// answered. Reads what to ask from a file and prints one line of JSON.
+// Replaces wrk where it is not installed: callers in a process of their own that send the next request on the response to
+// the last. Reads the workload from a file and prints one line of JSON.
 
 import { readFile } from 'node:fs/promises'
 import { openCallers } from '../../test/scenarios/callers.ts'
 import { sorted } from '../row.ts'
-import type { Asking, Loaded } from './load.ts'
+import type { Loaded, Workload } from './load.ts'
 
 const { url, paths, keys, headers, seconds, atOnce } = JSON.parse(
   await readFile(process.argv[2] ?? '', 'utf8'),
-) as Asking & { seconds: number; atOnce: number }
+) as Workload & { seconds: number; atOnce: number }
 
 const teardowns: (() => unknown)[] = []
 const callers = await openCallers({ teardown: fn => void teardowns.push(fn) }, url, '', atOnce)
 const started = performance.now()
 const end = started + seconds * 1000
 const times: number[] = []
-let [asked, wrong] = [0, 0]
+let [sent, wrong] = [0, 0]
 await Promise.all(
   callers.map(async caller => {
     while (performance.now() < end) {
-      const turn = asked++
+      const turn = sent++
       const path = paths[turn % paths.length] ?? '/'
-      const { status, ms } = await caller.ask(path, keys[turn % keys.length] ?? 'none', headers)
+      const { status, ms } = await caller.send(path, keys[turn % keys.length] ?? 'none', headers)
       if (status === 0 || status >= 400) wrong += 1
-      // A connection that is gone asks no further.
+      // A closed connection sends nothing more.
       if (status === 0) return
       times.push(ms)
     }

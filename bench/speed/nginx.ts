@@ -1,6 +1,6 @@
-// nginx with Lua and Redis at the guarantees of the gateway: the hash of the key looked up and one unit of its day taken
-// exactly, in one EVALSHA per request; the body from a cache in memory, under the same headers. And nginx with its own
-// cache and nothing else, as the ceiling.
+// nginx with Lua and Redis, with the gateway's guarantees: one EVALSHA per request looks up the hash of the key and takes
+// one unit of its day exactly; the body comes from a cache in memory, with the same headers. Also nginx with its own cache
+// and nothing else, as the ceiling.
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -13,10 +13,10 @@ import { freePort } from '../../test/support/redis-server.ts'
 import { until } from '../../test/support/until.ts'
 import {
   type Absent,
-  ask,
   type Contender,
   countersByHeader,
   expectBody,
+  get,
   limit,
   path,
   type World,
@@ -27,8 +27,8 @@ import { serverCores, spawnPinned } from './pinned.ts'
 const key = 'nginx-key-of-the-bench'
 const modules = ['ndk_http_module', 'ngx_http_lua_module'].map(name => `/usr/lib/nginx/modules/${name}.so`)
 
-const told = spawnSync('nginx', ['-v']).stderr?.toString() ?? ''
-export const nginxVersion = /nginx\/(\S+)/.exec(told)?.[1]
+const versionText = spawnSync('nginx', ['-v']).stderr?.toString() ?? ''
+export const nginxVersion = /nginx\/(\S+)/.exec(versionText)?.[1]
 
 const whyAbsent = (): string | undefined => {
   if (nginxVersion === undefined)
@@ -37,7 +37,7 @@ const whyAbsent = (): string | undefined => {
   return missing && `nginx has no Lua, ${missing} is missing (Debian and Ubuntu: libnginx-mod-http-lua)`
 }
 
-// Key and count in one step, by the server's clock. Dhaka's day, with an offset that never changes.
+// Key and count in one step, by the server's clock. Dhaka has a fixed UTC offset.
 const takeUnit = `
 local limit = redis.call('HGET', KEYS[1], 'limit')
 if not limit then return { 0, 0, 0 } end
@@ -155,7 +155,7 @@ export const startNginx = async (scope: Scope, world: World): Promise<(Contender
   const command: [string, ...string[]] = ['nginx', '-p', folder, '-c', join(folder, 'nginx.conf')]
   const { child } = spawnPinned(scope, folder, serverCores[0], command)
   const [base, openBase] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${openPort}`]
-  const send = (url: string, given = key) => ask(url + path, { 'x-api-key': given })
+  const send = (url: string, given = key) => get(url + path, { 'x-api-key': given })
   await until(
     'nginx answers',
     async () => {
@@ -171,7 +171,7 @@ export const startNginx = async (scope: Scope, world: World): Promise<(Contender
     {
       ...metered,
       pid: child.pid ?? 0,
-      asking: async () => ({ url: base, paths: [path], keys: [key] }),
+      workload: async () => ({ url: base, paths: [path], keys: [key] }),
       check: async () => {
         if ((await send(base, 'another')).status !== 401) throw new Error('a key that is unknown was let in')
         const answer = await send(base)
@@ -184,7 +184,7 @@ export const startNginx = async (scope: Scope, world: World): Promise<(Contender
     {
       ...open,
       pid: child.pid ?? 0,
-      asking: async () => ({ url: openBase, paths: [path], keys: [] }),
+      workload: async () => ({ url: openBase, paths: [path], keys: [] }),
       check: async () => expectBody(await send(openBase), world.body),
     },
   ]

@@ -1,4 +1,4 @@
-// The contenders that are no gateway of ours but run in Node: the plain server that is the measure, and two compositions.
+// The contenders in Node that are not our gateway: the plain server that the bars refer to, and two compositions.
 
 import { createHash } from 'node:crypto'
 import { truncate } from 'node:fs/promises'
@@ -6,10 +6,10 @@ import { Redis } from 'ioredis'
 import type { Scope } from '../../test/scenarios/set-up.ts'
 import {
   type Absent,
-  ask,
   type Contender,
   countersByHeader,
   expectBody,
+  get,
   limit,
   path,
   type World,
@@ -23,13 +23,13 @@ const key = 'usual-key-of-the-bench'
 const start = (scope: Scope, world: World, name: string, args: readonly string[]): Promise<Pinned> =>
   startPinned(scope, world.folder, serverCores[0], [process.execPath, script(name), ...args], ['api'])
 
-/** The body over Node's own server, without a key. */
+/** The body from Node's own server, without a key. */
 export const startRaw = async (scope: Scope, world: World): Promise<Contender> => {
   const { child, urls } = await start(scope, world, 'origin.ts', [world.bodyFile])
   return plain('raw', 'raw node:http, one ready body', child.pid ?? 0, urls.api ?? '', world)
 }
 
-/** The same over Fastify, with the gateway's headers but those of the quota. */
+/** The body from Fastify, with the gateway's headers except those of the quota. */
 export const startBareFastify = async (scope: Scope, world: World): Promise<Contender> => {
   const { child, urls } = await start(scope, world, 'fastify-bare.ts', [world.bodyFile, world.headersFile])
   return plain(
@@ -56,8 +56,8 @@ const plain = (id: string, name: string, pid: number, base: string, { body }: Wo
   id,
   name,
   pid,
-  asking: async () => ({ url: base, paths: [path], keys: [] }),
-  check: async () => expectBody(await ask(base + path), body),
+  workload: async () => ({ url: base, paths: [path], keys: [] }),
+  check: async () => expectBody(await get(base + path), body),
 })
 
 export const startUsual = async (scope: Scope, world: World): Promise<Contender | Absent> => {
@@ -79,11 +79,11 @@ export const startUsual = async (scope: Scope, world: World): Promise<Contender 
     id,
     name,
     pid: child.pid ?? 0,
-    asking: async () => ({ url: base, paths: [path], keys: [key] }),
+    workload: async () => ({ url: base, paths: [path], keys: [key] }),
     check: async () => {
-      if ((await ask(base + path, { 'x-api-key': 'another' })).status !== 401)
+      if ((await get(base + path, { 'x-api-key': 'another' })).status !== 401)
         throw new Error('a key that is unknown was let in')
-      expectBody(await ask(base + path, { 'x-api-key': key }), world.body)
+      expectBody(await get(base + path, { 'x-api-key': key }), world.body)
     },
     counters: countersByHeader(base + path, key),
     tidy: () => truncate(output),

@@ -1,5 +1,5 @@
-// Where things run: what is measured on one core, everything else on the others. Starts processes on a core, tells what
-// processor time they took, and ends them with the row.
+// Pins processes to cores: the measured process to one core, everything else to the others. Starts processes on a core,
+// reads their processor time, and ends them with the row.
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -12,8 +12,8 @@ import { until } from '../../test/support/until.ts'
 
 /** Cores that this process may use, by number. */
 const allowedCores = (): number[] => {
-  const told = spawnSync('taskset', ['-cp', String(process.pid)]).stdout?.toString() ?? ''
-  const list = /: ([\d,-]+)\s*$/.exec(told)?.[1] ?? ''
+  const affinity = spawnSync('taskset', ['-cp', String(process.pid)]).stdout?.toString() ?? ''
+  const list = /: ([\d,-]+)\s*$/.exec(affinity)?.[1] ?? ''
   return list
     .split(',')
     .filter(Boolean)
@@ -25,23 +25,23 @@ const allowedCores = (): number[] => {
 
 const cores = allowedCores()
 
-/** False where there is no taskset, or but one core: then everything runs wherever the system puts it. */
+/** False without taskset or with a single core: then the kernel decides where everything runs. */
 export const pins = cores.length > 1
 export const coreCount = pins ? cores.length : availableParallelism()
 
-/** Of what is measured: the first for one process, the second for another beside it. */
+/** Cores of the measured processes: the first for one, the second for another beside it. */
 export const serverCores = [String(cores[0]), String(cores[1])] as const
-/** Of callers, Redis, provider and this process. */
+/** Cores of callers, Redis, provider and this process. */
 export const loadCores = cores.slice(1).join(',')
-/** The same while two processes are measured; undefined where that leaves none. */
+/** The same while two processes are measured; undefined where no core is left. */
 export const loadCoresBesideTwo = cores.length > 2 ? cores.slice(2).join(',') : undefined
 
-/** Moves this process, and with it whatever it starts from now on, away from the core of what is measured. */
+/** Moves this process, and all that it starts from now on, away from the measured core. */
 export const stepAside = (to = loadCores): void => {
   if (pins) spawnSync('taskset', ['-a', '-cp', to, String(process.pid)])
 }
 
-/** The command line that runs another on these cores. */
+/** The command line that runs a command on these cores. */
 export const onCores = (list: string, command: string, args: readonly string[]): [string, string[]] =>
   pins ? ['taskset', ['-c', list, command, ...args]] : [command, [...args]]
 
@@ -72,7 +72,7 @@ export const spawnPinned = (
   env: Env = {},
 ): Pick<Pinned, 'child' | 'output'> => {
   const output = join(folder, `output-${started++}.log`)
-  // Opened to append, so that the file can be emptied while the process writes on.
+  // Opened for appending, so that the file can be emptied while the process writes.
   const file = openSync(output, 'a')
   const [program, all] = onCores(core, command, args)
   const child = spawn(program, all, { env: cleanEnv(env), stdio: ['ignore', file, file] })
@@ -86,7 +86,7 @@ export const spawnPinned = (
   return { child, output }
 }
 
-/** Starts a command and waits until the listeners named have told their addresses in its output. */
+/** Starts a command and waits until its output has the addresses of the named listeners. */
 export const startPinned = async (
   scope: Scope,
   folder: string,
@@ -101,8 +101,8 @@ export const startPinned = async (
     const text = await readFile(output, 'utf8')
     if (child.exitCode !== null) return true
     for (const line of text.split('\n').filter(one => one.includes('"listening"'))) {
-      const told = JSON.parse(line) as { listener: string; url: string }
-      urls[told.listener] = told.url
+      const entry = JSON.parse(line) as { listener: string; url: string }
+      urls[entry.listener] = entry.url
     }
     return listeners.every(listener => urls[listener])
   })
@@ -115,7 +115,7 @@ export const startPinned = async (
 
 const ticksPerSecond = 100
 
-/** Processor time that a process and its children took so far, in seconds; steps are 10 ms. */
+/** Processor time of a process and its children so far, in seconds; the resolution is 10 ms. */
 export const cpuSecondsOf = async (pid: number): Promise<number> => {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8')
   // The name in brackets may hold anything; user and system time are the 12th and 13th field after it.
@@ -128,16 +128,16 @@ export const cpuSecondsOf = async (pid: number): Promise<number> => {
   )
 }
 
-/** Time that a core was not idle so far, in seconds, whoever used it; 0 where it can't be told. */
+/** Time that a core was busy so far, in seconds, with any process; 0 where the system does not report it. */
 export const busySecondsOf = async (core: string): Promise<number> => {
   const stat = await readFile('/proc/stat', 'utf8')
   const fields = new RegExp(`^cpu${core} (.+)$`, 'm').exec(stat)?.[1]?.split(' ').map(Number) ?? []
-  // Idle time and waiting for disks are the 4th and 5th; those of guests are in the first two already.
+  // Idle and iowait are the 4th and 5th field; guest time is included in the first two.
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = fields
   return (user + nice + system + irq + softirq + steal) / ticksPerSecond
 }
 
-/** Resident memory in MiB: now, and at most so far. */
+/** Resident memory in MiB: now, and the maximum so far. */
 export const residentOf = async (pid: number): Promise<{ now: number; most: number }> => {
   const status = await readFile(`/proc/${pid}/status`, 'utf8')
   const of = (name: string): number => Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) / 1024

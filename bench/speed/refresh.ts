@@ -1,4 +1,4 @@
-// How long the event loop is held up while many cells are loaded anew under load.
+// The event-loop delay while many cells are reloaded under load.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { createGrid } from '../../src/weather/cell.ts'
@@ -7,7 +7,7 @@ import { box, forAll, metric, pathOf } from '../../test/scenarios/set-up.ts'
 import { runCommand } from '../../test/support/process.ts'
 import { until } from '../../test/support/until.ts'
 import { count, median, ms, type Row } from '../row.ts'
-import { ask } from './contender.ts'
+import { get } from './contender.ts'
 import { gatewayEnv, startGateway } from './gateways.ts'
 import { load } from './load.ts'
 import { serverCores } from './pinned.ts'
@@ -15,14 +15,14 @@ import { openBackground } from './world.ts'
 
 const cells = 1_500
 const boundMs = 10
-/** The delay is read from a timer of this period, which is part of what it tells. */
+/** The period of the timer that measures the delay; it is part of the measured figure. */
 const timerMs = 10
 
 export const refresh: Row = {
   id: 'refresh',
   method:
-    `${count(cells)} cells on Redis are purged softly (\`abohawa cache purge all --soft\`) while all of them are asked for in turn as fast ` +
-    'as it goes, until the provider was asked for each. The delay is nodejs_eventloop_lag_* of the metrics, which begin anew ' +
+    `${count(cells)} cells on Redis are purged softly (\`abohawa cache purge all --soft\`) while all of them are requested in turn as fast ` +
+    'as it goes, until the provider has received a request for each. The delay is nodejs_eventloop_lag_* of the metrics, which restart ' +
     `with each reading, from the first of these (within 100 ms) to the last, less the ${timerMs} ms of the timer behind them. ` +
     'Beside it the same load with nothing to load.',
   run: async (scope, progress, { settings: { rounds = 5, seconds = 4 } }) => {
@@ -35,13 +35,13 @@ export const refresh: Row = {
     const paths = createGrid(0.1).cellsIn(box).slice(0, cells).map(pathOf)
     progress(`fills ${paths.length} cells`)
     await forAll(paths, 64, async one => {
-      const { status } = await ask(urls.api + one, { 'x-api-key': key })
+      const { status } = await get(urls.api + one, { 'x-api-key': key })
       if (status !== 200) throw new Error(`${one} answered ${status}`)
     })
-    const asking = { url: urls.api ?? '', paths, keys: [key] }
+    const workload = { url: urls.api ?? '', paths, keys: [key] }
     const delay = async (): Promise<{ p99: number; most: number }> => {
-      // Both come from one reading: the first begins a new window.
-      const text = (await ask(`${ops}/metrics`)).body.toString()
+      // One scrape gives both figures: each scrape begins a new window.
+      const text = (await get(`${ops}/metrics`)).body.toString()
       const of = (name: string): number =>
         Number(new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)$`, 'm').exec(text)?.[1]) * 1000 -
         timerMs
@@ -56,33 +56,33 @@ export const refresh: Row = {
     for (let round = 1; round <= rounds; round++) {
       progress(`round ${round} of ${rounds}`)
       await delay()
-      await load(folder, asking, Math.min(2, seconds))
+      await load(folder, workload, Math.min(2, seconds))
       quiet.push((await delay()).p99)
 
       const { points } = await provider.state()
       let done = false
       const loading = (async () => {
         while (!done) {
-          const loaded = await load(folder, asking, 2)
+          const loaded = await load(folder, workload, 2)
           answers += loaded.answers
           wrong += loaded.wrong
         }
       })()
-      const loadedAnew = async (): Promise<number> => (await provider.state()).points - points
+      const reloaded = async (): Promise<number> => (await provider.state()).points - points
       const purged = await runCommand(['cache', 'purge', 'all', '--soft'], env)
       if (purged.code !== 0) throw new Error(purged.stderr)
-      // A gateway hears of a purge some seconds later; the window must not be thinned by the wait.
+      // A gateway learns of a purge some seconds later; that wait must not be part of the window.
       await until(
-        'the first cells are loaded anew',
+        'the first cells are reloaded',
         async () => {
           await delay()
           await pause(100)
-          return (await loadedAnew()) > 0
+          return (await reloaded()) > 0
         },
         60_000,
       )
       const started = performance.now()
-      await until('all cells were loaded anew', async () => (await loadedAnew()) >= cells, 60_000)
+      await until('all cells were reloaded', async () => (await reloaded()) >= cells, 60_000)
       tookMs.push(performance.now() - started)
       const { p99, most } = await delay()
       done = true
@@ -95,14 +95,15 @@ export const refresh: Row = {
         60_000,
       )
     }
-    const told = (values: readonly number[]): string => `${ms(Math.min(...values))} / ${ms(median(values))}`
+    const bestAndMedian = (values: readonly number[]): string =>
+      `${ms(Math.min(...values))} / ${ms(median(values))}`
     return {
       findings: [
         {
-          what: `event-loop delay while ${count(cells)} cells are loaded anew under load: p99`,
+          what: `event-loop delay while ${count(cells)} cells are reloaded under load: p99`,
           bar: `≤ ${boundMs} ms`,
           measured:
-            `${told(p99s)} best / median of ${rounds}, ${ms(Math.max(...slowest))} the longest of all; ${told(quiet)} under the ` +
+            `${bestAndMedian(p99s)} best / median of ${rounds}, ${ms(Math.max(...slowest))} the longest of all; ${bestAndMedian(quiet)} under the ` +
             `same load without; cells loaded in ${ms(median(tookMs))}; ${wrong} of ${count(answers)} answers wrong`,
           met: Math.min(...p99s) <= boundMs && wrong === 0,
           figures: { p99: p99s, longest: slowest, quiet, tookMs, wrong },

@@ -1,5 +1,5 @@
-// Rounds of all contenders in turn: load on each for some seconds, its answers looked at and its own counts compared
-// with those of the load before and after. Finds figures and faults, judges nothing.
+// Rounds of all contenders in turn: puts load on each for some seconds, checks its responses, and compares its own counters
+// with those of the load, before and after. Returns figures and faults; hits.ts judges them.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { until } from '../../test/support/until.ts'
@@ -13,11 +13,11 @@ export type Sample = {
   readonly perSecond: number
   readonly p50: number
   readonly p99: number
-  /** Microseconds of the server's processor time for an answer. */
+  /** Microseconds of the server's processor time per response. */
   readonly cpuMicros: number
-  /** Share of its core that the server was busy. */
+  /** The fraction of time that the server kept its core busy. */
   readonly busy: number
-  /** Share of that core that went to anything else. */
+  /** The fraction of time that other processes kept that core busy. */
   readonly others: number
 }
 
@@ -25,7 +25,7 @@ export type Measured = {
   readonly contender: Contender
   readonly samples: readonly Sample[]
   readonly answers: number
-  /** What was wrong, as sentences. */
+  /** Faults, as sentences. */
   readonly faults: readonly string[]
 }
 
@@ -47,7 +47,7 @@ export const measureInRounds = async (
     answers: 0,
     faults: [] as string[],
   }))
-  // The first round is for warming up; its answers are checked like the others.
+  // The first round is a warm-up; its responses are checked too.
   for (let round = 0; round <= rounds; round++)
     for (const one of measured) {
       progress(`round ${round} of ${rounds}, ${one.contender.id}`)
@@ -67,10 +67,10 @@ const measureOnce = async ({ folder }: World, contender: Contender, seconds: num
   const check = (): Promise<void> => contender.check().catch(error => void faults.push(String(error.message)))
   await check()
   await contender.tidy?.()
-  const asking = await contender.asking()
+  const workload = await contender.workload()
   const before = await settled(contender)
   const [cpuBefore, coreBefore] = [await cpuSecondsOf(contender.pid), await busySecondsOf(serverCores[0])]
-  const { answers, seconds: took, p50, p99, wrong } = await load(folder, asking, seconds)
+  const { answers, seconds: took, p50, p99, wrong } = await load(folder, workload, seconds)
   const cpu = (await cpuSecondsOf(contender.pid)) - cpuBefore
   const core = (await busySecondsOf(serverCores[0])) - coreBefore
   const after = await settled(contender)
@@ -89,7 +89,7 @@ const measureOnce = async ({ folder }: World, contender: Contender, seconds: num
   return { sample, answers, faults }
 }
 
-/** What a server counted when nothing is under way any more: requests in flight at the end of a load still arrive. */
+/** The counters of a server once nothing is in flight: the last requests of a load arrive after it ends. */
 const settled = async (contender: Contender): Promise<Counters> => {
   if (contender.settlesForMs) await pause(contender.settlesForMs)
   let last = await contender.counters?.()
@@ -108,8 +108,8 @@ const settled = async (contender: Contender): Promise<Counters> => {
 }
 
 /**
- * Every answer that the load saw must have been right and counted, and no more was counted but what was in flight when
- * the load hung up; and what a server counts in several places must agree.
+ * Every response that the load received must be correct and counted. The server may count only the requests in flight at
+ * the end of the load beyond these. Its own counters must agree with each other.
  */
 const faultsOf = (before: Counters, after: Counters, answers: number): string[] => {
   const grown = (name: keyof Counters): number | undefined => {

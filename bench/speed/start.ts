@@ -1,4 +1,4 @@
-// How soon a process answers after its start, with the whole catalogue.
+// The time from the start of a process to its first response, with the whole catalogue.
 
 import { join } from 'node:path'
 import { issueKeys } from '../../test/scenarios/keys.ts'
@@ -6,7 +6,7 @@ import { product } from '../../test/support/process.ts'
 import { freePort } from '../../test/support/redis-server.ts'
 import { until } from '../../test/support/until.ts'
 import { median, ms, type Row } from '../row.ts'
-import { ask } from './contender.ts'
+import { get } from './contender.ts'
 import { gatewayEnv } from './gateways.ts'
 import { serverCores, spawnPinned } from './pinned.ts'
 import { openBackground } from './world.ts'
@@ -18,7 +18,7 @@ export const start: Row = {
   id: 'start',
   method:
     `\`abohawa serve\` on the embedded store, ${starts} times, from the start of the process until a request with a key to ` +
-    '/api/v1/locations gets its 200, asked for every 2 ms; beside it a Node process that does nothing, to its end.',
+    '/api/v1/locations gets its 200, requested every 2 ms; beside it a Node process that does nothing, to its end.',
   run: async (scope, progress) => {
     const { folder, providerUrl } = await openBackground(scope)
     const env = gatewayEnv(providerUrl, { ABOHAWA_STORE__PATH: join(folder, 'store.db') })
@@ -40,7 +40,7 @@ export const start: Row = {
         ...env,
         ABOHAWA_SERVER__PORT: String(port),
       })
-      await until('it answers', async () => (await ask(url, headers)).status === 200, 30_000, 2)
+      await until('it answers', async () => (await get(url, headers)).status === 200, 30_000, 2)
       times.push(performance.now() - started)
       child.kill('SIGTERM')
       await until('the process ended', () => child.exitCode !== null)

@@ -1,8 +1,8 @@
-// Two processes on one Redis, on a core each, beside one of them alone: what the second adds.
+// Two processes on one Redis, on a core each, beside one of them alone: the gain of the second.
 
 import { issueKeys } from '../../test/scenarios/keys.ts'
 import { count, median, notMeasured, type Row, sum } from '../row.ts'
-import { ask, path, withoutRedis } from './contender.ts'
+import { get, path, withoutRedis } from './contender.ts'
 import { gatewayEnv, startGateway } from './gateways.ts'
 import { connections, load } from './load.ts'
 import {
@@ -34,7 +34,7 @@ export const two: Row = {
     const [issued] = await issueKeys(env, ['enterprise'])
     const keys = [issued?.key ?? '']
     const gateways = await Promise.all(serverCores.map(core => startGateway(scope, folder, core, env)))
-    for (const { urls } of gateways) await ask(urls.api + path, { 'x-api-key': keys[0] ?? '' })
+    for (const { urls } of gateways) await get(urls.api + path, { 'x-api-key': keys[0] ?? '' })
 
     let wrong = 0
     const measure = async (servers: typeof gateways) => {
@@ -69,7 +69,7 @@ export const two: Row = {
     const leastCpu = (samples = alone): number => Math.min(...(samples ?? []).map(one => one.cpuMicros))
     const medianRate = (samples = alone): number => median((samples ?? []).map(one => one.perSecond))
     const [share, cpuShare] = [bestOf(both) / bestOf(alone), (2 * leastCpu(alone)) / leastCpu(both)]
-    // On two cores the load takes its time from what is measured, so that figure can't be held against the bar.
+    // On two cores the load competes with the measured processes, so that the bar does not apply to that figure.
     const permits = pins && coreCount >= 4
     return {
       findings: [
@@ -94,7 +94,7 @@ export const two: Row = {
         ? []
         : [
             'Two processes can be held against the bar of answers a second only on four cores or more, with load and Redis on others. ' +
-              'Here it is the processor time of an answer: it tells what two cores could answer if they had nothing else to do.',
+              'Here it is the processor time of an answer: it shows how much two cores could answer if they had nothing else to do.',
           ],
     }
   },

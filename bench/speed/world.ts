@@ -1,5 +1,5 @@
-// What all contenders of a run share: a provider, a Redis, the body that all of them send, and a gateway of its own that
-// says what the right answer is now.
+// The environment of a run: a provider, a Redis, the body that all contenders send, and a separate gateway as the reference
+// for the current response.
 
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -7,25 +7,25 @@ import { join } from 'node:path'
 import { createKey, type Env, type Scope } from '../../test/scenarios/set-up.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
 import { startRedis, withoutOwnRedis } from '../../test/support/redis-server.ts'
-import { type Answer, ask, expectBody, path, type World } from './contender.ts'
+import { type Answer, expectBody, get, path, type World } from './contender.ts'
 import { gatewayEnv, startGateway } from './gateways.ts'
 import { loadCores, startPinned, stepAside } from './pinned.ts'
 
-/** A folder that goes with the row. */
+/** A folder that is removed with the row. */
 const openFolder = async (scope: Scope): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-bench-'))
   scope.teardown(() => rm(folder, { recursive: true, force: true }))
   return folder
 }
 
-/** A provider and, where it is installed, a Redis beside this process, away from the core of what is measured. */
+/** Starts a provider and, where it is installed, a Redis, away from the measured core. */
 export const openBackground = async (scope: Scope) => {
   stepAside()
   const folder = await openFolder(scope)
   const provider = await startProvider(scope, ['--runs', 'none'], null)
   const redis = withoutOwnRedis ? undefined : await startRedis()
   if (redis) scope.teardown(redis.stop)
-  /** Of a gateway: on Redis, or where there is none on a store of its own. */
+  /** The environment of a gateway: on Redis, or on an embedded store where Redis is not installed. */
   const storeEnv: Env = redis
     ? { ABOHAWA_REDIS__URL: redis.url }
     : { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
@@ -37,7 +37,7 @@ export const openWorld = async (scope: Scope): Promise<World> => {
   const env = gatewayEnv(providerUrl, { ABOHAWA_STORE__PATH: join(folder, 'reference.db') })
   const key = await createKey(env)
   const gateway = await startGateway(scope, folder, loadCores, env)
-  const reference = (): Promise<Answer> => ask(gateway.urls.api + path, { 'x-api-key': key })
+  const reference = (): Promise<Answer> => get(gateway.urls.api + path, { 'x-api-key': key })
 
   await awayFromTurn(10)
   const first = await reference()
@@ -59,29 +59,29 @@ export const openWorld = async (scope: Scope): Promise<World> => {
     ['api'],
   )
   const originUrl = origin.urls.api ?? ''
-  expectBody(await ask(originUrl), first.body)
+  expectBody(await get(originUrl), first.body)
   return { folder, providerUrl, redisUrl, originUrl, bodyFile, headersFile, body: first.body, reference }
 }
 
-/** Throws unless the current weather of the answer is what the provider itself says. */
+/** Throws unless the current weather of the response equals the provider's. */
 const compareWithProvider = async (providerUrl: string, { headers, body }: Answer): Promise<void> => {
   const [, latitude = '', longitude = ''] = /key="(.+),(.+)"/.exec(headers['cache-status'] ?? '') ?? []
   const { current } = JSON.parse(body.toString()) as { current: Record<string, unknown> }
   const names = Object.keys(current).filter(name => name !== 'time' && name !== 'interval')
   const query = new URLSearchParams({ latitude, longitude, current: names.join(',') })
-  const told = JSON.parse(
-    (await ask(`${providerUrl}/v1/forecast?${query}`)).body.toString(),
+  const providerBody = JSON.parse(
+    (await get(`${providerUrl}/v1/forecast?${query}`)).body.toString(),
   ) as typeof JSON & {
     current: Record<string, unknown>
   }
-  const other = names.filter(name => told.current[name] !== current[name])
+  const other = names.filter(name => providerBody.current[name] !== current[name])
   if (names.length === 0 || other.length > 0)
     throw new Error(`the reference differs from the provider in ${other.join(', ') || 'everything'}`)
 }
 
 const quarterMs = 900_000
 
-/** Bodies change with the quarter-hour: waits it out where its turn falls into the seconds to come. */
+/** Bodies change with the quarter-hour: waits until after its end if that falls into the coming seconds. */
 export const awayFromTurn = async (seconds: number): Promise<void> => {
   const left = quarterMs - (Date.now() % quarterMs)
   if (left < (seconds + 3) * 1000) await new Promise(resolve => setTimeout(resolve, left + 500))

@@ -5,7 +5,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { type Finding, finding } from '../finding.ts'
 import type { Answer } from './response-reader.ts'
 
-/** Stands in what the fuzzer sends where it must not come back in a header. */
+/** A marker in generated requests that must not come back in a response header. */
 export const marker = 'zq7mark'
 
 const statuses: ReadonlySet<number> = new Set([200, 304, 400, 401, 404, 405, 429, 500])
@@ -14,7 +14,7 @@ const mostHeadBytes = 8 * 1024
 const longestError = 1_000
 const daySeconds = 86_400
 const aMinute = 60
-// The only ones that may repeat what was asked: an id that is a sane one, and the query of a list, percent-encoded.
+// The only headers that may repeat the request: a valid request id, and the query of a list, percent-encoded.
 const mayEcho: ReadonlySet<string> = new Set(['x-request-id', 'link'])
 
 export const headerOf = ({ headers }: Answer, wanted: string): string | undefined =>
@@ -22,7 +22,7 @@ export const headerOf = ({ headers }: Answer, wanted: string): string | undefine
 
 export type Body = Readonly<Record<string, unknown>>
 
-/** The body as JSON; undefined when it is none, or empty. */
+/** The body as JSON; undefined when it is empty or not JSON. */
 export const jsonOf = (answer: Answer): Body | undefined => {
   try {
     const value: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(decoded(answer)))
@@ -38,7 +38,7 @@ const decoded = (answer: Answer): Uint8Array => {
   return coding === 'br' ? brotliDecompressSync(answer.body, { maxOutputLength: 2 ** 24 }) : answer.body
 }
 
-/** @param hasBody false for answers to HEAD */
+/** @param hasBody false for responses to HEAD */
 export const brokenRules = (answer: Answer, hasBody = true): Finding[] => [
   ...statusRules(answer),
   ...limitRules(answer),
@@ -46,7 +46,7 @@ export const brokenRules = (answer: Answer, hasBody = true): Finding[] => [
   ...(hasBody && answer.status !== 304 ? bodyRules(answer) : []),
 ]
 
-/** Whether it says that something took too long, for which a machine that is busy may be the reason. */
+/** Whether the error says that something took too long; a busy machine may be the reason. */
 export const isLate = ({ status, body }: Answer): boolean => status >= 400 && body.includes('in time')
 
 const statusRules = (answer: Answer): Finding[] => {
@@ -82,7 +82,7 @@ const headerRules = (answer: Answer): Finding[] => {
   const type = headerOf(answer, 'content-type')
   if (type !== (answer.status === 304 ? undefined : jsonType))
     found.push(finding('content-type', String(type)))
-  // Every answer is made for its instant; with an age it would be stale at birth.
+  // Every response is made for its instant, so `age` would be wrong.
   if (headerOf(answer, 'age') !== undefined) found.push(finding('an age', String(headerOf(answer, 'age'))))
   if (!/^[A-Za-z0-9._:/+=@-]{1,128}$/.test(headerOf(answer, 'x-request-id') ?? ''))
     found.push(finding('x-request-id', String(headerOf(answer, 'x-request-id'))))

@@ -9,13 +9,13 @@ import { type Answer, createResponseReader, type IsHead, type ResponseReader } f
 
 /** How bytes are sent. */
 export type Delivery = {
-  /** Where they are cut, each a share of their length. */
+  /** Where the bytes are cut, each a fraction of their length. */
   readonly cuts: readonly number[]
-  /** Milliseconds before each piece but the first. */
+  /** Milliseconds before each chunk but the first. */
   readonly pauseMs: number
   /**
-   * `answers`: wait for so many, then end our side. `close`: wait until the gateway closes. `quiet`: wait until nothing
-   * comes any more, then end our side. `half-close`: end our side at once. `reset`: break off at once.
+   * `answers`: wait for the expected number of responses, then close. `close`: wait until the gateway closes. `quiet`: wait
+   * until nothing more comes, then close. `half-close`: end the sending side at once. `reset`: reset at once.
    */
   readonly ending: 'answers' | 'close' | 'quiet' | 'half-close' | 'reset'
 }
@@ -23,7 +23,7 @@ export type Delivery = {
 export type Transcript = {
   readonly answers: readonly Answer[]
   readonly findings: readonly Finding[]
-  /** Whether the connection was reset, which may take answers along that were on their way. */
+  /** Whether the connection was reset; responses in flight are lost then. */
   readonly isReset: boolean
 }
 
@@ -32,10 +32,10 @@ export const whole: Delivery = { cuts: [], pauseMs: 0, ending: 'answers' }
 const quietMs = 40
 const surplusMs = 10
 const longestQuietMs = 700
-/** Longer than a request may take to arrive, and than a busy machine holds anybody up. */
+/** Longer than a request may take to arrive, and longer than a busy machine delays it. */
 const patienceMs = 10_000
 
-/** @param expected how many answers `answers` waits for */
+/** @param expected how many responses `answers` waits for */
 export const converse = async (
   { host, port }: Address,
   bytes: Buffer,
@@ -61,9 +61,9 @@ export const converse = async (
     () => reader.answers.length >= isWaitedFor || reader.fault !== undefined,
     waitMs,
   )
-  if (delivery.ending === 'quiet') while (await line.hearsWithin(quietMs));
-  // One answer too many would come right behind.
-  else if (delivery.ending === 'answers') await line.hearsWithin(surplusMs)
+  if (delivery.ending === 'quiet') while (await line.receivesWithin(quietMs));
+  // A surplus response would follow at once.
+  else if (delivery.ending === 'answers') await line.receivesWithin(surplusMs)
   if (!socket.destroyed) socket.end()
   const isOver = await line.until(() => false, patienceMs)
   socket.destroy()
@@ -94,10 +94,10 @@ type Line = {
   readonly connected: Promise<void>
   isClosed(): boolean
   isReset(): boolean
-  /** Waits until something holds or the gateway closes; false after so long without either. */
+  /** Waits until the condition holds or the gateway closes; false after the deadline. */
   until(holds: () => boolean, withinMs: number): Promise<boolean>
-  /** Whether bytes come, before the time is over and the gateway closes. */
-  hearsWithin(ms: number): Promise<boolean>
+  /** Whether bytes arrive before the deadline or the close. */
+  receivesWithin(ms: number): Promise<boolean>
 }
 
 const watch = (socket: Socket, reader: ResponseReader): Line => {
@@ -110,7 +110,7 @@ const watch = (socket: Socket, reader: ResponseReader): Line => {
     wake = Promise.withResolvers()
   }
   const { promise: connected, resolve, reject } = Promise.withResolvers<void>()
-  // A reset that was not waited for is as good as a close.
+  // An unexpected reset counts as a close.
   socket.on('error', error => {
     reject(error)
     reset = true
@@ -145,7 +145,7 @@ const watch = (socket: Socket, reader: ResponseReader): Line => {
     isClosed: () => closed,
     isReset: () => reset,
     until: (holds, withinMs) => waitFor(() => closed || holds(), withinMs),
-    hearsWithin: async ms => {
+    receivesWithin: async ms => {
       const before = received
       await waitFor(() => closed || received > before, ms)
       return received > before && !closed

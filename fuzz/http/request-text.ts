@@ -2,14 +2,14 @@
 // cases nor their printed form may depend on them.
 
 export const keyPlaceholder = '<KEY>'
-/** The key without its beginning. */
+/** The key without its prefix. */
 export const secretPlaceholder = '<SECRET>'
 
 export type RequestText = {
   readonly method?: string
   readonly target: string
   readonly version?: string
-  /** Lines without their ends, in this order behind host and key. */
+  /** Header lines without line ends, sent in this order after host and key. */
   readonly headers?: readonly string[]
   readonly body?: string
   /** The host line; null for none. */
@@ -31,7 +31,7 @@ export const requestText = ({
     .filter(line => line !== null)
     .join('\r\n')
 
-/** The bytes with the key in its places. */
+/** The bytes, with the key in place of its placeholders. */
 export const bytesWithKey = (text: string, key: string): Buffer =>
   Buffer.from(
     text.replaceAll(keyPlaceholder, key).replaceAll(secretPlaceholder, key.slice('svc_live_'.length)),

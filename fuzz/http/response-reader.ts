@@ -10,17 +10,17 @@ export type Answer = {
 }
 
 export type ResponseReader = {
-  /** Final answers so far, without those of class 1xx. */
+  /** Final responses so far, without those of class 1xx. */
   readonly answers: readonly Answer[]
   readonly interim: number
   /** What is wrong with the bytes, once something is. */
   readonly fault: string | undefined
-  /** Whether an answer began and is not whole. */
+  /** Whether a response has begun and is not complete. */
   readonly isInside: boolean
   push(bytes: Buffer): void
 }
 
-/** Whether the next answer has no body because a HEAD asked for it; undefined when nobody knows. */
+/** Whether the next response has no body because the request was HEAD; undefined when that is unknown. */
 export type IsHead = (answer: number) => boolean | undefined
 
 const mostHeadBytes = 64 * 1024
@@ -36,7 +36,7 @@ export const createResponseReader = (isHead: IsHead): ResponseReader => {
   let fault: string | undefined
   let closed = false
 
-  /** Takes one answer from the beginning of `rest`; false when it is not whole yet. @throws Error with the fault */
+  /** Reads one response from the beginning of `rest`; false when it is incomplete. @throws Error with the fault */
   const take = (): boolean => {
     const end = rest.indexOf(headEnd)
     if (end === -1) {
@@ -107,13 +107,13 @@ const readHead = (head: string): Pick<Answer, 'status' | 'headers'> => {
   return { status: Number(status), headers }
 }
 
-// Only where nobody knows whether a HEAD was read: the next answer begins where the body would.
+// Only when it is unknown whether the request was HEAD: the next response begins where the body would.
 const looksBodiless = (behind: Buffer, headers: Answer['headers']): boolean =>
   behind.length === 0
     ? headers.some(([name, value]) => name === 'content-length' && value === '0')
     : behind.subarray(0, anAnswer.length).equals(anAnswer)
 
-/** The body at the beginning of the bytes and how many of them it takes; undefined when it is not whole. */
+/** The body at the beginning of the bytes and its length in bytes; undefined when it is incomplete. */
 const readBody = (
   headers: Answer['headers'],
   bytes: Buffer,

@@ -5,7 +5,7 @@ import { type Place, placeOf, placeTypes } from './places.ts'
 
 export type Decision = {
   readonly statuses: readonly number[]
-  /** What was asked for, where it is answered 200. */
+  /** The requested resource, where the response is 200. */
   readonly wanted?: Wanted
 }
 
@@ -77,7 +77,7 @@ const parents: Readonly<Record<string, string>> = {
   union: 'upazila_id',
 }
 const longestSearch = 100
-/** Beyond this an offset may be refused as well as lead to an empty page. */
+/** A larger offset may be refused, or lead to an empty page. */
 const mostOffset = 1_000_000_000
 
 const decideList = (query: string): Decision => {

@@ -1,5 +1,4 @@
-// The places of the catalogue's file, ordered and filtered by the contract. Written for the fuzzer alone, without the code
-// under test.
+// The places of the catalogue's file, ordered and filtered by the contract. Shares no code with the gateway.
 
 import { readFileSync } from 'node:fs'
 
@@ -20,7 +19,7 @@ export const placeTypes = ['division', 'district', 'upazila', 'union'] as const
 const file = new URL('../../locations.json', import.meta.url)
 const all = (JSON.parse(readFileSync(file, 'utf8')) as { locations: Place[] }).locations
 
-/** Published places, the most people first, then by id. */
+/** Published places, ordered by population, largest first, then by id. */
 export const places: readonly Place[] = all
   .filter(({ published }) => published !== false)
   .toSorted((one, other) => other.population - one.population || (one.id < other.id ? -1 : 1))

@@ -1,19 +1,19 @@
-// Reads an element of the provider's body by the labels of its times, and compares it with a response of the gateway. Knows
-// nothing of how the gateway decodes, stores and cuts.
+// Reads an element of the provider's body by its time labels, and compares it with a response of the gateway. Independent
+// of the gateway's code for decoding, storing and slicing.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Section, WeatherBody } from './weather-body.ts'
 
 export type Element = Readonly<Record<string, unknown>>
 
-/** Section of the body that holds a section of the answer. */
+/** The section of the body that has the values of a section of the response. */
 const sources = { current: 'minutely_15', hourly: 'hourly', daily: 'daily' } as const
 
 const isSection = (value: unknown): value is Section =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Whether every value of an answer stands in the element under its time. */
-export const saysTheSame = (answer: WeatherBody, element: unknown): boolean =>
+/** Whether every value of a response is in the element under the same time. */
+export const hasSameWeather = (answer: WeatherBody, element: unknown): boolean =>
   isSection(element) &&
   Object.entries(sources).every(([name, source]) => {
     const given = element[source]
@@ -40,7 +40,7 @@ const sectionsAgree = (served: Section, given: Section): boolean => {
     })
 }
 
-// 32 bits hold three decimals of anything that is weather.
+// Weather values have at most three decimals in 32 bits.
 const isNear = (served: unknown, given: unknown): boolean => {
   if (served === null || typeof given !== 'number' || typeof served !== 'number') return served === given
   return Math.abs(served - given) <= 0.0006 + Math.abs(given) * 1e-6
@@ -58,7 +58,7 @@ const used = [
   'daily',
 ] as const
 
-/** Whether an element says exactly what another does, in whatever order, and nothing besides. */
+/** Whether two elements are equal, in any order of their fields. */
 export const isAsRight = (element: unknown, right: Element): boolean =>
   isSection(element) &&
   hasNoMore(element, right) &&
@@ -77,8 +77,8 @@ const hasNoMore = (given: Section, wanted: Section): boolean =>
 const deepest = 3
 
 /**
- * Whether an element is wrong in what it says at most: it is for the same point, no deeper and hardly longer. One that is
- * not may well cost the others of its body.
+ * Whether an element is wrong in its values only: it is for the same point, not deeper and hardly longer. Other faults may
+ * well cost the remaining elements of the body.
  */
 export const isInPlace = (element: unknown, right: Element): boolean =>
   isSection(element) &&
@@ -91,7 +91,7 @@ const depthOf = (value: unknown): number =>
     ? 1 + Math.max(0, ...new Set(Object.values(value).map(depthOf)))
     : 0
 
-/** Degrees between a point and the coordinates that an element says it is for; undefined where it does not say. */
+/** Degrees between a point and the coordinates of an element; undefined where it has none. */
 export const degreesFrom = (latitude: number, longitude: number, element: unknown): number | undefined => {
   if (!isSection(element)) return undefined
   const { latitude: lat, longitude: lng } = element

@@ -1,6 +1,7 @@
 // The rules for the weather in a response, whatever the provider sends: the right times for now, as many values as times, and
 // values that occur on Earth. Bounds lie beyond every record, so that no real weather is outside.
 
+import { currentVariables, dailyVariables, hourlyVariables } from '../../test/support/weather-contract.ts'
 import { type Finding, finding } from '../finding.ts'
 
 const hourMs = 3_600_000
@@ -48,56 +49,24 @@ export const isPhysical = (name: string, value: unknown): boolean => {
 
 export type Section = Readonly<Record<string, unknown>>
 
-/** An answer with weather; sections that are missing are for the caller to find. */
+/** A response with weather; callers check for missing sections. */
 export type WeatherBody = { readonly current?: Section; readonly hourly?: Section; readonly daily?: Section }
 
-const hourly = [
-  'temperature_2m',
-  'relative_humidity_2m',
-  'apparent_temperature',
-  'precipitation_probability',
-  'precipitation',
-  'weather_code',
-  'cloud_cover',
-  'wind_speed_10m',
-  'wind_direction_10m',
-  'wind_gusts_10m',
-  'is_day',
-]
-const current = [
-  'temperature_2m',
-  'relative_humidity_2m',
-  'apparent_temperature',
-  'is_day',
-  'precipitation',
-  'rain',
-  'showers',
-  'snowfall',
-  'weather_code',
-  'cloud_cover',
-  'pressure_msl',
-  'surface_pressure',
-  'wind_speed_10m',
-  'wind_direction_10m',
-  'wind_gusts_10m',
-]
-const daily = ['weather_code', 'temperature_2m_max', 'temperature_2m_min', 'precipitation_probability_max']
-
-/** When the request went out and when its answer was here, ms since the epoch. */
+/** When the request was sent and when the response was received, ms since the epoch. */
 export type Interval = readonly [sent: number, received: number]
 
-/** The whole answer of /weather. */
+/** The whole response of /weather. */
 export const brokenWeather = (body: WeatherBody, when: Interval): Finding[] => [
   ...brokenCurrent(body.current, when),
-  ...brokenSeries('hourly', body.hourly, hourly, when, 48, (now, i) =>
+  ...brokenSeries('hourly', body.hourly, hourlyVariables, when, 48, (now, i) =>
     localMinute(floor(now, hourMs) + i * hourMs),
   ),
   ...brokenForecast(body, when, 7),
 ]
 
-/** The daily part, as /forecast gives it for so many days. */
+/** The daily part of a /forecast response with so many days. */
 export const brokenForecast = (body: WeatherBody, when: Interval, days: number): Finding[] =>
-  brokenSeries('daily', body.daily, daily, when, days, (now, i) => localDay(now + i * dayMs))
+  brokenSeries('daily', body.daily, dailyVariables, when, days, (now, i) => localDay(now + i * dayMs))
 
 const floor = (instant: number, step: number): number => Math.floor(instant / step) * step
 
@@ -110,7 +79,7 @@ const brokenCurrent = (section: Section | undefined, when: Interval): Finding[] 
         `current is ${section.time}, ${section.interval} s, at ${localMinute(when[1])}`,
       ),
     ]
-  const wrong = current.find(name => !isPhysical(name, section[name]))
+  const wrong = currentVariables.find(name => !isPhysical(name, section[name]))
   return wrong === undefined ? [] : [impossible('current', wrong, section[wrong])]
 }
 
@@ -125,7 +94,7 @@ const brokenSeries = (
   const times = section?.time
   if (!section || !Array.isArray(times)) return [finding(`weather without ${name}`, '')]
   if (times.length !== count)
-    return [finding('another number of steps than asked for', `${times.length} in ${name}, not ${count}`)]
+    return [finding('another number of steps than requested', `${times.length} in ${name}, not ${count}`)]
   if (!when.some(now => times.every((time, i) => time === timeAt(now, i))))
     return [finding('weather for another time', `${name} begins at ${times[0]} at ${localMinute(when[1])}`)]
   for (const variable of variables) {

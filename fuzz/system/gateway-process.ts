@@ -16,7 +16,7 @@ export type GatewayProcess = {
   readonly api: Address
   readonly opsUrl: string
   isAlive(): boolean
-  /** Resident memory in bytes; 0 where the system does not tell. */
+  /** Resident memory in bytes; 0 where the system does not report it. */
   residentBytes(): number
   /** The findings in its log, error output and exit since the last call. */
   findings(): Finding[]
@@ -94,7 +94,7 @@ export const startGatewayProcess = async (
   }
 }
 
-// Settings of this machine would make another gateway of it.
+// Settings in the environment of this machine would change the gateway.
 const cleanEnv = (): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !name.startsWith('ABOHAWA_') && name !== 'NODE_OPTIONS'),

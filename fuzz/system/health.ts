@@ -7,9 +7,9 @@ import { type Finding, finding, slowness } from '../finding.ts'
 import type { GatewayProcess } from './gateway-process.ts'
 import type { System } from './system.ts'
 
-/** Beside some 330 MiB that a gateway needs with all of the box in use. */
+/** On top of some 330 MiB that a gateway needs with all cells of the box in use. */
 const mostResidentBytes = 700 * 1024 * 1024
-/** A good request on a machine that is busy. */
+/** For a good request, on a busy machine. */
 export const answeredWithinMs = 2_500
 
 const diesWithinMs = 300
@@ -19,7 +19,7 @@ const metricLine = /^(#.*|[a-zA-Z_:][\w:]*(\{.*\})? (-?[\d.e+-]+|NaN|[+-]Inf))$/
 export const checkHealth = async (system: System): Promise<Finding[]> => {
   const gateway = system.gateway()
   const found = await checkGoodRequest(system)
-  // Whoever has just died is not known to be dead yet.
+  // The exit of a process that has just died is not reported yet.
   if (found.length > 0) await pause(diesWithinMs)
   if (!gateway.isAlive()) return gateway.findings()
   return [...found, ...(await checkMetrics(gateway)), ...checkMemory(gateway), ...gateway.findings()]

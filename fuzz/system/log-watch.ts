@@ -1,4 +1,4 @@
-// Watches the log of a gateway: every line is one JSON object, and none has a key in any spelling. Keeps findings and the
+// Watches the log of a gateway: every line must be one JSON object without a key in any spelling. Keeps findings and the
 // last lines only, because a long run writes gigabytes.
 
 import { cut, type Finding, finding } from '../finding.ts'
@@ -66,7 +66,7 @@ const parse = (line: string): Record<string, unknown> | undefined => {
   }
 }
 
-// Also what was encoded twice.
+// Keys that were encoded twice count too.
 const withoutPercent = (text: string): string => {
   let now = text
   for (let i = 0; i < 3 && now.includes('%'); i++)

@@ -6,7 +6,7 @@ import { type Finding, slowness } from '../finding.ts'
 import { answeredWithinMs } from './health.ts'
 import type { System } from './system.ts'
 
-/** Begins to ask; the function returned ends it. */
+/** Starts sending requests; the returned function stops it. */
 export const watchOthers = (system: System): (() => Promise<Finding[]>) => {
   const { host, port } = system.gateway().api
   const headers = { 'x-api-key': system.keys[0].key }

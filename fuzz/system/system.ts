@@ -16,9 +16,9 @@ export type StandIn = { readonly url: string; close(): Promise<void> }
 
 export type SystemSetting = {
   readonly env?: Env
-  /** Keys beside the one that is always there. */
+  /** The number of keys besides the default one. */
   readonly moreKeys?: number
-  /** What the gateway is to take for its provider; the provider process itself unless given. */
+  /** The provider of the gateway; the provider process itself if not given. */
   readonly standIn?: (provider: ProviderProcess) => Promise<StandIn>
 }
 
@@ -28,16 +28,16 @@ export type System = {
   readonly redis: RedisProcess
   readonly provider: ProviderProcess
   readonly standIn: StandIn | undefined
-  /** A good key with a quota that nothing here uses up, then the further ones. */
+  /** A good key with a quota that no run uses up, then the additional ones. */
   readonly keys: readonly [Key, ...Key[]]
   readonly env: Env
-  /** The one that runs now. */
+  /** The gateway that runs now. */
   gateway(): GatewayProcess
   /** Another gateway of the same fleet, which ends with the system. */
   startAnother(): Promise<GatewayProcess>
-  /** A new process in place of one that died or hangs. */
+  /** Starts a new process in place of one that died or hangs. */
   restart(): Promise<void>
-  /** Stops the gateway in good order. */
+  /** Stops the gateway gracefully. */
   stop(): Promise<Finding[]>
   /** Ends everything that was started. */
   close(): Promise<void>
@@ -52,7 +52,7 @@ export const startSystem = async (setting: SystemSetting): Promise<System> => {
   const scope = { teardown: (fn: () => unknown) => opening.defer(async () => void (await fn())) }
   const redis = await startRedisProcess()
   opening.defer(redis.stop)
-  // Its weather never changes and its clock is the machine's, as the gateway's is.
+  // Its weather never changes; its clock is the machine's, like the gateway's.
   const provider = await startProvider(scope, ['--runs', 'none'], null)
   const standIn = await setting.standIn?.(provider)
   if (standIn) opening.defer(standIn.close)
@@ -64,7 +64,7 @@ export const startSystem = async (setting: SystemSetting): Promise<System> => {
     ABOHAWA_OPS__PORT: '0',
     ABOHAWA_REDIS__URL: `redis://${redis.address}`,
     ABOHAWA_REDIS__PREFIX: prefix,
-    // A machine that is busy is no Redis that is away.
+    // Long timeouts: a busy machine must not look like a Redis outage.
     ABOHAWA_REDIS__COMMAND_TIMEOUT: '5s',
     ABOHAWA_PROVIDER__BASE_URL: standIn?.url ?? provider.url,
     ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
@@ -111,7 +111,7 @@ export const startSystem = async (setting: SystemSetting): Promise<System> => {
 
 const running = new Set<System>()
 
-/** Ends what is started, when the fuzzer itself has to end. */
+/** Ends all started processes when the fuzzer itself has to end. */
 export const closeAll = async (): Promise<void> => {
   await Promise.all([...running].map(system => system.close()))
 }

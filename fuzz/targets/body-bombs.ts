@@ -1,5 +1,5 @@
-// Bodies that cost far more to read than to send: long, deep, or large once unzipped. All within the gateway's limits for a
-// provider, or just beyond them.
+// Bodies that cost far more to parse than to send: long, deep, or large once unzipped. They stay within the gateway's limits
+// for a provider, or exceed them slightly.
 
 import type { Random } from '../random.ts'
 

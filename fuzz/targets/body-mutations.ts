@@ -1,10 +1,10 @@
-// Mutations of a right body of the provider, as data: what is changed, and where, as fractions of the whole, so that one
-// change fits bodies of any length and can be left out of a case by itself. Applied in two steps: to the parsed elements,
-// then to their text.
+// Mutations of a valid provider body, as data: the kind of change, and its place as fractions of the whole. One mutation
+// fits bodies of any length and can be left out of a case by itself. They are applied to the parsed elements first, then
+// to the text.
 
 import type { Random } from '../random.ts'
 
-/** `at` are shares from 0 to 1: of elements, sections, columns, steps, characters, as the change needs them. */
+/** `at` are fractions from 0 to 1: of elements, sections, columns, steps or characters. */
 export type Change = { readonly kind: ChangeKind; readonly at: readonly number[]; readonly value: unknown }
 
 type Json = Record<string, unknown>
@@ -13,7 +13,7 @@ type TextChange = (text: string, at: readonly number[], value: unknown) => strin
 
 const sections = ['minutely_15', 'hourly', 'daily'] as const
 
-/** Stands in a string for JSON that no value of JavaScript is written as. */
+/** A placeholder string for JSON text that JSON.stringify never writes. */
 const raw = (text: string): string => `@raw:${text}@`
 const unraw = (text: string): string =>
   text.replaceAll(/"@raw:(.*?)@"/g, (_, inside: string) => JSON.parse(`"${inside}"`) as string)
@@ -250,7 +250,7 @@ export const makeChange = (random: Random, kind: ChangeKind): Change => ({
   value: random.pick(nonsense),
 })
 
-/** The text of a body with its changes. @param text of a right body */
+/** The text of a body with its mutations. @param text of a valid body */
 export const changed = (text: string, changes: readonly Change[]): string => {
   const parsed: unknown = JSON.parse(text)
   const elements = Array.isArray(parsed) ? parsed : [parsed]

@@ -6,7 +6,7 @@ import type { Random } from '../random.ts'
 
 export type Wire = { readonly kind: string; readonly share: number; readonly status: number }
 
-/** Whether what the body says arrives as it is, or may; if not, only right weather may be served. */
+/** Whether the body may arrive unchanged; if not, only correct weather may be served. */
 type Sent = { readonly pieces: readonly Buffer[]; readonly isIntact: boolean }
 type Send = (body: Buffer, wire: Wire) => Sent
 
@@ -88,7 +88,7 @@ const ways: Readonly<Record<string, Send>> = {
       head(status, type),
       Buffer.from('{"error":true,"reason":"<script>\\u0000 Something went wrong."}'),
     ]),
-  // The other kinds of 429 close the provider for a minute or a day, as they should, and end a run.
+  // The other kinds of 429 rightly stop all requests for a minute or a day, which would end the run.
   'too busy': () =>
     broken([head(429, type), Buffer.from('{"error":true,"reason":"Too many concurrent requests"}')]),
   nothing: () => broken([head(200, type, 'content-length: 0')]),

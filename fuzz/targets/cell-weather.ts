@@ -7,7 +7,7 @@ import { bytesWithKey, requestText } from '../http/request-text.ts'
 import type { GatewayProcess } from '../system/gateway-process.ts'
 import { cellName, type Point } from './fresh-cells.ts'
 
-export const askFor = (
+export const loadCells = (
   gateway: Pick<GatewayProcess, 'api'>,
   key: string,
   points: readonly Point[],
@@ -18,7 +18,7 @@ export const askFor = (
   return converse(gateway.api, bytesWithKey(texts.join(''), key), whole, () => false, points.length)
 }
 
-/** What the bytes of any cell are called; undefined when those of this one, which was asked for, are not found. */
+/** The name of any cell's bytes in Redis; undefined when those of this requested cell are not found. */
 export const nameOfBytes = async (
   redis: Redis,
   of: Point,

@@ -1,5 +1,5 @@
-// Target: the cache entries of a fleet in Redis. One gateway writes them, the bytes are tampered with, and another gateway
-// without a memory cache reads them: an entry that is damaged or foreign counts as absent, so the weather is right.
+// Target: the cache entries of a fleet in Redis. One gateway writes them, the target tampers with the bytes, and another
+// gateway without a memory cache reads them. A damaged or foreign entry must count as absent, so the weather is correct.
 
 import { isDeepStrictEqual } from 'node:util'
 import { until } from '../../test/support/until.ts'
@@ -11,7 +11,7 @@ import type { Random } from '../random.ts'
 import { watchOthers } from '../system/others.ts'
 import type { System } from '../system/system.ts'
 import type { Session, Target } from '../target.ts'
-import { askFor, nameOfBytes } from './cell-weather.ts'
+import { loadCells, nameOfBytes } from './cell-weather.ts'
 import {
   isBomb,
   type Layout,
@@ -28,22 +28,22 @@ import { otherTypes, setAs } from './redis-damage.ts'
 type EntryCase = {
   readonly number: number
   readonly tampering: Tampering
-  /** A type that no entry has, in place of tampered bytes. */
+  /** A Redis type that no entry has, in place of tampered bytes. */
   readonly type: (typeof otherTypes)[number] | undefined
 }
 
-/** A cell whose entry is in Redis, and what is right for it. */
+/** A cell whose entry is in Redis, and its correct weather. */
 type Cached = { readonly point: Point; readonly bytes: Buffer; readonly answer: WeatherBody }
 
 const cellsAtOnce = 40
 const storedWithinMs = 2_000
 const keepMs = 3_600_000
-/** By how much the clocks of a fleet may differ. */
+/** The clock difference that a fleet tolerates. */
 const clocksApartMs = 600_000
 
 const generate = (random: Random, number: number): EntryCase => {
   const kind = tamperingKinds[number % tamperingKinds.length] ?? 'nothing'
-  // A bomb costs as much as a hundred others.
+  // A bomb costs as much as a hundred other cases.
   const isSpared = kind === 'a bomb' && number >= tamperingKinds.length && !random.chance(0.1)
   return {
     number,
@@ -59,13 +59,13 @@ const open = async (system: System): Promise<Session<EntryCase>> => {
   const redis = system.redis.admin
 
   const [first] = cells.of(-1, 1) as [Point]
-  await askFor(writer, key, [first])
+  await loadCells(writer, key, [first])
   const nameOf = await nameOfBytes(redis, first)
   if (!nameOf) throw new Error('the entry of a cell was not found in Redis')
 
-  /** Cells that the writer knows and whose bytes are in Redis. */
+  /** Cells that the writing gateway has loaded and whose bytes are in Redis. */
   const cached = async (points: readonly Point[]): Promise<Cached[]> => {
-    const { answers } = await askFor(writer, key, points)
+    const { answers } = await loadCells(writer, key, points)
     return Promise.all(
       points.map(async (point, i) => ({
         point,
@@ -85,7 +85,7 @@ const open = async (system: System): Promise<Session<EntryCase>> => {
     nameOf(first).replace(/^[^{]*\{|\}[^}]*$/g, ''),
   ])
 
-  // Cells of neighbouring cases are loaded together, and twice as many, so that each case has another to exchange with.
+  // Neighbouring cases load their cells together, and twice as many as they need, so that entries can be swapped.
   const blocks = new Map<number, Promise<Cached[]>>()
   const cellsOf = async (number: number): Promise<[Cached, Cached]> => {
     const block = Math.floor(number / cellsAtOnce)
@@ -128,7 +128,7 @@ const open = async (system: System): Promise<Session<EntryCase>> => {
       if (type) await setAs(redis, name, type)
       else await redis.set(name, bytes, 'PX', keepMs)
       const sent = Date.now()
-      const { answers, findings } = await askFor(system.gateway(), key, [own.point])
+      const { answers, findings } = await loadCells(system.gateway(), key, [own.point])
       const [answer] = answers
       const waited = (await others?.()) ?? []
       if (!answer)
@@ -144,10 +144,10 @@ const open = async (system: System): Promise<Session<EntryCase>> => {
     close: async () => writer.kill(),
   }
 
-  /** What the writer says for the same time; asked again when a quarter of an hour has begun meanwhile. */
+  /** The writing gateway's weather for the same time; requested again when a quarter-hour has begun meanwhile. */
   async function rightNow(own: Cached, answer: Answer): Promise<WeatherBody> {
     if (weatherOf(answer).current?.time === own.answer.current?.time) return own.answer
-    return weatherOf((await askFor(writer, key, [own.point])).answers[0])
+    return weatherOf((await loadCells(writer, key, [own.point])).answers[0])
   }
 }
 
@@ -176,7 +176,7 @@ const judge = (
   const fetchedAt = Date.parse(headerOf(answer, 'last-modified') ?? '')
   if (!(fetchedAt <= when[1] + clocksApartMs))
     found.push(finding('weather that was fetched in the future', String(headerOf(answer, 'last-modified'))))
-  // Who can make the checksum right can make up weather that there may be; nobody can tell.
+  // An attacker who can recompute the checksum can invent plausible weather; nothing can detect that.
   const mayDiffer = type === undefined && tampering.repairs && makesUpWeather(tampering)
   if (!mayDiffer && !isDeepStrictEqual(served, right))
     found.push(finding('weather that is not the original', JSON.stringify(served.current)))

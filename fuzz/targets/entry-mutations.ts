@@ -10,17 +10,17 @@ export type Tampering = {
   readonly repairs: boolean
 }
 
-/** What is known of how entries are laid out, found out from right ones. */
+/** The layout of entries, as derived from valid ones. */
 export type Layout = {
   /** Where the compressed part begins; undefined when none is found. */
   readonly bodyAt: number | undefined
-  /** Makes the checksum right again; undefined when none is found. */
+  /** Recomputes the checksum; undefined when none is found. */
   readonly repair: ((bytes: Buffer, name: string) => void) | undefined
 }
 
 const longestHead = 200
 
-/** @param entry a right entry, and what it and its cell are called */
+/** @param entry a valid entry, and the names of it and of its cell */
 export const layoutOf = (entry: Buffer, names: readonly string[]): Layout => ({
   bodyAt: bodyIn(entry),
   repair: repairFor(entry, names),
@@ -31,13 +31,13 @@ const bodyIn = (entry: Buffer): number | undefined => {
     try {
       if (brotliDecompressSync(entry.subarray(at)).length > entry.length / 2) return at
     } catch {
-      // Not here.
+      // No compressed part begins here.
     }
   }
   return undefined
 }
 
-/** A CRC-32 of all but itself, perhaps begun with a name of the entry. */
+/** Looks for a CRC-32 over all other bytes, possibly seeded with a name of the entry. */
 const repairFor = (entry: Buffer, names: readonly string[]): Layout['repair'] => {
   for (let at = 0; at + 4 <= Math.min(longestHead, entry.length); at++)
     for (const [which] of ['', ...names].entries()) {
@@ -50,7 +50,7 @@ const repairFor = (entry: Buffer, names: readonly string[]): Layout['repair'] =>
     }
   return undefined
 }
-// All names of an entry end in that of its cell.
+// Every name of an entry ends in that of its cell.
 const namesLike = (names: readonly string[], cell: string): string[] => {
   const own = names[0] ?? ''
   return names.map(name => name.replace(own, cell))
@@ -172,7 +172,7 @@ const ways: Readonly<Record<string, Tamper>> = {
 
 export const tamperingKinds = Object.keys(ways)
 export const isBomb = ({ kind }: Tampering): boolean => kind === 'a bomb'
-/** Whether only the numbers before the weather are touched, or whose weather it is: no weather of its own is made up. */
+/** Whether the tampering can produce weather of its own; the other kinds change only the head's numbers or the owner. */
 export const makesUpWeather = ({ kind }: Tampering): boolean =>
   [
     'flipped bits',
@@ -190,7 +190,7 @@ export const makeTampering = (random: Random, kind: string): Tampering => ({
   repairs: random.chance(0.5),
 })
 
-/** The tampered bytes. @param cell the name of the cell under which they will lie */
+/** The tampered bytes. @param cell the name of the cell under which they are stored */
 export const tampered = (tampering: Tampering, parts: Parts, cell: string): Buffer => {
   const changed = ways[tampering.kind]?.(parts, tampering.at) ?? copy(parts.bytes)
   if (tampering.repairs) parts.layout.repair?.(changed, cell)

@@ -7,12 +7,12 @@ export const cellDegrees = 0.01
 const [south, west] = [20.05, 87.55]
 const [rows, columns] = [690, 540]
 const total = rows * columns
-// Coprime with the total: neighbours in number lie far apart on the map.
+// Coprime with the total, so that neighbouring numbers are far apart on the map.
 const stride = 100_003
 const perCase = 8
 
 export type FreshCells = {
-  /** So many of them for a case, at most 8. */
+  /** Cells for a case, at most 8. */
   of(number: number, count: number): Point[]
 }
 
@@ -30,7 +30,7 @@ const createFreshCells = (): FreshCells => {
 
 const known = new WeakMap<object, FreshCells>()
 
-/** Those of a system: its Redis remembers cells for longer than a gateway lives. */
+/** The fresh cells of a system: its Redis keeps cells for longer than a gateway process lives. */
 export const freshCellsOf = (system: object): FreshCells => {
   const before = known.get(system)
   if (before) return before
@@ -47,5 +47,5 @@ const pointAt = (index: number): Point => {
   }
 }
 
-/** What a cell is called in the names of its records. */
+/** The name of a cell in its records. */
 export const cellName = ({ latitude, longitude }: Point): string => `${latitude},${longitude}`

@@ -14,25 +14,25 @@ import type { Point } from './fresh-cells.ts'
 
 export type Call = {
   readonly points: readonly Point[]
-  /** What the provider said, an element for each point. */
+  /** The provider's response, an element for each point. */
   readonly right: readonly Element[]
-  /** The text of the body that was sent, as far as it went out whole; undefined for one that only damages. */
+  /** The text of the sent body, if all of it was sent; undefined for a mode that only damages. */
   readonly text: string | undefined
 }
 
-/** What is done with calls for points that it spoils. */
+/** The damage for calls with the chosen points. */
 type Spoiling = {
   spoils(point: Point): boolean
-  /** The text to send and how. */
+  /** The text to send, and how. */
   spoil(right: string): { readonly text: string; readonly wire: Wire; readonly isBomb: boolean }
 }
 
 export type HostileProvider = StandIn & {
-  /** Spoils calls until the next; none with null. */
+  /** Sets the damage for the following calls; null for none. */
   spoilWith(spoiling: Spoiling | null): void
-  /** Holds back the answer for this point until a promise is fulfilled; resolves when it was asked for. */
+  /** Delays the response for this point until a promise is fulfilled; resolves when the request arrives. */
   hold(point: Point, until: Promise<void>): Promise<void>
-  /** Calls since it was last asked. */
+  /** The calls since the last `takeCalls`. */
   takeCalls(): Call[]
 }
 
@@ -100,7 +100,7 @@ export const startHostileProvider = async (provider: ProviderProcess): Promise<H
 
 const pieceApartMs = 1
 
-/** Writes past Node's own response, and closes: nothing here is about connections that are kept. */
+/** Writes to the socket directly and closes it: this target does not test kept connections. */
 const sendPieces = async ({ socket }: IncomingMessage, pieces: readonly Buffer[]): Promise<void> => {
   socket.on('error', () => {})
   if (pieces.length === 0) {

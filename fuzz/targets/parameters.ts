@@ -1,5 +1,5 @@
-// Target: paths and queries. An oracle that shares no code with the gateway says which status is right and what a 200 must
-// show; pages of a list must fit together.
+// Target: paths and queries. An oracle that shares no code with the gateway decides which status is right and what a 200
+// must show. The pages of a list must fit together.
 
 import { type Finding, finding } from '../finding.ts'
 import { brokenRules, headerOf, jsonOf } from '../http/answer-rules.ts'
@@ -12,7 +12,7 @@ import { brokenForecast, brokenWeather, type Interval, type WeatherBody } from '
 import type { Random } from '../random.ts'
 import type { System } from '../system/system.ts'
 import type { Session, Target } from '../target.ts'
-import { endpointNames, targetFor } from './targets-to-ask.ts'
+import { endpointNames, targetFor } from './request-targets.ts'
 
 type ParameterCase = { readonly endpoint: string; readonly method: 'GET' | 'HEAD'; readonly target: string }
 
@@ -23,7 +23,7 @@ const generate = (random: Random): ParameterCase => {
   return { endpoint, method: random.chance(0.1) ? 'HEAD' : 'GET', target: targetFor(random, endpoint) }
 }
 
-/** Without each of its parameters, then with each of them at half its length. */
+/** The target without each of its parameters, then with each of them at half its length. */
 function* smaller(given: ParameterCase): Generator<ParameterCase> {
   const [path = '', query] = given.target.split(/\?(.*)/s)
   if (query === undefined) return
@@ -38,7 +38,7 @@ function* smaller(given: ParameterCase): Generator<ParameterCase> {
 }
 
 const open = async (system: System): Promise<Session<ParameterCase>> => {
-  const ask = async (
+  const send = async (
     method: string,
     target: string,
   ): Promise<{ answer?: Answer; findings: readonly Finding[] }> => {
@@ -50,7 +50,7 @@ const open = async (system: System): Promise<Session<ParameterCase>> => {
   return {
     run: async ({ method, target }) => {
       const sent = Date.now()
-      const { answer, findings } = await ask(method, target)
+      const { answer, findings } = await send(method, target)
       if (!answer) return [...findings, finding('a request without an answer', target)]
       const decision = decide(withoutPlaceholders(target))
       const found = [...findings, ...brokenRules(answer, method === 'GET'), ...wrongStatus(answer, decision)]
@@ -59,14 +59,14 @@ const open = async (system: System): Promise<Session<ParameterCase>> => {
       found.push(...brokenBody(body, decision.wanted, [sent, Date.now()]))
       const next = /<([^>]*)>; rel="next"/.exec(headerOf(answer, 'link') ?? '')?.[1]
       if (decision.wanted.kind !== 'list' || next === undefined) return found
-      const page = (await ask('GET', next)).answer
+      const page = (await send('GET', next)).answer
       return [...found, ...brokenNext(decision.wanted, body, page)]
     },
     close: async () => {},
   }
 }
 
-// Neither brackets nor keys have a meaning in a target.
+// Brackets and keys have no meaning in a target.
 const withoutPlaceholders = (target: string): string => target.replaceAll(/<[A-Z]+>/g, 'x')
 
 const wrongStatus = ({ status }: Answer, { statuses }: Decision): Finding[] =>
@@ -81,7 +81,7 @@ const wrongStatus = ({ status }: Answer, { statuses }: Decision): Finding[] =>
 
 const brokenBody = (body: Listed, wanted: Wanted, when: Interval): Finding[] => {
   const location = (body.location ?? {}) as Listed
-  const other = (what: string) => finding('not what was asked for', `${what}: ${JSON.stringify(location)}`)
+  const other = (what: string) => finding('not the requested place', `${what}: ${JSON.stringify(location)}`)
   switch (wanted.kind) {
     case 'list':
       return brokenList(body, wanted)
@@ -136,7 +136,7 @@ const brokenList = (
       ? []
       : [wrong(`there are ${among.length}`)]
   }
-  // Which places a search finds is not looked into, but that it finds the ones that are called so.
+  // The oracle does not decide which places a search finds, except that exact names must be found.
   const order = new Map(among.map(({ id }, i) => [id, i]))
   const positions = ids.map(id => order.get(id) ?? -1)
   if (positions.some((at, i) => at === -1 || at <= (positions[i - 1] ?? -1)))

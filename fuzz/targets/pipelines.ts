@@ -18,7 +18,7 @@ type Item = {
 type Ending = {
   readonly kind: string
   readonly text: string
-  /** Statuses one of which comes behind the answers to the whole requests; undefined where none does. */
+  /** The allowed statuses after the responses to the complete requests; undefined where none follows. */
   readonly statuses?: readonly number[]
 }
 type PipelineCase = { readonly items: readonly Item[]; readonly ending: Ending; readonly delivery: Delivery }
@@ -28,7 +28,7 @@ const post: Partial<RequestText> = { method: 'POST', target: '/api/v1/locations'
 const hello = { headers: ['content-length: 5'], body: 'hello' }
 const chunked = { headers: ['transfer-encoding: chunked'] }
 
-/** What a whole request may be, and the status it has to get. */
+/** The kinds of complete requests, and the status of each. */
 const kinds: Readonly<Record<string, readonly [Partial<RequestText>, number]>> = {
   weather: [{ target: '/api/v1/weather/district/3026' }, 200],
   forecast: [{ target: '/api/v1/forecast/division/10?days=1' }, 200],
@@ -65,7 +65,7 @@ const endings: Readonly<Record<string, Omit<Ending, 'kind'>>> = {
     }),
     statuses: [400],
   },
-  // Answered before its body is read, or refused for it; never both.
+  // Answered before its body is read, or refused because of it; never both.
   'chunks that turn bad': {
     text: requestText({ ...post, target: '/', ...chunked, body: '5\r\nhello\r\nzz\r\nhello\r\n' }),
     statuses: [405, 400],
@@ -74,7 +74,7 @@ const endings: Readonly<Record<string, Omit<Ending, 'kind'>>> = {
     text: requestText({ ...post, target: '/', ...chunked, body: 'zz\r\n' }),
     statuses: [405, 400],
   },
-  'close asked for, then garbage': {
+  'connection: close, then garbage': {
     text: `${requestText({ target: '/api/v1/locations?type=division', headers: ['connection: close'] })}hello\r\n\r\n`,
     statuses: [200],
   },
@@ -89,7 +89,7 @@ const itemOf = (kind: string, number: number, at: number): Item => {
 const idOf = (number: number, at: number): string => `fuzz-${number}-${at}`
 
 const generate = (random: Random, number: number): PipelineCase => {
-  // Mostly few, where one more or less makes a difference, and sometimes very many.
+  // Mostly few, where one more or less matters, and sometimes very many.
   const length = random.chance(0.6) ? random.between(1, 6) : random.between(1, 200)
   const names = Object.keys(kinds)
   const ends = Object.keys(endings)
@@ -113,7 +113,7 @@ const judge = ({ items, ending }: PipelineCase, { answers, findings, isReset }: 
   ]
   const statusText = answers.map(({ status }) => status).join(' ')
   const expected = items.length + (ending.statuses ? 1 : 0)
-  // Closed while we were still sending: a reset overtakes answers.
+  // The gateway closed while the client was still sending: a reset overtakes responses.
   if (answers.length < expected && !isReset)
     found.push(
       finding('a request without an answer', `${answers.length} answers of ${expected}: ${statusText}`),

@@ -1,5 +1,5 @@
-// Target: the responses of the provider. A right body is damaged in structure, values, text, compression or size. The gateway
-// then serves what a right or a plausible body has for that very cell, or a refusal that says so, and serves other clients
+// Target: the responses of the provider. A valid body is damaged in structure, values, text, compression or size. The
+// gateway must serve correct or plausible weather of that very cell, or an error that says so. It must serve other clients
 // meanwhile.
 
 import { request } from 'undici'
@@ -7,7 +7,7 @@ import { foundWithin } from '../../test/support/until.ts'
 import { cut, type Finding, finding, slowness } from '../finding.ts'
 import { brokenRules, isLate, jsonOf } from '../http/answer-rules.ts'
 import type { Answer } from '../http/response-reader.ts'
-import { degreesFrom, isAsRight, isInPlace, saysTheSame } from '../oracle/provider-body.ts'
+import { degreesFrom, hasSameWeather, isAsRight, isInPlace } from '../oracle/provider-body.ts'
 import { brokenWeather, type Interval, type WeatherBody } from '../oracle/weather-body.ts'
 import type { Random } from '../random.ts'
 import { watchOthers } from '../system/others.ts'
@@ -16,28 +16,28 @@ import type { Session, Target } from '../target.ts'
 import { type Bomb, bombKinds, bombText, makeBomb } from './body-bombs.ts'
 import { type Change, changed, changeKinds, changeText, makeChange } from './body-mutations.ts'
 import { makeWire, rightWires, type Wire, wireKinds } from './body-wire.ts'
-import { askFor, nameOfBytes } from './cell-weather.ts'
+import { loadCells, nameOfBytes } from './cell-weather.ts'
 import { cellDegrees, cellName, type FreshCells, freshCellsOf, type Point } from './fresh-cells.ts'
 import { type Call, type HostileProvider, startHostileProvider } from './hostile-provider.ts'
 
 type ProviderCase = {
   readonly number: number
-  /** How many cells are asked for at once. */
+  /** How many cells are requested at once. */
   readonly cells: number
   readonly changes: readonly Change[]
   readonly bomb: Bomb | undefined
   readonly wire: Wire
 }
 
-// As dear as some hundred others.
+// As expensive as some hundred other cases.
 const bombEvery = 20
-/** Farther from its cell than a grid of the provider's models is wide. */
+/** Wider than a grid cell of the provider's models. */
 const anotherPlaceDegrees = 1
 
 const generate = (random: Random, number: number): ProviderCase => {
   const cells = random.chance(0.75) ? 1 : random.between(2, 6)
   const isBomb = number % bombEvery === bombEvery - 1
-  // Every bomb, change and wire in turn, and more by chance.
+  // Every bomb, mutation and transfer in turn, and further ones at random.
   const turn = Math.floor(number / bombEvery)
   const bomb = isBomb ? makeBomb(random, bombKinds[turn % bombKinds.length] ?? 'blanks') : undefined
   const damagesWire = !isBomb && random.chance(0.25)
@@ -60,13 +60,13 @@ const open = async (system: System): Promise<Session<ProviderCase>> => {
   const hostile = system.standIn as HostileProvider
   const cellsFor = freshCellsOf(system)
   const [known] = cellsFor.of(-1, 1) as [Point]
-  await askFor(system.gateway(), system.keys[0].key, [known])
+  await loadCells(system.gateway(), system.keys[0].key, [known])
   const storedAs = await nameOfBytes(system.redis.admin, known)
   let sinceRight = 0
 
   const run = async (given: ProviderCase): Promise<Finding[]> => {
     const points = cellsFor.of(given.number, given.cells)
-    const beat = given.bomb ? watchOthers(system) : undefined
+    const health = given.bomb ? watchOthers(system) : undefined
     hostile.takeCalls()
     hostile.spoilWith({
       spoils: ({ latitude, longitude }) =>
@@ -78,11 +78,11 @@ const open = async (system: System): Promise<Session<ProviderCase>> => {
       }),
     })
     const sentAt = Date.now()
-    const { answers, findings } = await askTogether(system, hostile, points, cellsFor)
+    const { answers, findings } = await loadTogether(system, hostile, points, cellsFor)
     const when: Interval = [sentAt, Date.now()]
     const calls = hostile.takeCalls()
     hostile.spoilWith(null)
-    const found = [...findings, ...((await beat?.()) ?? [])]
+    const found = [...findings, ...((await health?.()) ?? [])]
     for (const [i, point] of points.entries()) {
       const answer = answers[i]
       if (!answer) continue
@@ -98,11 +98,11 @@ const open = async (system: System): Promise<Session<ProviderCase>> => {
     return [...found, ...(await checkRecovery(system))]
   }
 
-  // Now and then a right body, so that the guard before a provider that is down stays closed, and gets its weather served.
+  // A valid body now and then keeps the circuit breaker closed, and its weather is served.
   const checkRecovery = async (system: System): Promise<Finding[]> => {
     if (++sinceRight < 20) return []
     sinceRight = 0
-    const { answers } = await askFor(system.gateway(), system.keys[0].key, cellsFor.of(-1, 1))
+    const { answers } = await loadCells(system.gateway(), system.keys[0].key, cellsFor.of(-1, 1))
     return answers[0]?.status === 200
       ? []
       : [finding('right weather is refused after spoiled bodies', answers[0]?.body.toString() ?? 'no answer')]
@@ -119,20 +119,20 @@ function* smaller(given: ProviderCase): Generator<ProviderCase> {
     yield { ...given, bomb: { ...given.bomb, megabytes: Math.ceil(given.bomb.megabytes / 4) } }
 }
 
-/** Several cells go into one request to the provider, because one before them is held back until all of them wait. */
-const askTogether = async (
+/** Several cells share one provider request: a request before them is delayed until all of them wait. */
+const loadTogether = async (
   system: System,
   hostile: HostileProvider,
   points: readonly Point[],
   cells: FreshCells,
 ) => {
-  if (points.length === 1) return askFor(system.gateway(), system.keys[0].key, points)
+  if (points.length === 1) return loadCells(system.gateway(), system.keys[0].key, points)
   const [first] = cells.of(-1, 1) as [Point]
   const { promise: until, resolve } = Promise.withResolvers<void>()
   const arrived = hostile.hold(first, until)
-  const before = askFor(system.gateway(), system.keys[0].key, [first])
+  const before = loadCells(system.gateway(), system.keys[0].key, [first])
   await Promise.race([arrived, before])
-  const all = askFor(system.gateway(), system.keys[0].key, points)
+  const all = loadCells(system.gateway(), system.keys[0].key, points)
   await waiting(system, points.length)
   resolve()
   await before
@@ -140,7 +140,7 @@ const askTogether = async (
 }
 
 const waitingWithinMs = 400
-/** Waits until so many cells wait for the provider, as its metric says; not for ever. */
+/** Waits until so many cells wait for the provider, by its metric, with a deadline. */
 const waiting = async (system: System, count: number): Promise<void> => {
   await foundWithin(
     waitingWithinMs,
@@ -171,12 +171,12 @@ const judge = (answer: Answer, point: Point, call: Call | undefined, when: Inter
       ...found,
       finding("another cell's weather", `the body is for a point ${apart.toFixed(1)} degrees away`),
     ]
-  return saysTheSame(body, right) || saysTheSame(body, element)
+  return hasSameWeather(body, right) || hasSameWeather(body, element)
     ? found
     : [...found, finding('weather that no body says', cellName(point))]
 }
 
-/** A right element in a body whose others are in their places, so that they cost it nothing. */
+/** True for a valid element if the other elements are in their places, so that their wrong values do not affect it. */
 const mustBeServed = (at: number, elements: readonly unknown[] = [], call: Call | undefined): boolean =>
   elements.every((element, i) => {
     const right = call?.right[i]

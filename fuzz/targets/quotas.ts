@@ -14,7 +14,7 @@ import type { Answer } from '../http/response-reader.ts'
 import type { Random } from '../random.ts'
 import type { Key, System } from '../system/system.ts'
 import type { Session, Target } from '../target.ts'
-import { askFor } from './cell-weather.ts'
+import { loadCells } from './cell-weather.ts'
 import { cellDegrees, freshCellsOf } from './fresh-cells.ts'
 import { type Damage, damage, damageText, makeDamage } from './redis-damage.ts'
 
@@ -23,11 +23,11 @@ type QuotaCase = {
   readonly damage: Damage
   /** Whether the key was used before its record is damaged. */
   readonly isUsed: boolean
-  /** Requests of the key concerned, and of each healthy one, at once. */
+  /** How many requests of the damaged key, and of each healthy one, are sent at once. */
   readonly requests: number
 }
 
-/** Records by the beginning of their names behind the prefix; those of a key hold its id, others are everybody's. */
+/** Records by the prefix of their names; those of a key contain its id, the others are shared. */
 const ofKey = ['quota', 'used', 'usage-detail', 'key', 'key-of', 'subscriber'] as const
 const ofAll = ['keys', 'subscribers', 'notices', 'instances', 'wanted', 'spending', 'flight'] as const
 type RecordKind = (typeof ofKey)[number] | (typeof ofAll)[number]
@@ -40,7 +40,7 @@ const writtenWithinMs = 8_000
 const healthyTarget = '/api/v1/locations/district/3026'
 
 const generate = (random: Random, number: number): QuotaCase => ({
-  // Counts most of all, since every request meets them.
+  // Counts are chosen most often, since every request reads them.
   record: recordKinds[number] ?? (random.chance(0.4) ? 'quota' : random.pick(recordKinds)),
   damage: makeDamage(random),
   isUsed: random.chance(0.7),
@@ -55,7 +55,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
   const counts = new Map<Key, number>()
   let made = 0
 
-  const ask = async (key: string, times: number, target = healthyTarget): Promise<Answer[]> => {
+  const send = async (key: string, times: number, target = healthyTarget): Promise<Answer[]> => {
     const bytes = bytesWithKey(requestText({ target }).repeat(times), key)
     return [...(await converse(system.gateway().api, bytes, whole, () => false, times)).answers]
   }
@@ -70,7 +70,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
       return undefined
     }
     if (!(ofKey as readonly string[]).includes(kind)) return names[0]
-    // One that is not there yet is put where it will be.
+    // A record that does not exist yet is created under its later name.
     const [known] = healthy
     return (
       names.find(name => name.includes(id)) ??
@@ -78,15 +78,15 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
     )
   }
 
-  /** A healthy key gets each remaining count once, one fewer with each request. */
+  /** A healthy key gets each remaining count once, one less with each request. */
   const exact = async (key: Key, times: number): Promise<Finding[]> => {
-    const answers = await ask(key.key, times)
+    const answers = await send(key.key, times)
     const before = counts.get(key)
     const failed = answers.find(({ status }) => status !== 200)
     const remaining = answers
       .map(answer => Number(headerOf(answer, 'x-ratelimit-remaining')))
       .toSorted((one, other) => other - one)
-    // After a failure the count is unknown, and the comparison begins again.
+    // After a failure the count is unknown, so the comparison begins again.
     if (failed || answers.length < times) counts.delete(key)
     else counts.set(key, key.limit - (remaining.at(-1) ?? 0))
     const found = answers.flatMap(answer => brokenRules(answer))
@@ -119,7 +119,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
     await administration.act(({ setTier }) => setTier(victim.id, 'enterprise'))
     let last = 'no answer'
     const isServed = async (): Promise<boolean> => {
-      const [answer] = await ask(victim.key, 1)
+      const [answer] = await send(victim.key, 1)
       last = `${answer?.status}: ${answer?.body.toString()}`
       return answer?.status === 200
     }
@@ -137,18 +137,18 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
         return { id, key, subscriberId: listed?.id ?? '' }
       })
       const found: Finding[] = []
-      if (isUsed) await ask(victim.key, 1)
+      if (isUsed) await send(victim.key, 1)
       const name = await recordOf(record, victim)
       const before = name === undefined ? null : await redis.dumpBuffer(name)
       const left = name === undefined ? -1 : await redis.pttl(name)
       if (name !== undefined) await damage(redis, name, how)
       const all = await Promise.all([
-        ask(victim.key, requests).then(answers => judgeVictim(answers, requests)),
+        send(victim.key, requests).then(answers => judgeVictim(answers, requests)),
         ...healthy.map(key => exact(key, requests)),
-        // The budget is asked only for what is not cached.
+        // The budget is read only for cells that are not cached.
         ...(record === 'spending' || record === 'flight'
           ? [
-              askFor(system.gateway(), system.keys[0].key, cells.of(-1, 1)).then(({ answers }) =>
+              loadCells(system.gateway(), system.keys[0].key, cells.of(-1, 1)).then(({ answers }) =>
                 answers.flatMap(answer => brokenRules(answer)),
               ),
             ]
@@ -163,7 +163,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
       found.push(...(await Promise.all(healthy.map(key => exact(key, 2)))).flat())
       if (record === 'spending' || record === 'flight')
         found.push(...(await coldIsServed(system, cells.of(-1, 1)[0])))
-      // What broke here must not be told of the cases that follow.
+      // Damage of this case must not affect the following cases.
       if (found.length > 0) {
         await system.restart()
         counts.clear()
@@ -178,11 +178,11 @@ type Victim = { readonly id: string; readonly key: string; readonly subscriberId
 
 const coldIsServed = async (
   system: System,
-  point: Parameters<typeof askFor>[2][number] | undefined,
+  point: Parameters<typeof loadCells>[2][number] | undefined,
 ): Promise<Finding[]> => {
   let last = ''
   const isServed = async (): Promise<boolean> => {
-    const { answers } = await askFor(system.gateway(), system.keys[0].key, point ? [point] : [])
+    const { answers } = await loadCells(system.gateway(), system.keys[0].key, point ? [point] : [])
     last = answers[0]?.body.toString() ?? ''
     return answers[0]?.status === 200
   }
@@ -193,7 +193,7 @@ const coldIsServed = async (
 
 type Administration = ReturnType<typeof createAdministration>
 
-/** The keys' administration beside the gateway, on a connection that stays open. */
+/** Key administration beside the gateway, on a connection that stays open. */
 const openAdministration = async (system: System) => {
   const { promise: over, resolve: close } = Promise.withResolvers<void>()
   const { promise: opened, resolve: open } = Promise.withResolvers<Administration>()
@@ -219,10 +219,10 @@ const openAdministration = async (system: System) => {
   }
 }
 
-/** Kinds of records that there are none of, which can't be damaged. */
+/** The kinds of records that do not exist, which cannot be damaged. */
 const missingKinds = async (system: System): Promise<string[]> => {
-  await askFor(system.gateway(), system.keys[0].key, freshCellsOf(system).of(-1, 1))
-  // Some are written every few seconds only.
+  await loadCells(system.gateway(), system.keys[0].key, freshCellsOf(system).of(-1, 1))
+  // Some records are written only every few seconds.
   let missing: readonly string[] = recordKinds
   const isWhole = async (): Promise<boolean> => {
     const names = await system.redis.admin.keys(`${prefix}*`)

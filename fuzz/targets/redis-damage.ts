@@ -1,4 +1,4 @@
-// Ways to replace a record in Redis: by another type, by fields or members that are not numbers, by nothing, by very many.
+// Ways to replace a record in Redis: with another type, non-numeric fields or members, nothing, or very many fields.
 
 import type { ChainableCommander, Redis } from 'ioredis'
 import type { Random } from '../random.ts'
@@ -6,12 +6,12 @@ import type { Random } from '../random.ts'
 export const otherTypes = ['list', 'set', 'sorted set', 'hash', 'stream'] as const
 type OtherType = (typeof otherTypes)[number]
 
-/** Puts a record of this type in place of whatever stands there. */
+/** Replaces a record with one of this type. */
 export const setAs = async (redis: Redis, name: string, type: OtherType): Promise<void> => {
   await withType(redis.multi().del(name), name, type).exec()
 }
 
-// All in one step, because the gateway may write there in between.
+// In one transaction, because the gateway may write the record in between.
 const withType = (step: ChainableCommander, name: string, type: OtherType): ChainableCommander => {
   if (type === 'list') return step.rpush(name, 'a', 'b')
   if (type === 'set') return step.sadd(name, 'a', 'b')
@@ -81,7 +81,7 @@ export const damageText = ({ kind, type, values }: Damage): string =>
     ? `a ${type}`
     : `${kind} ${values.map(value => JSON.stringify(value.slice(0, 30))).join(' ')}`
 
-/** Replaces a record; its expiry goes with it, unless only fields change. */
+/** Replaces a record; its expiry is removed, unless only fields change. */
 export const damage = async (redis: Redis, name: string, how: Damage): Promise<void> => {
   const fields = (await redis.type(name)) === 'hash' ? await redis.hkeys(name) : []
   await damaged(redis.multi(), name, how, fields).exec()

@@ -6,15 +6,15 @@ import { marker } from '../http/answer-rules.ts'
 import { keyPlaceholder, type RequestText, requestText } from '../http/request-text.ts'
 import type { Random } from '../random.ts'
 
-/** What a shape makes: pieces that can be left out one by one, in Latin-1, and what may come back. */
+/** A generated shape: chunks in Latin-1 that can be left out one by one, and the responses that are allowed. */
 export type Shaped = {
   readonly pieces: readonly string[]
-  /** Statuses allowed for each answer in turn; undefined where anything of the contract may come. */
+  /** The allowed statuses of each response in turn; undefined where any status of the contract is allowed. */
   readonly statuses?: readonly (readonly number[])[]
-  /** Answers at most, where `statuses` does not say. */
+  /** The maximum number of responses, where `statuses` does not give it. */
   readonly most?: number
   readonly ending?: 'answers' | 'close' | 'quiet' | 'half-close' | 'reset'
-  /** Whether an answer may have no body because a HEAD asked for it. */
+  /** Whether a response may have no body because the request was HEAD. */
   readonly isHead?: boolean
 }
 
@@ -34,7 +34,7 @@ const ok = [200] as const
 const refused = [400] as const
 
 const one = (text: string, statuses: readonly number[] | undefined, more: Partial<Shaped> = {}): Shaped => ({
-  // By lines, so that a fault can be told with those that matter.
+  // Split by lines, so that shrinking keeps the lines that matter.
   pieces: text.split(/(?<=\r\n)/),
   ...(statuses
     ? { statuses: [statuses], ending: 'answers' as const }
@@ -45,7 +45,7 @@ const one = (text: string, statuses: readonly number[] | undefined, more: Partia
 const headerLine = (random: Random): string =>
   `x-${random.pick(['a', 'trace', 'Forwarded-For', 'Real-Ip', marker])}: ${random.pick(['1', marker, 'a'.repeat(random.between(0, 300)), '"quoted"', '/%0d%0aSet-Cookie: a=b'])}`
 
-/** A method, target, version or header of a request that HTTP does not allow, and that is refused. */
+/** A method, target, version or header that HTTP does not allow; the request is refused. */
 const refusedAs =
   (make: (random: Random) => Partial<RequestText>): Shape =>
   random =>
@@ -89,7 +89,7 @@ const badCodings = [
   'gzip, deflate',
   'chunked;q=1',
 ]
-/** Text as the bytes of its UTF-8, since what goes over the socket is written in Latin-1 here. */
+/** Text as its UTF-8 bytes, because the socket is written in Latin-1. */
 const utf8 = (text: string): string => Buffer.from(text).toString('latin1')
 
 const badLengths = [
@@ -161,7 +161,7 @@ const chunkEnds = [
 
 const noise = (random: Random): string => random.bytes(random.between(1, 400)).toString('latin1')
 
-/** A few changes of bytes anywhere in a text. */
+/** A few random byte changes in a text. */
 const damaged = (text: string, random: Random): string => {
   let now = text
   for (let i = random.between(1, 6); i > 0; i--) {
@@ -348,7 +348,7 @@ export const shapes: Readonly<Record<string, Shape>> = {
   'one bare carriage return': random =>
     one(good(random).replace('\r\nhost', '\rhost'), undefined, { most: 1 }),
   'bad chunks': random =>
-    // Answered before its body is read, or refused for it; once in either case.
+    // Answered before its body is read, or refused because of it; one response in either case.
     one(
       good(random, { method: 'POST', headers: ['transfer-encoding: chunked'], body: random.pick(chunkEnds) }),
       undefined,

@@ -1,5 +1,5 @@
-// Target: raw bytes on a socket. Each request gets at most one response, each response is valid HTTP/1.1 and JSON as in the
-// contract, nothing of the request gets into its headers, and nothing comes after the close.
+// Target: raw bytes on a socket. Each request gets at most one response. Each response is valid HTTP/1.1 with the JSON of the
+// contract, its headers repeat nothing of the request, and nothing follows the close.
 
 import { cut, type Finding, finding, slowness } from '../finding.ts'
 import { brokenRules, isLate } from '../http/answer-rules.ts'
@@ -15,11 +15,11 @@ type SocketCase = Shaped & { readonly shape: string; readonly delivery: Delivery
 
 const unread = 'answers that nobody reads'
 const kinds = [...Object.keys(shapes), unread]
-// As dear as some hundred others.
+// As expensive as some hundred other cases.
 const unreadEvery = 3_000
 
 const generate = (random: Random, number: number): SocketCase => {
-  // Every shape once, then by chance.
+  // Every shape once, then at random.
   const shape = kinds[number] ?? (number % unreadEvery === 0 ? unread : random.pick(Object.keys(shapes)))
   const shaped = shapes[shape]?.(random) ?? { pieces: [] }
   return { shape, ...shaped, delivery: deliveryOf(random, shaped) }
@@ -28,7 +28,7 @@ const generate = (random: Random, number: number): SocketCase => {
 function* smaller(given: SocketCase): Generator<SocketCase> {
   const { pieces, delivery } = given
   if (delivery.cuts.length > 0) yield { ...given, delivery: { ...delivery, cuts: [], pauseMs: 0 } }
-  // What must be refused is so for one reason, which would be lost.
+  // The allowed statuses follow from one fault, which could be lost with a chunk.
   if (given.statuses) return
   for (let size = Math.ceil(pieces.length / 2); size >= 1; size = Math.floor(size / 2))
     for (let from = 0; from < pieces.length; from += size)
@@ -74,7 +74,7 @@ const judge = (
   const because = answers.some(isLate) ? slowness : finding
   statuses?.forEach((expected, i) => {
     const status = answers[i]?.status
-    // Closed while we were still sending: a reset overtakes the answer.
+    // The gateway closed while the client was still sending: a reset overtakes the response.
     if (status === undefined && isReset) return
     if (status === undefined || !expected.includes(status))
       found.push(
@@ -94,7 +94,7 @@ export const sockets: Target<SocketCase> = {
     'one right HTTP/1.1 answer for each request, none behind the close, JSON, quota headers, no 5xx, nothing of the request in a header',
   batch: 300,
   atOnce: 24,
-  // Soon, because some cases wait until it is over.
+  // Short, because some cases wait for this timeout.
   setting: { env: { ABOHAWA_SERVER__REQUEST_TIMEOUT: '1s' } },
   generate,
   shapeOf: ({ shape }) => shape,

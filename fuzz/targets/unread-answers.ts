@@ -1,5 +1,5 @@
-// Clients that send requests on their connections and read nothing: the responses must not pile up in the gateway's memory.
-// Bounded in connections, requests and time.
+// Clients that send requests and read no response: the responses must not pile up in the gateway's memory. Bounded in
+// connections, requests and time.
 
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -12,7 +12,7 @@ const connections = 3
 const requestsEach = 20_000
 const atOnce = 500
 const longestMs = 4_000
-// What the system holds for a connection that is not read is the system's; these are some 1 KB for each request.
+// The kernel's socket buffers do not count; a buffered response takes some 1 KB.
 const mostGrowthBytes = 48 * 1024 * 1024
 
 export const floodWithoutReading = async (gateway: GatewayProcess, key: string): Promise<Finding[]> => {

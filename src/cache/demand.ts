@@ -1,40 +1,41 @@
-// The demand for each key: when it was last asked for and how often, with a half-life of half an hour. Bounded; drops the
-// keys that nobody has asked for longest.
+// The demand for each key: when it was last requested and how often, with a half-life of half an hour. Bounded; drops the
+// keys that were not requested for longest.
 
 import { LRUCache } from 'lru-cache'
 
 const halfLifeMs = 30 * 60_000
 const mostKeys = 50_000
 
-type Asked<Subject> = {
+type Demanded<Subject> = {
   readonly subject: Subject
-  readonly lastAskedAt: number
+  readonly lastRequestedAt: number
   /** The decayed count of requests. */
   readonly score: number
 }
 
 export type Demand<Subject> = {
   /** @param now ms since the epoch */
-  ask(key: string, subject: Subject, now: number): void
-  of(key: string): Asked<Subject> | undefined
-  latest(): Asked<Subject> | undefined
-  /** Everything asked for at or after an instant. */
-  since(instant: number): [key: string, asked: Asked<Subject>][]
+  record(key: string, subject: Subject, now: number): void
+  of(key: string): Demanded<Subject> | undefined
+  latest(): Demanded<Subject> | undefined
+  /** All keys requested at or after an instant. */
+  since(instant: number): [key: string, demanded: Demanded<Subject>][]
 }
 
 export const createDemand = <Subject>(): Demand<Subject> => {
-  type Record = { -readonly [Name in keyof Asked<Subject>]: Asked<Subject>[Name] }
-  const records = new LRUCache<string, Record>({ max: mostKeys })
+  type Mutable = { -readonly [Name in keyof Demanded<Subject>]: Demanded<Subject>[Name] }
+  // By size, because lru-cache allocates `max` entries at once.
+  const records = new LRUCache<string, Mutable>({ maxSize: mostKeys, sizeCalculation: () => 1 })
   return {
-    ask: (key, subject, now) => {
+    record: (key, subject, now) => {
       const record = records.get(key)
       if (!record) {
-        records.set(key, { subject, lastAskedAt: now, score: 1 })
+        records.set(key, { subject, lastRequestedAt: now, score: 1 })
         return
       }
-      if (now > record.lastAskedAt) record.score *= 2 ** ((record.lastAskedAt - now) / halfLifeMs)
+      if (now > record.lastRequestedAt) record.score *= 2 ** ((record.lastRequestedAt - now) / halfLifeMs)
       record.score += 1
-      record.lastAskedAt = now
+      record.lastRequestedAt = now
     },
     of: key => records.peek(key),
     latest: () => {
@@ -42,10 +43,10 @@ export const createDemand = <Subject>(): Demand<Subject> => {
       return undefined
     },
     since: instant => {
-      const found: [string, Record][] = []
+      const found: [string, Mutable][] = []
       // Latest first, so the first one that is too old ends the loop.
       for (const [key, record] of records.entries()) {
-        if (record.lastAskedAt < instant) break
+        if (record.lastRequestedAt < instant) break
         found.push([key, record])
       }
       return found

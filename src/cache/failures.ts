@@ -44,7 +44,11 @@ const mostKeys = 20_000
 const longestAnnouncedMs = utcDayMs + hourMs
 
 export const createFailures = (given: BackoffOptions, clock: Clock, random = Math.random): Failures => {
-  const failures = new LRUCache<string, Failure & { readonly own: number }>({ max: mostKeys })
+  // By size, because lru-cache allocates `max` entries at once.
+  const failures = new LRUCache<string, Failure & { readonly own: number }>({
+    maxSize: mostKeys,
+    sizeCalculation: () => 1,
+  })
   let options = given
 
   // Up to 50 % jitter on top, so that keys which failed together are not retried together. Near the longest backoff the

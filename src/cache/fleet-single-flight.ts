@@ -56,7 +56,7 @@ export const createFleetSingleFlight = (
     for (const waiters of released) for (const wake of [...waiters]) wake(key === null ? undefined : message)
   })
 
-  // Registered before the lease is asked for, so that no release in between is missed.
+  // Registered before the lease is requested, so that no release in between is missed.
   const waitFor = (key: string) => {
     const { promise, resolve } = Promise.withResolvers<string | undefined>()
     const waiters = waiting.get(key) ?? new Set()

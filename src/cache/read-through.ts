@@ -267,7 +267,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
   return {
     read: subject => {
       const now = clock.now()
-      demand.ask(subject.id, subject, now)
+      demand.record(subject.id, subject, now)
       const entry = memory.get(subject.id)
       const state = entry ? stateOf(entry, entry.purged, now) : 'expired'
       if (entry && state !== 'expired')

@@ -17,7 +17,7 @@ export type RefreshAheadParts<Of extends Subject> = {
   readonly refresh: (subject: Of) => Promise<void>
   /** How many entries make a full batch. */
   readonly batch: () => number
-  /** How long after its last request a key counts as in demand, in ms. */
+  /** How long after its last request a key counts as in demand. In ms. */
   readonly demandFor: () => number
   readonly clock: Clock
 }
@@ -41,18 +41,18 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
     const batch = parts.batch()
     const due = new Map<string, Due<Of>>()
     let urgent = false
-    const consider = (key: string, subject: Of, score: number, askedAt: number): void => {
+    const consider = (key: string, subject: Of, score: number, requestedAt: number): void => {
       if (underWay.has(key) || isBackingOff(key)) return
       const entry = memory.peek(key)
-      if (!entry || askedAt <= entry.fetchedAt) return
+      if (!entry || requestedAt <= entry.fetchedAt) return
       const dueAt = policy.dueAt(entry, now)
       if (now < dueAt) return
       due.set(key, { key, subject, score })
       urgent ||= now >= (dueAt + policy.freshUntil(entry, now)) / 2
     }
 
-    for (const [key, { subject, score, lastAskedAt }] of demand.since(now - parts.demandFor()))
-      consider(key, subject, score, lastAskedAt)
+    for (const [key, { subject, score, lastRequestedAt }] of demand.since(now - parts.demandFor()))
+      consider(key, subject, score, lastRequestedAt)
     pinned().forEach((subject, rank) => {
       const key = subject.id
       // Below everything in demand, in the order given.

@@ -43,7 +43,7 @@ const pathText = (path: readonly PropertyKey[]): string =>
 
 /** Every fault in the form of a parsed snapshot; does not check the places. */
 export const formFaults = (file: unknown): Fault[] => {
-  const { error } = fileSchema.safeParse(file, { reportInput: true })
+  const { error } = fileSchema.safeParse(file, { reportInput: true, jitless: true })
   return (error?.issues ?? []).map(({ path, message, input }) => {
     const within = path.length > 1 ? 1 : 0
     const row = within === 0 ? 'file' : pathText(path.slice(0, 1))

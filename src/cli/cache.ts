@@ -28,7 +28,7 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
         .argument('<target>', 'a point lat,lng or a place type/id')
         .option(
           '--gateway <url>',
-          'the ops address of the gateway to query; that of the configuration if not given',
+          'the ops address of the gateway to query, which is sent ops.token; that of the configuration if not given',
         ),
     run: async (terminal, { gateway }, of = '') => {
       checkArgument(() => spotIn(of))
@@ -38,7 +38,7 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
         )
       const config = terminal.config()
       const address = gateway?.replace(/\/+$/, '') ?? opsAddress(config.ops)
-      const found = await queryGateway(address, of)
+      const found = await queryGateway(address, of, config.ops.token)
       const report =
         'report' in found ? found.report : await withCacheAdmin(terminal, config, admin => admin.explain(of))
       if ('unavailable' in found)
@@ -47,7 +47,7 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
         )
       const from = 'report' in found ? redactedUrl(address) : undefined
       terminal.show(
-        { asked: from ?? null, ...report },
+        { opsUrl: from ?? null, ...report },
         cellText(report, from, createCalendar(config.quota.timeZone)),
       )
       return 0
@@ -116,6 +116,7 @@ const queryTimeoutMs = 10_000
 const queryGateway = async (
   address: string,
   of: string,
+  token: string | null,
 ): Promise<{ report: CellReport } | { unavailable: string }> => {
   let status: number
   let body: unknown
@@ -126,6 +127,7 @@ const queryGateway = async (
       `${address}/cache/cell?of=${encodeURIComponent(of)}`,
       {
         signal: AbortSignal.timeout(queryTimeoutMs),
+        headers: token === null ? {} : { authorization: `Bearer ${token}` },
       },
     )
     status = statusCode
@@ -139,8 +141,8 @@ const queryGateway = async (
   if (report) return { report }
   const refusal = body instanceof Object && 'error' in body ? body.error : undefined
   if (status === 400 && typeof refusal === 'string') throw new InputError(refusal)
-  // A gateway that does not allow this host name.
-  if (status === 403 && typeof refusal === 'string') return { unavailable: refusal }
+  // A gateway that has another token, or does not allow this host name.
+  if ((status === 401 || status === 403) && typeof refusal === 'string') return { unavailable: refusal }
   return { unavailable: `it answered ${status}, and is no gateway of this version` }
 }
 

@@ -17,7 +17,7 @@ export const cellText = (report: CellReport, gatewayUrl: string | undefined, cal
     ['times', `${calendar.zone}, now ${localSecond(now, calendar)}`],
   ]
   if (gateway) {
-    const { freshness, newestRun, stretch, loading, lastAskedAt, lastFailure } = gateway
+    const { freshness, newestRun, stretch, loading, lastRequestedAt, lastFailure } = gateway
     const run = newestRun ? `newest available ${timeOf(newestRun.availableAt)}` : 'none known yet, so by age'
     facts.push([
       'freshness',
@@ -26,7 +26,7 @@ export const cellText = (report: CellReport, gatewayUrl: string | undefined, cal
     if (stretch === null) facts.push(['', 'for as long as allowed, because nothing is left of the budget'])
     else if (stretch > 1)
       facts.push(['', `stretched ${Number(stretch.toFixed(1))} times, because the budget runs short`])
-    facts.push(['last used', lastAskedAt === null ? 'not recently' : timeOf(lastAskedAt)])
+    facts.push(['last used', lastRequestedAt === null ? 'not recently' : timeOf(lastRequestedAt)])
     facts.push(['loading', loading ? 'yes, a load is under way in this gateway' : 'no'])
     if (!lastFailure)
       facts.push(['last error', gateway.memory || shared.entry ? 'none since the last load' : 'none'])

@@ -9,7 +9,7 @@ import type { AddCommand } from './terminal.ts'
 
 export const addServeCommand = (program: Command, add: AddCommand): void =>
   add(program, 'serve', {
-    summary: 'run the gateway: the API listener and the ops listener',
+    summary: 'run the gateway: the listeners for consumers, operators and probes',
     example: 'serve --config config/production.yaml',
     run: async ({ sources, clock }) => {
       const { config } = readConfig(sources)
@@ -37,6 +37,8 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
         // Logged at every level: who starts it on port 0 has to learn the address.
         const always = log.child({}, { level: 'info' })
         always.info({ listener: 'ops', url: gateway.opsUrl }, 'listening')
+        if (gateway.statusUrl !== undefined)
+          always.info({ listener: 'status', url: gateway.statusUrl }, 'listening')
         always.info({ listener: 'api', url: gateway.apiUrl }, 'listening')
         const signal = await stopped
         log.info({ signal }, 'stopping')

@@ -51,9 +51,10 @@ const renamedVariables = new Map(
 
 const shownVariable = ({ path, named }: Setting): string => variableOf(path) + (named ? '__<NAME>' : '')
 
+const namedSettings = settings.map(({ path, named }) => ({ path, named, name: variableOf(path) }))
+
 const pathOf = (variable: string): readonly string[] | undefined => {
-  for (const { path, named } of settings) {
-    const name = variableOf(path)
+  for (const { path, named, name } of namedSettings) {
     if (!named && variable === name) return path
     if (named && variable.startsWith(`${name}__`))
       return [

@@ -51,7 +51,7 @@ export const unknownName = (path: Path): string => {
 export const unusableName = (path: Path): string | undefined => {
   const holder = schemaAt(path.slice(0, -1))
   const keys = holder && namedIn(holder)?.keyType
-  const [issue] = (keys && z.safeParse(keys, path.at(-1)).error?.issues) ?? []
+  const [issue] = (keys && z.safeParse(keys, path.at(-1), { jitless: true }).error?.issues) ?? []
   return issue && `${printPath(path)} must end in ${issue.message}`
 }
 
@@ -72,7 +72,7 @@ export const printPlace = (place: Place): string =>
 /** All that is wrong with a value by itself; nothing if it fits. */
 export const faultsOf = ({ path, value, at }: Assignment): Fault[] => {
   const schema = schemaAt(path)
-  const issues = (schema && z.safeParse(schema, value).error?.issues) ?? []
+  const issues = (schema && z.safeParse(schema, value, { jitless: true }).error?.issues) ?? []
   return issues.flatMap(issue => {
     const full = [...path, ...issue.path]
     if (issue.code !== 'unrecognized_keys') {

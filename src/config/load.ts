@@ -97,21 +97,20 @@ export const loadConfig = (sources: ConfigSources): Config => readConfig(sources
 
 /** The same, with the place of every value. */
 export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
-  const readings = [
-    readYamlFile(DEFAULT_FILE, DEFAULT_NAME),
-    ...files.map(file => readYamlFile(file)),
-    readEnvironment(env),
-  ]
+  const defaults = new Set(readYamlFile(DEFAULT_FILE, DEFAULT_NAME))
+  const given = [...files.map(file => readYamlFile(file)), readEnvironment(env)].flat()
   const usable: Assignment[] = []
   const faults: Fault[] = []
-  for (const part of readings.flat()) {
-    const found = isFault(part) ? [part] : faultsOf(part)
+  for (const part of [...defaults, ...given]) {
+    // Defaults are checked with the whole alone: what is in the product is in order.
+    const found = isFault(part) ? [part] : defaults.has(part) ? [] : faultsOf(part)
     faults.push(...found)
     if (found.length === 0 && !isFault(part)) usable.push(part)
   }
   const last = lastOfEach(usable)
   const whole = merged(last.values())
-  const { data: config } = configSchema.safeParse(whole)
+  // Parsed once: to compile a parser for each section would take longer.
+  const { data: config } = configSchema.safeParse(whole, { jitless: true })
   const unusable = new Set(faults.flatMap(({ setting }) => (setting ? [printPath(setting)] : [])))
   if (config) faults.push(...disagreements(config, last, unusable))
   else if (faults.length === 0)

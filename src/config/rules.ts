@@ -41,6 +41,23 @@ const atLeast = (
   },
 })
 
+type Listener = 'server' | 'ops' | 'status'
+
+/** Two listeners need a port each where their hosts overlap. */
+const differentPorts = (later: Exclude<Listener, 'server'>, earlier: Listener): Rule => ({
+  reads: [earlier, later].flatMap(listener => [`${listener}.host`, `${listener}.port`]),
+  fault: config => {
+    const { host, port } = config[later]
+    return (
+      port === config[earlier].port &&
+      port !== null &&
+      port !== 0 &&
+      overlap(config[earlier].host, host) &&
+      `${later}.port is ${port}, but must differ from ${earlier}.port on the same host (0 picks a free port)`
+    )
+  },
+})
+
 /** A rule about Redis: it reads where Redis is, how it is run, and one setting more. */
 const redisRule = (
   setting: keyof Config['redis'],
@@ -68,13 +85,23 @@ export const rules: readonly Rule[] = [
       `server.host is "${host}", where plain HTTP is not allowed: set server.tls.cert and server.tls.key, ` +
         'or server.trustedProxies, or a loopback host such as 127.0.0.1',
   },
+  differentPorts('ops', 'server'),
+  differentPorts('status', 'server'),
+  differentPorts('status', 'ops'),
   {
-    reads: ['server.host', 'server.port', 'ops.host', 'ops.port'],
-    fault: ({ server, ops }) =>
-      server.port === ops.port &&
-      ops.port !== 0 &&
-      overlap(server.host, ops.host) &&
-      `ops.port is ${ops.port}, but must differ from server.port on the same host (0 picks a free port)`,
+    reads: ['ops.host', 'ops.token'],
+    fault: ({ ops: { host, token } }) =>
+      token === null &&
+      !isLoopback(host) &&
+      `ops.host is "${host}", where a token is required: set ops.token, best by ABOHAWA_OPS__TOKEN, ` +
+        'or a loopback host such as 127.0.0.1',
+  },
+  {
+    reads: ['status.host', 'status.port'],
+    fault: ({ status: { host, port } }) =>
+      port === null &&
+      !isLoopback(host) &&
+      `status.host is "${host}", but status.port is not set: set both of them or neither`,
   },
   redisRule(
     'mode',

@@ -6,6 +6,7 @@ import { decimal, duration, flag, live, oneOf, sized, text, whole } from './kind
 import { section } from './section.ts'
 import {
   addressRange,
+  bearerToken,
   filePath,
   host,
   hostAndPort,
@@ -17,11 +18,13 @@ import {
   webUrl,
 } from './texts.ts'
 
+const exceptNull = (why: string) => ({
+  except: `from null or to null, ${why}`,
+  needsRestart: (before: unknown, after: unknown) => before === null || after === null,
+})
+
 const certificateFile = () =>
-  live(filePath('a file path, or null').nullable(), {
-    except: 'from null or to null, which changes between HTTP and HTTPS',
-    needsRestart: (before, after) => before === null || after === null,
-  })
+  live(filePath('a file path, or null').nullable(), exceptNull('which changes between HTTP and HTTPS'))
 
 const server = section({
   host: host(),
@@ -47,8 +50,15 @@ const ops = section({
   host: host(),
   port: whole(0, 65535, ' (0 picks a free port)'),
   allowedHosts: live(z.array(host(), 'a list of host names and IP addresses, such as [ops.example.org]')),
+  token: live(bearerToken().nullable(), exceptNull('which ops.host depends on')),
   maxConnections: live(whole(8, 10_000)),
   requestTimeout: live(duration('100ms', '1m')),
+})
+
+const status = section({
+  host: host(),
+  port: whole(0, 65535, ' (0 picks a free port), or null for no such listener').nullable(),
+  maxConnections: live(whole(8, 10_000)),
 })
 
 const redis = section({
@@ -181,6 +191,7 @@ const config = section({ watch: live(flag()), pollEvery: live(duration('10ms', '
 export const configSchema = section({
   server,
   ops,
+  status,
   redis,
   store,
   provider,

@@ -71,6 +71,18 @@ export const redisUrl = () =>
 export const secretText = (allowed: string) =>
   text(allowed, /^\S+$/).register(secrets, { redact: () => '***' })
 
+// More than a word or a repeated one has; fewer than 1 in 10 million random tokens of hexadecimal digits have less.
+const leastDifferent = 8
+
+/** A token for the header `authorization: Bearer …`, in the form of RFC 6750 and too long to be guessed. */
+export const bearerToken = () =>
+  text(
+    `32 to 256 characters of A-Z a-z 0-9 - . _ ~ + / with = at the end only, at least ${leastDifferent} different ones ` +
+      '(in quotes if it is all digits; openssl rand -hex 32 makes one), or null',
+    /^(?=.{32,256}$)[A-Za-z0-9._~+/-]+=*$/,
+    value => new Set(value).size >= leastDifferent,
+  ).register(secrets, { redact: () => '***' })
+
 /** A page on the web. */
 export const webUrl = () =>
   text('an http or https URL', /^https?:\/\/\S+$/, value => URL.canParse(value)).register(secrets, {
@@ -79,7 +91,7 @@ export const webUrl = () =>
 
 const isZone = (name: string): boolean => {
   try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
+    Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name)
     return true
   } catch {
     return false

@@ -106,7 +106,7 @@ export const withValuesOf = (config: Config, other: Config, paths: Iterable<stri
 }
 
 // What one instance may have otherwise than another: where it listens, what it logs, where its files are.
-const ofOneInstance = /^(server|ops|store|redis|log|config)\.|^catalogue\.(path|pollEvery)$/
+const ofOneInstance = /^(server|ops|status|store|redis|log|config)\.|^catalogue\.(path|pollEvery)$/
 
 /** A short hash of the settings that all instances of a fleet should have in common. */
 export const fleetHashOf = (config: Config): string => {

@@ -33,7 +33,7 @@ export type Charged = {
 
 export type Admission = {
   /** Authenticates and consumes one unit. Throws or rejects with the Problem that refuses the request. */
-  ask(request: IncomingMessage, state: RequestState): Promise<QuotaDecision>
+  decide(request: IncomingMessage, state: RequestState): Promise<QuotaDecision>
   /** Applies the decision. @throws Problem for an exhausted quota and for a method other than GET and HEAD */
   enforce(request: IncomingMessage, state: RequestState, decision: QuotaDecision): void
   /** Consumes one unit for an unparsable request, if its key is valid. Never rejects. */
@@ -59,7 +59,7 @@ export const createAdmission = ({
   }
 
   return {
-    ask: (request, state) => {
+    decide: (request, state) => {
       const wayProblem = transportProblem(request)
       if (wayProblem) throw wayProblem
       // A cached key needs no store. A header sent twice is joined by a comma, and so malformed.

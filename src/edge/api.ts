@@ -88,7 +88,7 @@ export type ApiOptions = ApiLimits & {
 }
 
 export type Api = {
-  /** `inject` asks it without a socket. */
+  /** `inject` sends it requests without a socket. */
   readonly app: FastifyInstance
   readonly server: Server
   connections(): ConnectionCount
@@ -129,9 +129,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     follow(request, reply)
     done()
   })
-  // The order of the contract: whoever has no key learns nothing, and every request with one is counted.
+  // The order of the contract: who has no key learns nothing, and every request with one is counted.
   app.addHook('onRequest', ({ raw, state }) =>
-    admission.ask(raw, state).then(decision => {
+    admission.decide(raw, state).then(decision => {
       connections.authenticated(state.connection)
       admission.enforce(raw, state, decision)
     }),
@@ -299,7 +299,7 @@ const openServer = (
     // joined, and then is none.
     requireHostHeader: false,
     joinDuplicateHeaders: true,
-    // Node looks for requests that take too long only this often, every 30 s unless told otherwise.
+    // Node looks for requests that take too long only this often, every 30 s unless set otherwise.
     connectionsCheckingInterval: Math.min(1_000, options.requestTimeoutMs),
     // What is read ahead of a connection whose requests have to wait.
     highWaterMark: 16 * 1024,
@@ -328,9 +328,9 @@ const openServer = (
     requestIdOf,
     charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     bodyOf,
-    answered: ({ head: { method, url }, ...told }) =>
+    answered: ({ head: { method, url }, ...response }) =>
       report(observer, {
-        ...told,
+        ...response,
         method,
         url,
         endpoint: 'other',

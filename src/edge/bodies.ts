@@ -24,7 +24,7 @@ export const summaryOf = (location: Location, catalogue: Parents) => {
   }
 }
 
-/** The summary with the names in the language asked for. */
+/** The summary with the names in the requested language. */
 export const namedSummaryOf = (location: Location, catalogue: Parents, lang: Language) => {
   const summary = summaryOf(location, catalogue)
   const parent = catalogue.parentOf(location)

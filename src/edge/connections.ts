@@ -217,7 +217,7 @@ export const trackConnections = (
     reading.resume()
     endPacing(connection)
   }
-  /** Whoever showed a good key, and waits for no answer, is read by Node itself. True if that is so from now on. */
+  /** A connection that showed a good key, and waits for no response, is read by Node itself. True if that is so from now on. */
   const endPacing = (connection: Tracked): boolean => {
     const { reading, isAuthenticated, requests, whenAnswered } = connection
     if (!reading || !isAuthenticated || requests || whenAnswered || !reading.end()) return false
@@ -275,7 +275,7 @@ export const trackConnections = (
   let sweeping = startSweeping()
   server.once('close', () => clearInterval(sweeping))
 
-  // Under TLS the socket that connects and the socket that asks are two objects of one connection.
+  // Under TLS the socket that connects and the socket that carries requests are two objects of one connection.
   const handshaking = new Map<string, Tracked>()
   // Node's HTTP is given a connection when its turn comes: in a flood of them, those that wait cost little.
   const giveToHttp = isTls ? [] : server.listeners('connection')
@@ -321,7 +321,7 @@ export const trackConnections = (
       connection.isAuthenticated = true
       unknown.delete(connection)
       suspects.delete(connection)
-      // It may ask for more now.
+      // It may send more now.
       if (connection.reading) turns.queue(connection.task)
     },
     refused: given => {
@@ -342,7 +342,7 @@ export const trackConnections = (
       if (requests === 0) connection.whenAnswered?.()
       if (!open.has(connection)) return
       if (requests > 0) queued -= 1
-      // At once: waiting for a turn, a client that asks again at once would stay in pieces, behind all that go at full speed.
+      // At once: waiting for a turn, a client that sends its next request at once would stay paced, behind all that go at full speed.
       if (!endPacing(connection) && connection.reading) turns.queue(connection.task)
     },
     end: (given, whenAnswered) => {

@@ -1,5 +1,5 @@
 // The head of a request that Node's parser refuses for its URL or its size, put together from what the parser is given:
-// after a fault it refuses every further piece too, and tells it with its bytes. Who asks and for what is read from it;
+// after a fault it refuses every further piece too, and reports it with its bytes. Key and URL are read from it;
 // what becomes of it is for unparsable.ts.
 
 export type InvalidHead = {

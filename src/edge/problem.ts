@@ -1,4 +1,4 @@
-// What a consumer is told when a request can't be answered: a status, one sentence, and the headers that go with it.
+// The response to a request that is refused or fails: a status, one sentence, and its own headers.
 // What the sentences are is for sentences.ts.
 
 import { AbohawaError } from '../errors.ts'
@@ -7,7 +7,7 @@ import { failureSentences, sentences } from './sentences.ts'
 /** What a consumer can be refused with. */
 export type ProblemStatus = 400 | 401 | 404 | 405 | 429 | 500
 
-/** A refusal of one request; thrown by whoever finds the reason, sent by the listener. */
+/** A refusal of one request; thrown where the reason is found, sent by the listener. */
 export class Problem extends Error {
   override name = 'Problem'
   readonly status: ProblemStatus

@@ -24,7 +24,7 @@ export type Representation = {
   readonly pieces: Pieces
   /** Starts of responses that were put together before, by coding; begins empty. Bytes from the second time on. */
   readonly heads: { [coding in Coding | 'identity']?: string | Buffer }
-  /** The encodings of these bytes that were made before; asked for when one is wanted. */
+  /** The encodings of these bytes that were made before; called when a consumer accepts one. */
   readonly encodings: () => Encodings
   /** Is called with an encoding that was made and is kept. */
   readonly onEncoded?: (encoded: Buffer) => void
@@ -136,7 +136,7 @@ const codingLines: Readonly<Record<Coding | 'identity', string>> = {
   gzip: 'content-encoding: gzip\r\n',
 }
 
-// Off the event loop, and once for all who ask meanwhile.
+// Off the event loop, and once for all requests that come meanwhile.
 const encode = (
   coding: Coding,
   encodings: Encodings,

@@ -1,4 +1,4 @@
-// Every sentence that a consumer can be told, in one table: what the thing is, what was given, what is allowed. No
+// Every error sentence for consumers, in one table: what the thing is, what was given, what is allowed. No
 // sentence quotes the provider, its address or a key; what a client sent is quoted and cut. Statuses are for those who
 // throw.
 

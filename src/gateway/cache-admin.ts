@@ -103,7 +103,7 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
 const runningReport = (
   config: Config,
   { timelines, runs }: NonNullable<CacheAdminParts['running']>,
-  { memory, loading, lastAskedAt, lastFailure }: CellExplanation,
+  { memory, loading, lastRequestedAt, lastFailure }: CellExplanation,
 ): NonNullable<CellReport['gateway']> => {
   const run = runs?.newest()
   const stretch = timelines.stretch()
@@ -113,7 +113,7 @@ const runningReport = (
     newestRun: run ? { initialisedAt: isoOf(run.initialisedAt), availableAt: isoOf(run.availableAt) } : null,
     stretch: Number.isFinite(stretch) ? stretch : null,
     loading,
-    lastAskedAt: isoOrNull(lastAskedAt),
+    lastRequestedAt: isoOrNull(lastRequestedAt),
     lastFailure: lastFailure && {
       code: lastFailure.error instanceof AbohawaError ? lastFailure.error.code : 'internal',
       message: messageOf(lastFailure.error),

@@ -43,7 +43,7 @@ export const cellReport = z.object({
       /** The stretch of freshness; null when no budget is left, which means the longest allowed. */
       stretch: z.number().nullable(),
       loading: z.boolean(),
-      lastAskedAt: instant.nullable(),
+      lastRequestedAt: instant.nullable(),
       lastFailure: z
         .object({
           code: z.string(),

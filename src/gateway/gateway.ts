@@ -1,4 +1,4 @@
-// The composition root: makes every part from the configuration, introduces the parts to one another, opens the two
+// The composition root: makes every part from the configuration, introduces the parts to one another, opens the
 // listeners and closes everything in order. Nothing is decided here that a part could decide.
 
 import type { AddressInfo, Server } from 'node:net'
@@ -21,7 +21,9 @@ import { createAccessLog } from '../ops/access-log.ts'
 import type { OpenLog } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { buildOps } from '../ops/ops.ts'
+import { createProbes } from '../ops/probes.ts'
 import { createReadiness } from '../ops/readiness.ts'
+import { buildStatus, type StatusListener } from '../ops/status.ts'
 import { createThrottle } from '../ops/throttle.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createCacheAdmin } from './cache-admin.ts'
@@ -33,6 +35,7 @@ import {
   observeCatalogue,
   observeFleetSettings,
   observeMeter,
+  observeOps,
   observeRecords,
   observeReload,
   observeSupply,
@@ -47,6 +50,8 @@ export type Gateway = {
   /** Base addresses of the listeners, such as `http://127.0.0.1:8080`. */
   readonly apiUrl: string
   readonly opsUrl: string
+  /** Undefined unless `status.port` is set. */
+  readonly statusUrl: string | undefined
   /** Reads the catalogue's file again now. @throws InputError when it is faulty; the old one stays */
   reloadCatalogue(): Promise<void>
   /** Reads the configuration now and applies it, whole or not at all. Never rejects: a refusal is logged and counted. */
@@ -192,19 +197,28 @@ export const startGateway = async (
     clock,
     running: { timelines, runs },
   })
+  const probes = createProbes({ metrics, readiness })
+  const opsObserver = observeOps(metrics, log, seldom)
   const ops = buildOps(
     {
-      metrics,
-      readiness,
-      provider: () => reload.running().provider,
-      budget,
-      protocol: supply.protocol,
+      probes,
+      passthrough: supply.passthrough,
       cache,
-      observer: { refused: metrics.opsRefused },
+      observer: opsObserver,
     },
     config.ops,
   )
 
+  const statusOptions = ({
+    ops: { allowedHosts, requestTimeoutMs },
+    status: { host, maxConnections },
+  }: Config) => ({
+    allowedHosts,
+    requestTimeoutMs,
+    host,
+    maxConnections,
+  })
+  let status: StatusListener | undefined
   const reload = createReload({
     running: config,
     read: source?.read ?? (() => ({ config, origins: new Map() })),
@@ -223,6 +237,7 @@ export const startGateway = async (
       catalogue.pollEvery(next.catalogue.pollEveryMs)
       api.apply(next.server)
       ops.apply(next.ops)
+      status?.apply(statusOptions(next))
       watch?.pollEvery(watchEvery(next))
     },
     observer: observeReload(metrics, log),
@@ -236,9 +251,16 @@ export const startGateway = async (
     })
   opening.defer(() => watch?.close())
 
-  // Opened first and closed last, so that readiness can be asked while the API starts and drains.
+  // Opened first and closed last, so that readiness can be checked while the API starts and drains.
   opening.defer(() => ops.close())
   const opsUrl = await listen(ops, 'ops', config.ops)
+  const openStatus = async (port: number): Promise<string> => {
+    const opened = buildStatus({ probes, observer: opsObserver }, statusOptions(config))
+    opening.defer(() => opened.close())
+    status = opened
+    return listen(opened, 'status', { ...config.status, port })
+  }
+  const statusUrl = config.status.port === null ? undefined : await openStatus(config.status.port)
   const [warm] = await Promise.all([supply.start(), metering.start(), keys.readChanges()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
@@ -249,6 +271,7 @@ export const startGateway = async (
   return {
     apiUrl,
     opsUrl,
+    statusUrl,
     reloadCatalogue: catalogue.reload,
     reloadConfig: reload.now,
     close: async () => {
@@ -277,7 +300,7 @@ type Listener = {
 
 const listen = async (
   app: Listener,
-  section: 'server' | 'ops',
+  section: 'server' | 'ops' | 'status',
   { host, port, reusePort = false }: ListenAt,
 ): Promise<string> => {
   try {

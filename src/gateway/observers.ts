@@ -10,6 +10,7 @@ import type { MeterState } from '../metering/partition.ts'
 import type { UsageDetail } from '../metering/usage-detail.ts'
 import type { Log } from '../ops/log.ts'
 import type { Metrics } from '../ops/metrics.ts'
+import type { RefusalObserver } from '../ops/refusal.ts'
 import type { Throttle } from '../ops/throttle.ts'
 import type { Breaker, BreakerState } from '../provider/breaker.ts'
 import type { BudgetState } from '../provider/budget.ts'
@@ -185,6 +186,16 @@ export const observeApi = (
     error instanceof AbohawaError
       ? log.error({ requestId, code: error.code, reason: error.message }, 'failed')
       : log.error({ requestId, err: unforeseen(error) }, 'failed'),
+})
+
+export const observeOps = (metrics: Metrics, log: Log, seldom: Throttle): RefusalObserver => ({
+  refused: (reason, from) => {
+    metrics.opsRefused(reason)
+    if (reason === 'token_wrong')
+      seldom('ops token', leftOut =>
+        log.warn({ from, ...left(leftOut) }, 'a request to the ops listener had a wrong token'),
+      )
+  },
 })
 
 // Its message and stack alone: errors of libraries carry what they were called with, a URL or a password too.

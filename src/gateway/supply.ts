@@ -12,6 +12,7 @@ import { type Breaker, createBreaker } from '../provider/breaker.ts'
 import { type Budget, type BudgetSettings, createBudget } from '../provider/budget.ts'
 import { createProvider, type Provider, type ProviderOptions } from '../provider/client.ts'
 import { createOpenMeteo } from '../provider/open-meteo/protocol.ts'
+import { createPassthrough, type Passthrough } from '../provider/passthrough.ts'
 import type { ProviderProtocol } from '../provider/protocol.ts'
 import { createProviderCall } from '../provider/provider-call.ts'
 import { createRunWatch, type RunWatch } from '../provider/runs.ts'
@@ -27,7 +28,7 @@ export type Supply = {
   readonly timelines: Timelines
   readonly provider: Provider
   readonly budget: Budget
-  readonly protocol: ProviderProtocol
+  readonly passthrough: Passthrough
   readonly breaker: Breaker
   /** Undefined when `cache.freshness` is `age`. */
   readonly runs: RunWatch | undefined
@@ -131,6 +132,16 @@ export const openSupply = (
     clock,
     observer,
   })
+  let { totalTimeoutMs } = config.provider
+  const passthrough = createPassthrough(() => totalTimeoutMs, {
+    call,
+    inTurn: provider.inTurn,
+    protocol,
+    breaker,
+    budget,
+    clock,
+    observer,
+  })
   const runs =
     cache.freshness === 'run'
       ? createRunWatch(config.provider.runs, { call, protocol, clock, observer })
@@ -176,7 +187,7 @@ export const openSupply = (
     timelines,
     provider,
     budget,
-    protocol,
+    passthrough,
     breaker,
     runs,
     start: async () => {
@@ -190,6 +201,7 @@ export const openSupply = (
       return timelines.start(cache.warmForMs)
     },
     apply: next => {
+      ;({ totalTimeoutMs } = next.provider)
       call.apply(next.provider)
       breaker.apply(next.provider.breaker)
       budget.apply(budgetSettingsIn(next))

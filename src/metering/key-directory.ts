@@ -52,14 +52,16 @@ export const announceChange = async (
 }
 
 export const createKeyDirectory = (store: DirectoryStore, clock: Clock): KeyDirectory => {
+  // By size, because lru-cache allocates `max` entries at once.
   const known = new LRUCache<string, KeyCopy>({
-    max: mostKnown,
+    maxSize: mostKnown,
+    sizeCalculation: () => 1,
     dispose: copy => {
       copy.freshUntil = 0
     },
   })
   /** Hash → instant until which it counts as unknown. */
-  const unknown = new LRUCache<string, number>({ max: mostUnknown })
+  const unknown = new LRUCache<string, number>({ maxSize: mostUnknown, sizeCalculation: () => 1 })
   const lookUps = new Map<string, Promise<FoundKey | 'unknown'>>()
 
   // A clock that goes back keeps nothing fresh for longer.

@@ -1,32 +1,47 @@
-// The one place that decides whether a request to the ops listener is admitted: the name it was sent to and the page it
-// was sent from. The listener has no keys, so what it must tell apart is a tool of the operator and a web page that the
-// operator's browser has open. What a request may ask for is not judged here.
+// The one place that decides whether a request to the ops or the status listener is admitted: the name it was sent to, the
+// page it was sent from, and the token. What must be told apart is a tool of the operator and a web page that the operator's
+// browser has open. What a request may ask for is not judged here.
 
 import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv6 } from 'node:net'
+import { createTokenFault } from './bearer-token.ts'
 import { quoted, Refusal } from './refusal.ts'
+import type { Route } from './routes.ts'
 
 export type AdmissionOptions = {
+  /** Of the settings, for sentences. */
+  readonly section: 'ops' | 'status'
   /** Where the listener listens: an address, or a name that is then allowed. */
   readonly host: string
   /** Further names by which the listener may be asked. */
   readonly allowedHosts: readonly string[]
+  /** What callers must show for all but the public routes; null asks for none. */
+  readonly token: string | null
 }
 
-/** Why a request is not admitted, or undefined. `spends`: whether it would spend the provider's quota. */
-export type Admit = (request: IncomingMessage, spends: boolean) => Refusal | undefined
+/** Why a request is not admitted, or undefined. @param route of its path, undefined if there is none */
+export type Admit = (request: IncomingMessage, route: Route | undefined) => Refusal | undefined
 
-export const createAdmit = ({ host, allowedHosts }: AdmissionOptions): Admit => {
+export const createAdmit = ({ section, host, allowedHosts, token }: AdmissionOptions): Admit => {
   const names = new Set(['localhost', host, ...allowedHosts].map(canonical))
-  return (request, spends) => {
+  const tokenFault = token === null ? undefined : createTokenFault(token)
+  return (request, route) => {
     const hosts = valuesOf(request, 'host')
-    return hostFault(hosts, names) ?? pageFault(request, hosts[0] ?? '', spends)
+    const fault = hostFault(hosts, names, section) ?? pageFault(request, hosts[0] ?? '')
+    if (fault) return fault
+    // What is not known asks for the token too: it may be there one day.
+    if (tokenFault) return route?.public ? undefined : tokenFault(valuesOf(request, 'authorization'))
+    return route?.spends ? browserFault(request) : undefined
   }
 }
 
 // A page can make a name of its own resolve to this address (DNS rebinding), and then asks as if it were ours. It can't
 // do that with an address, so every address is allowed: a pod is scraped and probed by its own.
-const hostFault = (hosts: readonly string[], names: ReadonlySet<string>): Refusal | undefined => {
+const hostFault = (
+  hosts: readonly string[],
+  names: ReadonlySet<string>,
+  section: string,
+): Refusal | undefined => {
   const [given] = hosts
   const host = given === undefined ? undefined : hostIn(given)
   if (hosts.length === 1 && host !== undefined && (isIP(host) !== 0 || names.has(host))) return undefined
@@ -34,7 +49,7 @@ const hostFault = (hosts: readonly string[], names: ReadonlySet<string>): Refusa
   return new Refusal(
     403,
     'host',
-    `the host header is ${shown}; allowed: an IP address, localhost, the name in ops.host and those in ops.allowedHosts`,
+    `the host header is ${shown}; allowed: an IP address, localhost, the name in ${section}.host and those in ops.allowedHosts`,
   )
 }
 
@@ -50,7 +65,7 @@ const hostIn = (header: string): string | undefined => {
 const canonical = (name: string): string => name.toLowerCase().replace(/\.$/, '')
 
 // What browsers say of the page that asks; nothing else sends it, and no page can change it.
-const pageFault = (request: IncomingMessage, host: string, spends: boolean): Refusal | undefined => {
+const pageFault = (request: IncomingMessage, host: string): Refusal | undefined => {
   const own = [`http://${host}`.toLowerCase(), `https://${host}`.toLowerCase()]
   const foreign = valuesOf(request, 'origin').find(origin => !own.includes(origin.toLowerCase()))
   if (foreign !== undefined)
@@ -67,14 +82,21 @@ const pageFault = (request: IncomingMessage, host: string, spends: boolean): Ref
       'fetch_site',
       `the sec-fetch-site header is ${quoted(other)}; allowed: none and same-origin, so enter the address by hand`,
     )
-  // Over plain HTTP to anything but loopback browsers leave the header out, and an image of any page looks like this.
-  if (spends && sites.length === 0 && /^mozilla\//i.test(request.headers['user-agent'] ?? ''))
-    return new Refusal(
-      403,
-      'browser',
-      'the request comes from a browser that does not tell which page sent it; allowed: a tool such as curl, or a browser on a loopback address',
-    )
   return undefined
+}
+
+// Without a token nothing tells the operator's own wish from a link in a mail, which browsers send as if its address had
+// been typed (`none`). Over plain HTTP to anything but loopback they say nothing of it at all, and an image of any page
+// looks like this. So what spends is for tools, and for the pages of this listener.
+const browserFault = (request: IncomingMessage): Refusal | undefined => {
+  const [site] = valuesOf(request, 'sec-fetch-site')
+  const isBrowser = site !== undefined || /^(?:mozilla|opera)\//i.test(request.headers['user-agent'] ?? '')
+  if (!isBrowser || site === 'same-origin') return undefined
+  return new Refusal(
+    403,
+    'browser',
+    "the request comes from a browser and would spend the provider's quota; allowed: a tool such as curl, or a request with the token in ops.token",
+  )
 }
 
 /** Every value of a header, as often as it was sent. */

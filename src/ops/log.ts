@@ -91,7 +91,7 @@ const warnAside = (sentence: string): void => {
 }
 
 // Names under which a secret may come in an object that is logged whole, at its top or one level below.
-const secretNames = ['apiKey', 'password', 'sentinelPassword', 'authorization', 'cookie']
+const secretNames = ['apiKey', 'password', 'sentinelPassword', 'token', 'authorization', 'cookie']
 const secretHeaders = ['x-api-key', 'authorization', 'proxy-authorization', 'cookie']
 const secretPaths = [
   ...secretNames.flatMap(name => [name, `*.${name}`]),

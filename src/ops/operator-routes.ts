@@ -3,20 +3,13 @@
 
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { AbohawaError, messageOf } from '../errors.ts'
+import type { Passthrough } from '../provider/passthrough.ts'
 import { type OpsCache, registerCache } from './cache-routes.ts'
-import {
-  type PassthroughBudget,
-  type PassthroughOptions,
-  type PassthroughParts,
-  registerPassthrough,
-} from './passthrough.ts'
+import { registerPassthrough } from './passthrough.ts'
 import { quoted, Refusal, type RefusalObserver } from './refusal.ts'
 
 export type OperatorParts = {
-  /** As they are with each request. */
-  readonly provider: () => PassthroughOptions
-  readonly budget: PassthroughBudget
-  readonly protocol: PassthroughParts['protocol']
+  readonly passthrough: Passthrough
   readonly cache: OpsCache
   readonly observer: RefusalObserver
 }
@@ -26,9 +19,7 @@ const longestBodyBytes = 4_096
 
 /** An app that never listens itself: requests are handed to its `routing`. */
 export const buildOperatorRoutes = async ({
-  provider,
-  budget,
-  protocol,
+  passthrough,
   cache,
   observer,
 }: OperatorParts): Promise<FastifyInstance> => {
@@ -46,7 +37,7 @@ export const buildOperatorRoutes = async ({
       fail(new Refusal(400, 'path', `the path ${quoted(url)} is not percent-encoded UTF-8`), reply),
   })
   registerCache(app, cache, longestBodyBytes)
-  registerPassthrough(app, { optionsNow: provider, budget, protocol })
+  registerPassthrough(app, passthrough)
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => fail(error, reply))
   await app.ready()
   return app

@@ -7,11 +7,14 @@ export type RefusalReason =
   | 'origin'
   | 'fetch_site'
   | 'browser'
+  | 'token_missing'
+  | 'token_wrong'
   | 'method'
   | 'path'
   | 'query'
   | 'body'
   | 'budget'
+  | 'circuit'
   | 'busy'
   | 'unparsable'
   | 'timeout'
@@ -37,8 +40,8 @@ export class Refusal extends Error {
   }
 }
 
-/** Hears of every refusal, and of connections that were dropped. */
-export type RefusalObserver = { refused(reason: RefusalReason): void }
+/** Hears of every refusal, and of connections that were dropped; `from` is the address of the caller, where it is known. */
+export type RefusalObserver = { refused(reason: RefusalReason, from?: string): void }
 
 const longest = 60
 

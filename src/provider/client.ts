@@ -48,6 +48,8 @@ export type Provider = {
   waiting(): number
   /** For the requests that are sent from now on. */
   apply(options: ProviderOptions): void
+  /** Runs other work that asks the provider, as one of `maxConcurrent` requests and in order of arrival. */
+  inTurn<Result>(work: () => Promise<Result>): Promise<Result>
   close(): void
 }
 
@@ -60,18 +62,19 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   const limit = pLimit(options.maxConcurrent)
   const queue = createQueue()
   let wake: NodeJS.Timeout | undefined
+  let isPending = false
 
   const request = async (
     cells: readonly Cell[],
     reservation: Reservation,
   ): Promise<readonly (Timeline | ProviderError)[]> => {
     const started = performance.now()
-    const askedAt = clock.now()
+    const requestedAt = clock.now()
     let outcome = 'ok'
     let faults: readonly ProviderError[] = []
     try {
       const body = call.bytes(protocol.requestFor(cells), reservation.isValid)
-      const results = await protocol.decode(body, { cells, askedAt, clock })
+      const results = await protocol.decode(body, { cells, requestedAt, clock })
       void reservation.settle('answered')
       faults = results.filter(result => result instanceof ProviderError)
       outcome = faults[0]?.code ?? 'ok'
@@ -209,8 +212,13 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     clearTimeout(wake)
     wake = undefined
     // A pending run takes all cells; one more would find none.
-    if (limit.pendingCount > 0) return
-    void limit(sendWaiting).finally(() => {
+    if (isPending) return
+    isPending = true
+    const run = (): Promise<void> => {
+      isPending = false
+      return sendWaiting()
+    }
+    void limit(run).finally(() => {
       if (queue.size > 0 && !wake) send()
     })
   }
@@ -228,6 +236,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       retry = retryPolicy(next, protocol)
       limit.concurrency = next.maxConcurrent
     },
+    inTurn: work => limit(work),
     close: () => clearTimeout(wake),
   }
 }

@@ -17,7 +17,7 @@ export type ProviderErrorCode =
   | 'provider_overloaded'
   /** It refuses this request, and would refuse it again. */
   | 'provider_refused'
-  /** The request asks for too much data. */
+  /** The request is for too much data. */
   | 'provider_too_much'
   /** It refuses the key, plan, host or path. Only an operator can repair that. */
   | 'provider_denied'

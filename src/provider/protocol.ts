@@ -20,7 +20,7 @@ type RequestedCells = {
   /** In the order of the request. */
   readonly cells: readonly Cell[]
   /** When the request was sent, ms since the epoch. */
-  readonly askedAt: number
+  readonly requestedAt: number
   readonly clock: Clock
 }
 
@@ -75,9 +75,9 @@ export type PassthroughProtocol = {
 }
 
 export type ProviderProtocol = CallProtocol & {
-  /** What a request asks about every cell, as text: part of the cache namespace, so that a change misses. */
+  /** The parameters that are the same for every cell, as text: part of the cache namespace, so that a change misses. */
   readonly identity: string
-  /** How many cells one request can ask for. */
+  /** The maximum number of cells in one request. */
   readonly mostCellsPerRequest: number
   /** The weight of a successful request for each cell, which counts against the provider's limits. */
   readonly weightPerCell: number

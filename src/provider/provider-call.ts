@@ -1,9 +1,9 @@
 // One HTTP call to the provider: sends a request, streams the body of a 200 or throws the ProviderError that the response
-// stands for. Owns the connection pool, its timeouts and the bounds of what is read. The protocol interprets responses; the
-// client decides on retries.
+// stands for; for operators, gives the whole response as it is. Owns the connection pool, its timeouts and the bounds of what
+// is read. The protocol interprets responses; the client decides on retries.
 
 import { pipeline, type Readable } from 'node:stream'
-import { text as textOf } from 'node:stream/consumers'
+import { buffer as bufferOf, text as textOf } from 'node:stream/consumers'
 import { createGunzip } from 'node:zlib'
 import type { Pool } from 'undici'
 import type { Clock } from '../clock.ts'
@@ -41,7 +41,37 @@ export type ProviderCall = {
   text(request: ProviderRequest): Promise<string>
   /** For the calls that begin from now on; the base URL stays. */
   apply(options: ProviderCallOptions): void
+  /**
+   * The whole response, whatever its status.
+   * @throws ProviderError if none came, or none that is complete and within bounds; the reason of `leaving` once it is aborted
+   */
+  response(request: ProviderRequest, options: ResponseOptions): Promise<WholeResponse>
   close(): Promise<void>
+}
+
+type ResponseOptions = {
+  readonly method: 'GET' | 'HEAD'
+  readonly accept: string
+  /** As for `bytes`. */
+  readonly isValid: () => boolean
+  /** Aborted when nobody needs the response any more. */
+  readonly leaving: AbortSignal
+}
+
+export type WholeResponse = {
+  readonly status: number
+  /** The `content-type` as it came, empty if there is none. */
+  readonly type: string
+  /** Unzipped; empty for HEAD. */
+  readonly body: Buffer
+}
+
+/** The head of a response, and for errors its text, cut to some kilobytes. */
+type Head = { readonly status: number; readonly type: string; errorText(): Promise<string> }
+
+type CallOptions = Partial<ResponseOptions> & {
+  /** Called before the body is read. What it throws ends the call. */
+  onHead(head: Head): Promise<void> | void
 }
 
 const unzipAtOnce = 64 * 1024
@@ -89,9 +119,9 @@ export const createProviderCall = (
   })
   let headers = headersFor(current)
 
-  const bytes = async function* (
+  const receive = async function* (
     { path, mostBytes }: ProviderRequest,
-    isValid: () => boolean = () => true,
+    { method = 'GET', accept, isValid = () => true, leaving, onHead }: CallOptions,
   ): AsyncGenerator<Uint8Array> {
     const options = current
     const endsAt = performance.now() + options.totalTimeoutMs
@@ -105,27 +135,32 @@ export const createProviderCall = (
     let body: Readable | undefined
     try {
       pool ??= openPool()
-      const { signal } = ending
+      const signal = leaving ? AbortSignal.any([ending.signal, leaving]) : ending.signal
       const response = await (await pool).compose(validateBeforeSend(isValid, notSent)).request({
-        method: 'GET',
+        method,
         path: prefix + path,
-        headers,
+        headers: accept === undefined ? headers : { ...headers, accept },
         signal,
         onInfo,
       })
-      body = response.body.on('error', () => {})
+      const received = response.body.on('error', () => {})
+      body = received
       const encoding = response.headers['content-encoding']
-      if (response.statusCode !== 200) {
-        const text = await errorTextOf(unzipped(body, encoding, mostErrorBytes))
-        throw protocol.refusalOf(response.statusCode, text, clock.now())
-      }
-      for await (const piece of unzipped(body, encoding, mostBytes))
+      await onHead({
+        status: response.statusCode,
+        type: String(response.headers['content-type'] ?? ''),
+        errorText: () => errorTextOf(unzipped(received, encoding, mostErrorBytes)),
+      })
+      // The encoding of a HEAD is that of a body which does not come.
+      const pieces = method === 'HEAD' ? received : unzipped(received, encoding, mostBytes)
+      for await (const piece of pieces)
         for (let from = 0; from < piece.length; from += pieceBytes) {
           // The timer does not run while buffered chunks are decoded.
           if (performance.now() > endsAt) throw tooSlow(options)
           yield piece.subarray(from, from + pieceBytes)
         }
     } catch (cause) {
+      leaving?.throwIfAborted()
       throw cause instanceof ProviderError ? cause : brokenOff(cause, options)
     } finally {
       clearTimeout(timer)
@@ -133,6 +168,14 @@ export const createProviderCall = (
       body?.destroy()
     }
   }
+
+  const bytes = (request: ProviderRequest, isValid?: () => boolean): AsyncGenerator<Uint8Array> =>
+    receive(request, {
+      ...(isValid && { isValid }),
+      onHead: async ({ status, errorText }) => {
+        if (status !== 200) throw protocol.refusalOf(status, await errorText(), clock.now())
+      },
+    })
 
   return {
     bytes,
@@ -152,6 +195,17 @@ export const createProviderCall = (
     close: async () => {
       await (await pool)?.close()
       await Promise.all(retired)
+    },
+    response: async (request, given) => {
+      let head: Head | undefined
+      const pieces = receive(request, {
+        ...given,
+        onHead: came => {
+          head = came
+        },
+      })
+      const body = await bufferOf(pieces)
+      return { status: head?.status ?? 0, type: head?.type ?? '', body }
     },
   }
 }

@@ -1,5 +1,5 @@
 // Validates a request right before it is sent. The process may be suspended for hours between the reservation of weight and
-// the write to the connection. Separate because the pass-through has its own connections; the caller decides what is valid.
+// the write to the connection. Separate because it knows undici's interceptors; the caller decides what is valid.
 
 import type { Dispatcher } from 'undici'
 

@@ -1,5 +1,5 @@
-// How the parts of the embedded store act. SQLite answers at once; the promises are the contract's, and carry its
-// errors. What belongs together is one transaction, which also writes to the disk once and not for each of its steps.
+// How the parts of the embedded store run their steps. SQLite is synchronous; the promises are the contract's and carry its
+// errors. Steps that belong together run in one transaction, which also writes to the disk only once.
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../clock.ts'
@@ -7,10 +7,10 @@ import { AbohawaError, messageOf } from '../errors.ts'
 import { mostCounted, type RecordObserver } from './records.ts'
 import { StoreError } from './store.ts'
 
-/** Runs a step and turns what it throws into StoreError. */
+/** Runs a step and wraps its errors in StoreError. */
 export type Attempt = <Value>(step: () => Value) => Promise<Value>
 
-/** What every part of the store works with. */
+/** The shared parts of all modules of the store. */
 export type EmbeddedParts = {
   readonly db: DatabaseSync
   readonly clock: Clock
@@ -18,11 +18,11 @@ export type EmbeddedParts = {
   readonly observer: RecordObserver
 }
 
-/** SQL for a count or an instant that is one, and NULL for any other: beyond it numbers are not even read. */
+/** SQL for a column that holds a valid count or instant, and NULL for any other value, which is then not even read. */
 export const wholeSql = (column: string): string =>
   `CASE WHEN ${column} BETWEEN 0 AND ${mostCounted} THEN ${column} END`
 
-/** @param path of the file, for the sentence */
+/** @param path of the file, for error messages */
 export const attemptsOn =
   (path: string): Attempt =>
   async step => {
@@ -34,16 +34,16 @@ export const attemptsOn =
     }
   }
 
-/** Whether the file could not be written: the disk is full, or fails. */
+/** Whether the file could not be written: the disk is full or fails. */
 export const isUnwritten = (error: unknown): boolean => {
   const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0
   return code === sqliteFull || code === sqliteIoError
 }
-// Primary result codes; the upper bits say more.
+// Primary result codes; the upper bits have details.
 const sqliteIoError = 10
 const sqliteFull = 13
 
-/** Runs a step as one write transaction, of which nothing is left when it throws. */
+/** Runs a step as one write transaction, which is rolled back when it throws. */
 export const inTransaction = <Value>(db: DatabaseSync, step: () => Value): Value => {
   db.exec('BEGIN IMMEDIATE')
   try {

@@ -26,7 +26,7 @@ const schema = `
 export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetStore => {
   db.exec(schema)
   const statements = {
-    ask: db.prepare(
+    upsert: db.prepare(
       `INSERT INTO wanted VALUES (?, ?, ?) ON CONFLICT (topic, name) DO UPDATE SET asked_at = excluded.asked_at`,
     ),
     forget: db.prepare(`DELETE FROM wanted WHERE topic = ? AND asked_at <= ?`),
@@ -70,10 +70,10 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
 
   const countOf = (topic: string): number => Number(statements.count.get(topic)?.wanted)
   return {
-    heartbeat: ({ topic, asked, wantedForMs, now }) =>
+    heartbeat: ({ topic, requested, wantedForMs, now }) =>
       attempt(() => {
         const odd = inTransaction(db, () => {
-          for (const name of asked) statements.ask.run(topic, name, now)
+          for (const name of requested) statements.upsert.run(topic, name, now)
           statements.forget.run(topic, now - wantedForMs)
           const { changes } = statements.forgetOdd.run(topic, now + clockToleranceMs)
           const surplus = countOf(topic) > mostWanted ? statements.forgetSurplus.run(topic).changes : 0

@@ -1,5 +1,5 @@
 // Counts usage in the embedded store: a row per key and day. The units that each instance admitted stay in memory: with
-// the connection ends the only process that could report them again. A count that can't be read begins again at what this
+// the connection ends the only process that could report them again. An unreadable count restarts at the units that this
 // process knows to be admitted. While the file can't be written, counts go to the reserve.
 
 import type { DatabaseSync } from 'node:sqlite'
@@ -15,10 +15,10 @@ const schema = `
     PRIMARY KEY (key_id, day)
   ) STRICT, WITHOUT ROWID;
 `
-// Of earlier days the store takes an instance's own figure for what it counted.
+// For earlier days the store accepts an instance's own figure of its counted units.
 const daysRemembered = 3
 
-// The first version wrote a column that nothing reads any more.
+// A column of the first version that nothing reads any more.
 const dropFormerColumn = (db: DatabaseSync): void => {
   const isThere = () =>
     db.prepare(`SELECT 1 FROM pragma_table_info('usage') WHERE name = 'last_taken'`).get() !== undefined
@@ -65,9 +65,9 @@ export const embeddedUsage = ({
     if (days.size > daysRemembered) days.delete([...days.keys()].sort()[0] ?? '')
     return admitted
   }
-  /** Undefined when the row can't be read as a count. */
+  /** Undefined when the row is not a valid count. */
   const countInFile = (keyId: string, day: string): number | undefined => {
-    // Rows are arrays here; the types do not know it.
+    // Rows are arrays here, which the types do not express.
     const row = statements.find.get(keyId, day) as (number | null)[] | undefined
     return row ? (row[0] ?? undefined) : 0
   }
@@ -115,7 +115,7 @@ export const embeddedUsage = ({
             return { granted, used, before }
           })
         }
-        // A command in another process can't come between the checks and the counts.
+        // In one transaction, so that a command in another process can't interleave.
         const countInTransaction = () => inTransaction(db, () => count(putRow))
         let results: UsageGrant[]
         try {

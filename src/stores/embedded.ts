@@ -1,6 +1,6 @@
 // The embedded store for a single gateway: an SQLite file in WAL mode. A write reaches the operating system before its
-// promise resolves, so a killed process loses nothing that it has answered for. CLI commands can use the same file beside a
-// running gateway.
+// promise resolves, so a killed process loses no count of a response it has sent. CLI commands can use the same file beside
+// a running gateway.
 
 import { DatabaseSync } from 'node:sqlite'
 import { LRUCache } from 'lru-cache'
@@ -66,7 +66,8 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
     deleteBytes: db.prepare(`DELETE FROM bytes WHERE key = ?`),
     sweepBytes: db.prepare(`DELETE FROM bytes WHERE expires_at <= ?`),
   }
-  const lastWritten = new LRUCache<string, number>({ max: 10_000 })
+  // By size, because lru-cache allocates `max` entries at once.
+  const lastWritten = new LRUCache<string, number>({ maxSize: 10_000, sizeCalculation: () => 1 })
   let writes = 0
   const sweep = () => {
     statements.sweepBytes.run(clock.now())

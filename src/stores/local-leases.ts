@@ -7,7 +7,7 @@ type Lease = { token: number; until: number }
 export const createLocalLeases = (): LeaseStore => {
   const leases = new Map<string, Lease>()
   const listeners = new Set<(key: string | null, message: string) => void>()
-  // Monotonic time: a lease lasts its length, whatever the clock of the cache shows.
+  // Monotonic time: a lease keeps its length when the clock jumps.
   const now = () => performance.now()
   let last = 0
   return {

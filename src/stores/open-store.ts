@@ -1,4 +1,4 @@
-// Which store is meant: Redis where a URL names one, else the embedded store. The client for Redis is loaded only then.
+// Chooses the store: Redis if a URL is configured, else the embedded store. The client for Redis is loaded only then.
 
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.ts'
@@ -14,11 +14,11 @@ export type StoreOptions = {
 }
 
 export type StoreObserver = RedisObserver & {
-  /** Hears of a file of the embedded store that other users of the machine may read or write. */
+  /** Called with a file of the embedded store that other users of the machine may read or write. */
   storeExposed?(path: string): void
 }
 
-/** Where the store is, in a word for people. */
+/** The name of the store for messages. */
 export const storeName = ({ redis: { url, mode, sentinelMaster }, store }: StoreOptions): string => {
   if (url === null) return resolve(store.path)
   const { host } = new URL(url)

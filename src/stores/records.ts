@@ -1,36 +1,36 @@
-// What the stores believe of what they read. Whoever can write to Redis or to the file may have put anything there, and
-// disks and backups do the rest: so every record has a form and a size, and one that has neither is refused by rule and
-// told, at the cost of itself alone. Which records are repaired, and how, stands where they are written.
+// Validates records read from a store. Anyone with write access to Redis or to the file may have changed them, and disks
+// and backups can damage them: so every record has a format and a maximum size, and an invalid one is refused by rule and
+// reported, without effect on others. The modules that write a record repair it.
 
 import { hourMs, utcDayMs } from '../calendar.ts'
 import { safeText } from '../outside-text.ts'
 import { type AnswerCount, type FormerHash, type KeyRecord, StoreError, type Subscriber } from './store.ts'
 
-/** Bytes that are read of a value where the reader names no bound. */
+/** The maximum size of a value whose reader gives no bound, in bytes. */
 export const mostBytesRead = 1_048_576
-/** Cells that are wanted over the fleet, and how many of them are read, the latest. */
+/** The maximum number of cells in demand over the fleet, and how many of the latest are read. */
 export const mostWanted = 500_000
 export const mostWantedRead = 50_000
-/** Bytes of a wanted name, of a change record, and of a message between instances. */
+/** The maximum bytes of a name in demand, of a change record, and of a message between instances. */
 export const longestName = 64
 export const longestChangeRecord = 4_096
 export const longestMessage = 4_096
 export const mostChangeRecords = 1_000
-/** Gateways that can share a store. */
+/** The maximum number of gateways that share a store. */
 export const mostInstances = 1_000
-/** Fields of a hash that is read whole, and characters of all of them together. */
+/** The maximum number of fields of a hash that is read whole, and the characters of all of them together. */
 export const mostFields = 10_000
 export const longestHash = 1_048_576
 /** The longest valid lease: the maximum of cache.leaseFor. */
 export const longestLeaseMs = 60_000
-/** No count of units, answers or weight is larger. */
+/** The largest valid count of units, responses or weight. */
 export const mostCounted = 999_999_999_999_999
-/** Nobody closes the provider for longer: its longest window, and an hour for clocks that differ. */
+/** The longest valid closure of the provider: its longest window, and an hour of clock skew. */
 export const longestClosureMs = utcDayMs + hourMs
-/** By how much the clocks of gateways that share a store may differ. */
+/** The tolerated clock skew between gateways that share a store. */
 export const clockToleranceMs = 300_000
 
-/** What a record is of. */
+/** The kind of a record. */
 export type RecordKind =
   | 'key'
   | 'subscriber'
@@ -44,10 +44,10 @@ export type RecordKind =
   | 'change_records'
   | 'spending'
 
-/** A record that is not as it is written; `fault` says what is wrong with it. */
+/** A record in an invalid format; `fault` describes what is wrong. */
 export type RefusedRecord = { readonly record: RecordKind; readonly name: string; readonly fault: string }
 
-/** A key's count of a day that could not be read, in the running count or in the month's record, and its value now. */
+/** An unreadable count of a key and day, in the running count or in the month's record, and its value after the repair. */
 export type RepairedQuota = {
   readonly keyId: string
   readonly day: string
@@ -57,7 +57,7 @@ export type RepairedQuota = {
 
 /** Observes damaged records and the reserve. */
 export type RecordObserver = {
-  /** The record counts as absent, or begins again. */
+  /** The record counts as absent, or restarts. */
   recordRefused(refused: RefusedRecord): void
   quotaRepaired(repaired: RepairedQuota): void
   /** The embedded store's file can't be written: counts go to its reserve from now on. */
@@ -68,7 +68,7 @@ export type RecordObserver = {
   reserveMissing(reason: string): void
 }
 
-/** For whoever counts nothing. */
+/** An observer that does nothing. */
 export const unobserved: RecordObserver = {
   recordRefused: () => {},
   quotaRepaired: () => {},
@@ -77,7 +77,7 @@ export const unobserved: RecordObserver = {
   reserveMissing: () => {},
 }
 
-/** What decides about a key can't be read: nobody can say whether it may be used. */
+/** The record of a key can't be read, so that it is unknown whether the key may be used. */
 export class DamagedRecordError extends StoreError {
   override name = 'DamagedRecordError'
   readonly refused: RefusedRecord
@@ -89,25 +89,25 @@ export class DamagedRecordError extends StoreError {
   }
 }
 
-/** A value of a record as it may stand in a sentence. */
+/** A value of a record for a message: printable and cut. */
 export const shown = (value: string): string => safeText(value, 60)
 
-/** A count or an instant as stores write it, a whole number from 0 on; undefined for anything else. */
+/** A valid count or instant, which is a whole number from 0 on; undefined for anything else. */
 export const wholeIn = (text: string | undefined): number | undefined => {
   const value = text !== undefined && /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
   return Number.isSafeInteger(value) ? value : undefined
 }
 
-// The last that a date can say.
+// The latest instant that a Date can have.
 const lastInstant = 8.64e15
 
-/** An instant as stores write it, in ms since the epoch; undefined for anything else. */
+/** A valid instant, in ms since the epoch; undefined for anything else. */
 export const instantIn = (text: string | undefined): number | undefined => {
   const value = wholeIn(text)
   return value !== undefined && value <= lastInstant ? value : undefined
 }
 
-/** The same for what a script answered with a number. @throws StoreError */
+/** The same for the numeric reply of a script. @throws StoreError */
 export const wholeFrom = (value: unknown): number => {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
   const whole = typeof value === 'string' ? wholeIn(value) : undefined
@@ -118,11 +118,11 @@ export const wholeFrom = (value: unknown): number => {
 /** The fields of a record as text; absent ones are undefined or empty. */
 export type Fields = Readonly<Record<string, string | undefined>>
 
-/** Characters of a name, a hash or an id in a record. */
+/** The maximum characters of a name, a hash or an id in a record. */
 export const longestText = 400
 
 /**
- * What decides about a key must be readable; an instant that is only shown counts as 1970-01-01.
+ * Every field that decides whether a key is valid must be readable; a damaged instant that is only shown becomes 1970-01-01.
  * @throws DamagedRecordError
  */
 export const keyRecordOf = (id: string, fields: Fields, formers: readonly FormerHash[]): KeyRecord => {
@@ -181,7 +181,7 @@ const readerOf = (record: RecordKind, id: string, fields: Fields) => {
 const byEnd = (one: FormerHash, other: FormerHash): number =>
   one.validUntil - other.validUntil || (one.hash < other.hash ? -1 : 1)
 
-/** A count of answers as operators are shown it; undefined for one that is none. */
+/** A count of responses for operators; undefined if it is invalid. */
 export const answerCountOf = (
   statusClass: string,
   endpoint: string,

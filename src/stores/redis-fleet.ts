@@ -147,14 +147,14 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
   }
   const want = async (
     topic: string,
-    asked: readonly string[],
+    requested: readonly string[],
     forMs: number,
     now: number,
   ): Promise<number> => {
     const name = names.wanted(topic)
     const added: Promise<unknown>[] = []
-    for (let i = 0; i < asked.length; i += namesPerCommand)
-      added.push(redis.zadd(name, ...asked.slice(i, i + namesPerCommand).flatMap(each => [now, each])))
+    for (let i = 0; i < requested.length; i += namesPerCommand)
+      added.push(redis.zadd(name, ...requested.slice(i, i + namesPerCommand).flatMap(each => [now, each])))
     const [, ahead, surplus, wanted] = await Promise.all([
       redis.zremrangebyscore(name, '-inf', now - forMs),
       redis.zremrangebyscore(name, `(${now + clockToleranceMs}`, '+inf'),
@@ -169,12 +169,12 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
   }
 
   return {
-    heartbeat: ({ instance, aliveForMs, settings, topic, asked, wantedForMs, now }) =>
+    heartbeat: ({ instance, aliveForMs, settings, topic, requested, wantedForMs, now }) =>
       attempt(async () => {
         const [instances, variants, wanted] = await Promise.all([
           ownType('instances', names.instances, () => heartbeat(instance, aliveForMs, now)),
           ownType('settings', names.settings, () => report(settings, aliveForMs, now)),
-          ownType('wanted', names.wanted(topic), () => want(topic, asked, wantedForMs, now)),
+          ownType('wanted', names.wanted(topic), () => want(topic, requested, wantedForMs, now)),
         ])
         return {
           instances: wholeFrom(instances),

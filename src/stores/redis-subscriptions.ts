@@ -15,7 +15,7 @@ type Subscription = {
 export type RedisSubscriptions = {
   /** Returns the function that unsubscribes. */
   subscribe(channel: string, subscription: Subscription): () => void
-  /** Tells all subscribers that messages may have been missed. */
+  /** Notifies all subscribers that messages may have been missed. */
   markLost(): void
   close(): void
 }

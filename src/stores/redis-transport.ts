@@ -1,19 +1,19 @@
-// How a Redis server wants to be spoken to, with TLS or without, found out by saying hello to it: on its own, a client that
-// speaks the other way only runs into a timeout or a closed connection.
+// Detects whether a Redis server uses TLS, by connecting to it both ways. A client with the wrong setting would only see a
+// timeout or a closed connection.
 
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 
 type Address = { readonly host: string; readonly port: number }
 
-/** Whether a line of Redis comes back to a PING without TLS. */
+/** Whether the server replies to a PING without TLS. */
 export const answersPlainly = (address: Address, withinMs: number): Promise<boolean> => {
   const socket = connect(address, () => socket.write('PING\r\n'))
   // A simple string or an error, such as NOAUTH.
   return heardFrom(socket, 'data', withinMs, bytes => /^[+-][A-Z]/.test(String(bytes)))
 }
 
-/** Whether a TLS handshake is completed, whoever the certificate is made out to. */
+/** Whether a TLS handshake succeeds, with any certificate. */
 export const answersTls = (address: Address, withinMs: number): Promise<boolean> =>
   heardFrom(connectTls({ ...address, rejectUnauthorized: false }), 'secureConnect', withinMs, () => true)
 

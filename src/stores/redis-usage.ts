@@ -56,7 +56,8 @@ export const redisUsage = (
   const channel = names.usageChannel
   const monthUsage = (keyId: string, day: string) => names.monthUsage(keyId, day.slice(0, 7))
   // Caches names of recently counted keys: every command carries those of its whole batch.
-  const lastNames = new LRUCache<string, CountNames>({ max: mostNames })
+  // By size, because lru-cache allocates `max` entries at once.
+  const lastNames = new LRUCache<string, CountNames>({ maxSize: mostNames, sizeCalculation: () => 1 })
   const namesOf = (keyId: string, day: string): CountNames => {
     const known = lastNames.get(keyId)
     if (known?.day === day) return known

@@ -1,15 +1,15 @@
-// The file of the embedded store on the disk: made for its owner alone, because it names subscribers. SQLite would make it
-// by the process's umask, and gives its -wal and -shm the mode that the file has.
+// The file of the embedded store on the disk: created for its owner alone, because it names subscribers. SQLite would use
+// the process's umask, and gives its -wal and -shm the mode of the file.
 
 import { closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 const { O_CREAT, O_NONBLOCK, O_RDONLY } = constants
 
-/** Makes the file, and the folder it is to lie in, where they are absent; what is there stays as it is. */
+/** Creates the file and its folder if they are missing; existing ones are unchanged. */
 export const prepareStoreFile = (path: string): void => {
   if (!existsSync(dirname(path))) mkdirSync(dirname(path), { mode: 0o700 })
-  // A pipe in its place would be waited for.
+  // Opening a pipe in its place would block.
   closeSync(openSync(path, O_RDONLY | O_CREAT | O_NONBLOCK, 0o600))
 }
 

@@ -4,7 +4,7 @@
 
 import { AbohawaError } from '../errors.ts'
 
-/** Who was given keys. Instants are ms since the epoch; `revokedAt` is null while active. */
+/** The holder of keys. Instants are ms since the epoch; `revokedAt` is null while active. */
 export type Subscriber = {
   readonly id: string
   readonly name: string
@@ -12,27 +12,27 @@ export type Subscriber = {
   readonly revokedAt: number | null
 }
 
-/** A key as it is stored: its hash, never the key. */
+/** The record of a key, with its hash and never the key. */
 export type KeyRecord = {
   readonly id: string
   /** SHA-256 of the key, hexadecimal; unique. */
   readonly hash: string
   readonly subscriberId: string
   readonly tier: string
-  /** Requests a day where they are not the tier's; null where they are. */
+  /** The key's own limit of requests a day; null for that of the tier. */
   readonly limit: number | null
   readonly createdAt: number
   readonly revokedAt: number | null
-  /** Hashes that were replaced, by the instant until which each goes on working, which may be past. */
+  /** Former hashes, with the instant until which each is valid; it may be past. */
   readonly formers: readonly FormerHash[]
 }
 
 export type FormerHash = { readonly hash: string; readonly validUntil: number }
 
-/** What may be changed of a key; what is left out stays. `revokedAt` null reinstates. */
+/** A change of a key; absent fields stay. `revokedAt` null reinstates. */
 export type KeyChange = Partial<Pick<KeyRecord, 'tier' | 'limit' | 'revokedAt'>>
 
-/** What a hash stands for. `validUntil` is null for the key's present hash. */
+/** The key that a hash belongs to. `validUntil` is null for the current hash. */
 export type FoundKey = {
   readonly key: KeyRecord
   readonly subscriber: Subscriber
@@ -40,12 +40,12 @@ export type FoundKey = {
 }
 
 export interface KeyStore {
-  /** Keeps a new key. The subscriber must exist. */
+  /** Stores a new key. The subscriber must exist. */
   addKey(record: KeyRecord): Promise<void>
   findKey(id: string): Promise<KeyRecord | undefined>
   /**
-   * The key with this hash, present or former, and its subscriber, as they are now: a revocation elsewhere is seen by
-   * the next call.
+   * The key with this current or former hash, and its subscriber. Always reads the store, so that the next call sees a
+   * revocation elsewhere.
    */
   findByHash(hash: string): Promise<FoundKey | undefined>
   /** All keys, oldest first. */
@@ -53,11 +53,11 @@ export interface KeyStore {
   /** False when there is no such key. */
   changeKey(id: string, change: KeyChange): Promise<boolean>
   /**
-   * Gives the key another hash. The one before works until `formerValidUntil`, and those before that no longer either.
+   * Replaces the hash of a key. The current one is valid until `formerValidUntil`; earlier ones expire no later than that.
    * False when there is no such key.
    */
   replaceHash(id: string, hash: string, formerValidUntil: number): Promise<boolean>
-  /** The subscriber of this name; kept as given when the name is new. One per name, also when two ask at once. */
+  /** The subscriber of this name; stores the given one when the name is new. One per name, also under concurrent calls. */
   ensureSubscriber(subscriber: Subscriber): Promise<Subscriber>
   /** By id, or by name. */
   findSubscriber(idOrName: string): Promise<Subscriber | undefined>
@@ -66,17 +66,17 @@ export interface KeyStore {
   setSubscriberRevoked(id: string, at: number | null): Promise<boolean>
 }
 
-/** What one instance asks for of one key's count of one day. */
+/** One instance's report and reservation for one key's count of one day. */
 export type UsageEntry = {
   readonly keyId: string
-  /** The local day the units belong to, `YYYY-MM-DD`. */
+  /** The local day that the units belong to, `YYYY-MM-DD`. */
   readonly day: string
-  /** Units wanted; 0 only reports and reads. */
+  /** Units to reserve; 0 only reports and reads. */
   readonly units: number
   readonly limit: number
-  /** All units of this count that the instance has admitted so far. The store corrects its own figure to it first. */
+  /** All units of this count that the instance has admitted so far. The store corrects its own figure to this first. */
   readonly admitted: number
-  /** How many of those the store has confirmed. A store that lost its figure for the instance assumes it to be this. */
+  /** How many of those the store has confirmed. A store that lost its figure for the instance assumes this one. */
   readonly confirmed: number
   /** The store publishes a message when the count passes a multiple of it. */
   readonly step: number
@@ -85,10 +85,10 @@ export type UsageEntry = {
   readonly keepUntil: number
 }
 
-/** What one instance asks for at once, of keys of one partition. */
+/** One batch of an instance, for keys of one partition. */
 export type UsageBatch = {
   readonly instance: string
-  /** Rises with each batch of an instance in a partition. A batch that arrives after a later one changes nothing. */
+  /** Increases with each batch of an instance in a partition. A batch that arrives after a later one changes nothing. */
   readonly sequence: number
   /** Entries of one day have the same `endsAt` and `keepUntil`. */
   readonly entries: readonly UsageEntry[]
@@ -103,12 +103,12 @@ export interface UsageStore {
   /** The partition of a key: a small number. A batch counts keys of one partition in one atomic step. */
   partitionOf(keyId: string): number
   /**
-   * Grants each entry up to `units` of what is left of its day's limit, in one atomic step over all instances. Granted
-   * units survive the death of this process. A batch whose outcome is unknown does no harm: the next one reports what was
+   * Grants each entry up to `units` of the rest of its day's limit, in one atomic step over all instances. Granted units
+   * survive the death of this process. A batch with unknown outcome does no harm: the next one reports the units that were
    * really admitted. @throws StoreError, and OvertakenError when a later batch of the instance came first
    */
   commit(batch: UsageBatch): Promise<UsageGrant[]>
-  /** What a key used on each of the days, in their order; 0 for a day without a count. */
+  /** The usage of a key on each of the days, in their order; 0 for a day without a count. */
   usedOn(keyId: string, days: readonly string[]): Promise<number[]>
   /** Subscribes to counts of all instances that passed a step; `lost`: messages may have been lost. Returns an unsubscribe. */
   onUsage(listener: (message: UsageMessage | 'lost') => void): () => void
@@ -118,7 +118,7 @@ export interface UsageStore {
   raiseUsed(keyId: string, day: string, used: number, keepUntil: number): Promise<void>
 }
 
-/** How often a key was answered on a day, at an endpoint and with a class of status such as `2xx`. */
+/** The number of responses to a key on a day, by endpoint and status class such as `2xx`. */
 export type AnswerCount = {
   readonly endpoint: string
   readonly statusClass: string
@@ -126,7 +126,7 @@ export type AnswerCount = {
 }
 
 export interface UsageDetailStore {
-  /** Adds to the counts of keys and days; each day's are forgotten after its `keepUntil`, ms since the epoch. */
+  /** Adds to the counts of keys and days; each day's counts are deleted after its `keepUntil`, ms since the epoch. */
   addDetail(
     entries: readonly (AnswerCount & { keyId: string; day: string; keepUntil: number })[],
   ): Promise<void>
@@ -144,7 +144,7 @@ export interface ByteStore {
    */
   readBytes(key: string, most?: number): Promise<Buffer | BytesFault | undefined>
   /**
-   * Keeps the bytes until `expiresAt` (ms since the epoch); the store expires them. With a fencing token the write is
+   * Stores the bytes until `expiresAt` (ms since the epoch); the store expires them. With a fencing token the write is
    * refused, and the result is false, when a later lease holder has written.
    */
   writeBytes(key: string, bytes: Buffer, expiresAt: number, token?: number): Promise<boolean>
@@ -180,7 +180,7 @@ type Heartbeat = {
   readonly settings: string
   /** The names requested since its last heartbeat, under a topic, and how long they count as in demand. */
   readonly topic: string
-  readonly asked: readonly string[]
+  readonly requested: readonly string[]
   readonly wantedForMs: number
   readonly now: number
 }
@@ -205,19 +205,19 @@ export interface FleetStore {
 /** An entry of the purge log or the key-change log. */
 export type ChangeRecord = { readonly number: number; readonly text: string }
 
-/** A stretch of the provider's clock with a limit of its own. Amounts are whole thousandths of the provider's weight. */
+/** A rate-limit window of the provider. Amounts are whole thousandths of the provider's weight. */
 type SpendingWindow = {
   /** Such as `minute:29384012`. */
   readonly name: string
   readonly limit: number
-  /** What the caller knows to be spent: where a count begins again that can't be read. 0 when not given. */
+  /** The caller's own count, at which an unreadable count restarts. 0 when not given. */
   readonly known?: number
-  /** When the window's count may be forgotten, ms since the epoch. */
+  /** When the window's count may be deleted, ms since the epoch. */
   readonly keepUntil: number
 }
 
 type Reservation = {
-  /** A short name of the account at the provider; each is counted apart. */
+  /** A short name of the account at the provider; each account has its own counts. */
   readonly provider: string
   readonly windows: readonly SpendingWindow[]
   readonly wanted: number
@@ -228,27 +228,27 @@ type Reservation = {
 
 type SpendingChange = {
   readonly name: string
-  /** Negative to give back. */
+  /** Negative to give weight back. */
   readonly by: number
-  /** What was there before at the least: for a store that may have lost it. */
+  /** The minimum of the count before it, for a store that may have lost it. */
   readonly atLeast?: number
   readonly keepUntil: number
 }
 
 export interface SpendingStore {
   /**
-   * Grants the largest multiple of `unit` up to `wanted` for which no window goes over its limit, and counts it in all
-   * of them: one atomic step over everyone who shares the store. `used` is what each window holds after it. Grants 0
-   * while the provider is closed, and says until when; `closedUntil` is null otherwise.
+   * Grants the largest multiple of `unit` up to `wanted` that exceeds no window's limit, and counts it in all of them: one
+   * atomic step over everyone who shares the store. `used` is the count of each window after it. Grants 0 while the
+   * provider is closed; `closedUntil` is the end of the closure, else null.
    */
   reserve(reservation: Reservation): Promise<{ granted: number; closedUntil: number | null; used: number[] }>
   /** Corrects counts afterwards; none falls below 0. */
   settle(correction: { provider: string; changes: readonly SpendingChange[] }): Promise<void>
-  /** Nobody may reserve before this instant; of two the later one counts. */
+  /** No reservation is granted before this instant; the later of two closures counts. */
   closeUntil(provider: string, until: number): Promise<void>
   /**
-   * What each of the windows holds, in their order, null where that can't be read; and the last instant it was closed
-   * until, which may be past.
+   * The count of each window in their order, null where it can't be read; and the end of the last closure, which may be
+   * past.
    */
   spending(
     provider: string,

@@ -49,7 +49,7 @@ export const createHeartbeat = ({
 
   const send = async (): Promise<void> => {
     const now = clock.now()
-    const asked = demand.since(sentAt).map(([, { subject }]) => subject.id)
+    const requested = demand.since(sentAt).map(([, { subject }]) => subject.id)
     const before = sentAt
     sentAt = now
     try {
@@ -59,7 +59,7 @@ export const createHeartbeat = ({
           aliveForMs,
           settings: settings(),
           topic: namespace,
-          asked,
+          requested,
           wantedForMs: demandFor(),
           now,
         }),

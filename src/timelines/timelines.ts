@@ -96,7 +96,7 @@ export type TimelinesParts = {
 
 export type CellExplanation = Explanation & {
   readonly cell: Cell
-  readonly lastAskedAt: number | null
+  readonly lastRequestedAt: number | null
   readonly sharedTier: string
 }
 
@@ -205,7 +205,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
 
   const probe = createProbe({
     isDue: parts.breaker.isProbeDue,
-    // The cell asked for last is the most useful one to load.
+    // The cell requested last is the most useful one to load.
     cell: () => demand.latest()?.subject ?? parts.pinned()[0],
     load: cache.reload,
   })
@@ -262,7 +262,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     explain: async cell => ({
       ...(await cache.explain(cell)),
       cell,
-      lastAskedAt: demand.of(cell.id)?.lastAskedAt ?? null,
+      lastRequestedAt: demand.of(cell.id)?.lastRequestedAt ?? null,
       sharedTier: store.kind,
     }),
     apply: next => {

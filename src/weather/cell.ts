@@ -25,24 +25,24 @@ export type Box = {
   readonly east: number
 }
 
-// More than any two longitudes lie apart on the finest grid, and more cells than the country has on a usual one.
+// The first exceeds the columns of the finest grid, the second the number of the country’s cells on a usual one.
 const indicesApart = 100_000
 const mostKnown = 20_000
 
 /** @param cellDegrees edge of a cell, 1/n of a degree for a whole n from 1 to 100 */
 export const createGrid = (cellDegrees: number): Grid => {
   const perDegree = Math.round(1 / cellDegrees)
-  // Multiplying may round a point over an edge, so edges are compared as points are given, in degrees: one division of
-  // whole numbers is the number an edge's decimals are read as.
+  // Multiplying may round a point over an edge, so a point is compared with edges in degrees: dividing two whole numbers
+  // gives exactly the number that an edge's decimals are parsed as.
   const indexOf = (degrees: number): number => {
     const nearest = Math.round(degrees * perDegree)
     if (degrees >= (2 * nearest + 1) / (2 * perDegree)) return nearest + 1
     return degrees < (2 * nearest - 1) / (2 * perDegree) ? nearest - 1 : nearest
   }
-  // Dividing whole numbers and cutting at four decimals gives every centre one spelling; "+ 0" turns -0 into 0.
+  // Dividing whole numbers and rounding to four decimals gives every centre one spelling; "+ 0" turns -0 into 0.
   const centre = (degrees: number): number => Number((indexOf(degrees) / perDegree).toFixed(4)) + 0
 
-  // One object for a cell however often it is asked for: what others keep by it they keep once.
+  // One object per cell, so that data kept with it is kept once.
   let known = new Map<number, Cell>()
   const cellOf = (latitude: number, longitude: number): Cell => {
     const place = indexOf(latitude) * indicesApart + indexOf(longitude)

@@ -4,10 +4,10 @@
 /** Values lie between this and its negative, where 32 bits hold three decimals. */
 const valuesBelow = 8_192
 
-// A difference of the widest values, bent once, takes 27 bits: seven to a byte.
+// A second-order difference of the largest values takes 27 bits: seven to a byte.
 const mostBytesOfValue = 4
 
-/** Bytes that a column of this length takes at most. */
+/** The maximum bytes of a column of this length. */
 export const mostBytes = (length: number): number => 1 + mostBytesOfValue * length
 
 const powers = [1, 10, 100, 1000]
@@ -28,7 +28,7 @@ export const packColumn = (column: Float32Array, bytes: Uint8Array, from: number
   let begun = false
   for (let i = 0; i < column.length; i++) {
     const value = column[i] as number
-    // 0 is left for a missing value.
+    // 0 stands for a missing value.
     let code = 0
     if (!Number.isNaN(value)) {
       const whole = Math.round(value * power)
@@ -39,7 +39,7 @@ export const packColumn = (column: Float32Array, bytes: Uint8Array, from: number
       last = whole
       begun = true
     }
-    // Seven bits to a byte, the lowest first; the eighth says that more follow.
+    // Seven bits to a byte, the lowest first; the eighth bit means that more follow.
     for (; code > 127; code >>>= 7) bytes[at++] = (code & 127) | 128
     bytes[at++] = code
   }
@@ -83,7 +83,7 @@ export const unpackColumn = (bytes: Uint8Array, from: number, column: Float32Arr
   return at
 }
 
-// As few decimals as give every value again, 3 at most.
+// The fewest decimals that restore every value, 3 at most.
 const decimalsOf = (column: Float32Array): number => {
   let decimals = 0
   for (let i = 0; i < column.length; i++)
@@ -94,7 +94,7 @@ const decimalsOf = (column: Float32Array): number => {
 const isGivenBy = (value: number, power: number): boolean =>
   Number.isNaN(value) || Math.fround(Math.round(value * power) / power) === value
 
-// Whether a column strays less from its slope than from its last value.
+// Whether second-order differences are smaller than first-order ones.
 const isSmooth = (column: Float32Array): boolean => {
   let last = Number.NaN
   let slope = 0

@@ -1,5 +1,5 @@
-// What a value of each variable may be: numbers outside of these ranges are no weather, whoever sends them. The ranges
-// are wider than any record on Earth, so that they refuse nonsense and never a storm. Units stand in variables.ts.
+// The range of each variable: a number outside of it is refused, whoever sends it. The ranges are wider than any record on
+// Earth, so that they never refuse a storm. Units are in variables.ts.
 
 import type { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
 
@@ -7,9 +7,9 @@ import type { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
 export type Range = {
   readonly least: number
   readonly most: number
-  /** Only whole numbers. */
+  /** Only whole numbers are allowed. */
   readonly whole: boolean
-  /** Only these of them, by value: 1 for a number that is allowed. */
+  /** The allowed numbers by value: 1 for each of them. */
   readonly codes: Uint8Array | undefined
 }
 
@@ -27,7 +27,7 @@ const codes: Range = {
 
 // Records: -89.2 °C (Vostok, 1983) and 56.7 °C (Death Valley, 1913).
 const temperature = decimals(-100, 70)
-// Wind takes and moisture adds some degrees for the skin; nobody felt more than 81 °C (Dhahran, 2003).
+// Wind lowers and moisture raises the felt temperature by some degrees; the record is 81 °C (Dhahran, 2003).
 const apparent = decimals(-200, 120)
 const percent = wholes(0, 100)
 // Records: 401 mm in an hour (Shangdi, 1947), 198 mm in a quarter of one (Plumb Point, 1916).
@@ -66,12 +66,12 @@ export const ranges: Readonly<Record<Variable, Range>> = {
   wind_gusts_10m: wind,
 }
 
-/** What a range allows, in words. */
+/** The allowed values, in words. */
 export const allowedIn = ({ least, most, whole, codes }: Range): string =>
   codes
     ? `the WMO codes ${weatherCodes.join(', ')}`
     : `${whole ? 'whole numbers' : 'numbers'} from ${least} to ${most}`
 
-/** Whether a number is one of them. */
+/** Whether a number is in the range. */
 export const isWithin = ({ least, most, whole, codes }: Range, value: number): boolean =>
   value >= least && value <= most && (!whole || Number.isInteger(value)) && (!codes || codes[value] === 1)

@@ -29,8 +29,8 @@ export type Expectation = {
 }
 
 /**
- * Why bytes are refused. `length`: cut off, or more behind the end. `key`: written under another key. `instant`: a time
- * that can't be. `malformed`: columns that are never written so, or that hold nothing.
+ * Why bytes are refused. `length`: truncated, or with bytes after the end. `key`: written under another key. `instant`: an
+ * impossible time. `malformed`: columns that the encoder never writes, or that have no value.
  */
 export type BytesRefusal = 'too_large' | 'length' | 'version' | 'checksum' | 'key' | 'instant' | 'malformed'
 
@@ -42,10 +42,10 @@ const metadataAt = keyAt + 4
 const startsAt = metadataAt + 16
 const headBytes = startsAt + 3 * 8
 
-/** By how much the clocks of the machines that share a store may differ. */
+/** The tolerated clock skew between machines that share a store. */
 const clockToleranceMs = 5 * minuteMs
 
-// Beyond this quality time grows and bytes hardly shrink; the window needs to hold one timeline, not megabytes.
+// A higher quality costs time and hardly saves bytes; the window needs to cover one timeline, not megabytes.
 const windowBits = 16
 const compression = {
   [constants.BROTLI_PARAM_QUALITY]: 4,
@@ -57,20 +57,20 @@ const columnCounts = [currentUnits, hourlyUnits, dailyUnits].map(units => Object
 const mostPacked = ({ quarterHours, hours, days }: Lengths): number =>
   [quarterHours, hours, days].reduce((sum, length, i) => sum + (columnCounts[i] ?? 0) * mostBytes(length), 0)
 
-/** The most bytes that an entry with these lengths takes; what can't be compressed grows a little. */
+/** The maximum bytes of an entry with these lengths; incompressible data grows a little. */
 export const mostEncodedBytes = (lengths: Lengths): number => {
   const packed = mostPacked(lengths)
   return headBytes + packed + (packed >> 10) + 64
 }
 
-/** The bytes of a timeline under a key, to be read by `decodeTimeline` alone. */
+/** The bytes of a timeline under a key, for `decodeTimeline`. */
 export const encodeTimeline = (key: string, timeline: Timeline, metadata: LoadMetadata): Buffer => {
   const columns = columnsOf(timeline)
   const packed = new Uint8Array(columns.reduce((sum, { length }) => sum + mostBytes(length), 0))
   const end = columns.reduce((at, column) => packColumn(column, packed, at), 0)
   const body = brotliCompressSync(packed.subarray(0, end), { params: compression })
 
-  // Not from Node's pool, which a buffer that is kept would keep whole.
+  // Not from Node's pool, which a kept buffer would keep alive as a whole.
   const bytes = Buffer.alloc(headBytes + body.length)
   bytes.writeUInt8(version, 0)
   bytes.writeDoubleLE(timeline.fetchedAt, 1)
@@ -134,10 +134,10 @@ export const decodeTimeline = (
 }
 
 const unpack = (body: Buffer, most: number): Buffer | BytesRefusal => {
-  // The lowest bit alone says 2^16: a window of another size is not ours, and may take 16 MiB to unpack.
+  // The lowest bit alone means 2^16: a larger window is not ours, and may take 16 MiB to unpack.
   if (((body[0] ?? 0) & 1) !== 0) return 'malformed'
   try {
-    // One byte more than there can be, so that all comes out in one piece.
+    // One byte more than possible, so that the output is one chunk.
     const options = { maxOutputLength: most, chunkSize: Math.max(most + 1, 64), info: true }
     const { buffer, engine } = brotliDecompressSync(body, options) as unknown as Unpacked
     return engine.bytesWritten === body.length ? buffer : 'length'
@@ -148,16 +148,16 @@ const unpack = (body: Buffer, most: number): Buffer | BytesRefusal => {
   }
 }
 
-// What comes with `info`, which the types do not know: how much of the input was read.
+// The result with `info`, which the types do not know: it has the number of input bytes read.
 type Unpacked = { readonly buffer: Buffer; readonly engine: { readonly bytesWritten: number } }
 
 const startOf = (bytes: Buffer, i: number): number => bytes.readDoubleLE(startsAt + i * 8)
 
-// NaN, infinities and what no date can say are none.
+// False for NaN, infinities and instants that a Date cannot have.
 const lastInstant = 8.64e15
 const isInstant = (value: number): boolean => value >= 0 && value <= lastInstant
 
-// Quarter-hours and days hold the instant of the fetch, and hours begin with the first day, on the zone's clock.
+// Quarter-hours and days must cover the instant of the load, and hours must begin with the first day, in local time.
 const areStarts = (bytes: Buffer, fetchedAt: number, { lengths, calendar }: Expectation): boolean => {
   const [quarterHours, hours, days] = [startOf(bytes, 0), startOf(bytes, 1), startOf(bytes, 2)]
   if (!isInstant(quarterHours) || quarterHours % quarterHourMs !== 0 || !Number.isSafeInteger(days))
@@ -175,12 +175,12 @@ const areStarts = (bytes: Buffer, fetchedAt: number, { lengths, calendar }: Expe
 }
 
 const holdsValue = ({ values }: Timeline, { offset, length }: Series, columns: number): boolean => {
-  // Nearly always the first.
+  // Nearly always the first value is present.
   for (let i = offset; i < offset + columns * length; i++) if (!Number.isNaN(values[i])) return true
   return length === 0
 }
 
-// Of everything but itself.
+// Over all bytes but the checksum itself.
 const checksumOf = (bytes: Buffer): number =>
   crc32(bytes.subarray(keyAt), crc32(bytes.subarray(0, checksumAt)))
 

@@ -6,9 +6,9 @@ import type { Series, Timeline } from './timeline.ts'
 import { currentUnits, dailyUnits, hourlyUnits } from './variables.ts'
 
 export type TimelineText = {
-  /** The running quarter-hour at `now`; undefined when the timeline does not reach it, here and below. */
+  /** The current quarter-hour at `now`; undefined when the timeline does not cover it, here and below. */
   current(timeline: Timeline, now: number): string | undefined
-  /** `count` hours from the running local hour on. */
+  /** `count` hours from the current local hour on. */
   hourly(timeline: Timeline, now: number, count: number): string | undefined
   /** `count` days from the local day of `now` on. */
   daily(timeline: Timeline, now: number, count: number): string | undefined

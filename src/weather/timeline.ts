@@ -14,7 +14,7 @@ export type Span = {
 export type Series = Span & { readonly offset: number }
 
 export type Timeline = {
-  /** When the provider answered, in ms since the epoch. */
+  /** When the provider responded, in ms since the epoch. */
   readonly fetchedAt: number
   /** The columns of the three series in this order, without a gap; NaN where the provider has no value. */
   readonly values: Float32Array
@@ -25,7 +25,7 @@ export type Timeline = {
 
 const variablesOf = (units: object): number => Object.keys(units).length
 
-/** A timeline of these spans whose values, all 0 yet, are for the caller to fill in. */
+/** A timeline of these spans; the caller fills in the values, which are all 0. */
 export const layOut = (fetchedAt: number, quarterHours: Span, hours: Span, days: Span): Timeline => {
   const hoursFrom = quarterHours.length * variablesOf(currentUnits)
   const daysFrom = hoursFrom + hours.length * variablesOf(hourlyUnits)

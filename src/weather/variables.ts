@@ -1,7 +1,7 @@
-// The variables the product serves, section by section, with the provider's unit strings for the units of the
-// contract. Their order here is their order in every answer.
+// The variables that the product serves, section by section, with the provider's unit strings for the units of the
+// contract. Their order here is their order in every response.
 
-/** The fields of `current` besides time and interval; asked of the provider as quarter-hours. */
+/** The fields of `current` besides time and interval; requested from the provider as quarter-hours. */
 export const currentUnits = {
   temperature_2m: '°C',
   relative_humidity_2m: '%',
@@ -41,5 +41,5 @@ export const dailyUnits = {
   precipitation_probability_max: '%',
 } as const
 
-/** Days in every daily forecast, by the contract. */
+/** The number of days in every daily forecast, by the contract. */
 export const forecastDays = 7

@@ -1,3 +1,5 @@
+// Backoff after failed loads: how long it lasts, and what ends it.
+
 import t from 'tap'
 import { BackoffError, type BackoffOptions, createFailures } from '../../src/cache/failures.ts'
 import { AbohawaError } from '../../src/errors.ts'
@@ -84,7 +86,7 @@ t.test('an error with a retryAt sets the backoff and lengthens no later one', t 
   t.end()
 })
 
-t.test('endBackoff ends all backoff except what a retryAt announced', t => {
+t.test('endBackoff ends all backoff except up to an announced retryAt', t => {
   const { clock, failures } = setUp()
   failures.record('a', new Error('down'), true)
   failures.record('b', Object.assign(new Error('refused'), { retryAt: clock.now() + 600_000 }), true)

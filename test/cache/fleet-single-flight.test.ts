@@ -40,13 +40,13 @@ const setUp = async (t: Test, { url, prefix }: { url: string; prefix: string }, 
 
 /** Resolves once the subscription of the store is active. */
 const subscribed = async (store: Store): Promise<void> => {
-  let heard = false
+  let released = false
   const stop = store.onLeaseReleased(key => {
-    heard ||= key === 'probe'
+    released ||= key === 'probe'
   })
   await until('the subscription is active', async () => {
     await store.releaseLease('probe', 0, '')
-    return heard
+    return released
   })
   stop()
 }
@@ -70,7 +70,7 @@ const gated = (value: string) => {
   }
 }
 
-t.test('the second instance waits and gets what the first one loaded', async t => {
+t.test('the second instance waits and gets the first one’s load', async t => {
   const { one, other } = await setUp(t, await testRedis(t))
   const slow = gated('first')
   const first = one.run('a', slow.load)
@@ -92,7 +92,7 @@ t.test('a failed load fails for all waiters, with its code and its backoff', asy
   await slow.begun
   const second = other.run('a', async () => t.fail('it must not load') as never)
   const error = Object.assign(new AbohawaError('provider_failing', 'it fails'), { retryAt: 12_345 })
-  // The second asks for the lease before the first releases it: commands of one instance keep their order.
+  // The second instance requests the lease before the first releases it: commands of one instance keep their order.
   await other.store.ping()
   slow.fail(error)
   await t.rejects(first, { code: 'provider_failing' })
@@ -115,7 +115,7 @@ t.test('the failure in a message is validated, cut and escaped', async t => {
     stored.clear()
     const lease = await one.store.acquireLease('a', 60_000)
     const outcome = other.run('a', async () => 'loaded here').catch((error: unknown) => error)
-    // Asks for the lease before it is released: commands of one instance keep their order.
+    // Requests the lease before it is released: commands of one instance keep their order.
     await other.store.ping()
     await one.store.releaseLease('a', lease.token ?? 0, message)
     return outcome
@@ -181,15 +181,17 @@ t.test('a lease that nobody renews expires, and the next one has a greater fenci
 })
 
 t.test('a load that takes longer than a lease renews it', async t => {
-  const { one, other } = await setUp(t, await testRedis(t), 150)
+  // Long enough that a machine under load renews it in time.
+  const leaseForMs = 1_500
+  const { one, other } = await setUp(t, await testRedis(t), leaseForMs)
   const slow = gated('slow')
   const first = one.run('a', slow.load)
   await slow.begun
   const second = other.run('a', async () => t.fail('it must not load') as never)
-  // Several leases long: each attempt is a round trip, and the lease is never free in between.
-  const end = performance.now() + 600
+  // Two leases long: each attempt is a round trip, and the lease is never free in between.
+  const end = performance.now() + 2 * leaseForMs
   while (performance.now() < end) {
-    const { token } = await other.store.acquireLease('a', 150)
+    const { token } = await other.store.acquireLease('a', leaseForMs)
     if (token !== null) t.fail('the lease was lost')
   }
   slow.open()

@@ -1,3 +1,5 @@
+// The freshness of an entry by age and by model run: fresh, stale or expired, and when a refresh falls due.
+
 import t from 'tap'
 import { type Entry, jitterOf } from '../../src/cache/entry.ts'
 import {
@@ -143,7 +145,7 @@ for (const [what, known, now, fetchedAt, noted, isOlder] of older)
     t.end()
   })
 
-t.test('by run: as runs come and go, what was due once is due for good', t => {
+t.test('by run: an entry that was due once stays due, whatever runs come and go', t => {
   const available = [5, 11, 13, 17.5, 22, 29, 35, 41]
   for (const fetchedAt of [4.9, 5, 5.3, 11.05, 12, 13.2, 18])
     for (const noted of [null, ...available.filter(at => at <= fetchedAt)])
@@ -172,7 +174,7 @@ t.test('by run, while no run is known, freshness goes by age', t => {
   t.end()
 })
 
-t.test('by run, stretched, a run is skipped when the budget asks for it', t => {
+t.test('by run, stretched: a run is skipped when the budget requires it', t => {
   const fetched = entry(0, 99 * hour)
   const dueAt = (stretch: number) =>
     byRun(

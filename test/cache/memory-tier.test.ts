@@ -1,4 +1,4 @@
-// The bound of the memory tier, including data kept beside an entry, also when entries come and go meanwhile.
+// The bound of the memory tier, including data kept beside an entry, also while entries come and go.
 
 import t from 'tap'
 import type { Entry } from '../../src/cache/entry.ts'
@@ -31,7 +31,7 @@ t.test('bytes kept beside an entry count, and the last figure holds', async t =>
   t.strictSame([memory.calculatedSize, memory.size], [0, 0])
 })
 
-t.test('what is kept beside an entry moves the least recently used others out', async t => {
+t.test('data beside an entry evicts the least recently used others', async t => {
   const memory = createMemoryTier<string>(400)
   for (const key of ['a', 'b', 'c']) keepEntry(memory, key, entry(key))
   memory.get('a')
@@ -43,7 +43,7 @@ t.test('what is kept beside an entry moves the least recently used others out', 
   t.equal(memory.calculatedSize, 350)
 })
 
-t.test('an entry that takes more than all of the tier with what is beside it goes', async t => {
+t.test('an entry larger than the whole tier with its data is evicted', async t => {
   const memory = createMemoryTier<string>(400)
   keepEntry(memory, 'a', entry('a'))
   const { setExtraBytes } = keepEntry(memory, 'b', entry('b'))

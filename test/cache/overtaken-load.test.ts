@@ -1,5 +1,5 @@
 // A lease holder that stalls in the middle of a load and resumes after another instance has loaded the same key, on a real
-// Redis: its entry is older, and no tier keeps it.
+// Redis: no tier keeps its older entry.
 
 import t, { type Test } from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'

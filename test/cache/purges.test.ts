@@ -1,3 +1,5 @@
+// Which entries a purge covers, and the bound of the purge list.
+
 import t from 'tap'
 import type { Entry } from '../../src/cache/entry.ts'
 import { createPurges } from '../../src/cache/purges.ts'
@@ -12,7 +14,7 @@ const entry = (generation: number): Entry<string> => ({
 })
 const setUp = () => createPurges<string>((scope, key) => key.startsWith(scope))
 
-t.test('a purge covers what was loaded before it was known, in its scope and nothing else', t => {
+t.test('a purge covers entries in its scope that were loaded before it, and nothing else', t => {
   const purges = setUp()
   t.equal(purges.generation, 0)
   purges.add({ generation: 3, kind: 'soft', scope: 'a' })

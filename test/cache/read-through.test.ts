@@ -1,3 +1,5 @@
+// The read-through cache over a real store: hits, stale responses, loads, purges, and what each read reports.
+
 import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
 import type { Entry } from '../../src/cache/entry.ts'
@@ -20,7 +22,7 @@ type Parts = CacheParts<Subject, string, string>
 
 const named = (id: string): Subject => ({ id })
 
-/** A cache over a real store whose loader counts, and fails or waits when told to. */
+/** A cache over a real store; its loader counts loads, and fails or waits as the test says. */
 const setUp = (t: Tap, given: Partial<Parts> = {}) => {
   const clock = manualClock()
   const store = openEmbeddedStore(':memory:', clock)
@@ -102,7 +104,7 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
 }
 type Tap = { teardown(fn: () => unknown): void }
 
-// What runs behind an answer has had its turn once the event loop has come round.
+// Background work has run once the event loop has completed a turn.
 const settled = () => new Promise(resolve => setImmediate(resolve))
 
 t.test(
@@ -200,7 +202,7 @@ t.test('a failed refresh keeps the old entry and backs off before the next try',
   t.match(await cache.read(named('a')), { value: 'a 4', outcome: 'hit' })
 })
 
-t.test('past its last use a stale entry is not served: the failure of the load is', async t => {
+t.test('an expired entry is not served: the failure of the load is', async t => {
   const { cache, clock, loader } = setUp(t)
   await cache.read(named('a'))
   loader.failure = new Error('down')
@@ -211,7 +213,7 @@ t.test('past its last use a stale entry is not served: the failure of the load i
   await t.rejects(async () => cache.read(named('a')), { message: 'down' })
 })
 
-t.test('a refresh takes what another process has refreshed already', async t => {
+t.test('a refresh uses the entry that another process has already refreshed', async t => {
   const { cache, elsewhere: another, clock, loads, decoded } = setUp(t)
   const elsewhere = another()
   await cache.read(named('a'))
@@ -239,7 +241,7 @@ t.test('a reader waits only so long, and the load goes on for the next', async t
   t.equal(loads.length, 1)
 })
 
-t.test('an entry lies in the shared tier until its last use as a stale one', async t => {
+t.test('the shared tier keeps an entry until it is expired', async t => {
   const { cache, clock, store } = setUp(t)
   await cache.read(named('a'))
   clock.advance(10_999)
@@ -248,7 +250,7 @@ t.test('an entry lies in the shared tier until its last use as a stale one', asy
   t.equal(await store.readBytes('a'), undefined)
 })
 
-t.test('a store that fails costs speed and nothing else', async t => {
+t.test('a failing store only costs speed', async t => {
   const { cache, store, failures } = setUp(t)
   await store.close()
   t.match(await cache.read(named('a')), { value: 'a 1', outcome: 'miss' })
@@ -256,7 +258,7 @@ t.test('a store that fails costs speed and nothing else', async t => {
   t.equal(failures.length, 3, 'the read, the second read and the write were reported')
 })
 
-t.test('memory keeps to its bytes and lets the least recently used go', async t => {
+t.test('memory keeps to its bytes and evicts the least recently used', async t => {
   const memory = createMemoryTier<string>(250)
   const { cache } = setUp(t, { memory })
   await cache.read(named('a'))
@@ -267,7 +269,7 @@ t.test('memory keeps to its bytes and lets the least recently used go', async t 
   t.strictSame([memory.size, !!memory.get('a'), !!memory.get('b')], [2, true, false])
 })
 
-t.test('what is kept beside a value counts as memory’s, from whichever tier it was read', async t => {
+t.test('data beside a value counts in memory, from whichever tier the value was read', async t => {
   const memory = createMemoryTier<string>(10_000)
   const { cache, elsewhere, clock } = setUp(t, { memory })
   const loaded = await cache.read(named('a'))
@@ -292,7 +294,7 @@ t.test('what is kept beside a value counts as memory’s, from whichever tier it
   t.equal(memory.calculatedSize, 100, 'and what is kept beside the older one is not its')
 })
 
-t.test('a soft purge makes stale what was loaded before it, a hard one makes it gone', async t => {
+t.test('a soft purge makes older entries stale, a hard one removes them', async t => {
   const { cache, loads, elsewhere } = setUp(t)
   await cache.read(named('a'))
   await cache.read(named('b'))

@@ -1,3 +1,5 @@
+// Refresh-ahead: which entries it refreshes before they turn stale, in which order, and in which batches.
+
 import t from 'tap'
 import { createDemand } from '../../src/cache/demand.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'
@@ -44,23 +46,23 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
     demandFor: () => 120 * minute,
     clock,
   })
-  const ask = (key: string, times = 1) => {
-    for (let i = 0; i < times; i++) demand.ask(key, { id: key }, clock.now())
+  const request = (key: string, times = 1) => {
+    for (let i = 0; i < times; i++) demand.record(key, { id: key }, clock.now())
   }
   const finishAll = async () => {
     for (const { resolve } of gates.splice(0)) resolve()
     await new Promise(resolve => setImmediate(resolve))
   }
-  return { clock, refreshAhead, ask, keep, refreshed, backingOff, finishAll }
+  return { clock, refreshAhead, request, keep, refreshed, backingOff, finishAll }
 }
 
 t.test('entries in demand are refreshed when due, highest demand first, and before they are stale', t => {
-  const { clock, refreshAhead, ask, keep, refreshed } = setUp()
+  const { clock, refreshAhead, request, keep, refreshed } = setUp()
   for (const key of ['a', 'b', 'c']) keep(key)
   clock.advance(minute)
-  ask('a')
-  ask('b', 5)
-  ask('c', 3)
+  request('a')
+  request('b', 5)
+  request('c', 3)
   clock.set(clock.now() + 59 * minute - 1)
   t.equal(refreshAhead(), 0, 'a moment too soon')
   clock.advance(1)
@@ -71,10 +73,10 @@ t.test('entries in demand are refreshed when due, highest demand first, and befo
 })
 
 t.test('a batch that is not full waits for at most half of the lead', t => {
-  const { clock, refreshAhead, ask, keep, refreshed } = setUp({ batch: 3 })
+  const { clock, refreshAhead, request, keep, refreshed } = setUp({ batch: 3 })
   keep('a')
   clock.advance(minute)
-  ask('a')
+  request('a')
   clock.advance(59 * minute)
   t.equal(refreshAhead(), 0, 'others may fall due')
   clock.advance(minute)
@@ -84,8 +86,8 @@ t.test('a batch that is not full waits for at most half of the lead', t => {
 })
 
 t.test('an entry without demand since its last load is not refreshed', t => {
-  const { clock, refreshAhead, ask, keep } = setUp()
-  ask('a')
+  const { clock, refreshAhead, request, keep } = setUp()
+  request('a')
   clock.advance(1)
   keep('a')
   clock.advance(61 * minute)
@@ -94,10 +96,10 @@ t.test('an entry without demand since its last load is not refreshed', t => {
 })
 
 t.test('an entry in backoff is not refreshed', t => {
-  const { clock, refreshAhead, ask, keep, backingOff } = setUp({ batch: 1 })
+  const { clock, refreshAhead, request, keep, backingOff } = setUp({ batch: 1 })
   keep('a')
   clock.advance(minute)
-  ask('a')
+  request('a')
   clock.advance(60 * minute)
   backingOff.add('a')
   t.equal(refreshAhead(), 0)
@@ -107,12 +109,12 @@ t.test('an entry in backoff is not refreshed', t => {
 })
 
 t.test('only a few batches are under way, and the others keep their order', async t => {
-  const { clock, refreshAhead, ask, keep, refreshed, finishAll } = setUp({ batch: 2 })
+  const { clock, refreshAhead, request, keep, refreshed, finishAll } = setUp({ batch: 2 })
   const keys = Array.from({ length: 10 }, (_, i) => `k${i}`)
   for (const key of keys) keep(key)
   clock.advance(minute)
   keys.forEach((key, i) => {
-    ask(key, i + 1)
+    request(key, i + 1)
   })
   clock.advance(60 * minute)
   t.equal(refreshAhead(), 6)
@@ -125,13 +127,13 @@ t.test('only a few batches are under way, and the others keep their order', asyn
 })
 
 t.test('pinned entries are loaded without demand, after those in demand', async t => {
-  const { clock, refreshAhead, ask, keep, refreshed, finishAll } = setUp({
+  const { clock, refreshAhead, request, keep, refreshed, finishAll } = setUp({
     batch: 10,
     pinned: ['big', 'small'],
   })
   keep('a')
   clock.advance(minute)
-  ask('a')
+  request('a')
   clock.advance(60 * minute)
   t.equal(refreshAhead(), 3)
   t.strictSame(refreshed, ['a', 'big', 'small'])

@@ -1,4 +1,4 @@
-// The places that come with the product: whole, sound, and in the very bytes a build would write.
+// The places that come with the product: complete, valid, and byte for byte what a build writes.
 
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
@@ -30,7 +30,7 @@ t.test(
   },
 )
 
-t.test('the sources are named with their licence, above all those that ask for it', async t => {
+t.test('the sources are named with their licence, as some licences require', async t => {
   const licences = new Map(snapshot.provenance.sources.map(({ name, licence }) => [name, licence]))
   const licenceOf = (part: string) => licences.entries().find(([name]) => name.includes(part))?.[1]
   t.equal(snapshot.provenance.title, 'Bangladesh')

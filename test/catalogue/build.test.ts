@@ -1,4 +1,4 @@
-// From a table to a snapshot: what is written, what is left alone, what is remembered.
+// Builds a snapshot from a table: which fields are written, which states are kept, and what a fault leaves untouched.
 
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { chmod, lstat, stat } from 'node:fs/promises'

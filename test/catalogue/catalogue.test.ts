@@ -1,4 +1,4 @@
-// What a catalogue shows and hides, and in which order.
+// Which places a catalogue shows and hides, and in which order.
 
 import t, { type Test } from 'tap'
 import { type Catalogue, createCatalogue } from '../../src/catalogue/catalogue.ts'

@@ -1,4 +1,4 @@
-// Every rule a place must keep, each broken once in a table that is otherwise right.
+// Every rule for a place, each broken once in an otherwise valid table.
 
 import t from 'tap'
 import { check, faultLine } from '../../src/catalogue/check.ts'

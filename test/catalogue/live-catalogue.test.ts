@@ -12,16 +12,16 @@ import { bounds, buildSample } from './sample-places.ts'
 
 const never = 3_600_000
 
-/** Collects what is told, and lets a test wait for the next one. */
+/** A listener that collects values and lets a test wait for the next one. */
 const listening = <T>() => {
-  const told: T[] = []
+  const received: T[] = []
   let waiting = Promise.withResolvers<T>()
-  const hear = (news: T) => {
-    told.push(news)
-    waiting.resolve(news)
+  const listener = (value: T) => {
+    received.push(value)
+    waiting.resolve(value)
     waiting = Promise.withResolvers()
   }
-  return { told, hear, next: () => waiting.promise }
+  return { received, listener, next: () => waiting.promise }
 }
 
 const startSample = async (test: Test, { pollMs = 5, at = (path: string) => path } = {}) => {
@@ -31,10 +31,10 @@ const startSample = async (test: Test, { pollMs = 5, at = (path: string) => path
     path: at(path),
     bounds,
     pollMs,
-    onChange: changes.hear,
-    onFault: faults.hear,
+    onChange: changes.listener,
+    onFault: faults.listener,
   })
-  // Following a file keeps no process alive, so something else must while a test waits to be told.
+  // Watching a file does not keep a process alive, so a timer must while a test waits for a change.
   const waiting = setInterval(() => {}, never)
   test.teardown(() => {
     live.close()
@@ -54,9 +54,9 @@ t.test('a file with a fault is not opened', async t => {
 t.test('a place unpublished in the file is hidden, and a catalogue in use stays complete', async t => {
   const { path, live, changes } = await startSample(t)
   const former = live.current
-  const told = changes.next()
+  const next = changes.next()
   await setPublished(path, '1004', false, { bounds })
-  const change = await told
+  const change = await next
   t.equal(live.current.find('district', '1004'), undefined)
   t.strictSame(change, { size: 6, checksum: live.current.checksum, formerChecksum: former.checksum })
   t.equal(former.find('district', '1004')?.name_en, 'Barguna')
@@ -65,32 +65,32 @@ t.test('a place unpublished in the file is hidden, and a catalogue in use stays 
 t.test('several swaps in a row are noticed', async t => {
   const { path, live, changes } = await startSample(t)
   for (const published of [false, true, false]) {
-    const told = changes.next()
+    const next = changes.next()
     await setPublished(path, '20', published, { bounds })
-    await told
+    await next
     t.equal(live.current.find('division', '20') !== undefined, published)
   }
-  t.equal(changes.told.length, 3)
+  t.equal(changes.received.length, 3)
 })
 
 t.test('a faulty file never replaces a good catalogue, and is reported once', async t => {
   const { path, live, changes, faults } = await startSample(t)
   const good = readFileSync(path, 'utf8')
-  const [former, toldFault] = [live.current, faults.next()]
+  const [former, nextFault] = [live.current, faults.next()]
   writeFileSync(`${path}.bad`, good.replace('"population":892781', '"population":-1'))
   renameSync(`${path}.bad`, path)
-  t.match((await toldFault).message, /locations\[1\] \(id 1004\), population: given -1/)
+  t.match((await nextFault).message, /locations\[1\] \(id 1004\), population: given -1/)
   t.equal(live.current, former)
   t.match(live.fault()?.message, /population/)
 
-  // Two more looks at the same faulty file, on request, and further ones by the timer meanwhile.
+  // Two explicit reloads of the same faulty file, and further ones by the timer meanwhile.
   await t.rejects(live.reload(), { code: 'bad_input' })
   await t.rejects(live.reload(), { code: 'bad_input' })
-  t.equal(faults.told.length, 1)
+  t.equal(faults.received.length, 1)
 
-  const toldOther = faults.next()
+  const otherFault = faults.next()
   rmSync(path)
-  t.match((await toldOther).message, /ENOENT/)
+  t.match((await otherFault).message, /ENOENT/)
   t.equal(live.current, former)
 
   writeFileSync(`${path}.good`, good)
@@ -98,7 +98,11 @@ t.test('a faulty file never replaces a good catalogue, and is reported once', as
   await live.reload()
   t.equal(live.fault(), undefined)
   t.equal(live.current.checksum, former.checksum)
-  t.strictSame([faults.told.length, changes.told.length], [2, 0], 'the same places again are no change')
+  t.strictSame(
+    [faults.received.length, changes.received.length],
+    [2, 0],
+    'the same places again are no change',
+  )
 })
 
 t.test('a reload does not wait for the next poll', async t => {
@@ -107,7 +111,7 @@ t.test('a reload does not wait for the next poll', async t => {
   t.ok(live.current.find('division', '20'))
   await live.reload()
   t.equal(live.current.find('division', '20'), undefined)
-  t.equal(changes.told.length, 1)
+  t.equal(changes.received.length, 1)
 })
 
 t.test('a folder swapped behind a link is followed, as mounted configuration does it', async t => {
@@ -121,11 +125,11 @@ t.test('a folder swapped behind a link is followed, as mounted configuration doe
   const { path, live, changes } = await startSample(t, { at: linked })
   const folder = dirname(path)
   await setPublished(join(folder, 'two', 'locations.json'), '20', false, { bounds })
-  t.equal(changes.told.length, 0)
-  const told = changes.next()
+  t.equal(changes.received.length, 0)
+  const next = changes.next()
   symlinkSync('two', join(folder, 'data.next'))
   renameSync(join(folder, 'data.next'), join(folder, 'data'))
-  t.match(await told, { size: 6 })
+  t.match(await next, { size: 6 })
   t.equal(live.current.find('division', '20'), undefined)
 })
 
@@ -137,7 +141,7 @@ t.test('after close nothing is swapped or reported', async t => {
   writeFileSync(path, '{')
   await live.reload()
   t.ok(live.current.find('division', '20'))
-  t.strictSame([changes.told.length, faults.told.length], [0, 0])
+  t.strictSame([changes.received.length, faults.received.length], [0, 0])
 })
 
 t.test('watching a file does not keep a process alive', async t => {

@@ -1,4 +1,4 @@
-// The tables of aliases and changes: what a snapshot takes from them, what a gateway makes of it, and every fault by row.
+// The tables of aliases and changes: what a snapshot takes from them, how a gateway serves it, and every fault by row.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,4 @@
-// Publishing and unpublishing one place in a real file, also while others read it or edit it.
+// Publishing and unpublishing one place in a real file, also while other processes read or edit it.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import t from 'tap'

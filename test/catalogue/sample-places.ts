@@ -1,4 +1,4 @@
-// A small country: two divisions, a district, an upazila and three unions, as a table that has no fault.
+// A small valid table: two divisions, a district, an upazila and three unions.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -37,7 +37,7 @@ const samplePlace = (
   name_bn_basis: 'list',
 })
 
-/** Fresh rows, to be spoilt as a test needs; line numbers are index + 2. */
+/** Fresh rows that a test may damage; line numbers are index + 2. */
 export const sampleRows = (): TableRow[] => [
   samplePlace('division', '20', '', 'Chattogram', 28_423_019),
   samplePlace('division', '10', '', 'Barishal', 8_325_666),

@@ -1,4 +1,4 @@
-// Which spellings are one and the same to a search. Both encodings are written as code points, for they look alike.
+// Which spellings match the same place. Both encodings are written as code points, because they look alike.
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// What a snapshot looks like as text, and every way in which a file is not one.
+// The text of a snapshot, and every fault that makes a file invalid.
 
 import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -127,7 +127,7 @@ t.test('the provenance must be complete, valid and of a supported version', asyn
   t.match(after({ sources: [] }), [/^provenance, sources: /])
   t.match(after({ title: undefined }), [/^provenance, title: given nothing; /])
   t.match(after({ sha256: 'none' }), [/^provenance, sha256: given "none"; /])
-  t.match(after({ mood: 'fine' }), [/^file, provenance: unrecognized key: "mood"/])
+  t.match(after({ other: 'fine' }), [/^file, provenance: unrecognized key: "other"/])
   t.match(after({ counts: { division: -1 } }).length, 5)
 })
 

@@ -1,4 +1,4 @@
-// The form of a table: its header, its line numbers, its fields.
+// The format of a table: its header, its line numbers, its fields.
 
 import t from 'tap'
 import { check, faultLine } from '../../src/catalogue/check.ts'

@@ -1,12 +1,12 @@
-// `abohawa cache …` as its users meet it: beside a running gateway, without one, and with usage errors.
+// `abohawa cache …` beside a running gateway and without one, and its usage errors.
 
 import { join } from 'node:path'
 import t from 'tap'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort } from '../support/redis-server.ts'
-import { askAt } from '../support/start-gateway.ts'
-import { startToldProvider } from '../support/told-provider.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 for (const name of ['show', 'purge'])
@@ -53,7 +53,7 @@ for (const [exit, args, sentence] of refusals)
   })
 
 t.test(
-  'a gateway at the configured address is asked; without one the store tells, and is purged',
+  'show queries the gateway at the configured address, or the store without one; purge writes to the store',
   async t => {
     const provider = await startProvider(t, undefined, null)
     const env = {
@@ -67,13 +67,13 @@ t.test(
     const { key } = JSON.parse(
       (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)).stdout,
     )
-    t.equal((await askAt(`${gateway.urls.api}/api/v1/weather/district/3026`, { key })).status, 200)
+    t.equal((await sendRequest(`${gateway.urls.api}/api/v1/weather/district/3026`, { key })).status, 200)
 
-    const asked = await runCommand(['cache', 'show', 'district/3026', '--json'], env)
-    t.match(asked, { code: 0, stderr: '' })
-    const told = JSON.parse(asked.stdout)
-    t.match(told, {
-      asked: gateway.urls.ops,
+    const shown = await runCommand(['cache', 'show', 'district/3026', '--json'], env)
+    t.match(shown, { code: 0, stderr: '' })
+    const report = JSON.parse(shown.stdout)
+    t.match(report, {
+      opsUrl: gateway.urls.ops,
       place: { type: 'district', id: '3026', name: 'Dhaka' },
       shared: { kind: 'embedded', entry: { state: 'fresh' }, fault: null },
       gateway: { memory: { state: 'fresh', purged: null }, loading: false, lastFailure: null },
@@ -82,7 +82,7 @@ t.test(
     const beside = await runCommand(['cache', 'purge', '23.71,90.41', '--soft', '--json'], env)
     t.match(JSON.parse(beside.stdout), { kind: 'soft', scope: { cell: '23.7,90.4' }, cells: 1, removed: 0 })
     const state = async () =>
-      (await askAt(`${gateway.urls.ops}/cache/cell?of=23.71,90.41`)).body.gateway.memory.state
+      (await sendRequest(`${gateway.urls.ops}/cache/cell?of=23.71,90.41`)).body.gateway.memory.state
     await until('the cell is stale', async () => (await state()) === 'stale')
 
     gateway.child.kill('SIGTERM')
@@ -97,8 +97,8 @@ t.test(
     t.match(alone.stdout, /\n {2}purged {5}softly: stale at any age\n/)
     t.notMatch(alone.stdout, /fresh until|last error/, 'what only a gateway knows is left out')
     const aloneJson = JSON.parse((await runCommand(['cache', 'show', 'district/3026', '--json'], env)).stdout)
-    t.match(aloneJson, { asked: null, gateway: null, shared: { entry: { purged: 'soft' } } })
-    t.equal(aloneJson.shared.entry.fetchedAt, told.shared.entry.fetchedAt)
+    t.match(aloneJson, { opsUrl: null, gateway: null, shared: { entry: { purged: 'soft' } } })
+    t.equal(aloneJson.shared.entry.fetchedAt, report.shared.entry.fetchedAt)
 
     const purged = await runCommand(['cache', 'purge', 'all'], env)
     t.match(purged, { code: 0, stderr: '' })
@@ -114,7 +114,7 @@ t.test(
   },
 )
 
-t.test('what answers but is no gateway is told from one that does not answer', async t => {
+t.test('a server that is no gateway is reported differently from no response', async t => {
   const provider = await startProvider(t)
   const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
   const { code, stderr } = await runCommand(['cache', 'show', '23.81,90.41', '--gateway', provider.url], env)
@@ -122,9 +122,9 @@ t.test('what answers but is no gateway is told from one that does not answer', a
   t.match(stderr, /\(it answered 404, and is no gateway of this version\)/)
 })
 
-t.test('a gateway that does not know the name it was asked by says which setting allows it', async t => {
+t.test('a gateway that refuses the host name says which setting allows it', async t => {
   const error = 'the host header is "gw:9090"; allowed: an IP address and the names in ops.allowedHosts'
-  const gateway = await startToldProvider(t, (_request, response) => {
+  const gateway = await startScriptedProvider(t, (_request, response) => {
     response.statusCode = 403
     response.end(JSON.stringify({ error }))
   })

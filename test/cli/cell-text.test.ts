@@ -1,4 +1,4 @@
-// What is cached of a cell, as people read it: the cases that are hard to bring about with a whole gateway.
+// The text of a cell report, for states that are hard to reach with a whole gateway.
 
 import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
@@ -31,7 +31,7 @@ const report: CellReport = {
     newestRun: { initialisedAt: '2026-11-21T00:00:00.000Z', availableAt: '2026-11-21T04:30:00.000Z' },
     stretch: null,
     loading: true,
-    lastAskedAt: null,
+    lastRequestedAt: null,
     lastFailure: {
       code: 'provider_limited',
       message: 'no room',
@@ -44,7 +44,7 @@ const report: CellReport = {
 const text = (given: CellReport, zone = 'Asia/Dhaka') =>
   cellText(given, 'http://gw:9090', createCalendar(zone))
 
-t.test('runs, a spent budget, a load, failures in a row and a store that is away are told', t => {
+t.test('runs, a spent budget, a load, failures in a row and an unavailable store are shown', t => {
   const shown = text(report)
   for (const line of [
     /^The point 23\.71,90\.41\n/,
@@ -60,14 +60,14 @@ t.test('runs, a spent budget, a load, failures in a row and a store that is away
   t.end()
 })
 
-t.test('a stretch is told by how much, and times are those of the zone', t => {
+t.test('a stretch is shown with its factor, and times are those of the zone', t => {
   const shown = text({ ...report, gateway: report.gateway && { ...report.gateway, stretch: 2.345 } }, 'UTC')
   t.match(shown, /stretched 2\.3 times, because the budget runs short/)
   t.match(shown, /times +UTC, now 2026-11-21 06:00:00/)
   t.end()
 })
 
-t.test('a distance is told in the unit that keeps it small', t => {
+t.test('a distance in time is shown in the unit that keeps it small', t => {
   const minute = 60_000
   const table: [number, string][] = [
     [0, 'now'],

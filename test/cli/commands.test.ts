@@ -1,4 +1,4 @@
-// The command line as its users meet it: help with an example, JSON, exit codes, one sentence for every error.
+// The command line in general: help with an example, JSON, exit codes, one sentence for every error.
 
 import { copyFileSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -55,11 +55,11 @@ for (const [args, sentence] of usageErrors)
 
 t.test('--version prints the version of package.json', async t => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const told = { code: 0, stdout: `${version}\n`, stderr: '' }
-  t.match(await runCommand(['--version']), told)
+  const expected = { code: 0, stdout: `${version}\n`, stderr: '' }
+  t.match(await runCommand(['--version']), expected)
   t.match(
     await runCommand(['--version'], { NODE_COMPILE_CACHE: join(root, 'package.json', 'cache') }),
-    told,
+    expected,
     'and where nothing can be kept for the next start too',
   )
 })

@@ -1,5 +1,5 @@
-// `abohawa demo` as a newcomer meets it: ready, lines that work when pasted, another port when its own is taken, gone
-// without a trace on Ctrl-C.
+// `abohawa demo`: its lines work when pasted, it takes other ports when its own are in use, and Ctrl-C leaves nothing
+// behind.
 
 import { execFile } from 'node:child_process'
 import { readdirSync } from 'node:fs'
@@ -10,13 +10,13 @@ import { until } from '../support/until.ts'
 
 const shell = (line: string) => promisify(execFile)('bash', ['-c', line])
 
-type Told = { apiUrl: string; opsUrl: string; keys: { tier: string; key: string }[]; curl: string[] }
+type DemoOutput = { apiUrl: string; opsUrl: string; keys: { tier: string; key: string }[]; curl: string[] }
 
-/** Runs the demo until it has said all it says. */
+/** Runs the demo until it has printed all of its lines. */
 const startDemo = async (args: readonly string[], temporary: string) => {
   const demo = await startCommand(t, ['demo', ...args], [], { TMPDIR: temporary })
   const isWhole = () => demo.lines.some(line => line.startsWith('{') || line.startsWith('Ctrl-C'))
-  await until('the demo has said all', isWhole)
+  await until('the demo has printed all', isWhole)
   return demo
 }
 
@@ -36,15 +36,15 @@ t.test('it prints a line for each endpoint, and each works when pasted', async t
   }
 
   const second = await startDemo(['--json'], temporary)
-  const told = JSON.parse(second.lines[0] ?? '') as Told
-  t.notOk(text.includes(told.apiUrl), 'a second one takes other ports')
-  t.equal(told.keys.length, 4)
-  t.equal(JSON.parse((await shell(told.curl[4] ?? '')).stdout).location.id, '3026')
+  const output = JSON.parse(second.lines[0] ?? '') as DemoOutput
+  t.notOk(text.includes(output.apiUrl), 'a second one takes other ports')
+  t.equal(output.keys.length, 4)
+  t.equal(JSON.parse((await shell(output.curl[4] ?? '')).stdout).location.id, '3026')
 
   for (const { child, exited } of [demo, second]) {
     child.kill('SIGINT')
     t.equal(await exited, 0)
   }
-  await t.rejects(fetch(told.apiUrl), 'its port is free again')
+  await t.rejects(fetch(output.apiUrl), 'its port is free again')
   t.strictSame(readdirSync(temporary), [], 'nothing is left')
 })

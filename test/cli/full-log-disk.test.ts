@@ -1,5 +1,5 @@
-// A log that cannot be written, as on a full disk: the gateway goes on serving, what is lost is counted and told as soon
-// as there is room, the lines before and after are whole, and the process ends in time.
+// A log that cannot be written, as on a full disk: the gateway goes on serving, counts the lost lines and reports them once
+// there is room. The lines before and after are complete, and the process ends in time.
 
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 const patienceMs = 20_000
 
-/** The gateway with its log appended to a file; its standard error apart. */
+/** The gateway with its log appended to a file; standard error is separate. */
 const serve = async (t: Test, log: string, env: Record<string, string> = {}) => {
   const folder = t.testdir()
   const fd = openSync(log, 'a')
@@ -54,25 +54,25 @@ const urlOf = (log: string, listener: string): Promise<string> =>
     return linesOf(log).find(line => line.msg === 'listening' && line.listener === listener)?.url
   })
 
-const ask = async (api: string): Promise<number> => {
+const sendRequest = async (api: string): Promise<number> => {
   const response = await fetch(`${api}/api/v1/locations`, { signal: AbortSignal.timeout(5_000) })
   await response.arrayBuffer()
   return response.status
 }
 
-t.test('it serves on, tells of what was lost, and ends in time', { skip: withoutPrlimit }, async t => {
+t.test('it goes on serving, reports the lost lines, and ends in time', { skip: withoutPrlimit }, async t => {
   const log = `${t.testdir()}/abohawa.log`
   const { child, exited, errors } = await serve(t, log)
   const api = await urlOf(log, 'api')
   const ops = await urlOf(log, 'ops')
-  t.equal(await ask(api), 401)
+  t.equal(await sendRequest(api), 401)
   await until('the line of the request', () => readFileSync(log, 'utf8').includes('"endpoint":"locations"'))
 
-  // From here the file may grow by 100 bytes, which is the midst of a line.
+  // From here the file may grow by 100 bytes, which ends in the middle of a line.
   const limit = (bytes: number | 'unlimited') =>
     execFileSync('prlimit', [`--pid=${child.pid}`, `--fsize=${bytes}:unlimited`])
   limit(statSync(log).size + 100)
-  for (let i = 0; i < 50; i++) t.equal(await ask(api), 401)
+  for (let i = 0; i < 50; i++) t.equal(await sendRequest(api), 401)
   const lost = await until('the count of lost lines', async () => {
     const metrics = await (await fetch(`${ops}/metrics`, { signal: AbortSignal.timeout(5_000) })).text()
     const count = Number(/^abohawa_log_lines_dropped_total (\d+)$/m.exec(metrics)?.[1])
@@ -83,15 +83,15 @@ t.test('it serves on, tells of what was lost, and ends in time', { skip: without
   t.match(errors(), /^abohawa: the log cannot be written: EFBIG.*; its lines are dropped until it can\n$/)
 
   limit('unlimited')
-  t.equal(await ask(api), 401)
-  const told = await until('the news of lost lines', () =>
+  t.equal(await sendRequest(api), 401)
+  const line = await until('the report of lost lines', () =>
     readFileSync(log, 'utf8').includes('"dropped"') && readFileSync(log, 'utf8').endsWith('\n')
       ? linesOf(log).find(line => line.dropped !== undefined)
       : undefined,
   )
-  t.match(told, { level: 'warn', msg: 'lines of the log were dropped', reason: /EFBIG/ })
-  t.ok((told.dropped ?? 0) >= 49)
-  // The line that was cut was finished when there was room: each one is whole.
+  t.match(line, { level: 'warn', msg: 'lines of the log were dropped', reason: /EFBIG/ })
+  t.ok((line.dropped ?? 0) >= 49)
+  // The gateway completes the cut line once there is room, so every line is whole.
   t.ok(linesOf(log).length > 5)
   child.kill('SIGTERM')
   t.strictSame(await exited, [0, null])
@@ -99,9 +99,9 @@ t.test('it serves on, tells of what was lost, and ends in time', { skip: without
 
 t.test('it ends in time although there is never room', async t => {
   const { child, exited, errors } = await serve(t, '/dev/full')
-  await until('the news of the log', errors)
+  await until('the message on standard error', errors)
   t.match(errors(), /^abohawa: the log cannot be written: ENOSPC.*; its lines are dropped until it can\n$/)
-  // The handlers of signals are there before the first line.
+  // Signal handlers are installed before the first line is written.
   child.kill('SIGTERM')
   t.strictSame(await Promise.race([exited, pause(patienceMs, 'still running', { ref: false })]), [0, null])
 })

@@ -1,4 +1,4 @@
-// What operators do with keys on the command line: rotate, tier, limit, usage.
+// The key commands of operators: rotate, tier, limit, usage.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
-// What starts the product says in one sentence that Node is too old, or missing, where no pinned Node is installed;
-// and asks no Node for its version where one is. Node itself would fail with words about its options or about .ts files.
+// The start without a pinned Node: one sentence when Node is too old or missing. With a pinned Node no version is checked.
+// Without this, Node would fail with messages about its options or about .ts files.
 
 import { spawnSync } from 'node:child_process'
 import { chmodSync, copyFileSync, existsSync, readFileSync } from 'node:fs'
@@ -10,13 +10,13 @@ const { engines } = JSON.parse(readFileSync('package.json', 'utf8')) as { engine
 const needed = Number(/^>=(\d+)$/.exec(engines.node)?.[1])
 const failed = /^abohawa needs Node \d+ or later; [^\n]+\.\n$/
 
-/** A Node that has a version, and says what it was started with. */
+/** A fake Node with a version that prints its arguments. */
 const fakeNode = (version: string): string =>
   `#!/bin/sh\nif [ "$1" = --version ]; then echo ${version}; else echo "started: $*"; fi\n`
 
 type Installed = { onPath?: string; pinned?: string }
 
-/** Starts a copy of the product's command that finds these Nodes alone. */
+/** Starts a copy of the product's command that finds only these Nodes. */
 const start = (t: Test, { onPath, pinned }: Installed) => {
   const home = t.testdir({
     bin: {},
@@ -48,7 +48,7 @@ t.test('a Node that is too old is named, with what is needed', async t => {
   }
 })
 
-t.test('so is one that does not tell its version, and none at all', async t => {
+t.test('so is one that does not print its version, and none at all', async t => {
   for (const onPath of ['#!/bin/sh\n', '#!/bin/sh\necho "v26 \x1b[2J"\n', '#!/bin/sh\nexit 3\n', undefined]) {
     const { status, stdout, stderr } = start(t, onPath === undefined ? {} : { onPath })
     t.equal(status, 1)
@@ -66,7 +66,7 @@ t.test('a Node that is new enough is started', async t => {
   }
 })
 
-t.test('the pinned Node goes first and is not asked for its version', async t => {
+t.test('the pinned Node goes first, and its version is not checked', async t => {
   const pinned = '#!/bin/sh\n[ "$1" != --version ] || echo asked >&2\necho pinned\n'
   const found = start(t, { pinned, onPath: fakeNode('v20.19.0') })
   t.strictSame(found, { status: 0, stdout: 'pinned\n', stderr: '' })
@@ -75,7 +75,7 @@ t.test('the pinned Node goes first and is not asked for its version', async t =>
 const own = '/usr/bin/node'
 const ownVersion = spawnSync(own, ['--version'], { encoding: 'utf8' }).stdout?.trim() ?? ''
 const skip = Number(/^v(\d+)/.exec(ownVersion)?.[1] ?? needed) >= needed && `needs an old Node at ${own}`
-t.test('the machine’s own old Node is told of as well', { skip }, async t => {
+t.test('the machine’s own old Node is reported as well', { skip }, async t => {
   const { status, stderr } = start(t, { onPath: `#!/bin/sh\nexec ${own} "$@"\n` })
   t.equal(status, 1)
   t.match(stderr, failed)

@@ -1,5 +1,5 @@
-// What others wrote (names in a store, labels, reasons, file names, arguments) is printed by every command without a
-// character that steers the terminal, for people and as JSON, on standard output and on standard error.
+// Every command prints text from outside (names in a store, labels, reasons, file names, arguments) without a character
+// that controls the terminal, as text and as JSON, on standard output and on standard error.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttpServer } from 'node:http'
@@ -10,12 +10,12 @@ import { systemClock } from '../../src/clock.ts'
 import { createKey, hashOf } from '../../src/metering/key-form.ts'
 import { openStore } from '../../src/stores/open-store.ts'
 import { leakIn } from '../support/key-spellings.ts'
-import { look, runCommands } from '../support/printed.ts'
+import { checkOutput, runCommands } from '../support/printed.ts'
 import { runCommand } from '../support/process.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
 
 const root = join(import.meta.dirname, '..', '..')
-// Neither an argument nor the name of a file can hold NUL, and a name of a file no slash.
+// Arguments and file names cannot contain NUL, and file names no slash.
 const hostileArgument = hostileText.replaceAll('\0', '').replaceAll('/', '')
 
 const listenOn = async (t: Test, server: Server | ReturnType<typeof createHttpServer>): Promise<number> => {
@@ -57,11 +57,11 @@ t.test('names that a store holds from before are shown escaped, each in its row'
     ['subscribers', 'revoke', 'sub_evil'],
     ['subscribers', 'reinstate', 'sub_evil'],
   ]
-  for (const { stdout } of await look(t, lists, { code: 0 }, env)) {
+  for (const { stdout } of await checkOutput(t, lists, { code: 0 }, env)) {
     t.equal(stdout.split('\n').length, 3, 'a heading, one row, and the end')
     t.ok(stdout.includes('Evila\\u001b[2J'))
   }
-  await look(
+  await checkOutput(
     t,
     [
       ['keys', 'usage', 'key_evil', '--days', '2'],
@@ -71,7 +71,12 @@ t.test('names that a store holds from before are shown escaped, each in its row'
     { code: 0 },
     env,
   )
-  await look(t, [['keys', 'create', '--subscriber', hostileArgument, '--tier', 'free']], { code: 1 }, env)
+  await checkOutput(
+    t,
+    [['keys', 'create', '--subscriber', hostileArgument, '--tier', 'free']],
+    { code: 1 },
+    env,
+  )
   const json = JSON.parse((await runCommand(['subscribers', 'list', '--json'], env)).stdout)
   t.ok(json[0].name === name, 'JSON gives the name back as it is')
 
@@ -122,12 +127,12 @@ t.test('an import with such a name is refused by its line', async t => {
   })
   const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
   const lines = [...files, join(folder, hostileArgument)].map(file => ['store', 'import', file])
-  const ended = await look(t, lines, { code: 1 }, env)
+  const ended = await checkOutput(t, lines, { code: 1 }, env)
   for (const [i, [, sentence]] of cases.entries()) t.match(ended[i]?.stderr, sentence)
 
   const good = join(folder, 'good.ndjson')
   writeFileSync(good, [subscriber, key, end].map(record => `${JSON.stringify(record)}\n`).join(''))
-  await look(t, [['store', 'import', good]], { code: 0 }, env)
+  await checkOutput(t, [['store', 'import', good]], { code: 0 }, env)
 })
 
 t.test('a configuration is complained of in clean lines', async t => {
@@ -167,7 +172,7 @@ t.test('a configuration is complained of in clean lines', async t => {
     '--config',
     each,
   ])
-  await look(t, lines, { code: 1 })
+  await checkOutput(t, lines, { code: 1 })
 })
 
 t.test('a catalogue is complained of in clean lines, and its labels hold no controls', async t => {
@@ -197,7 +202,7 @@ t.test('a catalogue is complained of in clean lines, and its labels hold no cont
     writeFileSync(file, csv)
     return file
   })
-  const ended = await look(
+  const ended = await checkOutput(
     t,
     [...files, ...tables].map(file => ['catalogue', 'check', file]),
     { code: 1 },
@@ -209,7 +214,7 @@ t.test('a catalogue is complained of in clean lines, and its labels hold no cont
       'short lines',
     )
   }
-  await look(
+  await checkOutput(
     t,
     [
       ['catalogue', 'publish', '3026'],
@@ -219,18 +224,18 @@ t.test('a catalogue is complained of in clean lines, and its labels hold no cont
     { ABOHAWA_CATALOGUE__PATH: join(folder, 'name.json') },
   )
   const good = { ABOHAWA_CATALOGUE__PATH: join(root, 'locations.json') }
-  await look(t, [['catalogue', 'publish', hostileArgument]], { code: 1, json: false }, good)
+  await checkOutput(t, [['catalogue', 'publish', hostileArgument]], { code: 1, json: false }, good)
 })
 
 t.test('what Redis says is printed escaped', async t => {
-  const said = `-ERR \u001b[31mred\u009b0m \u202e${'x'.repeat(10_000)}\r\n`
+  const message = `-ERR \u001b[31mred\u009b0m \u202e${'x'.repeat(10_000)}\r\n`
   const server = createServer(socket => {
     socket.on('error', () => {})
-    socket.on('data', () => socket.write(said))
+    socket.on('data', () => socket.write(message))
   })
   const port = await listenOn(t, server)
   const env = { ABOHAWA_REDIS__URL: `redis://127.0.0.1:${port}` }
-  const [list] = await look(t, [['keys', 'list']], { code: 1, json: false }, env)
+  const [list] = await checkOutput(t, [['keys', 'list']], { code: 1, json: false }, env)
   t.match(list?.stderr, /which can't be used: ERR \\u001b\[31mred\\u009b0m/)
 })
 
@@ -243,7 +248,7 @@ t.test('what a gateway says is printed escaped, for people and as JSON', async t
   })
   const address = `http://127.0.0.1:${await listenOn(t, server)}`
   const show = ['cache', 'show', 'district/3026', '--gateway', address]
-  await look(t, [show], { code: 1 })
+  await checkOutput(t, [show], { code: 1 })
   const entry = {
     state: 'fresh',
     fetchedAt: at,
@@ -269,12 +274,12 @@ t.test('what a gateway says is printed escaped, for people and as JSON', async t
         newestRun: null,
         stretch: 1,
         loading: false,
-        lastAskedAt: at,
+        lastRequestedAt: at,
         lastFailure: { code: evil, message: evil, failedAt: at, attempts: 2, backoffUntil: at },
       },
     },
   }
-  const [shown] = await look(t, [show], { code: 0 })
+  const [shown] = await checkOutput(t, [show], { code: 0 })
   const { stdout = '' } = shown ?? {}
   t.ok(stdout.length < 15_000, `${stdout.length} characters`)
   t.ok(stdout.split('\n').length < 30, 'no line of its own')
@@ -298,13 +303,13 @@ t.test('what a command line says is repeated escaped and short, without keys', a
     ['store', 'migrate', '--to', 'redis://127.0.0.1:1', '--to-prefix', hostileArgument],
   ]
   const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
-  await look(t, usageErrors, { code: 2, json: false }, env)
+  await checkOutput(t, usageErrors, { code: 2, json: false }, env)
   const unknown = [
     ['keys', 'show', hostileArgument],
     ['subscribers', 'revoke', hostileArgument],
     ['cache', 'show', `district/${hostileArgument}`],
   ]
-  await look(t, unknown, { code: 1, json: false }, { ...env, ABOHAWA_OPS__PORT: '1' })
+  await checkOutput(t, unknown, { code: 1, json: false }, { ...env, ABOHAWA_OPS__PORT: '1' })
 
   const filledWith = (text: string) =>
     [...usageErrors, ...unknown].map(args => args.map(each => each.replace(hostileArgument, () => text)))

@@ -1,4 +1,4 @@
-// Passwords in URLs: whatever is wrong with the URL, no message, listing or line of output repeats a part of them.
+// Passwords in URLs: whatever is wrong with the URL, no message, listing or line of output repeats any part of them.
 
 import { createServer } from 'node:net'
 import fc from 'fast-check'
@@ -14,7 +14,7 @@ import { runCommand } from '../support/process.ts'
 
 const silent = { redisAway: () => {}, redisBack: () => {} }
 
-/** What is printed of a password, in pieces of three characters that would be there without it too. */
+/** The pieces of a password, three characters each, that are printed and would not be there without it. */
 const leaked = (password: string, printed: string, usual: string): string | undefined => {
   for (let i = 0; i + 3 <= password.length; i += 1) {
     const piece = password.slice(i, i + 3)
@@ -23,8 +23,8 @@ const leaked = (password: string, printed: string, usual: string): string | unde
   return undefined
 }
 
-// Letters that stand in no sentence of ours, and all that means something in a URL, in YAML, JSON or a shell, except for
-// the sign that stands for what is hidden.
+// Letters that occur in none of our sentences, and every character with a meaning in a URL, in YAML, JSON or a shell,
+// except for the mask character.
 const special = [...'@/#?:%&=+;,.!$()[]{}<>|\\^~`"\'-_0123456789 \t']
 const letter = fc.constantFrom(...'QXZWKJqxzwkj', 'Ω', 'ঢ', '😀')
 const password = (without = '') =>
@@ -54,11 +54,11 @@ const urlsWith = (secret: string) => [
   `redis://redis.example/0?family=6&sentinelPassword=${secret}&db=1`,
   `redis://user:${secret}@redis.example/0?password=${secret}`,
 ]
-// Where the host or the name was forgotten, a part of the password stands where that would be: nobody can tell.
+// Without the host or the name, a part of the password is parsed in its place; no parser can detect that.
 const isUndecidable = (url: string, secret: string): boolean =>
   (url === `redis://user:${secret}` && /@|^\d+["'`),;:.]*([/?#\s]|$)/.test(secret)) ||
   (url === `redis://${secret}@redis.example` && secret.includes(':'))
-// Some of the forms are right for some passwords; then there is no fault, and the URL is described.
+// For some passwords some of the forms are valid; then there is no fault, and the URL is shown.
 const printedOf = (env: NodeJS.ProcessEnv): string => {
   try {
     return describeConfig(loadConfig({ files: [], env }))
@@ -80,7 +80,7 @@ t.test('no fault and no listing of a configuration repeats a part of a password'
     fc.property(blank, secret => {
       for (const url of urlsWith(secret)) {
         if (isUndecidable(url, secret)) continue
-        // Where a URL is wanted all of the text is one; elsewhere it begins with :// and ends with a blank.
+        // In a URL setting the whole text is the URL; elsewhere a URL has :// and ends at a blank.
         const isKnown = url.includes('://') && !/[ \t]/.test(secret)
         const item = JSON.stringify([url])
         const cluster = { ABOHAWA_REDIS__URL: 'redis://a', ABOHAWA_REDIS__MODE: 'cluster' }
@@ -185,7 +185,7 @@ t.test('nothing that a command prints repeats a part of a password on its comman
       const url = urlsWith(secret)[form] ?? ''
       if (isUndecidable(url, secret)) return
       for (const args of commands(url)) {
-        // A path of a file is the target of a migration too, and is printed.
+        // The path of a file is a valid target of a migration too, and is printed.
         if (args[1] === 'migrate' && !args[3]?.includes('://')) continue
         const printed = await printedBy(args)
         const found = leaked(secret, printed, `${known} ${usual}`)

@@ -1,4 +1,4 @@
-// `abohawa serve` as an operator starts and stops it: from any folder, and by signals.
+// `abohawa serve`: it starts from any folder, and signals stop or reload it.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -38,9 +38,9 @@ const serve = async (
   })
   await new Promise<void>(resolve => {
     createInterface({ input: child.stdout }).on('line', line => {
-      const told = JSON.parse(line)
-      const { msg, listener, url } = told
-      lines.push(told)
+      const entry = JSON.parse(line)
+      const { msg, listener, url } = entry
+      lines.push(entry)
       if (msg === 'listening') urls[listener] = url
       if (urls.api) resolve()
     })
@@ -56,7 +56,7 @@ t.test('it starts in an empty folder with the places that come with the product'
   t.match(await ready.text(), /[\d,]{4,} places/)
 })
 
-t.test('a file of places that is missing is named with its setting, and where it was looked for', async t => {
+t.test('a missing file of places is named with its setting and its full path', async t => {
   const { exited, errors, folder } = await serve(t, { ABOHAWA_CATALOGUE__PATH: 'nowhere.json' })
   t.strictSame(await exited, [1, null])
   t.match(errors(), `abohawa: catalogue.path: ${folder}/nowhere.json cannot be read`)
@@ -68,7 +68,7 @@ t.test('a file of places that is missing is named with its setting, and where it
   t.match(stderr, 'nowhere.json')
 })
 
-t.test('SIGQUIT and SIGTERM end it in order', async t => {
+t.test('SIGQUIT and SIGTERM end it gracefully', async t => {
   for (const signal of ['SIGQUIT', 'SIGTERM'] as const) {
     const { child, exited } = await serve(t)
     child.kill(signal)
@@ -79,7 +79,7 @@ t.test('SIGQUIT and SIGTERM end it in order', async t => {
 t.test('SIGUSR1 opens no debugger', async t => {
   const { child, urls, errors, exited } = await serve(t)
   child.kill('SIGUSR1')
-  // Once it answers, it has met the signal.
+  // The signal was sent before this request, so it has been handled.
   for (let i = 0; i < 20; i++) t.equal((await fetch(`${urls.ops}/livez`)).status, 200)
   t.notMatch(errors(), 'Debugger')
   child.kill('SIGTERM')
@@ -95,15 +95,15 @@ t.test('SIGHUP logs the fault of a faulty catalogue, and never a reload', async 
     ['--config', `${folder}/config.yaml`],
     folder,
   )
-  const told = (msg: string) => until(`the log says ${msg}`, () => lines.find(line => line.msg === msg))
+  const logged = (msg: string) => until(`the log says ${msg}`, () => lines.find(line => line.msg === msg))
   child.kill('SIGHUP')
-  await told('catalogue reloaded')
+  await logged('catalogue reloaded')
   lines.length = 0
   writeFileSync(`${folder}/places.json`, '{"broken')
   writeFileSync(`${folder}/config.yaml`, 'server:\n  prot: 1\n')
   child.kill('SIGHUP')
-  t.match(await told('catalogue not reloaded'), { reason: /places\.json: file, the whole: not JSON/ })
-  t.match(await told('configuration refused, the former one stays in effect'), { reason: /prot/ })
+  t.match(await logged('catalogue not reloaded'), { reason: /places\.json: file, the whole: not JSON/ })
+  t.match(await logged('configuration refused, the former one stays in effect'), { reason: /prot/ })
   t.notOk(lines.some(line => line.msg === 'catalogue reloaded'))
   child.kill('SIGTERM')
   t.strictSame(await exited, [0, null])

@@ -1,4 +1,4 @@
-// Moving keys, subscribers and usage: out of a store, into another of either kind, and what is refused.
+// Moving keys, subscribers and usage: the export of a store, the import into another of either kind, and what is refused.
 
 import { execFileSync } from 'node:child_process'
 import {
@@ -30,7 +30,7 @@ const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
 
 type Place = { redis: { url: string | null; prefix: string }; path: string }
 
-/** A store with commands and, for what is not under test, hands of its own. */
+/** A store with its commands and, for everything not under test, a direct connection. */
 const at = ({ redis, path }: Place) => {
   const env: Record<string, string> =
     redis.url === null
@@ -126,7 +126,7 @@ t.test('an export is for its owner alone, whatever lies in its place or beside i
   const victim = join(folder, 'victim')
   const modeOf = (path: string) => statSync(path).mode & 0o777
 
-  // Prepared by somebody else who can write to the folder.
+  // Another user who can write to the folder has prepared it.
   writeFileSync(victim, 'precious', { mode: 0o644 })
   symlinkSync(victim, `${file}.part`)
   writeFileSync(file, 'old', { mode: 0o666 })
@@ -152,7 +152,7 @@ t.test('an export is for its owner alone, whatever lies in its place or beside i
   t.ok(lstatSync(join(folder, 'link.ndjson')).isFile())
   t.strictSame(readdirSync(folder).sort(), ['keys.ndjson', 'link.ndjson', 'victim'], 'nothing is left behind')
 
-  // Standing for /dev/null, which a superuser would replace for the whole machine.
+  // Stands for /dev/null, which a superuser would replace for the whole machine.
   const pipe = join(from.folder, 'pipe')
   execFileSync('mkfifo', [pipe])
   for (const [path, sentence] of [

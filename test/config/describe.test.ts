@@ -1,11 +1,11 @@
-// The configuration in effect, as an operator is shown it.
+// The configuration in effect, as an operator sees it.
 
 import t from 'tap'
 import { describeConfig } from '../../src/config/describe.ts'
 import { loadConfig } from '../../src/config/load.ts'
-import { loadTexts } from './load-text.ts'
+import { faultsOfTexts, loadTexts } from './load-text.ts'
 
-t.test('what is shown can be loaded again and means the same', async t => {
+t.test('the shown configuration can be loaded again and means the same', async t => {
   const given = [
     '',
     'server: { host: 0.0.0.0, port: 0, trustedProxies: [10.0.0.0/8, "::1"], drainFor: 0s, requestTimeout: 1.5s }',
@@ -33,7 +33,7 @@ t.test('the words are those of a config file', async t => {
   t.notMatch(shown, /(Ms|Bytes):/)
 })
 
-t.test('keys and passwords are hidden, and what is shown is still a configuration', async t => {
+t.test('keys and passwords are hidden, and the output is still a configuration', async t => {
   const env = {
     ABOHAWA_PROVIDER__API_KEY: 'hunter2',
     ABOHAWA_REDIS__SENTINEL_PASSWORD: 'hunter2',
@@ -47,6 +47,14 @@ t.test('keys and passwords are hidden, and what is shown is still a configuratio
   t.match(shown, /sentinelPassword: "\*\*\*"/)
   t.match(shown, /url: rediss:\/\/me:\*\*\*@redis\.example:6380\/1\?password=\*\*\*/)
   t.equal(loadTexts(t, { files: [shown] }).provider.apiKey, '***')
+})
+
+t.test('a token that is shown as *** is none that the same configuration would take', async t => {
+  const token = '0123456789abcdef0123456789abcdef'
+  const shown = describeConfig(loadTexts(t, { files: [`ops: { token: "${token}" }`] }))
+  t.notMatch(shown, /0123456789/)
+  t.match(shown, /^ {2}token: "\*\*\*"$/m)
+  t.match(faultsOfTexts(t, { files: [shown] }), [/ops\.token is "\*\*\*", but must be 32 to 256 characters/])
 })
 
 t.test('showing a configuration does not change it', async t => {

@@ -1,4 +1,4 @@
-// What variables set, and how they are refused.
+// Environment variables: the settings they set, and how invalid ones are refused.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -26,7 +26,7 @@ const defaultAt = (path: readonly string[]): unknown => {
 const textOf = (value: unknown): string =>
   value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value)
 
-// A named setting is reached through one of its names.
+// A setting with a name in its path is tested with one such name.
 const reachable = settings.map(({ path, schema, named }) =>
   named ? { path: [...path, 'free'], schema: named.valueType } : { path, schema },
 )
@@ -39,8 +39,8 @@ for (const { path, schema } of reachable) {
       load({}),
       'its default as text is its default',
     )
-    // A blank fits nothing but a list and a number that may be absent; a bracket that is not closed fits no list, and
-    // a word no number.
+    // A blank is valid only for a list and for an optional number; an unclosed bracket is no valid list, and a word no
+    // valid number.
     const core = coreOf(schema)
     const wrong = core instanceof z.ZodArray ? '[' : core instanceof z.ZodNumber ? 'much' : ' '
     const [fault = '', ...others] = faultsOfTexts(t, { env: { [variable]: wrong } })

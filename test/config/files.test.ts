@@ -1,4 +1,4 @@
-// The files in config/: the defaults, the examples, and the schema that editors check them with.
+// The files in config/: the defaults, the examples, and the schema for editors.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'

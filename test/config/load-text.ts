@@ -1,4 +1,4 @@
-// Config files out of a test's own text: what they load as, or the sentences they are refused with.
+// Loads config files from text in a test: the configuration, or the sentences of the refusal.
 
 import type { Test } from 'tap'
 import { loadConfig } from '../../src/config/load.ts'
@@ -17,7 +17,7 @@ const written = (t: Test, texts: readonly string[]) => {
 export const loadTexts = (t: Test, { files = [], env = {} }: Given): Config =>
   loadConfig({ files: written(t, files).files, env })
 
-/** The lines of the refusal, the files called by their bare names; none when nothing was refused. */
+/** The lines of the refusal, with bare file names; empty when nothing was refused. */
 export const faultsOfTexts = (t: Test, { files = [], env = {} }: Given): string[] => {
   const on = written(t, files)
   try {

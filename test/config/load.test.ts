@@ -1,4 +1,4 @@
-// What files and variables are put together into.
+// How files and variables are merged into one configuration.
 
 import { writeFileSync } from 'node:fs'
 import t from 'tap'
@@ -27,9 +27,11 @@ t.test('without files or variables the configuration is that of default.yaml', a
       host: '127.0.0.1',
       port: 9090,
       allowedHosts: [],
+      token: null,
       maxConnections: 128,
       requestTimeoutMs: 10_000,
     },
+    status: { host: '127.0.0.1', port: null, maxConnections: 32 },
     redis: {
       url: null,
       mode: 'single',
@@ -172,7 +174,7 @@ t.test('maps are merged and lists replaced', async t => {
   t.strictSame(server.trustedProxies, ['fd00::/8'])
 })
 
-t.test('null takes back what an earlier file set', async t => {
+t.test('null removes the value of an earlier file', async t => {
   const { redis } = loadTexts(t, { files: ['redis: { url: redis://one }', 'redis: { url: null }'] })
   t.equal(redis.url, null)
 })
@@ -324,7 +326,7 @@ t.test('a file that is not one map of settings is refused in one sentence', asyn
   const table: Array<[text: string, sentence: string]> = [
     [
       '- 1\n- 2',
-      'one.yaml:1:1: the whole file is a list, but must be a map of server, ops, redis, store, provider, ' +
+      'one.yaml:1:1: the whole file is a list, but must be a map of server, ops, status, redis, store, provider, ' +
         'catalogue, cache, weather, quota, log, config',
     ],
     ['# words\nwords', 'one.yaml:2:1: the whole file is "words", but must be a map of server, ops,'],

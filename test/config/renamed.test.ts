@@ -1,4 +1,4 @@
-// Renamed settings: the former name, in a file or as a variable, is refused with the present one.
+// Renamed settings: the former name, in a file or as a variable, is refused with the current one.
 
 import t from 'tap'
 import { variableOf } from '../../src/config/environment.ts'

@@ -1,4 +1,4 @@
-// What must hold between settings.
+// The rules between settings.
 
 import t from 'tap'
 import { rules } from '../../src/config/rules.ts'
@@ -8,6 +8,9 @@ import { faultsOfTexts } from './load-text.ts'
 const PLAIN =
   'where plain HTTP is not allowed: set server.tls.cert and server.tls.key, or server.trustedProxies, or a ' +
   'loopback host such as 127.0.0.1'
+const TOKEN = 'abcdef0123456789abcdef0123456789'
+const NO_TOKEN =
+  'where a token is required: set ops.token, best by ABOHAWA_OPS__TOKEN, or a loopback host such as 127.0.0.1'
 const SAME_PORT = 'but must differ from server.port on the same host (0 picks a free port)'
 
 const refused: Array<[yaml: string, sentence: string]> = [
@@ -26,8 +29,22 @@ const refused: Array<[yaml: string, sentence: string]> = [
   ['server: { port: 9090 }', `one.yaml:1:17: ops.port is 9090, ${SAME_PORT}`],
   ['ops: { port: 8080 }', `one.yaml:1:14: ops.port is 8080, ${SAME_PORT}`],
   ['ops: { port: 8080, host: localhost }', `one.yaml:1:26: ops.port is 8080, ${SAME_PORT}`],
-  ['ops: { host: 0.0.0.0, port: 8080 }', `one.yaml:1:29: ops.port is 8080, ${SAME_PORT}`],
-  ['ops: { host: "::", port: 8080 }', `one.yaml:1:26: ops.port is 8080, ${SAME_PORT}`],
+  [`ops: { host: 0.0.0.0, token: ${TOKEN}, port: 8080 }`, `one.yaml:1:70: ops.port is 8080, ${SAME_PORT}`],
+  [`ops: { host: "::", token: ${TOKEN}, port: 8080 }`, `one.yaml:1:67: ops.port is 8080, ${SAME_PORT}`],
+  ['status: { port: 8080 }', `one.yaml:1:17: status.port is 8080, ${SAME_PORT}`],
+  [
+    'status: { port: 9090, host: "::" }',
+    'one.yaml:1:29: status.port is 9090, but must differ from ops.port on the same host (0 picks a free port)',
+  ],
+  ['ops: { host: 0.0.0.0 }', `one.yaml:1:14: ops.host is "0.0.0.0", ${NO_TOKEN}`],
+  ['ops: { host: "::" }', `one.yaml:1:14: ops.host is "::", ${NO_TOKEN}`],
+  ['ops: { host: 10.1.2.3 }', `one.yaml:1:14: ops.host is "10.1.2.3", ${NO_TOKEN}`],
+  ['ops: { host: ops.example }', `one.yaml:1:14: ops.host is "ops.example", ${NO_TOKEN}`],
+  ['ops: { host: ops.example, token: null }', `one.yaml:1:34: ops.host is "ops.example", ${NO_TOKEN}`],
+  [
+    'status: { host: 0.0.0.0 }',
+    'one.yaml:1:17: status.host is "0.0.0.0", but status.port is not set: set both of them or neither',
+  ],
   [
     'redis: { mode: cluster }',
     'one.yaml:1:16: redis.mode is cluster, but redis.url is not set: set both of them or neither',
@@ -96,6 +113,12 @@ const allowed = [
   'server: { port: 0 }\nops: { port: 0 }',
   'ops: { host: 127.0.0.2, port: 8080 }',
   'ops: { host: "::1", port: 8080 }',
+  `ops: { host: 0.0.0.0, token: ${TOKEN} }`,
+  `ops: { host: ops.example, token: "${TOKEN}==" }`,
+  `ops: { token: ${TOKEN} }`,
+  'ops: { host: localhost }\nstatus: { host: 0.0.0.0, port: 9091 }',
+  'status: { port: 0 }\nops: { port: 0 }',
+  'status: { host: 127.0.0.2, port: 9090 }',
   'redis: { url: "rediss://me:secret@a/2", ca: ca.pem }',
   'redis: { url: redis://a/2, mode: sentinel, nodes: [b:1], sentinelMaster: one, sentinelPassword: two }',
   'redis: { url: redis://a/0, mode: cluster, nodes: [b:1, "[::1]:7"] }',

@@ -1,4 +1,4 @@
-// Durations and sizes as written and as counted.
+// Durations and sizes: parsed and printed.
 
 import t from 'tap'
 import { parseDuration, parseSize, printDuration, printSize } from '../../src/config/units.ts'
@@ -34,7 +34,7 @@ t.test('a size is counted in bytes, binary and decimal multiples apart', async t
   for (const [text, bytes] of table) t.equal(parseSize(text), bytes, text)
 })
 
-t.test('what is not a quantity with its unit is refused, and the sentence says what is missing', async t => {
+t.test('a quantity without its unit is refused, and the sentence says what is missing', async t => {
   const table: Array<[(text: string) => number, string, RegExp]> = [
     [parseDuration, '10', /^"10" has no unit: add ms, s, m, h or d, as in 30s$/],
     [parseDuration, '1.5', /"1\.5" has no unit/],
@@ -70,7 +70,7 @@ t.test('a quantity is printed in the largest unit that divides it', async t => {
   t.equal(printSize(1_073_741_824), '1GiB')
 })
 
-t.test('what is printed is read as the same quantity', async t => {
+t.test('a printed quantity is parsed as the same one', async t => {
   for (const value of [0, 1, 999, 1000, 1024, 61_000, 3_600_000, 1_572_864, 86_400_001, 5_000_000_000]) {
     t.equal(parseDuration(printDuration(value)), value)
     t.equal(parseSize(printSize(value)), value)

@@ -1,4 +1,4 @@
-// What each setting refuses, and the sentence it is refused with.
+// The values that each setting refuses, and the sentence of the refusal.
 
 import t from 'tap'
 import { printPath, settings } from '../../src/config/tree.ts'
@@ -13,6 +13,9 @@ const REDIS_URL =
   'a redis:// or rediss:// URL, its path empty or the number of a database and its password with @ / ? # as %40 %2F %3F %23, or null for the embedded store'
 const ZONE = 'a time zone of the IANA database, such as Asia/Dhaka'
 const API_KEY = 'text without blanks (in quotes if it is all digits), or null'
+const TOKEN =
+  '32 to 256 characters of A-Z a-z 0-9 - . _ ~ + / with = at the end only, at least 8 different ones ' +
+  '(in quotes if it is all digits; openssl rand -hex 32 makes one), or null'
 const DURATIONS = 'such as 500ms, 30s, 10m, 1h or 400d'
 
 type Wrong = [yaml: string, shown: string, allowed?: string]
@@ -140,8 +143,40 @@ const table: Record<string, Row> = {
       ['{}', 'a map'],
     ],
   },
+  'ops.token': {
+    allowed: TOKEN,
+    wrong: [
+      ['secret', '"***"'],
+      ['""', '"***"'],
+      ['0123456789abcdef0123456789abcde', '"***"'],
+      ['01234567890123456789012345678901', '***'],
+      ['changemechangemechangemechangeme', '"***"'],
+      ['0123456789abcdef 0123456789abcdef', '"***"'],
+      ['"0123456789abcdef=0123456789abcdef"', '"***"'],
+      ['"0123456789abcdef,0123456789abcdef"', '"***"'],
+      ['"0123456789abcdef0123456789abcdeé"', '"***"'],
+      [`"${'0123456789abcdef'.repeat(16)}0"`, '"***"'],
+      ['true', '***'],
+    ],
+  },
   'ops.maxConnections': whole(8, 10_000),
   'ops.requestTimeout': duration('100ms', '1m', '99ms', '61s'),
+  'status.host': {
+    allowed: HOST,
+    wrong: [
+      ['""', '""'],
+      ['null', 'null'],
+    ],
+  },
+  'status.port': {
+    allowed: `${PORT}, or null for no such listener`,
+    wrong: [
+      ['-1', '-1'],
+      ['65536', '65536'],
+      ['"9091"', '"9091"'],
+    ],
+  },
+  'status.maxConnections': whole(8, 10_000),
   'redis.url': {
     allowed: REDIS_URL,
     wrong: [

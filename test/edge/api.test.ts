@@ -1,5 +1,5 @@
-// The API without a socket: in which order a request is judged, what each outcome says of quota, weather and caching, and
-// what is logged and counted of it.
+// The API without a socket: the order in which a request is checked, the headers of each outcome (quota, weather, caching),
+// and its log and metrics.
 
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import t from 'tap'
@@ -110,7 +110,7 @@ t.test('a consumer may name its request, within reason', async t => {
   t.not(await idFor(goodKey.padEnd(47, 'x')), goodKey.padEnd(47, 'x'))
 })
 
-t.test('what fails behind the admission is 500 with its cause in the log alone', async t => {
+t.test('a failure after the admission is 500, with its cause in the log alone', async t => {
   const app = await startApp(t, {
     authenticate: () => {
       throw new AbohawaError('store_unavailable', 'Redis failed: secret detail')
@@ -124,7 +124,7 @@ t.test('what fails behind the admission is 500 with its cause in the log alone',
   t.strictSame(app.decisions, ['unavailable'])
 })
 
-t.test('a process that drains asks for the next connection elsewhere', async t => {
+t.test('a draining process closes connections', async t => {
   const app = await startApp(t)
   app.drain()
   for (const url of [weather, '/nowhere']) t.equal((await app.inject(url)).headers.connection, 'close', url)

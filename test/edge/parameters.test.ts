@@ -1,3 +1,5 @@
+// Parsing path and query parameters: valid values, and the error of every invalid one.
+
 import t, { type Test } from 'tap'
 import {
   degreesOf,

@@ -1,5 +1,5 @@
-// Responses whose bytes are ready: both ways to write them give the same bytes, and where the private one does not, the
-// public one is chosen, with the reason.
+// Responses whose bytes are ready: the fast and the public way to write them give the same bytes. Where the fast way does
+// not, the public one is chosen, with the reason.
 
 import { createServer, get, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

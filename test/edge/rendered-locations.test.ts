@@ -1,4 +1,4 @@
-// What rendered lists and places take in memory: their encodings count too, and what was asked for last stays.
+// The memory of rendered lists and places: their encodings count too, and the least recently used ones go first.
 
 import t from 'tap'
 import type { Catalogue } from '../../src/catalogue/catalogue.ts'
@@ -10,25 +10,25 @@ const body = { text: 'x'.repeat(1_000) }
 t.test('encodings count as a body’s size, and move the least recently used one out', async t => {
   let renders = 0
   const rendered = createRenderedLocations(6_000)
-  const ask = (name: string) =>
+  const read = (name: string) =>
     rendered(name, catalogue, () => {
       renders += 1
       return { body }
     })
-  const first = ask('first')
-  const second = ask('second')
-  t.equal(ask('first'), first)
+  const first = read('first')
+  const second = read('second')
+  t.equal(read('first'), first)
   t.equal(renders, 2, 'both are kept')
   second.onEncoded?.(Buffer.alloc(2_500))
-  t.equal(ask('second'), second)
-  t.equal(ask('first'), first, 'there is room for both and the encoding')
+  t.equal(read('second'), second)
+  t.equal(read('first'), first, 'there is room for both and the encoding')
   t.equal(renders, 2)
   second.onEncoded?.(Buffer.alloc(500))
-  t.equal(ask('second'), second)
-  t.not(ask('first'), first, 'and not for one more')
+  t.equal(read('second'), second)
+  t.not(read('first'), first, 'and not for one more')
 })
 
-t.test('another catalogue begins anew', async t => {
+t.test('another catalogue starts with an empty cache', async t => {
   const rendered = createRenderedLocations(6_000)
   const one = rendered('list', catalogue, () => ({ body }))
   t.not(

@@ -1,4 +1,4 @@
-// Weather as bytes: made once for each slice, shared by the places of a cell, accounted for, and gone with its timeline.
+// Weather as bytes: rendered once per slice, shared by the places of a cell, accounted for, and dropped with its timeline.
 
 import t from 'tap'
 import { type Answers, type CellResult, createAnswers } from '../../src/answer.ts'
@@ -60,7 +60,7 @@ const somewhere = pointPiece(1, 90)
 
 const memory = createMemoryTier<Timeline>(100_000_000)
 const setExtraBytes = new WeakMap<Timeline, (bytes: number) => void>()
-/** A timeline in memory, in place of the one that was there. */
+/** Replaces the timeline in memory. */
 const keptTimeline = (fetchedAt: number): Timeline => {
   const value = timelineAt(fetchedAt)
   const entry = { value, bytes: bytesOf(value), fetchedAt, jitter: 0, generation: 0, run: null }
@@ -80,7 +80,7 @@ const resultAt = (readAt: number, value = keptTimeline(start)): CellResult => ({
   collapsed: false,
   setExtraBytes: bytes => setExtraBytes.get(value)?.(bytes),
 })
-/** What memory accounts for beside the timeline. */
+/** The bytes that memory accounts for beside the timeline. */
 const beside = (): number => memory.calculatedSize - (memory.peek('cell')?.bytes ?? 0)
 const textOf = ({ pieces }: Representation): string => Buffer.concat([...pieces]).toString()
 
@@ -98,7 +98,7 @@ t.test('a slice is rendered once, for every place and answer until it ends', asy
   const next = resultAt(start + quarterHourMs, timeline)
   t.match(textOf(current(next, one)), '"time":"2026-11-21T12:15"')
   t.equal(rendered(), 2)
-  // A clock that was put back finds no weather of the future.
+  // After a jump back of the clock, no weather of the future is served.
   const back = resultAt(start + 5, timeline)
   t.match(textOf(current(back, one)), '"time":"2026-11-21T12:00"')
   t.equal(rendered(), 3)
@@ -109,7 +109,7 @@ t.test('a slice is rendered once, for every place and answer until it ends', asy
   t.equal(rendered(), 6, 'forecasts of other lengths are others')
 })
 
-t.test('tags tell bodies apart: by place and by weather', async t => {
+t.test('tags differ by place and by weather', async t => {
   const { current } = setUp()
   const result = resultAt(start)
   const tagOf = (latitude: number, at: CellResult) => current(at, pointPiece(latitude, 90)).tag
@@ -118,7 +118,7 @@ t.test('tags tell bodies apart: by place and by weather', async t => {
   t.not(tagOf(1, result), tagOf(1, resultAt(start + quarterHourMs)))
 })
 
-t.test('what is kept is accounted for, compressed bodies too, and no more of them than a bound', async t => {
+t.test('cached bodies are accounted for, compressed ones too, and their number is bounded', async t => {
   const { current } = setUp()
   const result = resultAt(start)
   const [, bytes] = current(result, somewhere).pieces
@@ -137,7 +137,7 @@ t.test('what is kept is accounted for, compressed bodies too, and no more of the
   t.equal(beside(), alone, 'they go with their slice')
 })
 
-t.test('what is compressed for a timeline that was replaced counts as nobody’s', async t => {
+t.test('a body that is compressed after its timeline was replaced is not accounted for', async t => {
   const { current } = setUp()
   const result = resultAt(start)
   const body = current(result, pointPiece(1, 90))
@@ -157,7 +157,7 @@ t.test('a form that others displaced while it was made is not accounted for', as
   current(result, somewhere)
   const alone = beside()
   const bodies = Array.from({ length: 1_000 }, (_, i) => current(result, pointPiece(i, 90)))
-  // All are being made before the first of them is ready.
+  // All encodings start before the first of them is ready.
   const making = bodies.map(body => ({ body, encodings: body.encodings() }))
   for (const { body, encodings } of making) {
     encodings.br = Buffer.alloc(2_000)
@@ -166,24 +166,24 @@ t.test('a form that others displaced while it was made is not accounted for', as
   t.ok(beside() < alone + 320 * 2_600, `${beside()} bytes`)
 })
 
-t.test('a body is kept for a second once it was asked for again, and says the same', async t => {
+t.test('a body is kept for a second from its second request on, and stays the same', async t => {
   const { current } = setUp()
   const timeline = timelineAt(start)
-  // As a place of the catalogue, which is kept; raw points are not.
+  // A place of the catalogue, whose bodies are kept; those of raw points are not.
   const place = { ...pointPiece(1, 90), identity: 1 }
-  const ask = (after: number) => {
+  const representAt = (after: number) => {
     const result = resultAt(start + after, timeline)
     return current(result, place)
   }
-  const [first, second, third] = [ask(0), ask(10), ask(999)]
+  const [first, second, third] = [representAt(0), representAt(10), representAt(999)]
   t.not(first, second)
   t.equal(second, third)
   t.equal(first.headers, second.headers)
-  t.not(ask(1_000), third)
-  t.not(ask(1_000).headers, third.headers)
+  t.not(representAt(1_000), third)
+  t.not(representAt(1_000).headers, third.headers)
 })
 
-t.test('what is kept lies in memory of its own', async t => {
+t.test('cached bytes are in memory of their own', async t => {
   const text = unpooledText('{"name_bn":"ঢাকা"}')
   t.equal(text.toString(), '{"name_bn":"ঢাকা"}')
   t.equal(text.buffer.byteLength, text.length)
@@ -192,7 +192,7 @@ t.test('what is kept lies in memory of its own', async t => {
   t.equal(unpooledCopy(part).buffer.byteLength, 10)
 })
 
-t.test('texts on a shelf share blocks, and none overwrites another', async t => {
+t.test('texts in a slab share blocks, and none overwrites another', async t => {
   const place_in_arena = createArena()
   const texts = Array.from({ length: 1_000 }, (_, i) => `${i} ঢাকা`.repeat(1 + (i % 70)))
   texts.push('x'.repeat(1 << 20), '')

@@ -1,4 +1,4 @@
-// Whose id a request has: the consumer's own when it is sane, which one that holds an API key is not.
+// The id of a request: the consumer's own if it is valid. An id that contains an API key is not.
 
 import t from 'tap'
 import { requestIdOf } from '../../src/edge/api.ts'

@@ -1,4 +1,4 @@
-// Which endpoint a URL reaches, and that every other one is refused in the contract's words, after key and quota.
+// Which endpoint a URL reaches. Every other URL is refused as the contract says, after key and quota.
 
 import t from 'tap'
 import { pathOf, routableUrl } from '../../src/edge/api.ts'
@@ -27,7 +27,7 @@ t.test('every endpoint is reached under its own name', async t => {
   for (const [url, endpoint] of found) {
     const { status } = await app.inject(url)
     t.equal(app.answered.at(-1)?.endpoint, endpoint, url)
-    t.equal(app.answered.at(-1)?.url, url, 'the log tells what came')
+    t.equal(app.answered.at(-1)?.url, url, 'the log has the URL as received')
     t.equal(status, 200, url)
   }
 })
@@ -78,7 +78,7 @@ t.test('everything else is 404, encoded or not, and lists the endpoints', async 
     }
 })
 
-t.test('what is not percent-encoded UTF-8 is 400, wherever it stands', async t => {
+t.test('anything but percent-encoded UTF-8 is 400, wherever it is', async t => {
   const app = await startApp(t, unlimited)
   for (const url of ['/%', '/api/v1/weather/district/%E0%A6', '/nothing/%zz?x=1']) {
     const path = url.split('?')[0]

@@ -1,10 +1,10 @@
-// Shares of the event loop: who goes on, who waits, and in which order.
+// Fair sharing of the event loop: who continues, who waits, and in which order.
 
 import t from 'tap'
 import { createTurns, type Priority, type Task, type Turns } from '../../src/edge/turns.ts'
 
 const turn = () => new Promise(resolve => setImmediate(resolve))
-// The clock that the turns are shared out by, moved by hand.
+// A manual clock for the turns.
 let instant = 0
 const busy = (ms: number) => {
   instant += ms
@@ -53,7 +53,7 @@ t.test('known tasks come first, then new ones from the newest on, then those tha
   t.strictSame(ran, ['known 1', 'known 2', 'new 3', 'new 2', 'new 1', 'low 1', 'low 2'])
 })
 
-t.test('nobody goes ahead of those who wait with more right', async t => {
+t.test('nobody overtakes those who have waited longer', async t => {
   const turns = turnsOf(1_000)
   const ran: string[] = []
   turns.queue(task('known', ran, 'known'))

@@ -1,4 +1,4 @@
-// Cases hang on the seed, the target and their number alone: the same today, tomorrow and on another machine.
+// Cases depend only on the seed, the target and their number: they are the same tomorrow and on another machine.
 
 import { isDeepStrictEqual } from 'node:util'
 import t from 'tap'

@@ -1,4 +1,4 @@
-// The fuzzer finds what it is for: servers that are wrong in one way each are taken for a gateway, and its judges tell.
+// The fuzzer finds faults: each test gives it a server with one fault in place of a gateway, and the checks must report it.
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server } from 'node:net'
@@ -19,13 +19,13 @@ const reset = Math.floor(Date.now() / 1000) + 3_600
 const answer = (status: number, body: string, more = ''): string =>
   `HTTP/1.1 ${status} Any\r\ncontent-type: application/json; charset=utf-8\r\ncontent-length: ${Buffer.byteLength(body)}\r\nx-ratelimit-limit: 9\r\nx-ratelimit-remaining: 8\r\nx-ratelimit-reset: ${reset}\r\nx-request-id: a-1\r\n${more}\r\n${body}`
 
-/** A server that answers whatever comes, once, and closes. */
+/** A server that sends one fixed response to whatever comes, and closes. */
 const serve = async (t: Teardown, respond: Respond): Promise<System> => {
   const server: Server = createServer({ allowHalfOpen: true }, socket => {
     socket.on('error', () => {})
     let text = ''
     let timer: NodeJS.Timeout | undefined
-    // Requests come in pieces; when no more do they are whole.
+    // Requests come in chunks; they are complete when no more come.
     socket.setEncoding('latin1').on('data', piece => {
       text += piece
       clearTimeout(timer)
@@ -43,7 +43,7 @@ const serve = async (t: Teardown, respond: Respond): Promise<System> => {
   } as unknown as System
 }
 
-/** The rules that cases of one kind find broken. */
+/** The rules that the cases of one kind report as broken. */
 const broken = async (t: Teardown, target: Target<never>, shape: string, respond: Respond) => {
   const session = await target.open(await serve(t, respond))
   const rules = new Set<string>()
@@ -101,13 +101,13 @@ for (const [what, rule, respond] of onSockets)
     t.ok(rules.includes(rule), rules.join('; '))
   })
 
-t.test('sockets: whoever takes two hosts is found', async t => {
+t.test('sockets: a server that accepts two hosts is found', async t => {
   const rules = await broken(t, sockets as Target<never>, 'two hosts', () => answer(200, '{}'))
   t.ok(rules.includes('another status than HTTP and the contract demand'), rules.join('; '))
   const right = await broken(t, sockets as Target<never>, 'two hosts', () =>
     answer(400, '{"error":"x"}', close),
   )
-  t.strictSame(right, [], 'and whoever refuses them is not')
+  t.strictSame(right, [], 'and one that refuses them is not')
 })
 
 t.test('pipelines: a request without an answer and answers in another order are found', async t => {
@@ -124,7 +124,7 @@ t.test('parameters: a wrong status, another place and other weather are found', 
     (await rules('other paths', () => answer(200, '{}'))).includes('another status than the contract says'),
   )
   const place = { location: { id: '1', type: 'district' } }
-  t.ok((await rules('detail', () => answer(200, JSON.stringify(place)))).includes('not what was asked for'))
+  t.ok((await rules('detail', () => answer(200, JSON.stringify(place)))).includes('not the requested place'))
   t.ok(
     (await rules('list', () => answer(200, '{"results":[],"total":1,"type":"division"}'))).includes(
       'a list that is not right',

@@ -1,4 +1,4 @@
-// Mutations do what they are called: a change that changes nothing would find nothing.
+// Mutations change what their names say: one that changes nothing would find nothing.
 
 import { brotliCompressSync, crc32 } from 'node:zlib'
 import t from 'tap'
@@ -61,7 +61,7 @@ t.test('a body goes out as HTTP has it, or damaged', async t => {
   }
 })
 
-/** A head with a checksum in it, and a compressed part: what an entry is like, whatever else is in it. */
+/** A head with a checksum, and a compressed part: the shape of an entry, with any content. */
 const entryOf = (cell: string): Buffer => {
   const head = Buffer.alloc(40, cell)
   const bytes = Buffer.concat([head, brotliCompressSync(Buffer.alloc(4_000, cell))])

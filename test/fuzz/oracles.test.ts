@@ -1,16 +1,17 @@
-// What the fuzzer takes for right: the statuses of the contract, weather that there may be, what a body says. Each
-// sentence stands in docs/api.md or the contract, and an oracle that is wrong would hide what it is for.
+// The fuzzer's oracles: the statuses of the contract, possible weather, the meaning of a body. Each expectation is in
+// docs/api.md or the contract; a wrong oracle would hide the faults that it is for.
 
 import t from 'tap'
 import { decide } from '../../fuzz/oracle/parameters.ts'
-import { degreesFrom, isAsRight, isInPlace, saysTheSame } from '../../fuzz/oracle/provider-body.ts'
+import { degreesFrom, hasSameWeather, isAsRight, isInPlace } from '../../fuzz/oracle/provider-body.ts'
 import { brokenForecast, brokenWeather, isPhysical } from '../../fuzz/oracle/weather-body.ts'
 import { writeDocument } from '../../simulator/document.ts'
 import { forecast } from '../../simulator/forecast.ts'
 import { readForecastRequest } from '../../simulator/forecast-request.ts'
 import { Parameters } from '../../simulator/parameters.ts'
+import { currentVariables, dailyVariables, hourlyVariables } from '../support/weather-contract.ts'
 
-// Behind /api/v1: the status that is right.
+// The path below /api/v1, and the expected status.
 const decisions: [string, number][] = [
   ['/weather/district/3026', 200],
   ['/weather/d%69strict/302%36?lang=en', 200],
@@ -60,7 +61,7 @@ t.test('a path and query have the status of the contract', async t => {
 
 const now = Date.parse('2026-11-21T06:07:00Z')
 const answerAt = (temperature: number, dayOffset = 0) => {
-  const series = (times: string[], names: string[]) => ({
+  const series = (times: string[], names: readonly string[]) => ({
     time: times,
     ...Object.fromEntries(
       names.map(name => [name, times.map(() => (name.startsWith('temp') ? temperature : 1))]),
@@ -72,49 +73,16 @@ const answerAt = (temperature: number, dayOffset = 0) => {
   const days = Array.from({ length: 7 }, (_, i) =>
     new Date(Date.parse('2026-11-21') + (i + dayOffset) * 86_400_000).toISOString().slice(0, 10),
   )
-  const hourly = [
-    'temperature_2m',
-    'relative_humidity_2m',
-    'apparent_temperature',
-    'precipitation_probability',
-    'precipitation',
-    'weather_code',
-    'cloud_cover',
-    'wind_speed_10m',
-    'wind_direction_10m',
-    'wind_gusts_10m',
-    'is_day',
-  ]
-  const current = [
-    'temperature_2m',
-    'relative_humidity_2m',
-    'apparent_temperature',
-    'is_day',
-    'precipitation',
-    'rain',
-    'showers',
-    'snowfall',
-    'weather_code',
-    'cloud_cover',
-    'wind_speed_10m',
-    'wind_direction_10m',
-    'wind_gusts_10m',
-  ]
   return {
     current: {
       time: '2026-11-21T12:00',
       interval: 900,
+      ...Object.fromEntries(currentVariables.map(name => [name, 1])),
       pressure_msl: 1_010,
       surface_pressure: 1_009,
-      ...Object.fromEntries(current.map(name => [name, 1])),
     },
-    hourly: series(hours, hourly),
-    daily: series(days, [
-      'weather_code',
-      'temperature_2m_max',
-      'temperature_2m_min',
-      'precipitation_probability_max',
-    ]),
+    hourly: series(hours, hourlyVariables),
+    daily: series(days, dailyVariables),
   }
 }
 
@@ -130,7 +98,7 @@ t.test('weather is for now, whole and possible', async t => {
   t.strictSame(rules(answerAt(20), now + 900_000), ['weather for another time'])
   t.strictSame(
     brokenForecast(answerAt(20), [now, now], 6).map(({ rule }) => rule),
-    ['another number of steps than asked for'],
+    ['another number of steps than requested'],
   )
   for (const [name, value] of [
     ['is_day', 0.5],
@@ -145,9 +113,9 @@ t.test('weather is for now, whole and possible', async t => {
 t.test('what a body of the provider says is read by its times', async t => {
   const query =
     'latitude=23.8&longitude=90.4&timezone=Asia/Dhaka&past_days=1&minutely_15=temperature_2m&hourly=temperature_2m&daily=temperature_2m_max'
-  const asked = readForecastRequest(Parameters.fromForm(query), now)
-  if (!asked) throw new Error('no coordinates')
-  const document = await forecast(asked, { seed: 1, now, run: undefined })
+  const request = readForecastRequest(Parameters.fromForm(query), now)
+  if (!request) throw new Error('no coordinates')
+  const document = await forecast(request, { seed: 1, now, run: undefined })
   const right = JSON.parse(writeDocument(document)) as Record<string, Record<string, unknown[]>>
   const at = (section: string, index: number) => ({
     time: right[section]?.time?.[index],
@@ -158,10 +126,13 @@ t.test('what a body of the provider says is read by its times', async t => {
     hourly: { time: [right.hourly?.time?.[30]], temperature_2m: [right.hourly?.temperature_2m?.[30]] },
     daily: { time: [right.daily?.time?.[1]], temperature_2m_max: [right.daily?.temperature_2m_max?.[1]] },
   }
-  t.equal(saysTheSame(answer, right), true)
-  t.equal(saysTheSame({ ...answer, hourly: { ...answer.hourly, temperature_2m: [99] } }, right), false)
-  t.equal(saysTheSame({ ...answer, hourly: { ...answer.hourly, time: ['2020-01-01T00:00'] } }, right), false)
-  t.equal(saysTheSame(answer, [right]), false)
+  t.equal(hasSameWeather(answer, right), true)
+  t.equal(hasSameWeather({ ...answer, hourly: { ...answer.hourly, temperature_2m: [99] } }, right), false)
+  t.equal(
+    hasSameWeather({ ...answer, hourly: { ...answer.hourly, time: ['2020-01-01T00:00'] } }, right),
+    false,
+  )
+  t.equal(hasSameWeather(answer, [right]), false)
   t.equal(isAsRight(Object.fromEntries(Object.entries(right).toReversed()), right), true)
   t.equal(isAsRight({ ...right, more: 1 }, right), false)
   t.equal(isAsRight({ ...right, hourly: { ...right.hourly, temperature_2m: [] } }, right), false)

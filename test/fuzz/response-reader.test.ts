@@ -1,4 +1,4 @@
-// What the fuzzer takes for a right answer: a reader that forgives something would find nothing.
+// The fuzzer's strict HTTP reader: one that forgave anything would find nothing.
 
 import t from 'tap'
 import { createResponseReader, type IsHead } from '../../fuzz/http/response-reader.ts'
@@ -47,7 +47,7 @@ t.test('what is not there yet is waited for', async t => {
   }
 })
 
-// What is sent, and what is said of it.
+// The bytes, and the expected fault.
 const faults: [string, RegExp][] = [
   ['garbage', /no status line/],
   ['HTTP/1.0 200 OK\r\ncontent-length: 0\r\n\r\n', /no status line/],

@@ -1,4 +1,4 @@
-// The runner and what it tells: small parts by themselves, then `npm run fuzz` as it is called.
+// The fuzzer's runner and its output: its parts alone, then the command `npm run fuzz`.
 
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
@@ -43,7 +43,7 @@ t.test('the log is watched for keys in any spelling and for lines that are none'
   t.strictSame(rules(`{"a":"${'x'.repeat(70_000)}"}\n`), ['a line of the log is too long'])
 })
 
-t.test('what is printed is plain ASCII, and short', async t => {
+t.test('printed text is plain ASCII, and short', async t => {
   t.equal(cut('a\r\n\x1b[2Jঢ\x00', 100), 'a\\r\\n\\x1b[2J\\u{9a2}\\x00')
   t.equal(cut('x'.repeat(1_000), 5), 'xxxxx... (1000 characters)')
 })

@@ -1,4 +1,4 @@
-// What an operator's words for a part of the cache mean.
+// Parsing the cache targets of an operator: a point, a place, a box, or all.
 
 import t from 'tap'
 import { cellOfSpot, scopeOf, spotIn, targetIn } from '../../src/gateway/cache-target.ts'
@@ -13,7 +13,7 @@ const areaOf = (degrees: number, box = bounds) => ({
 const area = areaOf(0.1)
 const scope = (text: string, given = area) => scopeOf(targetIn(text), given, undefined)
 
-t.test('a point, a place, a box and all are told apart', t => {
+t.test('a point, a place, a box and all are distinguished', t => {
   t.strictSame(targetIn('23.81,90.41'), { point: { latitude: 23.81, longitude: 90.41 } })
   t.strictSame(targetIn(' -23.81 , +90 '), { point: { latitude: -23.81, longitude: 90 } })
   t.strictSame(targetIn('district/3026'), { place: { type: 'district', id: '3026' } })
@@ -22,7 +22,7 @@ t.test('a point, a place, a box and all are told apart', t => {
   t.end()
 })
 
-t.test('anything else is one sentence with what was given and what is allowed', t => {
+t.test('anything else is refused with one sentence: the given value and the allowed ones', t => {
   const refused: [string, RegExp][] = [
     ['', /^the target is ""; allowed: all, a point such as/],
     ['dhaka', /^the target is "dhaka"; allowed: /],

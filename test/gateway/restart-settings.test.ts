@@ -22,6 +22,8 @@ const table: Record<string, Row> = {
   'server.trustedProxies': [{}, { 'server.trustedProxies': '10.0.0.1' }],
   'ops.host': [{}, { 'ops.host': 'localhost' }],
   'ops.port': [{}, { 'ops.port': '1' }],
+  'status.host': [{}, { 'status.host': 'localhost' }],
+  'status.port': [{}, { 'status.port': '1' }],
   'redis.url': [{}, redis],
   'redis.mode': [redis, { ...redis, 'redis.mode': 'cluster' }],
   'redis.nodes': [
@@ -60,6 +62,7 @@ const table: Record<string, Row> = {
     {},
     { 'server.tls.cert': fixture('localhost.crt'), 'server.tls.key': fixture('localhost.key') },
   ],
+  'ops.token': [{}, { 'ops.token': '0123456789-abcdefghijklmnopqrstuv' }],
   'cache.staleFor': [{}, { 'cache.staleFor': '30h' }],
   'cache.freshSpread': [{}, { 'cache.freshSpread': '1' }],
 }

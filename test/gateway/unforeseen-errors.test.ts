@@ -1,4 +1,4 @@
-// The log line of an error that nobody foresaw: its kind, sentence and stack, and nothing of what a library hung on it.
+// The log line of an unforeseen error: its kind, sentence and stack, without the other properties of the error object.
 
 import { pino } from 'pino'
 import t from 'tap'

@@ -1,10 +1,10 @@
-// How long a cell that could not be fetched is left alone, what ends that early, and how a circuit closes although nobody
-// asks.
+// How long a failed cell backs off, what ends the backoff early, and how the circuit closes without any request from a
+// consumer.
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const place = '/weather/coords/23.7/90.4'
@@ -28,17 +28,17 @@ const setUp = async (t: { teardown(fn: () => unknown): void }, env: Record<strin
 }
 const callsOf = async () => (await provider.state()).calls
 const explain = async ({ opsUrl }: TestGateway) =>
-  (await askAt(`${opsUrl}/cache/cell?of=23.7,90.4`)).body.gateway
+  (await sendRequest(`${opsUrl}/cache/cell?of=23.7,90.4`)).body.gateway
 
 const purge = async (gateway: TestGateway, soft: boolean) => {
-  const known = () => gateway.logged.filter(({ msg }) => msg === 'cache purged').length
-  const before = known()
+  const purgesLogged = () => gateway.logged.filter(({ msg }) => msg === 'cache purged').length
+  const before = purgesLogged()
   await fetch(`${gateway.opsUrl}/cache/purge`, {
     method: 'POST',
     body: JSON.stringify({ scope: '23.7,90.4', soft }),
     headers: { 'content-type': 'application/json' },
   })
-  await until('the purge is heard of', async () => known() > before)
+  await until('the gateway has read the purge', async () => purgesLogged() > before)
 }
 
 for (const fault of ['empty', 'bad-request'])
@@ -64,35 +64,38 @@ for (const fault of ['empty', 'bad-request'])
         clock.set(Date.parse(backoffUntil))
       }
       await provider.steer({ fault: 'none' })
-      t.equal((await gateway.get(place)).status, 200, 'the first time that it is asked for again')
+      t.equal((await gateway.get(place)).status, 200, 'on the next request')
       t.equal((await explain(gateway)).lastFailure, null)
     },
   )
 
 for (const fault of ['empty', 'internal-error'])
-  t.test(`${fault}: a purge ends the pause after a failure, so that the next read begins a load`, async t => {
-    const { clock, gateway, statusOf } = await setUp(t)
-    await gateway.get(place)
-    clock.advance(2 * 3_600_000)
-    await provider.steer({ fault })
-    t.match(await statusOf(), /fwd=stale/)
-    await until('the refresh has failed', async () => (await explain(gateway)).lastFailure !== null)
-    t.match(await statusOf(), /; hit; ttl=-/, 'it is left alone')
-    await provider.steer({ fault: 'none' })
-    await purge(gateway, true)
-    t.match(await statusOf(), /fwd=stale/, 'stale while it is loaded')
-    await until('the load has come', async () => /; hit; ttl=\d/.test((await statusOf()) ?? ''))
+  t.test(
+    `${fault}: a purge ends the backoff after a failure, so that the next read starts a load`,
+    async t => {
+      const { clock, gateway, statusOf } = await setUp(t)
+      await gateway.get(place)
+      clock.advance(2 * 3_600_000)
+      await provider.steer({ fault })
+      t.match(await statusOf(), /fwd=stale/)
+      await until('the refresh has failed', async () => (await explain(gateway)).lastFailure !== null)
+      t.match(await statusOf(), /; hit; ttl=-/, 'it is left alone')
+      await provider.steer({ fault: 'none' })
+      await purge(gateway, true)
+      t.match(await statusOf(), /fwd=stale/, 'stale while it is loaded')
+      await until('the load has come', async () => /; hit; ttl=\d/.test((await statusOf()) ?? ''))
 
-    await provider.steer({ fault })
-    await purge(gateway, false)
-    t.equal((await gateway.get(place)).status, 500)
-    await provider.steer({ fault: 'none' })
-    t.equal((await gateway.get(place)).status, 500, 'it is left alone')
-    await purge(gateway, true)
-    t.match(await statusOf(), /fwd=miss/, 'a cold cell too')
-  })
+      await provider.steer({ fault })
+      await purge(gateway, false)
+      t.equal((await gateway.get(place)).status, 500)
+      await provider.steer({ fault: 'none' })
+      t.equal((await gateway.get(place)).status, 500, 'it is left alone')
+      await purge(gateway, true)
+      t.match(await statusOf(), /fwd=miss/, 'a cold cell too')
+    },
+  )
 
-t.test('purges of an earlier life are applied, and neither logged nor counted', async t => {
+t.test('purges from before a restart are applied, and neither logged nor counted', async t => {
   const env = { ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db` }
   const { gateway } = await setUp(t, env)
   await gateway.get(place)
@@ -100,17 +103,19 @@ t.test('purges of an earlier life are applied, and neither logged nor counted', 
   await gateway.close()
   const again = await setUp(t, env)
   t.match(await again.statusOf(), /fwd=stale/, 'it is applied')
-  const news = () => again.gateway.logged.filter(({ msg }) => msg === 'cache purged')
-  t.strictSame(news(), [])
+  const purgeLines = () => again.gateway.logged.filter(({ msg }) => msg === 'cache purged')
+  t.strictSame(purgeLines(), [])
   const counted = async () =>
-    /abohawa_cache_purges_total\{.*\} \d+/.exec((await askAt(`${again.gateway.opsUrl}/metrics`)).text)?.[0]
+    /abohawa_cache_purges_total\{.*\} \d+/.exec(
+      (await sendRequest(`${again.gateway.opsUrl}/metrics`)).text,
+    )?.[0]
   t.equal(await counted(), undefined)
   await purge(again.gateway, true)
-  t.equal(news().length, 1, 'and what comes now is news')
+  t.equal(purgeLines().length, 1, 'and the later purge is read')
   t.equal(await counted(), 'abohawa_cache_purges_total{kind="soft"} 1')
 })
 
-t.test('the circuit closes once the provider is well, although nobody asks', async t => {
+t.test('the circuit closes once the provider is healthy, without any request', async t => {
   const { gateway } = await setUp(t, {
     ABOHAWA_PROVIDER__BREAKER__AFTER: '2',
     ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '200ms',
@@ -120,18 +125,18 @@ t.test('the circuit closes once the provider is well, although nobody asks', asy
   for (const point of ['23/90', '23.7/90.4'])
     t.equal((await gateway.get(`/weather/coords/${point}`)).status, 500)
   const circuit = async () => {
-    const { text } = await askAt(`${gateway.opsUrl}/metrics`)
+    const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
     return /abohawa_provider_circuit\{state="([a-z-]+)"\} 1/.exec(text)?.[1]
   }
   const calls = await callsOf()
-  t.match((await askAt(`${gateway.opsUrl}/readyz`)).body.detail.provider, /^circuit open/)
+  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body.detail.provider, /^circuit open/)
   await until('two probes of a provider that is down', async () => (await callsOf()) >= calls + 2)
   t.not(await circuit(), 'closed')
   const { requests, points } = await provider.steer({ fault: 'none', reset: true })
   await until('the circuit is closed', async () => (await circuit()) === 'closed')
   t.equal((await provider.state()).points - points, 1, 'by a single point')
   t.equal(requests.length, 0)
-  t.match((await askAt(`${gateway.opsUrl}/readyz`)).body.detail.provider, /^circuit closed/)
+  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body.detail.provider, /^circuit closed/)
   t.match(
     (await gateway.get(place)).headers['cache-status'],
     /; hit; ttl=\d+; detail=memory/,

@@ -1,5 +1,5 @@
-// The provider's limit over whole gateways: what the provider counts in a minute stays within it, however long a request
-// takes, and however soon after the start of a fleet Redis goes away. Real Redis, real provider, one clock that is moved.
+// The provider's limit over whole gateways: the provider never counts more per minute than it allows, however long requests
+// take, and however soon Redis fails after the start. Real Redis, real provider, one manual clock.
 
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
@@ -12,12 +12,12 @@ import { horizonFor } from '../../src/weather/horizon.ts'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
 import { startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const limit = 60
 const grid = createGrid(0.1)
-// Redis forgets by its own clock, so the test's stays near it: ten seconds before a minute ends.
+// Redis expires keys by its own clock, so the test's clock stays near it: ten seconds before a minute ends.
 const start = Math.floor(Date.now() / minuteMs) * minuteMs + 50_000
 const isoOf = (instant: number) => new Date(instant).toISOString()
 
@@ -55,22 +55,22 @@ const setUp = async (
   }
   return { clock, provider, gateways, advance }
 }
-/** Asks for so many cells that nobody has. */
-const askMany = (gateway: TestGateway | undefined, cells: number, latitude: number) =>
+/** Requests so many cold cells. */
+const loadMany = (gateway: TestGateway | undefined, cells: number, latitude: number) =>
   Promise.all(
     Array.from({ length: cells }, (_, i) => gateway?.get(`/weather/coords/${latitude}/${88.1 + i / 10}`)),
   )
-/** Asks the provider through each ops listener for as many points, one by one, as the gateway's own requests weigh. */
+/** Sends points to the provider through each ops listener, one per request, with the weight of the gateway's own requests. */
 const passThrough = (gateways: readonly TestGateway[], times: number) =>
   Promise.all(
     gateways.map(async ({ opsUrl }, i) => {
       for (let n = 0; n < times; n++) {
         const cell = grid.cellOf(22 + i, 88.1 + n / 10)
-        await askAt(`${opsUrl}/provider${pathFor([cell], horizonFor(13 * hourMs, 48), 'Asia/Dhaka')}`)
+        await sendRequest(`${opsUrl}/provider${pathFor([cell], horizonFor(13 * hourMs, 48), 'Asia/Dhaka')}`)
       }
     }),
   )
-/** Connections to a server on which the next bytes that match are held until something has happened. */
+/** A TCP proxy that delays the next bytes that match until an action has completed. */
 const startHeldConnections = async (t: Test, to: string) => {
   const { hostname, port } = new URL(to)
   let hold: { pattern: RegExp; act: () => Promise<void> } | undefined
@@ -113,7 +113,7 @@ const startHeldConnections = async (t: Test, to: string) => {
   }
 }
 const metric = (name: string) => async (gateway: TestGateway) =>
-  Number(new RegExp(`^${name} (\\d+)$`, 'm').exec((await askAt(`${gateway.opsUrl}/metrics`)).text)?.[1])
+  Number(new RegExp(`^${name} (\\d+)$`, 'm').exec((await sendRequest(`${gateway.opsUrl}/metrics`)).text)?.[1])
 const instancesSeen = metric('abohawa_instances')
 const isShared = metric('abohawa_provider_budget_shared')
 
@@ -121,10 +121,10 @@ t.test('a request that is out while the minute turns is counted in both by every
   const { provider, gateways, advance } = await setUp(t, await testRedis(t), 2)
   const [one, two] = gateways
   await provider.steer({ hold: true })
-  await askMany(one, 2, 22)
+  await loadMany(one, 2, 22)
   t.equal((await provider.state()).weight, 0, 'the provider counts a request when it ends')
   await advance(13_000)
-  await askMany(two, 30, 23)
+  await loadMany(two, 30, 23)
   await provider.steer({ hold: false })
   await until('all requests ended', async () => (await provider.state()).inFlight === 0)
   const { weight } = await provider.state()
@@ -132,8 +132,8 @@ t.test('a request that is out while the minute turns is counted in both by every
   t.ok(weight > limit * 0.9, 'and what there is to spend is spent')
 })
 
-for (const [what, ask] of [
-  ['a load', (gateways: readonly TestGateway[]) => askMany(gateways[0], 1, 24)],
+for (const [what, spend] of [
+  ['a load', (gateways: readonly TestGateway[]) => loadMany(gateways[0], 1, 24)],
   ['the pass-through', (gateways: readonly TestGateway[]) => passThrough(gateways, 1)],
 ] as const)
   t.test(`${what} whose grant comes to a process that stood still is not sent by it`, async t => {
@@ -141,12 +141,12 @@ for (const [what, ask] of [
     const held = await startHeldConnections(t, redis.url)
     const { clock, provider, gateways, advance } = await setUp(t, redis, 1)
     const behind = await setUp(t, { ...redis, url: held.url }, 1, { clock, provider })
-    // As if the process had been stopped when it asked for the grant, for two minutes in which others spent all.
+    // As if the process had been stopped for two minutes while its reservation was in flight, and others spent everything.
     const stood = held.next(/minute:\d+/, async () => {
       await advance(2 * minuteMs)
       await passThrough(gateways, 25)
     })
-    await ask(behind.gateways)
+    await spend(behind.gateways)
     await stood
     const { weight } = await provider.state()
     t.ok(weight <= limit, `${weight} of ${limit} in one minute`)
@@ -161,7 +161,7 @@ t.test(
     const { provider, gateways, advance } = await setUp(t, { url: redis.url, prefix: 'x:' }, 3)
     await redis.stop()
     await passThrough(gateways, 25)
-    // Long enough that each would have said again that it is alive.
+    // Long enough for another heartbeat of each.
     await advance(15_000)
     await passThrough(gateways, 25)
     t.equal((await provider.state()).weight, 0)
@@ -183,7 +183,7 @@ t.test('a fleet that knows its size spends its limit without Redis', { skip: wit
     (await Promise.all(gateways.map(instancesSeen))).every(seen => seen === 3),
   )
   await redis.stop()
-  // With the next heartbeat all notice, and from the second minute on nobody can have been granted anything before.
+  // All notice with the next heartbeat, and from the second minute on no earlier grant can be in use.
   await advance(6_000)
   await until('everyone counts for itself', async () =>
     (await Promise.all(gateways.map(isShared))).every(shared => shared === 0),

@@ -1,4 +1,4 @@
-// What operators are told of the cache as it changes, and what purges do to it, in one gateway and in two.
+// The cache admin of operators: what it reports while the cache changes, and what purges do, in one gateway and in two.
 
 import { join } from 'node:path'
 import t from 'tap'
@@ -6,7 +6,7 @@ import { manualClock } from '../support/manual-clock.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
@@ -14,7 +14,7 @@ const dhaka = '/weather/district/3026'
 const elsewhere = '/weather/coords/22.3/91.8'
 
 const explain = async (opsUrl: string, of = 'district/3026') =>
-  (await askAt(`${opsUrl}/cache/cell?of=${of}`)).body
+  (await sendRequest(`${opsUrl}/cache/cell?of=${of}`)).body
 const post = (opsUrl: string, body: string, type = 'application/json') =>
   fetch(`${opsUrl}/cache/purge`, { method: 'POST', body, headers: { 'content-type': type } })
 const purge = async (gateway: TestGateway, scope: string, soft: boolean) => {
@@ -56,7 +56,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
       newestRun: null,
       stretch: 1,
       loading: false,
-      lastAskedAt: null,
+      lastRequestedAt: null,
       lastFailure: null,
     },
   })
@@ -79,9 +79,9 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   const after = await explain(gateway.opsUrl)
   t.match(after, {
     shared: { entry: facts },
-    gateway: { memory: facts, lastAskedAt: '2026-11-21T06:00:00.000Z', lastFailure: null },
+    gateway: { memory: facts, lastRequestedAt: '2026-11-21T06:00:00.000Z', lastFailure: null },
   })
-  t.ok(after.shared.entry.bytes < after.gateway.memory.bytes, 'each tier tells what it takes there')
+  t.ok(after.shared.entry.bytes < after.gateway.memory.bytes, 'each tier reports its own size')
   const shown = await text()
   for (const line of [
     /^Dhaka \(district 3026\)\n/,
@@ -122,13 +122,13 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
   const again = await startGateway(t, { providerUrl: provider.url, clock, env })
   t.match(await explain(again.opsUrl), {
     shared: { entry: { state: 'stale', fetchedAt: facts.fetchedAt } },
-    gateway: { memory: null, lastAskedAt: null, lastFailure: null },
+    gateway: { memory: null, lastRequestedAt: null, lastFailure: null },
   })
   t.match(await statusOf(again), /detail=embedded|detail=shared/)
   t.ok((await explain(again.opsUrl)).gateway.memory, 'taken into memory with the first answer')
 })
 
-t.test('a load under way is told', async t => {
+t.test('a load in progress is shown', async t => {
   await provider.steer({ fault: 'none', hold: true })
   const gateway = await startGateway(t, { providerUrl: provider.url })
   const slow = gateway.get(dhaka)
@@ -139,7 +139,7 @@ t.test('a load under way is told', async t => {
 })
 
 t.test(
-  'purged softly, the next answer is stale and loads anew; purged hard, it is a miss; others stay',
+  'purged softly, the next response is stale and starts a reload; purged hard, it is a miss; others stay',
   async t => {
     await provider.steer({ fault: 'none' })
     const gateway = await startGateway(t, { providerUrl: provider.url })
@@ -161,13 +161,13 @@ t.test(
       },
     })
     const purgedAs = async () => (await explain(gateway.opsUrl)).gateway.memory.purged
-    await until('the purge is heard of', async () => (await purgedAs()) === 'soft')
+    await until('the gateway has read the purge', async () => (await purgedAs()) === 'soft')
     t.match(await explain(gateway.opsUrl), {
       shared: { entry: { state: 'stale', purged: 'soft' } },
       gateway: { memory: { state: 'stale' } },
     })
     t.match(await statusOf(gateway), /fwd=stale/)
-    await until('the cell is loaded anew', async () => (await purgedAs()) !== 'soft')
+    await until('the cell is reloaded', async () => (await purgedAs()) !== 'soft')
     t.match(await statusOf(gateway), /hit; .*detail=memory/)
     t.equal((await calls()) - before, 1)
 
@@ -198,7 +198,7 @@ t.test(
   },
 )
 
-t.test('what can’t be meant is 400 with one sentence, and purges nothing', async t => {
+t.test('an invalid target is 400 with one sentence, and purges nothing', async t => {
   await provider.steer({ fault: 'none' })
   const gateway = await startGateway(t, { providerUrl: provider.url })
   await gateway.get(dhaka)
@@ -211,7 +211,11 @@ t.test('what can’t be meant is 400 with one sentence, and purges nothing', asy
     ['?of=district/9', /^the district "9" was not found or is not published$/],
   ]
   for (const [query, error] of cells)
-    t.match(await askAt(`${gateway.opsUrl}/cache/cell${query}`), { status: 400, body: { error } }, query)
+    t.match(
+      await sendRequest(`${gateway.opsUrl}/cache/cell${query}`),
+      { status: 400, body: { error } },
+      query,
+    )
 
   const bodies: [string, RegExp][] = [
     ['', /^the body can't be read; allowed: JSON such as/],
@@ -231,7 +235,7 @@ t.test('what can’t be meant is 400 with one sentence, and purges nothing', asy
   const form = await post(gateway.opsUrl, '{"scope":"all"}', 'text/plain')
   t.equal(form.status, 400)
   t.match(await form.json(), { error: 'content-type is text/plain; allowed: application/json' })
-  t.match((await askAt(`${gateway.opsUrl}/nothing`)).body.error, '/cache/cell?of=…, POST /cache/purge')
+  t.match((await sendRequest(`${gateway.opsUrl}/nothing`)).body.error, '/cache/cell?of=…, POST /cache/purge')
   t.equal((await explain(gateway.opsUrl)).gateway.memory.purged, null)
   t.match(
     gateway.logged.filter(({ msg }) => msg === 'cache purged'),
@@ -256,11 +260,13 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
   const { key } = JSON.parse(
     (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'enterprise', '--json'], env)).stdout,
   )
-  const ask = async ({ urls }: (typeof gateways)[number], path = dhaka) =>
-    (await askAt(`${urls.api}/api/v1${path}`, { key })).headers['cache-status'] ?? ''
+  const cacheStatus = async ({ urls }: (typeof gateways)[number], path = dhaka) =>
+    (await sendRequest(`${urls.api}/api/v1${path}`, { key })).headers['cache-status'] ?? ''
   const settle = async (path = dhaka) => {
     for (const gateway of gateways)
-      await until(`${path} is in memory`, async () => /hit; .*detail=memory/.test(await ask(gateway, path)))
+      await until(`${path} is in memory`, async () =>
+        /hit; .*detail=memory/.test(await cacheStatus(gateway, path)),
+      )
   }
   await settle(elsewhere)
 
@@ -276,10 +282,12 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
         { code, body: JSON.parse(stdout) },
         { code: 0, body: { kind, removed: kind === 'hard' ? 1 : 0 } },
       )
-      // Whoever comes second after a hard purge may find what the first has loaded in the shared tier.
+      // After a hard purge the second gateway may find the first one's load in the shared tier.
       const purged = kind === 'soft' ? /fwd=stale/ : /fwd=miss|detail=(?!memory)/
       await Promise.all(
-        gateways.map(gateway => until('it answers as purged', async () => purged.test(await ask(gateway)))),
+        gateways.map(gateway =>
+          until('it answers as purged', async () => purged.test(await cacheStatus(gateway))),
+        ),
       )
       took.push(Math.round(performance.now() - ended))
     }
@@ -288,5 +296,5 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
   }
   t.ok((best.soft ?? Number.NaN) <= 1_000 && (best.hard ?? Number.NaN) <= 1_000, JSON.stringify(best))
   for (const gateway of gateways)
-    t.match(await ask(gateway, elsewhere), /hit; .*detail=memory/, 'another cell is untouched')
+    t.match(await cacheStatus(gateway, elsewhere), /hit; .*detail=memory/, 'another cell is untouched')
 })

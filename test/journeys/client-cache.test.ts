@@ -1,5 +1,5 @@
-// What a conforming client cache makes of weather: it is kept for its max-age, however old the weather is when it is
-// given, and revalidated after that. The cache is the one of undici, between a client and a real gateway.
+// A conforming client cache in front of the gateway: it keeps weather for its max-age, whatever the age of the weather, and
+// revalidates it after that. undici's cache, and a real gateway.
 
 import t, { type Test } from 'tap'
 import { Agent, type Dispatcher, interceptors, request } from 'undici'
@@ -11,11 +11,11 @@ import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
 
-type Exchange = { ifNoneMatch: string | undefined; status: number }
+type PassedRequest = { ifNoneMatch: string | undefined; status: number }
 
-/** A client with a cache of its own, and what of its requests came through to the gateway. */
+/** A caching client, and those of its requests that reached the gateway. */
 const cachingClient = (t: Test) => {
-  const passed: Exchange[] = []
+  const passed: PassedRequest[] = []
   const record: Dispatcher.DispatcherComposeInterceptor = dispatch => (options, handler) => {
     const given = new Map(Object.entries((options.headers ?? {}) as Record<string, string>))
     return dispatch(options, {
@@ -45,7 +45,7 @@ const forwarding = (handler: Dispatcher.DispatchHandler): Dispatcher.DispatchHan
   onResponseError: (...given) => handler.onResponseError?.(...given),
 })
 
-// The client's cache compares `date` with the machine's clock: a whole hour ahead of it, so that nothing seems old.
+// The client's cache compares `date` with the machine's clock: an hour ahead of it, nothing seems old.
 const hour = (Math.floor(Date.now() / hourMs) + 2) * hourMs
 const at = (minute: number, second = 0): number => hour + minute * minuteMs + second * 1_000
 
@@ -55,40 +55,40 @@ const setUp = async (t: Test) => {
   const gateway = await startGateway(t, { providerUrl: provider.url, clock })
   const url = `${gateway.apiUrl}/api/v1/weather/district/3026`
   const { get, passed } = cachingClient(t)
-  // Another client's, so that the weather is some time old when the cache first sees it.
+  // Another client loads it first, so that the weather has some age when the cache first sees it.
   await gateway.get('/weather/district/3026')
-  return { clock, passed, look: () => get(url, gateway.keys.enterprise ?? '') }
+  return { clock, passed, getWeather: () => get(url, gateway.keys.enterprise ?? '') }
 }
 
 t.test('within max-age a client is answered from its cache, with weather of whatever age', async t => {
-  const { clock, passed, look } = await setUp(t)
+  const { clock, passed, getWeather } = await setUp(t)
   clock.set(at(50))
-  const first = await look()
+  const first = await getWeather()
   t.match(first.headers, {
     'cache-control': 'private, max-age=600',
     'last-modified': new Date(at(5)).toUTCString(),
   })
-  const second = await look()
+  const second = await getWeather()
   t.equal(second.text, first.text)
-  t.strictSame(passed, [{ ifNoneMatch: undefined, status: 200 }], 'the gateway was asked once')
+  t.strictSame(passed, [{ ifNoneMatch: undefined, status: 200 }], 'the gateway got one request')
 })
 
-// By whether the body is still right when the client's cache asks, what it is answered.
+// Whether the body is still current when the client's cache revalidates, and the expected status.
 for (const [isRight, status] of [
   [true, 304],
   [false, 200],
 ] as const)
-  t.test(`after max-age a client asks whether its body is still right, and gets ${status}`, async t => {
-    const { clock, passed, look } = await setUp(t)
+  t.test(`after max-age a client revalidates its body, and gets ${status}`, async t => {
+    const { clock, passed, getWeather } = await setUp(t)
     clock.set(at(59, 58))
-    const first = await look()
+    const first = await getWeather()
     t.equal(first.headers['cache-control'], 'private, max-age=2')
     if (!isRight) clock.set(at(60))
-    // The client's cache is on the machine's time and the gateway on a clock that stands: it takes two seconds.
+    // The client's cache uses the machine's clock and the gateway a manual one, so this takes two seconds.
     const last = await until(
-      'the cache asks again',
+      'the cache revalidates',
       async () => {
-        const answer = await look()
+        const answer = await getWeather()
         return passed.length >= 2 && answer
       },
       30_000,

@@ -1,5 +1,5 @@
-// One timeline, many instants: over a quarter-hour, an hour, local midnight and a leap day the slices are right, the
-// quota day turns, and the provider hears of none of it.
+// One timeline, many instants: the slices are right across a quarter-hour, an hour, local midnight and a leap day, and the
+// quota day changes, all without a provider request.
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
@@ -7,10 +7,10 @@ import { startProvider } from '../support/provider-process.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
-// Long enough for the timelines of this page never to turn stale.
+// Long enough that no timeline of this file turns stale.
 const env = { ABOHAWA_CACHE__FRESH_FOR: '20h', ABOHAWA_CACHE__FRESH_SPREAD: '0' }
 
-// The instant; the local quarter-hour, the last of seven days, the end of the quota day, seconds the body stays right.
+// The instant; the local quarter-hour, the last of seven days, the end of the quota day, seconds the body stays current.
 type Step = [at: string, current: string, lastDay: string, reset: string, maxAge: number]
 
 const walk = (title: string, start: string, steps: Step[]) =>
@@ -92,31 +92,31 @@ t.test(
       clock,
       env: { ABOHAWA_CACHE__FRESH_SPREAD: '0', ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s' },
     })
-    const look = async () => (await gateway.get('/weather/district/3026')).headers
+    const headersNow = async () => (await gateway.get('/weather/district/3026')).headers
 
-    t.match(await look(), {
+    t.match(await headersNow(), {
       'cache-control': 'private, max-age=600',
       'last-modified': 'Sat, 21 Nov 2026 06:05:00 GMT',
       'cache-status': 'abohawa; fwd=miss; stored; ttl=3600; key="23.7,90.4"',
     })
     clock.set('2026-11-21T07:01:00Z')
-    t.match(await look(), {
+    t.match(await headersNow(), {
       'cache-control': 'private, max-age=240',
       'last-modified': 'Sat, 21 Nov 2026 06:05:00 GMT',
       'cache-status': 'abohawa; hit; ttl=240; detail=memory; key="23.7,90.4"',
     })
     clock.set('2026-11-21T07:05:00Z')
     await provider.steer({ now: '2026-11-21T07:05:00Z', hold: true })
-    t.match(await look(), {
+    t.match(await headersNow(), {
       'cache-control': 'private, max-age=0',
-      // Another may have begun the load a moment before, when it fell due.
+      // Refresh-ahead may have started the load a moment before, when it fell due.
       'cache-status': /^abohawa; fwd=stale; (collapsed; )?ttl=0; detail=memory; key="23.7,90.4"$/,
     })
     await provider.steer({ hold: false })
-    // The refresh behind the stale answer ends on its own; asking until it shows waits for nothing else.
+    // The refresh behind the stale response ends on its own; polling until it shows waits for nothing else.
     const refreshed = 'Sat, 21 Nov 2026 07:05:00 GMT'
     const headers = await until('the weather is refreshed', async () => {
-      const headers = await look()
+      const headers = await headersNow()
       return headers['last-modified'] === refreshed && headers
     })
     t.equal(headers.age, undefined, 'how old the weather is stands in last-modified alone')

@@ -142,6 +142,7 @@ const others: Settings = {
   'server.drainFor': '1ms',
   'ops.allowedHosts': ['ops.example.org'],
   'ops.maxConnections': 64,
+  'status.maxConnections': 64,
   'ops.requestTimeout': '5s',
   'provider.apiKey': 'another-key',
   'provider.connectTimeout': '3s',
@@ -183,7 +184,7 @@ const others: Settings = {
   'config.pollEvery': '15ms',
 }
 // Shown by tests of their own, below.
-const apart = ['server.tls.cert', 'server.tls.key', 'config.watch']
+const apart = ['server.tls.cert', 'server.tls.key', 'ops.token', 'config.watch']
 
 t.test('every live setting is changed under load', async t => {
   const live = settings.filter(setting => effectOf(setting) === 'live').map(({ path }) => path.join('.'))

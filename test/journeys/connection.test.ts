@@ -1,4 +1,4 @@
-// Many requests on one connection: each is answered in its place, whole, and to the key that asked for it.
+// Many requests on one connection: the responses come in order, complete, and each with the figures of its own key.
 
 import { connect } from 'node:net'
 import t from 'tap'
@@ -14,7 +14,7 @@ t.before(async () => {
 
 type Answer = { status: number; headers: Map<string, string>; body: string }
 
-/** Everything that comes back on one connection for these bytes, until `count` answers are there or it ends. */
+/** All responses on one connection to these bytes, until there are `count` of them or the connection ends. */
 const answersTo = async (
   bytes: string,
   methods: readonly string[],
@@ -55,8 +55,13 @@ const answersTo = async (
   return { answers, ended }
 }
 
-const asked = (path: string, more = '', method = 'GET', version = '1.1', key = gateway.keys.enterprise) =>
-  `${method} /api/v1${path} HTTP/${version}\r\nhost: x\r\nx-api-key: ${key}\r\n${more}\r\n`
+const requestText = (
+  path: string,
+  more = '',
+  method = 'GET',
+  version = '1.1',
+  key = gateway.keys.enterprise,
+) => `${method} /api/v1${path} HTTP/${version}\r\nhost: x\r\nx-api-key: ${key}\r\n${more}\r\n`
 
 t.test(
   'requests sent at once are answered in their order, cold and warm, with and without bodies',
@@ -72,7 +77,7 @@ t.test(
       ['/forecast/district/3026?days=2', '', 'GET'],
     ]
     const { answers, ended } = await answersTo(
-      requests.map(([path, more, method]) => asked(path, more, method)).join(''),
+      requests.map(([path, more, method]) => requestText(path, more, method)).join(''),
       requests.map(([, , method]) => method),
     )
     t.strictSame(
@@ -95,7 +100,7 @@ t.test('keys that take turns on a connection are each counted for themselves', a
   const path = '/locations/district/3026'
   const turn = [free, business, wrong, free, undefined, business, free]
   const { answers } = await answersTo(
-    turn.map(key => asked(path, '', 'GET', '1.1', key ?? '')).join(''),
+    turn.map(key => requestText(path, '', 'GET', '1.1', key ?? '')).join(''),
     turn.map(() => 'GET'),
   )
   t.strictSame(
@@ -117,14 +122,14 @@ t.test('keys that take turns on a connection are each counted for themselves', a
 })
 
 t.test(
-  'a connection ends where its consumer asks for that, and with HTTP/1.0 unless it is to be kept',
+  'a connection closes when its consumer requests that, and with HTTP/1.0 unless it is kept alive',
   async t => {
     const path = '/weather/district/3026'
     for (const [bytes, kept] of [
-      [asked(path, 'connection: close\r\n'), false],
-      [asked(path, '', 'GET', '1.0'), false],
-      [asked(path, 'connection: keep-alive\r\n', 'GET', '1.0'), true],
-      [asked('/nothing', 'connection: close\r\n'), false],
+      [requestText(path, 'connection: close\r\n'), false],
+      [requestText(path, '', 'GET', '1.0'), false],
+      [requestText(path, 'connection: keep-alive\r\n', 'GET', '1.0'), true],
+      [requestText('/nothing', 'connection: close\r\n'), false],
     ] as const) {
       const { answers, ended } = await answersTo(bytes, ['GET'])
       t.equal(answers[0]?.headers.get('connection'), kept ? 'keep-alive' : 'close', bytes.slice(0, 60))

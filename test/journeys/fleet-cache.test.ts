@@ -1,5 +1,5 @@
-// What the cache of a fleet promises, in small: one request for a cell that everybody wants, however a process or Redis
-// ends meanwhile; weather for the right time through an outage. The benchmark of the cache has the same in large.
+// The guarantees of a fleet's cache on a small scale: one provider request for a cell that everybody requests, even if a
+// process or Redis dies meanwhile, and right weather through an outage. bench/cache.ts measures the same on a large scale.
 
 import t from 'tap'
 import { measureProviderOutage } from '../scenarios/provider-outage.ts'
@@ -11,10 +11,10 @@ const path = '/api/v1/weather/coords/23.7/90.4'
 const answered = (answers: readonly { status: number }[]) =>
   answers.filter(({ status }) => status === 200).length
 const skip = withoutOwnRedis
-// A machine that is held up is neither an outage of Redis nor the death of a process.
+// Long timeouts: a busy machine must not look like an outage of Redis or a dead process.
 const patient = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s', ABOHAWA_CACHE__LEASE_FOR: '5s' }
 
-t.test('a cell that all processes are asked for at once is asked of the provider once', { skip }, async t => {
+t.test('a cell that all processes need at once is one provider request', { skip }, async t => {
   const { calls, answers } = await measureStampede(await startFleet(t, size, patient), path)
   t.equal(calls, 1)
   t.equal(answered(answers), 120)

@@ -1,5 +1,5 @@
-// More than one process, and processes that die: two gateways on one Redis, a kill in the middle of counting, a stop
-// under load.
+// Several processes, and processes that die: two gateways on one Redis, a kill in the middle of counting, a stop under
+// load.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -9,10 +9,10 @@ import { Agent, request } from 'undici'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort, testRedis } from '../support/redis-server.ts'
-import { askAt } from '../support/start-gateway.ts'
+import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
-// The gateways are processes with the machine's clock, and so is the provider.
+// The gateways and the provider are processes on the machine's clock.
 const provider = await startProvider(t, undefined, null)
 const weather = '/api/v1/weather/district/3026'
 const list = '/api/v1/locations?type=division'
@@ -31,7 +31,7 @@ const createKey = async (env: Record<string, string>, tier = 'starter') => {
 const usedToday = async (env: Record<string, string>, id: string): Promise<number> =>
   JSON.parse((await runCommand(['keys', 'usage', id, '--days', '1', '--json'], env)).stdout).days[0].used
 
-// Noon in this zone is near, so that no run of these tests crosses a midnight and splits its counts over two days.
+// It is about noon in this zone, so that no run of these tests crosses a midnight and splits its counts over two days.
 const hoursAhead = 12 - new Date().getUTCHours()
 const quietZone = `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
 
@@ -45,7 +45,7 @@ const baseEnv = {
 }
 
 t.test(
-  'gateways share a port where they are told to, and count as one; elsewhere the second is refused',
+  'gateways share a port where configured, and count as one; elsewhere the second is refused',
   async t => {
     const redis = await testRedis(t)
     const shared = {
@@ -63,10 +63,10 @@ t.test(
     const served = async ({ urls }: typeof first) =>
       Number(
         /_count\{endpoint="locations",status="200"\} (\d+)/.exec(
-          (await askAt(`${urls.ops}/metrics`)).text,
+          (await sendRequest(`${urls.ops}/metrics`)).text,
         )?.[1] ?? 0,
       )
-    // Each connection goes to one of the two, by its own port.
+    // The kernel assigns each connection to one of the two by its source port.
     const left: number[] = []
     for (let i = 0; i < 60; i++) {
       const dispatcher = new Agent({ pipelining: 0 })
@@ -97,7 +97,7 @@ t.test('two gateways on one Redis admit exactly the quota of a key under concurr
   const gateways = await Promise.all([1, 2].map(() => startCommand(t, ['serve'], ['api'], env)))
   const { key, id } = await createKey(env)
   const answers = await Promise.all(
-    Array.from({ length: 1_400 }, (_, i) => askAt(`${gateways[i % 2]?.urls.api}${list}`, { key })),
+    Array.from({ length: 1_400 }, (_, i) => sendRequest(`${gateways[i % 2]?.urls.api}${list}`, { key })),
   )
   const statuses = Map.groupBy(answers, ({ status }) => status)
   t.equal(statuses.get(200)?.length, 1_000)
@@ -111,14 +111,14 @@ t.test('two gateways on one Redis admit exactly the quota of a key under concurr
   t.equal(await usedToday(env, id), 1_000)
 })
 
-t.test('what one gateway fetched the other serves from the shared tier', async t => {
+t.test('a cell that one gateway loaded the other serves from the shared tier', async t => {
   const redis = await testRedis(t)
   const env = { ...baseEnv, ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
   const [first, second] = await Promise.all([1, 2].map(() => startCommand(t, ['serve'], ['api'], env)))
   const { key } = await createKey(env)
   const { calls } = await provider.state()
-  const a = await askAt(`${first?.urls.api}${weather}`, { key })
-  const b = await askAt(`${second?.urls.api}${weather}`, { key })
+  const a = await sendRequest(`${first?.urls.api}${weather}`, { key })
+  const b = await sendRequest(`${second?.urls.api}${weather}`, { key })
   t.match(a.headers['cache-status'], /fwd=miss/)
   t.match(b.headers['cache-status'], /hit; ttl=\d+; detail=redis/)
   t.strictSame(b.body.daily, a.body.daily)
@@ -130,21 +130,21 @@ t.test('usage survives kill -9 and restart of the embedded store: counted is at 
   const { key, id } = await createKey(env)
   const gateway = await startCommand(t, ['serve'], ['api'], env)
   let answered = 0
-  const asking = Array.from({ length: 20 }, async () => {
+  const callers = Array.from({ length: 20 }, async () => {
     for (;;) {
-      const answer = await askAt(`${gateway.urls.api}${list}`, { key }).catch(() => undefined)
+      const answer = await sendRequest(`${gateway.urls.api}${list}`, { key }).catch(() => undefined)
       if (answer?.status !== 200) return
       answered += 1
       if (answered === 300) gateway.child.kill('SIGKILL')
     }
   })
-  await Promise.all(asking)
+  await Promise.all(callers)
   await gateway.exited
   t.ok(answered >= 300)
   const counted = await usedToday(env, id)
   t.ok(counted >= answered && counted <= answered + 20, `${answered} answered, ${counted} counted`)
   const again = await startCommand(t, ['serve'], ['api'], env)
-  const { headers } = await askAt(`${again.urls.api}${list}`, { key })
+  const { headers } = await sendRequest(`${again.urls.api}${list}`, { key })
   t.equal(headers['x-ratelimit-remaining'], String(1_000 - counted - 1))
 })
 
@@ -152,12 +152,15 @@ t.test('a restarted gateway finds the weather of its earlier life in the embedde
   const env = { ...baseEnv, ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
   const { key } = await createKey(env)
   const first = await startCommand(t, ['serve'], ['api'], env)
-  await askAt(`${first.urls.api}${weather}`, { key })
+  await sendRequest(`${first.urls.api}${weather}`, { key })
   first.child.kill('SIGKILL')
   await first.exited
   const { calls } = await provider.state()
   const second = await startCommand(t, ['serve'], ['api'], env)
-  t.match((await askAt(`${second.urls.api}${weather}`, { key })).headers['cache-status'], /detail=embedded/)
+  t.match(
+    (await sendRequest(`${second.urls.api}${weather}`, { key })).headers['cache-status'],
+    /detail=embedded/,
+  )
   t.equal((await provider.state()).calls, calls)
 })
 
@@ -172,16 +175,16 @@ t.test(
     const { key } = await createKey(env, 'enterprise')
     const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
     const { api = '', ops = '' } = gateway.urls
-    t.equal((await askAt(`${ops}/readyz`)).status, 200)
+    t.equal((await sendRequest(`${ops}/readyz`)).status, 200)
 
-    // Connections are kept alive, as those of a busy consumer are; one that is asked to go elsewhere does.
+    // Connections are kept alive, as those of a busy consumer are; `connection: close` ends them.
     const dispatcher = new Agent({ connections: 20, keepAliveTimeout: 60_000 })
     t.teardown(() => dispatcher.close())
     const outcomes: string[] = []
-    let asked = 0
-    const asking = Array.from({ length: 20 }, async () => {
+    let sent = 0
+    const callers = Array.from({ length: 20 }, async () => {
       for (;;) {
-        const headers = { 'x-api-key': key, 'x-request-id': `load-${++asked}` }
+        const headers = { 'x-api-key': key, 'x-request-id': `load-${++sent}` }
         const outcome = await request(`${api}${list}`, { dispatcher, headers }).then(
           async ({ statusCode, headers, body }) => {
             await body.text()
@@ -194,16 +197,16 @@ t.test(
         if (outcomes.length === 400) gateway.child.kill('SIGTERM')
       }
     })
-    // In flight while the listener closes: a cold cell that the provider keeps waiting.
+    // A request in flight while the listener closes: a cold cell that the provider delays.
     await provider.steer({ hold: true })
-    const slow = askAt(`${api}/api/v1/weather/coords/26/89`, { key })
-    await until('the provider is asked', async () => (await provider.state()).inFlight > 0)
+    const slow = sendRequest(`${api}/api/v1/weather/coords/26/89`, { key })
+    await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
 
-    await until('it is not ready any more', async () => (await askAt(`${ops}/readyz`)).status === 503)
-    await Promise.all(asking)
-    // Only once the listener is closed does the provider answer: the request outlives the drain.
+    await until('it is not ready any more', async () => (await sendRequest(`${ops}/readyz`)).status === 503)
+    await Promise.all(callers)
+    // The provider responds only after the listener is closed: the request outlives the drain.
     const isOpen = () =>
-      askAt(`${api}${list}`, { key }).then(
+      sendRequest(`${api}${list}`, { key }).then(
         () => true,
         () => false,
       )
@@ -233,11 +236,11 @@ t.test(
     const sockets = Array.from({ length: 20 }, () => connect(Number(port), hostname))
     t.teardown(() => sockets.forEach(socket => void socket.destroy()))
     await Promise.all(sockets.map(socket => once(socket, 'connect')))
-    // Connections are accepted in their order, so once a later one is answered all of these are.
-    t.equal((await askAt(`${gateway.urls.api}${list}`, { key })).status, 200)
+    // Connections are accepted in order, so once a later one has its response all of these are accepted.
+    t.equal((await sendRequest(`${gateway.urls.api}${list}`, { key })).status, 200)
     gateway.child.kill('SIGTERM')
     const isOpen = () =>
-      askAt(`${gateway.urls.api}${list}`, { key }).then(
+      sendRequest(`${gateway.urls.api}${list}`, { key }).then(
         () => true,
         () => false,
       )
@@ -274,7 +277,7 @@ t.test('a connection that never says anything does not keep a stopping process',
 t.test('the addresses are logged even when nothing else is', async t => {
   const env = { ...baseEnv, ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'), ABOHAWA_LOG__LEVEL: 'silent' }
   const { urls } = await startCommand(t, ['serve'], ['api', 'ops'], env)
-  t.equal((await askAt(`${urls.ops}/livez`)).status, 200)
+  t.equal((await sendRequest(`${urls.ops}/livez`)).status, 200)
 })
 
 t.test('a port that is taken stops the start with one sentence', async t => {

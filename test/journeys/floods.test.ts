@@ -1,5 +1,5 @@
-// Floods on the API's port: clients that ask for much and take nothing. The gateway's memory stays bounded, their
-// connections are closed and counted, and good consumers are served meanwhile.
+// Floods on the API's port: clients that send many requests and read no responses. The gateway's memory stays bounded, it
+// closes and counts their connections, and good consumers are served meanwhile.
 
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -47,7 +47,7 @@ const startFlooded = async (t: Test, more: Record<string, string> = {}) => {
     await own.close()
     return status
   }
-  // Warm, and with what consumers old and new make the process load.
+  // Warmed up over kept and over new connections, so that later growth is due to the flood.
   for (let i = 0; i < 300; i++) await (i % 10 === 0 ? getAnew() : get())
   const metric = async (name: string): Promise<number> => {
     const { body } = await request(`${gateway.urls.ops}/metrics`)
@@ -84,7 +84,7 @@ t.test('two thousand connections that read no answer cost little, and consumers 
     }
     if ((await get()) !== 200) t.fail(`consumer ${i} was not served`)
   }
-  // Those that are kept are answered a thousand times at the most, and then closed.
+  // A kept connection gets at most a thousand responses, and is then closed.
   await until(
     'the others are closed',
     async () => (await metric('abohawa_connections_unauthenticated')) === 0,
@@ -102,7 +102,7 @@ t.test('a hundred thousand requests on one connection wait in the kernel, not he
   const before = residentMiB()
   const one = `GET /api/v1/weather/coords/25.5/89.5 HTTP/1.1\\r\\nhost: x\\r\\nx-api-key: ${key}\\r\\n\\r\\n`
   const flood = await floodOf(t, url, 1, 100_000, one)
-  await until('the provider is asked', async () => (await provider.state()).inFlight > 0, 45_000)
+  await until('the provider has a request', async () => (await provider.state()).inFlight > 0, 45_000)
   await pause(1_000)
   const growth = residentMiB() - before
   t.ok(growth <= 50, `${Math.round(growth)} MiB for 100,000 requests`)

@@ -1,19 +1,18 @@
-// When weather is fetched anew: by model run, ahead of time, for places nobody asked for yet, after a restart, and as
-// far as the budget goes.
+// When weather is reloaded: by model run, ahead of expiry, for pinned places, after a restart, and within the budget.
 
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import t, { type Test } from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const place = '/weather/district/3026'
 const statusOf = async (gateway: TestGateway, path = place): Promise<string> =>
   (await gateway.get(path)).headers['cache-status'] ?? ''
 const metricOf = async (gateway: TestGateway, name: string): Promise<number> => {
-  const { text } = await askAt(`${gateway.opsUrl}/metrics`)
+  const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
   const line = text.split('\n').find(found => found.startsWith(`${name} `))
   return Number(line?.slice(name.length + 1))
 }
@@ -43,10 +42,10 @@ t.test('by run: weather is fresh until a newer run has settled, and then is fetc
       ABOHAWA_PROVIDER__RUNS__POLL_EVERY: '1s',
     },
   })
-  const readiness = (await askAt(`${gateway.opsUrl}/readyz`)).body
+  const readiness = (await sendRequest(`${gateway.opsUrl}/readyz`)).body
   t.equal(readiness.detail.run, '2026-11-21T00:00:00.000Z, available 2026-11-21T06:30:00.000Z')
   t.match(await statusOf(gateway), /fwd=miss/)
-  // The run of 06:00 is there at 12:30 and has settled at 12:40.
+  // The run of 06:00 is published at 12:30 and settles at 12:40.
   await move('2026-11-21T12:20:00Z')
   t.match(await statusOf(gateway), /hit; ttl=1200; detail=memory/, 'four hours old and fresh')
   await move('2026-11-21T12:39:00Z')
@@ -76,7 +75,7 @@ t.test('by run: weather that a run made stale stays stale when the next run appe
   }
   const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
   await gateway.get(place)
-  // No newer weather comes: what there is goes on being served, and judged.
+  // No newer weather comes: the old entry is still served, and judged by its age.
   await provider.steer({ fault: 'reset' })
   const knows = (run: string) =>
     until(
@@ -96,7 +95,7 @@ t.test('by run: weather that a run made stale stays stale when the next run appe
 })
 
 t.test(
-  'a provider that takes a connection and says nothing does not keep a gateway from being ready',
+  'a provider that accepts a connection without responding does not keep a gateway from being ready',
   async t => {
     const silent = createServer(() => {}).listen(0, '127.0.0.1')
     await once(silent, 'listening')
@@ -111,7 +110,7 @@ t.test(
         ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '2s',
       },
     })
-    const { status, body } = await askAt(`${gateway.opsUrl}/readyz`)
+    const { status, body } = await sendRequest(`${gateway.opsUrl}/readyz`)
     t.equal(status, 200)
     t.equal(body.detail.run, 'not known, freshness goes by age')
   },
@@ -129,18 +128,18 @@ t.test('a cell in demand is fetched before it turns stale, and nobody gets stale
   await move('2026-11-21T06:30:00Z')
   t.match(await statusOf(gateway), /; hit; /)
   await move('2026-11-21T07:01:00Z')
-  await until('the provider was asked three times', async () => (await callsOf(provider)) >= 3)
+  await until('the provider got three requests', async () => (await callsOf(provider)) >= 3)
   const [, , refreshed] = (await provider.state()).requests
   t.strictSame(
     [refreshed?.query.latitude, refreshed?.latitudes],
     ['23.7', 1],
-    'the cell that nobody asked for again is let go',
+    'the cell without further demand is dropped',
   )
   await until('the weather is new', async () => /; hit; ttl=3[67]\d\d; /.test(await statusOf(gateway)))
   t.equal(await callsOf(provider), 3)
 })
 
-t.test('the most populous places are fetched from nothing, and stay', async t => {
+t.test('the most populous places are loaded without demand, and stay fresh', async t => {
   const { provider, clock, move } = await together(t, '2026-11-21T06:00:00Z')
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
@@ -167,11 +166,11 @@ t.test('the most populous places are fetched from nothing, and stay', async t =>
   for (const { id } of places) t.match(await statusOf(gateway, `/weather/division/${id}`), /; hit; /)
   t.equal((await provider.state()).points, points, `and ${none} before`)
   await move('2026-11-21T07:01:30Z')
-  await until('all were asked for again', async () => (await provider.state()).points >= 2 * points)
+  await until('all were requested again', async () => (await provider.state()).points >= 2 * points)
   t.equal((await provider.state()).points, 2 * points, 'each once more')
 })
 
-t.test('a restarted gateway has what was in demand in memory before it is ready', async t => {
+t.test('a restarted gateway has the cells in demand in memory before it is ready', async t => {
   const { provider, clock } = await together(t, '2026-11-21T06:00:00Z')
   const env = { ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db` }
   const first = await startGateway(t, { providerUrl: provider.url, clock, env })
@@ -191,62 +190,55 @@ t.test('a restarted gateway has what was in demand in memory before it is ready'
   t.equal(await callsOf(provider), calls)
 })
 
-t.test(
-  'nothing leaves that the budget has no room for: cold cells hear when, warm ones are served',
-  async t => {
-    const { provider, clock, move } = await together(t, '2026-11-21T06:00:30Z', [
-      '--runs',
-      'none',
-      '--limits',
-      'free',
-    ])
-    const gateway = await startGateway(t, {
-      providerUrl: provider.url,
-      clock,
-      env: {
-        ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '30',
-        ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '5000',
-        ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
-        ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.5',
-        ABOHAWA_CACHE__FRESH_SPREAD: '0',
-        ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
-      },
-    })
-    const points = Array.from({ length: 14 }, (_, i) => `/weather/coords/${22 + i / 10}/90`)
-    const answers = await Promise.all(points.map(point => gateway.get(point)))
-    const refused = answers.filter(({ status }) => status === 500)
-    t.equal(answers.filter(({ status }) => status === 200).length, 10, 'ten cells of weight 3')
-    t.equal(refused.length, 4)
-    t.match(refused[0]?.body.error, /the gateway's share of the weather provider is used up$/)
-    t.equal(refused[0]?.headers['retry-after'], '32', 'the rest of the minute and the margin')
-    t.equal((await provider.state()).weight, 30)
-    t.match(
-      (await askAt(`${gateway.opsUrl}/readyz`)).body.detail.provider,
-      /^circuit closed, 30 of 30 this minute, 30 of 5000 this hour/,
-    )
+t.test('nothing is sent beyond the budget: cold cells get a retry-after, warm ones are served', async t => {
+  const { provider, clock, move } = await together(t, '2026-11-21T06:00:30Z', [
+    '--runs',
+    'none',
+    '--limits',
+    'free',
+  ])
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock,
+    env: {
+      ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '30',
+      ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '5000',
+      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
+      ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.5',
+      ABOHAWA_CACHE__FRESH_SPREAD: '0',
+      ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s',
+    },
+  })
+  const points = Array.from({ length: 14 }, (_, i) => `/weather/coords/${22 + i / 10}/90`)
+  const answers = await Promise.all(points.map(point => gateway.get(point)))
+  const refused = answers.filter(({ status }) => status === 500)
+  t.equal(answers.filter(({ status }) => status === 200).length, 10, 'ten cells of weight 3')
+  t.equal(refused.length, 4)
+  t.match(refused[0]?.body.error, /the gateway's share of the weather provider is used up$/)
+  t.equal(refused[0]?.headers['retry-after'], '32', 'the rest of the minute and the margin')
+  t.equal((await provider.state()).weight, 30)
+  t.match(
+    (await sendRequest(`${gateway.opsUrl}/readyz`)).body.detail.provider,
+    /^circuit closed, 30 of 30 this minute, 30 of 5000 this hour/,
+  )
 
-    await move('2026-11-21T06:01:03Z')
-    t.equal((await gateway.get(points[13] ?? '')).status, 200)
-    const passed = await askAt(
-      `${gateway.opsUrl}/provider/v1/forecast?latitude=24,24&longitude=90,91&hourly=temperature_2m`,
-    )
-    t.equal(passed.status, 200)
-    t.equal(passed.body.length, 2)
-    const over = await askAt(
-      `${gateway.opsUrl}/provider/v1/forecast?latitude=${'24,'.repeat(9)}24&longitude=${'90,'.repeat(9)}90&hourly=temperature_2m`,
-    )
-    t.equal(
-      over.status,
-      429,
-      'what is passed through is paid for like the rest, and leaves the reserve alone',
-    )
-    t.match(
-      over.body.error,
-      /^the request weighs 10, for which the provider's budget has no room; ask again from 2026-11-21T06:02:02.000Z$/,
-    )
-    t.equal((await provider.state()).refused, 0, 'the provider never had to refuse')
-  },
-)
+  await move('2026-11-21T06:01:03Z')
+  t.equal((await gateway.get(points[13] ?? '')).status, 200)
+  const passed = await sendRequest(
+    `${gateway.opsUrl}/provider/v1/forecast?latitude=24,24&longitude=90,91&hourly=temperature_2m`,
+  )
+  t.equal(passed.status, 200)
+  t.equal(passed.body.length, 2)
+  const over = await sendRequest(
+    `${gateway.opsUrl}/provider/v1/forecast?latitude=${'24,'.repeat(9)}24&longitude=${'90,'.repeat(9)}90&hourly=temperature_2m`,
+  )
+  t.equal(over.status, 429, 'pass-through requests are charged like others, and do not touch the reserve')
+  t.match(
+    over.body.error,
+    /^the request weighs 10, for which the provider's budget has no room; ask again from 2026-11-21T06:02:02.000Z$/,
+  )
+  t.equal((await provider.state()).refused, 0, 'the provider never had to refuse')
+})
 
 t.test('freshness stretches as the day is spent faster than it passes', async t => {
   const { provider, clock, move } = await together(t, '2026-11-21T00:10:00Z')
@@ -254,7 +246,7 @@ t.test('freshness stretches as the day is spent faster than it passes', async t 
     providerUrl: provider.url,
     clock,
     env: {
-      // 40 cells by the hour cost 2,880 a day: four times what refreshes may spend.
+      // 40 cells every hour cost 2,880 a day: four times what refreshes may spend.
       ABOHAWA_PROVIDER__BUDGET__PER_DAY: '800',
       ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.1',
       ABOHAWA_CACHE__FRESH_SPREAD: '0',
@@ -265,8 +257,8 @@ t.test('freshness stretches as the day is spent faster than it passes', async t 
     { length: 40 },
     (_, i) => `/weather/coords/${21 + (i % 20) / 10}/${89 + Math.floor(i / 20)}`,
   )
-  const askAll = () => Promise.all(points.map(point => gateway.get(point)))
-  await askAll()
+  const loadAll = () => Promise.all(points.map(point => gateway.get(point)))
+  await loadAll()
   const stretch = () => metricOf(gateway, 'abohawa_cache_freshness_stretch')
   clock.advance(6_000)
   await until('freshness is stretched', async () => (await stretch()) !== 1)

@@ -1,5 +1,5 @@
-// The disk of the embedded store is really full, and the gateway goes on: units that it gives then are counted, however
-// the process ends, and are in the store once there is room again.
+// The disk of the embedded store is really full, and the gateway goes on: units that it admits then are counted however the
+// process ends, and are in the store once there is room again.
 
 import { join } from 'node:path'
 import t from 'tap'
@@ -10,7 +10,7 @@ import { createAdministration } from '../../src/metering/administration.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { type Running, runCommand, startCommand } from '../support/process.ts'
 import { type SmallDisk, smallDisk, withoutMounts } from '../support/small-disk.ts'
-import { askAt } from '../support/start-gateway.ts'
+import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 type Teardown = { teardown(fn: () => unknown): void }
@@ -20,7 +20,7 @@ const envOf = (path: string) => ({
   ABOHAWA_SERVER__DRAIN_FOR: '0s',
   ABOHAWA_OPS__PORT: '0',
   ABOHAWA_STORE__PATH: path,
-  // Nobody is there; places are told without it.
+  // No provider runs; places need none.
   ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
 })
 
@@ -44,12 +44,12 @@ const setUp = async (t: Teardown, bytes = 16_000_000) => {
 
 type Keys = Awaited<ReturnType<typeof setUp>>['keys']
 
-// What is left of each key after so many requests more.
-const ask = async ({ urls }: Running, keys: Keys, times: number): Promise<string[]> => {
+// Sends so many requests with each key; returns the status and the remaining units of each.
+const useUnits = async ({ urls }: Running, keys: Keys, times: number): Promise<string[]> => {
   const left: string[] = []
   for (let i = 0; i < times; i++)
     for (const [at, { key }] of keys.entries()) {
-      const { status, headers } = await askAt(`${urls.api}/api/v1/locations?type=division`, { key })
+      const { status, headers } = await sendRequest(`${urls.api}/api/v1/locations?type=division`, { key })
       left[at] = `${status} ${headers['x-ratelimit-remaining']}`
     }
   return left
@@ -59,13 +59,13 @@ const stop = async ({ child, exited }: Running, signal: NodeJS.Signals) => {
   child.kill(signal)
   await exited
 }
-// Until nothing of the store can grow, whatever was kept ahead.
+// Fills the disk until no file of the store can grow, whatever it reserved.
 const exhaust = async (gateway: Running, keys: Keys, disk: SmallDisk): Promise<number> => {
   disk.fill()
   t.equal(disk.room(), 0)
-  await ask(gateway, keys, 60)
+  await useUnits(gateway, keys, 60)
   disk.fill()
-  await ask(gateway, keys, 60)
+  await useUnits(gateway, keys, 60)
   return 120
 }
 
@@ -73,17 +73,21 @@ for (const signal of ['SIGTERM', 'SIGKILL'] as const)
   t.test(`units admitted while the disk is full outlive ${signal}`, { skip: withoutMounts }, async t => {
     const { disk, path, keys, start } = await setUp(t)
     const first = await start()
-    // Of the first key alone, so that the others are new to a full disk.
-    await ask(first, keys.slice(0, 1), 10)
+    // Only the first key is used, so that the others are new to a full disk.
+    await useUnits(first, keys.slice(0, 1), 10)
     const admitted = await exhaust(first, keys, disk)
-    t.strictSame(await ask(first, keys.slice(1), 1), all(`200 ${10_000 - admitted - 1}`).slice(1), 'exact')
+    t.strictSame(
+      await useUnits(first, keys.slice(1), 1),
+      all(`200 ${10_000 - admitted - 1}`).slice(1),
+      'exact',
+    )
     await stop(first, signal)
     disk.free()
     const second = await start()
     t.strictSame(
-      await ask(second, keys, 1),
+      await useUnits(second, keys, 1),
       [`200 ${10_000 - 10 - admitted - 1}`, ...all(`200 ${10_000 - admitted - 2}`).slice(1)],
-      'all of it is counted in the next life',
+      'all of it is counted by the next process',
     )
     const { stdout } = await runCommand(['keys', 'usage', keys[1]?.id ?? '', '--json'], envOf(path))
     t.match(JSON.parse(stdout), { days: [{ used: admitted + 2 }] })
@@ -97,13 +101,13 @@ t.test('counts are in the store again soon after there is room', { skip: without
   disk.free()
   let more = 0
   await until('the gateway says that the counts are in the store', async () => {
-    await ask(gateway, keys, 1)
+    await useUnits(gateway, keys, 1)
     more += 1
     return gateway.lines.some(line => line.includes('counts of the reserve are in the store'))
   })
   await stop(gateway, 'SIGKILL')
   const again = await start()
-  t.strictSame(await ask(again, keys, 1), all(`200 ${10_000 - admitted - more - 1}`), 'and not twice')
+  t.strictSame(await useUnits(again, keys, 1), all(`200 ${10_000 - admitted - more - 1}`), 'and not twice')
   const full = gateway.lines.filter(line => line.includes('counts are kept in the reserve'))
   t.equal(full.length, 1, 'logged once')
 })
@@ -114,17 +118,17 @@ t.test(
   async t => {
     const { disk, keys, start } = await setUp(t)
     const first = await start()
-    await ask(first, keys, 1)
+    await useUnits(first, keys, 1)
     const admitted = await exhaust(first, keys, disk)
     await stop(first, 'SIGTERM')
-    // What the store let go of at its end is room for the next start, and no more.
+    // The space that the store freed when it closed is enough for the next start, and no more.
     const second = await start()
     disk.fill()
-    const left = await ask(second, keys, 30)
+    const left = await useUnits(second, keys, 30)
     t.strictSame(left, all(`200 ${10_000 - 1 - admitted - 30}`))
     await stop(second, 'SIGTERM')
     disk.free()
     const third = await start()
-    t.strictSame(await ask(third, keys, 1), all(`200 ${10_000 - 1 - admitted - 31}`))
+    t.strictSame(await useUnits(third, keys, 1), all(`200 ${10_000 - 1 - admitted - 31}`))
   },
 )

@@ -1,12 +1,12 @@
-// A provider that lies or floods, as consumers and operators see it: nobody gets its weather, older weather is served
-// on, the metrics say what kind of nonsense came, and the gateway is as well as before.
+// A provider that lies or floods, as consumers and operators see it: nobody gets its weather, older weather is still
+// served, the metrics name the fault, and the gateway stays healthy.
 
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { askAt, startGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const start = '2026-11-21T06:05:30Z'
@@ -14,7 +14,7 @@ const clock = manualClock(start)
 const honest = await startProvider(t)
 await honest.steer({ now: start })
 
-/** What becomes of an honest answer. */
+/** Returns the damaged form of an honest response. */
 type Spoil = (answer: string) => string | Buffer
 let spoil: Spoil = answer => answer
 const provider = await startHostileProvider(t, honest.url, {
@@ -30,7 +30,7 @@ const gateway = await startGateway(t, {
     ABOHAWA_CACHE__RETRY_AFTER_AT_MOST: '10ms',
   },
 })
-const metrics = async () => (await askAt(`${gateway.opsUrl}/metrics`)).text
+const metrics = async () => (await sendRequest(`${gateway.opsUrl}/metrics`)).text
 const refusedAs = async (reason: string): Promise<number> =>
   Number(
     new RegExp(`^abohawa_provider_refused_answers_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(
@@ -54,7 +54,7 @@ const lies: [string, Spoil, string][] = [
   ['weather in Greenwich’s time', all(/"utc_offset_seconds":21600/g, '"utc_offset_seconds":0'), 'wrong_time'],
   ['a list without end', () => `[${'0,'.repeat(100_000)}0]`, 'too_many_elements'],
   ['lists in each other', () => `[${'['.repeat(1_000_000)}`, 'too_deep'],
-  ['more bytes than anybody asked for', () => Buffer.alloc(2_000_000, ' '), 'too_large'],
+  ['more bytes than requested', () => Buffer.alloc(2_000_000, ' '), 'too_large'],
   ['zipped bytes that are not said to be', answer => gzipSync(answer), 'damaged'],
 ]
 
@@ -83,7 +83,7 @@ for (const [what, lie, reason] of lies)
     await until(`the refresh is refused as ${reason}`, async () => (await refusedAs(reason)) >= counted + 2)
     clock.set(start)
     t.strictSame((await gateway.get(warm)).body, before.body, 'as it was')
-    t.equal((await askAt(`${gateway.opsUrl}/readyz`)).status, 200)
+    t.equal((await sendRequest(`${gateway.opsUrl}/readyz`)).status, 200)
     spoil = answer => answer
   })
 
@@ -91,7 +91,7 @@ const statusesOf = async (points: readonly string[]): Promise<number[]> => {
   const answers = await Promise.all(points.map(point => gateway.get(`/weather/coords/${point}`)))
   return answers.map(({ status }) => status)
 }
-/** Does something to the elements of an answer, whether it is a list or not. */
+/** Applies a change to the elements of a response, whether it is a list or not. */
 const toElements =
   (change: (elements: { latitude: number; hourly: { cloud_cover: unknown[] } }[]) => object[]): Spoil =>
   answer => {
@@ -102,7 +102,7 @@ const toElements =
 
 t.test('a batch in another order is nobody’s weather', async t => {
   const counted = await refusedAs('wrong_place')
-  // One that travels alone gets the number of another.
+  // A response with a single element gets the number of another.
   spoil = toElements(elements =>
     elements.length > 1 ? elements.toReversed() : [{ ...elements[0], location_id: 1 }],
   )

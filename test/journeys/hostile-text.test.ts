@@ -1,5 +1,5 @@
-// A provider whose words are a weapon: reasons and units of 20 MB, full of what steers a terminal. What a gateway makes
-// of them is short, in its log, in its answers and on the screen of whoever looks into the cache.
+// A provider that attacks with text: reasons and units of 20 MB, full of terminal controls. The gateway keeps them short and
+// escaped, in its log, in its responses and in the output of `cache show`.
 
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,7 +17,7 @@ import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
 import { testRedis } from '../support/redis-server.ts'
-import { askAt } from '../support/start-gateway.ts'
+import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const longWords = (hostileText + 'x'.repeat(1_000)).repeat(20_000)
@@ -26,7 +26,7 @@ const mostOfTheGateway = 1_500_000_000
 
 const good = await startProvider(t, undefined, null)
 
-/** How the provider answers a question for weather; the good one's answer is at hand. */
+/** The provider's response to a weather request; `body` is the honest one. */
 type Hostility = (response: ServerResponse, body: () => Promise<Record<string, unknown>>) => Promise<void>
 const refusing =
   (status: number): Hostility =>
@@ -40,21 +40,21 @@ const hostilities: Record<string, Hostility> = {
   'a limit, 429': refusing(429),
   'a failure, 500': refusing(500),
   'a unit of 20 MB': async (response, body) => {
-    const told = await body()
-    const units = told.hourly_units as Record<string, string>
-    response.end(JSON.stringify({ ...told, hourly_units: { ...units, temperature_2m: longWords } }))
+    const genuine = await body()
+    const units = genuine.hourly_units as Record<string, string>
+    response.end(JSON.stringify({ ...genuine, hourly_units: { ...units, temperature_2m: longWords } }))
   },
   'a time of 20 MB': async (response, body) => {
-    const told = await body()
-    const hourly = told.hourly as { time: string[] }
+    const genuine = await body()
+    const hourly = genuine.hourly as { time: string[] }
     const time = hourly.time.with(5, longWords)
-    response.end(JSON.stringify({ ...told, hourly: { ...hourly, time } }))
+    response.end(JSON.stringify({ ...genuine, hourly: { ...hourly, time } }))
   },
   'a value of 20 MB': async (response, body) => {
-    const told = await body()
-    const daily = told.daily as Record<string, unknown[]>
+    const genuine = await body()
+    const daily = genuine.daily as Record<string, unknown[]>
     const weather_code = (daily.weather_code ?? []).with(1, longWords)
-    response.end(JSON.stringify({ ...told, daily: { ...daily, weather_code } }))
+    response.end(JSON.stringify({ ...genuine, daily: { ...daily, weather_code } }))
   },
   'no JSON': async response => {
     response.end(`${hostileText}{`)
@@ -93,12 +93,12 @@ for (const [title, hostility] of Object.entries(hostilities))
     execFileSync('prlimit', ['--pid', String(gateway.child.pid), `--data=${mostOfTheGateway}`])
     const { api = '', ops = '' } = gateway.urls
 
-    const answer = await askAt(`${api}/api/v1/weather/district/3026`, { key })
+    const answer = await sendRequest(`${api}/api/v1/weather/district/3026`, { key })
     t.equal(answer.status, 500)
     t.match(answer.body.error, /^no weather can be given for this place right now: /)
     t.ok(answer.text.length < 500, answer.text.slice(0, 500))
 
-    const report = await askAt(`${ops}/cache/cell?of=district/3026`)
+    const report = await sendRequest(`${ops}/cache/cell?of=district/3026`)
     t.equal(report.status, 200)
     t.ok(report.text.length < mostOfALine, `${report.text.length} characters of a report`)
     t.equal(rawControlIn(report.body.gateway.lastFailure.message), undefined, 'the report has no control')
@@ -107,7 +107,7 @@ for (const [title, hostility] of Object.entries(hostilities))
     for (const form of [[], ['--json']]) {
       const shown = await runCommand(['cache', 'show', 'district/3026', '--gateway', ops, ...form], env)
       t.match(shown, { code: 0, stderr: '' })
-      t.match(shown.stdout, /provider_/, 'the failure is told')
+      t.match(shown.stdout, /provider_/, 'the failure is shown')
       t.equal(rawControlIn(shown.stdout), undefined, `cache show ${form}`)
       t.ok(shown.stdout.length < mostOfALine, `${shown.stdout.length} characters on the screen`)
     }
@@ -126,12 +126,12 @@ for (const [title, hostility] of Object.entries(hostilities))
     }
   })
 
-t.test('what others leave in Redis is short and escaped too: the news of a lease, a key', async t => {
+t.test('text that others write to Redis is short and escaped too: the message of a lease, a key', async t => {
   const redis = await testRedis(t)
   const env = {
     ABOHAWA_REDIS__URL: redis.url,
     ABOHAWA_REDIS__PREFIX: redis.prefix,
-    // On a busy machine a gateway that waits in vain for Redis would go on alone, and ask the provider itself.
+    // Long timeouts: on a busy machine a gateway would take Redis for down and call the provider itself.
     ABOHAWA_REDIS__COMMAND_TIMEOUT: '30s',
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
@@ -148,7 +148,7 @@ t.test('what others leave in Redis is short and escaped too: the news of a lease
   const config = loadConfig({ files: [], env })
   const store = await openStore(config, systemClock, { redisAway: () => {}, redisBack: () => {} })
   t.teardown(() => store.close())
-  // As long as a store takes.
+  // The longest text that a store accepts.
   const words = longWords.slice(0, 3_000)
 
   const cell = createGrid(config.cache.cellDegrees).cellOf(23.7, 90.4)
@@ -156,11 +156,11 @@ t.test('what others leave in Redis is short and escaped too: the news of a lease
   const begun = await store.acquireLease(leaseKey, 30_000)
   const token = 'token' in begun ? begun.token : null
   t.ok(token, 'the load is ours')
-  const asking = askAt(`${api}/api/v1/weather/coords/23.7/90.4`, { key })
-  const cellNow = () => askAt(`${ops}/cache/cell?of=23.7,90.4`)
+  const response = sendRequest(`${api}/api/v1/weather/coords/23.7/90.4`, { key })
+  const cellNow = () => sendRequest(`${ops}/cache/cell?of=23.7,90.4`)
   await until('the gateway waits for our load', async () => (await cellNow()).body.gateway.loading)
   await store.releaseLease(leaseKey, token ?? 0, JSON.stringify({ code: 'provider_failing', message: words }))
-  const answer = await asking
+  const answer = await response
   t.equal(answer.status, 500)
   t.ok(answer.text.length < 500)
   for (const form of [[], ['--json']]) {

@@ -1,27 +1,27 @@
-// Keys change while a fleet runs: two gateways on one Redis, commands beside them, and how soon both act on it.
+// Key changes while a fleet runs: two gateways on one Redis, commands beside them, and how soon both apply a change.
 
 import t from 'tap'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
-import { type Answer, askAt } from '../support/start-gateway.ts'
+import { type Answer, sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { workedMs } from '../support/work-time.ts'
 
 const provider = await startProvider(t, undefined, null)
 const list = '/api/v1/locations?type=division'
-// Noon in this zone is near, so that no run of these tests crosses a midnight and splits its counts over two days.
+// It is about noon in this zone, so that no run of these tests crosses a midnight and splits its counts over two days.
 const hoursAhead = 12 - new Date().getUTCHours()
 const quietZone = `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
 
 t.test(
-  'what is done to keys takes effect on both gateways within a second, and the count of the day stays',
+  'key changes take effect on both gateways within a second, and the count of the day stays',
   async t => {
     const redis = await testRedis(t)
     const env = {
       ABOHAWA_REDIS__URL: redis.url,
       ABOHAWA_REDIS__PREFIX: redis.prefix,
-      // A machine that is held up is no outage of Redis.
+      // Long timeouts: a busy machine must not look like a Redis outage.
       ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s',
       ABOHAWA_QUOTA__TIME_ZONE: quietZone,
       ABOHAWA_SERVER__PORT: '0',
@@ -37,17 +37,17 @@ t.test(
       return JSON.parse(stdout)
     }
     let answered = 0
-    const ask = async (at: number, key: string, path = list): Promise<Answer> => {
-      const answer = await askAt(`${gateways[at]?.urls.api}${path}`, { key })
+    const send = async (at: number, key: string, path = list): Promise<Answer> => {
+      const answer = await sendRequest(`${gateways[at]?.urls.api}${path}`, { key })
       if (answer.status !== 401) answered += 1
       return answer
     }
-    /** Asks both until both answer as meant, from when the command that changes it has ended. */
+    /** Sends requests to both gateways until both responses are as expected; timed from the end of the command. */
     const onBoth = async (title: string, key: string, isMeant: (answer: Answer) => boolean) => {
       const changedAt = workedMs()
       const took = await Promise.all(
         [0, 1].map(async at => {
-          await until(title, async () => isMeant(await ask(at, key)))
+          await until(title, async () => isMeant(await send(at, key)))
           return workedMs() - changedAt
         }),
       )
@@ -69,7 +69,7 @@ t.test(
       'enterprise',
     )
     for (const at of [0, 1])
-      t.equal((await ask(at, first)).status, 200, 'a new key works on its first request')
+      t.equal((await send(at, first)).status, 200, 'a new key works on its first request')
 
     await command('keys', 'revoke', id)
     await onBoth('revoked', first, isRefused('it was revoked'))
@@ -87,17 +87,18 @@ t.test(
 
     const { key: second } = await command('keys', 'rotate', id, '--overlap', '1h')
     for (const at of [0, 1])
-      for (const key of [second, first]) t.equal((await ask(at, key)).status, 200, 'both work in the overlap')
+      for (const key of [second, first])
+        t.equal((await send(at, key)).status, 200, 'both work in the overlap')
     const { key: third, formerKeyUntil } = await command('keys', 'rotate', id, '--overlap', '1s')
-    t.equal((await ask(0, third)).status, 200)
+    t.equal((await send(0, third)).status, 200)
     const refusedFrom = Date.parse(formerKeyUntil)
-    // From the end of the overlap, or from now when it is over already.
+    // From the end of the overlap, or from now if that is past.
     const from = workedMs() + Math.max(0, refusedFrom - Date.now())
     for (const key of [first, second])
       await Promise.all(
         [0, 1].map(async at => {
           const answer = await until('the replaced key is refused', async () => {
-            const answer = await ask(at, key)
+            const answer = await send(at, key)
             return answer.status !== 200 && answer
           })
           t.ok(isRefused('it was replaced by a newer one')(answer), answer.body.error)
@@ -106,13 +107,13 @@ t.test(
       )
     t.comment(`replaced keys refused by ${Math.round(workedMs() - from)} ms after the overlap`)
 
-    const last = await ask(1, third)
+    const last = await send(1, third)
     t.equal(Number(last.headers['x-ratelimit-remaining']), 7_777 - answered, 'one count under all three keys')
-    await ask(1, third, '/api/v1/weather/district/9999')
+    await send(1, third, '/api/v1/weather/district/9999')
     const usage = await command('keys', 'usage', id, '--days', '1')
     t.match(usage, { limit: 7_777, days: [{ used: answered }] })
 
-    // The rest of what was counted by endpoint is handed over when the gateways stop.
+    // The gateways flush the last counts by endpoint when they stop.
     for (const { child, exited } of gateways) {
       child.kill('SIGTERM')
       t.equal(await exited, 0)

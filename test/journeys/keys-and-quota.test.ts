@@ -1,4 +1,4 @@
-// Keys and quotas as a consumer meets them: 401 in all its ways, the count, 429, what counts and what does not.
+// Keys and quotas for a consumer: every kind of 401, the count, 429, which responses count and which do not.
 
 import t from 'tap'
 import { createKey } from '../../src/metering/key-form.ts'
@@ -60,19 +60,19 @@ t.test(
   async t => {
     const { administration, get } = gateway
     const { id, key } = await administration.createKey('Jamuna', 'enterprise')
-    const ask = () => get('/locations?type=division', { key })
+    const send = () => get('/locations?type=division', { key })
     let answered = 0
-    /** Asks until the sentence is this, or there is none. */
+    /** Sends requests until the error is this sentence, or there is none. */
     const becomes = async (error: string | undefined) => {
       const changedAt = workedMs()
       await until(`the sentence is ${error ?? 'none'}`, async () => {
-        const { status, body } = await ask()
+        const { status, body } = await send()
         if (status === 200) answered += 1
         return body.error === error
       })
       t.ok(workedMs() - changedAt < 1_000, 'within a second')
     }
-    t.equal((await ask()).status, 200, 'a new key works at once')
+    t.equal((await send()).status, 200, 'a new key works at once')
     answered += 1
     await administration.revokeKey(id)
     await becomes('the API key is invalid: it was revoked')

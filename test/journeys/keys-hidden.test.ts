@@ -1,5 +1,5 @@
-// A key that comes where none belongs, in whatever spelling, is told to nobody: the whole output of a gateway process
-// and every byte it answers are searched for pieces of the secret.
+// A key in a wrong place, in whatever spelling, is revealed to nobody: the test searches the whole output of a gateway
+// process and every response byte for pieces of the secret.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -27,8 +27,8 @@ const issue = async (): Promise<string> => {
   return JSON.parse(stdout).key
 }
 
-/** Sends bytes as they are and reads until the other side closes. */
-const exchange = async (url: string, bytes: string): Promise<string> => {
+/** Sends raw bytes and reads until the other side closes. */
+const sendBytes = async (url: string, bytes: string): Promise<string> => {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
   const chunks: Buffer[] = []
@@ -39,7 +39,7 @@ const exchange = async (url: string, bytes: string): Promise<string> => {
   return Buffer.concat(chunks).toString()
 }
 
-// Where a spelled key may come, with `good` as the key that is allowed in. Each is one request on a connection.
+// The wrong places of a key; `good` is the key that authenticates. Each is one request on a connection.
 const end = 'connection: close\r\n\r\n'
 const toApi: Record<string, (spelled: string, good: string) => string> = {
   'a query value': (k, good) =>
@@ -95,7 +95,7 @@ const toOps: Record<string, (spelled: string) => string> = {
     `POST /cache/purge HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: ${JSON.stringify({ scope: k }).length}\r\n${end}${JSON.stringify({ scope: k })}`,
   'a content type': k =>
     `POST /cache/purge HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: ${k}\r\ncontent-length: 2\r\n${end}{}`,
-  'what the provider is asked': k =>
+  'a request of the provider': k =>
     `GET /provider/v1/forecast?latitude=${k}&longitude=90&k=${k} HTTP/1.1\r\nhost: 127.0.0.1\r\n${end}`,
   'a path at the provider': k => `GET /provider/${k} HTTP/1.1\r\nhost: 127.0.0.1\r\n${end}`,
   'what another host header says': k => `GET /livez HTTP/1.1\r\nhost: ${k}\r\norigin: http://${k}\r\n${end}`,
@@ -108,10 +108,10 @@ t.test('no piece of a key is in anything that a gateway writes or answers', asyn
   gateway.child.stderr?.on('data', text => {
     errors += text
   })
-  let asked = 0
-  const ask = async (title: string, url: string, bytes: string) => {
-    asked += 1
-    const answer = await exchange(url, bytes)
+  let sent = 0
+  const sendAndCheck = async (title: string, url: string, bytes: string) => {
+    sent += 1
+    const answer = await sendBytes(url, bytes)
     if (!/^HTTP\/1\.1 \d{3} /.test(answer)) t.fail(`${title}: is not answered`)
     const leak = leakIn(answer, key)
     if (leak) t.fail(`${title}: ${leak} in ${answer.slice(0, 1_500)}`)
@@ -120,10 +120,10 @@ t.test('no piece of a key is in anything that a gateway writes or answers', asyn
     const spelled = spell(key)
     await Promise.all([
       ...Object.entries(toApi).map(([place, bytes]) =>
-        ask(`${place}, ${spelling}`, gateway.urls.api ?? '', bytes(spelled, good)),
+        sendAndCheck(`${place}, ${spelling}`, gateway.urls.api ?? '', bytes(spelled, good)),
       ),
       ...Object.entries(toOps).map(([place, bytes]) =>
-        ask(`ops: ${place}, ${spelling}`, gateway.urls.ops ?? '', bytes(spelled)),
+        sendAndCheck(`ops: ${place}, ${spelling}`, gateway.urls.ops ?? '', bytes(spelled)),
       ),
     ])
   }
@@ -136,12 +136,12 @@ t.test('no piece of a key is in anything that a gateway writes or answers', asyn
   }
   t.equal(leakIn(errors, key), undefined, errors)
   const answered = gateway.lines.filter(line => line.includes('"msg":"answered"'))
-  t.ok(answered.length > Object.keys(spellings).length * 15, `${answered.length} lines of ${asked} requests`)
+  t.ok(answered.length > Object.keys(spellings).length * 15, `${answered.length} lines of ${sent} requests`)
 })
 
 t.test('an ops path that is no URL is answered with one sentence', async t => {
   const gateway = await startCommand(t, ['serve'], ['ops'], { ...env, ABOHAWA_STORE__PATH: ':memory:' })
-  const answer = await exchange(
+  const answer = await sendBytes(
     gateway.urls.ops ?? '',
     `GET /%zz/svc_live_abcdef HTTP/1.1\r\nhost: 127.0.0.1\r\n${end}`,
   )
@@ -150,10 +150,10 @@ t.test('an ops path that is no URL is answered with one sentence', async t => {
   t.notMatch(answer, 'abcdef')
 })
 
-t.test('the provider is not asked with a key of ours in the URL', async t => {
+t.test('no provider request has a key of ours in its URL', async t => {
   const before = (await provider.state()).calls
   const gateway = await startCommand(t, ['serve'], ['ops'], { ...env, ABOHAWA_STORE__PATH: ':memory:' })
-  const answer = await exchange(
+  const answer = await sendBytes(
     gateway.urls.ops ?? '',
     `GET /provider/v1/forecast?latitude=23.8&longitude=90.4&k=svc%5flive%5fabcdef HTTP/1.1\r\nhost: 127.0.0.1\r\n${end}`,
   )

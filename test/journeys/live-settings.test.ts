@@ -13,8 +13,8 @@ import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { openRaw } from '../support/raw-connection.ts'
 import { testRedis } from '../support/redis-server.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
-import { startToldProvider } from '../support/told-provider.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
@@ -404,7 +404,7 @@ proof(
   },
 )
 
-const told = await startToldProvider(t)
+const told = await startScriptedProvider(t)
 proof(
   ['provider.apiKey'],
   'the next request carries the new one',
@@ -568,11 +568,41 @@ proof(['server.drainFor'], 'a stop takes as long', {}, async (t, gateway) => {
 
 proof(['ops.allowedHosts'], 'the ops listener may be asked by another name', {}, async (t, gateway) => {
   const ask = async () =>
-    (await askAt(`${gateway.opsUrl}/livez`, { headers: { host: 'ops.example.org' } })).status
+    (await sendRequest(`${gateway.opsUrl}/livez`, { headers: { host: 'ops.example.org' } })).status
   t.equal(await ask(), 403)
   await applied(t, gateway, { 'ops.allowedHosts': 'ops.example.org' })
   t.equal(await ask(), 200)
 })
+
+const token = (name: string) => `${name}-0123456789-abcdefghijklmnop`
+proof(
+  ['ops.token'],
+  'the ops listener asks for the new one',
+  { env: { ABOHAWA_OPS__TOKEN: token('former') } },
+  async (t, gateway) => {
+    const statusWith = async (name: string) => {
+      const headers = { authorization: `Bearer ${token(name)}` }
+      return (await sendRequest(`${gateway.opsUrl}/metrics`, { headers })).status
+    }
+    t.strictSame([await statusWith('former'), await statusWith('present')], [200, 401])
+    await applied(t, gateway, { 'ops.token': token('present') })
+    t.strictSame([await statusWith('former'), await statusWith('present')], [401, 200])
+  },
+)
+
+proof(
+  ['status.maxConnections'],
+  'the status listener is bounded by it',
+  { env: { ABOHAWA_STATUS__PORT: '0' } },
+  async (t, gateway) => {
+    await applied(t, gateway, { 'status.maxConnections': '8' })
+    for (let i = 0; i < 12; i++) await openRaw(t, gateway.statusUrl ?? '')
+    await until(
+      'some are dropped',
+      async () => ((await gateway.metric('abohawa_ops_refused_total{reason="connections"}')) ?? 0) >= 4,
+    )
+  },
+)
 
 proof(
   ['ops.maxConnections', 'ops.requestTimeout'],

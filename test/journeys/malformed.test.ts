@@ -1,4 +1,4 @@
-// Requests that are wrong in every way we know: each gets JSON with one sentence, and nothing crashes.
+// Malformed requests of every known kind: each gets JSON with one sentence, and nothing crashes.
 
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -13,7 +13,7 @@ t.before(async () => {
   gateway = await startGateway(t, { providerUrl: provider.url })
 })
 
-// path below /api/v1, status, what the sentence says
+// path below /api/v1, status, sentence
 const table: [string, number, string | RegExp][] = [
   ['/locations', 400, 'type is missing; allowed: division, district, upazila, union'],
   ['/locations?type=', 400, 'type is ""; allowed: division, district, upazila, union'],
@@ -73,7 +73,7 @@ const table: [string, number, string | RegExp][] = [
 
 for (const [path, status, sentence] of table)
   t.test(`${path.slice(0, 70)} is ${status}`, async t => {
-    const answer = await exchange(
+    const answer = await sendBytes(
       `GET /api/v1${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.enterprise}\r\n`,
     )
     t.equal(answer.status, status)
@@ -88,9 +88,9 @@ t.test('unknown parameters are ignored, also when given twice', async t => {
   t.equal((await gateway.get('/locations?type=division&foo=1&foo=2&lang=xx')).status, 200)
 })
 
-t.test('what comes behind a request on its connection never takes the place of its answer', async t => {
+t.test('bytes after a request never replace its response', async t => {
   for (const behind of ['hello there\r\n\r\n', 'CONNECT example.org:443 HTTP/1.1\r\nhost: x\r\n\r\n']) {
-    const answer = await exchange(
+    const answer = await sendBytes(
       `GET /api/v1/locations/district/3026 HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.enterprise}\r\n\r\n${behind}`,
       '',
     )
@@ -116,7 +116,7 @@ t.test('a reset in the middle of anything leaves the gateway standing', async t 
   t.equal((await gateway.get('/locations?type=division')).status, 200)
 })
 
-t.test('a request that does not arrive in time is told so', async t => {
+t.test('a request that does not arrive in time gets an error that says so', async t => {
   const impatient = await startGateway(t, {
     providerUrl: provider.url,
     env: { ABOHAWA_SERVER__REQUEST_TIMEOUT: '200ms' },
@@ -149,7 +149,7 @@ t.test('every other method is 405 and names the allowed ones', async t => {
     'TRACE',
   ])
     for (const path of ['/locations?type=division', '/nothing']) {
-      const answer = await exchange(
+      const answer = await sendBytes(
         `${method} /api/v1${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.enterprise}\r\ncontent-length: 0\r\n`,
       )
       t.equal(answer.status, 405, `${method} ${path}`)
@@ -179,7 +179,7 @@ t.test('HEAD answers as GET without a body', async t => {
   }
 })
 
-// What goes over the socket, the status, what the sentence says. Whoever gets so far without a key gets 401 first.
+// The bytes on the socket, the status, the sentence. A request without a key that parses gets 401 first.
 const garbage: [string, string, number, RegExp][] = [
   ['no HTTP at all', 'hello there\r\n\r\n', 400, /^the request is not valid HTTP$/],
   ['bytes', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\r\n\r\n', 400, /^the request is not valid HTTP$/],
@@ -269,14 +269,14 @@ const hosts = ['x', 'x:8080', 'api.example.org', '127.0.0.1:1', '[::1]', '[::1]:
 
 t.test('every form of a host is taken', async t => {
   for (const host of hosts) {
-    const { status } = await exchange(`GET / HTTP/1.1\r\nhost: ${host}\r\n`)
+    const { status } = await sendBytes(`GET / HTTP/1.1\r\nhost: ${host}\r\n`)
     t.equal(status, 401, host)
   }
 })
 
 for (const [what, bytes, status, sentence] of garbage)
   t.test(`${what} on the socket is answered in JSON`, async t => {
-    const answer = await exchange(bytes, '')
+    const answer = await sendBytes(bytes, '')
     t.equal(answer.status, status)
     t.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8')
     t.match(answer.body.error, sentence)
@@ -298,15 +298,15 @@ t.test('a request id of the caller comes back when it is a sane one', async t =>
   t.not(ours[0], ours[1])
 })
 
-/** Sends bytes as they are and reads until the gateway closes; `end` asks it to. */
-async function exchange(bytes: string, end = 'connection: close\r\n\r\n') {
+/** Sends raw bytes and reads until the gateway closes; `end` makes it close. */
+async function sendBytes(bytes: string, end = 'connection: close\r\n\r\n') {
   const { hostname, port } = new URL(gateway.apiUrl)
   const socket = connect(Number(port), hostname)
   const chunks: Buffer[] = []
   socket.on('data', (chunk: Buffer) => chunks.push(chunk))
   socket.on('error', () => {})
   socket.write(bytes + end)
-  // A keep-alive answer is complete once its declared length is here.
+  // A keep-alive response is complete once its declared length has arrived.
   const parse = () => {
     const [head = '', body = ''] = Buffer.concat(chunks).toString().split('\r\n\r\n')
     const [statusLine = '', ...lines] = head.split('\r\n')

@@ -1,5 +1,5 @@
-// Quotas over a fleet, in small: each unit once, few Redis commands, one midnight for all, cheap refusal of wrong keys.
-// `npm run bench:meter` measures the same in large.
+// Quotas over a fleet on a small scale: each unit counts once, few Redis commands, one midnight for all, cheap refusal of
+// wrong keys. `npm run bench:meter` measures the same on a large scale.
 
 import t from 'tap'
 import { measureExactness, mixedTiers, oneRedis, redisCluster } from '../scenarios/exact-quota.ts'
@@ -60,10 +60,10 @@ t.test(
   },
 )
 
-t.test('a flood of wrong keys is refused, mistyped ones without asking Redis', { skip }, async t => {
+t.test('a flood of wrong keys is refused, mistyped ones without a Redis command', { skip }, async t => {
   const found = await measureFlood(t, 10_000)
   t.equal(found.refused, 10_000)
-  // The gateway's own polls go on.
+  // The gateway's own polls continue.
   t.ok(found.commandsForMistyped < 100, `${found.commandsForMistyped} commands for 5,000 mistyped keys`)
   t.ok(found.commandsForUnknown >= 5_000, `${found.commandsForUnknown} commands for 5,000 unknown keys`)
 })

@@ -1,15 +1,16 @@
-// The ops listener is no way to exhaust the process: connections, requests and what is worked out for them are bounded.
+// The ops listener cannot be used to exhaust the process: its connections, requests and expensive results are bounded.
 
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import t from 'tap'
 import { createMetrics } from '../../src/ops/metrics.ts'
 import { buildOps } from '../../src/ops/ops.ts'
+import { createProbes } from '../../src/ops/probes.ts'
 import { createReadiness } from '../../src/ops/readiness.ts'
 import { openMeteo } from '../support/open-meteo.ts'
 import { startCommand } from '../support/process.ts'
 import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
-import { askAt, startGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const host = ['host: 127.0.0.1']
@@ -19,7 +20,7 @@ const statusOn = async (socket: Socket): Promise<string> => {
   return chunk.toString('latin1', 9, 12)
 }
 const refused = async (opsUrl: string, reason: string) => {
-  const { text } = await askAt(`${opsUrl}/metrics`, { headers: { connection: 'close' } })
+  const { text } = await sendRequest(`${opsUrl}/metrics`, { headers: { connection: 'close' } })
   return Number(
     new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
   )
@@ -88,7 +89,7 @@ t.test('a head or a body that comes too slowly, or is too long, is refused with 
   t.equal(await refused(gateway.opsUrl, 'unparsable'), 2)
 })
 
-/** A listener with real metrics and readiness whose work is counted, and can be held up. */
+/** A listener with real metrics and readiness; the test counts their work and can delay it. */
 const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs = 30_000) => {
   const metrics = createMetrics()
   const count = { gauges: 0, checks: 0 }
@@ -120,25 +121,22 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
     },
   })
   readiness.phase = 'ready'
-  const unused = () => Promise.reject(new Error('not asked here'))
+  const unused = () => Promise.reject(new Error('not used here'))
   const ops = buildOps(
     {
-      metrics,
-      readiness,
-      budget: { reserve: unused },
-      protocol: openMeteo,
+      probes: createProbes({ metrics, readiness }),
+      passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: () => 1, send: unused },
       cache: { explain: unused, purge: unused },
       observer: { refused: metrics.opsRefused },
-      provider: () => ({
-        baseUrl: providerUrl,
-        apiKey: null,
-        connectTimeoutMs: 1,
-        timeoutMs: 1,
-        bodyTimeoutMs: 1,
-        totalTimeoutMs: 1,
-      }),
     },
-    { host: '127.0.0.1', allowedHosts: [], maxConnections: 128, requestTimeoutMs: 10_000, answerWithinMs },
+    {
+      host: '127.0.0.1',
+      allowedHosts: [],
+      token: null,
+      maxConnections: 128,
+      requestTimeoutMs: 10_000,
+      answerWithinMs,
+    },
   )
   await ops.listen({ host: '127.0.0.1', port: 0 })
   t.teardown(() => ops.close())
@@ -147,7 +145,7 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
   return { count, release: () => held.resolve('embedded'), url: `http://127.0.0.1:${port}` }
 }
 
-/** Sends `each` requests on each of `sockets` connections at once; resolves to the number of answers with 200. */
+/** Sends `each` requests on each of `sockets` connections at once; resolves to the number of 200s. */
 const flood = async (
   url: string,
   path: string,
@@ -173,11 +171,11 @@ const flood = async (
   return (await Promise.all(answers)).reduce((sum, found) => sum + found, 0)
 }
 
-t.test('10,000 who ask for readiness at once share one look, and for metrics a few', async t => {
+t.test('10,000 simultaneous readiness requests share one check, and metrics requests a few', async t => {
   const { count, release, url } = await counting(t)
   const answers = flood(url, '/readyz', 100, 100)
   await until('the first look has begun', () => count.checks > 0)
-  // All of them are in before the first look ends.
+  // All of them have arrived before the first check ends.
   const others = await Promise.all(Array.from({ length: 10 }, () => openSocket(url)))
   for (const socket of others) socket.write(requestBytes('GET /livez', host))
   await Promise.all(others.map(statusOn))
@@ -196,7 +194,7 @@ t.test(
   'a reader that takes no answer is dropped in time, and a check that hangs holds nobody up',
   async t => {
     const { url } = await counting(t, 300)
-    // Some megabytes are owed, and nobody takes them.
+    // Some megabytes are buffered, and nobody reads them.
     const socket = openSocket(url)
     socket.pause()
     socket.write('GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(5_000))
@@ -223,7 +221,7 @@ t.test('answers that nobody reads cost little memory, and the probes go on', asy
   })
   const url = gateway.urls.ops ?? ''
   const resident = async () => {
-    const { text } = await askAt(`${url}/metrics`, { headers: { connection: 'close' } })
+    const { text } = await sendRequest(`${url}/metrics`, { headers: { connection: 'close' } })
     return Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1])
   }
   await resident()
@@ -238,7 +236,7 @@ t.test('answers that nobody reads cost little memory, and the probes go on', asy
   t.teardown(() => {
     for (const socket of sockets) socket.destroy()
   })
-  // Each answer that comes now came after the requests of all others were taken in.
+  // Every response from now on was written after all other requests had been read.
   for (let round = 0; round < 20; round += 1)
     t.equal((await sendRaw(url, requestBytes('GET /livez', host))).status, 200)
   const grown = ((await resident()) - before) / 1024 / 1024

@@ -1,17 +1,17 @@
-// The way through to the provider: what is judged is what is sent, all that costs is weighed and taken from the budget,
-// and a hostile provider gains nothing by its answer.
+// The pass-through to the provider: the request is sent exactly as it was checked, everything that costs is weighed and
+// reserved in the budget, and a hostile provider gains nothing by its response.
 
-import { once } from 'node:events'
 import { gzipSync } from 'node:zlib'
 import fc from 'fast-check'
 import t from 'tap'
 import { pathFor } from '../../src/provider/open-meteo/query.ts'
 import { createGrid } from '../../src/weather/cell.ts'
 import { horizonFor } from '../../src/weather/horizon.ts'
+import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
-import { startToldProvider } from '../support/told-provider.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const host = ['host: 127.0.0.1']
@@ -19,8 +19,9 @@ const through = (gateway: TestGateway, target: string, method = 'GET') =>
   sendRaw(gateway.opsUrl, requestBytes(`${method} /provider${target}`, host))
 const metric = async (gateway: TestGateway, name: RegExp) =>
   Number(
-    new RegExp(`^${name.source} (\\S+)$`, 'm').exec((await askAt(`${gateway.opsUrl}/metrics`)).text)?.[1] ??
-      0,
+    new RegExp(`^${name.source} (\\S+)$`, 'm').exec(
+      (await sendRequest(`${gateway.opsUrl}/metrics`)).text,
+    )?.[1] ?? 0,
   )
 const spent = (gateway: TestGateway) => metric(gateway, /abohawa_provider_budget_used\{window="day"\}/)
 const limits = {
@@ -31,7 +32,7 @@ const limits = {
 const point = 'latitude=23.8&longitude=90.4&current=temperature_2m'
 
 t.test('the path is decoded once, judged, and sent as it was judged', async t => {
-  const provider = await startToldProvider(t)
+  const provider = await startScriptedProvider(t)
   const gateway = await startGateway(t, { providerUrl: `${provider.url}/base`, env: limits })
   const sent: [target: string, toProvider: string][] = [
     [`/v1/forecast?${point}`, `/base/v1/forecast?${point}`],
@@ -64,7 +65,7 @@ t.test('the path is decoded once, judged, and sent as it was judged', async t =>
   t.match(await through(gateway, `/v1/forecast?${point}`, 'HEAD'), { status: 200, text: '' })
   t.equal(provider.requests.at(-1)?.method, 'HEAD')
 
-  const asked = provider.requests.length
+  const requestsBefore = provider.requests.length
   const before = await spent(gateway)
   const refused: [target: string, status: number, sentence: RegExp][] = [
     [
@@ -126,14 +127,14 @@ t.test('the path is decoded once, judged, and sent as it was judged', async t =>
   ]
   for (const [target, status, sentence] of refused)
     t.match(await through(gateway, target), { status, body: { error: sentence } }, target)
-  t.equal(provider.requests.length, asked, 'nothing of it reached the provider')
+  t.equal(provider.requests.length, requestsBefore, 'nothing of it reached the provider')
   t.equal(await spent(gateway), before, 'nor was anything spent')
   t.ok((await metric(gateway, /abohawa_ops_refused_total\{reason="path"\}/)) > 20)
   t.ok((await metric(gateway, /abohawa_ops_refused_total\{reason="query"\}/)) > 5)
 })
 
 t.test('the key is ours and everything else of the caller stays here', async t => {
-  const provider = await startToldProvider(t)
+  const provider = await startScriptedProvider(t)
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     env: { ABOHAWA_PROVIDER__API_KEY: 'provider-secret-1' },
@@ -158,17 +159,20 @@ t.test('the key is ours and everything else of the caller stays here', async t =
 })
 
 t.test(
-  'whatever is asked is weighed by the provider’s formula, and the budget has it before it leaves',
+  'every request is weighed by the provider’s formula, and is reserved in the budget before it is sent',
   async t => {
     const provider = await startProvider(t)
-    const gateway = await startGateway(t, { providerUrl: provider.url, env: limits })
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      env: { ...limits, ABOHAWA_PROVIDER__TIMEOUT: '30s' },
+    })
     const unit = 3
     const names = ['temperature_2m', 'weather_code', 'rain', 'cloud_cover', 'is_day', 'snowfall', 'showers']
     const daily = ['weather_code', 'temperature_2m_max', 'temperature_2m_min']
     const some = (from: readonly string[]) => fc.subarray([...from], { minLength: 1 })
     const maybe = <Value>(arbitrary: fc.Arbitrary<Value>) => fc.option(arbitrary, { nil: undefined })
-    const questions = fc.record({
-      points: fc.integer({ min: 1, max: 40 }),
+    const queries = fc.record({
+      points: fc.integer({ min: 1, max: 12 }),
       repeated: fc.boolean(),
       current: maybe(some(names)),
       hourly: maybe(some(names)),
@@ -181,7 +185,7 @@ t.test(
       points,
       repeated,
       ...rest
-    }: typeof questions extends fc.Arbitrary<infer Q> ? Q : never) => {
+    }: typeof queries extends fc.Arbitrary<infer Q> ? Q : never) => {
       const list = (name: string, values: readonly unknown[]) =>
         repeated ? values.map(value => `${name}=${value}`).join('&') : `${name}=${values.join('%2C')}`
       const places = Array.from({ length: points }, (_, i) => i)
@@ -200,9 +204,9 @@ t.test(
       ].join('&')
     }
     await fc.assert(
-      fc.asyncProperty(questions, async question => {
+      fc.asyncProperty(queries, async query => {
         const before = { spent: await spent(gateway), counted: (await provider.state()).weight }
-        const { status, text } = await through(gateway, `/v1/forecast?${queryOf(question)}`)
+        const { status, text } = await through(gateway, `/v1/forecast?${queryOf(query)}`)
         t.equal(status, 200, text.slice(0, 200))
         const counted = (await provider.state()).weight - before.counted
         const taken = (await spent(gateway)) - before.spent
@@ -215,7 +219,7 @@ t.test(
       { numRuns: 40 },
     )
 
-    // The gateway's own question weighs here what it weighs there.
+    // The gateway's own request has the same weight here as at the provider.
     const grid = createGrid(0.1)
     const cells = [1, 2, 3].map(i => grid.cellOf(21 + i, 90))
     const before = await spent(gateway)
@@ -229,8 +233,8 @@ t.test(
   },
 )
 
-t.test('what has no room in the budget does not leave, and says when there is some', async t => {
-  const provider = await startToldProvider(t)
+t.test('a request beyond the budget is not sent, and the error says when it can be', async t => {
+  const provider = await startScriptedProvider(t)
   const gateway = await startGateway(t, { providerUrl: provider.url })
   const limited = await startGateway(t, {
     providerUrl: provider.url,
@@ -250,13 +254,14 @@ t.test('what has no room in the budget does not leave, and says when there is so
   t.equal((await through(gateway, heavy)).status, 200, 'without limits it leaves')
 })
 
-t.test('a request that fails costs what the provider counts for it', async t => {
+t.test('a failed request costs what the provider counts for it', async t => {
   let status = 200
-  const provider = await startToldProvider(t, (_request, response) => {
+  const provider = await startScriptedProvider(t, (_request, response) => {
     response.statusCode = status
     response.end('{}')
   })
-  const gateway = await startGateway(t, { providerUrl: provider.url, env: limits })
+  const clock = manualClock()
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env: limits })
   const many = `/v1/forecast?latitude=${'1,'.repeat(29)}1&longitude=1`
   const costs: [status: number, cost: number][] = [
     [200, 30],
@@ -271,6 +276,12 @@ t.test('a request that fails costs what the provider counts for it', async t => 
     t.equal((await through(gateway, many)).status, answered)
     t.equal((await spent(gateway)) - before.spent, cost, `${answered}`)
     t.equal(provider.requests.length - before.requests, 1, 'asked once, whatever it answers')
+    if (answered === 429) {
+      const closed = await through(gateway, many)
+      t.match(closed, { status: 429, body: { error: /has no room; ask again from 2026-11-21T06:01:02/ } })
+      t.equal(provider.requests.length - before.requests, 1, 'its limits hold for whoever asks next')
+      clock.advance(2 * 60_000)
+    }
   }
   const lost = await startGateway(t, { providerUrl: 'http://127.0.0.1:9', env: limits })
   t.match(await through(lost, many), {
@@ -281,7 +292,7 @@ t.test('a request that fails costs what the provider counts for it', async t => 
 })
 
 t.test('a provider with a certificate that nobody vouches for gets neither request nor key', async t => {
-  const provider = await startToldProvider(t, undefined, { secure: true })
+  const provider = await startScriptedProvider(t, undefined, { secure: true })
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     env: { ABOHAWA_PROVIDER__API_KEY: 'provider-secret-1' },
@@ -295,7 +306,7 @@ t.test('a provider with a certificate that nobody vouches for gets neither reque
 
 t.test('of a hostile answer only the status and inert bytes are handed on', async t => {
   let type: string | undefined
-  const provider = await startToldProvider(t, (_request, response) => {
+  const provider = await startScriptedProvider(t, (_request, response) => {
     response.writeHead(200, {
       ...(type && { 'content-type': type }),
       'set-cookie': 'session=stolen',
@@ -342,7 +353,7 @@ t.test('of a hostile answer only the status and inert bytes are handed on', asyn
         'cache-control': 'no-store',
         date: '',
         connection: 'close',
-        'transfer-encoding': 'chunked',
+        'content-length': '25',
       },
       String(given),
     )
@@ -350,27 +361,34 @@ t.test('of a hostile answer only the status and inert bytes are handed on', asyn
 })
 
 t.test(
-  'a zipped answer stays zipped for who takes it, and an encoding nobody knows is not passed on',
+  'a zipped answer is unzipped, within bounds, and an encoding nobody knows is not passed on',
   async t => {
+    let body = gzipSync('{"a":1}')
     let encoding = 'gzip'
-    const provider = await startToldProvider(t, (_request, response) => {
+    const provider = await startScriptedProvider(t, (_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-encoding': encoding })
-      response.end(gzipSync('{"a":1}'))
+      response.end(body)
     })
     const gateway = await startGateway(t, { providerUrl: provider.url })
-    const ask = () => fetch(`${gateway.opsUrl}/provider/v1/forecast?${point}`)
-    t.strictSame(await (await ask()).json(), { a: 1 })
+    const ask = (method?: string) => through(gateway, `/v1/forecast?${point}`, method)
+    t.match(await ask(), { status: 200, body: { a: 1 }, headers: { 'content-encoding': undefined } })
     t.equal(provider.requests.at(-1)?.headers['accept-encoding'], 'gzip')
+    t.match(await ask('HEAD'), { status: 200, text: '' }, 'no body is no broken one')
+    body = gzipSync(Buffer.alloc(64 * 1024 * 1024))
+    t.match(await ask(), {
+      status: 502,
+      body: { error: /the provider's body is longer than 16777216 bytes$/ },
+    })
     encoding = 'x-evil'
-    t.match(await through(gateway, `/v1/forecast?${point}`), { status: 502, body: { error: /encoding/ } })
+    t.match(await ask(), { status: 502, body: { error: /encoding/ } })
   },
 )
 
-t.test('an answer without end is cut off in bytes and in time, and those who wait are few', async t => {
+t.test('an endless response is cut off in bytes and in time, and few requests may wait', async t => {
   const mebibyte = Buffer.alloc(1024 * 1024)
   let pace: 'flood' | 'trickle' | 'silent' | 'long' = 'flood'
   let open = 0
-  const provider = await startToldProvider(t, (_request, response) => {
+  const provider = await startScriptedProvider(t, (_request, response) => {
     open += 1
     response.once('close', () => {
       open -= 1
@@ -389,41 +407,35 @@ t.test('an answer without end is cut off in bytes and in time, and those who wai
   })
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
-    env: { ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '1s', ABOHAWA_PROVIDER__TIMEOUT: '500ms' },
+    env: {
+      ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '1s',
+      ABOHAWA_PROVIDER__TIMEOUT: '500ms',
+      ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+    },
   })
-  const lengthOf = async () => {
-    const socket = openSocket(gateway.opsUrl)
-    socket.write(requestBytes(`GET /provider/v1/forecast?${point}`, host))
-    let length = 0
-    let head = ''
-    socket.on('data', chunk => {
-      if (length === 0) head = chunk.toString('latin1', 0, 12)
-      length += chunk.length
-    })
-    const started = performance.now()
-    await once(socket, 'close')
-    return { length, head, ms: performance.now() - started }
+  const ask = () => through(gateway, `/v1/forecast?${point}`)
+  const tooLong = {
+    status: 502,
+    body: { error: /^the provider did not answer: the provider's body is longer than 16777216 bytes$/ },
   }
-  const flood = await lengthOf()
-  t.match(flood.head, /200/)
-  t.ok(flood.length < 66 * 1024 * 1024, `${flood.length} bytes of a flood`)
+  const tooSlow = {
+    status: 502,
+    body: { error: /^the provider did not answer: its answer was not whole within 1000 ms of the request$/ },
+  }
+  t.match(await ask(), tooLong)
   pace = 'trickle'
-  const trickle = await lengthOf()
-  t.ok(trickle.ms < 5_000, `${trickle.ms} ms of a trickle`)
+  const started = performance.now()
+  t.match(await ask(), tooSlow)
+  t.ok(performance.now() - started < 5_000)
   pace = 'long'
-  t.match(await through(gateway, `/v1/forecast?${point}`), {
-    status: 502,
-    body: { error: /^the provider's answer is longer than 67108864 bytes$/ },
-  })
+  t.match(await ask(), tooLong)
   pace = 'silent'
-  t.match(await through(gateway, `/v1/forecast?${point}`), {
+  t.match(await ask(), {
     status: 502,
-    body: { error: /^the provider did not answer: / },
+    body: { error: /^the provider did not answer: no answer from the provider within 500 ms$/ },
   })
 
-  const answers = await Promise.all(
-    Array.from({ length: 12 }, () => through(gateway, `/v1/forecast?${point}`)),
-  )
+  const answers = await Promise.all(Array.from({ length: 12 }, ask))
   const busy = answers.filter(({ status }) => status === 503)
   t.equal(busy.length, 8)
   t.match(busy[0], {
@@ -433,12 +445,137 @@ t.test('an answer without end is cut off in bytes and in time, and those who wai
   pace = 'flood'
   await until('no connection to the provider is left behind', () => open === 0)
 
-  // Whoever leaves in the middle lets go of it too, long before its time is over.
+  // A client that disconnects frees its place at once, long before the timeout.
   pace = 'trickle'
   const patient = await startGateway(t, { providerUrl: provider.url })
   const leaving = openSocket(patient.opsUrl)
   leaving.write(requestBytes(`GET /provider/v1/forecast?${point}`, host))
-  await until('the provider is asked', () => open > 0)
+  await until('the provider has a request', () => open > 0)
   leaving.destroy()
   await until('the connection to the provider is let go', () => open === 0, 10_000)
+})
+
+t.test('operators and consumers share the connections to the provider, and take turns', async t => {
+  for (const [maxConcurrent, most] of [
+    ['1', 1],
+    ['3', 3],
+  ] as const) {
+    let open = 0
+    let seen = 0
+    const held: (() => void)[] = []
+    const provider = await startScriptedProvider(t, (_request, response) => {
+      open += 1
+      seen = Math.max(seen, open)
+      held.push(() => {
+        open -= 1
+        response.end('{}')
+      })
+    })
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      env: {
+        ABOHAWA_PROVIDER__MAX_CONCURRENT: maxConcurrent,
+        ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '1',
+        ABOHAWA_PROVIDER__RETRIES: '0',
+        ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+      },
+    })
+    const asked = Promise.all([
+      ...[1, 2, 3].map(i => gateway.get(`/weather/coords/2${i}.1/89.1`)),
+      ...[1, 2, 3, 4].map(() => through(gateway, `/v1/forecast?${point}`)),
+    ])
+    await until('as many requests are open as may be', () => open >= Math.min(most, 2))
+    for (let answered = 0; answered < 7; answered += 1) {
+      await until('a request is open', () => held.length > 0)
+      held.shift()?.()
+    }
+    const answers = await asked
+    t.strictSame(
+      answers.slice(3).map(({ status }) => status),
+      [200, 200, 200, 200],
+    )
+    t.equal(provider.requests.length, 7)
+    t.ok(seen <= most, `${seen} at once with provider.maxConcurrent ${maxConcurrent}`)
+    if (most > 1) t.ok(seen > 1, 'more than one where more are allowed')
+  }
+})
+
+t.test('what fails for an operator opens the circuit, and an open circuit holds for operators', async t => {
+  let status = 500
+  const provider = await startScriptedProvider(t, (_request, response) => {
+    response.statusCode = status
+    response.end('{}')
+  })
+  const env = { ABOHAWA_PROVIDER__RETRIES: '0', ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '1h' }
+  const hour = { ...env, ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER_AT_MOST: '1h' }
+  const circuit = (gateway: TestGateway) => metric(gateway, /abohawa_provider_circuit\{state="open"\}/)
+  const refusal = {
+    status: 503,
+    body: {
+      error: /^the circuit to the provider is not closed, because it has been failing; ask again from 20/,
+    },
+  }
+
+  const one = await startGateway(t, { providerUrl: provider.url, env: hour })
+  for (let n = 0; n < 3; n += 1) t.equal((await through(one, `/v1/forecast?${point}`)).status, 500)
+  t.equal(await circuit(one), 1)
+  let asked = provider.requests.length
+  t.match(await through(one, `/v1/forecast?${point}`), refusal)
+  t.match(await through(one, '/data/ecmwf_ifs/static/meta.json'), refusal)
+  t.equal((await one.get('/weather/coords/23.1/90.1')).status, 500)
+  t.equal(provider.requests.length, asked, 'nobody asks any more')
+  t.equal(await metric(one, /abohawa_ops_refused_total\{reason="circuit"\}/), 2)
+  t.equal(
+    await metric(one, /abohawa_provider_request_duration_seconds_count\{outcome="provider_failing"\}/),
+    3,
+    'counted among the requests to the provider',
+  )
+
+  const other = await startGateway(t, { providerUrl: provider.url, env: hour })
+  for (const n of [1, 2, 3]) t.equal((await other.get(`/weather/coords/23.${n}/90.1`)).status, 500)
+  t.equal(await circuit(other), 1)
+  asked = provider.requests.length
+  t.match(await through(other, `/v1/forecast?${point}`), refusal)
+  t.equal(provider.requests.length, asked)
+
+  // What may be the fault of the question says nothing of the provider.
+  const third = await startGateway(t, { providerUrl: provider.url, env: hour })
+  for (const refused of [400, 401, 403, 404, 302]) {
+    status = refused
+    for (let n = 0; n < 3; n += 1) {
+      t.equal((await through(third, `/v1/forecast?${point}`)).status, refused)
+      t.equal((await through(third, '/data/nothing/static/meta.json')).status, refused)
+    }
+  }
+  t.equal(await circuit(third), 0)
+})
+
+t.test('a request that waits for its turn is told in time, and is not sent any more', async t => {
+  const provider = await startScriptedProvider(t, () => {})
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: {
+      ABOHAWA_PROVIDER__MAX_CONCURRENT: '1',
+      ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '1',
+      ABOHAWA_PROVIDER__TOTAL_TIMEOUT: '1s',
+      ABOHAWA_PROVIDER__RETRIES: '0',
+      ABOHAWA_PROVIDER__BREAKER__AFTER: '100',
+    },
+  })
+  const first = gateway.get('/weather/coords/21.1/89.1')
+  await until('the provider is asked for a cell', () => provider.requests.length === 1)
+  const second = gateway.get('/weather/coords/22.1/89.1')
+  await until('another cell waits', () => metric(gateway, /abohawa_provider_waiting_cells/))
+  t.match(await through(gateway, `/v1/forecast?${point}`), {
+    status: 502,
+    body: { error: 'the provider did not answer: its answer was not whole within 1000 ms of the request' },
+  })
+  t.strictSame(
+    (await Promise.all([first, second])).map(({ status }) => status),
+    [500, 500],
+  )
+  const third = gateway.get('/weather/coords/23.1/89.1')
+  await until('the next one has its turn', () => provider.requests.length >= 3)
+  t.notOk(provider.requests.some(({ target }) => target.includes(point)))
+  await third
 })

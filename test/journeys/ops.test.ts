@@ -1,4 +1,4 @@
-// What those who run the gateway see: health, readiness, metrics, the provider itself, a swap of the catalogue.
+// The gateway for operators: health, readiness, metrics, the pass-through to the provider, a reload of the catalogue.
 
 import { copyFileSync } from 'node:fs'
 import { connect } from 'node:net'
@@ -10,7 +10,7 @@ import { startCommand } from '../support/process.ts'
 import { productCounts } from '../support/product-places.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
-import { askAt, startGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
@@ -19,7 +19,7 @@ const catalogueFile = join(import.meta.dirname, '..', '..', 'locations.json')
 
 t.test('health, readiness and metrics', async t => {
   const gateway = await startGateway(t, { providerUrl: provider.url })
-  const ops = (path: string) => askAt(`${gateway.opsUrl}${path}`)
+  const ops = (path: string) => sendRequest(`${gateway.opsUrl}${path}`)
   t.match(await ops('/livez'), { status: 200, body: { status: 'live' } })
   t.match(await ops('/readyz'), {
     status: 200,
@@ -50,7 +50,7 @@ t.test('health, readiness and metrics', async t => {
     t.match(text, line)
 })
 
-t.test('a consumer who leaves before there is an answer is told of as 499, and the load goes on', async t => {
+t.test('a consumer that disconnects before the response is logged as 499, and the load goes on', async t => {
   const gateway = await startGateway(t, { providerUrl: provider.url })
   const { hostname, port } = new URL(gateway.apiUrl)
   await provider.steer({ hold: true })
@@ -59,50 +59,51 @@ t.test('a consumer who leaves before there is an answer is told of as 499, and t
   socket.write(
     `GET /api/v1/weather/coords/21.1/89.1 HTTP/1.1\r\nhost: x\r\nx-api-key: ${gateway.keys.free}\r\n\r\n`,
   )
-  await until('the provider is asked', async () => (await provider.state()).inFlight > 0)
+  await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
   socket.resetAndDestroy()
   const left = await until('the line of who left', () => gateway.logged.find(({ status }) => status === 499))
   t.match(left, { endpoint: 'coords', keyId: gateway.keyIds.free })
   await provider.steer({ hold: false })
   t.equal((await gateway.get('/weather/coords/21.1/89.1')).status, 200)
-  const { text } = await askAt(`${gateway.opsUrl}/metrics`)
+  const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
   t.match(text, /^http_server_request_duration_seconds_count\{endpoint="coords",status="499"\} 1$/m)
   t.match(text, /^abohawa_provider_points_total 1$/m)
 })
 
-t.test('the consumers’ listener has none of it, and the ops listener none of the API', async t => {
+t.test('the API listener has none of it, and the ops listener nothing of the API', async t => {
   const gateway = await startGateway(t, { providerUrl: provider.url })
   for (const path of ['/livez', '/readyz', '/metrics', '/provider/v1/forecast'])
     t.equal(
-      (await askAt(`${gateway.apiUrl}${path}`, { key: gateway.keys.enterprise ?? '' })).status,
+      (await sendRequest(`${gateway.apiUrl}${path}`, { key: gateway.keys.enterprise ?? '' })).status,
       404,
       path,
     )
-  t.equal((await askAt(`${gateway.opsUrl}/api/v1/locations?type=division`)).status, 404)
+  t.equal((await sendRequest(`${gateway.opsUrl}/api/v1/locations?type=division`)).status, 404)
 })
 
-t.test('the provider can be asked as it is, with our key and without the caller’s headers', async t => {
+t.test('requests pass through to the provider with our key and without the caller’s headers', async t => {
   const keyed = await startProvider(t, ['--require-key', 'provider-secret-1'])
   const gateway = await startGateway(t, {
     providerUrl: keyed.url,
     env: { ABOHAWA_PROVIDER__API_KEY: 'provider-secret-1' },
   })
-  const question = '/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m&timezone=Asia%2FDhaka'
-  const answer = await askAt(`${gateway.opsUrl}/provider${question}`, {
+  const forecastPath =
+    '/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m&timezone=Asia%2FDhaka'
+  const answer = await sendRequest(`${gateway.opsUrl}/provider${forecastPath}`, {
     headers: { 'x-api-key': 'wrong', cookie: 'a=b' },
   })
   t.equal(answer.status, 200)
   t.type(answer.body.current.temperature_2m, 'number')
   await keyed.steer({ fault: 'internal-error', times: 1 })
   t.match(
-    await askAt(`${gateway.opsUrl}/provider${question}`),
+    await sendRequest(`${gateway.opsUrl}/provider${forecastPath}`),
     { status: 500, body: { error: true } },
     'its errors too',
   )
-  t.match(await askAt(`${gateway.opsUrl}/provider/data/ecmwf_ifs/static/meta.json`), { status: 200 })
+  t.match(await sendRequest(`${gateway.opsUrl}/provider/data/ecmwf_ifs/static/meta.json`), { status: 200 })
 
   const lost = await startGateway(t, { providerUrl: 'http://127.0.0.1:9' })
-  const failed = await askAt(`${lost.opsUrl}/provider${question}`)
+  const failed = await sendRequest(`${lost.opsUrl}/provider${forecastPath}`)
   t.equal(failed.status, 502)
   t.match(failed.body.error, /^the provider did not answer: /)
 })
@@ -145,7 +146,7 @@ t.test('the catalogue is swapped under load without a dropped request', async t 
   })
   let swapping = true
   const statuses: number[] = []
-  const asking = Array.from({ length: 10 }, async () => {
+  const callers = Array.from({ length: 10 }, async () => {
     while (swapping) statuses.push((await gateway.get('/locations/district/3026')).status)
   })
   try {
@@ -157,12 +158,12 @@ t.test('the catalogue is swapped under load without a dropped request', async t 
   } finally {
     swapping = false
   }
-  await Promise.all(asking)
+  await Promise.all(callers)
   t.ok(statuses.length > 50, `${statuses.length} requests`)
   t.strictSame(new Set(statuses), new Set([200]))
 })
 
-t.test('a faulty catalogue never replaces a good one, and readiness tells of it', async t => {
+t.test('a faulty catalogue never replaces a good one, and readiness reports it', async t => {
   const { writeFileSync } = await import('node:fs')
   const path = join(t.testdir(), 'locations.json')
   copyFileSync(catalogueFile, path)
@@ -170,7 +171,7 @@ t.test('a faulty catalogue never replaces a good one, and readiness tells of it'
   writeFileSync(path, '{"provenance":')
   await t.rejects(gateway.reloadCatalogue(), { name: 'InputError' })
   t.equal((await gateway.get('/locations/upazila/302672')).status, 200)
-  t.match((await askAt(`${gateway.opsUrl}/readyz`)).body, {
+  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body, {
     status: 'ready',
     detail: { catalogue: /newer file refused/ },
   })
@@ -189,7 +190,7 @@ t.test('SIGHUP reads the catalogue again', async t => {
     ABOHAWA_PROVIDER__BASE_URL: provider.url,
   }
   const gateway = await startCommand(t, ['serve'], ['ops'], env)
-  const places = async () => (await askAt(`${gateway.urls.ops}/readyz`)).body.detail.catalogue
+  const places = async () => (await sendRequest(`${gateway.urls.ops}/readyz`)).body.detail.catalogue
   t.equal(await places(), `${productCounts.total} places`)
   await setPublished(path, '302672', false, { bounds })
   gateway.child.kill('SIGHUP')
@@ -215,22 +216,22 @@ t.test(
     t.equal(answer.status, 500)
     t.match(answer.body.error, /^the key or its quota could not be checked/)
     t.match(answer.headers['retry-after'], /^\d+$/)
-    t.match((await askAt(`${gateway.opsUrl}/readyz`)).body, {
+    t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body, {
       detail: { store: /^not available: Redis failed: (the connection was closed|.*ECONNREFUSED)/ },
     })
     const again = await startRedis(redis.port)
     t.teardown(again.stop)
-    // A Redis that lost everything knows no key, which the gateway notices too: 401 says that they are talking again.
+    // An emptied Redis has no keys, so 401 shows that the gateway is connected again.
     await until(
       'it talks with Redis again',
       async () => (await gateway.get('/locations?type=division')).status === 401,
     )
-    t.match((await askAt(`${gateway.opsUrl}/readyz`)).body, { detail: { store: 'redis' } })
+    t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).body, { detail: { store: 'redis' } })
     t.match(
-      (await askAt(`${gateway.opsUrl}/metrics`)).text,
+      (await sendRequest(`${gateway.opsUrl}/metrics`)).text,
       /abohawa_admissions_total\{decision="unavailable"\} \d/,
     )
-    const told = gateway.logged.map(({ msg }) => msg).filter(msg => /^redis is/.test(String(msg)))
-    t.strictSame(told, ['redis is away', 'redis is back'])
+    const messages = gateway.logged.map(({ msg }) => msg).filter(msg => /^redis is/.test(String(msg)))
+    t.strictSame(messages, ['redis is away', 'redis is back'])
   },
 )

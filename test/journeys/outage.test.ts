@@ -1,5 +1,5 @@
-// Nobody reaches the provider any more: until its last use a timeline answers with the right quarter-hour, hour and
-// day, whatever the settings and the time of the fetch; after that, 500.
+// The provider is unreachable: a timeline serves the right quarter-hour, hour and day until its end, whatever the settings
+// and the time of the load; after that, 500.
 
 import t from 'tap'
 import { createCalendar, hourMs } from '../../src/calendar.ts'
@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 const provider = await startProvider(t)
 const calendar = createCalendar('Asia/Dhaka')
 
-// fresh and stale in hours, hours in an answer, when the weather was fetched
+// fresh and stale in hours, hours in a response, when the weather was fetched
 const table: [number, number, string, string][] = [
   [1, 12, '48', '2026-11-21T06:07:31Z'],
   [1, 12, '48', '2026-11-21T17:59:59Z'],
@@ -73,23 +73,20 @@ t.test(
   },
 )
 
-t.test(
-  'gateways that ask different providers share a store without reading each other’s weather',
-  async t => {
-    const other = await startProvider(t, ['--runs', 'none', '--seed', '7'])
-    await provider.steer({ now: '2026-11-21T06:00:00Z', fault: 'none' })
-    const env = { ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db` }
-    const [a, b, c] = [
-      await startGateway(t, { providerUrl: provider.url, env }),
-      await startGateway(t, { providerUrl: other.url, env }),
-      await startGateway(t, { providerUrl: provider.url, env }),
-    ]
-    const look = (gateway: typeof a) => gateway.get('/weather/district/3026')
-    const [first, second, third] = [await look(a), await look(b), await look(c)]
-    t.match(first.headers['cache-status'], /fwd=miss/)
-    t.match(second.headers['cache-status'], /fwd=miss/)
-    t.not(second.text, first.text)
-    t.match(third.headers['cache-status'], /detail=embedded/)
-    t.equal(third.text, first.text)
-  },
-)
+t.test('gateways with different providers share a store without reading each other’s weather', async t => {
+  const other = await startProvider(t, ['--runs', 'none', '--seed', '7'])
+  await provider.steer({ now: '2026-11-21T06:00:00Z', fault: 'none' })
+  const env = { ABOHAWA_STORE__PATH: `${t.testdir()}/shared.db` }
+  const [a, b, c] = [
+    await startGateway(t, { providerUrl: provider.url, env }),
+    await startGateway(t, { providerUrl: other.url, env }),
+    await startGateway(t, { providerUrl: provider.url, env }),
+  ]
+  const getWeather = (gateway: typeof a) => gateway.get('/weather/district/3026')
+  const [first, second, third] = [await getWeather(a), await getWeather(b), await getWeather(c)]
+  t.match(first.headers['cache-status'], /fwd=miss/)
+  t.match(second.headers['cache-status'], /fwd=miss/)
+  t.not(second.text, first.text)
+  t.match(third.headers['cache-status'], /detail=embedded/)
+  t.equal(third.text, first.text)
+})

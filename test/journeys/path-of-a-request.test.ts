@@ -1,5 +1,5 @@
-// docs/path-of-a-request.md names the files that a warm hit passes: all of them, and none besides. What is passed is taken
-// from the engine's own coverage of fifty hits.
+// docs/path-of-a-request.md lists exactly the files that a warm hit executes. The test takes them from the engine's coverage
+// of fifty hits.
 
 import { readFileSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
@@ -13,22 +13,22 @@ const root = join(import.meta.dirname, '..', '..')
 const source = `${pathToFileURL(join(root, 'src')).href}/`
 const hits = 50
 
-// What every file may use.
+// Any file may use these.
 const isFoundation = (file: string): boolean =>
   /^(calendar|clock|errors|outside-text|key-redaction|redacted-url)\.ts$/.test(file)
 
 t.test('the page names the files of a warm hit', async t => {
   const provider = await startProvider(t)
   const gateway = await startGateway(t, { providerUrl: provider.url })
-  const ask = async () => t.equal((await gateway.get('/weather/district/3026?lang=en')).status, 200)
-  for (let i = 0; i < 20; i++) await ask()
+  const sendRequest = async () => t.equal((await gateway.get('/weather/district/3026?lang=en')).status, 200)
+  for (let i = 0; i < 20; i++) await sendRequest()
   const session = new Session()
   session.connect()
   t.teardown(() => session.disconnect())
   await session.post('Profiler.enable')
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
   await session.post('Profiler.takePreciseCoverage')
-  for (let i = 0; i < hits; i++) await ask()
+  for (let i = 0; i < hits; i++) await sendRequest()
   const { result } = await session.post('Profiler.takePreciseCoverage')
   const passed = result
     .filter(({ url, functions }) => url.startsWith(source) && functions.some(isOfEveryHit))

@@ -1,5 +1,5 @@
-// Requests in a row on one connection, some of them wrong: each that came whole is answered once and in its place, what
-// is no request gets one 400 behind them, and nothing is answered twice.
+// Pipelined requests on one connection, some of them malformed: each complete request gets one response in its place, the
+// garbage gets one 400 after them, and nothing gets two responses.
 
 import { join } from 'node:path'
 import t from 'tap'
@@ -13,16 +13,16 @@ t.before(async () => {
   gateway = await startGateway(t, { providerUrl: provider.url })
 })
 
-let asked = 0
+let sent = 0
 const request = (path: string, { method = 'GET', more = '', key = gateway.keys.enterprise ?? '' } = {}) => {
-  asked += 1
-  return `${method} /api/v1${path} HTTP/1.1\r\nhost: x\r\nx-request-id: r${asked}\r\nx-api-key: ${key}\r\n${more}\r\n`
+  sent += 1
+  return `${method} /api/v1${path} HTTP/1.1\r\nhost: x\r\nx-request-id: r${sent}\r\nx-api-key: ${key}\r\n${more}\r\n`
 }
 const outline = (answers: readonly { status: number; body: string }[]) =>
   answers.map(({ status, body }) => [status, JSON.parse(body).error])
 
 t.test('garbage behind whole requests gets one 400 after all of their answers', async t => {
-  // The first needs the provider, so that all of them are owed when the garbage is met.
+  // The first needs the provider, so that all responses are outstanding when the garbage is parsed.
   for (const [garbage, status, sentence] of [
     ['hello there\r\n\r\n', 400, 'the request is not valid HTTP'],
     [
@@ -54,7 +54,7 @@ t.test('garbage behind whole requests gets one 400 after all of their answers', 
     }
 })
 
-t.test('garbage that comes later is told of in the same way', async t => {
+t.test('garbage that comes later gets the same response', async t => {
   const raw = await openRaw(t, gateway.apiUrl)
   raw.send(request('/locations/district/3026'))
   t.equal((await raw.answer()).status, 200)
@@ -65,7 +65,7 @@ t.test('garbage that comes later is told of in the same way', async t => {
 t.test('a body that turns bad belongs to its request, which is not answered twice', async t => {
   const post = request('/locations', { method: 'POST', more: 'transfer-encoding: chunked\r\n' })
   for (const before of ['', request('/locations/district/3026')]) {
-    // Together with the request, and after its answer.
+    // Together with the request, and after its response.
     const together = await openRaw(t, gateway.apiUrl)
     together.send(`${before}${post}5\r\nhello\r\nnonsense\r\n\r\n`)
     const later = await openRaw(t, gateway.apiUrl)
@@ -93,7 +93,7 @@ t.test('a request behind a body that came whole is answered', async t => {
 
 t.test('thousands of requests at once are answered in their order', async t => {
   const raw = await openRaw(t, gateway.apiUrl)
-  const first = asked + 1
+  const first = sent + 1
   const count = 3_000
   raw.send(Array.from({ length: count }, () => request('/locations/district/3026')).join(''))
   for (let i = 0; i < count; i++) {
@@ -118,7 +118,7 @@ t.test('a client without a good key is answered a thousand times on one connecti
   patient.send(Array.from({ length: 900 }, () => request('/locations/district/3026', { key: '' })).join(''))
   for (let i = 0; i < 900; i++) await patient.answer()
   patient.send(request('/locations/district/3026'))
-  t.equal((await patient.answer()).status, 200, 'whoever finds its key goes on')
+  t.equal((await patient.answer()).status, 200, 'a request whose key is found is served')
   patient.send(Array.from({ length: 300 }, () => request('/locations/district/3026', { key: '' })).join(''))
   for (let i = 0; i < 300; i++) await patient.answer()
   patient.send(request('/locations/district/3026'))

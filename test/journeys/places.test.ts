@@ -1,4 +1,4 @@
-// What a consumer gets for places: lists, search, one place; field by field as the contract has them.
+// The endpoints of places: lists, search, one place; field by field as the contract has them.
 
 import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -50,7 +50,7 @@ t.test('divisions have no parent: null, and not left out', async t => {
   for (const division of body.results) t.match(division, { parent_en: null, parent_bn: null })
 })
 
-t.test('results are ordered by population, 50 at most unless asked otherwise', async t => {
+t.test('results are ordered by population, 50 at most by default', async t => {
   const { body } = await gateway.get('/locations?type=union')
   t.equal(body.results.length, 50)
   t.equal(body.total, productCounts.union)
@@ -78,7 +78,7 @@ t.test('pages never overlap, follow each other by link, and cover everything', a
   t.equal(pages, Math.ceil(productCounts.upazila / 100))
 })
 
-t.test('links repeat what was understood and nothing else, so that heads stay short', async t => {
+t.test('links repeat only the parameters that were used, so that heads stay short', async t => {
   const long = 'x'.repeat(3_000)
   for (const path of [
     `/locations?type=district&limit=2&upazila_id=${long}&district_id=${long}&foo=${long}`,
@@ -183,7 +183,7 @@ t.test('q may have 100 characters and no more, after blanks at either end are cu
   t.equal(await status('ক'.repeat(101)), 400)
 })
 
-t.test('a former code is 404 with the code to ask for, on every endpoint, under its own type', async t => {
+t.test('a former code is 404 with the current code, on every endpoint, under its own type', async t => {
   const error = 'the union "10040939" was not found: its code is 10049039 since 2012-04-25; ask for that'
   for (const endpoint of ['locations', 'weather', 'forecast']) {
     const { status, body } = await gateway.get(`/${endpoint}/union/10040939`)
@@ -259,10 +259,10 @@ t.test('a level that is not the place’s own is 404, on every endpoint, for all
   ids.union = (await gateway.get('/locations?type=union&upazila_id=302672')).body.results[0].id
   for (const endpoint of ['locations', 'weather', 'forecast'])
     for (const [type, id] of Object.entries(ids))
-      for (const asked of Object.keys(ids)) {
-        const { status, body } = await gateway.get(`/${endpoint}/${asked}/${id}`)
-        t.equal(status, asked === type ? 200 : 404, `/${endpoint}/${asked}/${id}`)
-        if (status === 404) t.equal(body.error, `the ${asked} "${id}" was not found or is not published`)
+      for (const level of Object.keys(ids)) {
+        const { status, body } = await gateway.get(`/${endpoint}/${level}/${id}`)
+        t.equal(status, level === type ? 200 : 404, `/${endpoint}/${level}/${id}`)
+        if (status === 404) t.equal(body.error, `the ${level} "${id}" was not found or is not published`)
       }
 })
 

@@ -1,17 +1,17 @@
-// The provider in every fault mode: what a consumer with nothing cached gets, whether the gateway tries again, what
-// is never stored, and what a consumer with something cached never notices.
+// The provider in every fault mode: the response without a cached entry, whether the gateway retries, what it never stores,
+// and that consumers with a cached entry notice nothing.
 
 import t, { type Test } from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const start = '2026-11-21T06:05:30Z'
 const clock = manualClock(start)
 const provider = await startProvider(t)
 
-// Each fault meets a gateway that knows nothing of the one before it.
+// A new gateway for each fault, so that none sees the fault before it.
 const setUp = async (t: Test): Promise<TestGateway> => {
   clock.set(start)
   await provider.steer({ now: start, fault: 'none' })
@@ -39,7 +39,7 @@ const faults: [string, number, string, number?][] = [
   ['unknown-key', once, 'the weather provider does not accept this gateway'],
   ['forbidden', once, 'the weather provider does not accept this gateway'],
   ['not-found', once, 'the weather provider does not accept this gateway'],
-  // 06:05:30 UTC: the minute ends in 30 s, the hour in 54.5 min, the UTC day in almost 18 h; and the margin.
+  // 06:05:30 UTC: the minute ends in 30 s, the hour in 54.5 min, the UTC day in almost 18 h; plus the margin.
   ['minutely-limit', once, "the gateway's share of the weather provider is used up", 32],
   ['hourly-limit', once, "the gateway's share of the weather provider is used up", 3_272],
   ['daily-limit', once, "the gateway's share of the weather provider is used up", 64_472],
@@ -84,15 +84,15 @@ for (const [fault, calls, sentence, retryAfter] of faults)
       t.ok(seconds >= least && seconds <= most, `retry-after ${seconds}, expected ${least} to ${most}`)
       t.notMatch(answer.text, /open-meteo|127\.0\.0\.1|nginx|reason|html/i, 'nothing of the provider’s own')
       t.equal((await provider.state()).calls - callsBefore, calls)
-      t.strictSame((await gateway.get(cold)).body, answer.body, 'told again')
+      t.strictSame((await gateway.get(cold)).body, answer.body, 'the same error again')
       t.equal((await provider.state()).calls - callsBefore, calls, 'and the provider is left alone')
 
-      // Stale, so that a refresh runs into the fault; the old weather stays.
+      // Stale, so that a refresh meets the fault; the old weather stays.
       clock.advance(2 * 3_600_000)
       const stale = await gateway.get(warm)
       t.equal(stale.status, 200)
       t.match(stale.headers['cache-status'], /fwd=stale; (collapsed; )?ttl=-\d+; detail=memory/)
-      const failures = async () => (await askAt(`${gateway.opsUrl}/metrics`)).text
+      const failures = async () => (await sendRequest(`${gateway.opsUrl}/metrics`)).text
       const hasFailed = /refresh_failures_total\{purpose="refresh"\} 1/
       await until('the refresh has failed', async () => hasFailed.test(await failures()))
       t.match((await gateway.get(warm)).headers['cache-status'], /; hit; ttl=-\d+; detail=memory/, 'it rests')

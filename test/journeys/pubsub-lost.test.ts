@@ -1,33 +1,29 @@
-// The connection for messages about counts ends while Redis is well: no request is refused, not even of a key that was not
-// used that day, and the counts stay exact.
+// The pub/sub connection for messages about counts is lost while Redis is healthy: no request is refused, not even with a
+// key that was not used that day, and the counts stay exact.
 
-import { Redis } from 'ioredis'
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
-import { askAt, startGateway } from '../support/start-gateway.ts'
+import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 t.test(
   'a key that was not used that day is served after CLIENT KILL TYPE pubsub',
   { skip: withoutOwnRedis },
   async t => {
-    const redis = await startRedis()
-    t.teardown(redis.stop)
-    const raw = new Redis(redis.url)
-    t.teardown(() => raw.quit())
+    const { url, raw } = await startRedisFor(t)
     const provider = await startProvider(t)
-    // It stands still, so that reconciling lasts for as long as the test needs.
+    // A manual clock, so that reconciling lasts for as long as the test needs.
     const clock = manualClock(Date.now())
-    const env = { ABOHAWA_REDIS__URL: redis.url }
+    const env = { ABOHAWA_REDIS__URL: url }
     const gateways = [
       await startGateway(t, { providerUrl: provider.url, clock, env }),
       await startGateway(t, { providerUrl: provider.url, clock, env }),
     ]
     const [one, other] = gateways
     if (!one || !other) return
-    // Each knows how many they are by a heartbeat of its own, six seconds after its first.
+    // Each gateway learns the number of instances from its second heartbeat, six seconds after its first.
     const heartbeats = async () =>
       (await raw.zrange(`${one.config.redis.prefix}instances`, '0', '-1', 'WITHSCORES'))
         .filter((_, i) => i % 2 === 1)
@@ -44,7 +40,7 @@ t.test(
     t.ok(Number(killed) >= 2, `${killed} connections were ended`)
     for (const gateway of gateways)
       await until('the loss is noticed', async () => {
-        const { text } = await askAt(`${gateway.opsUrl}/metrics`)
+        const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
         return /abohawa_quota_counting\{state="reconciling"\} 1/.test(text)
       })
     const statuses: number[] = []

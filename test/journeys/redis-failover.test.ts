@@ -1,5 +1,5 @@
 // A replica takes over from a master that is killed under load, behind Sentinel and on a cluster: no key gets more than its
-// quota plus what the lost link can lose, and the counts are what was admitted.
+// quota plus the writes that were not replicated, and the counts equal the admitted requests.
 
 import t from 'tap'
 import { measureRedisOutage } from '../scenarios/redis-outage.ts'
@@ -11,7 +11,7 @@ for (const kind of ['sentinel', 'cluster'] as const)
     const { bySecond, ...found } = await measureRedisOutage(t, kind, size)
     t.comment(JSON.stringify(found))
     t.ok(bySecond.length > 5)
-    // Sixteen requests at once are the most that can have been answered and not passed on to the replica.
+    // At most sixteen requests are in flight, so at most sixteen confirmed writes can be missing on the replica.
     t.ok(found.admitted <= found.limit + 16, `${found.admitted} of ${found.limit}`)
     t.equal(found.miscounted, 0)
     t.equal(found.failed, 0, 'a key with enough left goes on')

@@ -1,4 +1,4 @@
-// The same body on the wire in its forms: tags and 304, br and gzip, HEAD; and when a tag changes.
+// The representations of one body: tags and 304, br and gzip, HEAD; and when a tag changes.
 
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import t from 'tap'
@@ -25,7 +25,7 @@ const raw = async (path: string, headers: Record<string, string> = {}, method: '
   return { ...answer, bytes: Buffer.from(await answer.body.arrayBuffer()) }
 }
 
-// accept-encoding → the form that is sent
+// accept-encoding → the encoding that is sent
 const preferences: [string | undefined, string | undefined][] = [
   [undefined, undefined],
   ['', undefined],
@@ -79,7 +79,7 @@ t.test('rendered and compressed bodies count as the cache’s memory', async t =
   t.equal(await bytes(), plain + grown, 'which is made once')
 })
 
-t.test('HEAD tells the headers of the same form', async t => {
+t.test('HEAD has the headers of the same representation', async t => {
   for (const accepted of ['br', 'identity']) {
     const got = await raw(weather, { 'accept-encoding': accepted })
     const head = await raw(weather, { 'accept-encoding': accepted }, 'HEAD')
@@ -95,7 +95,7 @@ t.test('a body too small to gain from it is sent as it is', async t => {
   t.equal(answer.headers.vary, 'accept-encoding')
 })
 
-t.test('who has the body already gets a 304 with the headers that are news', async t => {
+t.test('a client that has the body gets a 304 with the headers that changed', async t => {
   const { headers } = await raw(weather)
   const tag = String(headers.etag)
   for (const given of [tag, tag.replace('W/', ''), `"other", ${tag}`, '*']) {
@@ -135,7 +135,7 @@ t.test('a tag names the body: another language, place or quarter-hour has anothe
   t.not(await tagOf(weather), tag)
 })
 
-t.test('no body or header tells one key from another', async t => {
+t.test('no body or header differs between keys', async t => {
   const one = await gateway.get(weather)
   const other = await gateway.get(weather, { key: gateway.keys.business ?? '' })
   t.equal(one.text, other.text)
@@ -149,7 +149,7 @@ t.test('no body or header tells one key from another', async t => {
 t.test(
   'two points whose bodies begin with the same 48 bits of a hash keep their own bodies and tags',
   async t => {
-    // Found among 26 million points of one cell; what was kept under so short a name went to whoever shared it.
+    // A collision of short hashes, found among 26 million points of one cell: a cache by such a hash would mix them up.
     const points = ['23.8285/90.38413', '23.81792/90.38667']
     for (const encoding of ['br', 'gzip'] as const) {
       const answers = []
@@ -172,7 +172,7 @@ t.test('a tag has 132 bits for the place and as many for the weather', async t =
   t.match((await raw('/locations/district/3026')).headers.etag, /^W\/"[A-Za-z0-9_-]{22}"$/)
 })
 
-t.test('a small body is compressed for those who take no other form', async t => {
+t.test('a small body is compressed for clients that accept no other encoding', async t => {
   const place = '/locations/district/3026'
   const plain = await raw(place)
   t.ok(plain.bytes.length < 1024)

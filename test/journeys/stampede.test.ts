@@ -1,4 +1,4 @@
-// Many callers, one cell, nothing cached: the provider is asked once and everybody gets the right answer.
+// Many callers request one cold cell: the provider gets one request and everybody the right response.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,13 +6,13 @@ import t from 'tap'
 import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { type Answer, askAt, startGateway } from '../support/start-gateway.ts'
+import { type Answer, sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const catalogueFile = join(import.meta.dirname, '..', '..', 'locations.json')
 const provider = await startProvider(t)
 
-// The paths of all places in the cell that has the most of them, and of a point in it.
+// The paths of all places in the cell with the most of them, and of a point in it.
 const callersOfOneCell = (): string[] => {
   const grid = createGrid(0.1)
   const { locations } = JSON.parse(readFileSync(catalogueFile, 'utf8')) as { locations: Place[] }
@@ -29,18 +29,18 @@ t.test(
     const callers = callersOfOneCell()
     t.ok(callers.length > 8, `${callers.length} different paths`)
     const { calls } = await provider.steer({ hold: true })
-    const asked = Array.from({ length: 200 }, (_, i) =>
+    const pending = Array.from({ length: 200 }, (_, i) =>
       gateway.get(`/weather/${callers[i % callers.length]}?lang=en`),
     )
-    // Each is counted before it reads, so once all are counted all of them wait for the one load.
+    // A unit is counted before the cache is read, so once all are counted all of them wait for the one load.
     const counted = async () =>
       (await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)).days[0]?.used
     await until(
-      'all are counted and the provider is asked',
+      'all are counted and the provider has a request',
       async () => (await provider.state()).inFlight > 0 && (await counted()) === 200,
     )
     await provider.steer({ hold: false })
-    const answers = await Promise.all(asked)
+    const answers = await Promise.all(pending)
     t.equal((await provider.state()).calls - calls, 1)
     t.strictSame(new Set(answers.map(({ status }) => status)), new Set([200]))
     t.equal(new Set(answers.map(({ body }) => JSON.stringify(body.current))).size, 1)
@@ -65,13 +65,13 @@ t.test('cells that miss together travel in one request, and each gets its own we
     ({ id }: { id: string }) => id,
   )
   await provider.steer({ hold: true })
-  const asked = ids.map((id: string) => gateway.get(`/weather/district/${id}?lang=en`))
+  const pending = ids.map((id: string) => gateway.get(`/weather/district/${id}?lang=en`))
   const counted = async () =>
     (await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)).days[0]?.used
-  // The one that asked for the districts is counted too.
+  // The request for the list of districts is counted too.
   await until('all are counted', async () => (await counted()) === ids.length + 1)
   await provider.steer({ hold: false })
-  const answers = await Promise.all<Answer>(asked)
+  const answers = await Promise.all<Answer>(pending)
   const state = await provider.state()
   const cells = new Set(
     answers.map(({ headers }) => /key="([^"]+)"/.exec(headers['cache-status'] ?? '')?.[1]),
@@ -81,7 +81,7 @@ t.test('cells that miss together travel in one request, and each gets its own we
   t.ok(state.maxInFlight <= 1, 'never more at once than the provider runs')
   for (const { body, headers } of answers.slice(0, 10)) {
     const [lat, lng] = (/key="([^"]+)"/.exec(headers['cache-status'] ?? '')?.[1] ?? '').split(',')
-    const alone = await askAt(
+    const alone = await sendRequest(
       `${provider.url}/v1/forecast?latitude=${lat}&longitude=${lng}&timezone=Asia%2FDhaka&daily=temperature_2m_max`,
     )
     const day = alone.body.daily.time.indexOf(body.daily.time[3])
@@ -107,8 +107,8 @@ t.test('a failed load fails all waiters, backs off, and is retried for the next 
   const backingOff = await gateway.get(point)
   t.equal(backingOff.status, 500)
   const seconds = Number(backingOff.headers['retry-after'])
-  t.ok(seconds >= 10 && seconds <= 15, `told to come back in ${seconds} s`)
-  t.equal((await provider.state()).calls - calls, 1, 'they failed together, and nobody asked again')
+  t.ok(seconds >= 10 && seconds <= 15, `retry-after is ${seconds} s`)
+  t.equal((await provider.state()).calls - calls, 1, 'they failed together, and nobody retried')
   clock.advance(seconds * 1_000)
   await provider.steer({ now: new Date(clock.now()).toISOString() })
   t.equal((await gateway.get(point)).status, 200)

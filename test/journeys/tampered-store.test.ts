@@ -1,5 +1,5 @@
-// A gateway on a Redis in which somebody else writes: weather, quotas, keys and what instances tell one another, with
-// little memory to spend on it. Consumers get the right weather and the right counts all along.
+// A gateway with little memory on a Redis that somebody else writes to: weather, quotas, keys and messages between
+// instances. Consumers get the right weather and the right counts all the time.
 
 import { brotliCompressSync, constants, crc32 } from 'node:zlib'
 import { Redis } from 'ioredis'
@@ -12,18 +12,18 @@ import { openStore } from '../../src/stores/open-store.ts'
 import { peakOf, runCommand, startCommand, startLimited, withoutPrlimit } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
-import { type Answer, askAt } from '../support/start-gateway.ts'
+import { type Answer, sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 import { sealed } from '../weather/sealed-bytes.ts'
 
-// The gateways are processes with the machine's clock, and so is the provider.
+// The gateways and the provider are processes on the machine's clock.
 const provider = await startProvider(t, undefined, null)
 const skip = withoutPrlimit
-// What a gateway takes by itself is some 200 MB resident; of what is in Redis it may take next to nothing.
+// A gateway takes some 200 MB resident by itself; the contents of Redis may add next to nothing.
 const dataBytes = 900_000_000
 const mostMiB = 230
 
-// Noon in this zone is near, so that no run of these tests crosses a midnight and splits its counts over two days.
+// It is about noon in this zone, so that no run of these tests crosses a midnight and splits its counts over two days.
 const hoursAhead = 12 - new Date().getUTCHours()
 const zone = `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
 const today = new Date(Date.now() + hoursAhead * 3_600_000).toISOString().slice(0, 10)
@@ -63,21 +63,21 @@ const startGateway = async (t: Test, env: Record<string, string>) => {
   const { api = '', ops = '' } = gateway.urls
   const metric = async (name: string) =>
     Number(
-      (await askAt(`${ops}/metrics`)).text
+      (await sendRequest(`${ops}/metrics`)).text
         .split('\n')
         .find(line => line.startsWith(`${name} `))
         ?.split(' ')[1] ?? 0,
     )
-  const ask = (path: string, key: string) => askAt(`${api}/api/v1${path}`, { key })
+  const send = (path: string, key: string) => sendRequest(`${api}/api/v1${path}`, { key })
   const logged = (msg: string) =>
     gateway.lines.flatMap(line =>
       line.includes(`"msg":"${msg}"`) ? [JSON.parse(line) as Record<string, unknown>] : [],
     )
-  return { ...gateway, metric, ask, logged }
+  return { ...gateway, metric, send, logged }
 }
 
 const lgwin = constants.BROTLI_PARAM_LGWIN
-/** The cache's own name of what lies under a key of Redis, such as `0123456789ab:23.7,90.4`. */
+/** The cache key of a Redis key, such as `0123456789ab:23.7,90.4`. */
 const cacheKeyOf = (name: string, prefix: string): string => name.slice(`${prefix}bytes:{`.length, -1)
 const crcOf = (text: string): Buffer => {
   const bytes = Buffer.alloc(4)
@@ -101,7 +101,7 @@ t.test(
     const { key } = await createKey('enterprise')
     const gateway = await startGateway(t, env)
     const at = (i: number) => `/weather/coords/${(22.1 + i / 10).toFixed(1)}/90.4`
-    const from = weatherOf(await gateway.ask(at(0), key))
+    const from = weatherOf(await gateway.send(at(0), key))
     t.match(from, { status: 200, cacheStatus: /fwd=miss/ })
     const [genuineKey = ''] = await raw.keys(`${prefix}bytes:*`)
     const genuine = (await raw.getBuffer(genuineKey)) as Buffer
@@ -112,9 +112,18 @@ t.test(
       change(copy)
       return sealed(copy)
     }
-    // Written for the cell whose bytes they are: whoever writes them knows how the key is bound.
+    // Written with the right cell: the attacker knows how an entry is bound to its key.
     const rebound = (name: string, bytes: Buffer) =>
       sealed(Buffer.concat([bytes.subarray(0, 13), crcOf(cacheKeyOf(name, prefix)), bytes.subarray(17)]))
+
+    const putAt = (instant: number) => (name: string) =>
+      raw.set(
+        name,
+        rebound(
+          name,
+          altered(bytes => bytes.writeDoubleLE(instant, 1)),
+        ),
+      )
 
     const cases: [what: string, reason: string, put: (name: string) => Promise<unknown>][] = [
       ['the entry of another cell', 'key', put(genuine)],
@@ -123,30 +132,8 @@ t.test(
       ['an entry whose last byte is missing', 'checksum', put(genuine.subarray(0, -1))],
       ['a byte', 'length', put(Buffer.from([3]))],
       ['an entry of another version', 'version', put(Buffer.concat([Buffer.from([2]), genuine.subarray(1)]))],
-      [
-        'an entry from the future',
-        'instant',
-        name =>
-          raw.set(
-            name,
-            rebound(
-              name,
-              altered(bytes => bytes.writeDoubleLE(Date.now() + 3_600_000, 1)),
-            ),
-          ),
-      ],
-      [
-        'an entry of an instant that is none',
-        'instant',
-        name =>
-          raw.set(
-            name,
-            rebound(
-              name,
-              altered(bytes => bytes.writeDoubleLE(Number.POSITIVE_INFINITY, 1)),
-            ),
-          ),
-      ],
+      ['an entry from the future', 'instant', putAt(Date.now() + 3_600_000)],
+      ['an entry of an instant that is none', 'instant', putAt(Number.POSITIVE_INFINITY)],
       [
         'a bomb of some hundred bytes',
         'too_large',
@@ -164,19 +151,19 @@ t.test(
         },
       ],
     ]
-    const told = new Map<string, number>()
+    const refusals = new Map<string, number>()
     for (const [i, [what, reason, place]] of cases.entries())
       await t.test(what, async t => {
         const name = keyOf(i + 1)
         await place(name)
         const { calls } = await provider.state()
-        const answer = weatherOf(await gateway.ask(at(i + 1), key))
+        const answer = weatherOf(await gateway.send(at(i + 1), key))
         t.match(answer, { status: 200, cacheStatus: /fwd=miss/ }, 'it counts as absent')
         t.not(JSON.stringify(answer.hourly), JSON.stringify(from.hourly), 'and is not that of another cell')
         t.equal((await provider.state()).calls, calls + 1, 'fetched once')
-        told.set(reason, (told.get(reason) ?? 0) + 1)
+        refusals.set(reason, (refusals.get(reason) ?? 0) + 1)
         const count = await gateway.metric(`abohawa_cache_entries_refused_total{reason="${reason}"}`)
-        t.ok(count >= (told.get(reason) ?? 0), `${count} are counted`)
+        t.ok(count >= (refusals.get(reason) ?? 0), `${count} are counted`)
         t.equal(
           (await raw.type(name)) === 'string' && (await raw.strlen(name)) < 10_000,
           true,
@@ -185,12 +172,12 @@ t.test(
       })
     const lines = gateway.logged('entry of the shared cache tier refused; it counts as a miss')
     t.ok(
-      lines.length >= told.size && lines.length <= 2 * told.size,
-      `${lines.length} lines for ${told.size} reasons`,
+      lines.length >= refusals.size && lines.length <= 2 * refusals.size,
+      `${lines.length} lines for ${refusals.size} reasons`,
     )
     t.match(lines[0], { level: 'warn', reason: 'key', key: /^[0-9a-f]{12}:22\.2,90\.4$/ })
 
-    await t.test('an entry from the future is shown for what it is', async t => {
+    await t.test('an entry from the future is shown as such', async t => {
       const name = keyOf(30)
       await raw.set(
         name,
@@ -210,65 +197,72 @@ t.test(
   },
 )
 
-t.test('a bad quota record costs nobody else, and its own key gets what is legible', { skip }, async t => {
-  const { raw, prefix, env, createKey, administration } = await setUp(t)
-  const keys = await Promise.all(Array.from({ length: 6 }, () => createKey()))
-  const [bad, ...good] = keys as [(typeof keys)[number], ...typeof keys]
-  const gateway = await startGateway(t, env)
-  const list = '/locations?type=division'
-  const round = async () => {
-    const answers = await Promise.all(keys.map(({ key }) => gateway.ask(list, key)))
-    return answers.map(({ status, headers }) => [
-      status,
-      headers['x-ratelimit-remaining'],
-      headers['x-ratelimit-limit'],
-    ])
-  }
-  const left = (remaining: number) => keys.map(() => [200, String(remaining), '100'])
-  t.strictSame(await round(), left(99))
-  const named = async (kind: string) => (await raw.keys(`${prefix}${kind}:*${bad.id}*`))[0] ?? ''
-  const [live, record] = [await named('quota'), await named('used')]
-  t.ok(live && record)
-  const [instance = ''] = (await raw.hkeys(live)).filter(field => field !== 'used')
+t.test(
+  'a bad quota record affects no other key, and its own key keeps what is legible',
+  { skip },
+  async t => {
+    const { raw, prefix, env, createKey, administration } = await setUp(t)
+    const keys = await Promise.all(Array.from({ length: 6 }, () => createKey()))
+    const [bad, ...good] = keys as [(typeof keys)[number], ...typeof keys]
+    const gateway = await startGateway(t, env)
+    const list = '/locations?type=division'
+    const round = async () => {
+      const answers = await Promise.all(keys.map(({ key }) => gateway.send(list, key)))
+      return answers.map(({ status, headers }) => [
+        status,
+        headers['x-ratelimit-remaining'],
+        headers['x-ratelimit-limit'],
+      ])
+    }
+    const left = (remaining: number) => keys.map(() => [200, String(remaining), '100'])
+    t.strictSame(await round(), left(99))
+    const named = async (kind: string) => (await raw.keys(`${prefix}${kind}:*${bad.id}*`))[0] ?? ''
+    const [live, record] = [await named('quota'), await named('used')]
+    t.ok(live && record)
+    const [instance = ''] = (await raw.hkeys(live)).filter(field => field !== 'used')
 
-  const damages: [what: string, damage: () => Promise<unknown>, repaired: string][] = [
-    ['the day’s count is another type', () => raw.set(live, 'x'), 'day'],
-    ['the day’s count is nan', () => raw.hset(live, 'used', 'nan'), 'day'],
-    ['the day’s count is 1e400', () => raw.hset(live, 'used', '1e400'), 'day'],
-    ['the day’s count is negative', () => raw.hset(live, 'used', '-5'), 'day'],
-    ['the instance’s units are none', () => raw.hset(live, instance, 'x y'), 'day'],
-    ['the month’s record is another type', () => raw.set(record, 'x'), 'month'],
-    ['the instance’s sequence is far ahead', () => raw.hset(live, instance, '123456789 1'), ''],
-    ['the instance’s sequence is beyond all', () => raw.hset(live, instance, '999999999999999 1'), 'day'],
-  ]
-  for (const [i, [what, damage, repaired]] of damages.entries())
-    await t.test(what, async t => {
-      const metric = `abohawa_quota_records_repaired_total{record="${repaired}"}`
-      const before = await gateway.metric(metric)
-      await damage()
-      const answers = await round()
-      t.strictSame(answers.slice(1), left(98 - i).slice(1), 'the others are counted as ever')
-      const [status, remaining] = answers[0] ?? []
-      t.equal(status, 200)
-      t.ok(/^\d{1,2}$/.test(String(remaining)) && Number(remaining) <= 98 - i, `remaining ${remaining}`)
-      if (repaired !== '') t.equal(await gateway.metric(metric), before + 1)
-      t.equal(await gateway.metric('abohawa_quota_counting{state="counting"}'), 1, 'all count together')
-    })
-  const lines = gateway.logged('quota record could not be read and was repaired')
-  t.equal(lines.length, damages.filter(([, , repaired]) => repaired !== '').length)
-  for (const line of lines) t.match(line, { level: 'warn', keyId: bad.id, day: today })
-  t.equal(gateway.logged('quota counting is degraded').length, 0)
+    const damages: [what: string, damage: () => Promise<unknown>, repaired: string][] = [
+      ['the day’s count is another type', () => raw.set(live, 'x'), 'day'],
+      ['the day’s count is nan', () => raw.hset(live, 'used', 'nan'), 'day'],
+      ['the day’s count is 1e400', () => raw.hset(live, 'used', '1e400'), 'day'],
+      ['the day’s count is negative', () => raw.hset(live, 'used', '-5'), 'day'],
+      ['the instance’s units are none', () => raw.hset(live, instance, 'x y'), 'day'],
+      ['the month’s record is another type', () => raw.set(record, 'x'), 'month'],
+      ['the instance’s sequence is far ahead', () => raw.hset(live, instance, '123456789 1'), ''],
+      ['the instance’s sequence is beyond all', () => raw.hset(live, instance, '999999999999999 1'), 'day'],
+    ]
+    for (const [i, [what, damage, repaired]] of damages.entries())
+      await t.test(what, async t => {
+        const metric = `abohawa_quota_records_repaired_total{record="${repaired}"}`
+        const before = await gateway.metric(metric)
+        await damage()
+        const answers = await round()
+        t.strictSame(answers.slice(1), left(98 - i).slice(1), 'the others are counted as ever')
+        const [status, remaining] = answers[0] ?? []
+        t.equal(status, 200)
+        t.ok(/^\d{1,2}$/.test(String(remaining)) && Number(remaining) <= 98 - i, `remaining ${remaining}`)
+        if (repaired !== '') t.equal(await gateway.metric(metric), before + 1)
+        t.equal(await gateway.metric('abohawa_quota_counting{state="counting"}'), 1, 'all count together')
+      })
+    const lines = gateway.logged('quota record could not be read and was repaired')
+    t.equal(lines.length, damages.filter(([, , repaired]) => repaired !== '').length)
+    for (const line of lines) t.match(line, { level: 'warn', keyId: bad.id, day: today })
+    t.equal(gateway.logged('quota counting is degraded').length, 0)
 
-  const used = async ({ id }: { id: string }) => (await administration.usage(id, 1)).days[0]?.used
-  t.equal(await used(good[0] as (typeof keys)[number]), 1 + damages.length)
-  const all = await Promise.all(Array.from({ length: 130 }, () => gateway.ask(list, bad.key)))
-  t.ok(all.filter(({ status }) => status === 200).length <= 99 - damages.length, 'never more than the limit')
-  t.ok(all.every(({ headers }) => /^\d{1,2}$/.test(headers['x-ratelimit-remaining'] ?? '')))
-  t.equal(await used(bad), 100)
-})
+    const used = async ({ id }: { id: string }) => (await administration.usage(id, 1)).days[0]?.used
+    t.equal(await used(good[0] as (typeof keys)[number]), 1 + damages.length)
+    const all = await Promise.all(Array.from({ length: 130 }, () => gateway.send(list, bad.key)))
+    t.ok(
+      all.filter(({ status }) => status === 200).length <= 99 - damages.length,
+      'never more than the limit',
+    )
+    t.ok(all.every(({ headers }) => /^\d{1,2}$/.test(headers['x-ratelimit-remaining'] ?? '')))
+    t.equal(await used(bad), 100)
+  },
+)
 
 t.test(
-  'a key whose record is damaged is 500, in words that tell no record, and others work',
+  'a key with a damaged record is 500, without a word of the record, and others work',
   { skip },
   async t => {
     const { raw, prefix, env, createKey } = await setUp(t)
@@ -276,13 +270,13 @@ t.test(
     const gateway = await startGateway(t, env)
     await raw.hset(`${prefix}key:${bad.id}`, 'limit', '-7')
     const list = '/locations?type=division'
-    const answer = await gateway.ask(list, bad.key)
+    const answer = await gateway.send(list, bad.key)
     t.match(answer, {
       status: 500,
       body: { error: 'the record of this key is damaged on this gateway; only its operator can mend that' },
       headers: { 'x-ratelimit-limit': '0', 'x-ratelimit-remaining': '0' },
     })
-    t.match(await gateway.ask(list, good.key), { status: 200, headers: { 'x-ratelimit-limit': '100' } })
+    t.match(await gateway.send(list, good.key), { status: 200, headers: { 'x-ratelimit-limit': '100' } })
     t.match(gateway.logged('record of the store refused'), [
       {
         record: 'key',
@@ -303,21 +297,21 @@ t.test(
     })
     t.match(await runCommand(['keys', 'limit', bad.id, '50'], env), { code: 0, stdout: /50 \(own\)/ })
     await until('the mended key works', async () => {
-      const { status, headers } = await gateway.ask(list, bad.key)
+      const { status, headers } = await gateway.send(list, bad.key)
       return status === 200 && headers['x-ratelimit-limit'] === '50'
     })
   },
 )
 
-t.test('a gateway starts and stays on a Redis full of what instances never say', { skip }, async t => {
+t.test('a gateway starts and runs on a Redis full of foreign messages', { skip }, async t => {
   const { raw, prefix, env, createKey } = await setUp(t)
   const { key } = await createKey()
   const first = await startCommand(t, ['serve'], ['api'], env)
-  await askAt(`${first.urls.api}/api/v1/weather/coords/23.7/90.4`, { key })
+  await sendRequest(`${first.urls.api}/api/v1/weather/coords/23.7/90.4`, { key })
   first.child.kill('SIGTERM')
   await first.exited
   const [wanted = ''] = await raw.keys(`${prefix}wanted:*`)
-  t.ok(wanted, 'what was asked for is known')
+  t.ok(wanted, 'the demand is recorded')
   const now = Date.now()
   const fill = (name: string, member: string, count: number) =>
     raw.eval(
@@ -341,32 +335,32 @@ t.test('a gateway starts and stays on a Redis full of what instances never say',
   await raw.zadd(`${prefix}notices:keys`, now, `${now} ${'y'.repeat(50_000_000)}`)
   await raw.set(`${prefix}spending:x`, 'x')
   const gateway = await startGateway(t, env)
-  t.match(await gateway.ask('/weather/coords/23.7/90.4', key), { status: 200 })
+  t.match(await gateway.send('/weather/coords/23.7/90.4', key), { status: 200 })
   await until('it counts itself alone', async () => (await gateway.metric('abohawa_instances')) === 1)
   t.ok((await gateway.metric('abohawa_cache_wanted_cells')) <= 73 * 58, 'no more than there are')
 
-  // What one gateway tells another: far too much, and texts for a terminal and a page.
+  // Messages between gateways: far too large, and with controls for a terminal and a page.
   const used = `${prefix}used`
   const refused = 'abohawa_store_records_refused_total{record="message"}'
   await raw.publish(used, 'x'.repeat(20_000_000))
-  await until('the large one is told', async () => (await gateway.metric(refused)) >= 1)
+  await until('the large one is reported', async () => (await gateway.metric(refused)) >= 1)
   const texts = ['\u001b[2J<script>', `a ${today} ${'9'.repeat(300)}`]
-  // Until the connection is there again.
-  await until('the others are told', async () => {
+  // Wait for the reconnection.
+  await until('the messages are refused', async () => {
     for (const text of texts) await raw.publish(used, text)
     await raw.publish(`${prefix}flights`, `cell ${'x'.repeat(5_000)}`)
     return (await gateway.metric(refused)) >= 4
   })
   t.equal(gateway.child.exitCode, null)
-  // Two seconds are for others who may have counted alone while nobody heard of them.
+  // Reconciling waits two seconds for units that other instances may have admitted locally.
   await until(
     'all is as ever',
-    async () => (await gateway.ask('/weather/coords/24.1/90.4', key)).status === 200,
+    async () => (await gateway.send('/weather/coords/24.1/90.4', key)).status === 200,
   )
   const peak = peakOf(gateway.child)
   t.ok(peak < mostMiB, `${peak.toFixed(0)} MiB at most`)
-  const told = gateway.logged('record of the store refused')
-  t.ok(told.length > 2 && told.length < 20, `${told.length} lines`)
+  const lines = gateway.logged('record of the store refused')
+  t.ok(lines.length > 2 && lines.length < 20, `${lines.length} lines`)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: no such character is to be there
-  t.ok(told.every(({ fault }) => !/[\u0000-\u001f]/.test(String(fault)) && String(fault).length < 200))
+  t.ok(lines.every(({ fault }) => !/[\u0000-\u001f]/.test(String(fault)) && String(fault).length < 200))
 })

@@ -1,4 +1,4 @@
-// HTTPS is required of consumers: ended here, or at a proxy that is trusted to say so.
+// HTTPS is required of consumers: TLS ends here, or at a trusted proxy that says so.
 
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -8,7 +8,7 @@ import t from 'tap'
 import { Agent, request } from 'undici'
 import { runCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { askAt, startGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures')
@@ -26,18 +26,18 @@ t.test('with a certificate it speaks HTTPS itself', async t => {
   t.match(gateway.apiUrl, /^https:\/\/127\.0\.0\.1:\d+$/)
   const dispatcher = new Agent({ connect: { ca: readFileSync(join(fixtures, 'localhost.crt')) } })
   t.teardown(() => dispatcher.close())
-  const ask = (headers: Record<string, string>) =>
+  const send = (headers: Record<string, string>) =>
     request(`${gateway.apiUrl}${list}`, { dispatcher, headers })
-  const answer = await ask({ 'x-api-key': gateway.keys.free ?? '' })
+  const answer = await send({ 'x-api-key': gateway.keys.free ?? '' })
   t.equal(answer.statusCode, 200)
   t.match(await answer.body.json(), { total: 8 })
-  const refused = await ask({})
+  const refused = await send({})
   t.equal(refused.statusCode, 401)
   await refused.body.dump()
 })
 
 t.test(
-  'a stopping gateway finishes what is in flight, with TLS and without, and drops what never asked',
+  'a stopping gateway finishes what is in flight, with TLS and without, and drops idle connections',
   async t => {
     const tls = {
       ABOHAWA_SERVER__TLS__CERT: join(fixtures, 'localhost.crt'),
@@ -51,7 +51,7 @@ t.test(
       const dispatcher = new Agent({ connect: { ca: readFileSync(join(fixtures, 'localhost.crt')) } })
       t.teardown(() => dispatcher.close())
       const { hostname, port } = new URL(gateway.apiUrl)
-      // It reads whatever comes: on a slow machine that is a 400 before its end.
+      // It reads whatever comes: on a slow machine a 400 may come before the end.
       const silent = connect(Number(port), hostname).resume()
       const dropped = once(silent, 'close')
       await once(silent, 'connect')
@@ -60,9 +60,9 @@ t.test(
         dispatcher,
         headers: { 'x-api-key': gateway.keys.free ?? '' },
       })
-      await until('the provider is asked', async () => (await provider.state()).inFlight > 0)
+      await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
       const closed = gateway.close()
-      // The one that never asked is dropped after the time a request may take; the other outlives that.
+      // An idle connection is dropped after the request timeout; the request in flight outlives that.
       await dropped
       await provider.steer({ hold: false })
       const { statusCode, body } = await slow
@@ -79,10 +79,10 @@ t.test('behind a trusted proxy only what came over HTTPS passes, and 400 comes b
     env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.0/8' },
   })
   const key = gateway.keys.free ?? ''
-  const ask = (headers: Record<string, string>, presented: string | null = key) =>
-    askAt(`${gateway.apiUrl}${list}`, { key: presented, headers })
-  t.equal((await ask({ 'x-forwarded-proto': 'https' })).status, 200)
-  t.equal((await ask({ 'x-forwarded-proto': 'HTTPS, https' })).status, 200)
+  const send = (headers: Record<string, string>, presented: string | null = key) =>
+    sendRequest(`${gateway.apiUrl}${list}`, { key: presented, headers })
+  t.equal((await send({ 'x-forwarded-proto': 'https' })).status, 200)
+  t.equal((await send({ 'x-forwarded-proto': 'HTTPS, https' })).status, 200)
   for (const headers of [
     {},
     { 'x-forwarded-proto': 'http' },
@@ -90,12 +90,12 @@ t.test('behind a trusted proxy only what came over HTTPS passes, and 400 comes b
     { 'x-forwarded-proto': 'http, https' },
     { 'x-forwarded-proto': '' },
   ]) {
-    const refused = await ask(headers as Record<string, string>)
+    const refused = await send(headers as Record<string, string>)
     t.equal(refused.status, 400, JSON.stringify(headers))
     t.match(refused.body.error, /HTTPS is required$/)
     t.equal(refused.headers['x-ratelimit-limit'], '0')
   }
-  t.equal((await ask({}, null)).status, 400)
+  t.equal((await send({}, null)).status, 400)
   t.equal(
     (await gateway.administration.usage(gateway.keyIds.free ?? '', 1)).days[0]?.used,
     2,
@@ -109,7 +109,10 @@ t.test('an address that is not trusted can’t claim HTTPS', async t => {
     env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '10.0.0.0/8' },
   })
   const headers = { 'x-forwarded-proto': 'https' }
-  t.equal((await askAt(`${gateway.apiUrl}${list}`, { key: gateway.keys.free ?? '', headers })).status, 400)
+  t.equal(
+    (await sendRequest(`${gateway.apiUrl}${list}`, { key: gateway.keys.free ?? '', headers })).status,
+    400,
+  )
 })
 
 t.test('TLS that ends here and TLS that ends at a proxy are each judged by themselves', async t => {
@@ -132,10 +135,10 @@ t.test('TLS that ends here and TLS that ends at a proxy are each judged by thems
     await dispatcher.close()
     return statusCode
   }
-  // Straight from a consumer, whose own header says nothing.
+  // Straight from a consumer, whose own header has no effect.
   t.equal(await statusFrom('127.0.0.1', {}), 200)
   t.equal(await statusFrom('127.0.0.1', { 'x-forwarded-proto': 'http' }), 200)
-  // From the proxy: what it was asked by, or what it asks for itself.
+  // From the proxy: forwarded requests, and requests of the proxy itself.
   t.equal(await statusFrom('127.0.0.2', { 'x-forwarded-proto': 'https' }), 200)
   t.equal(await statusFrom('127.0.0.2', { 'x-forwarded-proto': 'http' }), 400)
   t.equal(await statusFrom('127.0.0.2', { 'x-forwarded-proto': '' }), 400)

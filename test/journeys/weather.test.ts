@@ -1,10 +1,11 @@
-// What a consumer gets for weather: bodies field by field, and the same numbers that the provider itself would give at
-// that instant.
+// The weather endpoints for a consumer: bodies field by field, and the same numbers that the provider itself has at that
+// instant.
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { askAt, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { currentUnits, dailyVariables, hourlyVariables } from '../support/weather-contract.ts'
 
 const noon = '2026-11-21T06:05:10Z'
 const clock = manualClock(noon)
@@ -15,25 +16,7 @@ t.before(async () => {
   gateway = await startGateway(t, { providerUrl: provider.url, clock })
 })
 
-const currentFields = {
-  time: 'iso8601',
-  interval: 'seconds',
-  temperature_2m: '°C',
-  relative_humidity_2m: '%',
-  apparent_temperature: '°C',
-  is_day: '',
-  precipitation: 'mm',
-  rain: 'mm',
-  showers: 'mm',
-  snowfall: 'cm',
-  weather_code: 'wmo code',
-  cloud_cover: '%',
-  pressure_msl: 'hPa',
-  surface_pressure: 'hPa',
-  wind_speed_10m: 'km/h',
-  wind_direction_10m: '°',
-  wind_gusts_10m: 'km/h',
-}
+const currentFields = { time: 'iso8601', interval: 'seconds', ...currentUnits }
 const integers = [
   'interval',
   'relative_humidity_2m',
@@ -42,27 +25,8 @@ const integers = [
   'cloud_cover',
   'wind_direction_10m',
 ]
-const hourlyFields = [
-  'time',
-  'temperature_2m',
-  'relative_humidity_2m',
-  'apparent_temperature',
-  'precipitation_probability',
-  'precipitation',
-  'weather_code',
-  'cloud_cover',
-  'wind_speed_10m',
-  'wind_direction_10m',
-  'wind_gusts_10m',
-  'is_day',
-]
-const dailyFields = [
-  'time',
-  'weather_code',
-  'temperature_2m_max',
-  'temperature_2m_min',
-  'precipitation_probability_max',
-]
+const hourlyFields = ['time', ...hourlyVariables]
+const dailyFields = ['time', ...dailyVariables]
 
 t.test('weather of a place has every block and every field of the contract', async t => {
   const { status, body, headers } = await gateway.get('/weather/upazila/302672?lang=en')
@@ -161,7 +125,7 @@ t.test('the edges of the box are inside, just outside is 400', async t => {
     t.equal((await gateway.get(`/weather/coords/${point}`)).status, 400, point)
 })
 
-t.test('the forecast has the daily block alone, with as many days as asked for', async t => {
+t.test('the forecast has the daily block alone, with the requested number of days', async t => {
   const { status, body, headers } = await gateway.get('/forecast/upazila/302672?days=3&lang=xx')
   t.equal(status, 200, 'lang has no meaning here')
   t.equal(headers['content-language'], undefined)
@@ -184,65 +148,62 @@ t.test('weather and forecast of a place agree, and so does a point in the same c
   t.strictSame(point.hourly, place.hourly)
 })
 
-t.test(
-  'at every instant the answer is what the provider itself would say then, over midnight too',
-  async t => {
-    t.teardown(() => clock.set(noon))
-    const patient = await startGateway(t, {
-      providerUrl: provider.url,
-      clock,
-      env: { ABOHAWA_CACHE__FRESH_FOR: '20h' },
-    })
-    const variables = Object.keys(currentFields).slice(2).join(',')
-    const { calls } = await provider.state()
-    // All from the one timeline of the first question: quarter-hours, an hour, midnight at 18:00 UTC.
-    const instants = [
-      '06:05:10',
-      '06:14:59',
-      '06:15:00',
-      '06:59:59',
-      '07:00:00',
-      '17:59:59',
-      '18:00:00',
-      '23:47:00',
-    ]
-    for (const time of instants) {
-      const now = `2026-11-21T${time}Z`
-      clock.set(now)
-      await provider.steer({ now })
-      const { body, headers } = await patient.get('/weather/coords/22.3/91.8')
-      t.match(headers['cache-status'], time === instants[0] ? /fwd=miss/ : /^abohawa; hit/)
-      const direct = await askAt(
-        `${provider.url}/v1/forecast?latitude=22.3&longitude=91.8&timezone=Asia%2FDhaka&current=${variables}` +
-          `&hourly=${hourlyFields.slice(1).join(',')}&daily=${dailyFields.slice(1).join(',')}&forecast_days=9`,
-      )
-      t.strictSame(body.current, direct.body.current, `current at ${time}`)
-      const from = direct.body.hourly.time.indexOf(body.hourly.time[0])
-      for (const name of hourlyFields)
-        t.strictSame(
-          body.hourly[name],
-          direct.body.hourly[name].slice(from, from + 48),
-          `hourly ${name} at ${time}`,
-        )
-      for (const name of dailyFields)
-        t.strictSame(body.daily[name], direct.body.daily[name].slice(0, 7), `daily ${name} at ${time}`)
-    }
-    t.equal(
-      (await provider.state()).calls,
-      calls + 1 + instants.length,
-      'one call by the gateway, the rest by this test',
+t.test('at every instant the response equals the provider’s own, across midnight too', async t => {
+  t.teardown(() => clock.set(noon))
+  const patient = await startGateway(t, {
+    providerUrl: provider.url,
+    clock,
+    env: { ABOHAWA_CACHE__FRESH_FOR: '20h' },
+  })
+  const variables = Object.keys(currentFields).slice(2).join(',')
+  const { calls } = await provider.state()
+  // All from the timeline of the first request: quarter-hours, an hour, midnight at 18:00 UTC.
+  const instants = [
+    '06:05:10',
+    '06:14:59',
+    '06:15:00',
+    '06:59:59',
+    '07:00:00',
+    '17:59:59',
+    '18:00:00',
+    '23:47:00',
+  ]
+  for (const time of instants) {
+    const now = `2026-11-21T${time}Z`
+    clock.set(now)
+    await provider.steer({ now })
+    const { body, headers } = await patient.get('/weather/coords/22.3/91.8')
+    t.match(headers['cache-status'], time === instants[0] ? /fwd=miss/ : /^abohawa; hit/)
+    const direct = await sendRequest(
+      `${provider.url}/v1/forecast?latitude=22.3&longitude=91.8&timezone=Asia%2FDhaka&current=${variables}` +
+        `&hourly=${hourlyFields.slice(1).join(',')}&daily=${dailyFields.slice(1).join(',')}&forecast_days=9`,
     )
-    await provider.steer({ now: noon })
-  },
-)
+    t.strictSame(body.current, direct.body.current, `current at ${time}`)
+    const from = direct.body.hourly.time.indexOf(body.hourly.time[0])
+    for (const name of hourlyFields)
+      t.strictSame(
+        body.hourly[name],
+        direct.body.hourly[name].slice(from, from + 48),
+        `hourly ${name} at ${time}`,
+      )
+    for (const name of dailyFields)
+      t.strictSame(body.daily[name], direct.body.daily[name].slice(0, 7), `daily ${name} at ${time}`)
+  }
+  t.equal(
+    (await provider.state()).calls,
+    calls + 1 + instants.length,
+    'one call by the gateway, the rest by this test',
+  )
+  await provider.steer({ now: noon })
+})
 
-t.test('what the provider does not have is null, and not 0 and not left out', async t => {
+t.test('a missing value of the provider is null, not 0 and not left out', async t => {
   await provider.steer({ fault: 'gaps', times: 1 })
   const { status, body } = await gateway.get('/weather/coords/25.1/88.2')
   t.equal(status, 200)
   t.strictSame(Object.keys(body.current), Object.keys(currentFields))
   // The provider left out every fifth step of every section, the first of each included.
-  // Its first day is yesterday, so the next gap is the fifth day of the answer.
+  // Its first day is yesterday, so the next gap is the fifth day of the response.
   t.strictSame(
     body.daily.temperature_2m_max.map((value: unknown) => value === null),
     [false, false, false, false, true, false, false],

@@ -1,4 +1,4 @@
-// How many instances share a quota: never an estimate that is too low.
+// The number of instances that share a quota: the estimate is never too low.
 
 import t from 'tap'
 import { createFleetSize } from '../../src/metering/fleet-size.ts'

@@ -1,6 +1,5 @@
 // The key directory: look-ups in the store, the age of copies, changes and outages.
 
-import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { createAuthenticate } from '../../src/metering/authentication.ts'
 import { announceChange, createKeyDirectory } from '../../src/metering/key-directory.ts'
@@ -9,7 +8,7 @@ import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { type FoundKey, type Store, StoreError } from '../../src/stores/store.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { startRedis, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
 const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 500 }
@@ -43,7 +42,7 @@ const setUp = async (t: Test) => {
     await store.close()
   })
   await addKey(store, 'key_1', 'hash-1')
-  // The first time there is no change record yet, so it leaves one.
+  // At first there is no change record, so the first read appends one.
   await directory.readChanges()
   await directory.readChanges()
   return { clock, store, state, directory }
@@ -136,14 +135,14 @@ t.test('change records that may be missing drop all copies, until there is one t
   await announceChange(store, 'key_9', clock.now())
   await directory.readChanges()
   await directory.find('hash-1')
-  // What is past its time is swept with a heartbeat.
+  // Heartbeats sweep expired records.
   clock.advance(401 * 86_400_000)
   const heartbeat = {
     instance: 'one',
     aliveForMs: 1,
     settings: 'a',
     topic: 'q',
-    asked: [],
+    requested: [],
     wantedForMs: 1,
     now: clock.now(),
   }
@@ -177,7 +176,7 @@ t.test('while the store is away copies are used however old, and unknown keys ar
   t.equal(revokedAt(await directory.find('hash-1')), null)
   const { lookUps } = state
   t.equal(revokedAt(await directory.find('hash-1')), null)
-  t.equal(state.lookUps, lookUps, 'a store that has just failed is not asked for each request')
+  t.equal(state.lookUps, lookUps, 'a store that has just failed is not read for each request')
   clock.advance(1_000)
   await directory.find('hash-1')
   t.equal(state.lookUps, lookUps + 1)
@@ -217,7 +216,7 @@ t.test('a Redis that is stopped, and comes back empty', { skip: withoutOwnRedis 
     directory.close()
     await store.close()
   })
-  // Only once before it, and without a change: the store loses everything before it was read again.
+  // The first read happens before the store loses everything, and there is no change in between.
   await directory.readChanges()
   await addKey(store, 'key_1', 'hash-1')
   t.not(await directory.find('hash-1'), 'unknown')
@@ -234,24 +233,21 @@ t.test('a Redis that is stopped, and comes back empty', { skip: withoutOwnRedis 
   })
 })
 
-// A server of its own, because commands of other tests would count too.
+// A server of its own, because commands of other tests would be counted too.
 const countsCommands = 'what is wrong at sight costs Redis nothing, and 256 first requests one look-up'
 t.test(countsCommands, { skip: withoutOwnRedis }, async t => {
-  const server = await startRedis()
-  t.teardown(server.stop)
+  const { url, raw } = await startRedisFor(t)
   const clock = manualClock()
-  const store = await openRedisStore({ ...timeouts, url: server.url, prefix: 'x:' }, observer)
-  const raw = new Redis(server.url)
+  const store = await openRedisStore({ ...timeouts, url, prefix: 'x:' }, observer)
   const directory = createKeyDirectory(store, clock)
   t.teardown(async () => {
     directory.close()
     await store.close()
-    await raw.quit()
   })
   const good = createKey()
   await addKey(store, 'key_1', hashOf(good))
   const authenticate = createAuthenticate(directory, tiers, clock)
-  /** How often keys were looked up by hash; only that uses GET here. */
+  /** The number of key look-ups by hash; nothing else uses GET here. */
   const gets = async () =>
     Number(/cmdstat_getrange:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0)
   const before = await gets()

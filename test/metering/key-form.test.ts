@@ -1,3 +1,5 @@
+// The format of API keys: created, checked by checksum, and hashed.
+
 import t from 'tap'
 import { createKey, hashOf, keyPrefix, parseKey } from '../../src/metering/key-form.ts'
 

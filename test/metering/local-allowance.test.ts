@@ -19,7 +19,7 @@ t.test(
   },
 )
 
-t.test('all allowances and what was not published yet fit into what is left', async t => {
+t.test('all allowances and the unpublished units fit into the rest of the quota', async t => {
   const property = fc.property(
     limits,
     fc.integer({ min: 1, max: 50 }),
@@ -27,7 +27,7 @@ t.test('all allowances and what was not published yet fit into what is left', as
     fc.array(fc.nat(), { minLength: 1, maxLength: 50 }),
     (limit, instances, spent, behind) => {
       const used = spent % (limit + 1)
-      // Each may have missed less than two steps.
+      // Each instance may have missed less than two steps.
       const most = 2 * stepOf(limit) - 1
       const allowances = Array.from({ length: instances }, (_, i) =>
         allowanceOf(limit, Math.max(0, used - ((behind[i % behind.length] ?? 0) % (most + 1))), instances),

@@ -1,40 +1,51 @@
-// Instances that run report their units again to a Redis that lost its counts. Sequences that somebody else wrote stop no
-// instance from counting.
+// Running instances report their units again to a Redis that has lost its counts. Foreign sequence numbers stop no instance
+// from counting.
 
-import { Redis } from 'ioredis'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { createMeter } from '../../src/metering/meter.ts'
 import { openRedisStore } from '../../src/stores/redis.ts'
-import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
 
 const endsAt = Date.now() + 43_200_000
-const metered = { day: '2026-11-21', endsAt, keepUntil: endsAt + 86_400_000 }
-const quiet = { redisAway: () => {}, redisBack: () => {} }
+const metered = { day: '2026-11-21', endsAt }
+
+/** A meter on a Redis, with the store behind it; both are closed with the test. */
+const openMeter = async (
+  t: Test,
+  url: string,
+  {
+    whenStoreIsDown,
+    instances = 1,
+    onAway = () => {},
+  }: { whenStoreIsDown: 'refuse' | 'share'; instances?: number; onAway?: (reason: string) => void },
+) => {
+  const store = await openRedisStore(
+    { url, prefix: 'x:', connectTimeoutMs: 10_000, commandTimeoutMs: 10_000 },
+    { redisAway: () => {}, redisBack: () => {} },
+  )
+  const meter = createMeter({
+    store,
+    whenStoreIsDown,
+    instances: () => instances,
+    calendar: { dayOf: () => metered.day, nextMidnight: () => metered.endsAt },
+    keepUsageForMs: 86_400_000,
+    clock: Date,
+    observer: { storeAway: onAway, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
+  })
+  t.teardown(async () => {
+    await meter.close()
+    await store.close()
+  })
+  return { store, meter }
+}
 
 t.test(
   'the count of two instances is right again after each has sent one more batch',
   { skip: withoutOwnRedis },
   async t => {
-    const redis = await startRedis()
-    t.teardown(redis.stop)
-    const raw = new Redis(redis.url)
-    t.teardown(() => raw.quit())
-    const options = { url: redis.url, prefix: 'x:', connectTimeoutMs: 10_000, commandTimeoutMs: 10_000 }
+    const { url, raw } = await startRedisFor(t)
     const open = async () => {
-      const store = await openRedisStore(options, quiet)
-      const meter = createMeter({
-        store,
-        whenStoreIsDown: 'refuse',
-        instances: () => 2,
-        calendar: { dayOf: () => metered.day, nextMidnight: () => metered.endsAt },
-        keepUsageForMs: 86_400_000,
-        clock: Date,
-        observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
-      })
-      t.teardown(async () => {
-        await meter.close()
-        await store.close()
-      })
+      const { store, meter } = await openMeter(t, url, { whenStoreIsDown: 'refuse', instances: 2 })
       const admit = async (times: number) =>
         (
           await Promise.all(
@@ -63,30 +74,11 @@ t.test(
   'sequences that no instance wrote, in every key of a batch, cost two tries and no count',
   { skip: withoutOwnRedis },
   async t => {
-    const redis = await startRedis()
-    t.teardown(redis.stop)
-    const raw = new Redis(redis.url)
-    t.teardown(() => raw.quit())
-    const options = { url: redis.url, prefix: 'x:', connectTimeoutMs: 10_000, commandTimeoutMs: 10_000 }
-    const store = await openRedisStore(options, quiet)
+    const { url, raw } = await startRedisFor(t)
     const away: string[] = []
-    const meter = createMeter({
-      store,
+    const { store, meter } = await openMeter(t, url, {
       whenStoreIsDown: 'share',
-      instances: () => 1,
-      calendar: { dayOf: () => metered.day, nextMidnight: () => metered.endsAt },
-      keepUsageForMs: 86_400_000,
-      clock: Date,
-      observer: {
-        storeAway: reason => away.push(reason),
-        storeBack: () => {},
-        unitsLost: () => {},
-        nearLimit: () => {},
-      },
-    })
-    t.teardown(async () => {
-      await meter.close()
-      await store.close()
+      onAway: reason => away.push(reason),
     })
     const keys = Array.from({ length: 20 }, (_, i) => `key_${i}`)
     const round = () => Promise.all(keys.map(key => meter.consume({ keyId: key, limit: 100 }, Date.now())))

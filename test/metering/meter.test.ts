@@ -1,3 +1,6 @@
+// The meter over an unreliable store: exact limits while the store is healthy, local allowances in an outage, and exact counts
+// afterwards. Random schedules of requests, faults and time are played against several instances.
+
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import t from 'tap'
@@ -12,7 +15,7 @@ import { type Fate, unreliable } from './unreliable-store.ts'
 
 const calendar = createCalendar('Asia/Dhaka')
 
-// Some meters on one store, each an instance; what they were asked for and what they decided.
+// Several meters on one store, each an instance, with their requests and decisions.
 const setUp = (
   instances: number,
   limits: Record<string, number>,
@@ -42,7 +45,7 @@ const setUp = (
       },
     }),
   )
-  const asked = new Map<string, number>()
+  const requested = new Map<string, number>()
   const decisions = new Map<string, QuotaDecision[]>()
   const refused: unknown[] = []
   const underWay = new Set<Promise<void>>()
@@ -56,14 +59,14 @@ const setUp = (
     meters,
     near,
     lost,
-    asked,
+    requested,
     decisions,
     refused,
-    /** Units that were admitted locally and are in the store by now. */
+    /** Units that were admitted locally and have been reported to the store. */
     admittedLocally: () => admittedLocally,
-    ask: (instance: number, keyId: string): void => {
+    request: (instance: number, keyId: string): void => {
       const name = `${keyId} ${calendar.dayOf(clock.now())}`
-      asked.set(name, (asked.get(name) ?? 0) + 1)
+      requested.set(name, (requested.get(name) ?? 0) + 1)
       const answer = (meters[instance % instances] ?? meters[0])
         ?.consume({ keyId, limit: limits[keyId] ?? 0 }, clock.now())
         .then(
@@ -78,7 +81,7 @@ const setUp = (
         .finally(() => underWay.delete(answer as Promise<void>))
       underWay.add(answer as Promise<void>)
     },
-    // As the timers of every instance do, at most half a second apart.
+    // The timers of every instance fire at most half a second apart.
     pass: async (ms: number): Promise<void> => {
       for (let left = ms; left > 0; left -= 500) {
         clock.advance(Math.min(500, left))
@@ -103,11 +106,11 @@ const setUp = (
 }
 
 const limits = { small: 5, middle: 40, large: 900 }
-// So that outages come while something is left.
+// High limits, so that units are left when an outage comes.
 const roomy = { small: 20, middle: 300, large: 9_000, unseen: 400 }
 const fates = fc.constantFrom<Fate[]>('answered', 'lost', 'unanswered', 'late')
 type Step =
-  | { do: 'ask'; instance: number; key: string; times: number }
+  | { do: 'request'; instance: number; key: string; times: number }
   | { do: 'decide'; which: number; fate: Fate }
   | { do: 'land'; which: number }
   | { do: 'down'; fate: Fate }
@@ -115,8 +118,8 @@ type Step =
   | { do: 'loseMessages' }
   | { do: 'pass'; ms: number }
   | { do: 'jump'; days: number }
-const asking = fc.record({
-  do: fc.constant('ask' as const),
+const requesting = fc.record({
+  do: fc.constant('request' as const),
   instance: fc.nat(2),
   key: fc.constantFrom(...Object.keys(roomy)),
   times: fc.integer({ min: 1, max: 90 }),
@@ -125,7 +128,7 @@ const passing = fc.record({ do: fc.constant('pass' as const), ms: fc.constantFro
 const jumping = fc.record({ do: fc.constant('jump' as const), days: fc.constantFrom(-2, -1, 1, 2) })
 const deciding = fc.record({ do: fc.constant('decide' as const), which: fc.nat(3), fate: fates })
 const anything: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 5, arbitrary: asking },
+  { weight: 5, arbitrary: requesting },
   { weight: 5, arbitrary: deciding },
   { weight: 2, arbitrary: passing },
   { weight: 1, arbitrary: jumping },
@@ -135,7 +138,7 @@ const anything: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('up' as const) }) },
 )
 const healthy: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 5, arbitrary: asking },
+  { weight: 5, arbitrary: requesting },
   {
     weight: 4,
     arbitrary: fc.record({
@@ -150,12 +153,12 @@ const healthy: fc.Arbitrary<Step> = fc.oneof(
 
 const play = async (steps: readonly Step[]) => {
   const scene = setUp(3, roomy)
-  // Every instance has seen every key but one.
-  for (const key of Object.keys(limits)) for (const instance of [0, 1, 2]) scene.ask(instance, key)
+  // Every instance has used every key but one.
+  for (const key of Object.keys(limits)) for (const instance of [0, 1, 2]) scene.request(instance, key)
   await turn()
   await scene.finish()
   for (const step of steps) {
-    if (step.do === 'ask') for (let i = 0; i < step.times; i++) scene.ask(step.instance, step.key)
+    if (step.do === 'request') for (let i = 0; i < step.times; i++) scene.request(step.instance, step.key)
     else if (step.do === 'decide') await scene.store.decide(step.which, step.fate)
     else if (step.do === 'land') await scene.store.land(step.which)
     else if (step.do === 'down') await scene.store.down(step.fate)
@@ -177,7 +180,7 @@ t.test('whatever happens, nobody gets more than the limit, and the counts are ri
   await fc.assert(
     fc.asyncProperty(fc.array(anything, { maxLength: 40 }), async steps => {
       const scene = await play(steps)
-      for (const [name] of scene.asked) {
+      for (const [name] of scene.requested) {
         const limit = roomy[name.split(' ')[0] as keyof typeof roomy]
         const admitted = scene.admitted(name)
         if (admitted > limit) throw new Error(`${admitted} of ${limit} for ${name}`)
@@ -197,16 +200,16 @@ t.test('while the store is healthy exactly the limit is decisions, and each coun
   await fc.assert(
     fc.asyncProperty(fc.array(healthy, { maxLength: 40 }), async steps => {
       const scene = await play(steps)
-      for (const [name, asked] of scene.asked) {
+      for (const [name, requested] of scene.requested) {
         const limit = roomy[name.split(' ')[0] as keyof typeof roomy]
-        const expected = Math.min(limit, asked)
+        const expected = Math.min(limit, requested)
         const remaining = (scene.decisions.get(name) ?? []).flatMap(({ allowed, remaining }) =>
           allowed ? [remaining] : [],
         )
         const counts = remaining.sort((a, b) => b - a)
         const right = Array.from({ length: expected }, (_, i) => limit - 1 - i)
         if (counts.join() !== right.join()) throw new Error(`${name}: ${counts} and not ${right}`)
-        if (asked > limit) exhausted += 1
+        if (requested > limit) exhausted += 1
       }
       if (scene.refused.length > 0) throw new Error('a healthy store refused')
       await scene.real.close()
@@ -219,10 +222,10 @@ t.test('while the store is healthy exactly the limit is decisions, and each coun
 
 t.test('requests that arrive while a batch is in flight share the next one', async t => {
   const scene = setUp(1, limits)
-  for (let i = 0; i < 100; i++) scene.ask(0, i % 2 ? 'large' : 'middle')
+  for (let i = 0; i < 100; i++) scene.request(0, i % 2 ? 'large' : 'middle')
   await turn()
   t.equal(scene.store.inFlight(), 1, 'one batch for all requests of one turn')
-  for (let i = 0; i < 200; i++) scene.ask(0, 'large')
+  for (let i = 0; i < 200; i++) scene.request(0, 'large')
   await turn()
   t.equal(scene.store.inFlight(), 1, 'and one at a time')
   await scene.store.decide(0, 'answered')
@@ -244,7 +247,7 @@ t.test(
   'a batch whose reply was lost is sent again while the store answers, and nothing is counted twice',
   async t => {
     const scene = setUp(2, limits)
-    for (let i = 0; i < 10; i++) scene.ask(0, 'middle')
+    for (let i = 0; i < 10; i++) scene.request(0, 'middle')
     await turn()
     await scene.store.decide(0, 'unanswered')
     for (let i = 0; i < 3; i++) await turn()
@@ -260,11 +263,11 @@ t.test(
   'in an outage the local allowance is admitted, then reconciled, and the rest of the quota is left',
   async t => {
     const scene = setUp(3, limits)
-    for (const instance of [0, 1, 2]) scene.ask(instance, 'large')
+    for (const instance of [0, 1, 2]) scene.request(instance, 'large')
     await turn()
     await scene.finish()
     await scene.store.down('lost')
-    for (let i = 0; i < 1_000; i++) for (const instance of [0, 1]) scene.ask(instance, 'large')
+    for (let i = 0; i < 1_000; i++) for (const instance of [0, 1]) scene.request(instance, 'large')
     for (let i = 0; i < 5; i++) await turn()
     const allowance = allowanceOf(900, 3, 3)
     t.ok(allowance > 280 && allowance < 300, `an allowance is ${allowance}`)
@@ -284,7 +287,7 @@ t.test(
     await scene.pass(500)
     t.equal(scene.meters[0]?.state(), 'reconciling')
     t.equal(await scene.usedOn('large 2026-11-21'), 3 + admitted)
-    scene.ask(2, 'large')
+    scene.request(2, 'large')
     await turn()
     await scene.finish()
     t.equal(
@@ -294,7 +297,7 @@ t.test(
     )
     await scene.pass(reconcileForMs)
     t.equal(scene.meters[0]?.state(), 'counting')
-    for (let i = 0; i < 900; i++) scene.ask(0, 'large')
+    for (let i = 0; i < 900; i++) scene.request(0, 'large')
     await turn()
     await scene.finish()
     t.equal(scene.admitted('large 2026-11-21'), 900)
@@ -304,26 +307,26 @@ t.test(
 
 t.test('a day that begins during an outage has its local allowance too', async t => {
   const scene = setUp(2, limits)
-  scene.ask(0, 'large')
+  scene.request(0, 'large')
   await turn()
   await scene.finish()
   await scene.store.down('lost')
-  scene.ask(0, 'large')
+  scene.request(0, 'large')
   for (let i = 0; i < 3; i++) await turn()
   await scene.pass(61_000)
-  for (let i = 0; i < 900; i++) scene.ask(0, 'large')
+  for (let i = 0; i < 900; i++) scene.request(0, 'large')
   for (let i = 0; i < 3; i++) await turn()
   t.equal(scene.admitted('large 2026-11-22'), allowanceOf(900, 0, 2))
 })
 
 t.test('an exhausted quota stays a 429 in an outage, an unknown key is an error', async t => {
   const scene = setUp(1, limits)
-  for (let i = 0; i < 6; i++) scene.ask(0, 'small')
+  for (let i = 0; i < 6; i++) scene.request(0, 'small')
   await turn()
   await scene.finish()
   await scene.store.down('lost')
-  scene.ask(0, 'small')
-  scene.ask(0, 'middle')
+  scene.request(0, 'small')
+  scene.request(0, 'middle')
   for (let i = 0; i < 3; i++) await turn()
   t.strictSame(scene.decisions.get('small 2026-11-21')?.at(-1), { allowed: false, remaining: 0 })
   t.equal(scene.refused.length, 1)
@@ -333,13 +336,13 @@ t.test(
   'with `refuse` nothing is admitted locally, and counting goes on as soon as the store is back',
   async t => {
     const scene = setUp(2, limits, 'refuse')
-    for (const instance of [0, 1]) scene.ask(instance, 'large')
-    for (let i = 0; i < 5; i++) scene.ask(0, 'small')
+    for (const instance of [0, 1]) scene.request(instance, 'large')
+    for (let i = 0; i < 5; i++) scene.request(0, 'small')
     await turn()
     await scene.finish()
     await scene.store.down('lost')
-    for (let i = 0; i < 10; i++) for (const instance of [0, 1]) scene.ask(instance, 'large')
-    scene.ask(0, 'small')
+    for (let i = 0; i < 10; i++) for (const instance of [0, 1]) scene.request(instance, 'large')
+    scene.request(0, 'small')
     for (let i = 0; i < 5; i++) await turn()
     t.equal(scene.refused.length, 20)
     t.strictSame(
@@ -351,7 +354,7 @@ t.test(
     scene.store.up()
     await scene.pass(500)
     t.equal(scene.meters[0]?.state(), 'counting', 'there is nothing to reconcile')
-    for (let i = 0; i < 1_000; i++) scene.ask(i, 'large')
+    for (let i = 0; i < 1_000; i++) scene.request(i, 'large')
     await turn()
     await scene.finish()
     t.equal(scene.admitted('large 2026-11-21'), 900)
@@ -362,7 +365,7 @@ t.test(
 
 t.test('with `refuse` lost messages change nothing', async t => {
   const scene = setUp(2, limits, 'refuse')
-  scene.ask(0, 'large')
+  scene.request(0, 'large')
   await turn()
   await scene.finish()
   await scene.store.down('lost')
@@ -371,22 +374,22 @@ t.test('with `refuse` lost messages change nothing', async t => {
 })
 
 t.test(
-  'after lost messages an instance reads a count that it does not know, and admits its allowance of it',
+  'after lost messages an instance reads a count unknown to it, and admits its allowance of that',
   async t => {
     const scene = setUp(3, limits)
-    for (const instance of [0, 1, 2]) scene.ask(instance, 'middle')
+    for (const instance of [0, 1, 2]) scene.request(instance, 'middle')
     await turn()
     await scene.finish()
     scene.store.loseMessages()
-    for (const instance of [0, 1, 2]) for (let i = 0; i < 900; i++) scene.ask(instance, 'large')
+    for (const instance of [0, 1, 2]) for (let i = 0; i < 900; i++) scene.request(instance, 'large')
     await turn()
     await scene.finish()
-    // The first to ask had the largest allowance.
+    // The first instance to request had the largest allowance.
     const decisions = scene.admitted('large 2026-11-21')
     t.ok(decisions > allowanceOf(900, 0, 3) && decisions <= 3 * allowanceOf(900, 0, 3), `${decisions} of 900`)
     t.equal(scene.meters[0]?.state(), 'reconciling')
     await scene.pass(reconcileForMs)
-    for (let i = 0; i < 900; i++) scene.ask(i, 'large')
+    for (let i = 0; i < 900; i++) scene.request(i, 'large')
     await turn()
     await scene.finish()
     t.equal(scene.admitted('large 2026-11-21'), 900)
@@ -397,7 +400,7 @@ t.test(
 t.test('80 and 100 per cent are observed once a day, by the instance that reaches them', async t => {
   const scene = setUp(3, limits)
   for (let i = 0; i < 60; i++) {
-    scene.ask(i, 'middle')
+    scene.request(i, 'middle')
     await turn()
     await scene.finish()
   }
@@ -412,11 +415,11 @@ t.test(
   'units admitted locally are counted as reconciled once, however often the store failed before',
   async t => {
     const scene = setUp(1, limits)
-    scene.ask(0, 'large')
+    scene.request(0, 'large')
     await turn()
     await scene.finish()
     await scene.store.down('lost')
-    for (let i = 0; i < 10; i++) scene.ask(0, 'large')
+    for (let i = 0; i < 10; i++) scene.request(0, 'large')
     for (let i = 0; i < 3; i++) await turn()
     t.equal(scene.admitted('large 2026-11-21'), 11)
     for (let probe = 0; probe < 20; probe++) await scene.pass(500)
@@ -430,26 +433,26 @@ t.test(
 
 t.test('a clock that jumps two days ahead and back loses no unit', async t => {
   const scene = setUp(2, limits)
-  for (let i = 0; i < 300; i++) scene.ask(i, 'large')
+  for (let i = 0; i < 300; i++) scene.request(i, 'large')
   await turn()
   await scene.finish()
   for (let jump = 1; jump <= 3; jump++) {
     scene.clock.advance(2 * 86_400_000)
     await scene.pass(500)
-    for (let i = 0; i < 10; i++) scene.ask(i, 'large')
+    for (let i = 0; i < 10; i++) scene.request(i, 'large')
     await turn()
     await scene.finish()
     scene.clock.advance(-2 * 86_400_000 - 500)
     await scene.pass(500)
     scene.clock.advance(-500)
-    for (let i = 0; i < 20; i++) scene.ask(i, 'large')
+    for (let i = 0; i < 20; i++) scene.request(i, 'large')
     await turn()
     await scene.finish()
     t.equal(scene.admitted('large 2026-11-21'), 300 + jump * 20)
     t.equal(await scene.usedOn('large 2026-11-21'), 300 + jump * 20)
     t.equal(await scene.usedOn('large 2026-11-23'), jump * 10)
   }
-  for (let i = 0; i < 900; i++) scene.ask(i, 'large')
+  for (let i = 0; i < 900; i++) scene.request(i, 'large')
   await turn()
   await scene.finish()
   t.equal(scene.admitted('large 2026-11-21'), 900, 'and the limit holds')
@@ -459,18 +462,18 @@ t.test(
   'units admitted locally before the clock jumped ahead are reported, although the store was away',
   async t => {
     const scene = setUp(2, limits)
-    for (let i = 0; i < 100; i++) scene.ask(i, 'large')
+    for (let i = 0; i < 100; i++) scene.request(i, 'large')
     await turn()
     await scene.finish()
     await scene.store.down('lost')
-    for (let i = 0; i < 40; i++) scene.ask(i, 'large')
+    for (let i = 0; i < 40; i++) scene.request(i, 'large')
     for (let i = 0; i < 3; i++) await turn()
     scene.clock.advance(2 * 86_400_000)
     await scene.pass(500)
     scene.clock.advance(-2 * 86_400_000 - 500)
     await scene.pass(500)
     scene.clock.advance(-500)
-    for (let i = 0; i < 40; i++) scene.ask(i, 'large')
+    for (let i = 0; i < 40; i++) scene.request(i, 'large')
     for (let i = 0; i < 3; i++) await turn()
     t.equal(scene.refused.length, 0, 'allowances go on where they were')
     t.equal(scene.admitted('large 2026-11-21'), 180)
@@ -480,24 +483,24 @@ t.test(
   },
 )
 
-t.test('a day that was counted already before a jump back does not begin anew in an outage', async t => {
+t.test('a day that was counted already before a jump back does not restart in an outage', async t => {
   const scene = setUp(1, limits)
-  const askAll = async (times: number) => {
-    for (let i = 0; i < times; i++) scene.ask(0, 'large')
+  const requestMany = async (times: number) => {
+    for (let i = 0; i < times; i++) scene.request(0, 'large')
     for (let i = 0; i < 3; i++) await turn()
     if (scene.store.inFlight() > 0) await scene.finish()
   }
-  await askAll(1)
+  await requestMany(1)
   scene.clock.advance(2 * 86_400_000)
-  await askAll(500)
+  await requestMany(500)
   scene.clock.advance(2 * 86_400_000)
   await scene.pass(500)
   scene.clock.set('2026-11-21T17:59:00Z')
-  await askAll(1)
+  await requestMany(1)
   await scene.store.down('lost')
-  await askAll(1)
+  await requestMany(1)
   scene.clock.advance(2 * 86_400_000)
-  await askAll(900)
+  await requestMany(900)
   t.ok(scene.admitted('large 2026-11-23') <= 900, `${scene.admitted('large 2026-11-23')} of 900`)
   scene.store.up()
   await scene.pass(reconcileForMs + 1_000)
@@ -507,18 +510,18 @@ t.test('a day that was counted already before a jump back does not begin anew in
 t.test('units admitted locally are reported on close, or else listed as lost', async t => {
   for (const comesBack of [true, false]) {
     const scene = setUp(1, limits)
-    for (const key of ['large', 'middle']) scene.ask(0, key)
+    for (const key of ['large', 'middle']) scene.request(0, key)
     await turn()
     await scene.finish()
     await scene.store.down('lost')
-    for (let i = 0; i < 10; i++) scene.ask(0, 'large')
-    scene.ask(0, 'middle')
+    for (let i = 0; i < 10; i++) scene.request(0, 'large')
+    scene.request(0, 'middle')
     for (let i = 0; i < 3; i++) await turn()
     let isClosed = false
     const closed = scene.meters[0]?.close().then(() => {
       isClosed = true
     })
-    // It has probed in vain once.
+    // One probe has failed.
     for (let i = 0; i < 10; i++) await turn()
     t.notOk(isClosed, 'it waits')
     if (comesBack) scene.store.up()

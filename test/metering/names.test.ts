@@ -1,4 +1,4 @@
-// Names of subscribers: which are given, which are refused with one sentence.
+// Names of subscribers: which are valid, and which are refused with one sentence.
 
 import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'

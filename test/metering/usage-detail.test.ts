@@ -1,4 +1,4 @@
-// Answers counted by endpoint and class of status: what is handed over, on which day, and what an outage keeps.
+// Responses counted by endpoint and class of status: what is flushed, for which day, and what an outage keeps.
 
 import t, { type Test } from 'tap'
 import { createCalendar } from '../../src/calendar.ts'

@@ -1,4 +1,4 @@
-// The lines of requests: whole JSON whatever a consumer sends, and the share of them that is written.
+// The access log: every line is complete JSON whatever a consumer sends, and only the configured share is written.
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -26,7 +26,7 @@ const written = (accessShare = 1, random = Math.random) => {
   return { clock, log, texts }
 }
 
-t.test('a line says what was asked, by whom, and what became of it', async t => {
+t.test('a line has the request, the consumer and the outcome', async t => {
   const { log, texts, clock } = written()
   log(request)
   clock.advance(1)

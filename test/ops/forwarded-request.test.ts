@@ -1,4 +1,4 @@
-// What of a request may go to the provider, and what it weighs there.
+// The pass-through: which parts of a request may go to the provider, and what it weighs there.
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -39,6 +39,25 @@ t.test('the weight counts points, variables of all sections, models and days', a
   for (const [query, weight] of weights) t.equal(weightOf(query), weight, query)
   t.equal(forwarded('/data/ecmwf_ifs/static/meta.json').weight, 0)
 })
+
+t.test(
+  'of the known paths the page of a model run alone weighs nothing, and no other is let through',
+  async t => {
+    const example = (path: string) => path.replace(/<[a-z]+>/, 'ecmwf_ifs')
+    t.strictSame(
+      passthrough.paths.map(path => [path, forwarded(example(path)).weight]),
+      [
+        ['/v1/forecast', 1],
+        ['/data/<model>/static/meta.json', 0],
+      ],
+    )
+    for (const path of ['/v1/archive', '/v1/ensemble', '/data/ecmwf_ifs/static/other.json', '/'])
+      t.throws(() => forwarded(`${path}?latitude=1&longitude=2`), /is not let through; allowed: /, path)
+    // A path that somebody adds is weighed before anybody says so.
+    const parameters = new Map([['hourly', names(20)]])
+    t.equal(passthrough.weightOf('/v1/added-later', parameters), 2)
+  },
+)
 
 t.test(
   'whatever comes in, what goes out is one of two paths, in a form that is judged alike again',
@@ -113,7 +132,7 @@ t.test(
   },
 )
 
-t.test('what is quoted of a request is short and printable', async t => {
+t.test('quotes of a request are short and printable', async t => {
   t.equal(quoted('a"b'), '"a\\"b"')
   t.equal(quoted('é\u0000\u001b[31m\u2028ঢ'), '"\\u00e9\\u0000\\u001b[31m\\u2028\\u09a2"')
   t.equal(quoted('x'.repeat(61)), `"${'x'.repeat(60)}…"`)

@@ -1,11 +1,11 @@
-// A log whose reader is behind when the process stops: lines come out whole, in their order, and all of them.
+// A slow reader of the log when the process stops: it still gets every line, complete and in order.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import t from 'tap'
 
-t.test('what waits for its reader at the end is neither torn nor overtaken nor lost', async t => {
+t.test('lines that wait for their reader at the end are neither cut nor reordered nor lost', async t => {
   const script = new URL('../support/slow-log-reader.ts', import.meta.url).pathname
   const child = spawn(process.execPath, [script], { stdio: ['ignore', 'pipe', 'inherit'] })
   t.teardown(() => child.kill('SIGKILL'))

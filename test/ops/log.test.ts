@@ -1,5 +1,5 @@
-// What a line of the log never holds, whatever a part hands over: an API key, a secret of the configuration, a character
-// that steers a terminal, text without end.
+// What a log line never contains, whatever is logged: an API key, a secret of the configuration, a character that controls
+// a terminal, unbounded text.
 
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
@@ -19,22 +19,22 @@ const written = () => {
 t.test('text is cut to 2,000 characters, wherever it stands', async t => {
   const { log, lines } = written()
   const long = 'x'.repeat(20_000_000)
-  log.info({ reason: long }, 'told')
-  log.info({ scope: { cell: long, list: [long, { deeper: long }] } }, 'told')
-  log.info({ [long]: 1 }, 'told')
-  log.error({ err: new TypeError(long) }, 'told')
-  log.error({ err: Object.assign(new Error('short'), { body: long, cause: new Error(long) }) }, 'told')
-  log.info({ list: Array.from({ length: 10_000 }, (_, i) => i) }, 'told')
-  log.child({}).info({ reason: long }, 'told')
+  log.info({ reason: long }, 'sample')
+  log.info({ scope: { cell: long, list: [long, { deeper: long }] } }, 'sample')
+  log.info({ [long]: 1 }, 'sample')
+  log.error({ err: new TypeError(long) }, 'sample')
+  log.error({ err: Object.assign(new Error('short'), { body: long, cause: new Error(long) }) }, 'sample')
+  log.info({ list: Array.from({ length: 10_000 }, (_, i) => i) }, 'sample')
+  log.child({}).info({ reason: long }, 'sample')
   for (const line of lines) {
-    t.equal(JSON.parse(line).msg, 'told')
+    t.equal(JSON.parse(line).msg, 'sample')
     t.ok(line.length < 12_000, `${line.length} characters: ${line.slice(0, 100)}`)
   }
   const [first = ''] = lines
   t.match(JSON.parse(first), { level: 'info', time: /^2\d{3}-.*Z$/, reason: `${'x'.repeat(2_000)}…` })
 })
 
-t.test('what fits comes through as it is', async t => {
+t.test('fields within the bounds are unchanged', async t => {
   const { log, lines } = written()
   const fields = {
     reason: 'Dhaka\nঢাকা "x" \\ 👍',
@@ -47,11 +47,11 @@ t.test('what fits comes through as it is', async t => {
     url: 'http://127.0.0.1:9090',
     at: new Date(0),
   }
-  log.info(fields, 'told')
+  log.info(fields, 'sample')
   log.error({ requestId: 'r', err: Object.assign(new TypeError('wrong'), { code: 'E_X' }) }, 'failed')
   log.info('alone')
-  const [told, failed, alone] = lines.map(line => JSON.parse(line))
-  t.match(told, { ...fields, at: '1970-01-01T00:00:00.000Z' })
+  const [full, failed, alone] = lines.map(line => JSON.parse(line))
+  t.match(full, { ...fields, at: '1970-01-01T00:00:00.000Z' })
   t.match(failed, {
     level: 'error',
     requestId: 'r',
@@ -60,9 +60,9 @@ t.test('what fits comes through as it is', async t => {
   t.match(alone, { level: 'info', msg: 'alone' })
 })
 
-t.test('what steers a terminal is escaped, and the value stays the same', async t => {
+t.test('terminal controls are escaped, and the value stays the same', async t => {
   const { log, lines } = written()
-  log.info({ reason: hostileText, [hostileText]: 1 }, 'told')
+  log.info({ reason: hostileText, [hostileText]: 1 }, 'sample')
   log.info(hostileText)
   for (const line of lines) {
     t.equal(rawControlIn(line), undefined)
@@ -77,7 +77,7 @@ t.test('keys are hidden, whatever their spelling and wherever they stand', async
   for (const [spelling, spell] of Object.entries(spellings)) {
     const { log, lines } = written()
     const spelled = spell(key)
-    log.info({ reason: `the key ${spelled} was refused`, [spelled]: { list: [spelled] } }, 'told')
+    log.info({ reason: `the key ${spelled} was refused`, [spelled]: { list: [spelled] } }, 'sample')
     log.info(`the key ${spelled} was refused`)
     log.error({ err: new Error(spelled, { cause: new Error(spelled) }) }, 'failed')
     log.error({ err: new AbohawaError('x', spelled) }, 'failed')
@@ -93,20 +93,21 @@ t.test('keys are hidden, whatever their spelling and wherever they stand', async
 t.test('secrets under their usual names, and those in URLs, are hidden', async t => {
   const { log, lines } = written()
   const secret = 'Tr0ub4dor3'
-  log.info({ apiKey: secret, password: secret, authorization: secret, cookie: secret }, 'told')
-  log.info({ provider: { apiKey: secret, baseUrl: 'http://x' }, redis: { password: secret } }, 'told')
-  log.info({ redis: { sentinelPassword: secret, url: `redis://abohawa:${secret}@h:6379/2` } }, 'told')
-  log.info({ headers: { 'x-api-key': secret, authorization: secret, accept: 'x' } }, 'told')
-  log.info({ req: { headers: { 'x-api-key': secret, cookie: secret, host: 'h' } } }, 'told')
+  log.info({ apiKey: secret, password: secret, authorization: secret, cookie: secret }, 'sample')
+  log.info({ provider: { apiKey: secret, baseUrl: 'http://x' }, redis: { password: secret } }, 'sample')
+  log.info({ token: secret, ops: { token: secret } }, 'sample')
+  log.info({ redis: { sentinelPassword: secret, url: `redis://abohawa:${secret}@h:6379/2` } }, 'sample')
+  log.info({ headers: { 'x-api-key': secret, authorization: secret, accept: 'x' } }, 'sample')
+  log.info({ req: { headers: { 'x-api-key': secret, cookie: secret, host: 'h' } } }, 'sample')
   log.info(
     { reason: `connect to rediss://:${secret}@h:1 and http://u:${secret}@p/x?y=http://a@b failed` },
-    'told',
+    'sample',
   )
   for (const line of lines) t.notMatch(line, secret, line)
   t.match(JSON.parse(lines[1] ?? ''), { provider: { apiKey: '***', baseUrl: 'http://x' } })
-  t.match(JSON.parse(lines[2] ?? ''), { redis: { url: 'redis://abohawa:***@h:6379/2' } })
-  t.match(JSON.parse(lines[4] ?? ''), { req: { headers: { 'x-api-key': '***', host: 'h' } } })
-  t.match(JSON.parse(lines[5] ?? ''), {
+  t.match(JSON.parse(lines[3] ?? ''), { redis: { url: 'redis://abohawa:***@h:6379/2' } })
+  t.match(JSON.parse(lines[5] ?? ''), { req: { headers: { 'x-api-key': '***', host: 'h' } } })
+  t.match(JSON.parse(lines[6] ?? ''), {
     reason: 'connect to rediss://***@h:1 and http://***@b failed',
   })
 })
@@ -130,7 +131,7 @@ t.test('a line of a request that slipped through with a key is written without i
   const lines = stdout.trimEnd().split('\n')
   t.equal(lines.length, given.length)
   t.strictSame(JSON.parse(lines[1] ?? ''), { url: '/x?k=svc_live_…&y=1', msg: 'answered' })
-  t.match(JSON.parse(lines[2] ?? ''), { reason: 'svc_live_…', msg: 'told' })
+  t.match(JSON.parse(lines[2] ?? ''), { reason: 'svc_live_…', msg: 'sample' })
   t.equal(lines[3], given[3])
   t.equal(lines.at(-1), '{"url":"svc_live_…"}')
 })

@@ -1,8 +1,10 @@
+// The rate limit of repeated log lines.
+
 import t from 'tap'
 import { createThrottle } from '../../src/ops/throttle.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
-t.test('a subject has its lines each minute, and the first of the next tells how many were left out', t => {
+t.test('a subject has its lines each minute, and the first of the next has the number of dropped ones', t => {
   const clock = manualClock()
   const throttle = createThrottle(clock, 2)
   const lines: string[] = []
@@ -18,7 +20,7 @@ t.test('a subject has its lines each minute, and the first of the next tells how
   write('a')
   write('a')
   t.strictSame(lines.splice(0), ['a 4', 'a 0'])
-  // A clock that is put back keeps nobody quiet.
+  // After a jump back of the clock, lines are still written.
   clock.advance(-3_600_000)
   write('a')
   t.strictSame(lines, ['a 1'])

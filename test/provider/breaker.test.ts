@@ -1,4 +1,5 @@
-// The breaker runs on monotonic time, so these tests give it short waits and count requests, not moments.
+// The circuit breaker: when it opens, probes and closes. It runs on monotonic time, so the waits here are short and the tests
+// count requests instead of measuring time.
 
 import t from 'tap'
 import { type BreakerState, createBreaker } from '../../src/provider/breaker.ts'
@@ -13,27 +14,27 @@ const setUp = (halfOpenAfterMs = 60_000, halfOpenAfterAtMostMs = halfOpenAfterMs
     changes.push(state),
   )
   const requests: string[] = []
-  const ask = async (code?: ProviderErrorCode) => {
+  const send = async (code?: ProviderErrorCode) => {
     try {
       await breaker.run(async () => {
         requests.push(code ?? 'ok')
-        if (code) throw new ProviderError(code, 'as told')
+        if (code) throw new ProviderError(code, 'failed')
       })
       return 'ok'
     } catch (error) {
       return (error as ProviderError).code
     }
   }
-  return { breaker, ask, changes, requests, clock }
+  return { breaker, send, changes, requests, clock }
 }
 
 t.test('three failures in a row open it: no request is sent, and the error has a retryAt', async t => {
-  const { breaker, ask, changes, requests, clock } = setUp()
-  await ask('provider_failing')
-  await ask('provider_timeout')
+  const { breaker, send, changes, requests, clock } = setUp()
+  await send('provider_failing')
+  await send('provider_timeout')
   t.equal(breaker.openError(), undefined)
-  await ask('provider_unreachable')
-  t.equal(await ask(), 'provider_circuit_open')
+  await send('provider_unreachable')
+  t.equal(await send(), 'provider_circuit_open')
   t.equal(requests.length, 3)
   t.strictSame(changes, ['open'])
   const leftMs = (breaker.openError()?.retryAt ?? 0) - clock.now()
@@ -42,48 +43,48 @@ t.test('three failures in a row open it: no request is sent, and the error has a
 })
 
 t.test('failures between successes do not add up', async t => {
-  const { ask, changes } = setUp()
+  const { send, changes } = setUp()
   for (let i = 0; i < 5; i++) {
-    await ask('provider_failing')
-    await ask('provider_failing')
-    t.equal(await ask(), 'ok')
+    await send('provider_failing')
+    await send('provider_failing')
+    t.equal(await send(), 'ok')
   }
   t.strictSame(changes, [])
 })
 
-t.test('what says nothing about the provider’s health does not count', async t => {
-  const { ask, changes } = setUp()
+t.test('errors that say nothing about the provider’s health do not count', async t => {
+  const { send, changes } = setUp()
   for (const code of ['provider_refused', 'provider_limited', 'provider_busy', 'provider_too_much'] as const)
-    for (let i = 0; i < 5; i++) await ask(code)
+    for (let i = 0; i < 5; i++) await send(code)
   t.strictSame(changes, [])
 })
 
 t.test(
   'after the wait one probe is sent: if it fails the wait doubles, if it succeeds the circuit closes',
   async t => {
-    const { breaker, ask, changes, requests } = setUp(40, 80)
-    for (let i = 0; i < 3; i++) await ask('provider_failing')
+    const { breaker, send, changes, requests } = setUp(40, 80)
+    for (let i = 0; i < 3; i++) await send('provider_failing')
     const waited = () => until('the wait is over', () => !breaker.openError())
     await waited()
     const begun = performance.now()
-    t.equal(await ask('provider_failing'), 'provider_failing')
-    t.equal(await ask(), 'provider_circuit_open')
+    t.equal(await send('provider_failing'), 'provider_failing')
+    t.equal(await send(), 'provider_circuit_open')
     t.equal(requests.length, 4, 'one probe')
     await waited()
     t.ok(performance.now() - begun >= 60, 'twice as long, less a quarter by chance')
-    t.equal(await ask(), 'ok')
+    t.equal(await send(), 'ok')
     t.strictSame(changes, ['open', 'half-open', 'open', 'half-open', 'closed'])
-    t.equal(await ask(), 'ok')
+    t.equal(await send(), 'ok')
   },
 )
 
 t.test('a request at the announced instant is let through', async t => {
   let refused = 0
   for (let i = 0; i < 50; i++) {
-    const { breaker, ask } = setUp(10)
-    for (let failure = 0; failure < 3; failure++) await ask('provider_failing')
+    const { breaker, send } = setUp(10)
+    for (let failure = 0; failure < 3; failure++) await send('provider_failing')
     await until('the wait is over', () => !breaker.openError(), 20_000, 0)
-    if ((await ask()) !== 'ok') refused += 1
+    if ((await send()) !== 'ok') refused += 1
   }
   t.equal(refused, 0)
 })

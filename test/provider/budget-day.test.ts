@@ -1,5 +1,5 @@
-// A whole day of demand at four times the budget, against a counter with the provider's own rules: checked before,
-// added after, in windows on a clock that is not ours. Every request, its latency and its end are events on one clock.
+// A whole day of demand at four times the budget, against a counter with the provider's own rules: checked before, added
+// after, in windows on a clock of its own. Every request, its latency and its end are events on one clock.
 
 import t from 'tap'
 import { hourMs, minuteMs, utcDayMs } from '../../src/calendar.ts'
@@ -12,7 +12,7 @@ import { budgetOn } from './budget-set-up.ts'
 const unit = 3
 const start = Date.parse('2026-11-21T12:00:00Z')
 
-// Numbers that look random and are the same in every run.
+// Pseudo-random numbers, the same in every run.
 const numbersFrom = (seed: number) => (): number => {
   seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
   return seed / 2 ** 32
@@ -59,9 +59,9 @@ const runDay = async ({ skewMs, longestMs, gateways, reserve = 0.1, marginMs = 2
   const next = numbersFrom(skewMs + longestMs + gateways)
   const counter = createCounter(clock, skewMs)
   const events = createEvents(clock)
-  const seen = { refused: 0, coldAsked: 0, coldGranted: 0 }
+  const seen = { refused: 0, coldRequested: 0, coldGranted: 0 }
 
-  const ask = async (budget: Budget, points: number, purpose: Purpose) => {
+  const spend = async (budget: Budget, points: number, purpose: Purpose) => {
     const reservation = await budget.reserve(points, purpose)
     if (reservation.points === 0) return { points: 0, endsAt: reservation.retryAt ?? Number.NaN }
     const [begun, latencyMs] = [clock.now(), 20 + next() * (longestMs - 20)]
@@ -84,11 +84,11 @@ const runDay = async ({ skewMs, longestMs, gateways, reserve = 0.1, marginMs = 2
     const { budget } = budgetOn(store, clock, { marginMs, reserve, unit, instances: () => gateways })
     let backlog = 0
     let busy = false
-    // One batch after the other for as long as something is due, from the moment that the budget lets it.
+    // One batch after the other while something is due, as soon as the budget allows it.
     const refresh = async (): Promise<void> => {
       if (busy || backlog < 1) return
       busy = true
-      const { points, endsAt } = await ask(budget, Math.min(20, backlog), 'refresh')
+      const { points, endsAt } = await spend(budget, Math.min(20, backlog), 'refresh')
       backlog -= points
       events.at(endsAt, () => {
         busy = false
@@ -104,8 +104,8 @@ const runDay = async ({ skewMs, longestMs, gateways, reserve = 0.1, marginMs = 2
       })
     for (let at = start + next() * 1_000; at < start + utcDayMs; at += 300_000 * gateways)
       events.at(at + next() * 60_000, async () => {
-        seen.coldAsked += 1
-        seen.coldGranted += (await ask(budget, 1, 'cold')).points
+        seen.coldRequested += 1
+        seen.coldGranted += (await spend(budget, 1, 'cold')).points
       })
   }
   await events.runUntil(start + utcDayMs + minuteMs)
@@ -125,9 +125,9 @@ for (const skewMs of [-1_500, 0, 1_500])
       async t => {
         const day = await runDay({ skewMs, longestMs, gateways })
         t.equal(day.refused, 0)
-        t.ok(day.coldAsked > 280, `${day.coldAsked} cold cells`)
-        t.equal(day.coldGranted, day.coldAsked, 'every cold cell all day')
-        // Noon to noon sees two of the provider's days; each one is spent within hours at this demand.
+        t.ok(day.coldRequested > 280, `${day.coldRequested} cold cells`)
+        t.equal(day.coldGranted, day.coldRequested, 'every cold cell all day')
+        // Noon to noon covers two of the provider's days; this demand spends each of them within hours.
         t.ok(day.spent > 18_000, `${day.spent} spent`)
         t.ok(day.spent <= 20_000, `${day.spent} spent`)
       },
@@ -143,7 +143,7 @@ t.test('with nothing in reserve, every window is filled to its edge and still ne
   }
 })
 
-t.test('without the margin that day is refused, so that the counter can tell', async t => {
+t.test('without the margin the counter refuses that day, so the test can fail', async t => {
   const { refused } = await runDay({ ...onEdge, skewMs: -1_500, marginMs: 0 })
   t.ok(refused > 0, `${refused} refused`)
 })

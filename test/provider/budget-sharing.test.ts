@@ -1,4 +1,4 @@
-// Budgets of two gateways on one real Redis, which goes away and comes back empty.
+// Budgets of two gateways on one real Redis, which fails and comes back empty.
 
 import { EventEmitter, once } from 'node:events'
 import t, { type Test } from 'tap'
@@ -8,7 +8,7 @@ import { manualClock } from '../support/manual-clock.ts'
 import { startRedis, type TestRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { budgetOn } from './budget-set-up.ts'
 
-// Redis forgets by its own clock, so the test's stays near it; in the middle of a minute and an hour.
+// Redis expires keys by its own clock, so the test's clock stays near it, in the middle of a minute and an hour.
 const start = Math.floor(Date.now() / hourMs) * hourMs + hourMs / 2 + 30_000
 
 const openTwo = async (t: Test, { url, prefix }: TestRedis) => {

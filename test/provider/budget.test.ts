@@ -1,3 +1,5 @@
+// The budget for provider requests: windows, the reserve for cold cells, settling, 429s, and outages of the store.
+
 import t, { type Test } from 'tap'
 import type { Budget, BudgetOptions, BudgetState, Purpose, Reservation } from '../../src/provider/budget.ts'
 import { freeLimits } from '../../src/provider/open-meteo/limits.ts'
@@ -162,7 +164,7 @@ t.test('a request that is never settled counts where it could have been, and not
   t.strictSame(usedIn(budget.state()), [600, 750, 750])
 })
 
-t.test('settling gives back what a request did not cost, once', async t => {
+t.test('settling returns the unused weight of a request, once', async t => {
   const { budget } = setUp(t)
   const reservations: Reservation[] = []
   for (let i = 0; i < 5; i++) reservations.push(await budget.reserve(20, 'cold'))
@@ -195,7 +197,7 @@ t.test('after a 429 no gateway sends a request before its end', async t => {
   await reservation.settle('limited')
   const steps = state.steps.length
   t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: until })
-  t.equal(state.steps.length, steps, 'without asking the store')
+  t.equal(state.steps.length, steps, 'without a request to the store')
   t.equal(other.closedUntil(), null)
   t.match(await other.reserve(1, 'cold'), { points: 0, retryAt: until })
   t.equal(other.closedUntil(), until)
@@ -247,9 +249,9 @@ t.test('while the store is away a gateway spends its local allowance, and flushe
   t.strictSame(usedIn(other.state()), [241, 541, 541])
 })
 
-t.test('what others spent since the last reconciliation is not spent a second time', async t => {
+t.test('weight that others spent since the last reconciliation is not spent again', async t => {
   const { clock, ...one } = setUp(t, { instances: () => 2 })
-  // The same store, in good health: one gateway alone can lose it, by a single command that takes too long.
+  // The same healthy store: a single command that takes too long can cut off one gateway alone.
   const two = budgetOn(one.healthy, clock, { instances: () => 2 })
   await one.budget.reconcile()
   t.equal(await spend(two.budget, 999, 'cold'), 200)
@@ -314,7 +316,7 @@ for (const turns of [1, 2, 3, 4, 5])
       state.fault = 'before'
       await budget.reserve(1, 'cold')
       clock.advance(120_000)
-      // So that looks and takes meet at every step of one another.
+      // So that reads and reservations interleave at every step.
       const reservations: Promise<Reservation>[] = []
       for (let i = 0; i < 200; i++) {
         for (let turn = 0; turn < turns; turn++) await null

@@ -1,5 +1,5 @@
-// The client against a real provider process: how many requests, which cells in which, what one bad point costs, how
-// long it may take.
+// The client against a real provider process: how many requests, which cells in which, the cost of one bad point, and the
+// timeouts.
 
 import t from 'tap'
 import { createCalendar } from '../../src/calendar.ts'
@@ -8,7 +8,7 @@ import { createProvider, type ProviderOptions, type ProviderParts } from '../../
 import { createProviderCall, type ProviderCallOptions } from '../../src/provider/provider-call.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
-import { openMeteo } from '../support/open-meteo.ts'
+import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { currentAt, daysFrom, hoursFrom } from '../support/slices.ts'
 import { until } from '../support/until.ts'
@@ -38,16 +38,7 @@ const setUp = (
   const clock = manualClock()
   const requests: [outcome: string, points: number][] = []
   const call = createProviderCall(
-    {
-      baseUrl: simulator.url,
-      apiKey: null,
-      connectTimeoutMs: 1_000,
-      timeoutMs: 5_000,
-      bodyTimeoutMs: 5_000,
-      totalTimeoutMs: 10_000,
-      maxConcurrent: 1,
-      ...network,
-    },
+    { ...callOptions(simulator.url), ...network },
     { protocol: openMeteo, clock },
   )
   const breaker = createBreaker(
@@ -78,8 +69,8 @@ const setUp = (
     provider.close()
     await call.close()
   })
-  const loadAll = (asked: ReturnType<typeof cells>) =>
-    Promise.allSettled(asked.map(cell => provider.load(cell))).then(results =>
+  const loadAll = (requested: ReturnType<typeof cells>) =>
+    Promise.allSettled(requested.map(cell => provider.load(cell))).then(results =>
       results.map(({ status }) => status),
     )
   return { provider, requests, clock, loadAll }
@@ -102,11 +93,11 @@ t.test(
     const { provider, requests } = setUp(t)
     await simulator.steer({ hold: true })
     const [first, ...others] = cells(8).map((cell, i) => (i === 0 ? provider.load(cell) : cell))
-    await until('the provider is asked', async () => (await simulator.state()).inFlight > 0)
+    await until('the provider has a request', async () => (await simulator.state()).inFlight > 0)
     const loads = []
     for (const cell of others) {
       loads.push(provider.load(cell as ReturnType<typeof grid.cellOf>))
-      // Each in a turn of the event loop of its own, as requests from many connections are.
+      // Each in an event-loop turn of its own, as requests from many connections are.
       await simulator.state()
     }
     t.equal((await simulator.state()).inFlight, 1)
@@ -121,16 +112,16 @@ t.test(
 
 t.test('each cell of a batch gets its own timeline', async t => {
   const { provider } = setUp(t)
-  const asked = cells(5, 24)
-  const together = await Promise.all(asked.map(cell => provider.load(cell)))
-  for (const [i, cell] of asked.entries()) t.strictSame(await provider.load(cell), together[i], cell.id)
+  const requested = cells(5, 24)
+  const together = await Promise.all(requested.map(cell => provider.load(cell)))
+  for (const [i, cell] of requested.entries()) t.strictSame(await provider.load(cell), together[i], cell.id)
 })
 
 t.test('one bad element fails alone', async t => {
   const { provider } = setUp(t)
   await simulator.steer({ fault: 'missing-section', times: 1 })
   await t.rejects(provider.load(grid.cellOf(22, 88)), { code: 'provider_garbled' })
-  // The provider answers for whom it knows; the point it can't stand fails, in as few requests as halving takes.
+  // Only the poisoned point fails, in as few requests as halving needs.
   await simulator.steer({ fault: 'poison' })
   const { loadAll, requests } = setUp(t)
   const bad = grid.cellOf(22.2, 91.1)
@@ -142,7 +133,7 @@ t.test('one bad element fails alone', async t => {
   t.equal(requests.length, 7, 'eight, four and four, two and two, one and one')
 })
 
-t.test('a request that asks for too much data is halved until it succeeds', async t => {
+t.test('a request for too much data is halved until it succeeds', async t => {
   const { loadAll, requests } = setUp(t)
   await simulator.steer({ fault: 'too-much-data', times: 3 })
   t.strictSame(await loadAll(cells(8)), Array(8).fill('fulfilled'))
@@ -187,12 +178,12 @@ t.test('clocks may differ by seconds, on either side of midnight', async t => {
 t.test('the age of weather counts from the request, not from the response', async t => {
   const { provider, clock } = setUp(t)
   await simulator.steer({ hold: true })
-  const asked = clock.now()
+  const requestedAt = clock.now()
   const load = provider.load(grid.cellOf(22, 88))
-  await until('the provider is asked', async () => (await simulator.state()).inFlight > 0)
+  await until('the provider has a request', async () => (await simulator.state()).inFlight > 0)
   clock.advance(7_000)
   await simulator.steer({ hold: false })
-  t.equal((await load).fetchedAt, asked)
+  t.equal((await load).fetchedAt, requestedAt)
 })
 
 t.test('a call ends after its total time, however slowly the body trickles', async t => {
@@ -221,16 +212,16 @@ t.test('the most urgent cells are sent first, and a cell that is expedited overt
   await simulator.steer({ hold: true, reset: true })
   const [blocker, ahead1, ahead2, ahead3, stale, cold] = cells(6, 23) as [Cell, Cell, Cell, Cell, Cell, Cell]
   const loads = [provider.load(blocker)]
-  await until('the provider is asked', async () => (await simulator.state()).inFlight > 0)
+  await until('the provider has a request', async () => (await simulator.state()).inFlight > 0)
   loads.push(...[ahead1, ahead2, ahead3].map(cell => provider.load(cell, 'refresh_ahead')))
   loads.push(provider.load(stale, 'refresh'), provider.load(cold, 'cold'))
   provider.expedite(ahead3)
   t.equal(provider.waiting(), 5)
   await simulator.steer({ hold: false })
   await Promise.all(loads)
-  const asked = (await simulator.state()).requests.map(({ query }) => query.longitude)
+  const longitudes = (await simulator.state()).requests.map(({ query }) => query.longitude)
   const names = (...together: Cell[]) => together.map(({ longitude }) => longitude).join(',')
-  t.strictSame(asked, [names(blocker), names(cold, ahead3), names(stale, ahead1), names(ahead2)])
+  t.strictSame(longitudes, [names(blocker), names(cold, ahead3), names(stale, ahead1), names(ahead2)])
   t.equal(requests.length, 4)
 })
 
@@ -245,7 +236,7 @@ t.test('a queued cell is requested once, however often it is loaded', async t =>
   t.strictSame(requests, [['ok', 1]])
 })
 
-/** A budget of some points that records its calls. */
+/** A budget with a limited number of points that records its calls. */
 const budgetOf = (points: number, retryAt: number) => {
   const steps: string[] = []
   const budget: ProviderParts['budget'] = {
@@ -279,8 +270,8 @@ t.test(
     const retryAt = Date.parse(noon) + 3_600_000
     const { budget, steps } = budgetOf(3, retryAt)
     const { provider, requests } = setUp(t, {}, { budget })
-    const asked = cells(5).map((cell, i) => provider.load(cell, i < 2 ? 'cold' : 'refresh_ahead'))
-    const results = await Promise.allSettled(asked)
+    const loads = cells(5).map((cell, i) => provider.load(cell, i < 2 ? 'cold' : 'refresh_ahead'))
+    const results = await Promise.allSettled(loads)
     t.strictSame(
       results.map(result =>
         result.status === 'fulfilled' ? 'ok' : [result.reason.code, result.reason.retryAt],
@@ -380,7 +371,7 @@ t.test('an open breaker sends nothing, and then probes with a single point', asy
   await t.rejects(provider.load(cells(1)[0] as Cell), {
     code: 'provider_failing',
     retryAt: Number,
-    // The cell that opened the circuit is tried again with all the others.
+    // The cell that opened the circuit is retried with all the others.
   })
   await t.rejects(provider.load(cells(1)[0] as Cell), { code: 'provider_circuit_open', retryAt: Number })
   const again = (cell: Cell): Promise<unknown> =>

@@ -1,20 +1,20 @@
-// A provider that means harm against the gateway's own client, in a process with little memory: it lives, is done within
-// its time, answers others meanwhile, and says in a sentence what was wrong.
+// A hostile provider against the gateway's own client, in a process with little memory: it survives, finishes in time,
+// keeps its event loop free, and reports the fault in a sentence.
 
 import { execFile } from 'node:child_process'
 import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import type { Asked, Outcome } from '../support/ask-provider.ts'
 import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
+import type { LoadRequest, Outcome } from '../support/load-cells.ts'
 import { startProvider } from '../support/provider-process.ts'
 
 // Node itself does not start with half of it.
 const mostMiB = 768
 const points = 100
 const totalTimeoutMs = 5_000
-// Of some 20 seen, on a machine that has much else to do.
+// Usually some 20, on a busy machine.
 const mostStillMs = 400
 const mostGrownMiB = 96
 
@@ -35,11 +35,11 @@ const gzipHead = (response: ServerResponse): ServerResponse => {
   response.write(Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3]))
   return response
 }
-/** Blocks of gzip that are stored as they are, none of them the last. */
+/** Stored (uncompressed) blocks of gzip, none of them marked as the last. */
 const zippedZeros = Buffer.concat([Buffer.from([0, 0, 128, 255, 127]), Buffer.alloc(1 << 15)])
 const zippedNothing = Buffer.alloc(50_000, Buffer.from([0, 0, 0, 255, 255]))
 
-// What is sent, what it is refused as, how often, and the sentence.
+// The attack, the reason it is refused with, how often, and the sentence.
 const attacks: Record<string, [Attack, string, number, RegExp]> = {
   'six million elements in 12 kB': [
     zipped('[0', many(',0', 6 << 20), ']'),
@@ -112,7 +112,7 @@ const attacks: Record<string, [Attack, string, number, RegExp]> = {
   ],
 }
 
-// Refused by their status alone, whatever comes with it.
+// Refused by their status alone, whatever the body is.
 const errors: Record<string, [Attack, RegExp]> = {
   'an error with a reason of 60 MiB, zipped': [
     ({ response }) =>
@@ -137,15 +137,15 @@ function slug(name: string): string {
   return name.replace(/\W+/g, '-')
 }
 
-const ask = (attack: string): Promise<Outcome> => {
-  const asked: Asked = {
+const loadInProcess = (attack: string): Promise<Outcome> => {
+  const loadRequest: LoadRequest = {
     goodUrl: provider.url('honest'),
     url: provider.url(attack),
     points,
     totalTimeoutMs,
   }
-  const script = join(import.meta.dirname, '../support/ask-provider.ts')
-  const args = [`--data=${mostMiB << 20}`, process.execPath, script, JSON.stringify(asked)]
+  const script = join(import.meta.dirname, '../support/load-cells.ts')
+  const args = [`--data=${mostMiB << 20}`, process.execPath, script, JSON.stringify(loadRequest)]
   return new Promise((resolve, reject) => {
     execFile('prlimit', args, { timeout: 60_000, killSignal: 'SIGKILL' }, (error, stdout, stderr) => {
       const why = stderr.split('\n').find(line => /FATAL|bad_alloc|Error/.test(line))
@@ -162,14 +162,14 @@ const unharmed = (t: { ok(fine: boolean, what: string): void }, outcome: Outcome
 }
 
 t.test('an honest body loads within the same memory', async t => {
-  const outcome = await ask('honest')
+  const outcome = await loadInProcess('honest')
   t.match(outcome, { loaded: points, failed: {}, refused: {} })
   unharmed(t, outcome)
 })
 
 for (const [name, [, why, times, sentence]] of Object.entries(attacks))
   t.test(`${name}: refused in a sentence, and counted`, async t => {
-    const outcome = await ask(slug(name))
+    const outcome = await loadInProcess(slug(name))
     t.equal(outcome.loaded, 0)
     const sentences = Object.keys(outcome.failed)
     t.equal(sentences.length, 1)
@@ -180,7 +180,7 @@ for (const [name, [, why, times, sentence]] of Object.entries(attacks))
 
 for (const [name, [, sentence]] of Object.entries(errors))
   t.test(`${name}: its status is enough`, async t => {
-    const outcome = await ask(slug(name))
+    const outcome = await loadInProcess(slug(name))
     t.match(Object.keys(outcome.failed)[0], sentence)
     unharmed(t, outcome)
   })

@@ -1,5 +1,5 @@
-// The client and all that stands before it, driven with a protocol of another kind than the product's: one cell in a
-// request, a body of plain text, other weights, statuses, headers and runs. What passes here knows no protocol by heart.
+// The provider folder with another kind of protocol: one cell in a request, a plain-text body, other weights, statuses,
+// headers and runs. What passes here depends on the type in protocol.ts alone.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -10,6 +10,7 @@ import { createBreaker } from '../../src/provider/breaker.ts'
 import { createBudget } from '../../src/provider/budget.ts'
 import { createProvider, type ProviderOptions } from '../../src/provider/client.ts'
 import { garbled, ProviderError } from '../../src/provider/errors.ts'
+import { createPassthrough } from '../../src/provider/passthrough.ts'
 import type { ProviderProtocol } from '../../src/provider/protocol.ts'
 import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { createRunWatch } from '../../src/provider/runs.ts'
@@ -18,7 +19,7 @@ import { namespaceOf } from '../../src/timelines/cache-namespace.ts'
 import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { openMeteo } from '../support/open-meteo.ts'
+import { callOptions, openMeteo } from '../support/open-meteo.ts'
 
 const weightPerCell = 7
 
@@ -52,11 +53,11 @@ const plainText: ProviderProtocol = {
     return new ProviderError(status === 410 ? 'provider_refused' : 'provider_failing', `${status}: ${body}`)
   },
   requestFor: cells => ({ path: `/at/${cells.map(({ id }) => id)}`, mostBytes: 100 }),
-  decode: async (body, { cells, askedAt }) => {
+  decode: async (body, { cells, requestedAt }) => {
     let text = ''
     const utf8 = new TextDecoder()
     for await (const piece of body) text += utf8.decode(piece, { stream: true })
-    return cells.map(cell => timelineOf(text, cell, askedAt))
+    return cells.map(cell => timelineOf(text, cell, requestedAt))
   },
   runs: {
     requestFor: model => ({ path: `/made-by/${model}`, mostBytes: 100 }),
@@ -77,7 +78,7 @@ const plainText: ProviderProtocol = {
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown
 const weather: Answer = ({ url = '' }, response) => {
-  // In two pieces, so that what is decoded is cut somewhere.
+  // In two chunks, so that the decoder meets a cut.
   response.write(`${url.split('/at/')[1]?.split('?')[0]} = 2`)
   response.end('7.5\n')
 }
@@ -88,7 +89,7 @@ const answering =
 
 const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
   const seen: IncomingMessage[] = []
-  /** How the next requests are answered; then with weather. */
+  /** The responses to the next requests; weather after them. */
   const answers: Answer[] = []
   const server = createServer((request, response) => {
     seen.push(request)
@@ -98,15 +99,7 @@ const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
   const clock = manualClock()
   const store = openEmbeddedStore(':memory:', clock)
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const network = {
-    baseUrl,
-    apiKey: 'secret-1',
-    connectTimeoutMs: 1_000,
-    timeoutMs: 5_000,
-    bodyTimeoutMs: 5_000,
-    totalTimeoutMs: 10_000,
-    maxConcurrent: 1,
-  }
+  const network = { ...callOptions(baseUrl), apiKey: 'secret-1' }
   const protocol = plainText
   const call = createProviderCall(network, { protocol, clock })
   const budget = createBudget(
@@ -178,7 +171,7 @@ t.test('the budget has room for as many cells as their weight leaves', async t =
   t.equal(requests.length, 10)
 })
 
-t.test('what a refusal means, costs and asks for is what the protocol says', async t => {
+t.test('the protocol decides the meaning, the cost and the retry time of a refusal', async t => {
   const { provider, requests, answers, budget, breaker, clock, used } = await setUp(t, { retries: 1 })
   const [cell = grid.cellOf(0, 0)] = cellsFrom(22, 1)
 
@@ -214,7 +207,7 @@ t.test('a body about another place is refused by the decoder, a long one by its 
   await t.rejects(provider.load(cell), { message: /longer than 100 bytes/ })
 })
 
-t.test('model runs are asked for and read as the protocol says', async t => {
+t.test('model runs are requested and parsed by the protocol', async t => {
   const { call, answers, seen, clock } = await setUp(t)
   answers.push(answering(200, '2026-11-21T00:00Z to 2026-11-21T05:30Z\n'))
   const watch = createRunWatch(
@@ -233,32 +226,38 @@ t.test('model runs are asked for and read as the protocol says', async t => {
 })
 
 t.test('operators may ask for what the protocol allows, at its weight and with its key', async t => {
-  const { network, budget, seen, answers, used } = await setUp(t)
+  const { call, provider, breaker, clock, network, budget, seen, answers, used } = await setUp(t)
   const unused = () => Promise.reject(new Error('not asked here'))
   const ops = await buildOperatorRoutes({
-    provider: () => network,
-    budget,
-    protocol: plainText,
+    passthrough: createPassthrough(() => network.totalTimeoutMs, {
+      call,
+      inTurn: provider.inTurn,
+      protocol: plainText,
+      breaker,
+      budget,
+      clock,
+      observer: { request: () => {} },
+    }),
     cache: { explain: unused, purge: unused },
     observer: { refused: () => {} },
   })
   t.teardown(() => ops.close())
   await ops.listen({ host: '127.0.0.1', port: 0 })
   const { port } = ops.server.address() as AddressInfo
-  const ask = async (path: string) => {
+  const send = async (path: string) => {
     const answer = await fetch(`http://127.0.0.1:${port}/provider${path}`)
     return [answer.status, await answer.text()] as const
   }
 
-  t.strictSame(await ask('/at/22,90?hours=2&password=mine'), [200, '22,90 = 27.5\n'])
+  t.strictSame(await send('/at/22,90?hours=2&password=mine'), [200, '22,90 = 27.5\n'])
   t.equal(seen[0]?.url, '/at/22,90?hours=2')
   t.equal(seen[0]?.headers.authorization, 'Plain secret-1')
   t.strictSame(used(), [2 * weightPerCell])
   answers.push(answering(402, '60000'))
-  t.equal((await ask('/at/22,90'))[0], 402)
+  t.equal((await send('/at/22,90'))[0], 402)
   t.strictSame(used(), [2 * weightPerCell], 'what the limits refuse costs nothing, whatever the status is')
-  t.match(await ask('/v1/forecast'), [404, /allowed: \/at\/<cell>"/])
-  t.match(await ask('/at/22,90?latitude=1'), [400, /allowed: hours"/])
+  t.match(await send('/v1/forecast'), [404, /allowed: \/at\/<cell>"/])
+  t.match(await send('/at/22,90?latitude=1'), [400, /allowed: hours"/])
 })
 
 t.test('timelines of one protocol are none of another', async t => {

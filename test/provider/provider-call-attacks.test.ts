@@ -1,5 +1,5 @@
-// What a server can do to a call beside its body's content: encodings that were not asked for, heads and chunks
-// without end, bodies that trickle or are read too slowly, redirects, and errors with anything behind their status.
+// Attacks by a server, apart from the content of its body: unrequested encodings, endless heads and chunks, bodies that
+// trickle or are read too slowly, redirects, and error responses with anything as their body.
 
 import { inspect } from 'node:util'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
@@ -7,7 +7,7 @@ import t from 'tap'
 import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { type Attack, forever, inSingleBytes, startHostileProvider } from '../support/hostile-provider.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { openMeteo } from '../support/open-meteo.ts'
+import { callOptions, openMeteo } from '../support/open-meteo.ts'
 import { foundWithin } from '../support/until.ts'
 
 const text = JSON.stringify(Array.from({ length: 2_000 }, (_, i) => ({ i })))
@@ -98,15 +98,7 @@ const provider = await startHostileProvider(t, '', attacks)
 
 const setUp = (t: { teardown(fn: () => unknown): void }, attack: string) => {
   const call = createProviderCall(
-    {
-      baseUrl: provider.url(attack),
-      apiKey: 'provider-secret-1',
-      connectTimeoutMs: 1_000,
-      timeoutMs: 5_000,
-      bodyTimeoutMs: 500,
-      totalTimeoutMs,
-      maxConcurrent: 1,
-    },
+    { ...callOptions(provider.url(attack)), apiKey: 'provider-secret-1', bodyTimeoutMs: 500, totalTimeoutMs },
     { protocol: openMeteo, clock: manualClock() },
   )
   t.teardown(() => call.close())
@@ -124,7 +116,7 @@ const endless = new Set([
   'error-stands-still',
 ])
 
-/** Waits until the other end sees that nobody is there any more. */
+/** Waits until the server sees that the client has disconnected. */
 const letGo = async (attack: string): Promise<boolean> =>
   (await foundWithin(2_000, () => provider.open(attack) === 0)) ?? false
 
@@ -248,7 +240,7 @@ t.test('the timeout of a call includes the time that the reader takes', async t 
     async () => {
       for await (const piece of call.bytes({ path: '/', mostBytes })) {
         read.push(piece.length)
-        // A reader that is busy and gives nobody a turn: no timer comes up.
+        // A reader that blocks the event loop, so that no timer fires.
         for (const until = performance.now() + totalTimeoutMs; performance.now() < until; );
       }
     },

@@ -1,4 +1,4 @@
-// Bodies as they travel: zipped and not, whole, cut off, damaged and too long, from a real server.
+// Response bodies from a real server: gzipped and not, complete, truncated, damaged and too long.
 
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { createProviderCall } from '../../src/provider/provider-call.ts'
 import { manualClock } from '../support/manual-clock.ts'
-import { openMeteo } from '../support/open-meteo.ts'
+import { callOptions, openMeteo } from '../support/open-meteo.ts'
 
 const text = JSON.stringify(Array.from({ length: 20_000 }, (_, i) => ({ i, unit: '°C' })))
 const mostBytes = 4 << 20
@@ -30,18 +30,10 @@ const answers: Record<string, RequestListener> = {
 }
 const server = createServer((request, response) => answers[request.url ?? '']?.(request, response))
 await new Promise<void>(listening => server.listen(0, '127.0.0.1', listening))
-const call = createProviderCall(
-  {
-    baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    apiKey: null,
-    connectTimeoutMs: 1_000,
-    timeoutMs: 5_000,
-    bodyTimeoutMs: 5_000,
-    totalTimeoutMs: 10_000,
-    maxConcurrent: 1,
-  },
-  { protocol: openMeteo, clock: manualClock() },
-)
+const call = createProviderCall(callOptions(`http://127.0.0.1:${(server.address() as AddressInfo).port}`), {
+  protocol: openMeteo,
+  clock: manualClock(),
+})
 t.teardown(async () => {
   await call.close()
   server.close()

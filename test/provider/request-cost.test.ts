@@ -1,3 +1,5 @@
+// The cost of a request by its outcome.
+
 import t from 'tap'
 import { ProviderError } from '../../src/provider/errors.ts'
 import { costOf, outcomeOf } from '../../src/provider/request-cost.ts'
@@ -14,8 +16,8 @@ t.test(
   },
 )
 
-t.test('an error tells how the request ended as far as its cost goes', t => {
-  const outcome = (code: ProviderError['code']) => outcomeOf(new ProviderError(code, 'told'))
+t.test('an error decides the outcome that the cost depends on', t => {
+  const outcome = (code: ProviderError['code']) => outcomeOf(new ProviderError(code, 'sample'))
   t.equal(outcome('provider_timeout'), 'unknown')
   t.equal(outcome('provider_cut_off'), 'unknown')
   t.equal(outcome('provider_failing'), 'failed')

@@ -1,4 +1,4 @@
-// Model runs as the provider publishes them, and as they are assumed while it can't be read.
+// Model runs as the provider publishes them, and as the gateway assumes them while the provider is unreachable.
 
 import t from 'tap'
 import type { ModelRun } from '../../src/provider/protocol.ts'

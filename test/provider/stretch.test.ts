@@ -1,3 +1,5 @@
+// The stretch of freshness over random days of spending and demand.
+
 import t from 'tap'
 import { utcDayMs } from '../../src/calendar.ts'
 import { type DaySpending, priceOf, stretchAt } from '../../src/provider/stretch.ts'
@@ -5,7 +7,7 @@ import { type DaySpending, priceOf, stretchAt } from '../../src/provider/stretch
 type Day = DaySpending & { demandPerDay: number }
 const stretchOf = ({ demandPerDay, ...day }: Day): number => stretchAt(priceOf(day), demandPerDay)
 
-// Numbers that look random and are the same in every run.
+// Pseudo-random numbers, the same in every run.
 const numbersFrom = (seed: number) => (): number => {
   seed = (Math.imul(seed, 1_664_525) + 1_013_904_223) >>> 0
   return seed / 2 ** 32
@@ -23,13 +25,13 @@ const anyDay = (): Day => {
 }
 const days = Array.from({ length: 20_000 }, anyDay)
 
-t.test('it is never below 1 and never smaller when more was spent or more is asked for', t => {
+t.test('it is never below 1 and never smaller after more spending or with more demand', t => {
   let wrong = 0
   for (const day of days) {
     const stretch = stretchOf(day)
     const spentMore = stretchOf({ ...day, spent: day.spent + next() * day.limit })
-    const askedMore = stretchOf({ ...day, demandPerDay: day.demandPerDay * (1 + next()) })
-    if (!(stretch >= 1 && spentMore >= stretch && askedMore >= stretch)) wrong += 1
+    const moreDemand = stretchOf({ ...day, demandPerDay: day.demandPerDay * (1 + next()) })
+    if (!(stretch >= 1 && spentMore >= stretch && moreDemand >= stretch)) wrong += 1
   }
   t.equal(wrong, 0)
   t.end()
@@ -54,7 +56,7 @@ t.test('a day with nothing left stretches without end', t => {
 })
 
 t.test(
-  'under steady demand that is stretched as told, spending lasts to midnight and nothing jumps there',
+  'under steady demand at this stretch, the budget lasts to midnight and the stretch does not jump there',
   t => {
     const stepMs = 60_000
     for (let trial = 0; trial < 50; trial++) {

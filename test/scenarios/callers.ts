@@ -1,28 +1,27 @@
-// Many callers at the same moment: connections opened beforehand, requests written as ready bytes in one turn of the
-// event loop, answers read no further than their status and their end. So that what is timed is the gateway and as little
-// of the asking as can be; what is left of it is in the figures.
+// Many callers at the same moment: connections are opened beforehand, requests are written as ready bytes in one turn of
+// the event loop, and responses are parsed only for their status and length, so that timings are those of the gateway.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import type { Scope } from './set-up.ts'
 
-export type Answered = {
+export type TimedResponse = {
   /** 0 when the connection ended first. */
   readonly status: number
-  /** From the write to the last byte of the answer. */
+  /** From the write to the last byte of the response. */
   readonly ms: number
-  /** Status line and headers as they came. */
+  /** Status line and headers as received. */
   readonly head: string
 }
 
-/** Asks with the key of all, unless another is given. */
+/** Sends requests with the caller's key, unless another is given. */
 export type Caller = {
-  ask(path: string, key?: string, headers?: Readonly<Record<string, string>>): Promise<Answered>
+  send(path: string, key?: string, headers?: Readonly<Record<string, string>>): Promise<TimedResponse>
 }
 
 const headEnd = Buffer.from('\r\n\r\n')
 
-/** So many callers of one gateway, connected. */
+/** Opens connections of so many callers to one gateway. */
 export const openCallers = async (
   scope: Scope,
   url: string,
@@ -66,8 +65,8 @@ const callerOn = (first: Socket, open: () => Promise<Socket>, key: string): Call
   }
   listen()
   return {
-    ask: (path, asking = key, headers = {}) => {
-      const { promise, resolve } = Promise.withResolvers<Answered>()
+    send: (path, presentedKey = key, headers = {}) => {
+      const { promise, resolve } = Promise.withResolvers<TimedResponse>()
       const started = performance.now()
       settle = head => {
         settle = undefined
@@ -76,7 +75,9 @@ const callerOn = (first: Socket, open: () => Promise<Socket>, key: string): Call
       }
       const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
       const write = () =>
-        socket.write(`GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${asking}\r\n${more.join('')}\r\n`)
+        socket.write(
+          `GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${presentedKey}\r\n${more.join('')}\r\n`,
+        )
       if (isEnding)
         open().then(
           next => {

@@ -1,5 +1,5 @@
 // Sends many more requests than quota, over several processes at once, for one key or many, and lists every difference
-// between the limit, the answers and the counts.
+// between the limit, the responses and the counts.
 
 import { Redis } from 'ioredis'
 import { startCluster } from '../support/redis-cluster.ts'
@@ -7,12 +7,12 @@ import { startRedis } from '../support/redis-server.ts'
 import { issueKeys, usedToday } from './keys.ts'
 import {
   type Answer,
-  askOn,
   commandsSent,
   faultsOf,
   inTurn,
   meterEnv,
   patient,
+  sendOn,
   startGateways,
 } from './quota-load.ts'
 import type { Env, Scope } from './set-up.ts'
@@ -45,7 +45,7 @@ export const measureExactness = async (
   scope.teardown(() => redis.quit())
   const before = await commandsSent(redis)
   const started = performance.now()
-  const answers = await askOn(
+  const answers = await sendOn(
     callers,
     inTurn(
       keys.map(({ key }) => key),

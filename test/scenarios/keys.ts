@@ -1,4 +1,4 @@
-// Creates keys for a scenario and reads their usage, in this process: a command each would be a process each. Offers a time
+// Creates keys for a scenario and reads their usage in this process, which is faster than a command for each. Offers a time
 // zone far from midnight, so that no scenario splits its counts over two days.
 
 import { administerWith } from '../../src/cli/keys.ts'
@@ -6,7 +6,7 @@ import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Env } from './set-up.ts'
 
-/** Noon in this zone is near, so that no run crosses a midnight and splits its counts over two days. */
+/** It is about noon in this zone, so that no run crosses a midnight and splits its counts over two days. */
 export const quietZone = (): string => {
   const hoursAhead = 12 - new Date().getUTCHours()
   return `Etc/GMT${hoursAhead > 0 ? '-' : '+'}${Math.abs(hoursAhead)}`
@@ -23,7 +23,7 @@ export const issueKeys = async (env: Env, tiers: readonly string[]): Promise<Iss
   return issued
 }
 
-/** What each of the keys used today, in their order. */
+/** Today's usage of each key, in their order. */
 export const usedToday = async (env: Env, ids: readonly string[]): Promise<number[]> => {
   const used: number[] = []
   await administerWith(loadConfig({ files: [], env }), systemClock, async administration => {

@@ -1,4 +1,4 @@
-// Sends load across local midnight to processes whose clocks are off by a minute and a half. Assigns each answer to its
+// Sends load across local midnight to processes whose clocks are off by a minute and a half. Assigns each response to its
 // day, and compares the counts of both days.
 
 import { createCalendar } from '../../src/calendar.ts'
@@ -6,14 +6,14 @@ import { startScript } from '../support/process.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { openCallers } from './callers.ts'
 import { issueKeys } from './keys.ts'
-import { type Answer, askOn, meterEnv, patient, usedOn } from './quota-load.ts'
+import { type Answer, meterEnv, patient, sendOn, usedOn } from './quota-load.ts'
 import type { Scope } from './set-up.ts'
 
 const zone = 'Asia/Dhaka'
 const script = new URL('../support/shifted-gateway.ts', import.meta.url).pathname
 
 export type MidnightSize = {
-  /** Of the processes, in ms; each is a process. */
+  /** The clock skew of each process, in ms. */
   readonly skews: readonly number[]
   readonly connections: number
   /** How long before midnight the load begins and how long after it ends. */
@@ -24,9 +24,9 @@ export type MidnightSize = {
 
 export type MidnightFound = {
   readonly byDay: readonly { admitted: number; refused: number; counted: number }[]
-  /** Answers whose reset is neither of the two midnights. */
+  /** Responses whose reset is neither of the two midnights. */
   readonly strays: number
-  /** How long after the first answer of the new day had come one was still asked for and of the old day, in ms. */
+  /** How long after the first response of the new day a request was still sent that counted for the old day, in ms. */
   readonly overlapMs: number
 }
 
@@ -45,7 +45,7 @@ export const measureMidnight = async (
   const [issued] = await issueKeys(env, ['scarce'])
   if (!issued) throw new Error('no key')
   const calendar = createCalendar(zone)
-  // Time for the processes to start, as far as the store's clock goes.
+  // Time for the processes to start, on the store's clock.
   const startMs = 6_000
   const midnight = calendar.nextMidnight(Date.now())
   const shift = midnight - beforeMs - startMs - Date.now()
@@ -59,13 +59,13 @@ export const measureMidnight = async (
   ).flat()
   const now = () => Date.now() + shift
   const isOver = () => now() >= midnight + afterMs
-  const answers = await askOn(callers, () => (isOver() ? undefined : issued.key))
+  const answers = await sendOn(callers, () => (isOver() ? undefined : issued.key))
 
   const ends = [midnight, calendar.nextMidnight(midnight)]
   const days = [calendar.dayOf(midnight - 1), calendar.dayOf(midnight)]
   const counted = await usedOn(env, issued.id, days)
   const of = (end: number | undefined): Answer[] => answers.filter(({ reset }) => reset * 1000 === end)
-  // Too many to be arguments of one call.
+  // Math.min would get too many arguments.
   const firstNew = of(ends[1]).reduce(
     (first, { at, ms }) => Math.min(first, at + ms),
     Number.POSITIVE_INFINITY,

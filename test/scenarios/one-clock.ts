@@ -1,18 +1,18 @@
-// A gateway in this process and a provider process on one clock that is moved by hand, so that hours and days pass in
-// seconds. Nobody runs out of quota; everything else is set by the scenario.
+// A gateway in this process and a provider process on one manual clock, so that hours and days pass in seconds. The quota is
+// practically unlimited; the scenario sets everything else.
 
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway } from '../support/start-gateway.ts'
-import { askerOf, type Env, isoOf, plentyOfQuota, type Scope } from './set-up.ts'
+import { type Env, isoOf, plentyOfQuota, type Scope, senderTo } from './set-up.ts'
 
 type Setting = {
-  /** Where the clock stands at first, in ms since 1970. */
+  /** The first instant of the clock, in ms since 1970. */
   readonly start: number
   /** Options of the provider's command. */
   readonly provider: readonly string[]
   readonly env: Env
-  /** How many connections requests are sent on. */
+  /** The number of connections for requests. */
   readonly connections?: number
 }
 
@@ -27,11 +27,11 @@ export const startOnOneClock = async (
     clock,
     env: { ...plentyOfQuota, ABOHAWA_LOG__ACCESS: 'false', ...env },
   })
-  const ask = askerOf(scope, gateway.apiUrl, gateway.keys.enterprise ?? '', connections)
+  const send = senderTo(scope, gateway.apiUrl, gateway.keys.enterprise ?? '', connections)
   /** Sets both clocks. */
   const moveTo = async (instant: number): Promise<void> => {
     clock.set(instant)
     await provider.steer({ now: isoOf(instant) })
   }
-  return { clock, provider, gateway, ask, moveTo }
+  return { clock, provider, gateway, send, moveTo }
 }

@@ -1,5 +1,5 @@
-// Hours without the provider, failing in three ways in turn: everyone who asks gets weather for the right quarter-hour,
-// hour and day, the provider is left in peace, and what it gives again is noticed soon. The figures are the result.
+// Hours without the provider, failing in three ways in turn. Measures whether all requests get weather for the right
+// quarter-hour, hour and day, how often the provider is called, and how soon its recovery is noticed.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { createCalendar, minuteMs } from '../../src/calendar.ts'
@@ -15,12 +15,12 @@ const calendar = createCalendar('Asia/Dhaka')
 /** `tickMs` is the wait after each step. */
 export type ProviderOutage = { cells: number; hours: number; stepMinutes: number; tickMs: number }
 
-/** The most requests of a process in this time: the failures that open the circuit, then one probe after each shortest wait. */
+/** The maximum of requests in this time: the failures that open the circuit, then a probe after each minimal wait. */
 const windowsIn = (elapsedMs: number): number => {
   let windows = 0
   let wait = breaker.halfOpenAfterMs
   for (let at = 0; at <= elapsedMs; windows++) {
-    // Jitter takes off a quarter at most.
+    // Jitter shortens a wait by at most a quarter.
     at += wait * 0.75
     wait = Math.min(wait * 2, breaker.halfOpenAfterAtMostMs)
   }
@@ -44,7 +44,7 @@ export const measureProviderOutage = async (
   const paths = placesByCell()
     .slice(0, size.cells)
     .map(({ cell }) => pathOf(cell))
-  const { clock, provider, gateway, ask } = await startOnOneClock(scope, {
+  const { clock, provider, gateway, send } = await startOnOneClock(scope, {
     start,
     provider: ['--runs', 'none'],
     env: {
@@ -56,15 +56,15 @@ export const measureProviderOutage = async (
     },
   })
   const seen = { requests: 0, failed: 0, wrong: 0, slowestMs: 0 }
-  const askAll = (): Promise<void> =>
+  const sendAll = (): Promise<void> =>
     forAll(paths, 16, async path => {
-      const { status, text, ms: took } = await ask(path)
+      const { status, text, ms: took } = await send(path)
       seen.requests += 1
       seen.slowestMs = Math.max(seen.slowestMs, took)
       if (status !== 200) seen.failed += 1
       else if (!isRightAt(text, clock.now())) seen.wrong += 1
     })
-  await askAll()
+  await sendAll()
   await quiet(provider, gateway.opsUrl)
 
   const before = (await provider.state()).calls
@@ -75,7 +75,7 @@ export const measureProviderOutage = async (
     await provider.steer({ fault: faults[Math.floor(((step - 1) * faults.length) / steps)] ?? 'reset' })
     clock.advance(size.stepMinutes * minuteMs)
     await provider.steer({ now: isoOf(clock.now()) })
-    await askAll()
+    await sendAll()
     await pause(size.tickMs)
     progress(`${((step * size.stepMinutes) / 60).toFixed(1)} of ${size.hours} hours`)
   }
@@ -83,7 +83,7 @@ export const measureProviderOutage = async (
   const calls = (await provider.state()).calls - before
   const during = { ...seen }
 
-  // From here the gateway's clock runs as the machine's does, so that pauses end as they would.
+  // From here on the gateway's clock runs like the machine's, so that backoff ends in real time.
   clock.advance(size.stepMinutes * minuteMs)
   await provider.steer({ fault: 'none', now: isoOf(clock.now()) })
   const fedBefore = (await provider.state()).points
@@ -91,15 +91,15 @@ export const measureProviderOutage = async (
   const clockAtBack = clock.now()
   let firstMs = Number.NaN
   const waiting = new Set(paths)
-  const lookAtWaiting = async (): Promise<boolean> => {
+  const retryWaiting = async (): Promise<boolean> => {
     clock.set(clockAtBack + Math.floor(performance.now() - backAt))
     await forAll([...waiting], 16, async path => {
-      if (/hit; ttl=\d/.test((await ask(path)).cache)) waiting.delete(path)
+      if (/hit; ttl=\d/.test((await send(path)).cache)) waiting.delete(path)
     })
     if (waiting.size < paths.length && Number.isNaN(firstMs)) firstMs = performance.now() - backAt
     return waiting.size === 0
   }
-  await foundWithin(30_000, lookAtWaiting, 20)
+  await foundWithin(30_000, retryWaiting, 20)
   const allMs = performance.now() - backAt
   const points = (await provider.state()).points - fedBefore
   return {

@@ -1,5 +1,5 @@
 // Load on quotas: gateways on one Redis, callers on kept connections with one request at a time, and the rate-limit headers
-// of their answers. All quota scenarios use it; the faults are theirs.
+// of their responses. All quota scenarios use it; each adds its own fault.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Redis } from 'ioredis'
@@ -20,7 +20,7 @@ export const meterEnv = (more: Env): Env =>
 /** For scenarios without an outage: a busy machine must not look like one. */
 export const patient: Env = { ABOHAWA_REDIS__COMMAND_TIMEOUT: '10s' }
 
-/** What a key used on each of the days, in their order. */
+/** The usage of a key on each of the days, in their order. */
 export const usedOn = async (env: Env, id: string, days: readonly string[]): Promise<number[]> => {
   const store = await openStore(loadConfig({ files: [], env }), systemClock, {
     redisAway: () => {},
@@ -35,7 +35,7 @@ export const usedOn = async (env: Env, id: string, days: readonly string[]): Pro
 
 export type Gateways = { readonly processes: readonly Running[]; readonly callers: readonly Caller[] }
 
-/** Callers in turn over all processes. */
+/** Callers, distributed over all processes in turn. */
 export const startGateways = async (
   scope: Scope,
   env: Env,
@@ -64,8 +64,8 @@ export type Answer = {
 const numberIn = (head: string, name: string): number =>
   Number(new RegExp(`^${name}: (\\d+)`, 'im').exec(head)?.[1] ?? Number.NaN)
 
-/** Each caller sends its next request on the reply to the last, or after a pause, until `nextKey` returns undefined. */
-export const askOn = async (
+/** Each caller sends its next request on the response to the last, or after a pause, until `nextKey` returns undefined. */
+export const sendOn = async (
   callers: readonly Caller[],
   nextKey: () => string | undefined,
   pauseMs = 0,
@@ -75,7 +75,7 @@ export const askOn = async (
     callers.map(async caller => {
       for (let key = nextKey(); key !== undefined; key = nextKey()) {
         const at = performance.now()
-        const { status, ms, head } = await caller.ask(path, key)
+        const { status, ms, head } = await caller.send(path, key)
         answers.push({
           key,
           status,
@@ -93,13 +93,13 @@ export const askOn = async (
   return answers
 }
 
-/** This many keys, in turn. */
+/** Returns these keys in turn, `times` in all. */
 export const inTurn = (keys: readonly string[], times: number): (() => string | undefined) => {
-  let asked = 0
-  return () => (asked < times ? keys[asked++ % keys.length] : undefined)
+  let sent = 0
+  return () => (sent < times ? keys[sent++ % keys.length] : undefined)
 }
 
-/** Faults in the answers of a key that had to be admitted exactly up to its limit; empty when there are none. */
+/** Faults in the responses of a key that must be admitted exactly up to its limit; empty when there are none. */
 export const faultsOf = (answers: readonly Answer[], limit: number): string[] => {
   const admitted = answers.filter(({ status }) => status === 200)
   const refused = answers.filter(({ status }) => status === 429)
@@ -114,7 +114,7 @@ export const faultsOf = (answers: readonly Answer[], limit: number): string[] =>
   ]
 }
 
-// Commands inside the script of a batch are not commands of a gateway.
+// Redis also counts commands inside a script; gateways did not send these.
 const inScripts = ['hmget', 'hset', 'pexpireat', 'publish']
 
 /** Commands that clients sent to Redis since it started. */

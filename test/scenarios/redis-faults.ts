@@ -1,5 +1,5 @@
 // Redis deployments, each with a fault: a server that is frozen or killed, a master that is killed behind Sentinel or in a
-// cluster. The load and the bars are the scenario's.
+// cluster. redis-outage.ts puts load on them.
 
 import { usageTag } from '../../src/stores/redis-key-names.ts'
 import { startDurableRedis } from '../support/durable-redis.ts'
@@ -50,7 +50,7 @@ export const redisFaults: Record<RedisFault, (scope: Scope) => Promise<FaultyRed
       env: {
         ABOHAWA_REDIS__URL: cluster.url,
         ABOHAWA_REDIS__MODE: 'cluster',
-        // The first node may be the one that is killed, and commands start afterwards.
+        // Another node than the first, which may be the killed one when commands start.
         ABOHAWA_REDIS__NODES: cluster.nodes
           .slice(1)
           .map(({ address }) => address)

@@ -1,10 +1,10 @@
 // Freezes or kills Redis under load on quotas. Measures latency and admitted requests during the outage, and the counts
-// after it; the faults are redis-faults.ts, the bars are the benchmark's and the tests'.
+// after it. redis-faults.ts has the faults; the benchmark and the tests have the bars.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { foundWithin, until } from '../support/until.ts'
 import { issueKeys, usedToday } from './keys.ts'
-import { type Answer, askOn, meterEnv, startGateways } from './quota-load.ts'
+import { type Answer, meterEnv, sendOn, startGateways } from './quota-load.ts'
 import { type RedisFault, redisFaults } from './redis-faults.ts'
 import { metric, type Scope } from './set-up.ts'
 
@@ -12,25 +12,25 @@ export type RedisOutage = {
   readonly processes: number
   readonly connections: number
   readonly outageMs: number
-  /** The daily limit of the key that is meant to run out during the outage. */
+  /** The daily limit of the key that runs out during the outage. */
   readonly limit: number
 }
 
 export type RedisOutageFound = {
   readonly normalP99: number
-  /** From one second after the beginning until the end. */
+  /** From one second after the fault until the end. */
   readonly outageP99: number
   /** From the return of Redis until quota counting is normal in every process. */
   readonly recoveryMs: number
   /** Units of the key that ran out. */
   readonly admitted: number
   readonly limit: number
-  /** How many answers of the other key were no 200 from one second after the beginning on. */
+  /** Responses to the other key that were not 200, from one second after the fault on. */
   readonly failed: number
-  /** By how much the counts differ from what was admitted, for both keys: at the end of the load, and within 20 s. */
+  /** The difference between counts and admitted requests, for both keys: at the end of the load, and within 20 s. */
   readonly offAtFirst: number
   readonly miscounted: number
-  /** By second since the load began: the slowest of 99 in 100, and the admitted requests of the key that ran out. */
+  /** For each second of the load: the 99th percentile, and the admitted requests of the key that ran out. */
   readonly bySecond: readonly { p99: number; admitted: number }[]
   readonly beganAtSecond: number
   readonly backAtSecond: number
@@ -58,10 +58,10 @@ export const measureRedisOutage = async (
   const allNormal = () => everywhere('abohawa_quota_counting{state="counting"}', 1)
 
   const keys = [plenty.key, scarce.key]
-  let asked = 0
+  let sent = 0
   let isOver = false
-  // A short pause between two requests: the figures are to show waiting for Redis, not for the processor.
-  const load = askOn(gateways.callers, () => (isOver ? undefined : keys[asked++ % 2]), 10)
+  // A short pause between two requests, so that the figures show the wait for Redis and not for the processor.
+  const load = sendOn(gateways.callers, () => (isOver ? undefined : keys[sent++ % 2]), 10)
   // No instance admits locally before its fleet size is known.
   await until('every process counts all instances', () => everywhere('abohawa_instances', processes), 60_000)
   await pause(6_500)
@@ -94,8 +94,8 @@ export const measureRedisOutage = async (
     const [usedPlenty = 0, usedScarce = 0] = await usedToday(env, [plenty.id, scarce.id])
     return Math.abs(usedPlenty - admitted(plenty.key)) + Math.abs(usedScarce - admitted(scarce.key))
   }
-  // Sentinels may choose twice, and leave the first master alone for eight seconds before it becomes a replica. Only then
-  // do gateways that counted with it report to the other one.
+  // Sentinels may fail over twice, and reconfigure the first master only after eight seconds. Only then do gateways that
+  // counted with it report to the other one.
   const offAtFirst = await off()
   let miscounted = offAtFirst
   await foundWithin(20_000, async () => {

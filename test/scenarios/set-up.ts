@@ -1,5 +1,5 @@
-// What tests and benchmarks of a fleet start from: gateway processes, a gateway in this process on a clock that is moved
-// by hand, the places and cells there are, and what metrics say. What is done with them is each scenario's own.
+// Building blocks of fleet scenarios for tests and benchmarks: gateway processes, keys, the places and cells of the
+// catalogue, a request function, and metrics.
 
 import { readFileSync } from 'node:fs'
 import { Pool, request } from 'undici'
@@ -8,7 +8,7 @@ import { type Running, runCommand, startCommand } from '../support/process.ts'
 import type { ProviderProcess } from '../support/provider-process.ts'
 import { until } from '../support/until.ts'
 
-/** Takes what was started, to be ended last first. */
+/** Collects teardowns, which run last first. */
 export type Scope = { teardown(fn: () => unknown): void }
 
 export type Env = Record<string, string>
@@ -18,7 +18,7 @@ export const box = { south: 20, north: 27, west: 87.5, east: 93 }
 
 type Place = { type: string; id: string; latitude: number; longitude: number }
 
-/** The places of the catalogue, by the cell of the usual grid that they lie in. */
+/** The places of the catalogue, grouped by their cell of the default grid. */
 export const placesByCell = (): { cell: Cell; paths: string[] }[] => {
   const grid = createGrid(0.1)
   const { locations } = JSON.parse(readFileSync(catalogueFile, 'utf8')) as { locations: Place[] }
@@ -35,7 +35,7 @@ export const placesByCell = (): { cell: Cell; paths: string[] }[] => {
 export const pathOf = ({ latitude, longitude }: Cell): string =>
   `/api/v1/weather/coords/${latitude}/${longitude}`
 
-/** Nothing limits but what a row is about. */
+/** No budget limits, for scenarios that do not test them. */
 export const noBudget: Env = {
   ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
   ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
@@ -66,23 +66,29 @@ export const createKey = async (env: Env): Promise<string> => {
 export const startProcess = (scope: Scope, env: Env): Promise<Running> =>
   startCommand(scope, ['serve'], ['api', 'ops'], env)
 
-export type Ask = (path: string) => Promise<{ status: number; ms: number; cache: string; text: string }>
+export type SendRequest = (
+  path: string,
+) => Promise<{ status: number; ms: number; cache: string; text: string }>
 
-/** Asks a gateway over connections that are kept. */
-export const askerOf = (scope: Scope, apiUrl: string, key: string, connections = 32): Ask => {
+/** Returns a function that sends requests to a gateway over kept connections. */
+export const senderTo = (scope: Scope, apiUrl: string, key: string, connections = 32): SendRequest => {
   const pool = new Pool(apiUrl, { connections })
   scope.teardown(() => pool.destroy())
   const headers = { 'x-api-key': key }
   return async path => {
     const started = performance.now()
-    const { statusCode, headers: told, body } = await pool.request({ path, method: 'GET', headers })
+    const {
+      statusCode,
+      headers: responseHeaders,
+      body,
+    } = await pool.request({ path, method: 'GET', headers })
     const text = await body.text()
-    const cache = String(told['cache-status'] ?? '')
+    const cache = String(responseHeaders['cache-status'] ?? '')
     return { status: statusCode, ms: performance.now() - started, cache, text }
   }
 }
 
-/** Runs `act` on every item, so many at once. */
+/** Runs `act` on every item, `atOnce` at a time. */
 export const forAll = async <Item>(
   items: readonly Item[],
   atOnce: number,
@@ -95,14 +101,14 @@ export const forAll = async <Item>(
   await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, worker))
 }
 
-/** The value of a metric, with its labels as they are written; 0 when it is not there. */
+/** The value of a metric, named with its labels as exposed; 0 when it is missing. */
 export const metric = async (opsUrl: string, name: string): Promise<number> => {
   const text = await (await request(`${opsUrl}/metrics`)).body.text()
   const line = text.split('\n').find(one => one.startsWith(`${name} `))
   return Number(line?.slice(name.length + 1) ?? 0)
 }
 
-/** Waits until a gateway asks nothing more of the provider. */
+/** Waits until a gateway has no provider request in flight or waiting. */
 export const quiet = async (provider: ProviderProcess, opsUrl: string): Promise<void> => {
   let [still, points] = [0, -1]
   await until(

@@ -1,11 +1,11 @@
-// Gateway processes on one Redis and many callers of one cell that nobody has: in peace, with the process killed that
-// fetches it, and with Redis gone while everybody waits. What is measured and asserted of it is told elsewhere.
+// Gateway processes on one Redis and many callers of one cold cell: undisturbed, with the loading process killed, and with
+// Redis stopped while everybody waits. Returns figures; tests and benchmarks assert on them.
 
 import type { Running } from '../support/process.ts'
 import { type ProviderProcess, startProvider } from '../support/provider-process.ts'
 import { startRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
-import { type Answered, type Caller, openCallers } from './callers.ts'
+import { type Caller, openCallers, type TimedResponse } from './callers.ts'
 import { createKey, type Env, metric, processEnv, type Scope, startProcess } from './set-up.ts'
 
 export type FleetSize = { readonly processes: number; readonly callersEach: number }
@@ -34,23 +34,23 @@ export const startFleet = async (
   return { provider, redis, gateways: await Promise.all(started) }
 }
 
-// Caller by caller over all processes, so that none of them is asked first by all.
-export const askAll = (gateways: Fleet['gateways'], path: string): Promise<Answered[]> => {
+// Interleaves the processes, so that none of them gets all of the first requests.
+export const sendAll = (gateways: Fleet['gateways'], path: string): Promise<TimedResponse[]> => {
   const most = Math.max(...gateways.map(({ callers }) => callers.length))
   const order = Array.from({ length: most }, (_, i) => gateways.flatMap(({ callers }) => callers[i] ?? []))
-  return Promise.all(order.flat().map(caller => caller.ask(path)))
+  return Promise.all(order.flat().map(caller => caller.send(path)))
 }
 
 const admitted = ({ process }: Fleet['gateways'][number]): Promise<number> =>
   metric(process.urls.ops ?? '', 'abohawa_admissions_total{decision="allowed"}')
 
-// In an object, because what is awaited here is that they wait and not their answers.
+// Resolves when all requests wait; wrapped in an object, because an async function would await the responses too.
 const allAdmitted = async (
   gateways: Fleet['gateways'],
   path: string,
-): Promise<{ answers: Promise<Answered[]> }> => {
+): Promise<{ answers: Promise<TimedResponse[]> }> => {
   const counted = await Promise.all(gateways.map(admitted))
-  const answers = askAll(gateways, path)
+  const answers = sendAll(gateways, path)
   await until(
     'all are admitted',
     async () => {
@@ -62,23 +62,23 @@ const allAdmitted = async (
   return { answers }
 }
 
-/** Four requests of every caller for another cell. */
+/** Warms up: four requests of every caller for another cell. */
 export const warm = async ({ gateways }: Fleet): Promise<void> => {
-  for (let i = 0; i < 4; i++) await askAll(gateways, '/api/v1/weather/coords/26/89')
+  for (let i = 0; i < 4; i++) await sendAll(gateways, '/api/v1/weather/coords/26/89')
 }
 
-/** Everybody asks for one cell while the provider is held, and is answered when it is let go. */
+/** All callers request one cell while the provider delays its response. */
 export const measureStampede = async ({ provider, gateways }: Fleet, path: string) => {
   const before = (await provider.state()).calls
   await provider.steer({ hold: true })
-  const asked = await allAdmitted(gateways, path)
-  await until('the provider is asked', async () => (await provider.state()).inFlight >= 1, 60_000)
+  const waiting = await allAdmitted(gateways, path)
+  await until('the provider has a request', async () => (await provider.state()).inFlight >= 1, 60_000)
   await provider.steer({ hold: false })
-  const answers = await asked.answers
+  const answers = await waiting.answers
   return { calls: (await provider.state()).calls - before, answers }
 }
 
-/** Everybody waits for one cell, the process that fetches it is killed, the provider answers the next that asks. */
+/** All callers wait for one cell, the process that loads it is killed, and the provider responds to the next request. */
 export const killLeaseHolder = async (fleet: Fleet, path: string) => {
   const { provider, gateways } = fleet
   const [holder, ...others] = gateways
@@ -86,32 +86,32 @@ export const killLeaseHolder = async (fleet: Fleet, path: string) => {
   const before = (await provider.state()).calls
   await provider.steer({ hold: true })
   const [first, ...rest] = holder.callers
-  const lost = [first?.ask(path)]
-  await until('the provider is asked', async () => (await provider.state()).inFlight === 1, 60_000)
-  lost.push(...rest.map(caller => caller.ask(path)))
-  const asked = await allAdmitted(others, path)
+  const lost = [first?.send(path)]
+  await until('the provider has a request', async () => (await provider.state()).inFlight === 1, 60_000)
+  lost.push(...rest.map(caller => caller.send(path)))
+  const waiting = await allAdmitted(others, path)
   const killedAt = performance.now()
   holder.process.child.kill('SIGKILL')
   await until('another takes over', async () => (await provider.state()).calls - before >= 2, 60_000)
   const takenOverMs = performance.now() - killedAt
   await provider.steer({ hold: false })
-  const answers = await asked.answers
+  const answers = await waiting.answers
   const allMs = performance.now() - killedAt
   await Promise.all(lost)
   return { calls: (await provider.state()).calls - before, answers, takenOverMs, allMs }
 }
 
-/** Everybody waits for one cell, Redis goes, the provider answers. */
+/** All callers wait for one cell, Redis is stopped, and the provider responds. */
 export const killRedis = async (fleet: Fleet, path: string) => {
   const { provider, gateways, redis } = fleet
   const before = (await provider.state()).calls
   await provider.steer({ hold: true })
-  const asked = await allAdmitted(gateways, path)
-  await until('the provider is asked', async () => (await provider.state()).inFlight >= 1, 60_000)
+  const waiting = await allAdmitted(gateways, path)
+  await until('the provider has a request', async () => (await provider.state()).inFlight >= 1, 60_000)
   const stoppedAt = performance.now()
   await redis.stop()
   await provider.steer({ hold: false })
-  const answers = await asked.answers
+  const answers = await waiting.answers
   const allMs = performance.now() - stoppedAt
   return { calls: (await provider.state()).calls - before, answers, allMs }
 }

@@ -1,5 +1,5 @@
-// A timeline as the default settings lay it out around an instant, every value there: for what renders or answers without a
-// provider. The values are made up and say nothing of weather.
+// A timeline with the default horizon around an instant and a value everywhere: for tests and benchmarks that render or
+// serve without a provider, and a cache that always has it. The values are made up.
 
 import { type Calendar, hourMs, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
 import { layOut, type Timeline } from '../../src/weather/timeline.ts'
@@ -18,4 +18,23 @@ export const wholeTimeline = (now: number, calendar: Calendar): Timeline => {
     timeline.values[i] = Math.round(Math.sin(i) * 400) / 10
   })
   return timeline
+}
+
+/** A cache that answers every read from memory with this timeline, which is fresh for a day. */
+export const alwaysFresh = (timeline: Timeline, now: () => number) => {
+  const fetchedAt = now()
+  return {
+    read: <Subject>(subject: Subject) => ({
+      subject,
+      value: timeline,
+      readAt: now(),
+      fetchedAt,
+      freshUntil: fetchedAt + utcDayMs,
+      outcome: 'hit' as const,
+      source: 'memory' as const,
+      forwarded: false,
+      collapsed: false,
+      setExtraBytes: () => {},
+    }),
+  }
 }

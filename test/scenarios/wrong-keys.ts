@@ -5,12 +5,12 @@ import { readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
 import { createKey } from '../../src/metering/key-form.ts'
 import { startRedis } from '../support/redis-server.ts'
-import { askOn, commandsSent, meterEnv, patient, startGateways } from './quota-load.ts'
+import { commandsSent, meterEnv, patient, sendOn, startGateways } from './quota-load.ts'
 import type { Scope } from './set-up.ts'
 
 export type Flood = {
   readonly refused: number
-  readonly asked: number
+  readonly sent: number
   /** Redis commands during the mistyped keys, beyond those of an idle gateway. */
   readonly commandsForMistyped: number
   readonly commandsForUnknown: number
@@ -41,7 +41,7 @@ export const measureFlood = async (
     const before = await commandsSent(raw)
     for (let tenth = 0; tenth < 5; tenth++) {
       let left = requests / 10
-      const answers = await askOn(callers, () => (left-- > 0 ? nextKey() : undefined))
+      const answers = await sendOn(callers, () => (left-- > 0 ? nextKey() : undefined))
       refused += answers.filter(({ status }) => status === 401).length
       resident.push(residentMiB(processes[0]?.child.pid ?? 0))
       progress(`${refused} refused, ${Math.round(resident.at(-1) ?? 0)} MiB`)
@@ -50,5 +50,5 @@ export const measureFlood = async (
   }
   const commandsForMistyped = await flood(mistyped)
   const commandsForUnknown = await flood(createKey)
-  return { refused, asked: requests, commandsForMistyped, commandsForUnknown, residentMiB: resident }
+  return { refused, sent: requests, commandsForMistyped, commandsForUnknown, residentMiB: resident }
 }

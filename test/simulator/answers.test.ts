@@ -1,15 +1,15 @@
-// What a forecast looks like on the wire: fields and their order, units, decimals, sections, lists, ways to ask.
+// The format of forecasts: fields and their order, units, decimals, sections, lists, and the ways to send parameters.
 
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { request } from 'undici'
-import { allDaily, allHourly, allInstant, dhaka, lasting, simulate, three } from './simulated.ts'
+import { allDaily, allHourly, allInstant, dhaka, simulate, three, withoutTimings } from './simulated.ts'
 
 const provider = await simulate(t)
-const { ask } = provider
+const { send } = provider
 
 t.test('one coordinate is an object with the fields of the model cell, in order', async t => {
-  const { status, headers, body, text } = await ask(
+  const { status, headers, body, text } = await send(
     dhaka(`current=${allInstant}&minutely_15=rain&hourly=rain&daily=weather_code`),
   )
   t.equal(status, 200)
@@ -40,14 +40,14 @@ t.test('one coordinate is an object with the fields of the model cell, in order'
 })
 
 t.test('a list is an array in request order, and the first element has no location_id', async t => {
-  const { body } = await ask(three('hourly=temperature_2m'))
+  const { body } = await send(three('hourly=temperature_2m'))
   t.equal(body.length, 3)
   t.strictSame(
     body.map((element: { location_id?: number }) => element.location_id),
     [undefined, 1, 2],
   )
   t.ok(body[0].latitude > body[1].latitude && body[2].latitude > body[0].latitude)
-  const ids = (await ask(three('location_id=7,0,9&daily=sunrise'))).body
+  const ids = (await send(three('location_id=7,0,9&daily=sunrise'))).body
   t.strictSame(
     ids.map((element: { location_id?: number }) => element.location_id),
     [7, undefined, 9],
@@ -55,25 +55,27 @@ t.test('a list is an array in request order, and the first element has no locati
   )
 })
 
-t.test('each element of a list is what the point alone is answered', async t => {
+t.test('each element of a list equals the response for its point alone', async t => {
   const query = `&timezone=Asia%2FDhaka&forecast_days=3&current=${allInstant}&hourly=${allHourly}&daily=${allDaily}`
-  const list = await ask(three(`forecast_days=3&current=${allInstant}&hourly=${allHourly}&daily=${allDaily}`))
+  const list = await send(
+    three(`forecast_days=3&current=${allInstant}&hourly=${allHourly}&daily=${allDaily}`),
+  )
   const points = ['23.8103 90.4125', '22.3569 91.7832', '24.8949 91.8687'].map(point => point.split(' '))
   const alone = await Promise.all(
     points.map(([lat, lng], i) =>
-      ask(`/v1/forecast?latitude=${lat}&longitude=${lng}${query}&location_id=${i}`),
+      send(`/v1/forecast?latitude=${lat}&longitude=${lng}${query}&location_id=${i}`),
     ),
   )
-  t.equal(lasting(list.text), `[${alone.map(({ text }) => lasting(text)).join(',')}]`)
+  t.equal(withoutTimings(list.text), `[${alone.map(({ text }) => withoutTimings(text)).join(',')}]`)
 })
 
 t.test(
-  'the ways to ask are equal: commas, %2C, repetition, a form, JSON with lists and with texts',
+  'the ways to send are equal: commas, %2C, repetition, a form, JSON with lists and with texts',
   async t => {
-    const { text } = await ask(three('hourly=temperature_2m,rain&daily=weather_code&forecast_days=2'))
-    const expected = lasting(text)
+    const { text } = await send(three('hourly=temperature_2m,rain&daily=weather_code&forecast_days=2'))
+    const expected = withoutTimings(text)
     const post = (type: string, body: string) =>
-      ask('/v1/forecast', { method: 'POST', headers: { 'content-type': type }, body })
+      send('/v1/forecast', { method: 'POST', headers: { 'content-type': type }, body })
     const query =
       'latitude=23.8103%2C22.3569%2C24.8949&longitude=90.4125&longitude=91.7832&longitude=91.8687' +
       '&timezone=Asia/Dhaka&hourly=temperature_2m&hourly=rain&daily=weather_code&forecast_days=2'
@@ -87,12 +89,12 @@ t.test(
     }
     const texts = { ...lists, latitude: '23.8103,22.3569,24.8949', hourly: 'temperature_2m,rain' }
     const ways = {
-      query: await ask(`/v1/forecast?${query}&unknown=ignored`),
+      query: await send(`/v1/forecast?${query}&unknown=ignored`),
       form: await post('application/x-www-form-urlencoded', query),
       lists: await post('application/json', JSON.stringify(lists)),
       texts: await post('application/json; charset=utf-8', JSON.stringify(texts)),
     }
-    for (const [way, answer] of Object.entries(ways)) t.equal(lasting(answer.text), expected, way)
+    for (const [way, answer] of Object.entries(ways)) t.equal(withoutTimings(answer.text), expected, way)
   },
 )
 
@@ -121,14 +123,14 @@ const decimals: Record<string, [unit: string, pattern: RegExp]> = {
   sunset: ['iso8601', /^"\d{4}-\d\d-\d\dT\d\d:\d\d"$/],
 }
 
-// The printed values of a variable in a section, as they stand in the text.
+// The printed values of a variable in a section, as in the text.
 const printed = (text: string, section: string, name: string): string[] => {
   const data = text.slice(text.indexOf(`"${section}":{`))
   return (new RegExp(`"${name}":\\[([^\\]]*)\\]`).exec(data)?.[1] ?? '').split(',')
 }
 
 t.test('every variable has its unit and its decimals in every section', async t => {
-  const { text, body } = await ask(
+  const { text, body } = await send(
     dhaka(
       `current=${allHourly}&minutely_15=${allHourly}&hourly=${allHourly}&daily=${allDaily}&forecast_days=9`,
     ),
@@ -156,10 +158,10 @@ t.test('every variable has its unit and its decimals in every section', async t 
     t.match(new RegExp(`"${name}":([^,}]+)`).exec(current)?.[1], decimals[name]?.[1], `current ${name}`)
 })
 
-t.test('the units asked for are given, with their names and decimals', async t => {
+t.test('the requested units are used, with their names and decimals', async t => {
   const query = 'hourly=temperature_2m,wind_speed_10m,wind_gusts_10m,precipitation,snowfall&forecast_days=3'
-  const metric = (await ask(dhaka(query))).body.hourly
-  const imperial = await ask(
+  const metric = (await send(dhaka(query))).body.hourly
+  const imperial = await send(
     dhaka(`${query}&temperature_unit=fahrenheit&wind_speed_unit=mph&precipitation_unit=inch`),
   )
   t.strictSame(imperial.body.hourly_units, {
@@ -174,16 +176,16 @@ t.test('the units asked for are given, with their names and decimals', async t =
   imperial.body.hourly.temperature_2m.forEach((fahrenheit: number, i: number) => {
     if (Math.abs(fahrenheit - (metric.temperature_2m[i] * 1.8 + 32)) > 0.15) t.fail(`hour ${i}`)
   })
-  const ms = await ask(dhaka(`${query}&wind_speed_unit=kn&windspeed_unit=ms`))
+  const ms = await send(dhaka(`${query}&wind_speed_unit=kn&windspeed_unit=ms`))
   t.equal(ms.body.hourly_units.wind_speed_10m, 'm/s', 'the old spelling wins')
   t.match(printed(ms.text, 'hourly', 'wind_speed_10m')[0], /^\d+\.\d\d$/)
-  t.equal((await ask(dhaka(`${query}&wind_speed_unit=kn`))).body.hourly_units.wind_gusts_10m, 'kn')
+  t.equal((await send(dhaka(`${query}&wind_speed_unit=kn`))).body.hourly_units.wind_gusts_10m, 'kn')
 })
 
 t.test('sections begin and end where they should', async t => {
   await provider.steer({ now: '2026-11-21T18:52:00Z' })
   t.teardown(() => provider.steer({ now: '2026-11-21T06:00:00Z' }))
-  const times = async (rest: string, section: string) => (await ask(dhaka(rest))).body[section].time
+  const times = async (rest: string, section: string) => (await send(dhaka(rest))).body[section].time
 
   const hours = await times('hourly=rain', 'hourly')
   t.strictSame(
@@ -213,14 +215,14 @@ t.test('sections begin and end where they should', async t => {
     'from local midnight',
   )
   t.equal(
-    (await ask(dhaka('current=rain'))).body.current.time,
+    (await send(dhaka('current=rain'))).body.current.time,
     '2026-11-22T00:45',
     'the running quarter-hour',
   )
 })
 
 t.test('unixtime is true UTC, and a day is its local midnight', async t => {
-  const { body } = await ask(
+  const { body } = await send(
     dhaka('current=rain&hourly=rain&daily=weather_code,sunrise&timeformat=unixtime&forecast_days=1'),
   )
   t.equal(body.current_units.time, 'unixtime')
@@ -234,7 +236,7 @@ t.test('unixtime is true UTC, and a day is its local midnight', async t => {
 
 t.test('time zones: GMT by default, by name, by point, and one for each point', async t => {
   const zones = async (path: string) => {
-    const { body } = await ask(path)
+    const { body } = await send(path)
     return [body].flat().map(element => [element.timezone, element.utc_offset_seconds])
   }
   const query = '/v1/forecast?latitude=23.8,22.57&longitude=90.4,88.36&hourly=rain'
@@ -255,20 +257,20 @@ t.test('time zones: GMT by default, by name, by point, and one for each point', 
   ])
 })
 
-t.test('a time zone comes back by the name it was asked by', async t => {
+t.test('a time zone comes back under its requested name', async t => {
   const zone = async (name: string) =>
-    (await ask(`/v1/forecast?latitude=23.8&longitude=90.4&timezone=${name}`)).body.timezone
+    (await send(`/v1/forecast?latitude=23.8&longitude=90.4&timezone=${name}`)).body.timezone
   for (const name of ['Asia/Kolkata', 'Asia/Calcutta', 'Asia/Kathmandu', 'Asia/Yangon', 'Asia/Dhaka'])
     t.equal(await zone(name), name)
   t.equal(await zone('UTC'), 'GMT')
-  const { body } = await ask('/v1/forecast?latitude=22.57&longitude=80&timezone=auto')
+  const { body } = await send('/v1/forecast?latitude=22.57&longitude=80&timezone=auto')
   t.equal(body.timezone, 'Asia/Kolkata')
   t.equal(body.utc_offset_seconds, 19_800)
 })
 
 t.test('whole coordinates and heights have a decimal, others have all of theirs', async t => {
   const head = async (rest: string) => {
-    const { text } = await ask(`/v1/forecast?${rest}`)
+    const { text } = await send(`/v1/forecast?${rest}`)
     return /^\{"latitude":([^,]+),"longitude":([^,]+),.*"elevation":([^,}]+)/.exec(text)?.slice(1)
   }
   const [, longitude] = (await head('latitude=23.8&longitude=90')) ?? []
@@ -280,7 +282,7 @@ t.test('whole coordinates and heights have a decimal, others have all of theirs'
 })
 
 t.test('a range of dates takes the place of counted days', async t => {
-  const { body } = await ask(
+  const { body } = await send(
     dhaka('start_date=2026-11-19&end_date=2026-11-22&hourly=temperature_2m&daily=temperature_2m_max'),
   )
   t.strictSame(body.daily.time, ['2026-11-19', '2026-11-20', '2026-11-21', '2026-11-22'])
@@ -288,15 +290,15 @@ t.test('a range of dates takes the place of counted days', async t => {
     [body.hourly.time.length, body.hourly.time[0], body.hourly.time.at(-1)],
     [96, '2026-11-19T00:00', '2026-11-22T23:00'],
   )
-  const counted = await ask(dhaka('past_days=2&forecast_days=2&hourly=temperature_2m'))
+  const counted = await send(dhaka('past_days=2&forecast_days=2&hourly=temperature_2m'))
   t.strictSame(body.hourly.temperature_2m, counted.body.hourly.temperature_2m)
 })
 
 t.test('CSV has a head for the place, a table for each section, and ids for several places', async t => {
   const query = 'current=rain&hourly=temperature_2m,is_day&daily=sunrise,updraft_max&forecast_days=1'
-  const one = await ask(dhaka(`${query}&format=csv`))
+  const one = await send(dhaka(`${query}&format=csv`))
   t.equal(one.headers.get('content-type'), 'text/csv; charset=utf-8')
-  const { body } = await ask(dhaka(query))
+  const { body } = await send(dhaka(query))
   const [head, place, gap, currentHead, current, , hourlyHead, midnight, ...rest] = one.text.split('\n')
   t.equal(head, 'latitude,longitude,elevation,utc_offset_seconds,timezone,timezone_abbreviation')
   t.match(place, /^23\.796133,90\.38055,\d+\.0,21600,Asia\/Dhaka,GMT\+6$/)
@@ -312,10 +314,10 @@ t.test('CSV has a head for the place, a table for each section, and ids for seve
     `2026-11-21,${body.daily.sunrise[0]},NaN`,
     '',
   ])
-  const unix = await ask(dhaka(`daily=sunrise&forecast_days=1&format=csv&timeformat=unixtime`))
+  const unix = await send(dhaka(`daily=sunrise&forecast_days=1&format=csv&timeformat=unixtime`))
   t.match(unix.text, /\n\d{10},\d{10}\n$/)
 
-  const several = await ask(three('hourly=rain&forecast_hours=1&format=csv&elevation=nan,8,9'))
+  const several = await send(three('hourly=rain&forecast_hours=1&format=csv&elevation=nan,8,9'))
   const lines = several.text.split('\n')
   t.match(lines[0], /^location_id,latitude,/)
   t.match(lines[1], /^0,23\.79\d+,90\.38\d+,NaN,21600,/)
@@ -327,7 +329,7 @@ t.test('CSV has a head for the place, a table for each section, and ids for seve
 })
 
 t.test('a known variable without data is null throughout, with the unit "undefined"', async t => {
-  const { body } = await ask(
+  const { body } = await send(
     dhaka('current=lightning_potential&hourly=lightning_potential,rain&daily=updraft_max&forecast_days=1'),
   )
   t.equal(body.current.lightning_potential, null)
@@ -342,7 +344,7 @@ t.test('the end of 16 days is null until a later run reaches it', async t => {
   t.teardown(() => provider.steer({ now: '2026-11-21T06:00:00Z' }))
   const query =
     'hourly=temperature_2m,is_day&daily=temperature_2m_max,precipitation_sum,sunrise&forecast_days=16'
-  const { hourly, daily } = (await ask(dhaka(query))).body
+  const { hourly, daily } = (await send(dhaka(query))).body
   t.equal(hourly.temperature_2m.at(-1), null)
   t.type(hourly.temperature_2m.at(-24), 'number')
   t.notOk(hourly.is_day.includes(null), 'the sun is computed')
@@ -350,12 +352,12 @@ t.test('the end of 16 days is null until a later run reaches it', async t => {
   t.equal(daily.precipitation_sum.at(-1), null)
   t.type(daily.sunrise.at(-1), 'string')
   await provider.steer({ now: '2026-11-22T01:00:00Z' })
-  t.notOk((await ask(dhaka(query))).body.hourly.temperature_2m.includes(null))
+  t.notOk((await send(dhaka(query))).body.hourly.temperature_2m.includes(null))
 })
 
 t.test('elevation is that of the point, may be given, and may be turned off', async t => {
   const pressure = async (rest: string) => {
-    const { body } = await ask(dhaka(`current=surface_pressure,pressure_msl&${rest}`))
+    const { body } = await send(dhaka(`current=surface_pressure,pressure_msl&${rest}`))
     return [body.elevation, body.current.pressure_msl - body.current.surface_pressure]
   }
   const [elevation, below] = await pressure('elevation=900')
@@ -365,17 +367,17 @@ t.test('elevation is that of the point, may be given, and may be turned off', as
 })
 
 t.test('no variables give header fields only, no coordinates an empty 200', async t => {
-  const bare = await ask(dhaka(''))
+  const bare = await send(dhaka(''))
   t.equal(Object.keys(bare.body).at(-1), 'elevation')
-  const empty = await ask('/v1/forecast?hourly=rain')
+  const empty = await send('/v1/forecast?hourly=rain')
   t.strictSame([empty.status, empty.text], [200, ''])
 })
 
 t.test('a thousand points are answered to one URL and to one form', async t => {
   const query = `latitude=${Array(1000).fill('23.8103123456')}&longitude=${Array(1000).fill('90.4125123456')}&daily=weather_code&forecast_days=1`
-  const { body } = await ask(`/v1/forecast?${query}`)
+  const { body } = await send(`/v1/forecast?${query}`)
   t.equal(body.length, 1000)
-  const form = await ask('/v1/forecast', {
+  const form = await send('/v1/forecast', {
     method: 'POST',
     body: query,
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -383,7 +385,7 @@ t.test('a thousand points are answered to one URL and to one form', async t => {
   t.equal(form.body.length, 1000)
 })
 
-t.test('answers are compressed when asked for, and only then', async t => {
+t.test('responses are compressed when the client accepts it, and only then', async t => {
   const get = async (accept?: string) => {
     const { headers, body } = await request(provider.url + dhaka('hourly=rain'), {
       headers: accept === undefined ? {} : { 'accept-encoding': accept },
@@ -395,7 +397,7 @@ t.test('answers are compressed when asked for, and only then', async t => {
   for (const accept of ['gzip', 'gzip, deflate', 'br;q=1, gzip;q=0.5']) {
     const packed = await get(accept)
     t.equal(packed.encoding, 'gzip', accept)
-    t.equal(lasting(gunzipSync(packed.bytes).toString()), lasting(plain.bytes.toString()))
+    t.equal(withoutTimings(gunzipSync(packed.bytes).toString()), withoutTimings(plain.bytes.toString()))
   }
   for (const accept of ['br', 'gzip;q=0', 'identity'])
     t.equal((await get(accept)).encoding, undefined, accept)

@@ -1,4 +1,4 @@
-// Steering over HTTP: what /control tells, what it takes, and how it says no.
+// The simulator's /control: the state it shows, the changes it accepts, and how it refuses others.
 
 import t from 'tap'
 import { startSimulator } from '../../simulator/simulator.ts'
@@ -6,20 +6,20 @@ import { manualClock } from '../support/manual-clock.ts'
 import { until } from '../support/until.ts'
 import { dhaka, simulate, three } from './simulated.ts'
 
-t.test('it tells what was asked, decoded, and how it was answered', async t => {
-  const { ask, state } = await simulate(t)
-  await ask(three('hourly=rain'))
-  await ask(dhaka('hourly=nonsense'))
-  await ask('/v1/forecast', {
+t.test('it lists the requests, decoded, with their status', async t => {
+  const { send, state } = await simulate(t)
+  await send(three('hourly=rain'))
+  await send(dhaka('hourly=nonsense'))
+  await send('/v1/forecast', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ latitude: [1, 2], longitude: [3, 4], daily: 'sunrise' }),
   })
-  await ask('/data/ecmwf_ifs/static/meta.json')
-  await ask('/nowhere')
-  const { allowed, ...told } = await state()
+  await send('/data/ecmwf_ifs/static/meta.json')
+  await send('/nowhere')
+  const { allowed, ...stateNow } = await state()
   t.match(allowed, { fault: /^none, bad-request, /, hold: 'true or false' })
-  t.strictSame(told, {
+  t.strictSame(stateNow, {
     calls: 3,
     points: 6,
     weight: 6,
@@ -58,8 +58,8 @@ t.test('it tells what was asked, decoded, and how it was answered', async t => {
 })
 
 t.test('it keeps the last 100 requests', async t => {
-  const { ask, state } = await simulate(t)
-  for (let i = 0; i < 103; i++) await ask(`/v1/forecast?x=${i}`)
+  const { send, state } = await simulate(t)
+  for (let i = 0; i < 103; i++) await send(`/v1/forecast?x=${i}`)
   const { calls, requests } = await state()
   t.strictSame([calls, requests.length, requests[0].query.x, requests[99].query.x], [103, 100, '3', '102'])
 })
@@ -77,10 +77,10 @@ t.test('a POST answers as a GET, and says what it changed', async t => {
   t.strictSame(await state(), body)
 })
 
-t.test('the clock stands still where it is told to, and runs again with null', async t => {
+t.test('the clock stands still at a given instant, and runs again with null', async t => {
   const clock = manualClock('2026-12-24T12:00:00Z')
-  const { ask, steer, state } = await simulate(t, { clock }, '2026-07-01T00:31:00Z')
-  const time = async () => (await ask(dhaka('current=rain'))).body.current.time
+  const { send, steer, state } = await simulate(t, { clock }, '2026-07-01T00:31:00Z')
+  const time = async () => (await send(dhaka('current=rain'))).body.current.time
   t.equal(await time(), '2026-07-01T06:30')
   clock.advance(60_000)
   t.equal((await state()).now, '2026-07-01T00:31:00.000Z')
@@ -89,23 +89,23 @@ t.test('the clock stands still where it is told to, and runs again with null', a
 })
 
 t.test('held answers wait; each is that of the instant at which the call came', async t => {
-  const { ask, steer, state } = await simulate(t)
+  const { send, steer, state } = await simulate(t)
   await steer({ hold: true })
-  const asked = ask(dhaka('current=rain'))
-  await until('it is asked', async () => (await state()).inFlight > 0)
+  const pending = send(dhaka('current=rain'))
+  await until('the call has arrived', async () => (await state()).inFlight > 0)
   await steer({ now: '2026-11-21T07:00:00Z' })
   t.equal((await state()).inFlight, 1)
   await steer({ hold: true, fault: 'none' })
   await steer({ hold: false })
-  t.equal((await asked).body.current.time, '2026-11-21T12:00')
-  t.equal((await ask(dhaka('current=rain'))).body.current.time, '2026-11-21T13:00', 'the gate is open')
+  t.equal((await pending).body.current.time, '2026-11-21T12:00')
+  t.equal((await send(dhaka('current=rain'))).body.current.time, '2026-11-21T13:00', 'the gate is open')
 })
 
 t.test('latency is the least time an answer takes, and /control has none', async t => {
-  const { ask, steer } = await simulate(t, { latencyMs: 60 })
+  const { send, steer } = await simulate(t, { latencyMs: 60 })
   const took = async (path: string) => {
     const started = performance.now()
-    await ask(path)
+    await send(path)
     return performance.now() - started
   }
   t.ok((await took(dhaka('hourly=rain'))) >= 59)
@@ -139,16 +139,16 @@ const wrong: [body: string, reason: RegExp][] = [
 ]
 
 t.test('a wrong change is 400 with one sentence, and changes nothing at all', async t => {
-  const { ask, steer, state } = await simulate(t)
+  const { send, steer, state } = await simulate(t)
   const before = await state()
   for (const [body, reason] of wrong) {
-    const answer = await ask('/control', { method: 'POST', body })
+    const answer = await send('/control', { method: 'POST', body })
     t.equal(answer.status, 400, body)
     t.match(answer.body, { error: true, reason }, body)
   }
   t.equal((await steer({ fault: 'internal-error', hold: true, latencyMs: -1 })).status, 400)
   t.strictSame(await state(), before)
-  t.equal((await ask('/control', { method: 'POST', body: ' '.repeat(200_000) })).status, 413)
+  t.equal((await send('/control', { method: 'POST', body: ' '.repeat(200_000) })).status, 413)
 })
 
 t.test('an address that cannot be listened on is one sentence', async t => {
@@ -171,12 +171,12 @@ t.test('closing ends calls that are held, late, hanging or stalled', async t => 
   ]) {
     await simulator.steer(change)
     ends.push(
-      simulator.ask(dhaka('hourly=rain')).then(
+      simulator.send(dhaka('hourly=rain')).then(
         () => 'answered',
         () => 'ended',
       ),
     )
-    await until('it is asked', async () => (await simulator.state()).inFlight >= ends.length)
+    await until('the call has arrived', async () => (await simulator.state()).inFlight >= ends.length)
   }
   await simulator.close()
   t.strictSame(await Promise.all(ends), Array(4).fill('ended'))

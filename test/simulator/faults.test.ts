@@ -3,23 +3,23 @@
 import t, { type Test } from 'tap'
 import { type FaultMode, faultModes } from '../../simulator/faults.ts'
 import { until } from '../support/until.ts'
-import { type Answer, dhaka, lasting, simulate, three } from './simulated.ts'
+import { type Answer, dhaka, simulate, three, withoutTimings } from './simulated.ts'
 
 const provider = await simulate(t)
-const { ask, steer, state } = provider
+const { send, steer, state } = provider
 const query = 'minutely_15=rain,is_day&forecast_minutely_15=8&hourly=rain,is_day&daily=weather_code,sunrise'
 
-type Seen = { single: Answer; list: Answer; good: { single: Answer; list: Answer } }
+type Bodies = { single: Answer; list: Answer; good: { single: Answer; list: Answer } }
 const tested = new Set<FaultMode>(['none', 'reset', 'hang', 'stall', 'poison'])
 
-const fault = (name: FaultMode, says: string, check: (t: Test, seen: Seen) => void): void => {
+const fault = (name: FaultMode, title: string, check: (t: Test, seen: Bodies) => void): void => {
   tested.add(name)
-  t.test(`${name}: ${says}`, async t => {
-    const good = { single: await ask(dhaka(query)), list: await ask(three(query)) }
+  t.test(`${name}: ${title}`, async t => {
+    const good = { single: await send(dhaka(query)), list: await send(three(query)) }
     await steer({ fault: name, times: 2 })
-    check(t, { single: await ask(dhaka(query)), list: await ask(three(query)), good })
+    check(t, { single: await send(dhaka(query)), list: await send(three(query)), good })
     t.equal((await state()).fault, 'none', 'and it is over')
-    t.equal((await ask(dhaka(query))).status, 200)
+    t.equal((await send(dhaka(query))).status, 200)
   })
 }
 
@@ -62,7 +62,7 @@ fault('cut-off', '200, and the JSON ends half way', (t, { single, good }) => {
   t.equal(single.status, 200)
   t.equal(single.body, undefined)
   t.ok(Math.abs(single.text.length - good.single.text.length / 2) < 20)
-  t.equal(lasting(good.single.text).startsWith(lasting(single.text)), true)
+  t.equal(withoutTimings(good.single.text).startsWith(withoutTimings(single.text)), true)
 })
 fault('streaming-error', '200, and the JSON turns into a sentence', (t, { list }) => {
   t.equal(list.status, 200)
@@ -120,11 +120,11 @@ fault('gaps', 'some values are null, those of the first step among them', (t, { 
   t.match(single.body.hourly_units, { rain: 'mm' })
 })
 fault('trickle', 'slow, but whole', (t, { single, good }) => {
-  t.equal(lasting(single.text), lasting(good.single.text))
+  t.equal(withoutTimings(single.text), withoutTimings(good.single.text))
 })
 
 t.test('trickle: the body comes in many small pieces', async t => {
-  const { text } = await ask(three('hourly=rain'))
+  const { text } = await send(three('hourly=rain'))
   await steer({ fault: 'trickle', times: 1 })
   const { body } = await fetch(provider.url + three('hourly=rain'))
   const pieces: number[] = []
@@ -135,7 +135,7 @@ t.test('trickle: the body comes in many small pieces', async t => {
 
 t.test('reset: the connection is reset before an answer', async t => {
   await steer({ fault: 'reset', times: 1 })
-  const failed = await ask(dhaka(query)).catch(error => error)
+  const failed = await send(dhaka(query)).catch(error => error)
   t.match(failed.cause, { code: /^(ECONNRESET|UND_ERR_SOCKET)$/ })
   t.equal((await state()).requests.at(-1).status, null)
 })
@@ -144,20 +144,20 @@ t.test('hang: no answer comes, and the call counts as in flight until the caller
   await steer({ fault: 'hang', times: 1 })
   const { calls } = await state()
   const caller = new AbortController()
-  const asked = ask(dhaka(query), { signal: caller.signal }).catch(error => error.name)
-  await until('it is asked', async () => (await state()).calls > calls)
-  // Calls that come later are answered while this one is not.
-  t.equal((await ask(dhaka(query))).status, 200)
+  const pending = send(dhaka(query), { signal: caller.signal }).catch(error => error.name)
+  await until('the call has arrived', async () => (await state()).calls > calls)
+  // Later calls are served while this one hangs.
+  t.equal((await send(dhaka(query))).status, 200)
   const { inFlight, requests } = await state()
   t.equal(inFlight, 1)
   t.equal(requests.at(-2).status, null)
   caller.abort()
-  t.equal(await asked, 'AbortError')
+  t.equal(await pending, 'AbortError')
   await until('nothing is in flight', async () => (await state()).inFlight === 0)
 })
 
 t.test('stall: headers and half of the body come, then nothing', async t => {
-  const whole = Buffer.byteLength((await ask(dhaka(query))).text)
+  const whole = Buffer.byteLength((await send(dhaka(query))).text)
   await steer({ fault: 'stall', times: 1 })
   const caller = new AbortController()
   const { status, headers, body } = await fetch(provider.url + dhaka(query), { signal: caller.signal })
@@ -173,7 +173,7 @@ t.test('stall: headers and half of the body come, then nothing', async t => {
   }
   t.equal(received, Math.floor(promised / 2))
   const more = reader.read().catch(error => error.name)
-  t.equal((await ask(dhaka(query))).status, 200)
+  t.equal((await send(dhaka(query))).status, 200)
   t.equal((await state()).inFlight, 1, 'it still stands')
   caller.abort()
   t.equal(await more, 'AbortError')
@@ -182,17 +182,17 @@ t.test('stall: headers and half of the body come, then nothing', async t => {
 t.test('poison: one point fails its whole batch, and nothing else', async t => {
   await steer({ fault: 'poison' })
   t.teardown(() => steer({ fault: 'none' }))
-  const batch = await ask('/v1/forecast?latitude=22.1,22.2&longitude=91.1,91.1&hourly=rain')
+  const batch = await send('/v1/forecast?latitude=22.1,22.2&longitude=91.1,91.1&hourly=rain')
   t.match(batch, { status: 400, body: { error: true } })
-  t.equal((await ask('/v1/forecast?latitude=22.2&longitude=91.1&hourly=rain')).status, 400)
-  t.equal((await ask('/v1/forecast?latitude=22.1,22.2&longitude=91.1,91.2&hourly=rain')).status, 200)
+  t.equal((await send('/v1/forecast?latitude=22.2&longitude=91.1&hourly=rain')).status, 400)
+  t.equal((await send('/v1/forecast?latitude=22.1,22.2&longitude=91.1,91.2&hourly=rain')).status, 200)
 })
 
 t.test('a fault without times stays until it is changed, and affects forecasts alone', async t => {
   await steer({ fault: 'internal-error' })
   t.teardown(() => steer({ fault: 'none' }))
-  for (let call = 0; call < 3; call++) t.equal((await ask(dhaka(query))).status, 500)
-  t.equal((await ask('/data/ecmwf_ifs/static/meta.json')).status, 200)
+  for (let call = 0; call < 3; call++) t.equal((await send(dhaka(query))).status, 500)
+  t.equal((await send('/data/ecmwf_ifs/static/meta.json')).status, 200)
 })
 
 t.test('every fault mode has a test', async t => {

@@ -1,4 +1,4 @@
-// The limits of the free host: what a call weighs, windows fixed on the clock, one call running and four waiting.
+// The limits of the free host: the weight of a call, fixed windows of the clock, one running call and four waiting ones.
 
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
@@ -14,7 +14,7 @@ const points = (count: number) =>
   `/v1/forecast?latitude=${Array(count).fill(23.8)}&longitude=${Array(count).fill(90.4)}`
 
 t.test('a call weighs at least 1 a point, more with over ten variables and over fourteen days', async t => {
-  const { ask, state } = await simulate(t)
+  const { send, state } = await simulate(t)
   const fifteen = `current=${allInstant}`
   const weights: [path: string, weight: number][] = [
     [dhaka('hourly=rain'), 1],
@@ -35,7 +35,7 @@ t.test('a call weighs at least 1 a point, more with over ten variables and over 
   ]
   for (const [path, weight] of weights) {
     const before = (await state()).weight
-    await ask(path)
+    await send(path)
     const added = (await state()).weight - before
     t.ok(Math.abs(added - weight) < 1e-9, `${path.slice(-60)}: ${added}`)
   }
@@ -44,101 +44,103 @@ t.test('a call weighs at least 1 a point, more with over ten variables and over 
 t.test(
   'the call that crosses the minute’s limit still succeeds; the next is refused until the minute turns',
   async t => {
-    const { ask, clock, state } = await freeHost(t)
-    t.equal((await ask(`${points(599)}&daily=weather_code&forecast_days=1`)).status, 200)
-    t.equal((await ask(`${points(30)}&daily=weather_code&forecast_days=1`)).status, 200)
+    const { send, clock, state } = await freeHost(t)
+    t.equal((await send(`${points(599)}&daily=weather_code&forecast_days=1`)).status, 200)
+    t.equal((await send(`${points(30)}&daily=weather_code&forecast_days=1`)).status, 200)
     for (let i = 0; i < 2; i++)
-      t.match(await ask(dhaka('hourly=rain')), {
+      t.match(await send(dhaka('hourly=rain')), {
         status: 429,
         body: { reason: /^Minutely API request limit exceeded/ },
       })
     t.match(await state(), { calls: 4, points: 631, weight: 629, refused: 2 })
     clock.advance(39_999)
-    t.equal((await ask(dhaka('hourly=rain'))).status, 429)
+    t.equal((await send(dhaka('hourly=rain'))).status, 429)
     clock.advance(1)
-    t.equal((await ask(dhaka('hourly=rain'))).status, 200, 'at 06:11:00')
+    t.equal((await send(dhaka('hourly=rain'))).status, 200, 'at 06:11:00')
   },
 )
 
 t.test('hours and UTC days are windows of their own', async t => {
-  const { ask, clock } = await freeHost(t)
-  const use = async () => (await ask(`${points(1000)}&daily=weather_code&forecast_days=1`)).status
+  const { send, clock } = await freeHost(t)
+  const use = async () => (await send(`${points(1000)}&daily=weather_code&forecast_days=1`)).status
   for (let minute = 0; minute < 5; minute++) {
     t.equal(await use(), 200)
     clock.advance(60_000)
   }
-  t.match(await ask(dhaka('hourly=rain')), { status: 429, body: { reason: /^Hourly/ } })
+  t.match(await send(dhaka('hourly=rain')), { status: 429, body: { reason: /^Hourly/ } })
   clock.set('2026-11-21T07:00:00Z')
   for (let minute = 0; minute < 5; minute++) {
     t.equal(await use(), 200)
     clock.advance(60_000)
   }
-  t.match(await ask(dhaka('hourly=rain')), { status: 429, body: { reason: /^Daily/ } })
+  t.match(await send(dhaka('hourly=rain')), { status: 429, body: { reason: /^Daily/ } })
   clock.set('2026-11-21T23:59:59.999Z')
-  t.match(await ask(dhaka('hourly=rain')), { status: 429, body: { reason: /^Daily/ } })
+  t.match(await send(dhaka('hourly=rain')), { status: 429, body: { reason: /^Daily/ } })
   clock.advance(1)
-  t.equal((await ask(dhaka('hourly=rain'))).status, 200, 'the day turns at 00:00 UTC')
+  t.equal((await send(dhaka('hourly=rain'))).status, 200, 'the day turns at 00:00 UTC')
 })
 
 t.test('failed calls weigh 1, refused ones nothing; a reset empties the windows', async t => {
-  const { ask, steer, state } = await freeHost(t)
+  const { send, steer, state } = await freeHost(t)
   await steer({ fault: 'internal-error', times: 1 })
-  await ask(dhaka('hourly=rain'))
-  await ask(dhaka('hourly=nonsense'))
-  await ask('/v1/forecast')
+  await send(dhaka('hourly=rain'))
+  await send(dhaka('hourly=nonsense'))
+  await send('/v1/forecast')
   t.equal((await state()).weight, 3)
-  await ask(`${points(597)}&daily=weather_code&forecast_days=1`)
-  t.equal((await ask(dhaka('hourly=rain'))).status, 429)
+  await send(`${points(597)}&daily=weather_code&forecast_days=1`)
+  t.equal((await send(dhaka('hourly=rain'))).status, 429)
   t.equal((await state()).weight, 600)
   await steer({ reset: true })
   t.match(await state(), { calls: 0, points: 0, weight: 0, refused: 0, requests: [] })
-  t.equal((await ask(dhaka('hourly=rain'))).status, 200)
+  t.equal((await send(dhaka('hourly=rain'))).status, 200)
 })
 
 t.test('a call that weighs more than 5,000 is too much data', async t => {
-  const { ask } = await freeHost(t)
+  const { send } = await freeHost(t)
   const heavy = `${points(1000)}&minutely_15=${allInstant}&hourly=${allInstant},${allInstant},${allInstant}`
-  t.match(await ask(heavy), { status: 400, body: { reason: /requests too much data/ } })
+  t.match(await send(heavy), { status: 400, body: { reason: /requests too much data/ } })
 })
 
 t.test('one call runs and four wait; the next is refused at once', async t => {
-  const { ask, steer, state } = await freeHost(t)
+  const { send, steer, state } = await freeHost(t)
   await steer({ hold: true })
-  const asked = Array.from({ length: 5 }, () => ask(dhaka('hourly=rain')))
-  await until('5 are asked', async () => (await state()).inFlight >= 5)
+  const pending = Array.from({ length: 5 }, () => send(dhaka('hourly=rain')))
+  await until('5 calls have arrived', async () => (await state()).inFlight >= 5)
   const atOnce = { signal: AbortSignal.timeout(5_000) }
-  t.match(await ask(dhaka('hourly=rain'), atOnce), {
+  t.match(await send(dhaka('hourly=rain'), atOnce), {
     status: 429,
     body: { reason: /^Too many concurrent requests/ },
   })
   await steer({ hold: false })
   t.strictSame(
-    (await Promise.all(asked)).map(({ status }) => status),
+    (await Promise.all(pending)).map(({ status }) => status),
     [200, 200, 200, 200, 200],
   )
   t.match(await state(), { refused: 1, inFlight: 0, maxInFlight: 6, weight: 5 })
-  t.equal((await ask(dhaka('hourly=rain'))).status, 200, 'and there is room again')
+  t.equal((await send(dhaka('hourly=rain'))).status, 200, 'and there is room again')
 })
 
-t.test('a waiting caller who leaves gives up the place', async t => {
-  const { ask, steer, state } = await freeHost(t)
+t.test('a waiting caller that disconnects frees its place', async t => {
+  const { send, steer, state } = await freeHost(t)
   await steer({ hold: true })
   const callers = Array.from({ length: 5 }, () => new AbortController())
-  const asked = callers.map(({ signal }) => ask(dhaka('hourly=rain'), { signal }).catch(error => error.name))
-  await until('5 are asked', async () => (await state()).inFlight >= 5)
+  const pending = callers.map(({ signal }) =>
+    send(dhaka('hourly=rain'), { signal }).catch(error => error.name),
+  )
+  await until('5 calls have arrived', async () => (await state()).inFlight >= 5)
   for (const caller of callers) caller.abort()
-  t.strictSame(await Promise.all(asked), Array(5).fill('AbortError'))
+  t.strictSame(await Promise.all(pending), Array(5).fill('AbortError'))
   await until('nothing is in flight', async () => (await state()).inFlight === 0)
   await steer({ hold: false })
-  t.equal((await ask(dhaka('hourly=rain'))).status, 200)
+  t.equal((await send(dhaka('hourly=rain'))).status, 200)
 })
 
 t.test('without limits everything runs at once and nothing is refused', async t => {
-  const { ask, steer, state } = await simulate(t)
+  const { send, steer, state } = await simulate(t)
   await steer({ hold: true })
-  const asked = Array.from({ length: 20 }, () => ask(`${points(100)}&daily=weather_code&forecast_days=1`))
-  await until('20 are asked', async () => (await state()).inFlight >= 20)
+  const pending = Array.from({ length: 20 }, () => send(`${points(100)}&daily=weather_code&forecast_days=1`))
+  await until('20 calls have arrived', async () => (await state()).inFlight >= 20)
   await steer({ hold: false })
-  for (const { status } of await Promise.all(asked)) t.equal(status, 200)
+  for (const { status } of await Promise.all(pending)) t.equal(status, 200)
   t.match(await state(), { calls: 20, points: 2000, weight: 2000, refused: 0, maxInFlight: 20 })
 })

@@ -1,4 +1,4 @@
-// The provider's own client for Node fetches from the simulator, in the binary form that it always asks for.
+// The provider's own client for Node fetches from the simulator, in the binary format that it always requests.
 
 import { Aggregation } from '@openmeteo/sdk/aggregation.js'
 import { Model } from '@openmeteo/sdk/model.js'
@@ -10,7 +10,7 @@ import { fetchWeatherApi } from 'openmeteo'
 import t from 'tap'
 import { dhaka, simulate, three } from './simulated.ts'
 
-const { url, ask, steer } = await simulate(t)
+const { url, send, steer } = await simulate(t)
 const endpoint = `${url}/v1/forecast`
 
 const current =
@@ -31,7 +31,7 @@ const columns = (section: VariablesWithTime | null): VariableWithValues[] =>
 
 t.test('one place: every value is that of the JSON answer', async t => {
   const query = `current=${current}&hourly=${hourly}&daily=${daily}&minutely_15=rain&forecast_days=3&timeformat=unixtime`
-  const { body } = await ask(dhaka(query))
+  const { body } = await send(dhaka(query))
   const params = { latitude: '23.8103', longitude: '90.4125', timezone: 'Asia/Dhaka', forecast_days: '3' }
   const [response, ...more] = await fetchWeatherApi(endpoint, {
     ...params,
@@ -148,7 +148,7 @@ t.test('three places are three messages in request order', async t => {
     location_id: '7,8,9',
     hourly: 'temperature_2m',
   })
-  const { body } = await ask(
+  const { body } = await send(
     three('hourly=temperature_2m&timezone=GMT').replace('&timezone=Asia%2FDhaka', ''),
   )
   t.strictSame(
@@ -168,10 +168,10 @@ t.test('the client passes on the sentence of a refusal', async t => {
 t.test('faults spoil the binary form too', async t => {
   const query = 'current=rain&hourly=rain&daily=sunrise,rain_sum&forecast_days=2'
   const path = dhaka(`${query}&format=flatbuffers`)
-  const whole = await ask(path)
+  const whole = await send(path)
   t.equal(whole.headers.get('content-type'), 'application/octet-stream')
   await steer({ fault: 'cut-off', times: 1 })
-  t.ok((await ask(path)).text.length < whole.text.length)
+  t.ok((await send(path)).text.length < whole.text.length)
   await steer({ fault: 'short-array', times: 1 })
   const [response] = await fetchWeatherApi(endpoint, { latitude: '23.8', longitude: '90.4', hourly: 'rain' })
   t.equal(response?.hourly()?.variables(0)?.valuesLength(), 167)
@@ -187,7 +187,7 @@ t.test('faults spoil the binary form too', async t => {
   ])
     for (const format of ['csv', 'flatbuffers']) {
       await steer({ fault, times: 1 })
-      const { status, text } = await ask(dhaka(`${query}&format=${format}`))
+      const { status, text } = await send(dhaka(`${query}&format=${format}`))
       t.equal(status, 200, `${fault} ${format}`)
       t.not(text.length, 0)
     }

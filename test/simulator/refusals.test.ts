@@ -1,9 +1,9 @@
-// Calls that are wrong are refused in the provider's manner, as a whole and with a reason.
+// Invalid calls are refused as the provider does: as a whole and with a reason.
 
 import t from 'tap'
 import { dhaka, simulate, three } from './simulated.ts'
 
-const { ask } = await simulate(t)
+const { send } = await simulate(t)
 const point = '/v1/forecast?latitude=23.8&longitude=90.4'
 
 const wrong: [path: string, reason: RegExp][] = [
@@ -71,7 +71,7 @@ const wrong: [path: string, reason: RegExp][] = [
 for (const [path, reason] of wrong) {
   const shown = path.replace('/v1/forecast?', '').slice(0, 90)
   t.test(`400: ${shown}`, async t => {
-    const { status, headers, body } = await ask(path)
+    const { status, headers, body } = await send(path)
     t.equal(status, 400)
     t.equal(headers.get('content-type'), 'application/json; charset=utf-8')
     t.strictSame(Object.keys(body).sort(), ['error', 'reason'])
@@ -82,7 +82,7 @@ for (const [path, reason] of wrong) {
 
 t.test('bodies that cannot be read are refused', async t => {
   const post = (type: string, body: string) =>
-    ask('/v1/forecast', { method: 'POST', headers: { 'content-type': type }, body })
+    send('/v1/forecast', { method: 'POST', headers: { 'content-type': type }, body })
   for (const body of ['', '{', '[]', '"a"', 'null', '{"latitude":{"a":1},"longitude":1}'])
     t.match(await post('application/json', body), { status: 400, body: { error: true } }, body)
   t.match(await post('text/plain', 'latitude=1'), { status: 415, body: { error: true } })
@@ -101,24 +101,24 @@ t.test('other paths and methods are 404 as JSON', async t => {
     ['/data/icon_d2/static/meta.json', 'GET'],
   ] as const)
     t.match(
-      await ask(path, { method }),
+      await send(path, { method }),
       { status: 404, body: { error: true, reason: 'Not Found' } },
       `${method} ${path}`,
     )
 })
 
 t.test('a customer host wants its key, in the query, in a header or in a body', async t => {
-  const { ask, state } = await simulate(t, { apiKey: 'the-key' })
-  t.match(await ask(dhaka('hourly=rain')), { status: 401, body: { error: true, reason: /API key/ } })
-  t.match(await ask(dhaka('hourly=rain&apikey=other')), {
+  const { send, state } = await simulate(t, { apiKey: 'the-key' })
+  t.match(await send(dhaka('hourly=rain')), { status: 401, body: { error: true, reason: /API key/ } })
+  t.match(await send(dhaka('hourly=rain&apikey=other')), {
     status: 400,
     body: { reason: /API key is invalid/ },
   })
-  t.match(await ask(dhaka('hourly=rain'), { headers: { 'x-api-key': 'other' } }), { status: 400 })
-  t.match(await ask(dhaka('hourly=rain&apikey=the-key')), { status: 200, body: { hourly: {} } })
-  t.match(await ask(dhaka('hourly=rain'), { headers: { 'x-api-key': 'the-key' } }), { status: 200 })
+  t.match(await send(dhaka('hourly=rain'), { headers: { 'x-api-key': 'other' } }), { status: 400 })
+  t.match(await send(dhaka('hourly=rain&apikey=the-key')), { status: 200, body: { hourly: {} } })
+  t.match(await send(dhaka('hourly=rain'), { headers: { 'x-api-key': 'the-key' } }), { status: 200 })
   const body = JSON.stringify({ latitude: 23.8, longitude: 90.4, hourly: 'rain', apikey: 'the-key' })
   const headers = { 'content-type': 'application/json' }
-  t.match(await ask('/v1/forecast', { method: 'POST', body, headers }), { status: 200 })
+  t.match(await send('/v1/forecast', { method: 'POST', body, headers }), { status: 200 })
   t.notMatch(JSON.stringify(await state()), /the-key/, 'the list of calls does not show it')
 })

@@ -1,7 +1,7 @@
-// One instant, one weather: whichever section, request, simulator or moment of asking speaks of it.
+// The weather of an instant is the same in every section, request and simulator, whenever it is requested.
 
 import t from 'tap'
-import { allDaily, allHourly, allInstant, dhaka, lasting, simulate, three } from './simulated.ts'
+import { allDaily, allHourly, allInstant, dhaka, simulate, three, withoutTimings } from './simulated.ts'
 
 const hourMs = 3_600_000
 const iso = (ms: number) => new Date(ms).toISOString()
@@ -9,45 +9,45 @@ const local = (ms: number) => iso(ms + 6 * hourMs).slice(0, 16)
 
 t.test('minutely_15 at a step is exactly what current says at that instant', async t => {
   // Starts in the wettest and in the stormiest weeks, and crosses midnight in both time zones.
-  const { ask, steer } = await simulate(t, { runs: 'none' })
+  const { send, steer } = await simulate(t, { runs: 'none' })
   for (const start of ['2026-07-14T12:00:00Z', '2026-04-20T09:00:00Z']) {
     const from = Date.parse(start)
     await steer({ now: start })
-    const { text } = await ask(three(`minutely_15=${allInstant}&forecast_minutely_15=60`))
+    const { text } = await send(three(`minutely_15=${allInstant}&forecast_minutely_15=60`))
     const series = JSON.parse(text)
     for (let step = 0; step < 60; step++) {
       const now = from + step * 900_000
       await steer({ now: iso(now + (step % 15) * 60_000) })
-      const { body } = await ask(three(`current=${allInstant}`))
+      const { body } = await send(three(`current=${allInstant}`))
       for (const [i, { current }] of body.entries()) {
         const { minutely_15 } = series[i]
         const expected = Object.fromEntries(
           Object.entries(minutely_15).map(([name, values]) => [name, (values as unknown[])[step]]),
         )
-        const { interval, ...told } = current
-        t.strictSame(told, expected, `${local(now)} point ${i}`)
+        const { interval, ...values } = current
+        t.strictSame(values, expected, `${local(now)} point ${i}`)
         t.equal(interval, 900)
       }
     }
-    const { body } = await ask(dhaka('current=rain'))
+    const { body } = await send(dhaka('current=rain'))
     t.not(series[0].minutely_15.time[0], body.current.time, 'the clock did move')
   }
 })
 
 t.test('with model runs the same holds until the next run', async t => {
-  const { ask, steer } = await simulate(t, {}, '2026-07-14T12:45:00Z')
-  const { minutely_15 } = (await ask(dhaka(`minutely_15=${allInstant}&forecast_minutely_15=24`))).body
+  const { send, steer } = await simulate(t, {}, '2026-07-14T12:45:00Z')
+  const { minutely_15 } = (await send(dhaka(`minutely_15=${allInstant}&forecast_minutely_15=24`))).body
   for (let step = 0; step < 23; step++) {
     await steer({ now: iso(Date.parse('2026-07-14T12:45:00Z') + step * 900_000) })
-    const { current } = (await ask(dhaka(`current=${allInstant}`))).body
+    const { current } = (await send(dhaka(`current=${allInstant}`))).body
     for (const name of allInstant.split(','))
       t.equal(current[name], minutely_15[name][step], `${name} ${step}`)
   }
 })
 
 t.test('an hour and its :00 quarter share instants; its rain is the sum of its quarters', async t => {
-  const { ask } = await simulate(t, {}, '2026-07-14T12:00:00Z')
-  const { body } = await ask(three(`minutely_15=${allHourly}&hourly=${allHourly}&forecast_days=9`))
+  const { send } = await simulate(t, {}, '2026-07-14T12:00:00Z')
+  const { body } = await send(three(`minutely_15=${allHourly}&hourly=${allHourly}&forecast_days=9`))
   let wet = 0
   for (const { minutely_15: quarters, hourly: hours } of body)
     hours.time.slice(1).forEach((time: string, index: number) => {
@@ -71,9 +71,9 @@ t.test('an hour and its :00 quarter share instants; its rain is the sum of its q
 })
 
 t.test('a day is made of its local hours', async t => {
-  const { ask } = await simulate(t, {}, '2026-05-14T12:00:00Z')
+  const { send } = await simulate(t, {}, '2026-05-14T12:00:00Z')
   for (const zone of ['Asia%2FDhaka', 'Asia%2FKolkata', 'GMT', 'Asia%2FKathmandu']) {
-    const { body } = await ask(
+    const { body } = await send(
       `/v1/forecast?latitude=24.9&longitude=91.9&timezone=${zone}&hourly=${allHourly}&daily=${allDaily}&forecast_days=9`,
     )
     const { hourly, daily } = body
@@ -102,10 +102,10 @@ t.test('a day is made of its local hours', async t => {
 })
 
 t.test('is_day follows sunrise and sunset', async t => {
-  const { ask, steer } = await simulate(t)
+  const { send, steer } = await simulate(t)
   for (const day of ['2026-01-10', '2026-06-21', '2026-10-05']) {
     await steer({ now: `${day}T00:00:00Z` })
-    const { body } = await ask(three('minutely_15=is_day&daily=sunrise,sunset&forecast_days=3'))
+    const { body } = await send(three('minutely_15=is_day&daily=sunrise,sunset&forecast_days=3'))
     for (const { minutely_15, daily } of body)
       daily.time.forEach((_day: string, i: number) => {
         minutely_15.time.slice(i * 96, i * 96 + 96).forEach((time: string, step: number) => {
@@ -121,25 +121,25 @@ t.test('equal seed, run and instant give equal answers in two simulators; anothe
   const query = three(`minutely_15=${allInstant}&hourly=${allHourly}&daily=${allDaily}&forecast_days=9`)
   const now = '2026-06-14T03:10:00Z'
   const first = await simulate(t, { seed: 7 }, now)
-  const { text } = await first.ask(query)
-  await first.ask(dhaka('hourly=rain'))
+  const { text } = await first.send(query)
+  await first.send(dhaka('hourly=rain'))
   const second = await simulate(t, { seed: 7 }, now)
-  t.equal(lasting((await second.ask(query)).text), lasting(text))
-  t.equal(lasting((await first.ask(query)).text), lasting(text), 'asked again')
+  t.equal(withoutTimings((await second.send(query)).text), withoutTimings(text))
+  t.equal(withoutTimings((await first.send(query)).text), withoutTimings(text), 'requested again')
   const other = await simulate(t, { seed: 8 }, now)
-  t.not(lasting((await other.ask(query)).text), lasting(text))
+  t.not(withoutTimings((await other.send(query)).text), withoutTimings(text))
 })
 
 t.test('a new run changes the weather slightly, the far days more, and the past not at all', async t => {
   const simulator = await simulate(t)
-  const { ask, steer } = simulator
+  const { send, steer } = simulator
   const query = three('hourly=temperature_2m,precipitation&forecast_days=9&past_days=1')
-  const meta = async (model = 'ecmwf_ifs') => (await ask(`/data/${model}/static/meta.json`)).body
+  const meta = async (model = 'ecmwf_ifs') => (await send(`/data/${model}/static/meta.json`)).body
   await steer({ now: '2026-07-14T12:29:59Z' })
-  const before = (await ask(query)).body
+  const before = (await send(query)).body
   const oldRun = await meta()
   await steer({ now: '2026-07-14T12:30:00Z' })
-  const after = (await ask(query)).body
+  const after = (await send(query)).body
   const newRun = await meta()
   t.equal(oldRun.last_run_initialisation_time, Date.parse('2026-07-14T00:00Z') / 1000)
   t.equal(newRun.last_run_initialisation_time, Date.parse('2026-07-14T06:00Z') / 1000)
@@ -168,19 +168,19 @@ t.test('a new run changes the weather slightly, the far days more, and the past 
 })
 
 t.test('without runs an instant has one weather for ever', async t => {
-  const { ask, steer } = await simulate(t, { runs: 'none' }, '2026-07-14T00:00:00Z')
-  const early = (await ask(dhaka('hourly=temperature_2m&forecast_days=9'))).body.hourly
-  const run = (await ask('/data/ecmwf_ifs/static/meta.json')).text
+  const { send, steer } = await simulate(t, { runs: 'none' }, '2026-07-14T00:00:00Z')
+  const early = (await send(dhaka('hourly=temperature_2m&forecast_days=9'))).body.hourly
+  const run = (await send('/data/ecmwf_ifs/static/meta.json')).text
   await steer({ now: '2026-07-20T00:00:00Z' })
-  const late = (await ask(dhaka('hourly=temperature_2m&forecast_days=9'))).body.hourly
+  const late = (await send(dhaka('hourly=temperature_2m&forecast_days=9'))).body.hourly
   t.strictSame(late.temperature_2m.slice(0, 72), early.temperature_2m.slice(144, 216))
-  t.equal((await ask('/data/ecmwf_ifs/static/meta.json')).text, run)
+  t.equal((await send('/data/ecmwf_ifs/static/meta.json')).text, run)
 })
 
 t.test('neighbouring places and moments have similar weather', async t => {
-  const { ask } = await simulate(t, {}, '2026-07-14T00:00:00Z')
+  const { send } = await simulate(t, {}, '2026-07-14T00:00:00Z')
   const near = '/v1/forecast?latitude=24.000,24.010,24.07&longitude=90.000,90.000,90.09'
-  const { body } = await ask(`${near}&timezone=Asia%2FDhaka&minutely_15=temperature_2m&forecast_days=3`)
+  const { body } = await send(`${near}&timezone=Asia%2FDhaka&minutely_15=temperature_2m&forecast_days=3`)
   const [a, b, c] = body.map(({ minutely_15 }: { minutely_15: { temperature_2m: number[] } }) => minutely_15)
   t.strictSame(a.temperature_2m, b.temperature_2m, 'one model cell, one temperature')
   a.temperature_2m.forEach((value: number, i: number) => {

@@ -1,4 +1,4 @@
-// A simulated provider for a test, on a real port, and short ways to ask and steer it.
+// A simulated provider in the process of a test, on a real port, with short functions to send requests and to steer it.
 
 import { type SimulatorOptions, startSimulator } from '../../simulator/simulator.ts'
 
@@ -26,29 +26,29 @@ const places = {
   three: 'latitude=23.8103,22.3569,24.8949&longitude=90.4125,91.7832,91.8687',
 }
 
-/** The query of a forecast for Dhaka in local time, with what the test adds. */
+/** The path of a forecast for Dhaka in local time, with the test's parameters. */
 export const dhaka = (rest: string): string => `/v1/forecast?${places.dhaka}&timezone=Asia%2FDhaka&${rest}`
 
 /** The same for Dhaka, Chattogram and Sylhet. */
 export const three = (rest: string): string => `/v1/forecast?${places.three}&timezone=Asia%2FDhaka&${rest}`
 
-/** Stands still at noon of a November day unless told otherwise. */
+/** Its clock stands at noon of a November day by default. */
 export const simulate = async (t: Teardown, options: SimulatorOptions = {}, now: string | null = noon) => {
   const simulator = await startSimulator(options)
   t.teardown(() => simulator.close())
-  const ask = async (path: string, init: RequestInit = {}): Promise<Answer> => {
+  const send = async (path: string, init: RequestInit = {}): Promise<Answer> => {
     const response = await fetch(simulator.url + path, init)
     const text = await response.text()
     return { status: response.status, headers: response.headers, text, body: parsed(text) }
   }
   const steer = (change: Record<string, unknown>): Promise<Answer> =>
-    ask('/control', { method: 'POST', body: JSON.stringify(change) })
+    send('/control', { method: 'POST', body: JSON.stringify(change) })
   if (now !== null) await steer({ now })
-  return { ...simulator, ask, steer, state: async () => (await ask('/control')).body }
+  return { ...simulator, send, steer, state: async () => (await send('/control')).body }
 }
 
-/** An answer without what differs every time. */
-export const lasting = (text: string): string => text.replaceAll(/"generationtime_ms":[^,]+,/g, '')
+/** The text of a response without the fields that differ every time. */
+export const withoutTimings = (text: string): string => text.replaceAll(/"generationtime_ms":[^,]+,/g, '')
 
 const parsed = (text: string): unknown => {
   try {

@@ -1,10 +1,10 @@
-// The variables that the documentation of the provider lists are answered, with their units, and they agree with the
-// weather that the other variables show.
+// Every variable in the provider's documentation has values with its unit, and they are consistent with the other
+// variables.
 
 import t from 'tap'
 import { dhaka, simulate } from './simulated.ts'
 
-const { ask } = await simulate(t, {}, '2026-07-14T00:00:00Z')
+const { send } = await simulate(t, {}, '2026-07-14T00:00:00Z')
 
 const hourlyUnits: Record<string, [unit: string, decimals: number, low: number, high: number]> = {
   temperature_2m: ['°C', 1, 5, 45],
@@ -125,7 +125,7 @@ const printed = (text: string, section: string, name: string): string[] => {
 
 t.test('the documented variables have their units, their decimals and sound values', async t => {
   const names = { hourly: Object.keys(hourlyUnits), daily: Object.keys(dailyUnits) }
-  const { status, text, body } = await ask(
+  const { status, text, body } = await send(
     dhaka(`hourly=${names.hourly}&daily=${names.daily}&minutely_15=${names.hourly}&current=${names.hourly}`),
   )
   t.equal(status, 200, text.slice(0, 200))
@@ -147,7 +147,7 @@ t.test('the documented variables have their units, their decimals and sound valu
 
 t.test('derived variables agree with the weather they follow from', async t => {
   const names = Object.keys(hourlyUnits)
-  const { body } = await ask(dhaka(`hourly=${names}&daily=${Object.keys(dailyUnits)}&forecast_days=9`))
+  const { body } = await send(dhaka(`hourly=${names}&daily=${Object.keys(dailyUnits)}&forecast_days=9`))
   const { hourly, daily } = body
   const fault = (i: number): string | undefined => {
     const at = (name: string): number => hourly[name][i]
@@ -198,18 +198,18 @@ t.test('derived variables agree with the weather they follow from', async t => {
 })
 
 t.test('lengths follow the unit of precipitation', async t => {
-  const { body } = await ask(
+  const { body } = await send(
     dhaka('hourly=visibility,et0_fao_evapotranspiration&daily=rain_sum&precipitation_unit=inch'),
   )
   t.match(body.hourly_units, { visibility: 'ft', et0_fao_evapotranspiration: 'inch' })
   t.equal(body.daily_units.rain_sum, 'inch')
 })
 
-t.test('former spellings are understood and come back as asked', async t => {
+t.test('former spellings are valid and come back as requested', async t => {
   const former =
     'relativehumidity_2m,dewpoint_2m,weathercode,cloudcover,cloudcover_low,windspeed_10m,winddirection_10m,' +
     'windgusts_10m,vapor_pressure_deficit'
-  const { body } = await ask(
+  const { body } = await send(
     dhaka(`hourly=${former},dew_point_2m&daily=weathercode,windspeed_10m_max,winddirection_10m_dominant`),
   )
   t.strictSame(Object.keys(body.hourly).slice(1), [...former.split(','), 'dew_point_2m'])

@@ -1,4 +1,4 @@
-// The weather holds together at any place and instant, and it is Bangladesh's: seasons, days and nights, sea and hills.
+// The weather is consistent at any place and instant, and typical of Bangladesh: seasons, days and nights, sea and hills.
 
 import t from 'tap'
 import { modelCellOf } from '../../simulator/model-cell.ts'
@@ -58,7 +58,7 @@ t.test('it holds together in 10 places through a year, with and without model ru
   for (const [name, [latitude, longitude]] of Object.entries(places))
     for (const run of [undefined, { initialisedAt: Date.UTC(2026, 0, 1) }]) {
       const { quarterHour, hour, height } = weatherAt(latitude, longitude, 3, run)
-      // A step that shares no factor with the day, so that all hours come up.
+      // A step that is coprime with the day, so that all hours occur.
       for (let at = Date.UTC(2026, 0, 1); at < Date.UTC(2027, 0, 1); at += 13 * 900_000)
         for (const [step, weather] of Object.entries({ quarter: quarterHour(at), hour: hour(at) })) {
           const fault = faultOf(weather, height)

@@ -1,5 +1,5 @@
-// The files of the embedded store: for their owner alone, whatever the process's umask; what is there already is left as
-// it is, and remarked upon.
+// The files of the embedded store: readable for their owner alone, whatever the process's umask. Existing files keep their
+// mode, and a mode that is too open is reported.
 
 import { chmodSync, existsSync, mkdirSync, readdirSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,15 +23,15 @@ const withUmask = <Result>(umask: number, act: () => Result): Result => {
     process.umask(before)
   }
 }
-const open = async (path: string, told: string[] = []) => {
+const open = async (path: string, exposed: string[] = []) => {
   const redis = { url: null, prefix: 'x:', connectTimeoutMs: 1, commandTimeoutMs: 1 }
-  const observer = { ...quiet, storeExposed: (path: string) => told.push(path) }
+  const observer = { ...quiet, storeExposed: (path: string) => exposed.push(path) }
   const store = await openStore({ redis, store: { path } }, systemClock, observer)
   await store.writeBytes('a', Buffer.from('b'), Date.now() + 1e6)
   return store
 }
 
-t.test('what is made is for its owner alone, whatever the umask', async t => {
+t.test('new files are readable for their owner alone, whatever the umask', async t => {
   for (const umask of [0o000, 0o022, 0o077]) {
     const folder = join(t.testdir(), `umask-${umask}`)
     const store = await withUmask(umask, () => open(join(folder, 'store.db')))
@@ -46,7 +46,7 @@ t.test('what is made is for its owner alone, whatever the umask', async t => {
   }
 })
 
-t.test('a link to a file that is not there yet makes one for its owner alone', async t => {
+t.test('a link to a missing file creates one for its owner alone', async t => {
   const folder = t.testdir()
   symlinkSync(join(folder, 'target.db'), join(folder, 'store.db'))
   const store = await withUmask(0, () => open(join(folder, 'store.db')))
@@ -54,21 +54,21 @@ t.test('a link to a file that is not there yet makes one for its owner alone', a
   await store.close()
 })
 
-t.test('a store that others can read goes on as it is, and its gateway says so once', async t => {
+t.test('a store that others can read keeps its mode, and its gateway logs that once', async t => {
   const folder = t.testdir()
   const path = join(folder, 'store.db')
   await (await open(path)).close()
-  const told: string[] = []
-  for (const [mode, says] of [
+  const exposed: string[] = []
+  for (const [mode, reports] of [
     [0o600, 0],
     [0o660, 0],
     [0o644, 1],
     [0o602, 1],
   ] as const) {
     chmodSync(path, mode)
-    told.length = 0
-    await (await open(path, told)).close()
-    t.strictSame(told, says === 0 ? [] : [path], mode.toString(8))
+    exposed.length = 0
+    await (await open(path, exposed)).close()
+    t.strictSame(exposed, reports === 0 ? [] : [path], mode.toString(8))
     t.equal(statSync(path).mode & 0o777, mode, 'left as it is')
   }
 
@@ -80,23 +80,23 @@ t.test('a store that others can read goes on as it is, and its gateway says so o
   t.equal((await gateway.get('/locations?type=division')).status, 200)
 })
 
-t.test('the log of a store that others can read is seen too', async t => {
+t.test('a write-ahead log that others can read is reported too', async t => {
   const folder = t.testdir()
   const path = join(folder, 'store.db')
   await (await open(path)).close()
-  // A gateway that was killed leaves it behind.
+  // A killed gateway leaves it behind.
   chmodSync(path, 0o644)
   const killed = new DatabaseSync(path)
   killed.exec("INSERT OR REPLACE INTO bytes VALUES ('c', x'00', 1)")
   chmodSync(path, 0o600)
   t.equal(modeOf(`${path}-wal`), '644')
-  const told: string[] = []
-  await (await open(path, told)).close()
-  t.strictSame(told, [`${path}-wal`])
+  const exposed: string[] = []
+  await (await open(path, exposed)).close()
+  t.strictSame(exposed, [`${path}-wal`])
   killed.close()
 })
 
-t.test('the product’s own process makes them so, in a folder that is there', async t => {
+t.test('the product’s own process creates them so, in an existing folder', async t => {
   const folder = t.testdir({ data: {} })
   const env = {
     ABOHAWA_SERVER__PORT: '0',
@@ -112,7 +112,7 @@ t.test('the product’s own process makes them so, in a folder that is there', a
   t.notMatch(lines.join('\n'), 'open to other users')
 })
 
-t.test('a folder or nothing at all in the place of the file is named', async t => {
+t.test('a folder or a missing folder in place of the file is named', async t => {
   const folder = t.testdir()
   mkdirSync(join(folder, 'store.db'))
   await t.rejects(open(join(folder, 'store.db')), {

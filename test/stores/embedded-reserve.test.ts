@@ -1,5 +1,5 @@
-// The reserve of the embedded store: it believes nothing that is not as it writes it, has its bytes before they are
-// needed, and is for its owner alone.
+// The reserve of the embedded store: it ignores everything that it has not written itself, allocates its bytes in advance,
+// and is readable for its owner alone.
 
 import { mkdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ const countOf = (i: number, used = i): ReservedCount => ({
   keepUntil: 9e12,
 })
 
-t.test('what was put is read by the next process, the last of each count', t => {
+t.test('the next process reads the last value of each count', t => {
   const path = join(t.testdir(), 'store.db')
   const reserve = openReserve(path)
   const { blocks, mode } = statSync(reservePath(path))

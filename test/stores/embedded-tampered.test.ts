@@ -1,5 +1,5 @@
-// A store file in which somebody else has written: what the types of its columns let through, which is numbers of any size
-// and texts of any length; and pages that a disk has spoilt.
+// A store file that somebody else has written to: numbers of any size and texts of any length, as far as the column types
+// allow; and pages that a disk has damaged.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,8 @@ import { systemClock } from '../../src/clock.ts'
 import { AbohawaError } from '../../src/errors.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import type { RefusedRecord, RepairedQuota } from '../../src/stores/records.ts'
-import type { KeyRecord, Store } from '../../src/stores/store.ts'
+import type { Store } from '../../src/stores/store.ts'
+import { sampleKey, sampleSubscriber } from '../support/key-records.ts'
 import { anEntry, instanceOn } from '../support/usage-instance.ts'
 
 const noCounts = ['-1', '-9223372036854775808', '9223372036854775807', '1000000000000000']
@@ -33,7 +34,7 @@ const setUp = (t: Test) => {
   return { path, store, open, beside, refused, repaired }
 }
 
-t.test('a count that can’t be costs its own key alone, and begins again at what was admitted', async t => {
+t.test('an impossible count affects its own key alone, and restarts at the admitted units', async t => {
   const { store, open, beside, repaired } = setUp(t)
   const { day } = anEntry
   const batch = (units: number) => ['a', 'bad', 'z'].map(keyId => ({ keyId, units, limit: 100 }))
@@ -72,7 +73,7 @@ t.test('a count that can’t be costs its own key alone, and begins again at wha
 })
 
 t.test(
-  'a count of the budget that can’t be begins again at what is known, and a closure that can’t be is lifted',
+  'an impossible count of the budget restarts at the known one, and an impossible closure is lifted',
   async t => {
     const { store, beside, refused } = setUp(t)
     const now = Date.now()
@@ -118,7 +119,7 @@ t.test('change records and names of any size and number are bounded, and later o
     (9223372036854775807, 'keys', 'far', ${now + 60_000}),
     (${first + 1}, 'keys', CAST(zeroblob(2000000) AS TEXT), ${now + 60_000})`)
   t.match(await store.changeRecordsAfter('keys', first), { records: [], complete: true })
-  // With the largest number there is, SQLite gives none any more.
+  // After the largest number SQLite assigns no further one.
   await t.rejects(store.appendChangeRecord('keys', 'two', now + 60_000), { name: 'StoreError' })
   const again = openEmbeddedStore(path, systemClock, { recordRefused: record => refused.push(record) })
   t.match(refused, [{ record: 'change_records', fault: /^2 of its rows were invalid/ }])
@@ -130,13 +131,13 @@ t.test('change records and names of any size and number are bounded, and later o
   await again.close()
 
   refused.length = 0
-  const sendHeartbeat = (asked: string[]) =>
+  const sendHeartbeat = (requested: string[]) =>
     store.heartbeat({
       instance: 'one',
       aliveForMs: 1_000,
       settings: 'a',
       topic: 'q',
-      asked,
+      requested,
       wantedForMs: 60_000,
       now,
     })
@@ -153,22 +154,11 @@ t.test('change records and names of any size and number are bounded, and later o
   t.equal((await store.wanted('q', 0)).length, 50_000)
 })
 
-const record = (id: string): KeyRecord => ({
-  id,
-  hash: `hash-of-${id}`,
-  subscriberId: 'sub_a',
-  tier: 'free',
-  limit: null,
-  createdAt: 1_000,
-  revokedAt: null,
-  formers: [{ hash: `former-of-${id}`, validUntil: 9_000 }],
-})
-
 t.test('a key’s record that can’t be is nobody’s to use, and costs no other key', async t => {
   const { store, beside, refused } = setUp(t)
-  await store.ensureSubscriber({ id: 'sub_a', name: 'Padma', createdAt: 1, revokedAt: null })
-  await store.addKey(record('key_bad'))
-  await store.addKey(record('key_good'))
+  await store.ensureSubscriber(sampleSubscriber)
+  await store.addKey(sampleKey('key_bad'))
+  await store.addKey(sampleKey('key_good'))
   const damages: [column: string, value: string, message: RegExp][] = [
     ...['-5', '0', '9223372036854775807'].map((value): [string, string, RegExp] => [
       'own_limit',
@@ -210,20 +200,23 @@ t.test('a key’s record that can’t be is nobody’s to use, and costs no othe
   t.strictSame(await store.listSubscribers(), [])
 })
 
-t.test('answers are counted on beside a count that can’t be, and only whole ones are told', async t => {
-  const { store, beside, refused } = setUp(t)
-  const { day, keepUntil } = anEntry
-  const entry = { keyId: 'key_1', day, endpoint: 'weather', statusClass: '2xx', count: 2, keepUntil }
-  await store.addDetail([entry])
-  for (const [i, text] of noCounts.entries()) {
-    beside.exec(`UPDATE usage_detail SET count = ${text} WHERE key_id = 'key_1'`)
-    if (i === 0) t.strictSame(await store.detailOn('key_1', day), [])
-    await store.addDetail([entry, { ...entry, keyId: 'key_2' }])
-    t.match(await store.detailOn('key_1', day), [{ count: 2 }], text)
-    t.match(await store.detailOn('key_2', day), [{ count: 2 * (i + 1) }])
-  }
-  t.match(refused, [{ record: 'usage_detail', name: 'key_1' }])
-})
+t.test(
+  'responses are still counted beside an impossible count, and only whole numbers are returned',
+  async t => {
+    const { store, beside, refused } = setUp(t)
+    const { day, keepUntil } = anEntry
+    const entry = { keyId: 'key_1', day, endpoint: 'weather', statusClass: '2xx', count: 2, keepUntil }
+    await store.addDetail([entry])
+    for (const [i, text] of noCounts.entries()) {
+      beside.exec(`UPDATE usage_detail SET count = ${text} WHERE key_id = 'key_1'`)
+      if (i === 0) t.strictSame(await store.detailOn('key_1', day), [])
+      await store.addDetail([entry, { ...entry, keyId: 'key_2' }])
+      t.match(await store.detailOn('key_1', day), [{ count: 2 }], text)
+      t.match(await store.detailOn('key_2', day), [{ count: 2 * (i + 1) }])
+    }
+    t.match(refused, [{ record: 'usage_detail', name: 'key_1' }])
+  },
+)
 
 t.test('bytes that are too many are not read', async t => {
   const { store, beside } = setUp(t)
@@ -235,7 +228,7 @@ t.test('bytes that are too many are not read', async t => {
   t.ok(grown < 50, `${Math.round(grown)} MB more`)
 })
 
-// All that a gateway and the commands ask, in turn.
+// Every operation that a gateway or a command performs, in turn.
 const everything = (store: Store): (() => Promise<unknown>)[] => [
   () => store.listKeys(),
   () => store.listSubscribers(),
@@ -250,57 +243,60 @@ const everything = (store: Store): (() => Promise<unknown>)[] => [
   () => store.detailOn('key_3', anEntry.day),
 ]
 
-t.test('a file with spoilt pages fails with a sentence, or tells what it can, and ends nothing', async t => {
-  const folder = t.testdir()
-  const whole = join(folder, 'whole.db')
-  const filled = openEmbeddedStore(whole, systemClock)
-  await filled.ensureSubscriber({ id: 'sub_a', name: 'Padma', createdAt: 1, revokedAt: null })
-  for (let i = 0; i < 60; i++) {
-    await filled.addKey(record(`key_${i}`))
-    await filled.writeBytes(`cell-${i}`, Buffer.alloc(900, i), Date.now() + 60_000)
-    await filled.appendChangeRecord('keys', `key_${i}`, Date.now() + 60_000)
-    await filled.raiseUsed(`key_${i}`, anEntry.day, i, anEntry.keepUntil)
-  }
-  await filled.close()
-  const { length } = readFileSync(whole)
-  let [failed, answered, runs] = [0, 0, 0]
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(
-        fc.record({
-          at: fc.integer({ min: 0, max: length - 1 }),
-          put: fc.uint8Array({ minLength: 1, maxLength: 200 }),
-        }),
-        { minLength: 1, maxLength: 8 },
+t.test(
+  'a file with damaged pages fails with a sentence, or returns what is legible, and ends no process',
+  async t => {
+    const folder = t.testdir()
+    const whole = join(folder, 'whole.db')
+    const filled = openEmbeddedStore(whole, systemClock)
+    await filled.ensureSubscriber(sampleSubscriber)
+    for (let i = 0; i < 60; i++) {
+      await filled.addKey(sampleKey(`key_${i}`))
+      await filled.writeBytes(`cell-${i}`, Buffer.alloc(900, i), Date.now() + 60_000)
+      await filled.appendChangeRecord('keys', `key_${i}`, Date.now() + 60_000)
+      await filled.raiseUsed(`key_${i}`, anEntry.day, i, anEntry.keepUntil)
+    }
+    await filled.close()
+    const { length } = readFileSync(whole)
+    let [failed, answered, runs] = [0, 0, 0]
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(
+          fc.record({
+            at: fc.integer({ min: 0, max: length - 1 }),
+            put: fc.uint8Array({ minLength: 1, maxLength: 200 }),
+          }),
+          { minLength: 1, maxLength: 8 },
+        ),
+        async spots => {
+          // A new file each time: SQLite caches the files beside it for as long as it is open.
+          const path = join(folder, `spoilt-${runs++}.db`)
+          const bytes = readFileSync(whole)
+          for (const { at, put } of spots) bytes.set(put.subarray(0, length - at), at)
+          writeFileSync(path, bytes)
+          let store: Store
+          try {
+            store = openEmbeddedStore(path, systemClock)
+          } catch (error) {
+            if (!(error instanceof AbohawaError)) throw error
+            failed += 1
+            return
+          }
+          for (const act of everything(store))
+            await act().then(
+              () => {
+                answered += 1
+              },
+              (error: unknown) => {
+                if (!(error instanceof AbohawaError)) throw error
+                failed += 1
+              },
+            )
+          await store.close().catch(() => {})
+        },
       ),
-      async spots => {
-        // Another file each time: SQLite keeps what lies beside it in memory for as long as it is open.
-        const path = join(folder, `spoilt-${runs++}.db`)
-        const bytes = readFileSync(whole)
-        for (const { at, put } of spots) bytes.set(put.subarray(0, length - at), at)
-        writeFileSync(path, bytes)
-        let store: Store
-        try {
-          store = openEmbeddedStore(path, systemClock)
-        } catch (error) {
-          if (!(error instanceof AbohawaError)) throw error
-          failed += 1
-          return
-        }
-        for (const ask of everything(store))
-          await ask().then(
-            () => {
-              answered += 1
-            },
-            (error: unknown) => {
-              if (!(error instanceof AbohawaError)) throw error
-              failed += 1
-            },
-          )
-        await store.close().catch(() => {})
-      },
-    ),
-    { seed: 20_261_121, numRuns: 60 },
-  )
-  t.ok(failed > 20 && answered > 20, `${failed} failed with a sentence, ${answered} were answered`)
-})
+      { seed: 20_261_121, numRuns: 60 },
+    )
+    t.ok(failed > 20 && answered > 20, `${failed} failed with a sentence, ${answered} were answered`)
+  },
+)

@@ -1,3 +1,5 @@
+// The embedded store beyond the contract: several processes on one file, sweeping, migration, and faults of the path.
+
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -6,28 +8,21 @@ import { systemClock } from '../../src/clock.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { storeContract } from '../support/store-contract.ts'
+import { anEntry } from '../support/usage-instance.ts'
 
 storeContract(t, 'embedded', async t => openEmbeddedStore(join(t.testdir(), 'store.db'), systemClock))
 
 t.test('two openings of one file see each other and never count a unit twice', async t => {
   const path = join(t.testdir(), 'store.db')
   const stores = [openEmbeddedStore(path, systemClock), openEmbeddedStore(path, systemClock)]
-  const take = {
-    keyId: 'key_1',
-    day: '2026-11-21',
-    units: 1,
-    limit: 30,
-    step: 1,
-    endsAt: 0,
-    keepUntil: Date.now() + 1e9,
-  }
+  const entry = { ...anEntry, limit: 30 }
   const admitted = stores.map(() => 0)
   for (let i = 0; i < 25; i++)
     for (const [at, store] of stores.entries()) {
       const batch = {
         instance: `of ${at}`,
         sequence: i + 1,
-        entries: [{ ...take, admitted: admitted[at] ?? 0, confirmed: admitted[at] ?? 0 }],
+        entries: [{ ...entry, admitted: admitted[at] ?? 0, confirmed: admitted[at] ?? 0 }],
       }
       admitted[at] = (admitted[at] ?? 0) + ((await store.commit(batch))[0]?.granted ?? 0)
     }
@@ -39,22 +34,17 @@ t.test('two openings of one file see each other and never count a unit twice', a
   for (const store of stores) await store.close()
 })
 
-t.test('what has expired is swept from the file', async t => {
+t.test('expired records are swept from the file', async t => {
   const path = join(t.testdir(), 'store.db')
   const clock = manualClock('2026-11-21T00:00Z')
   const store = openEmbeddedStore(path, clock)
   await store.writeBytes('cell', Buffer.from('x'), clock.now() + 1_000)
-  const take = {
-    keyId: 'k',
-    day: '2026-11-21',
-    units: 1,
-    limit: 9,
-    admitted: 0,
-    confirmed: 0,
-    step: 1,
-    endsAt: clock.now(),
-  }
-  await store.commit({ instance: 'one', sequence: 1, entries: [{ ...take, keepUntil: clock.now() + 1_000 }] })
+  const entry = { ...anEntry, keyId: 'k', limit: 9 }
+  await store.commit({
+    instance: 'one',
+    sequence: 1,
+    entries: [{ ...entry, keepUntil: clock.now() + 1_000 }],
+  })
   await store.close()
   clock.advance(2_000)
   const again = openEmbeddedStore(path, clock)
@@ -71,7 +61,7 @@ t.test('a removal that fails half-way removes nothing, and the store goes on', a
   for (const key of ['first', 'second'])
     await store.writeBytes(key, Buffer.from(key), systemClock.now() + 60_000)
   const beside = new DatabaseSync(path)
-  // FAIL, other than ABORT, leaves it to the caller to take back what was done before.
+  // FAIL, other than ABORT, leaves the rollback to the caller.
   beside.exec(`CREATE TRIGGER stuck BEFORE DELETE ON bytes WHEN old.key = 'second'
     BEGIN SELECT RAISE(FAIL, 'stuck'); END`)
   await t.rejects(store.deleteBytes(['first', 'second']), { name: 'StoreError', message: /stuck/ })
@@ -95,24 +85,16 @@ t.test('windows that are over are swept from the file', async t => {
   t.strictSame((await store.spending('acc1', ['minute:1', 'minute:2'])).used, [0, 3_000])
 })
 
-t.test('the log beside the file does not grow with every count', async t => {
+t.test('the write-ahead log does not grow with every count', async t => {
   const path = join(t.testdir(), 'store.db')
   const store = openEmbeddedStore(path, systemClock)
   t.teardown(() => store.close())
-  const take = {
-    keyId: 'key_1',
-    day: '2026-11-21',
-    units: 1,
-    limit: 1e9,
-    step: 1,
-    endsAt: 0,
-    keepUntil: Date.now() + 1e9,
-  }
+  const entry = { ...anEntry, limit: 1e9 }
   for (let i = 0; i < 20_000; i++)
     await store.commit({
       instance: 'one',
       sequence: i + 1,
-      entries: [{ ...take, admitted: i, confirmed: i }],
+      entries: [{ ...entry, admitted: i, confirmed: i }],
     })
   const { size } = statSync(`${path}-wal`)
   t.ok(size < 20e6, `${size} bytes after 20,000 counts`)
@@ -160,12 +142,12 @@ const firstSchema = `
   INSERT INTO usage VALUES ('key_1', '2026-11-21', 42, 1, 9000000000000);
 `
 
-t.test('a file of the first version is taken over with all that it holds', async t => {
+t.test('a file of the first version is migrated with all of its records', async t => {
   const path = join(t.testdir(), 'store.db')
   const old = new DatabaseSync(path)
   old.exec(firstSchema)
   old.close()
-  // Two at once, as a gateway and a command would, and then again.
+  // Two at once, as a gateway and a command would, and then once more.
   const stores = [openEmbeddedStore(path, systemClock), openEmbeddedStore(path, systemClock)]
   for (const store of stores) await store.close()
   const store = openEmbeddedStore(path, systemClock)

@@ -1,4 +1,4 @@
-// The store over TLS with an authority of one's own, in a numbered database, as a user with no more rights than it needs.
+// The store over TLS with a private CA, in a numbered database, as a user with exactly the documented rights.
 
 import { Redis } from 'ioredis'
 import t from 'tap'
@@ -68,7 +68,7 @@ t.test('everything lies in the database of the URL', async t => {
   await store.close()
 })
 
-t.test('what is wrong stops the start with a sentence', async t => {
+t.test('a fault stops the start with a sentence', async t => {
   const start = (other: object) => openRedisStore({ ...place, prefix: 'abohawa:', ...other }, quiet)
   await t.rejects(start({ ca: null }), {
     name: 'InputError',

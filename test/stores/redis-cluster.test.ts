@@ -1,4 +1,4 @@
-// The store on a real Redis Cluster, also while a master is lost and while slots move.
+// The store on a real Redis Cluster, also while a master fails and while slots move.
 
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
@@ -6,9 +6,9 @@ import { usageTag } from '../../src/stores/redis-key-names.ts'
 import { runCommand } from '../support/process.ts'
 import { account, makeAccount, refusals } from '../support/redis-account.ts'
 import { startCluster } from '../support/redis-cluster.ts'
-import { inTurn, wentAndCameBack } from '../support/redis-process.ts'
 import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
+import { inTurn, recordingObserver, slowestUntilItWorks, wentAndCameBack } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
 import { instanceOn } from '../support/usage-instance.ts'
 import { workedMs } from '../support/work-time.ts'
@@ -22,7 +22,7 @@ for (const { admin } of cluster.nodes) await makeAccount(admin, true)
 const url = cluster.url.replace('//', `//${account.user}:${account.password}@`)
 
 let opened = 0
-const open = async (t: Test, told: string[] = []) => {
+const open = async (t: Test, events: string[] = []) => {
   const prefix = `abohawa:${opened++}:`
   const store = await openRedisStore(
     {
@@ -32,7 +32,7 @@ const open = async (t: Test, told: string[] = []) => {
       mode: 'cluster',
       prefix,
     },
-    { redisAway: reason => told.push(`away: ${reason}`), redisBack: () => told.push('back') },
+    recordingObserver(events),
   )
   t.teardown(() => store.close())
   return { store, prefix }
@@ -105,10 +105,10 @@ t.test('slots that move are followed without an error or a lost count', async t 
   let over = false
   const counted = new Map<string, number>()
   const work = async (i: number) => {
-    const ask = instanceOn(store, `instance ${i}`)
+    const commit = instanceOn(store, `instance ${i}`)
     while (!over) {
       const keyId = `key_${i}`
-      await ask({ keyId, limit: 1e9 })
+      await commit({ keyId, limit: 1e9 })
       counted.set(keyId, (counted.get(keyId) ?? 0) + 1)
       await store.readBytes(`cell-${i}`)
       await store.spending(`acc${i}`, ['a', 'b'])
@@ -127,28 +127,19 @@ t.test('slots that move are followed without an error or a lost count', async t 
 })
 
 t.test('a node that hangs fails a command in time, and its replica takes over', async t => {
-  const told: string[] = []
-  const { store, prefix } = await open(t, told)
+  const events: string[] = []
+  const { store, prefix } = await open(t, events)
   const master = await cluster.masterOf(`${prefix}bytes:{cell}`)
   await store.writeBytes('cell', Buffer.from('x'), later)
   master.signal('SIGSTOP')
   const from = workedMs()
   await t.rejects(store.readBytes('cell'), { name: 'StoreError' })
   t.ok(workedMs() - from < 1_500, `it failed after ${workedMs() - from} ms`)
-  let slowest = 0
-  await until('the store works again', async () => {
-    const asked = workedMs()
-    try {
-      // What was written last may be lost with its master, so it is written anew.
-      return await store.writeBytes('cell', Buffer.from('y'), later)
-    } finally {
-      slowest = Math.max(slowest, workedMs() - asked)
-    }
-  })
+  const slowest = await slowestUntilItWorks(store)
   t.comment(`a master that hangs: works again after ${workedMs() - from} ms, slowest command ${slowest} ms`)
-  await until('told', async () => told.at(-1) === 'back')
-  t.match(told[0], /^away: 127\.0\.0\.1:/)
-  t.match(inTurn(told), wentAndCameBack)
+  await until('its return is reported', async () => events.at(-1) === 'back')
+  t.match(events[0], /^away: 127\.0\.0\.1:/)
+  t.match(inTurn(events), wentAndCameBack)
   t.ok(slowest < 1_500, `the slowest command took ${slowest} ms`)
   master.signal('SIGCONT')
   await until('it is a replica now', async () =>
@@ -157,36 +148,27 @@ t.test('a node that hangs fails a command in time, and its replica takes over', 
 })
 
 t.test('a master that is killed makes commands fail at once until its replica has taken over', async t => {
-  const told: string[] = []
-  const { store, prefix } = await open(t, told)
+  const events: string[] = []
+  const { store, prefix } = await open(t, events)
   await store.writeBytes('cell', Buffer.from('x'), later)
   const missed: (string | null)[] = []
   store.onLeaseReleased(key => missed.push(key))
   await until('it listens', async () => missed.length > 0)
   await (await cluster.masterOf(`${prefix}bytes:{cell}`)).kill()
   const from = workedMs()
-  let slowest = 0
-  await until('the store works again', async () => {
-    const asked = workedMs()
-    try {
-      // What was written last may be lost with its master, so it is written anew.
-      return await store.writeBytes('cell', Buffer.from('y'), later)
-    } finally {
-      slowest = Math.max(slowest, workedMs() - asked)
-    }
-  })
+  const slowest = await slowestUntilItWorks(store)
   t.comment(`a killed master: works again after ${workedMs() - from} ms, slowest command ${slowest} ms`)
   t.ok(slowest < 1_500, `the slowest command took ${slowest} ms`)
-  await until('told', async () => told.at(-1) === 'back')
-  t.match(told[0], /^away: 127\.0\.0\.1:/)
-  t.match(inTurn(told), wentAndCameBack)
+  await until('its return is reported', async () => events.at(-1) === 'back')
+  t.match(events[0], /^away: 127\.0\.0\.1:/)
+  t.match(inTurn(events), wentAndCameBack)
   await store.ping()
-  await until('news are heard again', async () => {
+  await until('messages arrive again', async () => {
     await store.releaseLease('cell', 1, '')
     return missed.includes('cell')
   })
-  t.match(inTurn(told), wentAndCameBack, 'and nothing else')
+  t.match(inTurn(events), wentAndCameBack, 'and nothing else')
   for (const { admin } of cluster.nodes)
     if (admin.status === 'ready')
-      t.strictSame(await refusals(admin), [], 'the user of the documents was refused nothing')
+      t.strictSame(await refusals(admin), [], 'the documented user was refused nothing')
 })

@@ -1,6 +1,6 @@
 // The names of keys and channels in Redis. They are written out here, because gateways of two versions share one Redis
-// while a fleet is replaced: another name would be an empty store for one half of them. What scripts do with names is
-// read from a real server.
+// during a rolling update: after a rename half of them would find an empty store. The names inside scripts are read from a
+// real server.
 
 import { globSync, readFileSync } from 'node:fs'
 import { Redis } from 'ioredis'
@@ -31,7 +31,7 @@ const setUp = async (t: Test) => {
 
 const later = Date.now() + 3_600_000
 
-/** Runs every step of the store that names a key, and each script at least once. */
+/** Runs every operation of the store that names a key, and each script at least once. */
 const useAll = async (store: Store): Promise<void> => {
   await store.ensureSubscriber({ id: 'sub_a', name: 'Padma', createdAt: 1, revokedAt: null })
   const key = { id: 'key_1', subscriberId: 'sub_a', tier: 'free', limit: null, createdAt: 1, revokedAt: null }
@@ -62,7 +62,7 @@ const useAll = async (store: Store): Promise<void> => {
   await store.readBytes('q:23.8,90.4')
   await store.deleteBytes(['q:0,0'])
   const alive = { instance: 'one', aliveForMs: 60_000, settings: 'a', wantedForMs: 60_000, now: Date.now() }
-  await store.heartbeat({ ...alive, topic: 'q', asked: ['23.8,90.4'] })
+  await store.heartbeat({ ...alive, topic: 'q', requested: ['23.8,90.4'] })
   await store.wanted('q', 0)
   await store.appendChangeRecord('purges', 'x', later)
   await store.changeRecordsAfter('purges', 0)
@@ -130,7 +130,7 @@ t.test('a script touches the keys it declares and no other, and they lie in one 
   t.strictSame(published, ['used key_1 2026-11-21 1', 'flights q:23.8,90.4 done'])
 })
 
-t.test('names are what they always were, whatever stands in them', async t => {
+t.test('names keep their format, whatever they contain', async t => {
   const names = redisKeyNames('abohawa:')
   t.strictSame(
     [
@@ -186,8 +186,8 @@ t.test('the script that counts reads nothing out of a name', async t => {
   const { prefix, raw } = await setUp(t)
   const listener = new Redis(server.url)
   t.teardown(() => listener.quit())
-  const heard: string[] = []
-  listener.on('message', (_channel: string, text: string) => heard.push(text))
+  const released: string[] = []
+  listener.on('message', (_channel: string, text: string) => released.push(text))
   await listener.subscribe(`${prefix}channel`)
   const days = [['21', later, later]]
   const entries = [1, 9, 0, 0, 1, 1, 2, 9, 0, 0, 1, 1]
@@ -202,8 +202,8 @@ t.test('the script that counts reads nothing out of a name', async t => {
     'second',
   ]
   t.equal(await raw.eval(commitScript, keys.length, ...keys, ...values), '1 1 0 2 2 0')
-  await until('both are heard', async () => heard.length === 2)
-  t.strictSame(heard, ['first 1', 'second 2'])
+  await until('both messages have arrived', async () => released.length === 2)
+  t.strictSame(released, ['first 1', 'second 2'])
 })
 
 t.test('no other file of the store knows the prefix, and no script makes a name of others', async t => {

@@ -1,9 +1,10 @@
-// A single Redis that hangs, or is ended and started again.
+// A single Redis that hangs, or is stopped and started again.
 
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
-import { inTurn, startRedisProcess, wentAndCameBack } from '../support/redis-process.ts'
+import { startRedisProcess } from '../support/redis-process.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
+import { inTurn, recordingObserver, wentAndCameBack } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
 import { workedMs } from '../support/work-time.ts'
 
@@ -11,57 +12,57 @@ if (withoutOwnRedis) t.bailout(withoutOwnRedis)
 
 const timeouts = { connectTimeoutMs: 500, commandTimeoutMs: 200 }
 
-t.test('a Redis that hangs fails commands in time; both that it is away and back are told', async t => {
-  const told: string[] = []
+t.test('a Redis that hangs fails commands in time; its outage and its return are reported', async t => {
+  const events: string[] = []
   const server = await startRedisProcess()
   t.teardown(server.stop)
   const store = await openRedisStore(
     { ...timeouts, url: `redis://${server.address}`, prefix: 'x:' },
-    { redisAway: reason => told.push(`away: ${reason}`), redisBack: () => told.push('back') },
+    recordingObserver(events),
   )
   t.teardown(() => store.close())
   server.signal('SIGSTOP')
   const from = workedMs()
   await t.rejects(store.ping(), { name: 'StoreError' })
   t.ok(workedMs() - from < 600, `failed after ${workedMs() - from} ms`)
-  await until('it is taken for away', async () => told.length > 0)
-  const asked = workedMs()
+  await until('it is taken for away', async () => events.length > 0)
+  const startedAt = workedMs()
   await t.rejects(store.ping(), { name: 'StoreError' })
-  t.ok(workedMs() - asked < 100, 'then commands fail at once')
+  t.ok(workedMs() - startedAt < 100, 'then commands fail at once')
   server.signal('SIGCONT')
   await until('it works again', async () => {
     await store.ping()
     return true
   })
-  await until('it is told', async () => told.at(-1) === 'back')
-  t.match(told[0], /^away: .*Socket timeout/)
-  t.match(inTurn(told), wentAndCameBack)
+  await until('its return is reported', async () => events.at(-1) === 'back')
+  t.match(events[0], /^away: .*Socket timeout/)
+  t.match(inTurn(events), wentAndCameBack)
 })
 
-t.test('a Redis that is started again is told away and back, and news are heard again', async t => {
-  const told: string[] = []
+t.test('a Redis that is restarted is reported away and back, and messages arrive again', async t => {
+  const events: string[] = []
   const first = await startRedisProcess()
   const store = await openRedisStore(
     { ...timeouts, url: `redis://${first.address}`, prefix: 'x:' },
-    { redisAway: () => told.push('away'), redisBack: () => told.push('back') },
+    { redisAway: () => events.push('away'), redisBack: () => events.push('back') },
   )
   t.teardown(() => store.close())
-  const heard: (string | null)[] = []
-  store.onLeaseReleased(key => heard.push(key))
-  await until('it listens', async () => heard.length > 0)
+  const released: (string | null)[] = []
+  store.onLeaseReleased(key => released.push(key))
+  await until('it listens', async () => released.length > 0)
   await first.stop()
-  await until('it is away', async () => told.length > 0)
+  await until('it is away', async () => events.length > 0)
   await t.rejects(store.ping(), { name: 'StoreError' })
   const again = await startRedisProcess({ port: first.port })
   t.teardown(again.stop)
-  await until('news are heard', async () => {
+  await until('messages arrive', async () => {
     await store.releaseLease('cell', 1, '')
-    return heard.includes('cell')
+    return released.includes('cell')
   })
-  t.match(inTurn(told), wentAndCameBack)
+  t.match(inTurn(events), wentAndCameBack)
 })
 
-t.test('a store that is closed tells nobody that Redis is away', async t => {
+t.test('a closed store does not report Redis away', async t => {
   const server = await startRedisProcess()
   t.teardown(server.stop)
   const store = await openRedisStore(
@@ -78,24 +79,24 @@ t.test('a store that is closed tells nobody that Redis is away', async t => {
   )
 })
 
-t.test('a Redis that refuses the password after a change is told with its reason', async t => {
-  const told: string[] = []
+t.test('a Redis that refuses the password after a change is reported with its reason', async t => {
+  const events: string[] = []
   const server = await startRedisProcess({ args: ['--requirepass', 'former'], password: 'former' })
   t.teardown(server.stop)
   const store = await openRedisStore(
     { ...timeouts, url: `redis://:former@${server.address}`, prefix: 'x:' },
-    { redisAway: reason => told.push(`away: ${reason}`), redisBack: () => told.push('back') },
+    recordingObserver(events),
   )
   t.teardown(() => store.close())
   await server.admin.config('SET', 'requirepass', 'later')
   await server.admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes')
-  await until('the reason is told', async () => told.some(reason => reason.includes('WRONGPASS')))
+  await until('the reason is reported', async () => events.some(reason => reason.includes('WRONGPASS')))
   await t.rejects(store.ping(), { name: 'StoreError', message: /^Redis failed: .*WRONGPASS/ })
-  t.equal(told.filter(reason => reason.includes('WRONGPASS')).length, 1, 'and once')
+  t.equal(events.filter(reason => reason.includes('WRONGPASS')).length, 1, 'and once')
   await server.admin.config('SET', 'requirepass', 'former')
   await until('it works again', async () => {
     await store.ping()
     return true
   })
-  await until('it is told', async () => told.at(-1) === 'back')
+  await until('its return is reported', async () => events.at(-1) === 'back')
 })

@@ -1,12 +1,12 @@
-// The store on a Redis that Sentinel watches, also while its master is lost.
+// The store on a Redis behind Sentinel, also while its master fails.
 
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { runCommand } from '../support/process.ts'
-import { inTurn, wentAndCameBack } from '../support/redis-process.ts'
 import { masterName, startSentinel } from '../support/redis-sentinel.ts'
 import { withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
+import { inTurn, recordingObserver, slowestUntilItWorks, wentAndCameBack } from '../support/store-recovery.ts'
 import { until } from '../support/until.ts'
 import { instanceOn } from '../support/usage-instance.ts'
 import { workedMs } from '../support/work-time.ts'
@@ -29,11 +29,8 @@ const place = {
 const quiet = { redisAway: () => {}, redisBack: () => {} }
 
 let opened = 0
-const open = async (t: Test, told: string[] = []) => {
-  const store = await openRedisStore(
-    { ...place, prefix: `test-${opened++}:` },
-    { redisAway: reason => told.push(`away: ${reason}`), redisBack: () => told.push('back') },
-  )
+const open = async (t: Test, events: string[] = []) => {
+  const store = await openRedisStore({ ...place, prefix: `test-${opened++}:` }, recordingObserver(events))
   t.teardown(() => store.close())
   return store
 }
@@ -105,8 +102,8 @@ t.test('the first sentinel may be away', async t => {
 
 for (const how of ['hangs', 'is killed'] as const)
   t.test(`a master that ${how} makes commands fail in time until its replica has taken over`, async t => {
-    const told: string[] = []
-    const store = await open(t, told)
+    const events: string[] = []
+    const store = await open(t, events)
     const later = Date.now() + 60_000
     await store.writeBytes('cell', Buffer.from('x'), later)
     const missed: (string | null)[] = []
@@ -117,22 +114,14 @@ for (const how of ['hangs', 'is killed'] as const)
     if (how === 'hangs') master.signal('SIGSTOP')
     else await master.kill()
     await t.rejects(store.ping(), { name: 'StoreError' })
-    let slowest = 0
-    await until('the store works again', async () => {
-      const asked = workedMs()
-      try {
-        return await store.writeBytes('cell', Buffer.from('y'), later)
-      } finally {
-        slowest = Math.max(slowest, workedMs() - asked)
-      }
-    })
+    const slowest = await slowestUntilItWorks(store)
     t.comment(
       `a master that ${how}: works again after ${workedMs() - from} ms, slowest command ${slowest} ms`,
     )
     t.ok(slowest < 1_000, `the slowest command took ${slowest} ms`)
-    await until('told', async () => told.at(-1) === 'back')
-    t.match(inTurn(told), wentAndCameBack, told.join('; '))
-    await until('news are heard again', async () => {
+    await until('its return is reported', async () => events.at(-1) === 'back')
+    t.match(inTurn(events), wentAndCameBack, events.join('; '))
+    await until('messages arrive again', async () => {
       await store.releaseLease('cell', 1, '')
       return missed.includes('cell')
     })

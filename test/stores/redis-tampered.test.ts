@@ -1,5 +1,5 @@
-// A Redis in which somebody else has written: every record of the store in every form that it must not have, on a single
-// server and on a cluster.
+// A Redis that somebody else has written to: every record of the store in every invalid form, on a single server and on a
+// cluster.
 
 import { Cluster, Redis } from 'ioredis'
 import t, { type Test } from 'tap'
@@ -23,7 +23,7 @@ tamperedRecords(t, 'single', async observer => {
   return { store, raw, prefix }
 })
 
-/** A store that listens to both channels, and what it heard and was told. */
+/** A store that subscribes to both channels, with the messages it received and the refusals it reported. */
 const listening = async (t: Test) => {
   const prefix = `${server.prefix}${opened++}:`
   const refused: RefusedRecord[] = []
@@ -32,28 +32,28 @@ const listening = async (t: Test) => {
     { ...quiet, recordRefused: record => refused.push(record) },
   )
   t.teardown(() => store.close())
-  const news: unknown[] = []
+  const messages: unknown[] = []
   const ends: [string | null, string][] = []
-  store.onUsage(each => news.push(each))
+  store.onUsage(each => messages.push(each))
   store.onLeaseReleased((key, text) => ends.push([key, text]))
   const publish = (channel: 'used' | 'flights', text: string) => raw.publish(prefix + channel, text)
   await until(
     'it listens',
-    async () => (await publish('used', 'probe 2026-11-21 1')) === 1 && news.length > 0,
+    async () => (await publish('used', 'probe 2026-11-21 1')) === 1 && messages.length > 0,
   )
   await until('it listens', async () => (await publish('flights', 'probe ')) === 1 && ends.length > 0)
-  const heard = (marker: number) =>
-    until('the marker is heard', async () => {
+  const received = (marker: number) =>
+    until('the marker has arrived', async () => {
       await publish('used', `marker 2026-11-21 ${marker}`)
-      return news.some(each => Object(each).used === marker)
+      return messages.some(each => Object(each).used === marker)
     })
-  return { prefix, refused, news, ends, publish, heard }
+  return { prefix, refused, messages, ends, publish, received }
 }
 
-t.test('messages that no gateway sends are told, and nobody acts on them', async t => {
-  const { prefix, refused, news, ends, publish, heard } = await listening(t)
-  await heard(2)
-  news.length = 0
+t.test('messages that no gateway sends are reported and ignored', async t => {
+  const { prefix, refused, messages, ends, publish, received } = await listening(t)
+  await received(2)
+  messages.length = 0
   ends.length = 0
   const texts = [
     '',
@@ -72,8 +72,8 @@ t.test('messages that no gateway sends are told, and nobody acts on them', async
   ]
   for (const text of texts) await publish('used', text)
   await publish('flights', `cell ${'x'.repeat(4_096)}`)
-  await heard(3)
-  const others = news.filter(each => Object(each).keyId !== 'marker')
+  await received(3)
+  const others = messages.filter(each => Object(each).keyId !== 'marker')
   t.strictSame(others, [], 'not even that something was missed')
   t.strictSame(ends, [])
   t.equal(refused.length, texts.length + 1)
@@ -83,22 +83,22 @@ t.test('messages that no gateway sends are told, and nobody acts on them', async
 })
 
 t.test(
-  'a message of megabytes is not taken in: the connection is made anew, and the next is heard',
+  'a message of megabytes is not read: the connection is opened again, and the next message arrives',
   async t => {
-    const { refused, news, heard } = await listening(t)
-    news.length = 0
+    const { refused, messages, received } = await listening(t)
+    messages.length = 0
     const before = process.memoryUsage().rss
     for (let i = 0; i < 3; i++) {
       await raw.publish(`${server.prefix}${opened - 1}:used`, 'x'.repeat(8_000_000))
-      await until('it is told', async () => refused.length === i + 1)
-      await heard(100 + i)
+      await until('its return is reported', async () => refused.length === i + 1)
+      await received(100 + i)
     }
     t.match(refused, [
       { record: 'message', fault: /larger than 1048576 bytes/ },
       { record: 'message' },
       { record: 'message' },
     ])
-    t.ok(news.includes('lost'), 'and whoever listens knows that something was missed')
+    t.ok(messages.includes('lost'), 'and subscribers learn that messages may be missing')
     const grown = (process.memoryUsage().rss - before) / 1e6
     t.ok(grown < 100, `${Math.round(grown)} MB more, what the test itself sent included`)
   },

@@ -1,8 +1,11 @@
+// The Redis store beyond the contract: expiries, prefixes, faults at the start, and lost messages.
+
 import { Redis } from 'ioredis'
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { freePort, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
+import { anEntry } from '../support/usage-instance.ts'
 
 const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
 const observer = { redisAway: () => {}, redisBack: () => {} }
@@ -20,18 +23,9 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   const raw = new Redis(server.url)
   const inAnHour = Date.now() + 3_600_000
   const aMonth = 31 * 86_400_000
-  const take = {
-    keyId: 'key_1',
-    day: '2026-11-21',
-    units: 1,
-    limit: 9,
-    admitted: 0,
-    confirmed: 0,
-    step: 1,
-    endsAt: Date.now(),
-  }
+  const entry = { ...anEntry, limit: 9 }
   for (const sequence of [1, 2])
-    await store.commit({ instance: 'one', sequence, entries: [{ ...take, keepUntil: inAnHour }] })
+    await store.commit({ instance: 'one', sequence, entries: [{ ...entry, keepUntil: inAnHour }] })
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour)
   await store.writeBytes('23.8,90.4', Buffer.from('x'), inAnHour, 1)
   await store.acquireLease('23.9,90.4', 1_000)
@@ -44,7 +38,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
     wantedForMs: 1_800_000,
     now: Date.now(),
   }
-  await store.heartbeat({ ...heartbeat, asked: ['23.8,90.4'] })
+  await store.heartbeat({ ...heartbeat, requested: ['23.8,90.4'] })
   await store.addDetail([
     {
       keyId: 'key_1',
@@ -58,7 +52,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   const keys = await raw.keys(`${prefix}*`)
   t.equal(keys.length, 10, keys.join(', '))
   for (const key of keys) {
-    // A month's record of use goes with the last of its days.
+    // A month's usage record expires with the last of its days.
     const left = (await raw.pttl(key)) - (key.includes(':used:') || key.includes('used:{') ? aMonth : 0)
     t.ok(left > 3_500_000 && left <= 3_600_000, `${key} expires in ${left} ms`)
   }
@@ -71,7 +65,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   await store.close()
 })
 
-t.test('whatever is kept of spending expires, and shares the slot of its provider', async t => {
+t.test('all spending records expire, and share the slot of their provider', async t => {
   const prefix = nextPrefix()
   const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
   const raw = new Redis(server.url)
@@ -95,13 +89,13 @@ t.test('whatever is kept of spending expires, and shares the slot of its provide
   await store.close()
 })
 
-t.test('a refused take leaves no counter behind', async t => {
+t.test('a refused batch leaves no counter behind', async t => {
   const prefix = nextPrefix()
   const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
   const raw = new Redis(server.url)
   const soon = Date.now() + 1_000
-  const take = { keyId: 'key_1', day: '2026-11-21', units: 1, limit: 0, admitted: 0, confirmed: 0, step: 1 }
-  await store.commit({ instance: 'one', sequence: 1, entries: [{ ...take, endsAt: soon, keepUntil: soon }] })
+  const entry = { ...anEntry, limit: 0 }
+  await store.commit({ instance: 'one', sequence: 1, entries: [{ ...entry, endsAt: soon, keepUntil: soon }] })
   t.strictSame(await raw.keys(`${prefix}*`), [])
   await raw.quit()
   await store.close()
@@ -145,7 +139,7 @@ t.test(
     const seen = await store.appendChangeRecord('keys', 'one', later)
     await raw.del(`${prefix}notices:keys`)
     t.strictSame(await store.changeRecordsAfter('keys', seen), { records: [], complete: false })
-    // The time of the store has gone on by a millisecond, as it has in any real loss.
+    // The store's time has advanced by a millisecond, as in any real loss.
     for (let time = seen; time <= seen; ) {
       const [seconds, micros] = await raw.time()
       time = Number(seconds) * 1000 + Math.floor(Number(micros) / 1000)
@@ -186,7 +180,7 @@ t.test('a heartbeat tells how many different settings the instances alive run wi
   t.teardown(() => store.close())
   const now = Date.now()
   const beat = async (instance: string, settings: string, at: number) => {
-    const alive = { instance, settings, aliveForMs: 20_000, topic: 'q', asked: [], wantedForMs: 60_000 }
+    const alive = { instance, settings, aliveForMs: 20_000, topic: 'q', requested: [], wantedForMs: 60_000 }
     const { instances, variants } = await store.heartbeat({ ...alive, now: at })
     return [instances, variants]
   }

@@ -9,7 +9,7 @@ import { writeByWriteHead } from '../../src/edge/ready-response.ts'
 import type { Access } from '../../src/edge/request-state.ts'
 import type { Authentication } from '../../src/metering/authentication.ts'
 import { createGrid } from '../../src/weather/cell.ts'
-import { wholeTimeline } from '../scenarios/whole-timeline.ts'
+import { alwaysFresh, wholeTimeline } from '../scenarios/whole-timeline.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 
 export const goodKey = 'svc_live_good'
@@ -38,7 +38,7 @@ export type TestApp = Pick<Api, 'app' | 'drain'> & {
 
 type Teardown = { teardown(fn: () => unknown): void }
 
-/** @param consume the quota's decision; one unit after another of ten unless told otherwise */
+/** @param consume the quota's decision; by default one unit after another of ten */
 export const startApp = async (
   t: Teardown,
   parts: Partial<ApiParts> = {},
@@ -48,26 +48,14 @@ export const startApp = async (
   const calendar = createCalendar('Asia/Dhaka')
   const catalogue = await openCatalogue({ path: 'locations.json', bounds, pollMs: utcDayMs })
   t.teardown(catalogue.close)
-  const now = clock.now()
-  const timeline = wholeTimeline(now, calendar)
+  const timelines = alwaysFresh(wholeTimeline(clock.now(), calendar), clock.now)
   let reads = 0
   const answers = createAnswers({
     grid: createGrid(0.1),
     timelines: {
       read: subject => {
         reads += 1
-        return {
-          subject,
-          value: timeline,
-          readAt: clock.now(),
-          fetchedAt: now,
-          freshUntil: now + utcDayMs,
-          outcome: 'hit',
-          source: 'memory',
-          forwarded: false,
-          collapsed: false,
-          setExtraBytes: () => {},
-        }
+        return timelines.read(subject)
       },
     },
     calendar,
@@ -97,7 +85,7 @@ export const startApp = async (
       area: 'Bangladesh',
       timezone: calendar.zone,
       clock,
-      // What inject sees is what goes through public API.
+      // Injected requests use the public way to write a response.
       writeReady: writeByWriteHead,
       observer: {
         admission: decision => log.decisions.push(decision),

@@ -1,5 +1,5 @@
-// Many command lines in one process, one after the other: `node command-lines.ts <file>`, a JSON list of them. Behind
-// the output of each stands NUL on both streams, with the exit code on standard output, so that one start serves for all.
+// Runs many command lines in one process, one after the other: `node command-lines.ts <file>`, a JSON list of them. The
+// output of each ends with NUL on both streams, followed by the exit code on standard output.
 
 import { readFileSync } from 'node:fs'
 import { run } from '../../src/cli/program.ts'

@@ -1,5 +1,5 @@
-// A process of its own that decodes entries of the shared tier, one a line of standard input, and says for each what
-// became of it and how much memory the process had at most. The test that starts it bounds its memory.
+// A process that decodes entries of the shared tier, one per line of standard input, and prints for each the outcome and the
+// peak memory of the process. The test that starts it limits its memory.
 
 import { createInterface } from 'node:readline'
 import { createCalendar } from '../../src/calendar.ts'

@@ -1,5 +1,5 @@
-// A Redis that keeps what it counted in a file, as operators run it: a test stops it, lets it go on, kills it and starts
-// it again on the same port and the same file.
+// A Redis with persistence, as operators run it: a test can freeze it, resume it, kill it and start it again on the same
+// port and file.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -11,10 +11,10 @@ import { freePort } from './redis-server.ts'
 
 export type DurableRedis = {
   url: string
-  /** SIGSTOP and SIGCONT: it keeps its connections and answers nothing, and then goes on. */
+  /** SIGSTOP and SIGCONT: it keeps its connections without responding, and then continues. */
   freeze(): void
   thaw(): void
-  /** SIGKILL; resolves when it is gone. */
+  /** SIGKILL; resolves when the process has ended. */
   kill(): Promise<void>
   /** Starts it again after a kill. */
   start(): Promise<void>

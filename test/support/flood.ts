@@ -1,5 +1,5 @@
-// A flood for tests, as a process of its own: connections that send many requests at once and read no answer. Prints its
-// state as a line of JSON four times a second, and ends by itself after a minute.
+// A flood, as a process of its own: connections that send many requests at once and read no response. Prints its state as a
+// line of JSON four times a second, and ends by itself after a minute.
 
 import { connect } from 'node:net'
 import { parseArgs } from 'node:util'
@@ -9,7 +9,8 @@ const { values } = parseArgs({
     url: { type: 'string', default: '' },
     sockets: { type: 'string', default: '1' },
     requests: { type: 'string', default: '1' },
-    /** One request; the two characters \\r and \\n stand for what they are called. */
+    /** One request, with \\r and \
+     written as two characters each. */
     request: { type: 'string', default: '' },
   },
 })
@@ -20,7 +21,7 @@ const state = { connected: 0, closed: 0 }
 
 for (let i = 0; i < Number(values.sockets); i++) {
   const socket = connect({ port: Number(port), host: hostname })
-  // Nothing is read, so that the kernel's buffers fill and the other side has to keep what it wants to say.
+  // Nothing is read, so that the kernel's buffers fill and the server has to buffer its responses.
   socket.pause()
   socket.on('error', () => {})
   socket.on('connect', () => {

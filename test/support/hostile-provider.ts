@@ -1,5 +1,5 @@
-// A provider that means harm: a real HTTP server on loopback, each of whose first path segments answers in a bad way of
-// its own. `/honest` passes on what a well-behaved provider answers.
+// A hostile provider: a real HTTP server on loopback. The first path segment of a request selects the attack; `/honest`
+// forwards to a well-behaved provider.
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
@@ -8,17 +8,17 @@ type Exchanged = {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly socket: Socket
-  /** What a well-behaved provider answers to the same question. */
+  /** The response of a well-behaved provider to the same request. */
   honest(): Promise<string>
 }
 
-/** Answers a request; what is left open is ended with the test. */
+/** Handles a request; connections that stay open are closed with the test. */
 export type Attack = (exchanged: Exchanged) => unknown
 
 export type HostileProvider = {
   /** The base address of an attack. */
   url(attack: string): string
-  /** How many connections an attack has open. */
+  /** The number of open connections of an attack. */
   open(attack: string): number
 }
 
@@ -34,7 +34,7 @@ export const startHostileProvider = async (
     const { socket } = request
     const [, name = '', ...rest] = (request.url ?? '').split('/')
     const honest = async () => (await fetch(`${honestUrl}/${rest.join('/')}`)).text()
-    // Whoever is attacked may go at any moment.
+    // The client may disconnect at any moment.
     response.on('error', () => {})
     const open = connections.get(name) ?? new Set()
     connections.set(name, open.add(socket))
@@ -60,7 +60,7 @@ export const startHostileProvider = async (
   }
 }
 
-/** Sends the same bytes again and again for as long as somebody takes them. */
+/** Sends the same bytes again and again until the client disconnects. */
 export const forever = (to: ServerResponse | Socket, bytes: Buffer): void => {
   const send = (): void => {
     while (!to.destroyed && to.write(bytes));
@@ -69,7 +69,7 @@ export const forever = (to: ServerResponse | Socket, bytes: Buffer): void => {
   send()
 }
 
-/** A body in chunks of one byte, as it travels, to its end. */
+/** A chunked body in chunks of one byte, with its end. */
 export const inSingleBytes = (body: Buffer): Buffer => {
   const chunk = Buffer.from('1\r\n_\r\n')
   const chunks = Buffer.alloc(body.length * chunk.length, chunk)

@@ -1,5 +1,5 @@
 // A process that keeps many errors whose messages were cut from long texts: `node kept-messages.ts <errors> <length>`.
-// Prints the bytes that stay in use; run it where memory is limited.
+// Prints the bytes that stay in use; run it with limited memory.
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
@@ -11,7 +11,7 @@ const collect = runInNewContext('gc') as () => void
 
 const kept: ProviderError[] = []
 for (let i = 0; i < errors; i++) {
-  // As a body comes in: bytes that are made into one text.
+  // As a body arrives: bytes that are decoded into one text.
   const text = Buffer.alloc(length, `unit ${i} `).toString()
   kept.push(new ProviderError('provider_garbled', `the unit is "${text}"`))
   collect()

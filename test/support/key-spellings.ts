@@ -1,5 +1,5 @@
-// A key in every spelling that a client, a proxy or a person may send it in, and the other way round: whether a reader
-// who undoes those spellings finds a part of its secret in a text. Works another way than what it tests.
+// A key in every spelling that a client, a proxy or a person may use, and the reverse: whether a reader who decodes those
+// spellings finds a part of its secret in a text. Shares no code with src/key-redaction.ts, which it tests.
 
 const prefix = 'svc_live_'
 
@@ -10,7 +10,7 @@ const percent = (character: string): string =>
 const unicode = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 const again = (text: string): string => text.replaceAll('%', '%25')
 
-/** Spellings by what they are called. */
+/** Spellings by name. */
 export const spellings: Readonly<Record<string, (key: string) => string>> = {
   plain: key => key,
   'prefix in capitals': key => key.replace(prefix, prefix.toUpperCase()),
@@ -52,7 +52,7 @@ const onceRead = (text: string): string =>
     .replaceAll(/&#0*(\d{2,3});/g, (_, number) => String.fromCharCode(Number(number)))
     .replaceAll('&lowbar;', '_')
 
-/** A text with all escapes undone, as often as there are any. */
+/** A text with all escapes decoded, repeatedly. */
 const readAll = (text: string): string => {
   const read = onceRead(text)
   return read === text ? text : readAll(read)

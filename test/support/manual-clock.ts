@@ -3,13 +3,13 @@
 import type { Clock } from '../../src/clock.ts'
 
 export type ManualClock = Clock & {
-  /** Jump to an instant, given as ISO 8601 or in milliseconds. */
+  /** Jumps to an instant, given as ISO 8601 or in milliseconds. */
   set(instant: string | number): void
-  /** Move on by some milliseconds. */
+  /** Moves on by some milliseconds. */
   advance(ms: number): void
 }
 
-/** Noon in Dhaka: when a test begins that does not care when it is. */
+/** Noon in Dhaka: the instant of tests that need no particular one. */
 export const noon = '2026-11-21T06:00:00Z'
 
 export const manualClock = (start: string | number = noon): ManualClock => {

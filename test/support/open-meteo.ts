@@ -1,4 +1,5 @@
-// The protocol that a gateway speaks by default, for tests of the parts that know its type alone.
+// The default protocol of a gateway, and the options of a call with it, for tests of parts that depend on the type in
+// protocol.ts alone.
 
 import { createCalendar, hourMs } from '../../src/calendar.ts'
 import { createOpenMeteo } from '../../src/provider/open-meteo/protocol.ts'
@@ -7,4 +8,15 @@ import { horizonFor } from '../../src/weather/horizon.ts'
 export const openMeteo = createOpenMeteo({
   horizon: horizonFor(13 * hourMs, 48),
   calendar: createCalendar('Asia/Dhaka'),
+})
+
+/** Options of a provider call, with timeouts that no honest server on loopback exceeds. */
+export const callOptions = (baseUrl: string) => ({
+  baseUrl,
+  apiKey: null,
+  connectTimeoutMs: 1_000,
+  timeoutMs: 5_000,
+  bodyTimeoutMs: 5_000,
+  totalTimeoutMs: 10_000,
+  maxConcurrent: 1,
 })

@@ -1,5 +1,4 @@
-// Looks at all that command lines print, for people and as JSON: no character that steers a terminal, and one line where
-// they fail.
+// Checks the whole output of command lines, as text and as JSON: no terminal controls, and one line when they fail.
 
 import { execFile } from 'node:child_process'
 import { rm, writeFile } from 'node:fs/promises'
@@ -25,29 +24,29 @@ export const runCommands = async (
   const { stdout, stderr } = await promisify(execFile)(process.execPath, [script, file], options).finally(
     () => rm(file),
   )
-  const told = stdout.split('\0')
+  const outputs = stdout.split('\0')
   const errors = stderr.split('\0')
   return lines.map((_, i) => ({
-    stdout: told[2 * i] ?? '',
-    code: Number(told[2 * i + 1]),
+    stdout: outputs[2 * i] ?? '',
+    code: Number(outputs[2 * i + 1]),
     stderr: errors[i] ?? '',
   }))
 }
 
-// The reporter of the tests is confused by such text too.
+// Such text confuses the reporter of the tests too.
 const plain = (text: string): string => text.replaceAll(/[^ -~]/g, '?')
 
-/** Runs command lines that end with the same code, each for people and, unless it has no such form, as JSON. */
-export const look = async (
+/** Runs command lines that end with the same exit code, each as text and, unless `json` is false, as JSON. */
+export const checkOutput = async (
   t: Test,
   lines: readonly (readonly string[])[],
   { code, json = true }: { code: number; json?: boolean },
   env: Record<string, string> = {},
 ): Promise<Ended[]> => {
-  const forms = json ? lines.flatMap(args => [args, [...args, '--json']]) : lines
-  const ended = await runCommands(forms, env)
+  const variants = json ? lines.flatMap(args => [args, [...args, '--json']]) : lines
+  const ended = await runCommands(variants, env)
   for (const [i, { code: given, stdout, stderr }] of ended.entries()) {
-    const title = plain((forms[i] ?? []).join(' ')).slice(0, 80)
+    const title = plain((variants[i] ?? []).join(' ')).slice(0, 80)
     t.equal(given, code, `${title}: ${plain(stderr.slice(0, 500))}`)
     t.equal(rawControlIn(stdout), undefined, `${title}: standard output`)
     t.equal(rawControlIn(stderr), undefined, `${title}: standard error`)

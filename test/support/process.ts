@@ -1,5 +1,4 @@
-// The product's commands as processes of their own, for tests in which the process is what matters. Every process is
-// ended with the test that started it.
+// The product's commands as processes, for tests of whole processes. Every process ends with the test that started it.
 
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,10 +7,10 @@ import { createInterface } from 'node:readline'
 
 type Teardown = { teardown(fn: () => unknown): void }
 
-/** What starts the product, as its users do. */
+/** The command of the product, as its users start it. */
 export const product = new URL('../../bin/abohawa', import.meta.url).pathname
 
-/** The environment without settings of this machine, so that a test sees what it sets. */
+/** The environment without settings of this machine, so that only those of the test apply. */
 export const cleanEnv = (more: Record<string, string> = {}): NodeJS.ProcessEnv => ({
   ...Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !name.startsWith('ABOHAWA_') && name !== 'NODE_OPTIONS'),
@@ -29,7 +28,7 @@ export type Running = {
   exited: Promise<number | null>
 }
 
-/** Starts a long-running command and waits until the listeners named have told their addresses. */
+/** Starts a long-running command and waits until the named listeners have logged their addresses. */
 export const startCommand = (
   t: Teardown,
   args: readonly string[],
@@ -37,7 +36,7 @@ export const startCommand = (
   env: Record<string, string> = {},
 ): Promise<Running> => start(t, product, args, listeners, env)
 
-/** The same with so many bytes of memory at the most: a test of what fills memory must not take the machine. */
+/** The same with limited memory: a test that fills memory must not exhaust the machine. */
 export const startLimited = (
   t: Teardown,
   dataBytes: number,
@@ -46,7 +45,7 @@ export const startLimited = (
   env: Record<string, string> = {},
 ): Promise<Running> => start(t, 'prlimit', [`--data=${dataBytes}`, product, ...args], listeners, env)
 
-/** The most memory that a process had resident so far, in MiB; only on Linux. */
+/** Peak resident memory of a process so far, in MiB; only on Linux. */
 export const peakOf = ({ pid }: ChildProcess): number => {
   const [, kib] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
   return Number(kib) / 1024
@@ -90,8 +89,8 @@ const start = async (
   await new Promise<void>((resolve, reject) => {
     createInterface({ input: child.stdout }).on('line', line => {
       lines.push(line)
-      const told = line.startsWith('{') ? JSON.parse(line) : {}
-      if (told.msg === 'listening') urls[told.listener] = told.url
+      const entry = line.startsWith('{') ? JSON.parse(line) : {}
+      if (entry.msg === 'listening') urls[entry.listener] = entry.url
       if (listeners.every(listener => urls[listener])) resolve()
     })
     void exited.then(code => reject(new Error(`${args.join(' ')} ended with ${code}: ${errors}`)))

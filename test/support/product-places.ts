@@ -1,5 +1,4 @@
-// How many places the product comes with, as its snapshot says, so that no test repeats the figure.
-
+// The number of places in the product's snapshot, so that no test repeats the figure.
 import { readFileSync } from 'node:fs'
 
 const text = readFileSync(new URL('../../locations.json', import.meta.url), 'utf8')

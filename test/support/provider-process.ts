@@ -1,4 +1,4 @@
-// A real provider process for a test, and the handle that steers it: its clock, its faults, what it was asked.
+// A real provider process for a test, and the handle that steers it: its clock, its faults, the requests it received.
 
 import { noon } from './manual-clock.ts'
 import { startCommand } from './process.ts'
@@ -31,8 +31,8 @@ export type ProviderProcess = {
 }
 
 /**
- * Its weather never changes with a model run unless asked, so that equal instants mean equal weather. Its clock stands
- * still at `now`, where manual clocks begin too; with null it is the machine's.
+ * By default its weather never changes with a model run, so that equal instants mean equal weather. Its clock stands
+ * still at `now`, the instant of manual clocks too; with null it is the machine's.
  */
 export const startProvider = async (
   t: Teardown,

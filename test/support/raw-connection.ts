@@ -1,5 +1,5 @@
-// One connection to a listener, over TCP or TLS as its address says, for tests in which the bytes matter: what is sent is sent as it is, and what comes
-// back is read as HTTP/1.1 says, answer by answer.
+// One connection to a listener, over TCP or TLS by its URL, for tests of exact bytes: sends raw bytes and parses the
+// HTTP/1.1 responses one by one.
 
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
@@ -14,9 +14,9 @@ type RawAnswer = {
 export type RawConnection = {
   readonly socket: Socket
   send(bytes: string | Buffer): void
-  /** The next answer. @throws Error when the connection ends before it, or after 10 s */
+  /** The next response. @throws Error when the connection ends before it, or after 10 s */
   answer(method?: string): Promise<RawAnswer>
-  /** All answers until the other side closes. @throws Error after 10 s */
+  /** All responses until the other side closes. @throws Error after 10 s */
   answersToTheEnd(): Promise<RawAnswer[]>
 }
 
@@ -28,7 +28,7 @@ export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> 
   const { hostname, port, protocol } = new URL(url)
   const at = { port: Number(port), host: hostname }
   const isTls = protocol === 'https:'
-  // The tests' own certificate is made out to a name, and what it proves is tested elsewhere.
+  // The test certificate has a host name; other tests check its verification.
   const socket = isTls ? connectTls({ ...at, rejectUnauthorized: false }) : connect(at)
   t.teardown(() => socket.destroy())
   let received = Buffer.alloc(0)

@@ -1,10 +1,10 @@
-// What must not reach a terminal or a log as it is: found in the bytes of an output, decoded as UTF-8.
+// Finds characters in the bytes of an output, decoded as UTF-8, that must not reach a terminal or a log.
 
-/** ESC and the other controls, C1, and what turns the direction of a line. */
+/** ESC and the other controls, C1, and signs that change the direction of a line. */
 export const hostileText =
   'a\u001b[2J\u001b]0;title\u0007b\r\nc\u0000d\u007fe\u0085f\u009bg\u009d0;x\u009ch\u061ci\u200ej\u200fk\u202al\u202em\u2066n\u2069o\u2028p\u2029q\tr'
 
-/** The first such character of an output, as U+XXXX with what stands before it; undefined when there is none. */
+/** The first such character of an output, as U+XXXX with the text before it; undefined when there is none. */
 export const rawControlIn = (output: string | Buffer): string | undefined => {
   const text = output.toString()
   for (let at = 0; at < text.length; at++) {

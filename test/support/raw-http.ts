@@ -1,19 +1,19 @@
-// HTTP as bytes on a socket, for requests that no client library would send.
+// Raw HTTP on a socket, for requests that no client library would send.
 
 import { connect, type Socket } from 'node:net'
 
 export type RawAnswer = {
-  /** 0 when the connection ended without an answer. */
+  /** 0 when the connection ended without a response. */
   status: number
-  /** By lower-case name; of a repeated header the last. */
+  /** By lower-case name; the last value of a repeated header. */
   headers: Record<string, string>
   text: string
-  /** The body as JSON, undefined when it is none. */
+  /** The body as JSON; undefined when it is not JSON. */
   // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
   body: any
 }
 
-/** A connection to the listener of a URL. Errors are met by whoever reads its end. */
+/** A connection to the listener of a URL. The reader gets its errors. */
 export const openSocket = (url: string): Socket => {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -21,7 +21,7 @@ export const openSocket = (url: string): Socket => {
   return socket
 }
 
-/** Sends the bytes and reads to the end of the connection; ask for `connection: close` to have one. */
+/** Sends the bytes and reads to the end of the connection; send `connection: close` to get one. */
 export const sendRaw = async (url: string, bytes: string): Promise<RawAnswer> => {
   const socket = openSocket(url)
   socket.write(bytes, 'latin1')

@@ -1,5 +1,4 @@
-// The account that docs/operating.md tells operators to make, as it stands there, so that what is tested is what is
-// told.
+// The Redis user that docs/operating.md documents, parsed from there, so that the tests use exactly the documented rights.
 
 import { readFileSync } from 'node:fs'
 import type { Redis } from 'ioredis'
@@ -18,8 +17,8 @@ export const grantedCommands = (onCluster: boolean): string[] =>
     .map(right => right.slice(1))
 
 export const makeAccount = async (admin: Redis, onCluster = false): Promise<void> => {
-  const [name = '', ...told] = rights
-  await admin.acl('SETUSER', name, ...told, ...(onCluster ? more.split(' ') : []))
+  const [name = '', ...granted] = rights
+  await admin.acl('SETUSER', name, ...granted, ...(onCluster ? more.split(' ') : []))
 }
 
 /** What an account was refused, in words. */

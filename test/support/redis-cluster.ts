@@ -1,4 +1,4 @@
-// A real Redis Cluster for a test: three masters, a replica of each unless told otherwise, on free ports of loopback.
+// A real Redis Cluster for a test: three masters, by default with a replica each, on free ports of loopback.
 // It fails over within a few seconds.
 
 import { type RedisProcess, startRedisProcess } from './redis-process.ts'
@@ -85,9 +85,9 @@ const form = async (nodes: readonly RedisProcess[], masters: readonly RedisProce
       one.admin.call('CLUSTER', 'MEET', '127.0.0.1', other.port, (await busOf(other)) ?? ''),
     ),
   )
-  const tellsOf = async ({ admin }: RedisProcess) => String(await admin.cluster('INFO'))
+  const clusterInfo = async ({ admin }: RedisProcess) => String(await admin.cluster('INFO'))
   await until('the nodes know each other', async () =>
-    (await Promise.all(nodes.map(tellsOf))).every(text =>
+    (await Promise.all(nodes.map(clusterInfo))).every(text =>
       text.includes(`cluster_known_nodes:${nodes.length}\r`),
     ),
   )
@@ -101,10 +101,10 @@ const form = async (nodes: readonly RedisProcess[], masters: readonly RedisProce
     ),
   )
   await until('the cluster is whole', async () => {
-    const told = await Promise.all(nodes.map(tellsOf))
+    const infos = await Promise.all(nodes.map(clusterInfo))
     const linked = await Promise.all(nodes.slice(3).map(({ admin }) => admin.info('replication')))
     return (
-      told.every(text => text.includes('cluster_state:ok')) &&
+      infos.every(text => text.includes('cluster_state:ok')) &&
       linked.every(text => text.includes('master_link_status:up'))
     )
   })

@@ -1,5 +1,5 @@
-// One redis-server process on loopback, whatever it is to be: the arguments say. Ready when it says so; ended by its
-// process, and its folder goes with it.
+// One redis-server process on loopback; its arguments decide its role. Ready when it says so. Its folder is removed when the
+// process ends.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -14,10 +14,10 @@ export type RedisProcess = {
   port: number
   /** `127.0.0.1:port`. */
   address: string
-  /** Asks the process over a connection of the test's own. */
+  /** A connection of the test itself. */
   admin: Redis
   signal(name: NodeJS.Signals): void
-  /** Ends it at once, as if the machine were gone, and waits until it is. */
+  /** Kills it at once, as if the machine had failed, and waits for its end. */
   kill(): Promise<void>
   stop(): Promise<void>
 }
@@ -26,7 +26,7 @@ type Setting = {
   port?: number
   /** Further arguments of redis-server. */
   args?: string[]
-  /** The lines of a configuration file, which Sentinel can't do without. */
+  /** The lines of a configuration file, which Sentinel requires. */
   config?: string[]
   password?: string
 }
@@ -70,8 +70,3 @@ export const startRedisProcess = async ({
     },
   }
 }
-
-/** What the observer of a connection was told, without the reasons. */
-export const inTurn = (told: readonly string[]): string => told.map(word => word.split(':')[0]).join(' ')
-/** Once; a process that was held up itself may lose its connection once more. */
-export const wentAndCameBack = /^away back( away back)*$/

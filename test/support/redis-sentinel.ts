@@ -12,14 +12,14 @@ export type TestSentinel = {
   others: string[]
   servers: RedisProcess[]
   sentinels: RedisProcess[]
-  /** The server that the sentinels take for the master. */
+  /** The current master according to the sentinels. */
   master(): Promise<RedisProcess>
   stop(): Promise<void>
 }
 
 export const masterName = 'weather'
 
-/** @param password of the sentinels, which the servers do without */
+/** @param password of the sentinels; the servers have none */
 export const startSentinel = async (password?: string): Promise<TestSentinel> => {
   const first = await startRedisProcess({ args: ['--repl-diskless-sync-delay', '0'] })
   const replicas = await Promise.all(
@@ -35,7 +35,7 @@ export const startSentinel = async (password?: string): Promise<TestSentinel> =>
       text.includes('master_link_status:up'),
     ),
   )
-  // They are told of each other, because finding out takes them ten seconds.
+  // They are introduced to each other, because their own discovery takes ten seconds.
   const places: [port: number, id: string][] = []
   for (let i = 1; i <= 3; i++) places.push([await freePort(), String(i).repeat(40)])
   const sentinels = await Promise.all(
@@ -70,12 +70,12 @@ export const startSentinel = async (password?: string): Promise<TestSentinel> =>
     servers,
     sentinels,
     master: async () => {
-      const told = (await sentinels[0]?.admin.call(
+      const address = (await sentinels[0]?.admin.call(
         'SENTINEL',
         'GET-MASTER-ADDR-BY-NAME',
         masterName,
       )) as string[]
-      return servers.find(({ port }) => port === Number(told[1])) as RedisProcess
+      return servers.find(({ port }) => port === Number(address[1])) as RedisProcess
     },
     stop: async () => {
       await Promise.all([...sentinels, ...servers].map(process => process.stop()))

@@ -1,5 +1,5 @@
-// A real Redis for a test: the one that ABOHAWA_TEST_REDIS_URL names, or a process of its own on a free port. Every
-// caller gets a prefix of its own, so tests that share a server do not meet.
+// A real Redis for a test: the one in ABOHAWA_TEST_REDIS_URL, or a process of its own on a free port. Every caller gets a
+// prefix of its own, so that tests on one server do not interfere.
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -8,6 +8,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { Redis } from 'ioredis'
 
 const found = spawnSync('redis-server', ['--version']).status === 0
 
@@ -29,7 +30,7 @@ export const testRedis = async (t: Teardown): Promise<TestRedis> => {
   return { url, prefix }
 }
 
-/** A Redis process that keeps nothing on disk; on a port of its own unless one is given. */
+/** A Redis process without persistence; on a free port unless one is given. */
 export const startRedis = async (
   port?: number,
 ): Promise<{ url: string; port: number; stop(): Promise<void> }> => {
@@ -56,6 +57,15 @@ export const startRedis = async (
       await rm(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** A Redis process for one test alone, and a client of the test beside the code under test. */
+export const startRedisFor = async (t: Teardown): Promise<{ url: string; raw: Redis }> => {
+  const { url, stop } = await startRedis()
+  t.teardown(stop)
+  const raw = new Redis(url)
+  t.teardown(() => raw.quit())
+  return { url, raw }
 }
 
 export const freePort = async (): Promise<number> => {

@@ -1,5 +1,5 @@
-// Makes sure that there is a real redis-server for the tests: one that is named, one that is installed, or Debian's
-// package where it can be installed. Else says in one sentence what to do.
+// Ensures a real redis-server for the tests: the configured one, an installed one, or Debian's package where it can be
+// installed. Otherwise it fails with one sentence that says what to do.
 
 import { execFileSync } from 'node:child_process'
 
@@ -16,7 +16,7 @@ if (!process.env.ABOHAWA_TEST_REDIS_URL && !runs('redis-server', '--version')) {
   process.stderr.write('The tests need redis-server; installing the Debian package…\n')
   const installed =
     runs('apt-get', 'update', '-qq') &&
-    // Without this the package would start a server of its own on the default port.
+    // Without this the package would start a server on the default port.
     runs('sh', '-c', 'RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq redis-server') &&
     runs('redis-server', '--version')
   if (!installed) {

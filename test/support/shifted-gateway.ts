@@ -1,5 +1,5 @@
-// A gateway process that lives at another time: `node shifted-gateway.ts <shift> <skew>`, both in milliseconds. Its
-// store's clock is shifted, and its own clock is off from that by the skew. Settings come from the environment.
+// A gateway process at another time: `node shifted-gateway.ts <shift> <skew>`, both in milliseconds. The shift applies to
+// its store's clock, and the skew to its own clock on top of that. Settings come from the environment.
 
 import { pino } from 'pino'
 import { loadConfig } from '../../src/config/load.ts'

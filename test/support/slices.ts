@@ -1,5 +1,5 @@
-// Slices of a timeline as objects, cut anew for each question and found by time, never by position: what the text that the
-// product writes straight from the numbers is compared with.
+// Slices of a timeline as objects, computed for each call and found by time, never by position: the reference for the text
+// that the product writes straight from the numbers.
 
 import { type Calendar, dayNumber, dayOfNumber, hourMs, quarterHourMs } from '../../src/calendar.ts'
 import type { Series, Timeline } from '../../src/weather/timeline.ts'
@@ -10,7 +10,7 @@ type Current = { time: string; interval: number } & Record<keyof typeof currentU
 type Hourly = { time: string[] } & Record<keyof typeof hourlyUnits, Value[]>
 type Daily = { time: string[] } & Record<keyof typeof dailyUnits, Value[]>
 
-/** The running quarter-hour at `now`, or undefined when the timeline does not reach it. */
+/** The current quarter-hour at `now`, or undefined when the timeline does not cover it. */
 export const currentAt = (timeline: Timeline, now: number, calendar: Calendar): Current | undefined => {
   const { start, length } = timeline.quarterHours
   const step = Math.floor((now - start) / quarterHourMs)
@@ -26,7 +26,7 @@ export const currentAt = (timeline: Timeline, now: number, calendar: Calendar): 
   }
 }
 
-/** `count` hours from the running local hour on, or undefined when the timeline does not hold them all. */
+/** `count` hours from the current local hour on, or undefined when the timeline does not cover them all. */
 export const hoursFrom = (
   timeline: Timeline,
   now: number,
@@ -40,7 +40,7 @@ export const hoursFrom = (
   )
 }
 
-/** `count` days from the local day of `now` on, or undefined when the timeline does not hold them all. */
+/** `count` days from the local day of `now` on, or undefined when the timeline does not cover them all. */
 export const daysFrom = (
   timeline: Timeline,
   now: number,

@@ -1,10 +1,10 @@
-// A process that logs a megabyte at once and stops: `node slow-log-reader.ts`. Whoever reads its standard output late
-// finds out whether the log is still whole.
+// A process that logs a megabyte at once and stops: `node slow-log-reader.ts`. A test that reads its standard output late
+// sees whether the log is complete.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { openLog } from '../../src/ops/log.ts'
 
-// Standard output does not block, as in the product, where something listens to it.
+// The listener makes standard output non-blocking, as in the product.
 process.stdout.on('error', () => {})
 const { log, lines, flush } = openLog('info')
 for (let number = 0; number < 10_000; number++)

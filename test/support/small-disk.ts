@@ -1,5 +1,5 @@
-// A small file system of a test's own, which can really be full. Mounting needs root; where that is not to be had, the
-// tests that need it say so.
+// A small file system for a test that needs a full disk. Mounting needs root; without it the tests that need it are skipped
+// with a reason.
 
 import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, openSync, rmdirSync, rmSync, statfsSync, writeSync } from 'node:fs'
@@ -13,16 +13,16 @@ type Teardown = { teardown(fn: () => unknown): void }
 export const withoutMounts: string | false =
   process.platform === 'linux' &&
   process.getuid?.() === 0 &&
-  // In a namespace of its own, so that nothing is left of the question.
+  // In a namespace of its own, so that this check leaves nothing behind.
   spawnSync('unshare', ['-m', 'mount', '-t', 'tmpfs', 'tmpfs', '/mnt']).status === 0
     ? false
     : 'needs root on Linux, to mount a small file system'
 
 export type SmallDisk = {
   readonly folder: string
-  /** Takes the rest of the room, to the last page. */
+  /** Fills the file system, to the last page. */
   fill(): void
-  /** Gives it back. */
+  /** Frees that space. */
   free(): void
   /** Bytes that can still be written. */
   room(): number

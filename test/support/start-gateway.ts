@@ -1,5 +1,5 @@
-// A running gateway for a test: real listeners on free ports, an embedded store in the test's folder unless told
-// otherwise, a clock that the test moves, a key of each tier, and a way to ask.
+// A running gateway for a test: real listeners on free ports, by default an embedded store in a folder of its own, a clock
+// that the test moves, a key of each tier, and functions that send requests.
 
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -24,7 +24,7 @@ export type Answer = {
   body: any
 }
 
-export type Ask = { key?: string | null; method?: string; headers?: Record<string, string> }
+export type RequestOptions = { key?: string | null; method?: string; headers?: Record<string, string> }
 
 export type TestGateway = Gateway & {
   config: Config
@@ -32,8 +32,8 @@ export type TestGateway = Gateway & {
   keyIds: Record<string, string>
   administration: ReturnType<typeof createAdministration>
   logged: Record<string, unknown>[]
-  /** Asks the API below its prefix, with an enterprise key unless told otherwise. */
-  get(path: string, ask?: Ask): Promise<Answer>
+  /** Sends a request to the API, with a path below its prefix and by default with an enterprise key. */
+  get(path: string, options?: RequestOptions): Promise<Answer>
   /** Gives settings by their paths and has the configuration read again; an empty text is null. */
   set(settings: Record<string, string>): ReturnType<Gateway['reloadConfig']>
   /** A metric of the ops listener, with its labels; undefined while there is none. */
@@ -48,7 +48,7 @@ export const startGateway = async (
   t: Teardown,
   { providerUrl, clock = manualClock(), env = {} }: GatewaySetting,
 ): Promise<TestGateway> => {
-  // Not the test's own folder, which the test may fill with files of its own.
+  // Not the test's own folder, which the test may use for its own files.
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-test-'))
   const settings: Record<string, string> = {
     ABOHAWA_SERVER__PORT: '0',
@@ -59,7 +59,7 @@ export const startGateway = async (
     ABOHAWA_PROVIDER__RETRY_DELAY: '1ms',
     ABOHAWA_PROVIDER__TIMEOUT: '5s',
     ABOHAWA_PROVIDER__BODY_TIMEOUT: '5s',
-    // Limits are tested where they are meant; elsewhere the provider has none.
+    // By default the provider has no limits.
     ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
     ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
     ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
@@ -114,14 +114,15 @@ export const startGateway = async (
       const line = text.split('\n').find(each => each.startsWith(`${name} `))
       return line === undefined ? undefined : Number(line.split(' ').at(-1))
     },
-    get: (path, ask = {}) => askAt(`${gateway.apiUrl}/api/v1${path}`, { key: keys.enterprise ?? '', ...ask }),
+    get: (path, options = {}) =>
+      sendRequest(`${gateway.apiUrl}/api/v1${path}`, { key: keys.enterprise ?? '', ...options }),
   }
 }
 
-/** Asks an address as it is, with a real connection. */
-export const askAt = async (
+/** Sends a request to a URL over a real connection. */
+export const sendRequest = async (
   url: string,
-  { key, method = 'GET', headers = {} }: Ask = {},
+  { key, method = 'GET', headers = {} }: RequestOptions = {},
 ): Promise<Answer> => {
   const {
     statusCode,

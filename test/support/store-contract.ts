@@ -1,4 +1,4 @@
-// What every store must do, whatever it is made of. Each store's test file is one call of this and what is its own.
+// The contract of every store. Each store's test file calls it once and adds its own tests.
 
 import type { Test } from 'tap'
 import {
@@ -121,7 +121,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(
       (await store.findKey('key_1'))?.formers.map(({ validUntil }) => validUntil),
       [5_000, 5_000, 5_000],
-      'whoever ends one overlap ends all',
+      'ending one overlap ends all',
     )
     t.strictSame(await found('fourth'), ['key_1', 'fourth', 'Padma', null])
     t.equal((await store.listKeys()).length, 1)
@@ -139,9 +139,9 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.equal(await store.setSubscriberRevoked('sub_9', 5_000), false)
   })
 
-  test('a name belongs to one subscriber, also when many ask for it at once', async (t, store) => {
-    const asked = Array.from({ length: 20 }, (_, i) => store.ensureSubscriber(subscriber(`sub_${i}`, 'যমুনা')))
-    const ids = new Set((await Promise.all(asked)).map(({ id }) => id))
+  test('a name belongs to one subscriber, also when many create it at once', async (t, store) => {
+    const added = Array.from({ length: 20 }, (_, i) => store.ensureSubscriber(subscriber(`sub_${i}`, 'যমুনা')))
+    const ids = new Set((await Promise.all(added)).map(({ id }) => id))
     t.equal(ids.size, 1)
     t.equal((await store.listSubscribers()).length, 1)
     const [id = ''] = ids
@@ -151,9 +151,9 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   })
 
   test('units are granted up to the limit and not beyond, and a refusal counts nothing', async (t, store) => {
-    const ask = instanceOn(store, 'one')
+    const commit = instanceOn(store, 'one')
     const grants = []
-    for (let i = 0; i < 5; i++) grants.push(...(await ask({})))
+    for (let i = 0; i < 5; i++) grants.push(...(await commit({})))
     t.strictSame(grants, [
       { granted: 1, used: 1, before: 0 },
       { granted: 1, used: 2, before: 1 },
@@ -165,35 +165,35 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   })
 
   test('a batch grants several units of several keys at once, each cut to what is left', async (t, store) => {
-    const ask = instanceOn(store, 'one')
+    const commit = instanceOn(store, 'one')
     const [first = '', second = '', third = ''] = keysOfOnePartition(store, 3)
     const several = [
       { keyId: first, units: 2 },
       { keyId: second, units: 5 },
       { keyId: third, units: 1, limit: 1 },
     ]
-    t.strictSame(await ask(...several), [
+    t.strictSame(await commit(...several), [
       { granted: 2, used: 2, before: 0 },
       { granted: 3, used: 3, before: 0 },
       { granted: 1, used: 1, before: 0 },
     ])
-    t.strictSame(await ask({ keyId: first, units: 2 }), [{ granted: 1, used: 3, before: 2 }])
-    t.strictSame(await ask({ keyId: first, units: 0 }), [{ granted: 0, used: 3, before: 3 }])
+    t.strictSame(await commit({ keyId: first, units: 2 }), [{ granted: 1, used: 3, before: 2 }])
+    t.strictSame(await commit({ keyId: first, units: 0 }), [{ granted: 0, used: 3, before: 3 }])
     t.strictSame(await store.commit({ instance: 'one', sequence: 99, entries: [] }), [])
   })
 
   test('a limit that was lowered below the count grants nothing and changes nothing', async (t, store) => {
-    const ask = instanceOn(store, 'one')
-    await ask({ units: 3 })
-    t.strictSame(await ask({ limit: 2 }), [{ granted: 0, used: 3, before: 3 }])
+    const commit = instanceOn(store, 'one')
+    await commit({ units: 3 })
+    t.strictSame(await commit({ limit: 2 }), [{ granted: 0, used: 3, before: 3 }])
   })
 
   test('keys and days are counted apart, over the turn of a month too', async (t, store) => {
-    const ask = instanceOn(store, 'one')
-    await ask({}, { day: '2026-11-30' })
-    await ask({ keyId: 'key_2' })
-    await ask({ day: '2026-11-30' })
-    await ask({ day: '2026-12-01' })
+    const commit = instanceOn(store, 'one')
+    await commit({}, { day: '2026-11-30' })
+    await commit({ keyId: 'key_2' })
+    await commit({ day: '2026-11-30' })
+    await commit({ day: '2026-12-01' })
     t.strictSame(
       await store.usedOn('key_1', ['2026-12-01', '2026-11-30', '2026-11-21', '2026-11-20']),
       [1, 2, 1, 0],
@@ -203,11 +203,11 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   })
 
   test('what instances take together is exactly the limit', async (t, store) => {
-    const asks = ['one', 'two', 'three', 'four'].map(name => instanceOn(store, name))
+    const commits = ['one', 'two', 'three', 'four'].map(name => instanceOn(store, name))
     const rounds = await Promise.all(
-      asks.map(async ask => {
+      commits.map(async commit => {
         const results = []
-        for (let i = 0; i < 50; i++) results.push(...(await ask({ limit: 120 })))
+        for (let i = 0; i < 50; i++) results.push(...(await commit({ limit: 120 })))
         return results
       }),
     )
@@ -383,10 +383,10 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       { name: 'minute:7', limit: 100_000, keepUntil },
       { name: 'minute:8', limit: 83_000, keepUntil },
     ]
-    const asked = Array.from({ length: 50 }, (_, i) =>
+    const requests = Array.from({ length: 50 }, (_, i) =>
       store.reserve({ ...spend, windows, wanted: 3_000 * (1 + (i % 4)) }),
     )
-    const granted = (await Promise.all(asked)).reduce((sum, reply) => sum + reply.granted, 0)
+    const granted = (await Promise.all(requests)).reduce((sum, reply) => sum + reply.granted, 0)
     t.equal(granted, 81_000)
     t.strictSame((await store.spending('acc1', ['minute:7', 'minute:8'])).used, [81_000, 81_000])
   })
@@ -440,12 +440,12 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       aliveForMs: 1_000,
       settings: 'a',
       topic: 'q',
-      asked: ['a', 'b'],
+      requested: ['a', 'b'],
       wantedForMs: 5_000,
       now,
     }
     t.strictSame(await store.heartbeat(heartbeat), { instances: 1, variants: 1, wanted: 2 })
-    t.strictSame(await store.heartbeat({ ...heartbeat, asked: ['b', 'c'], now: now + 1_000 }), {
+    t.strictSame(await store.heartbeat({ ...heartbeat, requested: ['b', 'c'], now: now + 1_000 }), {
       instances: 1,
       variants: 1,
       wanted: 3,
@@ -453,7 +453,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame((await store.wanted('q', now)).sort(), ['a', 'b', 'c'])
     t.strictSame((await store.wanted('q', now + 1_000)).sort(), ['b', 'c'])
     t.strictSame(await store.wanted('other', now), [])
-    t.strictSame(await store.heartbeat({ ...heartbeat, asked: [], now: now + 5_000 }), {
+    t.strictSame(await store.heartbeat({ ...heartbeat, requested: [], now: now + 5_000 }), {
       instances: 1,
       variants: 1,
       wanted: 2,
@@ -469,9 +469,9 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       wantedForMs: 5_000,
       now: Date.now(),
     }
-    await store.heartbeat({ ...heartbeat, asked: ['a', 'x'.repeat(65), 'b'] })
+    await store.heartbeat({ ...heartbeat, requested: ['a', 'x'.repeat(65), 'b'] })
     t.strictSame((await store.wanted('q', heartbeat.now)).sort(), ['a', 'b'])
-    t.match(await store.heartbeat({ ...heartbeat, asked: [] }), { wanted: 2 })
+    t.match(await store.heartbeat({ ...heartbeat, requested: [] }), { wanted: 2 })
   })
 
   test('a change record that is too long is refused', async (t, store) => {
@@ -527,10 +527,10 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
 
   test('a count is raised to what it was elsewhere, and never lowered', async (t, store) => {
     const { keyId, day, keepUntil } = anEntry
-    const ask = instanceOn(store, 'one')
+    const commit = instanceOn(store, 'one')
     await store.raiseUsed(keyId, day, 2, keepUntil)
-    t.strictSame(await ask({}), [{ granted: 1, used: 3, before: 2 }])
-    t.strictSame(await ask({}), [{ granted: 0, used: 3, before: 3 }])
+    t.strictSame(await commit({}), [{ granted: 1, used: 3, before: 2 }])
+    t.strictSame(await commit({}), [{ granted: 0, used: 3, before: 3 }])
     await store.raiseUsed(keyId, day, 2, keepUntil)
     await store.raiseUsed(keyId, '2026-11-20', 0, keepUntil)
     await store.raiseUsed(keyId, '2026-11-19', 9, keepUntil)

@@ -12,7 +12,8 @@ import {
   unobserved,
 } from '../../src/stores/records.ts'
 import { usageTag } from '../../src/stores/redis-key-names.ts'
-import { type KeyRecord, OvertakenError, type Store, type UsageEntry } from '../../src/stores/store.ts'
+import { OvertakenError, type Store, type UsageEntry } from '../../src/stores/store.ts'
+import { sampleKey, sampleSubscriber } from './key-records.ts'
 import { anEntry, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 
 export type Tampered = {
@@ -21,7 +22,7 @@ export type Tampered = {
   readonly prefix: string
 }
 
-/** Texts that are no count: of no digits, of more than a number has, of others that Lua or JavaScript would take for one. */
+/** Texts that are no valid count: without digits, too long, or accepted by Lua or JavaScript only. */
 const noCounts = [
   'x',
   'nan',
@@ -45,7 +46,7 @@ const noCounts = [
 
 type Put = (raw: Redis | Cluster, key: string) => Promise<unknown>
 
-/** Puts a record of another type in the place of a hash or a text. */
+/** Replaces a hash or a text with a record of another type. */
 const otherTypes: Record<string, Put> = {
   'a list': (raw, key) => raw.rpush(key, 'x', 'y'),
   'a set': (raw, key) => raw.sadd(key, 'x'),
@@ -83,24 +84,24 @@ export const tamperedRecords = (
   const monthKey = (prefix: string, keyId: string) =>
     `${prefix}used:${usageTag(keyId)}:${keyId}:${day.slice(0, 7)}`
 
-  /** Two instances that were granted 30 and 20 units of three keys; a batch of all of them, with the middle one tampered with. */
+  /** Two instances that were granted 30 and 20 units of three keys, and a batch of all three; the middle key is damaged. */
   const counted = async ({ store, prefix }: Scene) => {
     const [first = '', bad = '', last = ''] = keysOfOnePartition(store, 3)
-    const ask = { one: instanceOn(store, 'one'), two: instanceOn(store, 'two') }
+    const commit = { one: instanceOn(store, 'one'), two: instanceOn(store, 'two') }
     const batch = (units: number, more: Partial<UsageEntry> = {}) =>
       [first, bad, last].map(keyId => ({ keyId, units, limit: 100, step: 2, ...more }))
-    await ask.one(...batch(30))
-    await ask.two(...batch(20))
-    return { ask, batch, bad, live: quotaKey(prefix, bad), record: monthKey(prefix, bad) }
+    await commit.one(...batch(30))
+    await commit.two(...batch(20))
+    return { commit, batch, bad, live: quotaKey(prefix, bad), record: monthKey(prefix, bad) }
   }
   const isWhole = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0
 
   type Damage = {
     readonly what: string
     readonly put: (raw: Redis | Cluster, live: string, record: string) => Promise<unknown>
-    /** The record that is repaired first; none where nothing is wrong with the numbers yet. */
-    readonly tells: ('day' | 'month')[]
-    /** The legible count where it is below the 50 that were granted, and the units that the instance reports. */
+    /** The records that are repaired; empty when the numbers are still consistent. */
+    readonly repairs: ('day' | 'month')[]
+    /** The legible count if it is below the granted 50, and the units that the instance reports. */
     readonly legible?: number
     readonly admitted?: number
   }
@@ -112,7 +113,7 @@ export const tamperedRecords = (
           await raw.del(live)
           await put(raw, live)
         },
-        tells: ['day'],
+        repairs: ['day'],
       }),
     ),
     ...Object.entries(types).map(
@@ -122,18 +123,18 @@ export const tamperedRecords = (
           await raw.del(record)
           await put(raw, record)
         },
-        tells: ['month'],
+        repairs: ['month'],
       }),
     ),
     {
-      what: 'both are of another type: what the asking instance has admitted is all that is known',
+      what: 'both are of another type: only the reporting instance’s own units are known',
       put: async (raw, live, record) => {
         await raw.del(live)
         await raw.del(record)
         await raw.set(live, 'x')
         await raw.set(record, 'x')
       },
-      tells: ['day', 'month'],
+      repairs: ['day', 'month'],
       legible: 0,
       admitted: 30,
     },
@@ -141,7 +142,7 @@ export const tamperedRecords = (
       (text): Damage => ({
         what: `the count is ${JSON.stringify(text.slice(0, 20))}`,
         put: (raw, live) => raw.hset(live, 'used', text),
-        tells: ['day'],
+        repairs: ['day'],
       }),
     ),
     ...noCounts.map(
@@ -151,44 +152,44 @@ export const tamperedRecords = (
           await raw.hset(live, 'used', text)
           await raw.hset(record, day.slice(8), text)
         },
-        tells: ['day'],
+        repairs: ['day'],
       }),
     ),
     ...noCounts.map(
       (text): Damage => ({
         what: `the instance’s units are ${JSON.stringify(text.slice(0, 20))}`,
         put: (raw, live) => raw.hset(live, 'one', `1 ${text}`),
-        tells: ['day'],
+        repairs: ['day'],
       }),
     ),
     ...noCounts.map(
       (text): Damage => ({
         what: `the instance’s sequence is ${JSON.stringify(text.slice(0, 20))}`,
         put: (raw, live) => raw.hset(live, 'one', `${text} 30`),
-        tells: ['day'],
+        repairs: ['day'],
       }),
     ),
     ...['', 'x', '30', '1  30', '1 30 1', '1,30', '1 30\n'].map(
       (text): Damage => ({
         what: `the instance’s field is ${JSON.stringify(text)}`,
         put: (raw, live) => raw.hset(live, 'one', text),
-        tells: ['day'],
+        repairs: ['day'],
       }),
     ),
     {
       what: 'the instance’s units are more than the count',
       put: (raw, live) => raw.hset(live, 'used', '7'),
-      tells: ['day'],
+      repairs: ['day'],
     },
     {
       what: 'a sequence that no instance reaches stands beside its units',
       put: (raw, live) => raw.hset(live, 'one', '999999999999999 30'),
-      tells: ['day'],
+      repairs: ['day'],
     },
     {
       what: 'the count is gone and the fields of the instances stand',
       put: (raw, live) => raw.hdel(live, 'used'),
-      tells: ['day'],
+      repairs: ['day'],
     },
     {
       what: 'thousands of fields are in the day’s count, and none of them is believed but its own',
@@ -197,41 +198,41 @@ export const tamperedRecords = (
         await raw.hset(live, Object.fromEntries(fields))
         await raw.hset(live, 'used', 'x')
       },
-      tells: ['day'],
+      repairs: ['day'],
     },
   ]
 
   test('a bad quota record costs its own key alone, is observed, and is repaired to what is legible of it', async (t, scene) => {
     const { store, raw, repaired } = scene
-    for (const { what, put, tells, legible = 50, admitted = 0 } of damages)
+    for (const { what, put, repairs, legible = 50, admitted = 0 } of damages)
       await t.test(what, async t => {
         await clear(scene)
         repaired.length = 0
-        const { ask, batch, bad, live, record } = await counted(scene)
+        const { commit, batch, bad, live, record } = await counted(scene)
         await put(raw, live, record)
         const others = { granted: 1, used: 51, before: 50 }
-        t.strictSame(await ask.one(...batch(1)), [
+        t.strictSame(await commit.one(...batch(1)), [
           others,
           { granted: 1, used: legible + admitted + 1, before: legible },
           others,
         ])
         t.strictSame(
           repaired.map(({ keyId, day, record }) => [keyId, day, record]),
-          tells.map(record => [bad, day, record]),
+          repairs.map(record => [bad, day, record]),
         )
         t.ok(repaired.every(({ used }) => isWhole(used)))
-        const [, ofBad] = await ask.two(...batch(1))
+        const [, ofBad] = await commit.two(...batch(1))
         t.strictSame(
           ofBad,
           { granted: 1, used: 52, before: legible + admitted + 1 },
           'the other instance is counted once',
         )
-        // Together no more than the limit.
-        const more = [...(await ask.one(...batch(40))), ...(await ask.two(...batch(40)))]
+        // Together at most the limit.
+        const more = [...(await commit.one(...batch(40))), ...(await commit.two(...batch(40)))]
         const granted = [more[1], more[4]].reduce((sum, each) => sum + (each?.granted ?? 0), 0)
         t.equal(granted, 48)
         t.strictSame(await store.usedOn(bad, [day]), [100])
-        t.equal(repaired.length, tells.length, 'once')
+        t.equal(repaired.length, repairs.length, 'once')
         t.match(await raw.hgetall(live), { used: '100' })
         for (const key of [live, record]) t.ok((await raw.pttl(key)) > 0, `${key} expires`)
       })
@@ -244,8 +245,8 @@ export const tamperedRecords = (
       const put = damages[i % damages.length]?.put
       await put?.(raw, quotaKey(prefix, keyId), monthKey(prefix, keyId))
     }
-    const ask = instanceOn(store, 'one')
-    const taken = await ask(...keys.map(keyId => ({ keyId, units: 2, limit: 3 })))
+    const commit = instanceOn(store, 'one')
+    const taken = await commit(...keys.map(keyId => ({ keyId, units: 2, limit: 3 })))
     t.equal(taken.length, 40)
     t.ok(taken.flatMap(each => Object.values(each)).every(isWhole), JSON.stringify(taken))
     t.ok(taken.every(each => each.used <= 3 || each.before > 1))
@@ -271,18 +272,20 @@ export const tamperedRecords = (
     await fc.assert(
       fc.asyncProperty(fc.array(damage, { minLength: 1, maxLength: 4 }), async rounds => {
         await clear(scene)
-        const asks = [instanceOn(store, 'one'), instanceOn(store, 'two')]
+        const commits = [instanceOn(store, 'one'), instanceOn(store, 'two')]
         let others = 0
         for (const [i, { live: fields, drop, month }] of rounds.entries()) {
           for (const [name, text] of fields) await raw.hset(live, name, text)
           if (drop.length > 0) await raw.hdel(live, ...drop)
           if (month !== null) await raw.hset(record, day.slice(8), month)
           const batch = [first, bad, last].map(keyId => ({ keyId, units: 7, limit: 60 }))
-          const results = await (asks[i % 2] as (typeof asks)[number])(...batch).catch((error: unknown) => {
-            // A foreign sequence: the instance continues after it, which the meter's tests check.
-            if (error instanceof OvertakenError) return undefined
-            throw error
-          })
+          const results = await (commits[i % 2] as (typeof commits)[number])(...batch).catch(
+            (error: unknown) => {
+              // A foreign sequence: the instance continues after it, which the meter's tests check.
+              if (error instanceof OvertakenError) return undefined
+              throw error
+            },
+          )
           if (!results) return
           const [one, of, other] = results
           others += 7
@@ -343,8 +346,8 @@ export const tamperedRecords = (
         await put(raw, live, record)
         await store.raiseUsed(keyId, day, 60, keepUntil)
         t.strictSame(await store.usedOn(keyId, [day]), [60])
-        const ask = instanceOn(store, 'new')
-        t.match(await ask({ keyId, limit: 100 }), [{ granted: 1, used: 61 }])
+        const commit = instanceOn(store, 'new')
+        t.match(await commit({ keyId, limit: 100 }), [{ granted: 1, used: 61 }])
       })
   })
 
@@ -380,7 +383,7 @@ export const tamperedRecords = (
   }
   const spendingKey = (prefix: string, part: string) => `${prefix}spending:{acc1}:${part}`
 
-  test('a count of the budget that can’t be read begins again at what the asking gateway knows', async (t, scene) => {
+  test('an illegible count of the budget restarts at the reserving gateway’s own count', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = spendingKey(prefix, 'day:1')
     const puts: [string, Put][] = [
@@ -473,7 +476,7 @@ export const tamperedRecords = (
         t.ok((next.token ?? 0) > (token ?? 0))
         t.ok((await raw.pttl(leaseKey(prefix))) > 0)
         t.equal(refused.length, 1, 'once')
-        // Damaged while it is held: its holder can still write and release.
+        // Damaged while the lease is held: its holder can still write and release.
         await raw.del(leaseKey(prefix))
         await put(raw, leaseKey(prefix))
         t.equal(typeof (await store.renewLease('cell', 1, 60_000)), 'boolean')
@@ -482,7 +485,7 @@ export const tamperedRecords = (
       })
   })
 
-  test('bytes of another type or size are told, and writing replaces them', async (t, scene) => {
+  test('bytes of another type or size are reported, and writing replaces them', async (t, scene) => {
     const { store, raw, prefix } = scene
     const key = `${prefix}bytes:{cell}`
     for (const [what, put] of Object.entries(hashTypes)) {
@@ -506,7 +509,7 @@ export const tamperedRecords = (
     const key = `${prefix}instances`
     const now = Date.now()
     const sendHeartbeat = (instance: string, at = now) =>
-      store.heartbeat({ ...heartbeat, instance, asked: [], now: at })
+      store.heartbeat({ ...heartbeat, instance, requested: [], now: at })
     await sendHeartbeat('two')
     t.match(await sendHeartbeat('one'), { instances: 2 })
     await raw.zadd(key, ...Array.from({ length: 5_000 }, (_, i) => [now, `forged-${i}`]).flat())
@@ -533,14 +536,14 @@ export const tamperedRecords = (
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}wanted:q`
     const now = Date.now()
-    const sendHeartbeat = (asked: string[]) => store.heartbeat({ ...heartbeat, asked, now })
+    const sendHeartbeat = (requested: string[]) => store.heartbeat({ ...heartbeat, requested, now })
     t.match(await sendHeartbeat(['a', 'b']), { wanted: 2 })
     await raw.zadd(key, now, 'x'.repeat(1_000_000), now, 'y'.repeat(65), now + 10_000_000, 'later')
     t.strictSame((await store.wanted('q', now - 1)).sort(), ['a', 'b', 'later'])
     t.match(refused, [{ record: 'wanted', fault: /^2 of its members are longer than 64/ }])
     t.match(await sendHeartbeat([]), { wanted: 2 })
     t.strictSame((await store.wanted('q', now - 1)).sort(), ['a', 'b'], 'what was too long is gone')
-    // In pieces, so that no node of a cluster seems to hang.
+    // In several commands, so that no node of a cluster seems to hang.
     for (let from = 0; from < 501_000; from += 10_000)
       await raw.eval(
         `for i = 1, 10000 do redis.call('ZADD', KEYS[1], ARGV[1], 'n' .. (ARGV[2] + i)) end`,
@@ -598,23 +601,11 @@ export const tamperedRecords = (
     }
   })
 
-  const subscriber = { id: 'sub_a', name: 'Padma', createdAt: 1_000, revokedAt: null }
-  const record = (id: string): KeyRecord => ({
-    id,
-    hash: `hash-of-${id}`,
-    subscriberId: 'sub_a',
-    tier: 'free',
-    limit: null,
-    createdAt: 1_000,
-    revokedAt: null,
-    formers: [{ hash: `former-of-${id}`, validUntil: 9_000 }],
-  })
-
   test('a key’s record that can’t be read is nobody’s to use, and costs no other key', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}key:key_bad`
-    await store.ensureSubscriber(subscriber)
-    await store.addKey(record('key_good'))
+    await store.ensureSubscriber(sampleSubscriber)
+    await store.addKey(sampleKey('key_good'))
     const fatal: [string, RegExp][] = [
       ...['abc', '-5', '0', '1.5', 'nan', '1e3', '9'.repeat(400)].map((text): [string, RegExp] => [
         `limit=${text}`,
@@ -632,7 +623,7 @@ export const tamperedRecords = (
     for (const [change, message] of fatal)
       await t.test(change.slice(0, 30), async t => {
         await raw.del(key)
-        await store.addKey(record('key_bad'))
+        await store.addKey(sampleKey('key_bad'))
         const [field = '', value = ''] = change.split('=')
         await raw.hset(key, field, value)
         refused.length = 0
@@ -660,7 +651,7 @@ export const tamperedRecords = (
     await raw.hset(key, Object.fromEntries(Array.from({ length: 10_001 }, (_, i) => [`f${i}`, 'x'])))
     await t.rejects(store.findKey('key_bad'), { message: /it has 10001 fields/ })
     await raw.del(key)
-    await store.addKey(record('key_bad'))
+    await store.addKey(sampleKey('key_bad'))
     await raw.hset(key, 'tier', 'x'.repeat(2_000_000))
     await t.rejects(store.findKey('key_bad'), { message: /it has 2\d+ characters/ })
     await t.rejects(store.findByHash('hash-of-key_bad'), { message: /it has 2\d+ characters/ })
@@ -668,23 +659,23 @@ export const tamperedRecords = (
     t.match(await store.findKey('key_bad'), { tier: 'starter' }, 'a change repairs what it changes')
   })
 
-  test('what only tells about a key is told as 1970, and a former hash without an end has ended', async (t, {
+  test('damaged dates of a key are returned as 1970, and a former hash without an end has ended', async (t, {
     store,
     raw,
     prefix,
     refused,
   }) => {
-    await store.ensureSubscriber(subscriber)
-    await store.addKey(record('key_1'))
+    await store.ensureSubscriber(sampleSubscriber)
+    await store.addKey(sampleKey('key_1'))
     await raw.hset(`${prefix}key:key_1`, 'createdAt', 'x', 'former:a', 'x', 'former:b', '-1', 'former:', '')
-    t.strictSame(await store.findKey('key_1'), { ...record('key_1'), createdAt: 0 })
+    t.strictSame(await store.findKey('key_1'), { ...sampleKey('key_1'), createdAt: 0 })
     t.equal(refused.length, 3)
     await raw.set(`${prefix}key-of:a`, 'key_1')
     t.equal(await store.findByHash('a'), undefined)
     t.equal(await store.replaceHash('key_1', 'next', 5_000), true)
     t.match(await store.findKey('key_1'), { hash: 'next' })
     await raw.hset(`${prefix}subscriber:sub_a`, 'createdAt', '99999999999999999')
-    t.strictSame(await store.findSubscriber('sub_a'), { ...subscriber, createdAt: 0 })
+    t.strictSame(await store.findSubscriber('sub_a'), { ...sampleSubscriber, createdAt: 0 })
     await raw.hset(`${prefix}subscriber:sub_a`, 'revokedAt', 'soon')
     await t.rejects(store.findByHash('next'), {
       message: /the record of subscriber sub_a is damaged: its revokedAt/,
@@ -692,7 +683,7 @@ export const tamperedRecords = (
     t.strictSame(await store.listSubscribers(), [])
   })
 
-  test('a pointer that is no id is told, and one that leads nowhere is nothing', async (t, {
+  test('a pointer that is no id is reported, and one to a missing record is absent', async (t, {
     store,
     raw,
     prefix,
@@ -713,7 +704,7 @@ export const tamperedRecords = (
     t.equal(await store.findByHash('hash-1'), undefined)
   })
 
-  test('answers are counted on beside a count that is none, and only whole ones are told', async (t, scene) => {
+  test('responses are still counted beside an invalid count, and only whole numbers are returned', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
     const key = `${prefix}usage-detail:{key_1}:${day}`
     const entry = {
@@ -731,7 +722,7 @@ export const tamperedRecords = (
       await store.addDetail([entry, other])
       counted += 2
       const [detail] = await store.detailOn('key_1', day)
-      // What Redis can add to is added to.
+      // Redis increments whatever it can parse as a number.
       t.ok(detail && isWhole(detail.count) && detail.count <= 7, `${text.slice(0, 20)}: ${detail?.count}`)
       t.match(await store.detailOn('key_2', day), [{ count: counted }], 'the other key is counted once')
     }

@@ -1,4 +1,4 @@
-// What everybody who waits relies on: that it ends, with what was found or with what was waited for.
+// The waiting helper: it ends with the result, or with an error that names what it waited for.
 
 import t from 'tap'
 import { foundWithin, until } from './until.ts'

@@ -1,5 +1,5 @@
-// The one way to wait for something that nobody announces: it is looked for again and again until it is there or the
-// deadline has passed, and then the error says what was waited for. Without that a test ends as a time-out without a word.
+// The one way to wait for a condition without an event: polls until the condition holds or the deadline has passed. The
+// error then says what it waited for; otherwise the test would end with a bare timeout.
 
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import { inspect } from 'node:util'
@@ -8,12 +8,12 @@ type Nothing = undefined | null | false | 0 | ''
 type Something<Found> = Exclude<Awaited<Found>, Nothing>
 
 /**
- * Looks every `everyMs` until `look` finds something, and returns that.
+ * Calls `look` every `everyMs` until it finds something, and returns that.
  *
- * @param what is waited for, as a statement: `the circuit is closed`
- * @param look is asked again as long as it returns nothing (undefined, null, false, 0 or '') or throws
- * @param everyMs 0 for once in each turn of the event loop
- * @throws {Error} that says `what` and what was found last, `withinMs` after the beginning, also while `look` is pending
+ * @param what the awaited condition, as a statement: `the circuit is closed`
+ * @param look is called again as long as it returns nothing (undefined, null, false, 0 or '') or throws
+ * @param everyMs 0 for once per turn of the event loop
+ * @throws {Error} with `what` and the last result, `withinMs` after the beginning, also while `look` is pending
  */
 export const until = async <Found>(
   what: string,
@@ -27,7 +27,7 @@ export const until = async <Found>(
   throw new Error(`not within ${withinMs} ms: ${what}; last: ${seen}`, { cause: last })
 }
 
-/** The same for those to whom the end of the time is a result too: undefined then. */
+/** The same, but returns undefined when the deadline passes. */
 export const foundWithin = async <Found>(
   withinMs: number,
   look: () => Found,

@@ -1,10 +1,10 @@
-// An instance as the store sees it: it remembers what it admitted, reports it with every batch, and numbers its batches.
-
+// An instance from the store's point of view: it remembers its admitted units, reports them with every batch, and numbers
+// its batches.
 import type { Store, UsageEntry, UsageGrant } from '../../src/stores/store.ts'
 
 const now = Date.now()
 
-/** One unit of three, of a day that has half of itself left. */
+/** One unit of three, of a day that is half over. */
 export const anEntry: UsageEntry = {
   keyId: 'key_1',
   day: '2026-11-21',

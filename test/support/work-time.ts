@@ -1,8 +1,8 @@
-// A clock for what must be soon: it stands still while this process is not let work, because a machine that pauses or
-// is busy with something else says nothing about what is timed.
+// A clock for time limits in tests: it stands still while this process gets no processor time, because a delay of the
+// machine says nothing about the code under test.
 
 const tickMs = 10
-// A tick that comes later than this was held up.
+// A tick that comes later than this was delayed by the machine.
 const mostPerTickMs = 50
 
 let worked = 0

@@ -6,8 +6,8 @@ import { cacheNamespaceIn } from '../../src/gateway/supply.ts'
 
 const namespaceWith = (env: Record<string, string>) => cacheNamespaceIn(loadConfig({ files: [], env }))
 
-t.test('the namespace changes with what the provider is asked for, and with nothing else', async t => {
-  // Whoever changes this text empties the caches of all gateways: right only where cached timelines can't be used any more.
+t.test('the namespace changes with the provider request, and with nothing else', async t => {
+  // A change of this text empties the caches of all gateways: right only where cached timelines can no longer be used.
   t.equal(namespaceWith({}), '3853e9ed4134')
   t.equal(namespaceWith({ ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '7' }), '3853e9ed4134')
   for (const [name, value] of [

@@ -17,23 +17,23 @@ const openFilled = async () => {
   t.teardown(store.close)
   for (const { id } of [dhaka, khulna])
     await store.writeBytes(keyFor(namespace, id), Buffer.from('weather'), clock.now() + 1_000)
-  const holds = async (cell: typeof dhaka) =>
+  const isCached = async (cell: typeof dhaka) =>
     (await store.readBytes(keyFor(namespace, cell.id))) !== undefined
-  return { store, holds }
+  return { store, isCached }
 }
 
 t.test(
-  'a hard purge removes what lies in the shared tier and says how much, a soft one removes nothing',
+  'a hard purge removes entries of the shared tier and returns their number, a soft one removes nothing',
   async t => {
-    const { store, holds } = await openFilled()
+    const { store, isCached } = await openFilled()
     const base = { namespace, cells: [dhaka], now: clock.now() }
     const soft = await orderPurge(store, base, { kind: 'soft', scope: { cell: dhaka.id } })
     t.strictSame(soft, { generation: 1, removed: 0 })
-    t.ok(await holds(dhaka))
+    t.ok(await isCached(dhaka))
     const hard = await orderPurge(store, base, { kind: 'hard', scope: { cell: dhaka.id } })
     t.strictSame(hard, { generation: 2, removed: 1 })
-    t.notOk(await holds(dhaka))
-    t.ok(await holds(khulna), 'the cell outside is left alone')
+    t.notOk(await isCached(dhaka))
+    t.ok(await isCached(khulna), 'the cell outside is left alone')
     t.strictSame(
       await purgesAfter(store, 0),
       [
@@ -50,7 +50,7 @@ t.test(
 )
 
 t.test('thousands of cells are removed in steps, and all are counted', async t => {
-  const { store, holds } = await openFilled()
+  const { store, isCached } = await openFilled()
   const cells = grid.cellsIn({ south: 20, west: 87.5, north: 27, east: 93 })
   t.ok(cells.length > 3_000, `${cells.length} cells`)
   const { removed } = await orderPurge(
@@ -59,7 +59,7 @@ t.test('thousands of cells are removed in steps, and all are counted', async t =
     { kind: 'hard', scope: { all: true } },
   )
   t.equal(removed, 2)
-  t.notOk((await holds(dhaka)) || (await holds(khulna)))
+  t.notOk((await isCached(dhaka)) || (await isCached(khulna)))
 })
 
 t.test('invalid change records are skipped, and later ones are still read', async t => {

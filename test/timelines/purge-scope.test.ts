@@ -33,7 +33,7 @@ t.test('a cell covers itself alone, and all covers everything', t => {
   t.end()
 })
 
-t.test('an order is read as it was written, and what is none is not read', t => {
+t.test('a purge record is parsed as it was written, and an invalid one is refused', t => {
   const orders: PurgeOrder[] = [
     { kind: 'soft', scope: { all: true } },
     { kind: 'hard', scope: { cell: id('23.7,90.4') } },

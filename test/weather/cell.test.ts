@@ -1,3 +1,5 @@
+// The grid: which cell a point belongs to, and the names and centres of cells.
+
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import { createGrid } from '../../src/weather/cell.ts'
@@ -11,7 +13,7 @@ const allGrids = [...decimalEdges, 3, 7, 9, 30, 60, 97]
 const indexOf = (perDegree: number, degrees: number): number =>
   Math.round(createGrid(1 / perDegree).cellOf(degrees, 0).latitude * perDegree)
 
-/** The very next number above (1) or below (-1) that a computer tells apart from this one. */
+/** The adjacent floating-point number above (1) or below (-1). */
 const beside = (value: number, direction: 1 | -1): number => {
   const bits = new BigInt64Array(new Float64Array([value]).buffer)
   bits[0] = (bits[0] ?? 0n) + BigInt(value > 0 ? direction : -direction)
@@ -35,7 +37,7 @@ t.test('an edge belongs to the cell north and east of it, and the points beside 
   t.end()
 })
 
-t.test('a cell is one object, and stays the same cell when more are asked for than are remembered', t => {
+t.test('a cell is one object, and stays equal when more cells are requested than are memoised', t => {
   const grid = createGrid(0.01)
   const first = grid.cellOf(23.81, 90.41)
   t.equal(grid.cellOf(23.8101, 90.4099), first)
@@ -58,7 +60,7 @@ t.test('every point lies in its cell, a step away lies in the next, and ids neve
       const latitude = 20 + ((i * 7.000_13) % 7)
       const longitude = 87.5 + ((i * 3.3301) % 5.5)
       const cell = grid.cellOf(latitude, longitude)
-      // The centre is cut at four decimals, and an edge is shared.
+      // The centre is rounded to four decimals, and an edge is shared.
       if (
         Math.abs(cell.latitude - latitude) > degrees / 2 + 1e-4 ||
         Math.abs(cell.longitude - longitude) > degrees / 2 + 1e-4
@@ -174,7 +176,7 @@ t.test('every place of the catalogue lies in its cell, and in the same one as th
   const places = JSON.parse(readFileSync(file, 'utf8')).locations as { latitude: number; longitude: number }[]
   for (const perDegree of allGrids) {
     const grid = createGrid(1 / perDegree)
-    // Other centres are cut at four decimals.
+    // Other centres are rounded to four decimals.
     const most = 0.5 / perDegree + (decimalEdges.includes(perDegree) ? 1e-9 : 5e-5 + 1e-9)
     for (const { latitude, longitude } of places) {
       const cell = grid.cellOf(latitude, longitude)

@@ -1,4 +1,4 @@
-// Entries that would take memory without end if they were believed, decoded in a process that has little of it.
+// Entries whose declared sizes would exhaust memory, decoded in a process with limited memory.
 
 import { execFileSync } from 'node:child_process'
 import { constants, crc32, createBrotliCompress } from 'node:zlib'
@@ -11,10 +11,10 @@ const key = 'q:23.7,90.4'
 const lengths = stepsWithin({ quarterHours: 98, days: 9 })
 const now = plainHead.fetchedAt
 const driver = new URL('../support/decode-entries.ts', import.meta.url).pathname
-// What Node takes by itself, and 300 MB.
+// Node's own memory, and 300 MB.
 const dataBytes = 900_000_000
 
-/** Zeros, made smaller piece by piece, because all of them together are what nobody has room for. */
+/** Compresses zeros chunk by chunk, because all of them together do not fit into memory. */
 const zeros = async (bytes: number, quality: number, windowBits = 16): Promise<Buffer> => {
   const params = {
     [constants.BROTLI_PARAM_QUALITY]: quality,
@@ -33,7 +33,7 @@ const zeros = async (bytes: number, quality: number, windowBits = 16): Promise<B
   return Buffer.concat(out)
 }
 
-/** An entry of the version before, which carried its lengths: as many quarter-hours as asked for, and nothing else. */
+/** An entry of the previous version, which declared its lengths: any number of quarter-hours, and no data. */
 const formerEntry = (quarterHours: number, bytes: number): Buffer => {
   const copy = Buffer.alloc(bytes, 1)
   copy.writeUInt8(2, 0)
@@ -63,8 +63,8 @@ t.test('no entry takes memory by what it says of itself', { skip: withoutPrlimit
   const bomb = await zeros(600 << 20, 5)
   const cases: [string, string, Buffer][] = [
     ['an entry as it should be', 'read', sealedBytes(key, {}, compressed(plainColumns(lengths)))],
-    ['1.7 KB that tell of 400 million quarter-hours', 'version', formerEntry(400_000_000, 1_700)],
-    ['94 bytes that tell of 20 million', 'version', formerEntry(20_000_000, 94)],
+    ['1.7 KB that declare 400 million quarter-hours', 'version', formerEntry(400_000_000, 1_700)],
+    ['94 bytes that declare 20 million', 'version', formerEntry(20_000_000, 94)],
     ['114 KB that swell to 600 MiB', 'too_large', sealedBytes(key, {}, await zeros(600 << 20, 1, 24))],
     [`${bomb.length} bytes that swell to 600 MiB`, 'too_large', sealedBytes(key, {}, bomb)],
     ['64 MiB that are no entry', 'too_large', Buffer.alloc(64 << 20, 3)],

@@ -1,4 +1,4 @@
-// The ranges of variables beside what else is known of them.
+// The ranges of variables: their consistency with other facts.
 
 import t from 'tap'
 import { allowedIn, ranges } from '../../src/weather/ranges.ts'

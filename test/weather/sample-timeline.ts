@@ -1,4 +1,4 @@
-// A timeline made up for a test: every value tells its own section, column and step.
+// A timeline for tests in which every value encodes its own section, column and step.
 
 import { dayNumber } from '../../src/calendar.ts'
 import { ranges } from '../../src/weather/ranges.ts'
@@ -26,7 +26,7 @@ export const sampleTimeline = ({ quarterHours = 60, days = 9 } = {}): Timeline =
   return timeline
 }
 
-/** The same with values that weather may have. */
+/** The same with possible weather values. */
 export const plausibleTimeline = (): Timeline => {
   const timeline = sampleTimeline()
   const { values, quarterHours, hours, days } = timeline

@@ -1,5 +1,5 @@
-// An entry of the shared tier as somebody writes it who knows the format: any head, any columns, and both checksums
-// right. Written after the description of the format and not with the encoder.
+// An entry of the shared tier as an attacker who knows the format writes it: any head, any columns, and correct checksums.
+// Written after the description of the format, independently of the encoder.
 
 import { brotliCompressSync, constants, crc32 } from 'node:zlib'
 import { dayNumber } from '../../src/calendar.ts'
@@ -27,7 +27,7 @@ export const plainHead: SealedHead = {
   days: dayNumber('2026-11-21'),
 }
 
-/** What the columns of these lengths are with a 0 in every place: a byte of form, and 1 for "as before". */
+/** Columns of these lengths with 0 everywhere: a byte for the form, and 1 for "as before". */
 export const plainColumns = ({ quarterHours, hours, days }: Expectation['lengths']): Buffer =>
   Buffer.concat(
     [
@@ -39,7 +39,7 @@ export const plainColumns = ({ quarterHours, hours, days }: Expectation['lengths
     ),
   )
 
-/** Compressed with the window that entries have. */
+/** Compressed with the window size of entries. */
 export const compressed = (packed: Uint8Array, windowBits = 16): Buffer =>
   brotliCompressSync(packed, { params: { [constants.BROTLI_PARAM_LGWIN]: windowBits } })
 
@@ -56,7 +56,7 @@ export const sealedBytes = (key: string, head: Partial<SealedHead>, body: Buffer
   return sealed(bytes)
 }
 
-/** The same bytes with a checksum that is right. */
+/** The same bytes with a correct checksum. */
 export const sealed = (bytes: Buffer): Buffer => {
   const copy = Buffer.from(bytes)
   copy.writeUInt32LE(crc32(copy.subarray(13), crc32(copy.subarray(0, 9))), 9)

@@ -1,4 +1,4 @@
-// The text of slices is what JSON.stringify makes of them, whatever the numbers, the instant and the order of questions.
+// The text of slices equals JSON.stringify, whatever the numbers, the instant and the order of requests.
 
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,3 +1,5 @@
+// Slices of timelines by instant, and the size of a timeline in memory.
+
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import t from 'tap'
@@ -10,7 +12,7 @@ const calendar = createCalendar('Asia/Dhaka')
 const timeline = sampleTimeline()
 const at = (iso: string) => Date.parse(iso)
 
-t.test('current is the running quarter-hour, from its first to its last millisecond', t => {
+t.test('current is the current quarter-hour, from its first to its last millisecond', t => {
   t.match(currentAt(timeline, at('2026-11-21T06:00:00Z'), calendar), {
     time: '2026-11-21T12:00',
     interval: 900,
@@ -28,7 +30,7 @@ t.test('current is the running quarter-hour, from its first to its last millisec
   t.end()
 })
 
-t.test('hours begin with the running local hour and cross midnight', t => {
+t.test('hours begin with the current local hour and cross midnight', t => {
   const hours = hoursFrom(timeline, at('2026-11-21T17:59:59Z'), calendar, 3)
   t.strictSame(hours?.time, ['2026-11-21T23:00', '2026-11-22T00:00', '2026-11-22T01:00'])
   t.strictSame(hours?.temperature_2m, [200.23, 200.24, 200.25])
@@ -36,7 +38,7 @@ t.test('hours begin with the running local hour and cross midnight', t => {
   t.end()
 })
 
-t.test('days begin with the local day of the question, also when the timeline began a day earlier', t => {
+t.test('days begin with the local day of the request, also when the timeline began a day earlier', t => {
   t.strictSame(daysFrom(timeline, at('2026-11-21T17:59:59Z'), calendar, 2)?.time, [
     '2026-11-21',
     '2026-11-22',
@@ -48,7 +50,7 @@ t.test('days begin with the local day of the question, also when the timeline be
   t.end()
 })
 
-t.test('what lies outside of the timeline is undefined, never a shorter or another slice', t => {
+t.test('a slice outside of the timeline is undefined, never a shorter or another one', t => {
   t.equal(currentAt(timeline, at('2026-11-21T05:59:59Z'), calendar), undefined)
   t.ok(currentAt(timeline, at('2026-11-21T20:59:59Z'), calendar))
   t.equal(currentAt(timeline, at('2026-11-21T21:00:00Z'), calendar), undefined)
@@ -73,7 +75,7 @@ t.test('a missing value is null, and decimals come back as the provider wrote th
   t.end()
 })
 
-t.test('what a timeline is said to take is what it takes', t => {
+t.test('the computed size of a timeline is its real size', t => {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   const taken = () => {
@@ -85,8 +87,8 @@ t.test('what a timeline is said to take is what it takes', t => {
   const before = taken()
   for (let i = 0; i < kept.length; i++) kept[i] = sampleTimeline({ quarterHours: 102, days: 10 })
   const each = (taken() - before) / kept.length
-  const said = bytesOf(kept[0] as typeof timeline)
-  t.ok(Math.abs(said - each) < said * 0.03, `${said} bytes said, ${each.toFixed(0)} taken`)
+  const bytes = bytesOf(kept[0] as typeof timeline)
+  t.ok(Math.abs(bytes - each) < bytes * 0.03, `${bytes} bytes said, ${each.toFixed(0)} taken`)
   t.end()
 })
 

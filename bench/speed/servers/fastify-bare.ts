@@ -1,5 +1,5 @@
 // Fastify alone: a route with the gateway's path, one ready body and the gateway's headers. No key, no count, no cache, no
-// log. What the gateway costs beyond its framework is held against it.
+// log. The gateway's cost beyond its framework is measured against it.
 
 import { readFileSync } from 'node:fs'
 import { fastify } from 'fastify'

@@ -1,5 +1,5 @@
-// The gateway as most would compose it: Fastify with its log, the key looked up in Redis by its hash, the rate-limit
-// plugin counting in Redis by key, and lru-cache with what the provider said, parsed, which is written out per answer.
+// A gateway as most would compose it: Fastify with its log, the key looked up in Redis by its hash, the rate-limit plugin
+// counting in Redis by key, and lru-cache with the parsed provider response, which is serialised for each request.
 
 import { createHash } from 'node:crypto'
 import rateLimit from '@fastify/rate-limit'

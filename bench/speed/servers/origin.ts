@@ -1,5 +1,5 @@
-// The plainest server there is: node:http, one ready body for every request. With a file of headers it is the origin
-// behind the caches of others, without one it is what everything else is measured against.
+// The plainest server: node:http with one ready body for every request. With a file of headers it is the origin of the
+// caching contenders; without one it is the reference that everything is measured against.
 
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'

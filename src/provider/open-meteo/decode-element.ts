@@ -17,7 +17,7 @@ export type Expected = {
   readonly calendar: Calendar
   readonly clock: Clock
   /** When the request was sent, ms since the epoch. */
-  readonly askedAt: number
+  readonly requestedAt: number
 }
 
 type Fields = Readonly<Record<string, unknown>>
@@ -37,7 +37,7 @@ const localMinute = /^\d{4}-\d\d-\d\dT\d\d:\d\d$/
 const localDay = /^\d{4}-\d\d-\d\d$/
 
 /** Reads the elements of one body. @throws ProviderError */
-export const createElementReader = ({ horizon, calendar, clock, askedAt }: Expected) => {
+export const createElementReader = ({ horizon, calendar, clock, requestedAt }: Expected) => {
   const steps = createSteps()
   const lengths = stepsWithin(horizon)
 
@@ -56,7 +56,7 @@ export const createElementReader = ({ horizon, calendar, clock, askedAt }: Expec
     const instant = (local: string) => Date.parse(`${local}Z`) - offset * 1000
     const timeline = layOut(
       // The earlier of the two instants, so that weather never seems younger than it is.
-      askedAt,
+      requestedAt,
       steps.spanOf(minutely, lengths.quarterHours, localMinute, instant, quarterHourMs),
       steps.spanOf(hourly, lengths.hours, localMinute, instant, hourMs),
       steps.spanOf(daily, lengths.days, localDay, dayNumber, 1),
@@ -73,7 +73,7 @@ export const createElementReader = ({ horizon, calendar, clock, askedAt }: Expec
         'wrong_time',
         `minutely_15 begins at ${minutely.time[0]}, expected a whole quarter of an hour`,
       )
-    for (const now of [askedAt, answeredAt])
+    for (const now of [requestedAt, answeredAt])
       if (!covers(timeline, now))
         throw mismatch(
           'wrong_time',

@@ -75,7 +75,7 @@ export async function* elementsOf(
 
 /** Joins the bytes of each element from its chunks. */
 const createElementBuffer = (mostBytes: number) => {
-  // Most elements lie in two pieces or three. Copied, because a part of a piece would keep the whole of it alive.
+  // Most elements span two or three chunks. Copied, because a slice of a chunk would keep the whole of it alive.
   let room: Buffer | undefined
   let length = 0
   let only: Uint8Array | undefined
@@ -112,7 +112,7 @@ const afterBlanks = (bytes: Uint8Array, from: number): number => {
 
 /** Finds where the current element ends in a chunk: at a comma or bracket of the list, or not in this chunk. */
 const createElementEnd = ({ depth: mostDepth, lists: mostLists }: ElementBounds) => {
-  // What the piece before left open.
+  // State left by the previous chunk.
   let depth = 0
   let lists = 0
   let quoted = false

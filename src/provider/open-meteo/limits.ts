@@ -12,7 +12,7 @@ export const mostWeightPerRequest = 5_000
 
 export const mostPointsPerRequest = 1_000
 
-/** How far from today a request may reach, and its default number of days. */
+/** The range of days around today that a request may cover, and its default number of days. */
 export const mostPastDays = 92
 export const mostForecastDays = 16
 export const usualForecastDays = 7

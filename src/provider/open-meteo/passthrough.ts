@@ -36,7 +36,8 @@ export const passthrough: PassthroughProtocol = {
   keyParameter: 'apikey',
   parametersOf: path =>
     path === forecastPath ? forecastParameters : isModelRunPath(path) ? noParameters : undefined,
-  weightOf: (path, parameters) => (path === forecastPath ? forecastWeight(parameters) : 0),
+  // A path that is added here is weighed, unless it is known to cost nothing.
+  weightOf: (path, parameters) => (isModelRunPath(path) ? 0 : forecastWeight(parameters)),
 }
 
 // As the provider counts it; where it may count less, such as for a list with an empty item, by the larger figure.

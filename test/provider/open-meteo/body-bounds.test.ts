@@ -1,4 +1,4 @@
-// What an answer may take at most, held against what real answers take.
+// The maximum size of a response, compared with real ones.
 
 import t from 'tap'
 import { hourMs } from '../../../src/calendar.ts'
@@ -26,7 +26,7 @@ t.test('an answer has room to spare, also with white space between all that it h
     }
 })
 
-t.test('no answer may take more than 64 MiB, however much is asked for', t => {
+t.test('no response may have more than 64 MiB, however many points are requested', t => {
   for (const horizon of horizons) t.equal(boundsFor(1_000, horizon).bytes, 64 << 20)
   t.end()
 })

@@ -1,5 +1,5 @@
-// Whole bodies of the real protocol that lie: values no weather has, weather for other places, times and units, and JSON
-// that is more than it looks like. A lie in one element costs the others nothing.
+// Complete bodies of the real protocol with wrong content: impossible values, weather for other places, times and units, and
+// deceptive JSON. A wrong element does not affect the others.
 
 import t from 'tap'
 import { createCalendar } from '../../../src/calendar.ts'
@@ -19,16 +19,16 @@ const provider = await startProvider(t)
 const calendar = createCalendar('Asia/Dhaka')
 const horizon = horizonFor(13 * 3_600_000, 48)
 const grid = createGrid(0.1)
-// Side by side: no coordinates tell them apart.
+// Neighbouring cells, so that the coordinates of the response do not identify them.
 const cells = [grid.cellOf(23.8, 90.4), grid.cellOf(23.8, 90.5), grid.cellOf(23.8, 90.6)]
 const now = Date.parse(noon)
 const clock = manualClock()
-const asked = async (cells: readonly Cell[]) =>
+const fetchBody = async (cells: readonly Cell[]) =>
   (await fetch(provider.url + pathFor(cells, horizon, calendar.zone))).text()
-const text = await asked(cells)
+const text = await fetchBody(cells)
 
 const decodeText = (text: string, from: readonly Cell[] = cells) =>
-  decodeTimelines([Buffer.from(text)], { cells: from, horizon, calendar, clock, askedAt: now })
+  decodeTimelines([Buffer.from(text)], { cells: from, horizon, calendar, clock, requestedAt: now })
 const decode = (body: unknown, from?: readonly Cell[]) => decodeText(JSON.stringify(body), from)
 
 const sevenMinutesLater = (time: string): string =>
@@ -105,7 +105,7 @@ t.test('the sentence says what is allowed, and cuts what was given', async t => 
   }
 })
 
-t.test('what looks odd and is weather all the same is taken', async t => {
+t.test('odd but possible weather is accepted', async t => {
   const odd = text
     .replace(/("temperature_2m":\[)[^,]+,[^,]+,[^,]+,/, '$1-0.0,1e-400,100e-1,')
     .replace(/("relative_humidity_2m":\[)[^,]+,/, '$1100.0,')
@@ -242,7 +242,7 @@ for (const [what, spoil, why, message] of lies)
     for (const i of [0, 2]) t.ok(daysFrom(results[i] as Timeline, now, calendar, 7))
   })
 
-t.test('what stands in an element twice counts the second time, and is looked at then', async t => {
+t.test('of a repeated member the second counts, and is checked', async t => {
   const twice = (what: string) =>
     text.replace('"daily":{', `"daily":{"time":[]},"daily":{`).replace(/\}\}/, `},${what}}`)
   t.match((await decodeText(twice('"hourly":{}')))[0], { refused: 'wrong_shape', message: /hourly\.time: / })
@@ -307,7 +307,7 @@ t.test(
   async t => {
     t.notOk((await decode(inOrder([0, 1, 2], false))).some(result => result instanceof ProviderError))
     const far = [grid.cellOf(23.8, 90.4), grid.cellOf(24.9, 90.4), grid.cellOf(23.8, 92)]
-    const body = JSON.parse(await asked(far))
+    const body = JSON.parse(await fetchBody(far))
     for (const element of body) delete element.location_id
     t.notOk((await decode(body, far)).some(result => result instanceof ProviderError))
     const [first, second, third] = body
@@ -339,7 +339,7 @@ t.test('places by the date line and the poles have neighbours on the other side'
   t.equal(await at(90, -170, grid.cellOf(90, 10)), false)
 })
 
-t.test('no more of a body is read than what it may have', async t => {
+t.test('a body is read no further than its bound', async t => {
   let read = 0
   const endless = function* () {
     yield Buffer.from('[{}')
@@ -348,7 +348,7 @@ t.test('no more of a body is read than what it may have', async t => {
       yield Buffer.from(',{}')
     }
   }
-  await t.rejects(decodeTimelines(endless(), { cells, horizon, calendar, clock, askedAt: now }), {
+  await t.rejects(decodeTimelines(endless(), { cells, horizon, calendar, clock, requestedAt: now }), {
     code: 'provider_garbled',
     refused: 'too_many_elements',
     message: /^the provider's body has more than 3 elements$/,
@@ -364,12 +364,12 @@ t.test('the weather of a whole year is weather', async t => {
     const instant = `2026-${String(month).padStart(2, '0')}-${month % 2 ? '05' : '20'}T09:00:00Z`
     clock.set(instant)
     await provider.steer({ now: instant })
-    const results = await decodeTimelines([Buffer.from(await asked(country))], {
+    const results = await decodeTimelines([Buffer.from(await fetchBody(country))], {
       cells: country,
       horizon,
       calendar,
       clock,
-      askedAt: clock.now(),
+      requestedAt: clock.now(),
     })
     const refused = results.filter(result => result instanceof ProviderError)
     t.strictSame(refused, [], instant)

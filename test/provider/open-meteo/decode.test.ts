@@ -1,4 +1,4 @@
-// Bodies of the real protocol, spoilt by hand in one place each.
+// Bodies of the real protocol, each damaged in one place.
 
 import t from 'tap'
 import { createCalendar } from '../../../src/calendar.ts'
@@ -24,7 +24,7 @@ const decode = (body: unknown) =>
     horizon,
     calendar,
     clock: manualClock(),
-    askedAt: now,
+    requestedAt: now,
   })
 
 t.test('a good body gives a timeline for each cell', async t => {
@@ -91,7 +91,7 @@ const spoilings: [string, (element: any) => void, RegExp][] = [
   ['no units', e => delete e.daily_units, /daily_units: /],
   ['a section without times', e => delete e.hourly.time, /hourly\.time: /],
   [
-    'fewer days than asked',
+    'fewer days than requested',
     e => {
       for (const column of Object.values<unknown[]>(e.daily)) column.pop()
     },

@@ -1,5 +1,5 @@
-// Lists element by element, however their bytes are cut: what JSON.parse makes of the whole, and its refusal of what is
-// no JSON.
+// Parsing lists element by element, however their bytes are cut: equal to JSON.parse of the whole, and refusing what is not
+// JSON.
 
 import fc from 'fast-check'
 import t from 'tap'
@@ -76,7 +76,7 @@ t.test('an element is given as soon as it has come', async t => {
   t.strictSame(given, ['piece', 'piece', '1', 'piece', '2', 'piece', '3'])
 })
 
-t.test('what a text may have at most is looked at before anything is parsed, however it is cut', async t => {
+t.test('the bound of a text is checked before parsing, however it is cut', async t => {
   const bounds = { elements: 3, elementBytes: 20, depth: 3, lists: 5 }
   const given: [string, string | undefined][] = [
     ['[1,2,3]', undefined],
@@ -95,7 +95,7 @@ t.test('what a text may have at most is looked at before anything is parsed, how
     [`"${'a'.repeat(18)}"`, undefined],
     [`"${'a'.repeat(20)}`, 'too_large'],
     [`[${' '.repeat(21)}`, 'too_large'],
-    // Brackets in a text are no lists.
+    // Brackets inside a string are no lists.
     ['["[[[[[[[[[[[[[[[["]', undefined],
     [`["\\"[[[[[[[[[[[[[["]`, undefined],
   ]
@@ -108,7 +108,7 @@ t.test('what a text may have at most is looked at before anything is parsed, how
 })
 
 t.test('an element in pieces is not copied once for each of them', async t => {
-  // Putting together what is there with each piece anew would copy gigabytes.
+  // Concatenating all chunks again for each new one would copy gigabytes.
   const text = JSON.stringify([{ a: 'x'.repeat(400_000) }])
   const read = await Array.fromAsync(
     elementsOf(cut(text, 10), { elements: 1, elementBytes: 500_000, depth: 2, lists: 2 }),

@@ -1,4 +1,4 @@
-// The provider's limits in code and those that the configuration speaks of.
+// The provider's limits in code and in the default configuration.
 
 import t from 'tap'
 import { loadConfig } from '../../../src/config/load.ts'

@@ -1,3 +1,5 @@
+// The request for a list of cells.
+
 import t from 'tap'
 import { pathFor } from '../../../src/provider/open-meteo/query.ts'
 import { createGrid } from '../../../src/weather/cell.ts'

@@ -1,3 +1,5 @@
+// The error for each kind of response other than 200.
+
 import t from 'tap'
 import { refusalOf } from '../../../src/provider/open-meteo/refusal.ts'
 

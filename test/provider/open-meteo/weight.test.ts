@@ -1,3 +1,5 @@
+// The weight of requests, as the provider counts it.
+
 import t from 'tap'
 import { hourMs } from '../../../src/calendar.ts'
 import { weightOf, weightOfPoint } from '../../../src/provider/open-meteo/weight.ts'
@@ -20,7 +22,7 @@ t.test('a point weighs by its variables and its days, and never less than 1', t 
   t.end()
 })
 
-t.test('a point of our question weighs 3, and more only with more than two weeks of days', t => {
+t.test('a point of the gateway’s own request weighs 3, and more only with more than two weeks of days', t => {
   t.equal(weightOfPoint(horizonFor(13 * hourMs, 48)), 3)
   t.equal(weightOfPoint({ quarterHours: 400, days: 13 }), 3)
   t.equal(

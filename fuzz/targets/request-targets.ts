@@ -1,5 +1,5 @@
-// Generates paths and queries for the five endpoints: right ones, and ones that are wrong in type, number, encoding or
-// length. In ASCII, as in a request line; the oracle decides what they mean.
+// Generates paths and queries for the five endpoints: valid ones, and ones with a wrong type, number, encoding or length.
+// In ASCII, as in a request line; the oracle decides what they mean.
 
 import fc from 'fast-check'
 import { marker } from '../http/answer-rules.ts'
@@ -83,7 +83,7 @@ const latin = [
   '*',
 ]
 
-/** Encoded as a query or a path has it, some of it more than need be. */
+/** Percent-encoded as in a query or a path, partly more than necessary. */
 const encoded = (random: Random, text: string): string =>
   [...Buffer.from(text)]
     .map(byte => {
@@ -119,7 +119,7 @@ const type = (random: Random): string =>
         word(random),
       ])
 
-/** Mostly one that there is; of the type that is asked for, or of another. */
+/** Mostly an existing id; of the given type, or of another. */
 const id = (random: Random, ofType: string): string =>
   random.chance(0.8)
     ? (random.pick(random.chance(0.9) ? places.filter(place => place.type === ofType) : places)?.id ?? '10')
@@ -205,7 +205,7 @@ const search = (random: Random): string =>
     () => word(random),
   ])()
 
-/** A part of a real name, as somebody might write it. */
+/** A part of a real name, as a person might type it. */
 const nameOf = (random: Random): string => {
   const place = random.pick(places)
   const name = random.chance(0.5) ? place.name_en : place.name_bn
@@ -219,7 +219,7 @@ const nameOf = (random: Random): string => {
   ])
 }
 
-/** The key in the place where some put it by mistake, in the spellings that a URL allows. */
+/** The key in the URL, where some clients put it by mistake, in the spellings that a URL allows. */
 const misplacedKey = (random: Random): string =>
   random.pick([
     keyPlaceholder,
@@ -297,6 +297,6 @@ const endpoints: Readonly<Record<string, (random: Random) => string>> = {
 
 export const endpointNames = [...Object.keys(endpoints), 'list', 'coords']
 
-/** A target of at most some 12 KB. */
+/** A target of at most 12 KB. */
 export const targetFor = (random: Random, endpoint: string): string =>
   (endpoints[endpoint]?.(random) ?? '/').replaceAll('#', '%23').slice(0, 12_000)

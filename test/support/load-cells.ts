@@ -1,5 +1,5 @@
-// Asks a provider for weather with the gateway's own client, as a process of its own whose memory a test can bound, and
-// prints what came of it as one line of JSON: the outcomes, how long the event loop stood still, how far memory grew.
+// Loads cells from a provider with the gateway's own client, in a process whose memory a test can limit. Prints one line of
+// JSON: the outcomes, the longest block of the event loop, and the growth of memory.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { createBreaker } from '../../src/provider/breaker.ts'
@@ -9,8 +9,8 @@ import { createGrid } from '../../src/weather/cell.ts'
 import { manualClock } from './manual-clock.ts'
 import { openMeteo } from './open-meteo.ts'
 
-export type Asked = {
-  /** Asked first, so that everything is loaded and warm before anything is measured. */
+export type LoadRequest = {
+  /** Loaded first, so that code and pools are warm before anything is measured. */
   goodUrl: string
   url: string
   points: number
@@ -22,15 +22,15 @@ export type Outcome = {
   loaded: number
   /** The other cells by error: `code: sentence`. */
   failed: Record<string, number>
-  /** How often something was refused, by reason. */
+  /** Refusals by reason. */
   refused: Record<string, number>
   ms: number
-  /** The longest time in which the event loop did nothing else. */
+  /** The longest time that the event loop was blocked. */
   stoodStillMs: number
   grewMiB: number
 }
 
-const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
+const loadAll = async (baseUrl: string, { points, totalTimeoutMs }: LoadRequest) => {
   const clock = manualClock()
   const refused: Record<string, number> = {}
   const call = createProviderCall(
@@ -81,20 +81,20 @@ const ask = async (baseUrl: string, { points, totalTimeoutMs }: Asked) => {
     ),
   )
   provider.close()
-  // Not waited for: a connection that is not let go of is what some tests look for.
+  // Not awaited: some tests look for a connection that is never released.
   void call.close()
   return { results, refused }
 }
 
-const measured = async (asked: Asked): Promise<Outcome> => {
-  await ask(asked.goodUrl, asked)
+const measured = async (request: LoadRequest): Promise<Outcome> => {
+  await loadAll(request.goodUrl, request)
   const before = process.resourceUsage().maxRSS
   const delay = monitorEventLoopDelay({ resolution: 2 })
   delay.enable()
   const started = performance.now()
-  const { results, refused } = await ask(asked.url, asked)
+  const { results, refused } = await loadAll(request.url, request)
   const ms = performance.now() - started
-  // A loop that is held up to the end is only seen in its next turn.
+  // A block at the very end is recorded only in the next turn of the event loop.
   await new Promise(resolve => setTimeout(resolve, 10))
   delay.disable()
   const failed: Record<string, number> = {}
@@ -113,5 +113,5 @@ const measured = async (asked: Asked): Promise<Outcome> => {
   }
 }
 
-const outcome = await measured(JSON.parse(process.argv[2] ?? '') as Asked)
+const outcome = await measured(JSON.parse(process.argv[2] ?? '') as LoadRequest)
 process.stdout.write(`${JSON.stringify(outcome)}\n`, () => process.exit(0))

@@ -1,4 +1,4 @@
-// A provider that a test writes itself: answers what it is told to, and keeps the requests exactly as they came.
+// An HTTP server in the provider's place whose responses a test writes itself. Records the requests exactly as received.
 
 import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
@@ -7,21 +7,21 @@ import type { AddressInfo } from 'node:net'
 
 type Teardown = { teardown(fn: () => unknown): void }
 
-export type ToldProvider = {
+export type ScriptedProvider = {
   url: string
-  /** Every request so far: its method, its target as it stood in the request line, its headers. */
+  /** Every request so far: method, raw request target, headers. */
   requests: { method: string; target: string; headers: IncomingMessage['headers'] }[]
 }
 
 const fixture = (name: string) => readFileSync(new URL(`../fixtures/${name}`, import.meta.url))
 
-/** @param secure with a certificate for localhost that nobody vouches for */
-export const startToldProvider = async (
+/** @param secure serves HTTPS with a self-signed certificate for localhost */
+export const startScriptedProvider = async (
   t: Teardown,
   answer: RequestListener = (_request, response) => void response.end('{}'),
   { secure = false } = {},
-): Promise<ToldProvider> => {
-  const requests: ToldProvider['requests'] = []
+): Promise<ScriptedProvider> => {
+  const requests: ScriptedProvider['requests'] = []
   const listener: RequestListener = (request, response) => {
     requests.push({ method: request.method ?? '', target: request.url ?? '', headers: request.headers })
     answer(request, response)

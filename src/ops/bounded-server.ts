@@ -1,0 +1,158 @@
+// The HTTP server under the ops listener and the status listener: bounds connections, heads, and the time of requests and
+// answers, so that nobody exhausts the process through it; answers what never became a request. Knows no paths.
+
+import { once } from 'node:events'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { messageOf } from '../errors.ts'
+import { Refusal, type RefusalObserver } from './refusal.ts'
+
+// Imported by name it would load Node's own client for fetch too, a twentieth of a start.
+const { createServer } = process.getBuiltinModule('node:http')
+
+export type ServerBounds = {
+  readonly maxConnections: number
+  /** Within which a request must have arrived. */
+  readonly requestTimeoutMs: number
+  /** Within which an answer must be made and read; a reader that takes longer is dropped. */
+  readonly answerWithinMs: number
+}
+
+export type BoundedServer = {
+  readonly server: Server
+  listen(at: { readonly host: string; readonly port: number }): Promise<unknown>
+  /** From now on. */
+  apply(bounds: ServerBounds): void
+  /** Breaks off what is still connected. */
+  close(): Promise<void>
+}
+
+/** Answers a request, or throws: a Refusal is sent as it is, any other error as a 500. */
+export type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+
+const jsonType = 'application/json; charset=utf-8'
+const maxHeaderBytes = 16 * 1024
+
+// Nothing that is said here is for a page of another origin, and nothing is to run in a browser: what the provider says
+// is passed on under our origin.
+const protection: Readonly<Record<string, string>> = {
+  'x-content-type-options': 'nosniff',
+  'content-security-policy':
+    "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox",
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+}
+
+export const createBoundedServer = (
+  handle: Handle,
+  observer: RefusalObserver,
+  bounds: ServerBounds,
+): BoundedServer => {
+  let { requestTimeoutMs, answerWithinMs } = bounds
+  const fail = (error: unknown, { socket }: IncomingMessage, response: ServerResponse): void => {
+    if (response.headersSent) {
+      response.destroy()
+      return
+    }
+    const isRefusal = error instanceof Refusal
+    if (isRefusal) observer.refused(error.reason, socket.remoteAddress)
+    const body = Buffer.from(JSON.stringify({ error: messageOf(error) }))
+    response
+      .writeHead(isRefusal ? error.status : 500, {
+        ...(isRefusal ? error.headers : {}),
+        'content-type': jsonType,
+        'content-length': body.length,
+      })
+      .end(body)
+  }
+
+  const listen = (request: IncomingMessage, response: ServerResponse): void => {
+    const late = setTimeout(() => {
+      observer.refused('timeout')
+      request.socket.destroy()
+    }, answerWithinMs).unref()
+    response.once('close', () => clearTimeout(late))
+    for (const [name, value] of Object.entries(protection)) response.setHeader(name, value)
+    handle(request, response).catch(error => fail(error, request, response))
+  }
+
+  const server = createServer(
+    {
+      // A missing host header is refused by us, with a sentence.
+      requireHostHeader: false,
+      maxHeaderSize: maxHeaderBytes,
+      requestTimeout: requestTimeoutMs,
+      headersTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: Math.min(1_000, requestTimeoutMs),
+    },
+    listen,
+  )
+  server.maxConnections = bounds.maxConnections
+  server.on('drop', () => observer.refused('connections'))
+  // An expectation we do not know is no reason for the empty 417 that Node would send.
+  server.on('checkExpectation', listen)
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy()
+      return
+    }
+    const refusal = unparsable(error.code, requestTimeoutMs)
+    observer.refused(refusal.reason)
+    refuseOn(socket as Socket, refusal)
+  })
+
+  return {
+    server,
+    listen: ({ host, port }) => once(server.listen(port, host), 'listening'),
+    apply: next => {
+      ;({ requestTimeoutMs, answerWithinMs } = next)
+      server.requestTimeout = requestTimeoutMs
+      server.headersTimeout = requestTimeoutMs
+      server.maxConnections = next.maxConnections
+    },
+    close: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+/** What never became a request: no HTTP, too much of it, or too slowly. */
+const unparsable = (code: string | undefined, requestTimeoutMs: number): Refusal => {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new Refusal(
+      431,
+      'unparsable',
+      `the URL and headers are too large; allowed: ${maxHeaderBytes / 1024} KiB together`,
+    )
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new Refusal(408, 'timeout', `the request did not arrive completely within ${requestTimeoutMs} ms`)
+  return new Refusal(400, 'unparsable', 'the request is not valid HTTP')
+}
+
+// Straight to the socket, because there is no response to write to.
+const refuseOn = (socket: Socket, refusal: Refusal): void => {
+  const pending = pendingResponse(socket)
+  if (pending && (pending.headersSent || pending.req.complete)) {
+    // The answer to an earlier request on the same connection is still owed; what came behind it gets none.
+    pending.once('finish', () => socket.destroySoon())
+    return
+  }
+  const body = JSON.stringify({ error: refusal.message })
+  const headers = Object.entries({
+    ...protection,
+    'content-type': jsonType,
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  }).map(([name, value]) => `${name}: ${value}`)
+  socket.write([`HTTP/1.1 ${refusal.status} Refused`, ...headers, '', body].join('\r\n'))
+  socket.destroySoon()
+}
+
+// The response that Node is to write next on this connection, if any.
+const pendingResponse = (socket: Socket): ServerResponse | undefined => {
+  const { _httpMessage: message } = socket as Socket & { _httpMessage?: ServerResponse | null }
+  return message ?? undefined
+}

@@ -1,0 +1,55 @@
+// What probes and Prometheus ask: is the process alive, does it want traffic, what has it counted. The same bytes on the ops
+// listener and on the status listener; who is admitted is for these.
+
+import type { ServerResponse } from 'node:http'
+import { createSingleFlight } from '../cache/single-flight.ts'
+import type { Metrics } from './metrics.ts'
+import type { Readiness } from './readiness.ts'
+
+export type ProbeParts = {
+  readonly metrics: Pick<Metrics, 'contentType' | 'exposition'>
+  readonly readiness: Readiness
+}
+
+type Probe = { readonly status: number; readonly type: string; readonly body: Buffer }
+
+export const probePaths = ['/livez', '/readyz', '/metrics'] as const
+
+export type ProbePath = (typeof probePaths)[number]
+
+export type Probes = {
+  /** Answers a GET or HEAD of one of the paths. */
+  answer(path: ProbePath, response: ServerResponse): Promise<void>
+}
+
+export const isProbePath = (path: string): path is ProbePath =>
+  (probePaths as readonly string[]).includes(path)
+
+export const createProbes = ({ metrics, readiness }: ProbeParts): Probes => {
+  const probes: Record<ProbePath, () => Promise<Probe>> = {
+    '/livez': async () => json(200, { status: 'live' }),
+    '/readyz': async () => {
+      const report = await readiness.report()
+      return json(report.status === 'ready' ? 200 : 503, report)
+    },
+    '/metrics': async () => ({
+      status: 200,
+      type: metrics.contentType,
+      body: Buffer.from(await metrics.exposition()),
+    }),
+  }
+  // However many ask at once, on whichever listener, it is worked out once, and all of them are sent the same bytes.
+  const working = createSingleFlight<ProbePath, Probe>()
+  return {
+    answer: async (path, response) => {
+      const { status, type, body } = await working.run(path, probes[path]).result
+      response.writeHead(status, { 'content-type': type, 'content-length': body.length }).end(body)
+    },
+  }
+}
+
+const json = (status: number, body: object): Probe => ({
+  status,
+  type: 'application/json; charset=utf-8',
+  body: Buffer.from(JSON.stringify(body)),
+})

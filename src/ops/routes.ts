@@ -1,0 +1,49 @@
+// The paths of the ops listener and the status listener, what may be done with each, and who may ask it. Judged before any
+// handler is loaded, so a path that is not here has no handler either.
+
+import { probePaths } from './probes.ts'
+import { Refusal } from './refusal.ts'
+
+export type Route = {
+  readonly methods: readonly string[]
+  /**
+   * Asked without the token. For what anybody may have who reaches the listener: health, metrics, and the fixed files of a
+   * page; never for the data that such a page shows.
+   */
+  readonly public?: true
+  /** Spends the provider's quota although it is a GET, which a browser sends for any page, image or link. */
+  readonly spends?: true
+}
+
+export type Routes = (path: string) => Route | undefined
+
+const reads = ['GET', 'HEAD']
+
+const probeRoutes: readonly [path: string, route: Route][] = probePaths.map(path => [
+  path,
+  { methods: reads, public: true },
+])
+
+const opsRoutes: ReadonlyMap<string, Route> = new Map([
+  ...probeRoutes,
+  ['/cache/cell', { methods: reads }],
+  ['/cache/purge', { methods: ['POST'] }],
+])
+
+const statusRoutes: ReadonlyMap<string, Route> = new Map(probeRoutes)
+
+/** Which paths there are below it is the protocol's. */
+const providerRoute: Route = { methods: reads, spends: true }
+
+export const routeOfOps: Routes = path =>
+  opsRoutes.get(path) ?? (path.startsWith('/provider/') ? providerRoute : undefined)
+
+export const routeOfStatus: Routes = path => statusRoutes.get(path)
+
+/** @param paths what there is, as text */
+export const routeFault = (method: string, route: Route | undefined, paths: string): Refusal | undefined => {
+  if (!route) return new Refusal(404, 'path', `there is nothing here; try ${paths}`)
+  if (route.methods.includes(method)) return undefined
+  const allow = route.methods.join(', ')
+  return new Refusal(405, 'method', `the method is ${method}; allowed: ${allow}`, { allow })
+}

@@ -1,0 +1,60 @@
+// What a start loads, and from where. Some modules bring others along that no gateway needs, and compiled code may be
+// refused; neither would be seen in anything but the time of a start.
+
+import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { product, startCommand } from '../support/process.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const run = promisify(execFile)
+
+/** What a script prints as JSON under the options of bin/abohawa. */
+const printed = async (script: string): Promise<unknown> => {
+  const [, options = ''] = /^exec "\$node" ([^\\]+)\\$/m.exec(readFileSync(product, 'utf8')) ?? []
+  const args = [...options.trim().split(/\s+/), '--expose-internals', '--input-type=module', '--eval', script]
+  const { stdout } = await run(process.execPath, args, { cwd: root })
+  return JSON.parse(stdout)
+}
+
+t.test('a gateway loads neither the client of fetch nor the whole of prom-client', async t => {
+  const loaded = (await printed(`
+    import { createRequire } from 'node:module'
+    for (const file of ['cli/program', 'ops/log', 'gateway/gateway']) await import('./src/' + file + '.ts')
+    const files = Object.keys(createRequire('file:///').cache)
+    console.log(JSON.stringify([...process.moduleLoadList, ...files]))
+  `)) as string[]
+  t.ok(loaded.includes('NativeModule http'))
+  t.ok(loaded.some(one => one.endsWith('/prom-client/lib/registry.js')))
+  t.strictSame(
+    loaded.filter(one => /internal\/deps\/undici|@opentelemetry|prom-client\/index/.test(one)),
+    [],
+  )
+})
+
+t.test('a second start takes all code from the cache: what it would refuse, it would write anew', async t => {
+  const folder = t.testdir({ cache: {} })
+  const cache = join(folder, 'cache')
+  const startAndStop = async (): Promise<string[]> => {
+    const { child, exited } = await startCommand(t, ['serve'], ['api', 'ops'], {
+      NODE_COMPILE_CACHE: cache,
+      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
+      ABOHAWA_STORE__PATH: ':memory:',
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_SERVER__DRAIN_FOR: '0s',
+      ABOHAWA_OPS__PORT: '0',
+    })
+    child.kill('SIGTERM')
+    t.equal(await exited, 0)
+    const names = readdirSync(cache, { recursive: true, encoding: 'utf8' }).sort()
+    return names.map(name => {
+      const { ino, mtimeNs } = statSync(join(cache, name), { bigint: true })
+      return `${name} ${ino} ${mtimeNs}`
+    })
+  }
+  const first = await startAndStop()
+  t.ok(first.length > 100)
+  t.strictSame(await startAndStop(), first)
+})

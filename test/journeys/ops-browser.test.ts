@@ -1,0 +1,124 @@
+// A real browser on the operator's machine, with a hostile page open: what it sends to the ops listener by itself.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const browser = ['chromium', 'chromium-browser', 'google-chrome'].find(
+  name => spawnSync(name, ['--version']).status === 0,
+)
+const question = '/provider/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
+
+// Each way that a page has to send a request elsewhere. The forms and links go into frames, which load for themselves.
+const hostilePage = (ops: string): string => `<!doctype html><title>hostile</title>
+<iframe name="a"></iframe><iframe name="b"></iframe><iframe name="c" src="${ops}${question}"></iframe>
+<img src="${ops}${question}"><script src="${ops}/cache/cell?of=district/3026"></script>
+<link rel="stylesheet" href="${ops}/metrics"><video src="${ops}${question}"></video>
+<form id="get" target="a" action="${ops}/provider/v1/forecast"><input name="latitude" value="1"></form>
+<form id="post" target="b" method="post" enctype="text/plain" action="${ops}/cache/purge"><input name='{"scope":"all","x":"' value='"}'></form>
+<script>
+get.submit(); post.submit()
+const json = { 'content-type': 'application/json' }
+const asks = [
+  fetch('${ops}${question}'),
+  fetch('${ops}${question}', { mode: 'no-cors', credentials: 'include' }),
+  fetch('${ops}/cache/purge', { method: 'POST', headers: json, body: '{"scope":"all"}' }),
+  fetch('${ops}/cache/purge', { method: 'POST', mode: 'no-cors', body: '{"scope":"all"}' }),
+  fetch('${ops}/metrics', { headers: { authorization: 'Bearer guess' } }),
+]
+navigator.sendBeacon('${ops}/cache/purge', '{"scope":"all"}')
+Promise.allSettled(asks).then(all => fetch('/told', { method: 'POST', body: JSON.stringify(
+  all.map(one => one.status === 'rejected' ? 'unreadable' : one.value.type)) }))
+</script>`
+
+const startHostileSite = async (t: { teardown(fn: () => unknown): void }, ops: string) => {
+  const told: string[] = []
+  const server = createServer(async (request, response) => {
+    if (request.url === '/told') {
+      for await (const chunk of request) told.push(String(chunk))
+      response.end()
+    } else if (request.url === '/redirect') response.writeHead(302, { location: `${ops}${question}` }).end()
+    else response.writeHead(200, { 'content-type': 'text/html' }).end(hostilePage(ops))
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, told }
+}
+
+const refusals = async ({ opsUrl }: TestGateway, ...reasons: string[]) => {
+  const { text } = await sendRequest(`${opsUrl}/metrics`)
+  return reasons
+    .map(
+      reason => new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1],
+    )
+    .reduce((sum, count) => sum + Number(count ?? 0), 0)
+}
+
+const browse = async (t: { teardown(fn: () => unknown): void }, url: string): Promise<void> => {
+  const profile = await mkdtemp(join(tmpdir(), 'abohawa-browser-'))
+  const child = spawn(
+    browser ?? '',
+    [
+      '--headless',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--no-first-run',
+      `--user-data-dir=${profile}`,
+      '--remote-debugging-port=0',
+      url,
+    ],
+    { stdio: 'ignore' },
+  )
+  t.teardown(async () => {
+    const ended = new Promise(resolve => child.once('exit', resolve))
+    child.kill('SIGKILL')
+    await ended
+    // Its helpers end a little later than it does.
+    await rm(profile, { recursive: true, maxRetries: 10, retryDelay: 100 })
+  })
+}
+
+const skip = browser === undefined ? 'needs chromium' : false
+
+t.test(
+  'a page of another site reads, spends and purges nothing, with a token or without',
+  { skip },
+  async t => {
+    for (const env of [{}, { ABOHAWA_OPS__TOKEN: '0123456789abcdef0123456789abcdef' }])
+      await t.test(Object.keys(env).join() || 'no token', async t => {
+        const provider = await startScriptedProvider(t)
+        const gateway = await startGateway(t, { providerUrl: provider.url, env })
+        const site = await startHostileSite(t, gateway.opsUrl)
+        await browse(t, site.url)
+        await until('the page has tried everything', () => site.told.length > 0, 30_000)
+        t.strictSame(JSON.parse(site.told.join('')), Array(5).fill('unreadable'))
+        // Five by script, and the elements of the page.
+        await until(
+          'all of it was refused',
+          async () => (await refusals(gateway, 'fetch_site', 'origin')) >= 12,
+          30_000,
+        )
+        t.strictSame(provider.requests, [], 'nothing reached the provider')
+        t.notOk(gateway.logged.some(({ msg }) => msg === 'cache purged'))
+      })
+  },
+)
+
+t.test('an address that was entered and leads to the ops listener spends nothing', { skip }, async t => {
+  const provider = await startScriptedProvider(t)
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const site = await startHostileSite(t, gateway.opsUrl)
+  await browse(t, `${site.url}/redirect`)
+  await until('it was refused', async () => (await refusals(gateway, 'browser')) > 0, 30_000)
+  t.strictSame(provider.requests, [])
+})

@@ -1,0 +1,207 @@
+// The token of the ops listener: required for all but health and metrics, and shown nowhere.
+
+import { join } from 'node:path'
+import t from 'tap'
+import { manualClock } from '../support/manual-clock.ts'
+import { runCommand, startCommand } from '../support/process.ts'
+import { requestBytes, sendRaw } from '../support/raw-http.ts'
+import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
+
+const token = 'k3J9-xQ2.mN7_pR4~tW8+yZ1/bD5cF6g=='
+const right = `authorization: Bearer ${token}`
+const host = 'host: 127.0.0.1'
+const question = '/provider/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
+const open = ['/livez', '/readyz', '/metrics']
+const guarded = ['/cache/cell?of=district/3026', question, '/provider/data/ecmwf_ifs/static/meta.json']
+const purgeAll = '{"scope":"all"}'
+const purge = (headers: readonly string[]) =>
+  requestBytes(
+    'POST /cache/purge',
+    [...headers, 'content-type: application/json', `content-length: ${purgeAll.length}`],
+    purgeAll,
+  )
+
+const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, string> = {}) => {
+  const provider = await startScriptedProvider(t)
+  const clock = manualClock()
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock,
+    env: { ABOHAWA_OPS__TOKEN: token, ...env },
+  })
+  const refused = async (reason: string) => {
+    const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
+    return Number(
+      new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
+    )
+  }
+  const get = (path: string, headers: readonly string[]) =>
+    sendRaw(gateway.opsUrl, requestBytes(`GET ${path}`, headers))
+  return { provider, clock, gateway, refused, get }
+}
+
+const sentenceOf = (fault: string) =>
+  `the authorization header ${fault}; allowed: Bearer with the token in ops.token`
+const wrong: [headers: readonly string[], shown: string][] = [
+  [['authorization: Bearer x'], 'holds another token'],
+  [[`authorization: Bearer ${token.slice(0, -1)}`], 'holds another token'],
+  [[`authorization: Bearer ${token}=`], 'holds another token'],
+  [[`authorization: Bearer ${token.toLowerCase()}`], 'holds another token'],
+  [[`authorization: Bearer ${'x'.repeat(token.length)}`], 'holds another token'],
+  [[`authorization: Bearer ${'x'.repeat(10_000)}`], 'holds another token'],
+  [['authorization: Bearer \xff\xfe'], 'holds another token'],
+  [['authorization: Bearer'], 'is not of the form "Bearer TOKEN"'],
+  [['authorization:'], 'is not of the form "Bearer TOKEN"'],
+  [[`authorization: ${token}`], 'is not of the form "Bearer TOKEN"'],
+  [[`authorization: Bearer ${token} x`], 'is not of the form "Bearer TOKEN"'],
+  [
+    [`authorization: Basic ${Buffer.from(`:${token}`).toString('base64')}`],
+    'is not of the form "Bearer TOKEN"',
+  ],
+  [[right, right], 'is given more than once'],
+  [[right, 'authorization: Bearer x'], 'is given more than once'],
+]
+
+t.test('without the token, or with another, there is health and metrics and nothing else', async t => {
+  const { provider, gateway, refused, get } = await start(t)
+  for (const path of open) t.equal((await get(path, [host])).status, 200, path)
+  for (const path of [...guarded, '/', '/nothing', '/provider/v2/nothing']) {
+    const { status, headers, body } = await get(path, [host])
+    t.equal(status, 401, path)
+    t.equal(headers['www-authenticate'], 'Bearer realm="abohawa ops"')
+    t.strictSame(body, { error: sentenceOf('is missing') })
+  }
+  t.equal((await sendRaw(gateway.opsUrl, purge([host]))).status, 401)
+  t.equal((await sendRaw(gateway.opsUrl, requestBytes('DELETE /cache/cell', [host]))).status, 401)
+  t.equal(await refused('token_missing'), guarded.length + 5)
+
+  for (const [headers, shown] of wrong) {
+    const answer = await get('/cache/cell?of=district/3026', [host, ...headers])
+    t.equal(answer.status, 401, shown)
+    t.equal(answer.headers['www-authenticate'], 'Bearer realm="abohawa ops", error="invalid_token"')
+    t.strictSame(answer.body, { error: sentenceOf(shown) })
+    t.equal((await get('/metrics', [host, ...headers])).status, 200, 'metrics ask for none')
+  }
+  for (const path of [`/cache/cell?of=district/3026&token=${token}`, `${question}&access_token=${token}`])
+    t.equal((await get(path, [host])).status, 401, 'in the URL it counts for nothing')
+  t.equal((await sendRaw(gateway.opsUrl, purge([host, 'authorization: Bearer x']))).status, 401)
+  t.equal(await refused('token_wrong'), wrong.length + 1)
+  t.notOk(gateway.logged.some(({ msg }) => msg === 'cache purged'))
+  t.strictSame(provider.requests, [])
+})
+
+t.test('with the token there is everything, also for a client that calls itself a browser', async t => {
+  const { provider, gateway, get } = await start(t)
+  const callers: (readonly string[])[] = [
+    [right],
+    [`authorization: bearer  ${token}`],
+    // PowerShell, and a page of this listener where browsers do not tell which page asks.
+    [right, 'user-agent: Mozilla/5.0 (Windows NT; Windows NT 10.0; en-US) WindowsPowerShell/5.1'],
+    [right, 'user-agent: Mozilla/5.0', 'sec-fetch-site: same-origin'],
+  ]
+  for (const headers of callers)
+    for (const path of guarded) t.equal((await get(path, [host, ...headers])).status, 200, path)
+  t.equal(provider.requests.length, 2 * callers.length)
+  t.match(await sendRaw(gateway.opsUrl, purge([host, right])), { status: 200, body: { kind: 'hard' } })
+  t.equal((await get('/nothing', [host, right])).status, 404)
+})
+
+t.test('the token does not let a page or a foreign name in', async t => {
+  const { provider, get } = await start(t)
+  for (const headers of [
+    ['host: evil.example'],
+    [host, 'origin: http://evil.example'],
+    [host, 'sec-fetch-site: cross-site'],
+  ])
+    for (const path of [...guarded, ...open]) {
+      t.equal((await get(path, [...headers, right])).status, 403, path)
+      t.equal((await get(path, headers)).status, 403, path)
+    }
+  const typed = ['sec-fetch-site: none', 'sec-fetch-mode: navigate', 'user-agent: Mozilla/5.0']
+  for (const path of guarded) t.equal((await get(path, [host, ...typed])).status, 401, 'a link in a mail')
+  t.strictSame(provider.requests, [])
+})
+
+t.test('who shows a wrong token is logged once a minute, and no token is written anywhere', async t => {
+  const { clock, gateway, get } = await start(t)
+  const guess = 'a-wrong-guess-of-the-operators-token'
+  const texts: string[] = []
+  const guessing = async (times: number) => {
+    for (let n = 0; n < times; n += 1) {
+      const { text } = await get('/cache/cell?of=district/3026', [host, `authorization: Bearer ${guess}${n}`])
+      texts.push(text)
+    }
+  }
+  await guessing(5)
+  clock.advance(60_000)
+  await guessing(3)
+  await get('/cache/cell?of=district/3026', [host])
+  const lines = gateway.logged.filter(({ msg }) => msg === 'a request to the ops listener had a wrong token')
+  t.match(lines, [
+    { level: 'warn', from: '127.0.0.1' },
+    { level: 'warn', from: '127.0.0.1', leftOut: 4 },
+  ])
+  t.equal(lines.length, 2)
+  texts.push((await get('/metrics', [host])).text, (await get('/readyz', [host])).text)
+  texts.push((await get('/cache/cell?of=district/3026', [host, right])).text)
+  const written = JSON.stringify([gateway.logged, texts])
+  t.notMatch(written, guess)
+  t.notOk(written.includes(token.slice(0, 12)))
+})
+
+t.test('beyond loopback the listener works with a token, and does not start without one', async t => {
+  const { gateway, get } = await start(t, { ABOHAWA_OPS__HOST: '0.0.0.0' })
+  t.match(gateway.opsUrl, /^http:\/\/0\.0\.0\.0:/)
+  t.equal((await get('/cache/cell?of=district/3026', [host])).status, 401)
+  t.equal((await get('/cache/cell?of=district/3026', [host, right])).status, 200)
+
+  const env = { ABOHAWA_OPS__HOST: '0.0.0.0', ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  const sentence =
+    'abohawa: ABOHAWA_OPS__HOST: ops.host is "0.0.0.0", where a token is required: set ops.token, best by ' +
+    'ABOHAWA_OPS__TOKEN, or a loopback host such as 127.0.0.1\n'
+  for (const args of [['config', 'check'], ['serve']])
+    t.strictSame(await runCommand(args, env), { code: 1, stdout: '', stderr: sentence }, args.join(' '))
+  t.match(await runCommand(['config', 'check'], { ...env, ABOHAWA_OPS__TOKEN: token }), { code: 0 })
+
+  const short = await runCommand(['config', 'check'], { ...env, ABOHAWA_OPS__TOKEN: 'letmein-letmein' })
+  t.equal(short.code, 1)
+  t.match(
+    short.stderr,
+    /^abohawa: ABOHAWA_OPS__TOKEN: ops\.token is "\*\*\*", but must be 32 to 256 characters/,
+  )
+  t.notMatch(short.stderr, /letmein/)
+  const printed = await runCommand(['config', 'print'], { ...env, ABOHAWA_OPS__TOKEN: token })
+  t.match(printed.stdout, /^ {2}token: "\*\*\*"$/m)
+  t.notOk((printed.stdout + printed.stderr).includes(token.slice(0, 12)))
+})
+
+t.test('cache show shows the token of the configuration to the gateway it asks', async t => {
+  const env = {
+    ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_OPS__PORT: '0',
+    ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
+  }
+  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], { ...env, ABOHAWA_OPS__TOKEN: token })
+  const show = ['cache', 'show', 'district/3026', '--gateway', gateway.urls.ops ?? '', '--json']
+  const known = await runCommand(show, { ...env, ABOHAWA_OPS__TOKEN: token })
+  t.match(known, { code: 0, stderr: '' })
+  t.equal(JSON.parse(known.stdout).opsUrl, gateway.urls.ops)
+
+  const cases: [more: Record<string, string>, shown: string][] = [
+    [{}, 'is missing'],
+    [{ ABOHAWA_OPS__TOKEN: 'a-wrong-guess-of-the-operators-token' }, 'holds another token'],
+  ]
+  for (const [more, shown] of cases) {
+    const unknown = await runCommand(show, { ...env, ...more })
+    t.equal(unknown.code, 0)
+    t.equal(
+      unknown.stderr,
+      `No gateway answered at ${gateway.urls.ops} (${sentenceOf(shown)}): this is the shared tier alone.\n`,
+    )
+    t.equal(JSON.parse(unknown.stdout).opsUrl, null)
+  }
+  t.notOk(gateway.lines.join('').includes(token.slice(0, 12)))
+})

@@ -1,0 +1,142 @@
+// The status listener: health and metrics for probes and Prometheus, while the ops listener stays inside.
+
+import { once } from 'node:events'
+import t from 'tap'
+import { startCommand } from '../support/process.ts'
+import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const providerUrl = 'http://127.0.0.1:9'
+const host = 'host: 10.244.3.17:9091'
+const chromium = 'user-agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/156.0.0.0'
+
+const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, string> = {}) => {
+  const gateway = await startGateway(t, { providerUrl, env: { ABOHAWA_STATUS__PORT: '0', ...env } })
+  const url = gateway.statusUrl ?? ''
+  const get = (path: string, headers: readonly string[] = [host]) =>
+    sendRaw(url, requestBytes(`GET ${path}`, headers))
+  return { gateway, url, get }
+}
+
+t.test('without status.port there is no such listener', async t => {
+  const gateway = await startGateway(t, { providerUrl })
+  t.equal(gateway.statusUrl, undefined)
+})
+
+t.test('health and metrics answer there and on the ops listener, and nothing else does there', async t => {
+  const { gateway, url, get } = await start(t, {
+    ABOHAWA_OPS__TOKEN: '0123456789abcdef0123456789abcdef',
+    ABOHAWA_STATUS__HOST: '0.0.0.0',
+  })
+  t.match(url, /^http:\/\/0\.0\.0\.0:/)
+  t.not(url, gateway.opsUrl)
+  for (const listener of [url, gateway.opsUrl]) {
+    const ask = (path: string) => sendRaw(listener, requestBytes(`GET ${path}`, [host]))
+    t.match(await ask('/livez'), { status: 200, body: { status: 'live' } })
+    t.match(await ask('/readyz'), { status: 200, body: { status: 'ready', detail: { store: 'embedded' } } })
+    t.match((await ask('/metrics')).text, /^abohawa_catalogue_places \d+$/m)
+  }
+  for (const path of [
+    '/',
+    '/cache/cell?of=district/3026',
+    '/cache/purge',
+    '/provider/v1/forecast',
+    '/api/v1/locations',
+  ])
+    t.match(await get(path), {
+      status: 404,
+      body: { error: 'there is nothing here; try /livez, /readyz or /metrics' },
+    })
+  for (const method of ['POST', 'OPTIONS', 'DELETE', 'TRACE'])
+    t.match(await sendRaw(url, requestBytes(`${method} /metrics`, [host])), {
+      status: 405,
+      headers: { allow: 'GET, HEAD' },
+    })
+  t.match(await sendRaw(url, requestBytes('HEAD /readyz', [host])), { status: 200, text: '' })
+  const { headers } = await get('/metrics')
+  t.match(headers, {
+    'x-content-type-options': 'nosniff',
+    'content-security-policy': /^default-src 'none'/,
+    'cache-control': 'no-store',
+  })
+  t.equal(headers['access-control-allow-origin'], undefined)
+})
+
+t.test('it is asked by an address or an allowed name, and by no web page', async t => {
+  const { get } = await start(t, { ABOHAWA_OPS__ALLOWED_HOSTS: 'gateway-1' })
+  for (const name of ['gateway-1:9091', 'localhost', '127.0.0.1:9091'])
+    t.equal((await get('/metrics', [`host: ${name}`])).status, 200, name)
+  t.match(await get('/metrics', ['host: evil.example']), {
+    status: 403,
+    body: {
+      error:
+        'the host header is "evil.example"; allowed: an IP address, localhost, the name in status.host and those in ops.allowedHosts',
+    },
+  })
+  for (const header of [
+    'sec-fetch-site: cross-site',
+    'sec-fetch-site: same-site',
+    'origin: http://evil.example',
+  ])
+    t.equal((await get('/metrics', [host, chromium, header])).status, 403, header)
+  t.equal((await get('/metrics', [host, chromium, 'sec-fetch-site: none'])).status, 200, 'the address bar')
+})
+
+t.test('its connections are few and bounded in time, apart from those of the ops listener', async t => {
+  const { gateway, url, get } = await start(t, {
+    ABOHAWA_STATUS__MAX_CONNECTIONS: '8',
+    ABOHAWA_OPS__REQUEST_TIMEOUT: '2s',
+  })
+  const silent = Array.from({ length: 8 }, () => openSocket(url))
+  const closed = silent.map(socket => once(socket, 'close'))
+  await Promise.all(silent.map(socket => once(socket, 'connect')))
+  t.equal((await get('/livez')).status, 0, 'dropped')
+  t.equal(
+    (await sendRequest(`${gateway.opsUrl}/livez`)).status,
+    200,
+    'operators are not locked out with them',
+  )
+  for (const socket of silent) socket.resume()
+  await Promise.all(closed)
+  t.equal((await get('/livez')).status, 200)
+  t.match(await get('/metrics', [host, `x: ${'x'.repeat(20_000)}`]), {
+    status: 431,
+    body: { error: 'the URL and headers are too large; allowed: 16 KiB together' },
+  })
+  const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
+  t.match(text, /^abohawa_ops_refused_total\{reason="connections"\} 1$/m)
+  t.match(text, /^abohawa_ops_refused_total\{reason="timeout"\} 8$/m)
+})
+
+t.test('a running command logs its address, and it answers while the gateway drains', async t => {
+  const gateway = await startCommand(t, ['serve'], ['ops', 'status', 'api'], {
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '2s',
+    ABOHAWA_OPS__PORT: '0',
+    ABOHAWA_STATUS__PORT: '0',
+    ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`,
+    ABOHAWA_PROVIDER__BASE_URL: providerUrl,
+  })
+  const ready = () => sendRequest(`${gateway.urls.status}/readyz`)
+  t.equal((await ready()).status, 200)
+  gateway.child.kill('SIGTERM')
+  t.match(
+    await until('it says that it drains', async () => {
+      const answer = await ready()
+      return answer.status === 503 && answer
+    }),
+    { body: { status: 'draining' } },
+  )
+  t.equal(await gateway.exited, 0)
+})
+
+t.test('an address that is taken fails the start with the names of the settings', async t => {
+  const { url } = await start(t)
+  const { port } = new URL(url)
+  await t.rejects(start(t, { ABOHAWA_STATUS__PORT: port }), {
+    message: new RegExp(
+      `^status\\.host and status\\.port are 127\\.0\\.0\\.1:${port}, which can't be listened on: `,
+    ),
+  })
+})
