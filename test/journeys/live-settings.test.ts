@@ -582,7 +582,7 @@ proof(
   async (t, gateway) => {
     const statusWith = async (name: string) => {
       const headers = { authorization: `Bearer ${token(name)}` }
-      return (await sendRequest(`${gateway.opsUrl}/metrics`, { headers })).status
+      return (await sendRequest(`${gateway.opsUrl}/cache/cell?of=23.8,90.4`, { headers })).status
     }
     t.strictSame([await statusWith('former'), await statusWith('present')], [200, 401])
     await applied(t, gateway, { 'ops.token': token('present') })
