@@ -31,9 +31,13 @@ export type Change = {
   readonly effect: Effect
 }
 
+// A parser that is compiled first takes longer for the few times that it is used, and holds up requests meanwhile.
+const uncompiled = { jitless: true }
+
 type Tree = { [key: string]: unknown }
 
-const encoded = (config: Config): Tree => z.encode(configSchema, config as z.output<typeof configSchema>)
+const encoded = (config: Config): Tree =>
+  z.encode(configSchema, config as z.output<typeof configSchema>, uncompiled)
 
 const at = (tree: unknown, path: readonly string[]): unknown =>
   path.reduce((part, key) => (part as Tree | undefined)?.[key], tree)
@@ -102,7 +106,7 @@ export const changesBetween = (before: Config, after: Config): Change[] => {
 export const withValuesOf = (config: Config, other: Config, paths: Iterable<string>): Config => {
   const [tree, from] = [encoded(config), encoded(other)]
   for (const path of paths) put(tree, path.split('.'), at(from, path.split('.')))
-  return frozen(configSchema.parse(tree))
+  return frozen(configSchema.parse(tree, uncompiled))
 }
 
 // What one instance may have otherwise than another: where it listens, what it logs, where its files are.
