@@ -79,8 +79,9 @@ type Tracked = Connection & {
   reading: PacedReading | undefined
   /** The connection's turn to be read. */
   readonly task: Task
+  /** The number of the sweep before. */
+  begunAfter: number
   /** By `performance.now()`, as are all instants here. */
-  readonly openedAt: number
   usedAt: number
   /** Requests that came without a good key. */
   refusals: number
@@ -101,9 +102,10 @@ type Tracked = Connection & {
 const mark = Symbol('connection')
 type Marked = Socket & { [mark]?: Tracked }
 
-// A connection this young may be about to send its key.
-const youngMs = 1_000
 const sweepEveryMs = 1_000
+// A connection this young may be about to send its key. By sweeps and not by time: between two of them the event loop has
+// read what there was, however busy the machine.
+const youngSweeps = 1
 // A client that ends its side waits for its answers, or is gone; Node by itself takes it to be gone at once.
 const answerAfterEndMs = 1_000
 // A client that was refused so often and never showed a good key is sent away.
@@ -131,6 +133,7 @@ export const trackConnections = (
   const turns = createTurns(pacedMsPerTurn)
   const isTls = 'setSecureContext' in server
   let queued = 0
+  let sweeps = 0
 
   const forget = (connection: Tracked): void => {
     if (!open.delete(connection)) return
@@ -162,7 +165,7 @@ export const trackConnections = (
         },
         run: () => read(connection),
       },
-      openedAt: now,
+      begunAfter: sweeps,
       usedAt: now,
       requests: undefined,
       keyMemo: emptyKeyMemo(),
@@ -189,9 +192,13 @@ export const trackConnections = (
   const closeStranger = (): void => {
     if (unknown.size + suspects.size <= maxUnauthenticated) return
     const [oldestSuspect] = suspects
-    const [oldest] = unknown
-    const isOld = oldest !== undefined && performance.now() - oldest.openedAt > youngMs
-    drop(oldestSuspect ?? (isOld ? oldest : undefined), 'unauthenticated')
+    drop(oldestSuspect ?? oldestSilent(), 'unauthenticated')
+  }
+  // A connection that waits for its first turn is not silent: its key may be there.
+  const oldestSilent = (): Tracked | undefined => {
+    for (const connection of unknown)
+      if (connection.isBegun) return sweeps - connection.begunAfter > youngSweeps ? connection : undefined
+    return undefined
   }
   const suspect = (connection: Tracked): void => {
     if (connection.isSuspect) return
@@ -228,6 +235,7 @@ export const trackConnections = (
     requests >= Math.min(maxPipelined, isAuthenticated ? maxPipelined : isSuspect ? suspectPipelined : 1)
   const begin = (connection: Tracked): void => {
     connection.isBegun = true
+    connection.begunAfter = sweeps
     // Under TLS it has been given already.
     if (!isTls) for (const give of giveToHttp) give.call(server, connection.socket)
     pace(connection)
@@ -254,6 +262,7 @@ export const trackConnections = (
   }
   const sweep = (): void => {
     const now = performance.now()
+    sweeps += 1
     for (const connection of open) {
       const { bytesWritten, writableLength } = connection.http
       const taken = bytesWritten - writableLength
