@@ -424,6 +424,14 @@ const table: Record<string, Row> = {
     ],
   },
   'log.clientAddress': oneOf('full, prefix, none'),
+  'config.watch': { allowed: 'true or false', wrong: [['1s', '"1s"']] },
+  'config.pollEvery': {
+    allowed: `a duration from 10ms to 1h, ${DURATIONS}`,
+    wrong: [
+      ['0s', '"0s"'],
+      ['null', 'null'],
+    ],
+  },
 }
 
 t.test('every setting has its rows here', async t => {

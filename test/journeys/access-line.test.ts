@@ -70,6 +70,7 @@ t.test('the reason of a 401, and of a 500', async t => {
     const line = await lineOf(gateway, id)
     t.equal(line.bytes, Buffer.byteLength(text))
     t.notOk('tier' in line && line.status === 401)
+    t.equal(line.cell, line.status === 500 ? '23.7,90.4' : undefined)
     return `${line.status} ${line.reason}`
   }
   t.equal(await reasonOf('a', null), '401 missing')
