@@ -17,10 +17,10 @@ import { aliveForMs } from '../timelines/heartbeat.ts'
 import { type InstanceReport, type Phase, readReport, writeReport } from '../timelines/instance-report.ts'
 import type { CellSurvey } from './cell-survey.ts'
 import type { Metering } from './metering.ts'
-import type { InstanceStatus, LiveStatus, StatusReport } from './status-report.ts'
+import type { InstanceStatus, KeyNearLimit, LiveStatus, StatusReport } from './status-report.ts'
 import type { Supply } from './supply.ts'
 
-export const { version } = packageFile
+const { version } = packageFile
 
 /** What the reload of the configuration knows. Instants are ms since the epoch. */
 export type ConfigStatus = {
@@ -132,7 +132,7 @@ export const createStatus = (parts: StatusParts): Status => {
     }
   }
   const usage = () => metering.meter.usageAt(metering.storeClock.now())
-  const keysNearLimit = (counts: ReturnType<typeof usage>): Promise<StatusReport['keysNearLimit']> =>
+  const keysNearLimit = (counts: ReturnType<typeof usage>): Promise<KeyNearLimit[]> =>
     Promise.all(
       fullestFirst(counts).map(async ({ keyId, used, limit }) => ({
         keyId,
