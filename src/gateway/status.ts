@@ -10,6 +10,7 @@ import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { History } from '../ops/history.ts'
 import { stepSeconds } from '../ops/history.ts'
+import { safeText } from '../outside-text.ts'
 import type { BudgetState } from '../provider/budget.ts'
 import type { SpendingForecast } from '../provider/forecast.ts'
 import type { Store } from '../stores/store.ts'
@@ -225,7 +226,7 @@ export const instancesIn = async (
 ): Promise<InstanceStatus[]> =>
   (await store.instancesSince(now - aliveForMs)).flatMap(({ id, report }) => {
     const read = readReport(report)
-    return read ? [instanceStatus(id, read, false)] : []
+    return read ? [instanceStatus(safeText(id), read, false)] : []
   })
 
 const instanceStatus = (id: string, report: InstanceReport, isSelf: boolean): InstanceStatus => ({
