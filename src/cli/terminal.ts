@@ -16,6 +16,10 @@ export type Terminal = {
   readonly env: NodeJS.ProcessEnv
   /** The width of the terminal in characters; undefined when standard output is no terminal. */
   readonly columns: number | undefined
+  /** Its height in lines, when standard output is one. */
+  readonly rows: number | undefined
+  /** Whether it shows colours: standard output is a terminal, and NO_COLOR is not set. */
+  readonly colours: boolean
   /** The configuration files of `--config`, then the environment, then `overrides` in the environment's own form. */
   config(overrides?: NodeJS.ProcessEnv): Config
   /** The same files and variables, not read yet. */
@@ -71,7 +75,13 @@ export const createAddCommand =
           json: options.json === true,
           clock,
           env,
-          columns: process.stdout.isTTY ? process.stdout.columns : undefined,
+          get columns() {
+            return process.stdout.isTTY ? process.stdout.columns : undefined
+          },
+          get rows() {
+            return process.stdout.isTTY ? process.stdout.rows : undefined
+          },
+          colours: process.stdout.isTTY && !env.NO_COLOR && env.TERM !== 'dumb',
           sources,
           config: overrides => loadConfig({ ...sources, env: { ...env, ...overrides } }),
           show: (value, text) => {

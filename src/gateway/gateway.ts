@@ -18,6 +18,7 @@ import { createAuthenticate } from '../metering/authentication.ts'
 import { createKeyDirectory } from '../metering/key-directory.ts'
 import { createUsageDetail } from '../metering/usage-detail.ts'
 import { createAccessLog } from '../ops/access-log.ts'
+import { createHistory } from '../ops/history.ts'
 import type { OpenLog } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { buildOps } from '../ops/ops.ts'
@@ -26,8 +27,10 @@ import { createReadiness } from '../ops/readiness.ts'
 import { buildStatus, type StatusListener } from '../ops/status.ts'
 import { createThrottle } from '../ops/throttle.ts'
 import type { Tracing } from '../ops/tracing.ts'
+import { createForecast } from '../provider/forecast.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createCacheAdmin } from './cache-admin.ts'
+import { createCellSurvey } from './cell-survey.ts'
 import { createFleetSettings } from './fleet-settings.ts'
 import { openMetering } from './metering.ts'
 import {
@@ -46,6 +49,7 @@ import {
 } from './observers.ts'
 import { openOutages } from './outages.ts'
 import { createReload, type ReloadOutcome } from './reload.ts'
+import { createSelfReport, createStatus, reportText } from './status.ts'
 import { beyondHorizon, openSupply } from './supply.ts'
 
 export type Gateway = {
@@ -95,6 +99,7 @@ export const startGateway = async (
     settings.access && log.isLevelEnabled('info') ? createAccessLog(settings, lines, clock) : undefined
   const calendar = createCalendar(config.quota.timeZone)
   let settingsHash = fleetHashOf(config)
+  let appliedAt = clock.now()
   const seldom = createThrottle(clock)
   const often = createThrottle(clock, linesOfKeysPerMinute)
   const outages = openOutages(log, clock, metrics.staleReads)
@@ -130,6 +135,17 @@ export const startGateway = async (
 
   const metering = openMetering(config, { store, clock, observer: observeMeter(metrics, log, outages) })
   opening.defer(metering.close)
+  const forecast = createForecast()
+  const history = createHistory(metrics.totals, clock, () =>
+    forecast.record(budget.state().windows, clock.now()),
+  )
+  opening.defer(history.close)
+  const self = createSelfReport({
+    phase: () => readiness.phase,
+    configHash: () => settingsHash,
+    history,
+    clock,
+  })
   const fleetSettings = createFleetSettings(clock, observeFleetSettings(log))
   const supply = openSupply(config, {
     store,
@@ -138,6 +154,7 @@ export const startGateway = async (
     instances: metering.instances,
     tracing,
     settings: () => settingsHash,
+    report: () => reportText(self),
     observer: observeSupply(metrics, log, { seldom, outages }, ({ instances, variants }) => {
       metering.onHeartbeat(instances)
       fleetSettings.onHeartbeat(variants)
@@ -209,6 +226,31 @@ export const startGateway = async (
     clock,
     running: { timelines, runs },
   })
+  const survey = createCellSurvey({
+    timelines,
+    catalogue: () => catalogue.current,
+    grid,
+    cellDegrees: config.cache.cellDegrees,
+    clock,
+  })
+  const fleetStatus = createStatus({
+    supply,
+    metering,
+    store,
+    catalogue,
+    survey,
+    self,
+    history,
+    forecast,
+    config: () => ({
+      hash: settingsHash,
+      appliedAt,
+      fault: reload.fault() ?? null,
+      needsRestart: reload.restartNeeded(),
+    }),
+    maxMemoryBytes: config.cache.memoryBytes,
+    clock,
+  })
   const probes = createProbes({ metrics, readiness })
   const opsObserver = observeOps(metrics, log, seldom)
   const ops = buildOps(
@@ -216,6 +258,7 @@ export const startGateway = async (
       probes,
       passthrough: supply.passthrough,
       cache,
+      status: { ...fleetStatus, ...survey, isDraining: () => readiness.phase === 'draining' },
       observer: opsObserver,
     },
     config.ops,
@@ -244,6 +287,7 @@ export const startGateway = async (
       log.level = next.log.level
       apiObserver.access = accessLogIn(next)
       settingsHash = fleetHashOf(next)
+      appliedAt = clock.now()
       authenticate.applyTiers(next.quota.tiers)
       supply.apply(next)
       catalogue.pollEvery(next.catalogue.pollEveryMs)
@@ -278,6 +322,7 @@ export const startGateway = async (
   opening.defer(() => api.close())
   const apiUrl = await listen(api, 'server', config.server)
   readiness.phase = 'ready'
+  void timelines.sendHeartbeat()
 
   const opened = opening.move()
   return {
@@ -288,6 +333,7 @@ export const startGateway = async (
     reloadConfig: reload.now,
     close: async () => {
       readiness.phase = 'draining'
+      void timelines.sendHeartbeat()
       api.drain()
       await pause(reload.running().server.drainForMs)
       // Closed right after the event loop has taken in the connections that the kernel held for us.
