@@ -43,7 +43,7 @@ import { createRenderedWeather } from './rendered-weather.ts'
 import { createSend, jsonType } from './representation.ts'
 import type { Access, RequestState } from './request-state.ts'
 import { sentences } from './sentences.ts'
-import { type TlsFiles, tlsOptions } from './tls.ts'
+import { createCertificateExpiry, type TlsFiles, tlsOptions } from './tls.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
 
 type ApiObserver = {
@@ -87,6 +87,8 @@ export type Api = {
   readonly app: FastifyInstance
   readonly server: Server
   connections(): ConnectionCount
+  /** Of the certificate that is served, ms since the epoch; undefined without TLS. */
+  certificateExpiresAt(): number | undefined
   listen(at: {
     readonly host: string
     readonly port: number
@@ -207,6 +209,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     app,
     server: app.server,
     connections: connections.count,
+    certificateExpiresAt: createCertificateExpiry(app.server),
     listen: async at => {
       await app.ready()
       app.server.listen({ ...at, backlog: listenBacklog })

@@ -1,7 +1,9 @@
 // How the API's server speaks: HTTPS with the certificate it is given, else plain HTTP. Whether plain HTTP is allowed at
 // all is the configuration's rule, and what must have come over HTTPS is judged per request.
 
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
+import type { Server } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { InputError, messageOf } from '../errors.ts'
 
@@ -28,5 +30,20 @@ const pemOf = (name: string, path: string): Buffer => {
     return readFileSync(path)
   } catch (cause) {
     throw new InputError(`${name} is ${path}, which can't be read: ${messageOf(cause)}`, { cause })
+  }
+}
+
+/** A server of TLS keeps what it was given last, at the start or by `setSecureContext`; its types do not tell. */
+type WithCertificate = { readonly cert?: string | Buffer }
+
+/** When the certificate that a server serves now expires, ms since the epoch; undefined for one without TLS. */
+export const createCertificateExpiry = (server: Server): (() => number | undefined) => {
+  let known: { cert: string | Buffer; expiresAt: number } | undefined
+  return () => {
+    const { cert } = server as Server & WithCertificate
+    if (cert === undefined) return undefined
+    // The first one of the chain is the server's own.
+    if (known?.cert !== cert) known = { cert, expiresAt: new X509Certificate(cert).validToDate.getTime() }
+    return known.expiresAt
   }
 }

@@ -21,6 +21,7 @@ import { buildOps } from '../ops/ops.ts'
 import { createProbes } from '../ops/probes.ts'
 import { createReadiness } from '../ops/readiness.ts'
 import { buildStatus } from '../ops/status.ts'
+import { createStoreWatch } from '../ops/store-watch.ts'
 import { createThrottle } from '../ops/throttle.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createCacheAdmin } from './cache-admin.ts'
@@ -69,7 +70,7 @@ export const startGateway = async (
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
-  const metrics = createMetrics()
+  const metrics = createMetrics({ clock, store: config.redis.url === null ? 'embedded' : 'redis' })
   const accessLog =
     config.log.access && log.isLevelEnabled('info') ? createAccessLog(config.log, lines, clock) : undefined
   const calendar = createCalendar(config.quota.timeZone)
@@ -78,6 +79,7 @@ export const startGateway = async (
   const store = await open(config, clock, {
     redisAway: reason => log.error({ reason }, 'redis is away'),
     redisBack: () => log.info('redis is back'),
+    redisRequest: metrics.redisRequest,
     ...observeRecords(metrics, log, { seldom, often }),
     storeExposed: path =>
       log.warn(
@@ -117,15 +119,24 @@ export const startGateway = async (
 
   metrics.watch({
     connections: () => api.connections(),
+    certificateExpiresAt: () => api.certificateExpiresAt(),
     memoryEntries: () => timelines.held().entries,
     memoryBytes: () => timelines.held().bytes,
-    places: () => catalogue.current.size,
+    untilFirstExpiryMs: timelines.untilFirstExpiryMs,
+    backoffs: timelines.backoffs,
+    catalogue: () => ({
+      places: catalogue.current.size,
+      checksum: catalogue.current.checksum,
+      generation: catalogue.generation(),
+      faulty: catalogue.fault() !== undefined,
+    }),
     waitingCells: provider.waiting,
     logLinesDropped: dropped,
     stretch: timelines.stretch,
     budget: budget.state,
     breaker: () => breaker.state().state,
     meter: metering.meter.state,
+    store: createStoreWatch(store, log),
     storeClockOffsetMs: metering.storeClock.offsetMs,
     runAvailableAt: () => runs?.newest()?.availableAt,
   })

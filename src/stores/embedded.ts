@@ -107,6 +107,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
     ...createLocalLeases(),
     ...embeddedFleet(parts),
     ...embeddedSpending(parts),
+    memory: async () => undefined,
     ping: () => attempt(() => void db.prepare('SELECT 1').get()),
     close: () =>
       attempt(() => {

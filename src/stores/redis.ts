@@ -4,7 +4,15 @@
 
 import { AbohawaError, messageOf } from '../errors.ts'
 import { mostBytesRead, type RecordObserver, unobserved } from './records.ts'
-import { connect, listenerOn, ping, type RedisObserver, type RedisOptions } from './redis-connection.ts'
+import {
+  connect,
+  listenerOn,
+  memoryOf,
+  outcomeOf,
+  ping,
+  type RedisObserver,
+  type RedisOptions,
+} from './redis-connection.ts'
 import { redisFleet } from './redis-fleet.ts'
 import { redisKeyNames } from './redis-key-names.ts'
 import { redisKeys } from './redis-keys.ts'
@@ -35,11 +43,16 @@ export const openRedisStore = async (
   })
   const names = redisKeyNames(options.prefix)
   const attempt = async <Value>(step: () => Promise<Value>): Promise<Value> => {
+    const startedAt = performance.now()
+    let failed: unknown
     try {
       return await step()
     } catch (cause) {
+      failed = cause
       if (cause instanceof AbohawaError) throw cause
       throw new StoreError(`Redis failed: ${messageOf(cause)}`, { cause })
+    } finally {
+      observer.redisRequest?.(outcomeOf(failed), performance.now() - startedAt)
     }
   }
   const parts = { redis, names, attempt, observer: records }
@@ -81,6 +94,7 @@ export const openRedisStore = async (
     ...redisFleet(parts),
     ...redisSpending(parts),
     ping: () => attempt(() => ping(redis)),
+    memory: () => attempt(() => memoryOf(redis)),
     close: async () => {
       subscriptions.close()
       // Waits for outstanding replies; a broken connection is dropped.

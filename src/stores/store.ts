@@ -251,6 +251,9 @@ export interface SpendingStore {
   ): Promise<{ used: (number | null)[]; closedUntil: number | null }>
 }
 
+/** In bytes; `maxBytes` is 0 where there is no limit. */
+export type StoreMemory = { readonly usedBytes: number; readonly maxBytes: number }
+
 export interface Store
   extends KeyStore,
     UsageStore,
@@ -262,6 +265,8 @@ export interface Store
   readonly kind: 'redis' | 'embedded'
   /** Resolves when the store answers. @throws StoreError */
   ping(): Promise<void>
+  /** What Redis uses, on a cluster the master with least room; undefined for the embedded store. @throws StoreError */
+  memory(): Promise<StoreMemory | undefined>
   close(): Promise<void>
 }
 

@@ -2,6 +2,7 @@
 
 import { pino } from 'pino'
 import t from 'tap'
+import { systemClock } from '../../src/clock.ts'
 import { observeApi } from '../../src/gateway/observers.ts'
 import { createMetrics } from '../../src/ops/metrics.ts'
 
@@ -9,7 +10,10 @@ const lineOf = (error: unknown): string => {
   const lines: string[] = []
   const log = pino({ base: null }, { write: text => void lines.push(text) })
   const usageDetail = { count: () => {}, flush: async () => {}, close: async () => {} }
-  observeApi(createMetrics(), log, undefined, usageDetail).failed(error, 'id-1')
+  observeApi(createMetrics({ clock: systemClock, store: 'embedded' }), log, undefined, usageDetail).failed(
+    error,
+    'id-1',
+  )
   return lines.join('')
 }
 
