@@ -3,15 +3,17 @@
 
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import type { Server } from 'node:net'
 import { createSecureContext } from 'node:tls'
 import { InputError, messageOf } from '../errors.ts'
 
 /** Files in PEM form; null where TLS ends elsewhere. */
 export type TlsFiles = { readonly cert: string | null; readonly key: string | null }
 
+/** A chain and its key in PEM form. */
+export type Certificate = { readonly cert: Buffer; readonly key: Buffer }
+
 /** Certificate and key; undefined where there are none. @throws InputError when a file can't be read or is no PEM */
-export const tlsOptions = ({ cert, key }: TlsFiles): { cert: Buffer; key: Buffer } | undefined => {
+export const tlsOptions = ({ cert, key }: TlsFiles): Certificate | undefined => {
   if (cert === null || key === null) return undefined
   const pair = { cert: pemOf('server.tls.cert', cert), key: pemOf('server.tls.key', key) }
   try {
@@ -33,17 +35,17 @@ const pemOf = (name: string, path: string): Buffer => {
   }
 }
 
-/** A server of TLS keeps what it was given last, at the start or by `setSecureContext`; its types do not tell. */
-type WithCertificate = { readonly cert?: string | Buffer }
-
-/** When the certificate that a server serves now expires, ms since the epoch; undefined for one without TLS. */
-export const createCertificateExpiry = (server: Server): (() => number | undefined) => {
-  let known: { cert: string | Buffer; expiresAt: number } | undefined
+/** When the certificate that is served expires, ms since the epoch; undefined without one. */
+export const createCertificateExpiry = (
+  served: () => Certificate | undefined,
+): (() => number | undefined) => {
+  let known: { readonly of: Certificate; readonly expiresAt: number } | undefined
   return () => {
-    const { cert } = server as Server & WithCertificate
-    if (cert === undefined) return undefined
+    const certificate = served()
+    if (!certificate) return undefined
     // The first one of the chain is the server's own.
-    if (known?.cert !== cert) known = { cert, expiresAt: new X509Certificate(cert).validToDate.getTime() }
+    if (known?.of !== certificate)
+      known = { of: certificate, expiresAt: new X509Certificate(certificate.cert).validToDate.getTime() }
     return known.expiresAt
   }
 }

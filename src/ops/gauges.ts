@@ -23,6 +23,10 @@ export type Gauges = {
   /** Cells that are backing off, by the code of their last failure. */
   readonly backoffs: () => ReadonlyMap<string, number>
   readonly catalogue: () => Catalogue
+  /** Whether the newest configuration has a fault. */
+  readonly configRefused: () => boolean
+  /** How many settings differ from those in effect. */
+  readonly configRestartNeeded: () => number
   readonly waitingCells: () => number
   /** Since the start. */
   readonly logLinesDropped: () => number
@@ -133,6 +137,16 @@ export const watchGauges = (registry: Registry, gauges: Gauges): (() => Promise<
     'abohawa_cache_freshness_stretch',
     'How many times longer than configured weather stays fresh, so that the budget of the day suffices.',
     gauges.stretch,
+  )
+  gauge(
+    'abohawa_config_refused',
+    '1 while the newest configuration is not in effect because of a fault.',
+    () => Number(gauges.configRefused()),
+  )
+  gauge(
+    'abohawa_config_restart_needed',
+    'Settings that differ from those in effect until the next start.',
+    gauges.configRestartNeeded,
   )
   gauge('abohawa_catalogue_places', 'Published places.', () => gauges.catalogue().places)
   gauge(

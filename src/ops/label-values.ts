@@ -62,6 +62,7 @@ export const records = allOf<RecordKind>({
   wanted: true,
   change_records: true,
   spending: true,
+  settings: true,
 })
 
 /** What a request to the provider can fail with; `internal` is a fault of ours. */

@@ -137,6 +137,12 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     registers,
   }).set({ version: packageFile.version }, 1)
 
+  const configVariants = new Gauge({
+    name: 'abohawa_config_variants',
+    help: 'Different settings that the gateways of the fleet ran with at the last heartbeat; 1 when they agree.',
+    registers,
+  })
+
   return {
     contentType: registry.contentType,
     exposition: async () => {
@@ -180,8 +186,15 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       'kind',
       ['soft', 'hard'],
     ),
-    heartbeat: (fleet: { instances: number; wanted: number }) => {
+    configReloaded: count(
+      'abohawa_config_reloads_total',
+      'Readings of the configuration while the gateway ran: applied, unchanged or refused.',
+      'outcome',
+      ['applied', 'unchanged', 'refused'],
+    ),
+    heartbeat: (fleet: { instances: number; variants: number; wanted: number }) => {
       instances.set(fleet.instances)
+      configVariants.set(fleet.variants)
       wanted.set(fleet.wanted)
     },
     sharedTierFailed: count(

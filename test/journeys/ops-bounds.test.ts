@@ -107,6 +107,8 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
     backoffs: () => new Map(),
     catalogue: () => ({ places: 0, checksum: '', generation: 1, faulty: false }),
     store: async () => ({ kind: 'embedded', up: true, memory: undefined }),
+    configRefused: () => false,
+    configRestartNeeded: zero,
     waitingCells: zero,
     logLinesDropped: zero,
     stretch: zero,
@@ -128,7 +130,7 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
   const ops = buildOps(
     {
       probes: createProbes({ metrics, readiness }),
-      passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: 1, send: unused },
+      passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: () => 1, send: unused },
       cache: { explain: unused, purge: unused },
       observer: { refused: metrics.opsRefused },
     },
