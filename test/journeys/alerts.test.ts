@@ -22,6 +22,8 @@ const root = join(import.meta.dirname, '..', '..')
 const hourMs = 3_600_000
 const scrape = async (opsUrl: string): Promise<string> => (await sendRequest(`${opsUrl}/metrics`)).text
 
+const isOurs = (series: string): boolean => /^(abohawa|http_server)_/.test(series)
+
 /** A gateway, and the minutes at which Prometheus would have scraped it. Its clock stands still unless one is given. */
 const watched = async (t: Test, { clock = manualClock(), ...setting }: GatewaySetting) => {
   const startedAt = clock.now()
@@ -31,8 +33,13 @@ const watched = async (t: Test, { clock = manualClock(), ...setting }: GatewaySe
     gateway,
     scrapeAt: async (minute: number): Promise<Map<string, number>> => {
       const text = await scrape(gateway.opsUrl)
+      const samples = samplesIn(text)
+      // Traffic and faults change values; no series appears that was not there from the first scrape.
+      const [first] = scrapes
+      if (first)
+        t.strictSame([...samples.keys()].filter(isOurs), [...samplesIn(first.text).keys()].filter(isOurs))
       scrapes.push({ minute, text })
-      return samplesIn(text)
+      return samples
     },
     fires: (at: number, ...alerts: string[]) => firesExactly(t, { scrapes, startedAt, at, alerts }),
   }
