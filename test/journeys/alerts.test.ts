@@ -160,7 +160,7 @@ t.test('Redis freezes, comes back, and is slow', { skip: withoutPromtool || with
     clock: systemClock,
     env: {
       ABOHAWA_REDIS__URL: `redis://${redis.address}`,
-      ABOHAWA_REDIS__COMMAND_TIMEOUT: '100ms',
+      ABOHAWA_REDIS__COMMAND_TIMEOUT: '300ms',
     },
   })
   const places = () => gateway.get('/locations?type=division')
