@@ -19,7 +19,7 @@ type Labels = readonly [string, string?]
 /** The values of the labels that are there from the start, at 0. */
 type Known = readonly (readonly [string, (string | number)?])[]
 
-export type Count = {
+type Count = {
   /** Adds one to the count of these values of the labels. */
   (first: string, second?: string): void
   all(): readonly Counted[]
