@@ -85,6 +85,8 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   /** Copies the entry of the shared tier into memory; true when it is usable. Never loads. */
   warm(subject: Of): Promise<boolean>
   explain(subject: Of): Promise<Explanation>
+  /** The entry in memory, without counting as a read. */
+  peek(subject: Of): EntryFacts | null
   /** Applies a purge to memory and to what is read from now on, and ends the backoff of what it covers. */
   purge(purge: Purge<Scope>): void
 }
@@ -291,6 +293,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
         loading: loading.has(id),
       }
     },
+    peek: ({ id }) => factsOf(id, memory.peek(id)),
     purge: purge => {
       purges.add(purge)
       const isCovered = (id: string): boolean => purges.covers(purge.scope, id)

@@ -15,6 +15,7 @@ import { createAuthenticate } from '../metering/authentication.ts'
 import { createKeyDirectory } from '../metering/key-directory.ts'
 import { createUsageDetail } from '../metering/usage-detail.ts'
 import { createAccessLog } from '../ops/access-log.ts'
+import { createHistory } from '../ops/history.ts'
 import type { OpenLog } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { buildOps } from '../ops/ops.ts'
@@ -22,8 +23,10 @@ import { createProbes } from '../ops/probes.ts'
 import { createReadiness } from '../ops/readiness.ts'
 import { buildStatus } from '../ops/status.ts'
 import { createThrottle } from '../ops/throttle.ts'
+import { createForecast } from '../provider/forecast.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createCacheAdmin } from './cache-admin.ts'
+import { createCellSurvey } from './cell-survey.ts'
 import { openMetering } from './metering.ts'
 import {
   observeApi,
@@ -36,6 +39,7 @@ import {
   quotaDetail,
   runDetail,
 } from './observers.ts'
+import { type ConfigStatus, createSelfReport, createStatus, reportText } from './status.ts'
 import { openSupply } from './supply.ts'
 
 export type Gateway = {
@@ -69,6 +73,7 @@ export const startGateway = async (
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
+  const startedAt = clock.now()
   const metrics = createMetrics()
   const accessLog =
     config.log.access && log.isLevelEnabled('info') ? createAccessLog(config.log, lines, clock) : undefined
@@ -105,11 +110,29 @@ export const startGateway = async (
 
   const metering = openMetering(config, { store, clock, observer: observeMeter(metrics, log) })
   opening.defer(metering.close)
+  const history = createHistory(metrics.totals, clock, () =>
+    forecast.record(budget.state().windows, clock.now()),
+  )
+  opening.defer(history.close)
+  const forecast = createForecast()
+  const configStatus = (): ConfigStatus => ({
+    hash: null,
+    appliedAt: startedAt,
+    fault: null,
+    needsRestart: [],
+  })
+  const self = createSelfReport({
+    phase: () => readiness.phase,
+    configHash: () => configStatus().hash,
+    history,
+    clock,
+  })
   const supply = openSupply(config, {
     store,
     catalogue,
     clock,
     instances: metering.instances,
+    report: () => reportText(self),
     observer: observeSupply(metrics, log, seldom, metering.onHeartbeat),
   })
   opening.defer(supply.close)
@@ -168,6 +191,26 @@ export const startGateway = async (
     clock,
     running: { timelines, runs },
   })
+  const survey = createCellSurvey({
+    timelines,
+    catalogue: () => catalogue.current,
+    grid,
+    cellDegrees: config.cache.cellDegrees,
+    clock,
+  })
+  const status = createStatus({
+    supply,
+    metering,
+    store,
+    catalogue,
+    survey,
+    self,
+    history,
+    forecast,
+    config: configStatus,
+    maxMemoryBytes: config.cache.memoryBytes,
+    clock,
+  })
   const probes = createProbes({ metrics, readiness })
   const opsObserver = observeOps(metrics, log, seldom)
   const ops = buildOps(
@@ -175,6 +218,7 @@ export const startGateway = async (
       probes,
       passthrough: supply.passthrough,
       cache,
+      status: { ...status, ...survey, isDraining: () => readiness.phase === 'draining' },
       observer: opsObserver,
     },
     config.ops,
@@ -195,6 +239,7 @@ export const startGateway = async (
   opening.defer(() => api.close())
   const apiUrl = await listen(api, 'server', config.server)
   readiness.phase = 'ready'
+  void timelines.sendHeartbeat()
 
   const opened = opening.move()
   return {
@@ -204,6 +249,7 @@ export const startGateway = async (
     reloadCatalogue: catalogue.reload,
     close: async () => {
       readiness.phase = 'draining'
+      void timelines.sendHeartbeat()
       api.drain()
       await pause(config.server.drainForMs)
       // Closed right after the event loop has taken in the connections that the kernel held for us.

@@ -11,6 +11,7 @@ import type { Config } from '../config/schema.ts'
 import { type Breaker, createBreaker } from '../provider/breaker.ts'
 import { type Budget, createBudget } from '../provider/budget.ts'
 import { createProvider, type Provider } from '../provider/client.ts'
+import { createLastRequests, type LastRequests } from '../provider/last-requests.ts'
 import { createOpenMeteo } from '../provider/open-meteo/protocol.ts'
 import { createPassthrough, type Passthrough } from '../provider/passthrough.ts'
 import type { ProviderProtocol } from '../provider/protocol.ts'
@@ -30,6 +31,7 @@ export type Supply = {
   readonly budget: Budget
   readonly passthrough: Passthrough
   readonly breaker: Breaker
+  readonly lastRequests: LastRequests
   /** Undefined when `cache.freshness` is `age`. */
   readonly runs: RunWatch | undefined
   /** Reads runs, budget and cached timelines before the first request; bounded in time. */
@@ -43,6 +45,8 @@ export type SupplyParts = {
   readonly clock: Clock
   /** The largest possible number of instances; undefined while it is unknown. */
   readonly instances: () => number | undefined
+  /** The text of the instance's report of itself. */
+  readonly report: () => string
   readonly observer: SupplyObserver
 }
 
@@ -65,8 +69,16 @@ export const cacheNamespaceIn = (config: Config): string =>
 
 export const openSupply = (
   config: Config,
-  { store, catalogue, clock, instances, observer }: SupplyParts,
+  { store, catalogue, clock, instances, report, observer: given }: SupplyParts,
 ): Supply => {
+  const lastRequests = createLastRequests(clock)
+  const observer: SupplyObserver = {
+    ...given,
+    request: (outcome, points, ms, message) => {
+      lastRequests.record(outcome, message)
+      given.request(outcome, points, ms, message)
+    },
+  }
   const { cache } = config
   const horizon = horizonOf(config)
   const calendar = createCalendar(config.quota.timeZone)
@@ -127,6 +139,7 @@ export const openSupply = (
         cache.prefetch === 'population' ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => [],
       recentRuns: () => runs?.recent() ?? [],
       stretch: budget.stretch,
+      report,
       calendar,
       clock,
       observer: {
@@ -148,6 +161,7 @@ export const openSupply = (
     budget,
     passthrough,
     breaker,
+    lastRequests,
     runs,
     start: async () => {
       // A provider or store that hangs must not keep the gateway from becoming ready.

@@ -1,4 +1,4 @@
-// /cache/*: what is cached for a place, and purges. Reads the requests; what they mean is for those who know the cache.
+// /cache/*: what is cached for a place, purges, and loads of one cell. Reads the requests; what they mean is for those who know the cache.
 
 import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
@@ -6,10 +6,12 @@ import { InputError } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
 import { Refusal } from './refusal.ts'
 
-/** What is asked about the cache, in the operator's own words; both throw InputError for words that mean nothing. */
+/** What is asked about the cache, in the operator's own words; all throw InputError for words that mean nothing. */
 export type OpsCache = {
   explain(of: string): Promise<object>
   purge(of: string, soft: boolean): Promise<object>
+  /** Loads a cell whatever is cached, and explains it then. */
+  refresh(of: string): Promise<object>
 }
 
 // Strict, because a misspelt `soft` would purge hard.
@@ -18,13 +20,17 @@ const example = 'JSON such as {"scope":"district/3026","soft":true}'
 
 /** @param longestBodyBytes of an order, which the app sees to */
 export const registerCache = (app: FastifyInstance, cache: OpsCache, longestBodyBytes: number): void => {
-  app.get<{ Querystring: { of?: string | string[] } }>('/cache/cell', async ({ query: { of } }) => {
-    if (typeof of !== 'string')
-      throw new InputError(
-        `of is ${of === undefined ? 'missing' : 'given more than once'}; allowed: one point or place, such as /cache/cell?of=district/3026`,
-      )
-    return cache.explain(of)
-  })
+  type OfCell = { Querystring: { of?: string | string[] } }
+  const targetIn = (path: string, of: string | string[] | undefined): string => {
+    if (typeof of === 'string') return of
+    throw new InputError(
+      `of is ${of === undefined ? 'missing' : 'given more than once'}; allowed: one point or place, such as ${path}?of=district/3026`,
+    )
+  }
+  app.get<OfCell>('/cache/cell', async ({ query: { of } }) => cache.explain(targetIn('/cache/cell', of)))
+  app.post<OfCell>('/cache/refresh', async ({ query: { of } }) =>
+    cache.refresh(targetIn('/cache/refresh', of)),
+  )
   // JSON has to say that it is: a page in the operator's browser can't send that here without asking first.
   app.removeContentTypeParser('text/plain')
   app.post(

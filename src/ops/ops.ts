@@ -19,18 +19,23 @@ export type OpsOptions = Omit<AdmissionOptions, 'section'> &
 
 export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): BoundedServer => {
   const admit = createAdmit({ ...options, section: 'ops' })
-  const paths = `/livez, /readyz, /metrics, /cache/cell?of=…, POST /cache/purge or /provider${parts.passthrough.protocol.paths[0]}?…`
+  const paths = `/livez, /readyz, /metrics, /status, /cells, /search?q=…, /events, /cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge or /provider${parts.passthrough.protocol.paths[0]}?…`
   let rest: Promise<FastifyInstance> | undefined
-  const openRest = async () => (await import('./operator-routes.ts')).buildOperatorRoutes(parts)
+  const openRest = async () =>
+    (await import('./operator-routes.ts')).buildOperatorRoutes(
+      parts,
+      mostStreamsAmong(options.maxConnections),
+    )
 
   const listener = createBoundedServer(
-    async (request, response) => {
+    async (request, response, withoutDeadline) => {
       const { url = '', method = '' } = request
       const [path = ''] = url.split('?', 1)
       const route = routeOfOps(path)
       const refusal = admit(request, route) ?? routeFault(method, route, paths)
       if (refusal) throw refusal
       if (isProbePath(path)) return probes.answer(path, response)
+      if (route?.streams) withoutDeadline()
       rest ??= openRest()
       ;(await rest).routing(request, response)
     },
@@ -48,3 +53,7 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): B
     },
   }
 }
+
+// Each holds a connection for as long as its page is open, and probes need some too.
+const mostStreams = 8
+const mostStreamsAmong = (connections: number): number => Math.min(mostStreams, Math.floor(connections / 2))

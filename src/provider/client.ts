@@ -24,8 +24,11 @@ export type ProviderOptions = RetryOptions & {
 }
 
 export type ProviderObserver = {
-  /** Called for every request to the provider: its outcome (`ok` or a ProviderErrorCode), points and duration. */
-  request(outcome: string, points: number, ms: number): void
+  /**
+   * Called for every request to the provider: its outcome (`ok` or a ProviderErrorCode), points, duration, and the message
+   * of an error.
+   */
+  request(outcome: string, points: number, ms: number, message?: string): void
   /** Called for every response, or element of one, that was refused. */
   refused(why: RefusedAnswer): void
 }
@@ -87,7 +90,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
       throw error
     } finally {
       for (const { refused } of faults) if (refused) observer.refused(refused)
-      observer.request(outcome, cells.length, performance.now() - started)
+      observer.request(outcome, cells.length, performance.now() - started, faults[0]?.message)
     }
   }
 

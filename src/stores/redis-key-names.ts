@@ -43,6 +43,8 @@ export const redisKeyNames = (prefix: string) => {
 
     /** The live instances, the names in demand, and the change records of a topic. */
     instances: named('instances'),
+    /** What a live instance reports of itself. */
+    instance: (id: string) => named('instance', id),
     wanted: (topic: string) => named('wanted', topic),
     changeRecords: (topic: string) => named('notices', topic),
 

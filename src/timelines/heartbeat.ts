@@ -6,6 +6,7 @@ import type { Demand } from '../cache/demand.ts'
 import type { Clock } from '../clock.ts'
 import type { FleetStore } from '../stores/store.ts'
 import type { Cell } from '../weather/cell.ts'
+import { stoppedReport } from './instance-report.ts'
 
 /** The fleet at the last heartbeat: instances alive, and cells in demand. */
 export type Fleet = { readonly instances: number; readonly wanted: number }
@@ -16,6 +17,8 @@ export type HeartbeatParts = {
   readonly namespace: string
   /** How long after its last request a cell counts as in demand. */
   readonly demandForMs: number
+  /** The text of the instance's report of itself. */
+  readonly report: () => string
   readonly clock: Clock
   readonly onHeartbeat: (fleet: Fleet) => void
   /** The store failed to take a heartbeat. */
@@ -27,16 +30,22 @@ export type Heartbeat = {
   sendIfDue(): Promise<void>
   /** Sends a heartbeat now. */
   send(): Promise<void>
+  /** Sends the last one. */
+  sendLast(): Promise<void>
+  /** The name of this instance in the store. */
+  readonly instance: string
 }
 
 const everyMs = 5_000
-const aliveForMs = 4 * everyMs
+/** How long after its last heartbeat an instance counts as alive. */
+export const aliveForMs = 4 * everyMs
 
 export const createHeartbeat = ({
   store,
   demand,
   namespace,
   demandForMs,
+  report,
   clock,
   onHeartbeat,
   onHeartbeatFailure,
@@ -44,7 +53,7 @@ export const createHeartbeat = ({
   const instance = randomUUID()
   let sentAt = Number.NEGATIVE_INFINITY
 
-  const send = async (): Promise<void> => {
+  const send = async (reported = report()): Promise<void> => {
     const now = clock.now()
     const requested = demand.since(sentAt).map(([, { subject }]) => subject.id)
     const before = sentAt
@@ -58,6 +67,7 @@ export const createHeartbeat = ({
           requested,
           wantedForMs: demandForMs,
           now,
+          report: reported,
         }),
       )
     } catch {
@@ -68,7 +78,9 @@ export const createHeartbeat = ({
   }
 
   return {
-    send,
+    instance,
+    send: () => send(),
+    sendLast: () => send(stoppedReport),
     sendIfDue: async () => {
       if (Math.abs(clock.now() - sentAt) >= everyMs) await send()
     },

@@ -83,6 +83,8 @@ export type TimelinesParts = {
   readonly recentRuns: () => readonly Run[]
   /** The stretch of freshness at a demand in weight per day. */
   readonly stretch: (demandPerDay: number) => number
+  /** The text of the instance's report of itself. */
+  readonly report: () => string
   readonly calendar: Calendar
   readonly clock: Clock
   readonly observer: TimelinesObserver
@@ -103,7 +105,32 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   /** Ends the backoff of cells that failed during an outage of the provider. */
   endBackoff(): void
   explain(cell: Cell): Promise<CellExplanation>
+  /** Loads a cell whatever is cached, within budget and circuit breaker. Never rejects. */
+  reload(cell: Cell): Promise<void>
+  /** What memory holds of a cell, without counting as a request. */
+  overview(cell: Cell): CellOverview
+  /** The instant at which the first cell in demand can't be served any more unless it is loaded; null without demand. */
+  servedUntil(): number | null
+  /** The demand of the fleet in the provider's weight per day, without stretch. */
+  demandPerDay(): number
+  /** At the last heartbeat. */
+  fleet(): Fleet
+  /** The cells with the most requests here, most first. */
+  mostRequested(most: number): { readonly cell: Cell; readonly requests: number }[]
+  /** The name of this instance in the store. */
+  readonly instance: string
+  /** Sends a heartbeat now. */
+  sendHeartbeat(): Promise<void>
   close(): Promise<void>
+}
+
+/** `failed`: the last load failed, and nothing fresh is in memory. */
+export type CellOverview = {
+  readonly state: 'fresh' | 'stale' | 'absent' | 'failed'
+  /** Ms since the epoch; null where memory holds nothing. */
+  readonly fetchedAt: number | null
+  /** The decayed count of requests; 0 without any. */
+  readonly demand: number
 }
 
 const tickEveryMs = 500
@@ -117,14 +144,8 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
 
   let fleet: Fleet = { instances: 1, wanted: 0 }
   // The stretch in effect: freshness has a maximum.
-  const stretch = createStretch(
-    () =>
-      Math.min(
-        parts.stretch((fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs()),
-        policy.mostStretch(),
-      ),
-    clock,
-  )
+  const demandPerDay = (): number => (fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs()
+  const stretch = createStretch(() => Math.min(parts.stretch(demandPerDay()), policy.mostStretch()), clock)
   const policy =
     options.freshness === 'run'
       ? freshByRun(options, recentRuns, stretch.current)
@@ -200,6 +221,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     demand,
     namespace,
     demandForMs,
+    report: parts.report,
     clock,
     onHeartbeat: seen => {
       fleet = { ...seen, wanted: Math.min(seen.wanted, options.mostCells) }
@@ -249,10 +271,37 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       lastRequestedAt: demand.of(cell.id)?.lastRequestedAt ?? null,
       sharedTier: store.kind,
     }),
+    reload: cache.reload,
+    overview: cell => {
+      const entry = cache.peek(cell)
+      const cached = entry && entry.state !== 'expired' ? entry.state : 'absent'
+      return {
+        state: cached !== 'fresh' && failures.last(cell.id) ? 'failed' : cached,
+        fetchedAt: entry?.fetchedAt ?? null,
+        demand: demand.scoreOf(cell.id, clock.now()),
+      }
+    },
+    servedUntil: () => {
+      const ends = demand.since(clock.now() - demandForMs).flatMap(([, { subject }]) => {
+        const entry = cache.peek(subject)
+        return entry ? [entry.purged === 'hard' ? entry.fetchedAt : entry.usableUntil] : []
+      })
+      return ends.reduce<number | null>((first, end) => Math.min(first ?? end, end), null)
+    },
+    demandPerDay,
+    fleet: () => fleet,
+    mostRequested: most =>
+      demand
+        .since(clock.now() - demandForMs)
+        .map(([id, { subject }]) => ({ cell: subject, requests: demand.scoreOf(id, clock.now()) }))
+        .sort((one, other) => other.requests - one.requests)
+        .slice(0, most),
+    instance: heartbeat.instance,
+    sendHeartbeat: heartbeat.send,
     close: async () => {
       clearInterval(timer)
       // Stores the latest demand for the next start.
-      await heartbeat.send()
+      await heartbeat.sendLast()
       fleetLoads.close()
     },
   }

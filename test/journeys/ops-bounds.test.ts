@@ -124,7 +124,14 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
     {
       probes: createProbes({ metrics, readiness }),
       passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: 1, send: unused },
-      cache: { explain: unused, purge: unused },
+      cache: { explain: unused, purge: unused, refresh: unused },
+      status: {
+        report: unused,
+        live: unused,
+        cells: () => ({ cells: [] }),
+        search: () => ({}),
+        isDraining: () => false,
+      },
       observer: { refused: metrics.opsRefused },
     },
     {

@@ -61,7 +61,7 @@ const useAll = async (store: Store): Promise<void> => {
   await store.releaseLease('q:23.8,90.4', token ?? 0, 'done')
   await store.readBytes('q:23.8,90.4')
   await store.deleteBytes(['q:0,0'])
-  const alive = { instance: 'one', aliveForMs: 60_000, wantedForMs: 60_000, now: Date.now() }
+  const alive = { instance: 'one', aliveForMs: 60_000, wantedForMs: 60_000, report: '{}', now: Date.now() }
   await store.heartbeat({ ...alive, topic: 'q', requested: ['23.8,90.4'] })
   await store.wanted('q', 0)
   await store.appendChangeRecord('purges', 'x', later)

@@ -35,6 +35,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
     aliveForMs: 1_800_000,
     topic: 'q',
     wantedForMs: 1_800_000,
+    report: '{}',
     now: Date.now(),
   }
   await store.heartbeat({ ...heartbeat, requested: ['23.8,90.4'] })

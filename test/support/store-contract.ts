@@ -441,6 +441,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       topic: 'q',
       requested: ['a', 'b'],
       wantedForMs: 5_000,
+      report: '{}',
       now,
     }
     t.strictSame(await store.heartbeat(heartbeat), { instances: 1, wanted: 2 })
@@ -458,7 +459,14 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
   })
 
   test('a name that no cell has is ignored, the others are recorded', async (t, store) => {
-    const heartbeat = { instance: 'one', aliveForMs: 1_000, topic: 'q', wantedForMs: 5_000, now: Date.now() }
+    const heartbeat = {
+      instance: 'one',
+      aliveForMs: 1_000,
+      topic: 'q',
+      wantedForMs: 5_000,
+      report: '{}',
+      now: Date.now(),
+    }
     await store.heartbeat({ ...heartbeat, requested: ['a', 'x'.repeat(65), 'b'] })
     t.strictSame((await store.wanted('q', heartbeat.now)).sort(), ['a', 'b'])
     t.match(await store.heartbeat({ ...heartbeat, requested: [] }), { wanted: 2 })
