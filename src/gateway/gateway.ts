@@ -219,6 +219,7 @@ export const startGateway = async (
       passthrough: supply.passthrough,
       cache,
       status: { ...status, ...survey, isDraining: () => readiness.phase === 'draining' },
+      dashboard: { timeZone: calendar.zone },
       observer: opsObserver,
     },
     config.ops,

@@ -53,15 +53,16 @@ export const createCellDrawer = ({ words, onFault }) => {
     }
   }
 
-  /** @param {() => Promise<unknown>} act @param {import('./texts.js').TextName} done */
+  /** @param {() => Promise<string | undefined>} act gives the sentence of a failure @param {import('./texts.js').TextName} done */
   const run = async (act, done) => {
     const { text } = words()
     for (const button of buttons) button.disabled = true
     result.classList.remove('fault')
     setText(result, text('working'))
     try {
-      await act()
-      setText(result, text(done))
+      const failure = await act()
+      result.classList.toggle('fault', Boolean(failure))
+      setText(result, failure ? text('failedOrder', failure) : text(done))
     } catch (error) {
       onFault(error)
       result.classList.add('fault')
@@ -72,13 +73,21 @@ export const createCellDrawer = ({ words, onFault }) => {
   }
 
   const [refresh, soft, hard] = buttons
-  refresh?.addEventListener('click', () => run(() => order('/cache/refresh', { scope: opened }), 'refreshed'))
-  soft?.addEventListener('click', () =>
-    run(() => order('/cache/purge', { scope: opened, soft: true }), 'purgedSoft'),
+  /** @param {boolean} soft */
+  const purge = async soft => {
+    await order('/cache/purge', { scope: opened, soft })
+    return undefined
+  }
+  refresh?.addEventListener('click', () =>
+    run(async () => {
+      const answer = /** @type {CellReport} */ (
+        await order(`/cache/refresh?of=${encodeURIComponent(opened ?? '')}`)
+      )
+      return answer.gateway?.lastFailure?.message
+    }, 'refreshed'),
   )
-  hard?.addEventListener('click', () =>
-    run(() => order('/cache/purge', { scope: opened, soft: false }), 'purgedHard'),
-  )
+  soft?.addEventListener('click', () => run(() => purge(true), 'purgedSoft'))
+  hard?.addEventListener('click', () => run(() => purge(false), 'purgedHard'))
   byId('cell-close').addEventListener('click', () => dialog.close())
   // A press beside the drawer closes it, as Escape does.
   dialog.addEventListener('click', event => {
@@ -116,7 +125,7 @@ export const createCellDrawer = ({ words, onFault }) => {
 }
 
 /** @param {CellReport} report @param {Words} words @returns {HTMLElement[]} */
-const sectionsOf = ({ shared, gateway, at, places, slices }, words) => {
+const sectionsOf = ({ shared, gateway, at, places }, words) => {
   const { text, figures } = words
   /** @param {string | null | undefined} iso */
   const instant = iso => figures.instant(iso, at, true)
@@ -147,7 +156,7 @@ const sectionsOf = ({ shared, gateway, at, places, slices }, words) => {
   return [
     ...(places && places.length > 0 ? [section(text('placesHere'), placesOf(places, words))] : []),
     section(text('inMemory'), entryOf(gateway?.memory ?? null)),
-    ...(slices ? [section(text('slices'), slicesOf(slices, at, words))] : []),
+    ...(gateway?.slices ? [section(text('slices'), slicesOf(gateway.slices, at, words))] : []),
     section(
       text('inStore', shared.kind === 'redis' ? text('redis') : text('embedded')),
       shared.fault ? element('p', { class: 'result fault' }, shared.fault) : entryOf(shared.entry),
@@ -200,7 +209,7 @@ const slicesOf = ({ quarterHours, hours, days, now }, at, { text, figures }) => 
       ],
       [text('quarterHours'), span(quarterHours)],
       [text('hours'), span(hours)],
-      [text('days'), span(days)],
+      [text('days'), `${figures.count(days.count)} · ${figures.day(days.from)} – ${figures.day(days.to)}`],
     ]),
   )
 }

@@ -76,9 +76,6 @@ const colourOf = name => {
   return color
 }
 
-/** @param {string} colour @param {number} opacity */
-const faded = (colour, opacity) => colour.replace(/^rgb\((.*)\)$/, `rgb($1, ${opacity})`)
-
 /**
  * Appends a point to a history, or replaces the newest one while its step lasts.
  * @param {History} history
@@ -226,7 +223,7 @@ export const createCharts = words => {
             ticks: { show: false },
             font,
             size: 24,
-            space: 60,
+            space: 46,
             values: (_, splits) => splits.map(split => figures.timeOfDay(split * 1000)),
           },
           {
@@ -245,12 +242,14 @@ export const createCharts = words => {
           ...lines.map((line, i) => {
             const stroke = colourOf(line.colour)
             const isGround = chart.isStacked || (i === 0 && chart.figure === 'measured')
+            // Opaque, because lower areas lie before the higher ones.
+            const fill = isGround ? { fill: colourOf(line.colour.replace('line', 'area')) } : {}
             return {
               stroke,
               width: line.dash.length === 2 && (line.dash[0] ?? 0) < 3 ? 2 : 1.6,
               dash: [...line.dash],
               points: { show: false },
-              ...(isGround ? { fill: faded(stroke, chart.isStacked ? 0.35 : 0.16) } : {}),
+              ...fill,
             }
           }),
         ],

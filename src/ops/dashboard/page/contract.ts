@@ -127,19 +127,25 @@ export type Steps = { from: string; to: string; count: number }
 export type Slices = {
   quarterHours: Steps
   hours: Steps
+  /** The first and the last local day, as YYYY-MM-DD. */
   days: { from: string; to: string; count: number }
   /** The slice that is right at the instant of the report. */
-  now: { time: string; temperature_2m: number | null; precipitation: number | null } | null
+  now: {
+    time: string
+    temperature_2m: number | null
+    precipitation: number | null
+    weather_code: number | null
+  } | null
 }
 
 export type CellReport = {
-  places?: Place[]
-  slices?: Slices | null
+  places: Place[] | null
   cell: { id: string; latitude: number; longitude: number }
   at: string
   shared: { kind: string; entry: Entry | null; fault: string | null }
   gateway: {
     memory: Entry | null
+    slices: Slices | null
     freshness: 'age' | 'run'
     newestRun: { initialisedAt: string; availableAt: string } | null
     stretch: number | null

@@ -42,6 +42,7 @@ export const createFigures = (language, timeZone) => {
   const minute = new Intl.DateTimeFormat(locale, clock)
   const second = new Intl.DateTimeFormat(locale, { ...clock, second: '2-digit' })
   const day = new Intl.DateTimeFormat(locale, { timeZone, day: 'numeric', month: 'short' })
+  const utcDay = new Intl.DateTimeFormat(locale, { timeZone: 'UTC', day: 'numeric', month: 'short' })
   const dayOf = new Intl.DateTimeFormat('en-CA', { timeZone })
 
   /** @param {number} value @param {number} [digits] */
@@ -101,6 +102,8 @@ export const createFigures = (language, timeZone) => {
       const time = (isExact ? second : minute).format(at)
       return dayOf.format(at) === dayOf.format(new Date(now)) ? time : `${day.format(at)}, ${time}`
     },
+    /** A day given as YYYY-MM-DD. */
+    day: (/** @type {string} */ iso) => utcDay.format(new Date(`${iso}T00:00Z`)),
     /** The time of day of an instant in ms. */
     timeOfDay: (/** @type {number} */ ms, isExact = false) => (isExact ? second : minute).format(ms),
   }

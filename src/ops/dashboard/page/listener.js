@@ -46,12 +46,11 @@ export const send = async (path, init = {}) => {
 /** @param {string} path @param {AbortSignal} [signal] */
 export const read = async (path, signal) => (await send(path, signal ? { signal } : {})).json()
 
-/** @param {string} path @param {object} body */
+/** @param {string} path @param {object} [body] sent as JSON */
 export const order = async (path, body) =>
   (
     await send(path, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     })
   ).json()
