@@ -27,6 +27,7 @@ const own = [
   'dom.js',
   'event-stream.js',
   'figures.js',
+  'history.js',
   'listener.js',
   'live.js',
   'map.js',

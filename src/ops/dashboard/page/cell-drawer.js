@@ -169,12 +169,12 @@ const sectionsOf = ({ shared, gateway, at, places }, words) => {
             { class: 'facts' },
             ...factRows([
               [instant(failure.failedAt), element('span', { class: 'state failed' }, failure.code)],
-              [text('lastFailure'), failure.message],
               [text('attempts'), figures.count(failure.attempts)],
               [text('backoffUntil'), instant(failure.backoffUntil)],
             ]),
           )
         : element('p', { class: 'empty' }, text('noError')),
+      ...(failure ? [element('p', { lang: 'en' }, failure.message)] : []),
     ),
     section(
       text('requests'),

@@ -3,6 +3,7 @@
 
 import { byId, element, setChildren, setText } from './dom.js'
 import { unknown } from './figures.js'
+import { extend, stacked } from './history.js'
 import uPlot from './uplot.js'
 
 /** @typedef {import('./contract.ts').History} History */
@@ -74,47 +75,6 @@ const colourOf = name => {
   const { color } = getComputedStyle(probe)
   probe.remove()
   return color
-}
-
-/**
- * Appends a point to a history, or replaces the newest one while its step lasts.
- * @param {History} history
- * @param {Point} point
- * @param {string} at
- */
-export const extend = (history, point, at) => {
-  const stepMs = history.stepSeconds * 1000
-  const steps = Math.floor((Date.parse(at) - Date.parse(history.endsAt)) / stepMs)
-  if (steps < 0) return
-  /** @param {Values} values @param {number | null} value */
-  const push = (values, value) => {
-    if (steps === 0) values[values.length - 1] = value
-    else {
-      for (let i = 1; i < Math.min(steps, values.length); i += 1) values.push(null)
-      values.push(value)
-      values.splice(0, Math.min(steps, values.length - 1))
-    }
-  }
-  push(history.requestsPerSecond, point.requestsPerSecond)
-  push(history.hitShare.memory, point.hitShare.memory)
-  push(history.hitShare.shared, point.hitShare.shared)
-  push(history.hitShare.provider, point.hitShare.provider)
-  push(history.p50, point.p50)
-  push(history.p90, point.p90)
-  push(history.p99, point.p99)
-  push(history.errorsPerSecond, point.errorsPerSecond)
-  if (steps > 0) history.endsAt = new Date(Date.parse(history.endsAt) + steps * stepMs).toISOString()
-}
-
-/** @param {readonly Values[]} lines @returns {Values[]} each with those before it */
-const stacked = lines => {
-  /** @type {Values[]} */
-  const sums = []
-  for (const values of lines) {
-    const below = sums.at(-1)
-    sums.push(values.map((value, i) => (value === null ? null : value + (below?.[i] ?? 0))))
-  }
-  return sums
 }
 
 /** @param {() => { text: import('./texts.js').Texts, figures: import('./figures.js').Figures, timeZone: string }} words */

@@ -2,7 +2,7 @@
 // and tries again by itself, sooner at first, until the listener answers.
 
 import { readEvents } from './event-stream.js'
-import { read, send, TokenNeeded } from './listener.js'
+import { Refused, read, send, TokenNeeded } from './listener.js'
 
 /** @typedef {import('./contract.ts').Status} Status */
 /** @typedef {import('./contract.ts').Cells} Cells */
@@ -56,7 +56,11 @@ const followOnce = async (observer, onFirst) => {
   }
   try {
     // The stream first: what changes while the rest is read is not missed.
-    const stream = await send('/events', { signal: ending.signal })
+    const stream = await send('/events', { signal: ending.signal }).catch(async error => {
+      // There are as many streams as may be; what is now can be read all the same.
+      if (error instanceof Refused) await readAll(observer, ending.signal)
+      throw error
+    })
     if (!stream.body) throw new Error('the stream has no body')
     /** @type {(() => void)[] | undefined} */
     let waiting = []
@@ -71,11 +75,9 @@ const followOnce = async (observer, onFirst) => {
     })
     // Awaited below; until then its failure must not count as nobody's.
     events.catch(() => {})
-    const [status, cells] = await Promise.all([read('/status', ending.signal), read('/cells', ending.signal)])
+    await readAll(observer, ending.signal)
     onFirst()
     observer.onConnected()
-    observer.onStatus(status)
-    observer.onCells(cells, true)
     for (const take of waiting) take()
     waiting = undefined
     await events
@@ -83,6 +85,13 @@ const followOnce = async (observer, onFirst) => {
     clearTimeout(silent)
     ending.abort()
   }
+}
+
+/** @param {LiveObserver} observer @param {AbortSignal} signal */
+const readAll = async (observer, signal) => {
+  const [status, cells] = await Promise.all([read('/status', signal), read('/cells', signal)])
+  observer.onStatus(status)
+  observer.onCells(cells, true)
 }
 
 /** Waits, less long when the browser is online again or the page is looked at again. @param {number} ms */

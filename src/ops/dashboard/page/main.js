@@ -6,7 +6,8 @@ import { createCellTable } from './cell-table.js'
 import { createCharts } from './charts.js'
 import { byId, setText } from './dom.js'
 import { createFigures, secondsBetween } from './figures.js'
-import { order, TokenNeeded, token } from './listener.js'
+import { newestOf } from './history.js'
+import { order, Refused, TokenNeeded, token } from './listener.js'
 import { follow } from './live.js'
 import { createMap, showLegend } from './map.js'
 import { showAttention, showBudget, showLists, showParts, showTiles } from './panels.js'
@@ -29,6 +30,8 @@ let point
 const cells = new Map()
 /** When the connection was lost, as the time of day of this machine in ms. @type {number | undefined} */
 let lostAt
+/** The listener's own sentence, where it gave one. */
+let lostBecause = ''
 let isConnected = false
 
 const words = () => ({ text, figures, timeZone })
@@ -108,7 +111,12 @@ const showConnection = () => {
   )
   const lost = byId('lost')
   lost.hidden = lostAt === undefined
-  setText(lost, lostAt === undefined ? '' : text('lost', figures.timeOfDay(lostAt, true)))
+  setText(
+    lost,
+    lostAt === undefined
+      ? ''
+      : [text('lost', figures.timeOfDay(lostAt, true)), lostBecause].filter(part => part !== '').join(' '),
+  )
   document.body.classList.toggle('is-lost', lostAt !== undefined)
 }
 
@@ -238,8 +246,9 @@ void follow({
     isConnected = true
     showConnection()
   },
-  onLost: () => {
+  onLost: error => {
     isConnected = false
+    lostBecause = error instanceof Refused ? error.message : ''
     lostAt ??= Date.now()
     showConnection()
   },
@@ -273,21 +282,3 @@ void follow({
     if (isAll) table.write()
   },
 })
-
-/** @param {import('./contract.ts').History} history @returns {import('./contract.ts').Point} */
-const newestOf = history => {
-  /** @param {(number | null)[]} values */
-  const last = values => values.at(-1) ?? null
-  return {
-    requestsPerSecond: last(history.requestsPerSecond),
-    hitShare: {
-      memory: last(history.hitShare.memory),
-      shared: last(history.hitShare.shared),
-      provider: last(history.hitShare.provider),
-    },
-    p50: last(history.p50),
-    p90: last(history.p90),
-    p99: last(history.p99),
-    errorsPerSecond: last(history.errorsPerSecond),
-  }
-}

@@ -181,7 +181,12 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
     setText(line, describe(mark.cell))
   }
 
-  /** The nearest cell in a direction; what lies straight ahead counts as nearer. @param {number} dx @param {number} dy */
+  /**
+   * The cell that an arrow leads to: the next one of the row, or of the next row the one nearest to straight ahead. So every
+   * cell can be reached, over gaps too.
+   * @param {number} dx
+   * @param {number} dy
+   */
   const neighbour = (dx, dy) => {
     const from = chosen
     if (!from) return undefined
@@ -189,9 +194,9 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
     let least = Number.POSITIVE_INFINITY
     for (const mark of marks.values()) {
       const along = (mark.x - from.x) * dx + (mark.y - from.y) * dy
-      if (along < 1) continue
-      const across = Math.abs((mark.x - from.x) * dy) + Math.abs((mark.y - from.y) * dx)
-      const cost = along + 3 * across
+      const across = Math.abs((mark.x - from.x) * dy + (mark.y - from.y) * dx)
+      if (along < 1 || (dx !== 0 && across > 1)) continue
+      const cost = along * 1_000 + across
       if (cost < least) {
         least = cost
         best = mark
