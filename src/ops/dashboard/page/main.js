@@ -84,6 +84,7 @@ const countStates = () => {
 }
 
 const showCells = () => {
+  byId('map-empty').hidden = cells.size > 0 || !isConnected
   map.paint()
   table.update(cells)
   showLegend(byId('legend'), text, figures, countStates())
@@ -124,10 +125,18 @@ const showConnection = () => {
 const translate = () => {
   document.documentElement.lang = language
   document.title = text('title')
-  for (const target of document.querySelectorAll('[data-text], [data-label], [data-placeholder]')) {
-    const { text: name = '', label = '', placeholder = '' } = /** @type {HTMLElement} */ (target).dataset
+  for (const target of document.querySelectorAll(
+    '[data-text], [data-label], [data-placeholder], [data-title]',
+  )) {
+    const {
+      text: name = '',
+      label = '',
+      placeholder = '',
+      title = '',
+    } = /** @type {HTMLElement} */ (target).dataset
     if (isTextName(name)) setText(target, text(name))
     if (isTextName(label)) target.setAttribute('aria-label', text(label))
+    if (isTextName(title)) target.setAttribute('title', text(title))
     if (isTextName(placeholder)) target.setAttribute('placeholder', text(placeholder))
   }
   byId('language').lang = language === 'en' ? 'bn' : 'en'

@@ -141,7 +141,7 @@ export const showBudget = ({ budget, at }, words) => {
   })
   setChildren(
     host,
-    gauges.map(({ row }) => row),
+    gauges.length > 0 ? gauges.map(({ row }) => row) : [element('p', { class: 'empty' }, text('noLimit'))],
   )
   // A style attribute is not allowed by the page's policy, a property set by script is. Set on what is shown.
   for (const bar of host.querySelectorAll('[data-share]')) {
