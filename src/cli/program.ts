@@ -14,6 +14,7 @@ import { addDemoCommand } from './demo.ts'
 import { addKeyCommands } from './keys.ts'
 import { addProviderCommand } from './provider.ts'
 import { addServeCommand } from './serve.ts'
+import { addStatusCommand } from './status.ts'
 import { addStoreCommands } from './store.ts'
 import { addSubscriberCommands } from './subscribers.ts'
 import { createAddCommand, type Surroundings, UsageError } from './terminal.ts'
@@ -41,6 +42,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addStoreCommands(program, add)
   addCatalogueCommands(program, add)
   addCacheCommands(program, add)
+  addStatusCommand(program, add)
   addConfigCommands(program, add)
 
   try {

@@ -15,6 +15,10 @@ export type Terminal = {
   readonly clock: Clock
   /** The width of the terminal in characters; undefined when standard output is no terminal. */
   readonly columns: number | undefined
+  /** Its height in lines, when standard output is one. */
+  readonly rows: number | undefined
+  /** Whether it shows colours: standard output is a terminal, and NO_COLOR is not set. */
+  readonly colours: boolean
   /** The configuration files of `--config`, then the environment, then `overrides` in the environment's own form. */
   config(overrides?: NodeJS.ProcessEnv): Config
   /** Prints the result: `text`, escaped line by line, or with --json the value. */
@@ -66,7 +70,13 @@ export const createAddCommand =
         const terminal: Terminal = {
           json: options.json === true,
           clock,
-          columns: process.stdout.isTTY ? process.stdout.columns : undefined,
+          get columns() {
+            return process.stdout.isTTY ? process.stdout.columns : undefined
+          },
+          get rows() {
+            return process.stdout.isTTY ? process.stdout.rows : undefined
+          },
+          colours: process.stdout.isTTY && !env.NO_COLOR && env.TERM !== 'dumb',
           config: overrides =>
             loadConfig({
               files: (options.config as string[] | undefined) ?? [],

@@ -2,6 +2,7 @@
 // null for what is not known. The CLI gives the same shape without a gateway, with null for what only a running one knows.
 
 import * as z from 'zod'
+import type { Point } from '../ops/history.ts'
 
 const instant = z.iso.datetime()
 const share = z.number().min(0).max(1)
@@ -25,14 +26,12 @@ const instance = z.object({
   isSelf: z.boolean(),
 })
 
-const point = z.object({
-  requestsPerSecond: z.number().nullable(),
-  errorsPerSecond: z.number().nullable(),
-  hitShare: z.object({ memory: share.nullable(), shared: share.nullable(), provider: share.nullable() }),
-  /** In seconds. */
-  p50: z.number().nullable(),
-  p90: z.number().nullable(),
-  p99: z.number().nullable(),
+const keyNearLimit = z.object({
+  keyId: z.string(),
+  subscriber: z.string().nullable(),
+  tier: z.string().nullable(),
+  used: z.number(),
+  limit: z.number(),
 })
 
 export const statusReport = z.object({
@@ -104,15 +103,7 @@ export const statusReport = z.object({
     })
     .nullable(),
   /** The keys that have used 80 % of their day or more, fullest first, of those that this instance has met. */
-  keysNearLimit: z.array(
-    z.object({
-      keyId: z.string(),
-      subscriber: z.string().nullable(),
-      tier: z.string().nullable(),
-      used: z.number(),
-      limit: z.number(),
-    }),
-  ),
+  keysNearLimit: z.array(keyNearLimit).nullable(),
   top: z
     .object({
       /** By the decayed count of requests for the cell of the place. */
@@ -145,8 +136,7 @@ export const statusReport = z.object({
 
 export type StatusReport = z.infer<typeof statusReport>
 export type InstanceStatus = StatusReport['instances'][number]
-export type WindowStatus = StatusReport['budget']['windows'][number]
-export type Point = z.infer<typeof point>
+export type KeyNearLimit = z.infer<typeof keyNearLimit>
 
 /** As a stream tells it: without history, with its newest point. */
 export type LiveStatus = Omit<StatusReport, 'history'> & { readonly point: Point }

@@ -10,6 +10,7 @@ import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { History } from '../ops/history.ts'
 import { stepSeconds } from '../ops/history.ts'
+import { safeText } from '../outside-text.ts'
 import type { BudgetState } from '../provider/budget.ts'
 import type { SpendingForecast } from '../provider/forecast.ts'
 import type { Store } from '../stores/store.ts'
@@ -17,10 +18,10 @@ import { aliveForMs } from '../timelines/heartbeat.ts'
 import { type InstanceReport, type Phase, readReport, writeReport } from '../timelines/instance-report.ts'
 import type { CellSurvey } from './cell-survey.ts'
 import type { Metering } from './metering.ts'
-import type { InstanceStatus, LiveStatus, StatusReport } from './status-report.ts'
+import type { InstanceStatus, KeyNearLimit, LiveStatus, StatusReport } from './status-report.ts'
 import type { Supply } from './supply.ts'
 
-export const { version } = packageFile
+const { version } = packageFile
 
 /** What the reload of the configuration knows. Instants are ms since the epoch. */
 export type ConfigStatus = {
@@ -132,7 +133,7 @@ export const createStatus = (parts: StatusParts): Status => {
     }
   }
   const usage = () => metering.meter.usageAt(metering.storeClock.now())
-  const keysNearLimit = (counts: ReturnType<typeof usage>): Promise<StatusReport['keysNearLimit']> =>
+  const keysNearLimit = (counts: ReturnType<typeof usage>): Promise<KeyNearLimit[]> =>
     Promise.all(
       fullestFirst(counts).map(async ({ keyId, used, limit }) => ({
         keyId,
@@ -225,7 +226,7 @@ export const instancesIn = async (
 ): Promise<InstanceStatus[]> =>
   (await store.instancesSince(now - aliveForMs)).flatMap(({ id, report }) => {
     const read = readReport(report)
-    return read ? [instanceStatus(id, read, false)] : []
+    return read ? [instanceStatus(safeText(id), read, false)] : []
   })
 
 const instanceStatus = (id: string, report: InstanceReport, isSelf: boolean): InstanceStatus => ({

@@ -17,6 +17,7 @@ import { createPassthrough, type Passthrough } from '../provider/passthrough.ts'
 import type { ProviderProtocol } from '../provider/protocol.ts'
 import { createProviderCall } from '../provider/provider-call.ts'
 import { createRunWatch, type RunWatch } from '../provider/runs.ts'
+import type { LedgerParts } from '../provider/spending-ledger.ts'
 import type { Store } from '../stores/store.ts'
 import { namespaceOf } from '../timelines/cache-namespace.ts'
 import { createTimelines, type Timelines } from '../timelines/timelines.ts'
@@ -67,6 +68,27 @@ const protocolIn = (config: Config): ProviderProtocol =>
 export const cacheNamespaceIn = (config: Config): string =>
   namespaceOf(config.provider.baseUrl, protocolIn(config))
 
+/** The budget of this configuration's account at the provider. */
+export const openBudget = (
+  config: Config,
+  { instances, ...parts }: LedgerParts & Pick<SupplyParts, 'instances'>,
+): Budget => {
+  const { baseUrl, apiKey, totalTimeoutMs, budget } = config.provider
+  const protocol = protocolIn(config)
+  return createBudget(
+    {
+      provider: hash('sha256', `${baseUrl} ${apiKey}`).slice(0, 12),
+      limits: { minute: budget.perMinute, hour: budget.perHour, day: budget.perDay },
+      reserve: budget.reserve,
+      unit: protocol.weightPerCell,
+      weightOfFailure: protocol.weightOfFailure,
+      longestRequestMs: totalTimeoutMs,
+      instances,
+    },
+    parts,
+  )
+}
+
 export const openSupply = (
   config: Config,
   { store, catalogue, clock, instances, report, observer: given }: SupplyParts,
@@ -89,19 +111,7 @@ export const openSupply = (
     observer.breaker(state)
     if (state === 'closed') timelines.endBackoff()
   })
-  const { perMinute, perHour, perDay, reserve } = config.provider.budget
-  const budget = createBudget(
-    {
-      provider: hash('sha256', `${config.provider.baseUrl} ${config.provider.apiKey}`).slice(0, 12),
-      limits: { minute: perMinute, hour: perHour, day: perDay },
-      reserve,
-      unit: protocol.weightPerCell,
-      weightOfFailure: protocol.weightOfFailure,
-      longestRequestMs: config.provider.totalTimeoutMs,
-      instances,
-    },
-    { store, clock, observer },
-  )
+  const budget = openBudget(config, { store, clock, instances, observer })
   const provider = createProvider(
     // Half of `cache.waitFor` for the budget's next window, half for the provider's response.
     { ...config.provider, queueForMs: cache.waitForMs / 2 },

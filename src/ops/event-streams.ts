@@ -4,7 +4,7 @@
 
 import type { ServerResponse } from 'node:http'
 
-export type StreamedCell = {
+type StreamedCell = {
   readonly id: string
   readonly state: string
   readonly ageSeconds: number | null

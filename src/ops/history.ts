@@ -6,7 +6,7 @@ import type { Buckets, Reads, Totals } from './totals.ts'
 
 export const stepSeconds = 10
 const stepMs = stepSeconds * 1000
-export const mostPoints = 360
+const mostPoints = 360
 // How often it is checked whether a step is over.
 const tickMs = 1_000
 
@@ -31,7 +31,7 @@ export type History = {
 
 type Step = Totals & { readonly seconds: number }
 
-export const emptyPoint: Point = {
+const emptyPoint: Point = {
   requestsPerSecond: null,
   errorsPerSecond: null,
   hitShare: { memory: null, shared: null, provider: null },

@@ -186,7 +186,7 @@ type Heartbeat = {
 }
 
 /** An instance that counts as alive, and its report; undefined where it has none or one that is too large. */
-export type AliveInstance = { readonly id: string; readonly report: string | undefined }
+type AliveInstance = { readonly id: string; readonly report: string | undefined }
 
 export interface FleetStore {
   /** Records a heartbeat; returns how many instances are alive and how many names are in demand. */

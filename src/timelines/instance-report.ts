@@ -46,7 +46,7 @@ const fields = z.object({
 })
 
 /** Of an instance whose report is missing or is no object. */
-export const unknownInstance: InstanceReport = fields.parse({})
+const unknownInstance: InstanceReport = fields.parse({})
 
 /** The report of an instance that has stopped: it counts as alive for a while, and is shown no more. */
 export const stoppedReport = '{"phase":"stopped"}'

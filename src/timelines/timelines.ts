@@ -127,7 +127,7 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
 }
 
 /** `failed`: the last load failed, and nothing fresh is in memory. */
-export type CellOverview = {
+type CellOverview = {
   readonly state: 'fresh' | 'stale' | 'absent' | 'failed'
   /** Ms since the epoch; null where memory holds nothing. */
   readonly fetchedAt: number | null

@@ -79,6 +79,7 @@ t.test('every key of the store has the name that gateways of every version know'
   t.strictSame((await raw.keys(`${prefix}*`)).map(name => name.slice(prefix.length)).sort(), [
     'bytes:{q:23.8,90.4}',
     'flight:{q:23.8,90.4}',
+    'instance:one',
     'instances',
     'key-of:h1',
     'key-of:h2',
