@@ -66,6 +66,8 @@ const charts = [
 ]
 
 const heightOfChart = 132
+/** In seconds: what a chart shows at least, when there is little to show. */
+const shortest = 600
 
 /** What the browser makes of a colour of the stylesheet in the theme of now. @param {string} name */
 const colourOf = name => {
@@ -102,6 +104,15 @@ export const createCharts = words => {
     // The highest first, so that each lower area lies before it.
     const lines = chart.isStacked ? stacked(raw).reverse() : raw
     return [times, ...lines]
+  }
+
+  /** In seconds since the epoch: where the lines begin. */
+  const firstKnown = () => {
+    if (!history) return 0
+    const { requestsPerSecond, stepSeconds, endsAt } = history
+    const index = requestsPerSecond.findIndex(value => value !== null)
+    const steps = index < 0 ? 0 : requestsPerSecond.length - 1 - index
+    return Date.parse(endsAt) / 1000 - steps * stepSeconds
   }
 
   /** @param {(typeof made)[number]} one */
@@ -168,7 +179,10 @@ export const createCharts = words => {
         legend: { show: false },
         cursor: { sync: { key: 'hour' }, drag: { x: false, y: false }, points: { size: 7 } },
         scales: {
-          x: { time: true },
+          x: {
+            time: true,
+            range: (_, from, to) => [Math.max(from, Math.min(firstKnown(), to - shortest)), to],
+          },
           y: {
             range: (_, __, most) =>
               chart.figure === 'share'
@@ -193,7 +207,7 @@ export const createCharts = words => {
             font,
             size: words().figures.language === 'bn' ? 74 : 58,
             gap: 4,
-            space: 30,
+            space: 26,
             values: (_, splits) => splits.map(split => figures[chart.figure](split)),
           },
         ],

@@ -13,10 +13,10 @@ const margin = 8
 const zooms = [1, 1.5, 2, 3, 4]
 
 /** Ages in seconds at which the colour of a fresh cell changes. */
-export const ageSteps = [900, 3_600, 10_800]
+const ageSteps = [900, 3_600, 10_800]
 
 /** @param {number | null} ageSeconds */
-export const ageClass = ageSeconds => {
+const ageClass = ageSeconds => {
   const step = ageSteps.findIndex(limit => (ageSeconds ?? 0) < limit)
   return `age-${step < 0 ? ageSteps.length : step}`
 }
@@ -56,7 +56,7 @@ const patterns = () => {
 }
 
 /** The sign of a state in the legend; uses the patterns of the map. @param {string} look */
-export const legendSign = look => {
+const legendSign = look => {
   const sign = drawn('svg', {
     viewBox: '0 0 12 12',
     width: 16,

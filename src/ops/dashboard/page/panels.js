@@ -46,7 +46,10 @@ export const showAttention = (status, words) => {
   for (const window of budget.windows) {
     const name = text(window.name)
     if (window.used >= window.limit)
-      found.push(['bad', text('ranOut', name, figures.instant(window.resetsAt, at, true))])
+      found.push([
+        window.name === 'minute' ? 'warn' : 'bad',
+        text('ranOut', name, figures.instant(window.resetsAt, at, true)),
+      ])
     else if (window.exhaustedAt && window.name !== 'minute')
       found.push([
         'warn',
@@ -111,7 +114,12 @@ export const showBudget = ({ budget, at }, words) => {
     const share = Math.min(1, limit > 0 ? used / limit : 1)
     const tone = share >= 1 ? 'bad' : exhaustedAt ? 'warn' : 'good'
     const amount = text('usedOf', figures.count(used), figures.count(limit))
-    const forecast = exhaustedAt ? text('exhaustedAt', figures.instant(exhaustedAt, at)) : text('lasts')
+    const forecast =
+      share >= 1
+        ? text('usedUp')
+        : exhaustedAt
+          ? text('exhaustedAt', figures.instant(exhaustedAt, at))
+          : text('lasts')
     const reset = text('resetsAt', figures.instant(resetsAt, at))
     const title = text(name)
     return {
