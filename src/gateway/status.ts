@@ -24,7 +24,7 @@ import type { Supply } from './supply.ts'
 const { version } = packageFile
 
 /** What the reload of the configuration knows. Instants are ms since the epoch. */
-export type ConfigStatus = {
+type ConfigStatus = {
   readonly hash: string | null
   readonly appliedAt: number
   readonly fault: string | null

@@ -9,8 +9,8 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { type Breaker, createBreaker } from '../provider/breaker.ts'
-import { type Budget, createBudget } from '../provider/budget.ts'
-import { createProvider, type Provider } from '../provider/client.ts'
+import { type Budget, type BudgetSettings, createBudget } from '../provider/budget.ts'
+import { createProvider, type Provider, type ProviderOptions } from '../provider/client.ts'
 import { createLastRequests, type LastRequests } from '../provider/last-requests.ts'
 import { createOpenMeteo } from '../provider/open-meteo/protocol.ts'
 import { createPassthrough, type Passthrough } from '../provider/passthrough.ts'
@@ -20,7 +20,7 @@ import { createRunWatch, type RunWatch } from '../provider/runs.ts'
 import type { LedgerParts } from '../provider/spending-ledger.ts'
 import type { Store } from '../stores/store.ts'
 import { namespaceOf } from '../timelines/cache-namespace.ts'
-import { createTimelines, type Timelines } from '../timelines/timelines.ts'
+import { createTimelines, type LiveTimelinesOptions, type Timelines } from '../timelines/timelines.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
 import { type Horizon, horizonFor } from '../weather/horizon.ts'
 import type { SupplyObserver } from './observers.ts'
@@ -37,6 +37,8 @@ export type Supply = {
   readonly runs: RunWatch | undefined
   /** Reads runs, budget and cached timelines before the first request; bounded in time. */
   start(): Promise<{ warmed: number; wanted: number }>
+  /** The live settings from now on, for what is cached too. */
+  apply(config: Config): void
   close(): Promise<void>
 }
 
@@ -46,6 +48,8 @@ export type SupplyParts = {
   readonly clock: Clock
   /** The largest possible number of instances; undefined while it is unknown. */
   readonly instances: () => number | undefined
+  /** The hash of the settings in effect that all instances should have in common. */
+  readonly settings: () => string
   /** The text of the instance's report of itself. */
   readonly report: () => string
   readonly observer: SupplyObserver
@@ -61,37 +65,59 @@ const mostCellsIn = ({ catalogue: { bounds }, cache: { cellDegrees } }: Config):
   (Math.ceil((bounds.east - bounds.west) / cellDegrees) + 2)
 
 /** The provider's protocol under this configuration. */
-const protocolIn = (config: Config): ProviderProtocol =>
+export const protocolIn = (config: Config): ProviderProtocol =>
   createOpenMeteo({ horizon: horizonOf(config), calendar: createCalendar(config.quota.timeZone) })
 
 /** The cache namespace of this configuration. */
 export const cacheNamespaceIn = (config: Config): string =>
   namespaceOf(config.provider.baseUrl, protocolIn(config))
 
+/**
+ * The settings of freshness that need a restart, because cached weather does not reach as far as they would use it.
+ * @param started the configuration at the start, from which the horizon follows
+ */
+export const beyondHorizon = (started: Config, next: Config): readonly string[] => {
+  const [reached, needed] = [horizonOf(started), horizonOf(next)]
+  return needed.quarterHours > reached.quarterHours || needed.days > reached.days ? settingsOfHorizon : []
+}
+
+const settingsOfHorizon = ['freshFor', 'freshSpread', 'freshForAtMost', 'staleFor', 'refreshAheadFor'].map(
+  name => `cache.${name}`,
+)
+
+const budgetSettingsIn = ({
+  provider: { baseUrl, apiKey, budget, totalTimeoutMs },
+}: Config): BudgetSettings => ({
+  provider: hash('sha256', `${baseUrl} ${apiKey}`).slice(0, 12),
+  limits: { minute: budget.perMinute, hour: budget.perHour, day: budget.perDay },
+  reserve: budget.reserve,
+  longestRequestMs: totalTimeoutMs,
+})
+
+// Half of `cache.waitFor` for the budget's next window, half for the provider's response.
+const providerOptionsIn = ({ provider, cache }: Config): ProviderOptions => ({
+  ...provider,
+  queueForMs: cache.waitForMs / 2,
+})
+
+const liveTimelinesOptionsIn = ({ provider, cache }: Config): LiveTimelinesOptions => ({
+  ...cache,
+  refusedForMs: provider.refusedForMs,
+  batch: provider.maxPointsPerRequest,
+})
+
 /** The budget of this configuration's account at the provider. */
 export const openBudget = (
   config: Config,
   { instances, ...parts }: LedgerParts & Pick<SupplyParts, 'instances'>,
 ): Budget => {
-  const { baseUrl, apiKey, totalTimeoutMs, budget } = config.provider
-  const protocol = protocolIn(config)
-  return createBudget(
-    {
-      provider: hash('sha256', `${baseUrl} ${apiKey}`).slice(0, 12),
-      limits: { minute: budget.perMinute, hour: budget.perHour, day: budget.perDay },
-      reserve: budget.reserve,
-      unit: protocol.weightPerCell,
-      weightOfFailure: protocol.weightOfFailure,
-      longestRequestMs: totalTimeoutMs,
-      instances,
-    },
-    parts,
-  )
+  const { weightPerCell, weightOfFailure } = protocolIn(config)
+  return createBudget({ ...budgetSettingsIn(config), unit: weightPerCell, weightOfFailure, instances }, parts)
 }
 
 export const openSupply = (
   config: Config,
-  { store, catalogue, clock, instances, report, observer: given }: SupplyParts,
+  { store, catalogue, clock, instances, settings, report, observer: given }: SupplyParts,
 ): Supply => {
   const lastRequests = createLastRequests(clock)
   const observer: SupplyObserver = {
@@ -112,12 +138,16 @@ export const openSupply = (
     if (state === 'closed') timelines.endBackoff()
   })
   const budget = openBudget(config, { store, clock, instances, observer })
-  const provider = createProvider(
-    // Half of `cache.waitFor` for the budget's next window, half for the provider's response.
-    { ...config.provider, queueForMs: cache.waitForMs / 2 },
-    { call, protocol, breaker, budget, clock, observer },
-  )
-  const passthrough = createPassthrough(config.provider, {
+  const provider = createProvider(providerOptionsIn(config), {
+    call,
+    protocol,
+    breaker,
+    budget,
+    clock,
+    observer,
+  })
+  let { totalTimeoutMs } = config.provider
+  const passthrough = createPassthrough(() => totalTimeoutMs, {
     call,
     inTurn: provider.inTurn,
     protocol,
@@ -130,11 +160,14 @@ export const openSupply = (
     cache.freshness === 'run'
       ? createRunWatch(config.provider.runs, { call, protocol, clock, observer })
       : undefined
+  const pinnedIn = ({ cache: { prefetch, prefetchPlaces } }: Config): (() => readonly Cell[]) =>
+    prefetch === 'population' ? mostPopulous(catalogue, grid, prefetchPlaces) : () => []
+  let pinned = pinnedIn(config)
   const timelines = createTimelines(
     {
-      ...cache,
-      refusedForMs: config.provider.refusedForMs,
-      batch: config.provider.maxPointsPerRequest,
+      ...liveTimelinesOptionsIn(config),
+      freshness: cache.freshness,
+      memoryBytes: cache.memoryBytes,
       mostCells: mostCellsIn(config),
       weightPerLoad: protocol.weightPerCell,
       namespace: namespaceOf(config.provider.baseUrl, protocol),
@@ -145,10 +178,10 @@ export const openSupply = (
       breaker,
       store,
       grid,
-      pinned:
-        cache.prefetch === 'population' ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => [],
+      pinned: () => pinned(),
       recentRuns: () => runs?.recent() ?? [],
       stretch: budget.stretch,
+      settings,
       report,
       calendar,
       clock,
@@ -182,6 +215,16 @@ export const openSupply = (
       ])
       timeout.abort()
       return timelines.start(cache.warmForMs)
+    },
+    apply: next => {
+      ;({ totalTimeoutMs } = next.provider)
+      call.apply(next.provider)
+      breaker.apply(next.provider.breaker)
+      budget.apply(budgetSettingsIn(next))
+      provider.apply(providerOptionsIn(next))
+      runs?.apply(next.provider.runs)
+      pinned = pinnedIn(next)
+      timelines.apply(liveTimelinesOptionsIn(next))
     },
     close: async () => {
       await timelines.close()

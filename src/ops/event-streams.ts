@@ -24,7 +24,7 @@ export type EventStreams = {
 }
 
 export type EventStreamsOptions = {
-  readonly most: number
+  readonly most: () => number
   readonly statusEveryMs?: number
   /** How long a reader may not take anything before it is dropped. */
   readonly stalledForMs?: number
@@ -111,13 +111,15 @@ export const createEventStreams = (
 
   return {
     add: response => {
-      if (streams.size >= most) return false
+      if (streams.size >= most()) return false
       const stream: Stream = { response, stalledSince: undefined, needsAllCells: true }
       response.once('close', () => remove(stream))
       // A reader that goes away is no error of ours.
       response.once('error', () => {})
       response.writeHead(200, {
         'content-type': 'text/event-stream; charset=utf-8',
+        // So that the connection ends with the stream.
+        connection: 'close',
         // A proxy would hold the events back.
         'x-accel-buffering': 'no',
       })

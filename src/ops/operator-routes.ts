@@ -24,7 +24,7 @@ const longestBodyBytes = 4_096
 /** An app that never listens itself: requests are handed to its `routing`. @param mostStreams of events at once */
 export const buildOperatorRoutes = async (
   { passthrough, cache, status, dashboard, observer }: OperatorParts,
-  mostStreams: number,
+  mostStreams: () => number,
 ): Promise<FastifyInstance> => {
   const fail = (error: Error & { statusCode?: number }, reply: FastifyReply): void => {
     if (error instanceof Refusal) {

@@ -17,7 +17,7 @@ const mostFound = 50
 const usuallyFound = 8
 
 /** @param mostStreams of events at once */
-export const registerStatus = (app: FastifyInstance, status: OpsStatus, mostStreams: number): void => {
+export const registerStatus = (app: FastifyInstance, status: OpsStatus, mostStreams: () => number): void => {
   app.get('/status', () => status.report())
   app.get('/cells', async () => status.cells())
   app.get<{ Querystring: Record<string, string | string[] | undefined> }>(
@@ -41,9 +41,14 @@ export const registerStatus = (app: FastifyInstance, status: OpsStatus, mostStre
     if (status.isDraining())
       throw new Refusal(503, 'draining', 'the gateway is stopping, and opens no stream any more')
     if (!streams.add(reply.raw))
-      throw new Refusal(503, 'streams', `there are ${mostStreams} streams already; allowed: ${mostStreams}`, {
-        'retry-after': '10',
-      })
+      throw new Refusal(
+        503,
+        'streams',
+        `there are ${mostStreams()} streams already; allowed: ${mostStreams()}`,
+        {
+          'retry-after': '10',
+        },
+      )
     reply.hijack()
   })
 }

@@ -6,18 +6,26 @@ import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { longestClosureMs } from '../stores/records.ts'
 import type { SpendingStore } from '../stores/store.ts'
-import { createLocalAllowance, type Granted, type PendingChange } from './local-allowance.ts'
+import {
+  createLocalAllowance,
+  type Granted,
+  type LocalAllowanceOptions,
+  type PendingChange,
+} from './local-allowance.ts'
 import { type BudgetLimits, type LimitedWindow, milliAllowed } from './spending-windows.ts'
 import type { WindowAmount } from './window-counters.ts'
 
 /** Called once when the store is away, with the reason, and once when it is back. */
 export type BudgetObserver = { storeAway(reason: string): void; storeBack(): void }
 
-export type LedgerOptions = {
+type LedgerSettings = {
   readonly provider: string
   readonly limits: BudgetLimits
   /** How far into the future a request is charged that is granted now. */
   readonly chargedAheadMs: number
+}
+
+export type LedgerOptions = LedgerSettings & {
   /** How many gateways share the account; undefined while that is not known. */
   readonly instances: () => number | undefined
 }
@@ -44,14 +52,17 @@ export type SpendingLedger = {
   closedUntil(): number | null
   /** False while the store is away. */
   shared(): boolean
+  /** From now on. What is known of another account is forgotten. */
+  apply(settings: LedgerSettings): void
 }
 
 export const createLedger = (
-  { provider, limits, chargedAheadMs, instances }: LedgerOptions,
+  options: LedgerOptions,
   { store, clock, observer }: LedgerParts,
 ): SpendingLedger => {
-  const perMinute = limits.minute === null ? undefined : milliAllowed(limits.minute)
-  const local = createLocalAllowance({ perMinute, chargedAheadMs })
+  const { instances } = options
+  let { provider, chargedAheadMs } = options
+  let local = createLocalAllowance(allowanceOptions(options))
   let closed = 0
   let closurePending = false
   // How many shared the account when the store was lost: those that went out of sight with it still spend their allowances.
@@ -68,11 +79,13 @@ export const createLedger = (
     observer.storeAway(messageOf(cause))
   }
   const recordStored = (
+    account: string,
     windows: readonly LimitedWindow[],
     used: readonly (number | null)[],
     until: number | null,
     readAt: number,
   ): void => {
+    if (account !== provider) return
     local.recordStored(windows, used, readAt)
     // The provider has no longer window: ignore a closure that can't be right.
     if (until !== null && until <= clock.now() + longestClosureMs) closeLocally(until)
@@ -95,11 +108,12 @@ export const createLedger = (
       local.endFlush(changes, 'uncertain')
       return storeLost(cause)
     }
+    const account = provider
     try {
       const names = windows.map(({ name }) => name)
       const readAt = clock.now()
-      const { used, closedUntil } = await store.spending(provider, names)
-      recordStored(windows, used, closedUntil, readAt)
+      const { used, closedUntil } = await store.spending(account, names)
+      recordStored(account, windows, used, closedUntil, readAt)
     } catch (cause) {
       return storeLost(cause)
     }
@@ -129,14 +143,15 @@ export const createLedger = (
     reserve: async (windows, wanted, unit) => {
       if (away || closurePending || local.hasPending()) await reconcileOnce(windows)
       if (away) return reserveLocally(windows, wanted, unit)
+      const account = provider
       try {
         const bounds = windows.map(window => {
           const { name, limit, keepUntil } = window
           return { name, limit, keepUntil, known: local.used(window) }
         })
         const now = clock.now()
-        const reply = await store.reserve({ provider, windows: bounds, wanted, unit, now })
-        recordStored(windows, reply.used, reply.closedUntil, now)
+        const reply = await store.reserve({ provider: account, windows: bounds, wanted, unit, now })
+        recordStored(account, windows, reply.used, reply.closedUntil, now)
         const full = windows.filter((window, i) => window.limit - (reply.used[i] ?? 0) < unit)
         return { granted: reply.granted, full }
       } catch (cause) {
@@ -168,5 +183,20 @@ export const createLedger = (
     used: window => local.used(window),
     closedUntil: () => (isClosed() ? closed : null),
     shared: () => away === undefined,
+    apply: settings => {
+      const isSameAccount = settings.provider === provider
+      ;({ provider, chargedAheadMs } = settings)
+      if (isSameAccount) local.apply(allowanceOptions(settings))
+      else {
+        local = createLocalAllowance(allowanceOptions(settings))
+        closed = 0
+        closurePending = false
+      }
+    },
   }
 }
+
+const allowanceOptions = ({ limits, chargedAheadMs }: LedgerSettings): LocalAllowanceOptions => ({
+  perMinute: limits.minute === null ? undefined : milliAllowed(limits.minute),
+  chargedAheadMs,
+})

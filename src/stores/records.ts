@@ -41,6 +41,7 @@ export type RecordKind =
   | 'message'
   | 'lease'
   | 'instances'
+  | 'settings'
   | 'wanted'
   | 'change_records'
   | 'spending'

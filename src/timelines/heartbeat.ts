@@ -8,15 +8,17 @@ import type { FleetStore } from '../stores/store.ts'
 import type { Cell } from '../weather/cell.ts'
 import { stoppedReport } from './instance-report.ts'
 
-/** The fleet at the last heartbeat: instances alive, and cells in demand. */
-export type Fleet = { readonly instances: number; readonly wanted: number }
+/** The fleet at the last heartbeat: instances alive, how many different settings they run with, and cells in demand. */
+export type Fleet = { readonly instances: number; readonly variants: number; readonly wanted: number }
 
 export type HeartbeatParts = {
   readonly store: Pick<FleetStore, 'heartbeat'>
   readonly demand: Demand<Cell>
   readonly namespace: string
-  /** How long after its last request a cell counts as in demand. */
-  readonly demandForMs: number
+  /** A short hash of the settings that all instances should have in common, now. */
+  readonly settings: () => string
+  /** How long after its last request a cell counts as in demand, in ms. */
+  readonly demandFor: () => number
   /** The text of the instance's report of itself. */
   readonly report: () => string
   readonly clock: Clock
@@ -44,7 +46,8 @@ export const createHeartbeat = ({
   store,
   demand,
   namespace,
-  demandForMs,
+  settings,
+  demandFor,
   report,
   clock,
   onHeartbeat,
@@ -63,9 +66,10 @@ export const createHeartbeat = ({
         await store.heartbeat({
           instance,
           aliveForMs,
+          settings: settings(),
           topic: namespace,
           requested,
-          wantedForMs: demandForMs,
+          wantedForMs: demandFor(),
           now,
           report: reported,
         }),

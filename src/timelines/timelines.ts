@@ -39,30 +39,34 @@ import { createProbe } from './probe.ts'
 import { purgesAfter } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
 
-export type TimelinesOptions = FreshnessOptions &
+/** What may change while the timelines are in use. */
+export type LiveTimelinesOptions = FreshnessOptions &
   RunOptions &
   Omit<BackoffOptions, 'longestAfter'> & {
-    readonly freshness: 'age' | 'run'
     /** The longest backoff for a point that the provider refused. */
     readonly refusedForMs: number
     /** How long a read waits for a load. */
     readonly waitForMs: number
     /** How long the lease of a load lasts when its holder dies. */
     readonly leaseForMs: number
-    /** The bound of the memory tier. */
-    readonly memoryBytes: number
     /** How long after its last request a cell counts as in demand. */
     readonly demandForMs: number
     /** How many cells make a full batch. */
     readonly batch: number
-    /** The number of cells in the configured box; demand never counts more. */
-    readonly mostCells: number
-    /** The provider's weight of one load. */
-    readonly weightPerLoad: number
-    /** The prefix of all cache keys; see cache-namespace.ts. */
-    readonly namespace: string
-    readonly horizon: Horizon
   }
+
+export type TimelinesOptions = LiveTimelinesOptions & {
+  readonly freshness: 'age' | 'run'
+  /** The bound of the memory tier. */
+  readonly memoryBytes: number
+  /** The number of cells in the configured box; demand never counts more. */
+  readonly mostCells: number
+  /** The provider's weight of one load. */
+  readonly weightPerLoad: number
+  /** The prefix of all cache keys; see cache-namespace.ts. */
+  readonly namespace: string
+  readonly horizon: Horizon
+}
 
 export type TimelinesObserver = CacheObserver &
   SharedTierObserver & {
@@ -83,6 +87,8 @@ export type TimelinesParts = {
   readonly recentRuns: () => readonly Run[]
   /** The stretch of freshness at a demand in weight per day. */
   readonly stretch: (demandPerDay: number) => number
+  /** A short hash of the settings that all instances should have in common, now. */
+  readonly settings: () => string
   /** The text of the instance's report of itself. */
   readonly report: () => string
   readonly calendar: Calendar
@@ -123,6 +129,8 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   readonly instance: string
   /** Sends a heartbeat now. */
   sendHeartbeat(): Promise<void>
+  /** From now on, for what is cached too. Policy, memory, namespace and horizon stay. */
+  apply(options: LiveTimelinesOptions): void
   close(): Promise<void>
 }
 
@@ -141,10 +149,11 @@ const warmAtOnce = 256
 
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
   const { provider, store, grid, recentRuns, calendar, clock, observer } = parts
-  const { namespace, horizon, demandForMs } = options
+  const { namespace, horizon } = options
+  let { refusedForMs, demandForMs, batch } = options
   const keyOf = ({ id }: Cell): string => keyFor(namespace, id)
 
-  let fleet: Fleet = { instances: 1, wanted: 0 }
+  let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
   // The stretch in effect: freshness has a maximum.
   const demandPerDay = (): number => (fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs()
   const stretch = createStretch(() => Math.min(parts.stretch(demandPerDay()), policy.mostStretch()), clock)
@@ -157,7 +166,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
   const demand = createDemand<Cell>()
   const longestAfter = (error: unknown): number | undefined =>
-    error instanceof AbohawaError && error.code === 'provider_refused' ? options.refusedForMs : undefined
+    error instanceof AbohawaError && error.code === 'provider_refused' ? refusedForMs : undefined
   const failures = createFailures({ ...options, longestAfter }, clock)
   const fleetLoads = createFleetSingleFlight({ store, leaseForMs: options.leaseForMs }, error =>
     observer.onSharedTierFailure('lease', error),
@@ -172,7 +181,13 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     expedite: provider.expedite,
     memory,
     shared: createSharedTier(
-      { name: store.kind, store, longestUseMs: policy.longestUseMs },
+      {
+        name: store.kind,
+        store,
+        get longestUseMs() {
+          return policy.longestUseMs
+        },
+      },
       createTimelineCodec({ horizon, calendar, clock, newestPurge: () => purges.generation }),
       observer,
     ),
@@ -192,8 +207,8 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     policy,
     isBackingOff: key => failures.backoff(key) !== undefined,
     refresh: cell => cache.refresh(cell, 'refresh_ahead'),
-    batch: options.batch,
-    demandForMs,
+    batch: () => batch,
+    demandFor: () => demandForMs,
     clock,
   })
 
@@ -222,8 +237,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     store,
     demand,
     namespace,
-    demandForMs,
+    settings: parts.settings,
     report: parts.report,
+    demandFor: () => demandForMs,
     clock,
     onHeartbeat: seen => {
       fleet = { ...seen, wanted: Math.min(seen.wanted, options.mostCells) }
@@ -301,6 +317,14 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
         .slice(0, most),
     instance: heartbeat.instance,
     sendHeartbeat: heartbeat.send,
+    apply: next => {
+      ;({ refusedForMs, demandForMs, batch } = next)
+      policy.apply(next)
+      stretch.renew()
+      failures.apply(next)
+      fleetLoads.leaseFor(next.leaseForMs)
+      cache.waitFor(next.waitForMs)
+    },
     close: async () => {
       clearInterval(timer)
       // Stores the latest demand for the next start.

@@ -32,7 +32,7 @@ const setUp = async (t: Test, options: Partial<EventStreamsOptions> = {}) => {
       cells: () => ({ cells: state.cells }),
       isDraining: () => state.isDraining,
     },
-    { most: 3, statusEveryMs: 10, ...options },
+    { most: () => 3, statusEveryMs: 10, ...options },
   )
   const server = createServer((_request, response) => {
     if (!streams.add(response)) response.writeHead(503).end()

@@ -230,7 +230,7 @@ t.test('operators may ask for what the protocol allows, at its weight and with i
   const unused = () => Promise.reject(new Error('not asked here'))
   const ops = await buildOperatorRoutes(
     {
-      passthrough: createPassthrough(network, {
+      passthrough: createPassthrough(() => network.totalTimeoutMs, {
         call,
         inTurn: provider.inTurn,
         protocol: plainText,
@@ -250,7 +250,7 @@ t.test('operators may ask for what the protocol allows, at its weight and with i
       dashboard: { timeZone: 'UTC' },
       observer: { refused: () => {} },
     },
-    1,
+    () => 1,
   )
   t.teardown(() => ops.close())
   await ops.listen({ host: '127.0.0.1', port: 0 })

@@ -135,6 +135,7 @@ t.test('change records and names of any size and number are bounded, and later o
     store.heartbeat({
       instance: 'one',
       aliveForMs: 1_000,
+      settings: 'a',
       topic: 'q',
       requested,
       wantedForMs: 60_000,

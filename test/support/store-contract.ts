@@ -438,15 +438,17 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const heartbeat = {
       instance: 'one',
       aliveForMs: 1_000,
+      settings: 'a',
       topic: 'q',
       requested: ['a', 'b'],
       wantedForMs: 5_000,
       report: '{}',
       now,
     }
-    t.strictSame(await store.heartbeat(heartbeat), { instances: 1, wanted: 2 })
+    t.strictSame(await store.heartbeat(heartbeat), { instances: 1, variants: 1, wanted: 2 })
     t.strictSame(await store.heartbeat({ ...heartbeat, requested: ['b', 'c'], now: now + 1_000 }), {
       instances: 1,
+      variants: 1,
       wanted: 3,
     })
     t.strictSame((await store.wanted('q', now)).sort(), ['a', 'b', 'c'])
@@ -454,14 +456,20 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(await store.wanted('other', now), [])
     t.strictSame(await store.heartbeat({ ...heartbeat, requested: [], now: now + 5_000 }), {
       instances: 1,
+      variants: 1,
       wanted: 2,
     })
+  })
+
+  test('the size of the data is known', async (t, store) => {
+    t.ok((await store.usedBytes()) > 4_096)
   })
 
   test('a name that no cell has is ignored, the others are recorded', async (t, store) => {
     const heartbeat = {
       instance: 'one',
       aliveForMs: 1_000,
+      settings: 'a',
       topic: 'q',
       wantedForMs: 5_000,
       report: '{}',
