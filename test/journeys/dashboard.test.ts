@@ -139,7 +139,7 @@ t.test('a purge of all asks first', { skip }, async t => {
   await isShown(page, dhaka, 'fresh')
   const question = page.locator('#purge-question')
   await page.getByRole('button', { name: 'Purge all…' }).click()
-  t.match(await question.innerText(), /Purge every cell\?\s+1 cells have a timeline/)
+  t.match(await question.innerText(), /Purge every cell\?\s+Cells with a timeline: 1\./)
   t.equal(await focused(page), 'purge-cancel', 'Enter at once does no harm')
   await page.keyboard.press('Enter')
   t.notOk(await question.isVisible())
@@ -216,7 +216,7 @@ t.test('the keyboard reaches every cell, on the map and in the table', { skip },
   t.equal(walked, Object.keys(await statesHeld(gateway)).length)
 
   await page.locator('#table summary').click()
-  t.match(await page.locator('#table-count').innerText(), '100 of 1,259 cells')
+  t.match(await page.locator('#table-count').innerText(), 'Cells: 100 of 1,259')
   await page.locator('#table-state').selectOption('fresh')
   const rows = page.locator('#table-rows tr')
   t.equal(await rows.count(), 1)

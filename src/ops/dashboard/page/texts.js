@@ -9,7 +9,7 @@ const en = {
   searchLabel: 'Find a place',
   searchHint: 'Place in either language',
   searchNone: 'No place is called that.',
-  searchFound: '{0} places. Arrow keys choose, Enter opens.',
+  searchFound: 'Places found: {0}. Arrow keys choose, Enter opens.',
   searchFailed: 'The search failed: {0}',
   language: 'Language',
   otherLanguage: 'বাংলা',
@@ -36,7 +36,7 @@ const en = {
   differs: 'Instances with another configuration: {0}',
   runsOut: 'The budget of the {0} runs out at {1}, {2} before it resets.',
   ranOut: 'The budget of the {0} is used up until {1}.',
-  failedCells: '{0} cells could not be loaded.',
+  failedCells: 'Cells that could not be loaded: {0}.',
   budgetApart: 'The store does not count the budget of the fleet: each instance counts for itself.',
 
   map: 'Map of the cells',
@@ -65,7 +65,7 @@ const en = {
   columnState: 'State',
   columnAge: 'Age',
   columnDemand: 'Demand',
-  rowsShown: '{0} of {1} cells',
+  rowsShown: 'Cells: {0} of {1}',
   moreRows: 'Show {0} more',
   purgeAll: 'Purge all…',
 
@@ -206,7 +206,7 @@ const en = {
 
   purgeAllTitle: 'Purge every cell?',
   purgeAllText:
-    '{0} cells have a timeline. Marked stale, they are served until they are loaded anew. Purged, requests wait for the provider, and its budget pays for all of them again.',
+    'Cells with a timeline: {0}. Marked stale, they are served until they are loaded anew. Purged, requests wait for the provider, and its budget pays for all of them again.',
   purgeAllSoft: 'Mark all stale',
   purgeAllHard: 'Purge all',
   cancel: 'Cancel',
