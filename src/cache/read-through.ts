@@ -42,8 +42,17 @@ export type CacheObserver = {
   onRead(outcome: Outcome, source: Source): void
   /** A read shared a load that another request had started, here or in another instance. */
   onCollapsed(): void
-  /** A background refresh or a refresh-ahead failed; the old entry stays. */
-  onRefreshFailure(error: unknown, purpose: Purpose): void
+  /** A load failed. What is cached stays. */
+  onLoadFailure(failure: LoadFailure): void
+}
+
+export type LoadFailure = {
+  /** Of the subject. */
+  readonly id: string
+  readonly purpose: Purpose
+  readonly error: unknown
+  /** Until when the entry in memory may be served, ms since the epoch; null where there is none. */
+  readonly usableUntil: number | null
 }
 
 /** An entry of one tier, for operators. */
@@ -179,6 +188,14 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     return result
   }
 
+  const recordFailure = (id: string, purpose: Purpose, error: unknown): Failure => {
+    const failure = failures.record(id, error, purpose === 'cold')
+    const entry = memory.peek(id)
+    const usableUntil = entry ? Math.floor(policy.usableUntil(entry, clock.now())) : null
+    observer.onLoadFailure({ id, purpose, error, usableUntil })
+    return failure
+  }
+
   // After a miss in memory: the shared tier, else a load.
   const find = async (subject: Of): Promise<Found<Value>> => {
     const { id } = subject
@@ -190,7 +207,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     try {
       return await loadOnce(subject, 'cold', found => stateOutside(id, found) !== 'expired')
     } catch (error) {
-      throw new BackoffError(failures.record(id, error, true))
+      throw new BackoffError(recordFailure(id, 'cold', error))
     }
   }
 
@@ -205,8 +222,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     try {
       await loadOnce(subject, purpose, enough)
     } catch (error) {
-      failures.record(subject.id, error, false)
-      observer.onRefreshFailure(error, purpose)
+      recordFailure(subject.id, purpose, error)
     }
   }
 

@@ -13,6 +13,7 @@ export type Terminal = {
   /** Whether --json is given: print one JSON value instead of text. */
   readonly json: boolean
   readonly clock: Clock
+  readonly env: NodeJS.ProcessEnv
   /** The width of the terminal in characters; undefined when standard output is no terminal. */
   readonly columns: number | undefined
   /** Its height in lines, when standard output is one. */
@@ -73,6 +74,7 @@ export const createAddCommand =
         const terminal: Terminal = {
           json: options.json === true,
           clock,
+          env,
           get columns() {
             return process.stdout.isTTY ? process.stdout.columns : undefined
           },

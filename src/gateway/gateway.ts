@@ -26,6 +26,7 @@ import { createProbes } from '../ops/probes.ts'
 import { createReadiness } from '../ops/readiness.ts'
 import { buildStatus, type StatusListener } from '../ops/status.ts'
 import { createThrottle } from '../ops/throttle.ts'
+import type { Tracing } from '../ops/tracing.ts'
 import { createForecast } from '../provider/forecast.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createCacheAdmin } from './cache-admin.ts'
@@ -46,6 +47,7 @@ import {
   quotaDetail,
   runDetail,
 } from './observers.ts'
+import { openOutages } from './outages.ts'
 import { createReload, type ReloadOutcome } from './reload.ts'
 import { createSelfReport, createStatus, reportText } from './status.ts'
 import { beyondHorizon, openSupply } from './supply.ts'
@@ -80,6 +82,7 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
   Partial<Pick<OpenLog, 'dropped'>> & {
     readonly clock: Clock
     readonly open?: typeof openStore
+    readonly tracing?: Tracing | undefined
     /** Without one, the configuration stays as it is. */
     readonly source?: ConfigSource
   }
@@ -87,7 +90,7 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
 export const startGateway = async (
   config: Config,
-  { clock, log, lines, dropped = () => 0, open = openStore, source }: GatewayParts,
+  { clock, log, lines, dropped = () => 0, open = openStore, source, tracing }: GatewayParts,
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
@@ -99,9 +102,11 @@ export const startGateway = async (
   let appliedAt = clock.now()
   const seldom = createThrottle(clock)
   const often = createThrottle(clock, linesOfKeysPerMinute)
-  const store = await open(config, clock, {
-    redisAway: reason => log.error({ reason }, 'redis is away'),
-    redisBack: () => log.info('redis is back'),
+  const outages = openOutages(log, clock, metrics.staleReads)
+  opening.defer(outages.close)
+  const plainStore = await open(config, clock, {
+    redisAway: reason => outages.storeAway('redis', reason),
+    redisBack: () => outages.storeBack('redis'),
     ...observeRecords(metrics, log, { seldom, often }),
     storeExposed: path =>
       log.warn(
@@ -109,7 +114,8 @@ export const startGateway = async (
         'the store is open to other users of this machine; chmod 600 it, its -wal, its -shm and its -reserve',
       ),
   })
-  opening.defer(() => store.close())
+  opening.defer(() => plainStore.close())
+  const store = tracing?.store(plainStore) ?? plainStore
   const keys = createKeyDirectory(store, clock)
   opening.defer(keys.close)
   const usageDetail = createUsageDetail(store, calendar)
@@ -127,7 +133,7 @@ export const startGateway = async (
   })
   opening.defer(catalogue.close)
 
-  const metering = openMetering(config, { store, clock, observer: observeMeter(metrics, log) })
+  const metering = openMetering(config, { store, clock, observer: observeMeter(metrics, log, outages) })
   opening.defer(metering.close)
   const forecast = createForecast()
   const history = createHistory(metrics.totals, clock, () =>
@@ -146,9 +152,10 @@ export const startGateway = async (
     catalogue,
     clock,
     instances: metering.instances,
+    tracing,
     settings: () => settingsHash,
     report: () => reportText(self),
-    observer: observeSupply(metrics, log, seldom, ({ instances, variants }) => {
+    observer: observeSupply(metrics, log, { seldom, outages }, ({ instances, variants }) => {
       metering.onHeartbeat(instances)
       fleetSettings.onHeartbeat(variants)
     }),
@@ -188,7 +195,7 @@ export const startGateway = async (
   })
 
   const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
-  const apiObserver = observeApi(metrics, log, accessLogIn(config), usageDetail)
+  const apiObserver = observeApi(metrics, log, accessLogIn(config), usageDetail, { often, outages })
   const api = buildApi(
     {
       authenticate,
@@ -204,9 +211,14 @@ export const startGateway = async (
       area: config.catalogue.title,
       timezone: calendar.zone,
       clock,
+      trace: tracing?.request,
       observer: apiObserver,
     },
-    { ...config.server, keepBytes: config.cache.memoryBytes * shareOfLists },
+    {
+      ...config.server,
+      clientAddress: config.log.clientAddress,
+      keepBytes: config.cache.memoryBytes * shareOfLists,
+    },
   )
   const cache = createCacheAdmin(config, {
     store,

@@ -8,6 +8,7 @@ import { createCalendar } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
+import type { Tracing } from '../ops/tracing.ts'
 import { type Breaker, createBreaker } from '../provider/breaker.ts'
 import { type Budget, type BudgetSettings, createBudget } from '../provider/budget.ts'
 import { createProvider, type Provider, type ProviderOptions } from '../provider/client.ts'
@@ -53,6 +54,8 @@ export type SupplyParts = {
   /** The text of the instance's report of itself. */
   readonly report: () => string
   readonly observer: SupplyObserver
+  /** Undefined where requests are not traced. */
+  readonly tracing?: Pick<Tracing, 'call'> | undefined
 }
 
 /** How far ahead a gateway of this configuration requests weather. */
@@ -117,7 +120,7 @@ export const openBudget = (
 
 export const openSupply = (
   config: Config,
-  { store, catalogue, clock, instances, settings, report, observer: given }: SupplyParts,
+  { store, catalogue, clock, instances, settings, report, observer: given, tracing }: SupplyParts,
 ): Supply => {
   const lastRequests = createLastRequests(clock)
   const observer: SupplyObserver = {
@@ -132,7 +135,8 @@ export const openSupply = (
   const calendar = createCalendar(config.quota.timeZone)
   const protocol = protocolIn(config)
   const grid = createGrid(cache.cellDegrees)
-  const call = createProviderCall(config.provider, { protocol, clock })
+  const plainCall = createProviderCall(config.provider, { protocol, clock })
+  const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
   const breaker = createBreaker(config.provider.breaker, clock, state => {
     observer.breaker(state)
     if (state === 'closed') timelines.endBackoff()

@@ -201,6 +201,7 @@ export const createMetrics = () => {
     connectionClosed: (reason: string) => connectionsClosed.inc({ reason }),
     nearLimit: (percent: number) => nearLimits.inc({ percent }),
     cacheRead: countRead,
+    staleReads: () => countRead.sum('stale'),
     cacheCollapsed: () => collapses.inc(),
     refreshFailed: (purpose: string) => refreshFailures.inc({ purpose }),
     purged: (kind: string) => purges.inc({ kind }),

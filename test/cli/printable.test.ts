@@ -285,6 +285,94 @@ t.test('what a gateway says is printed escaped, for people and as JSON', async t
   t.ok(stdout.split('\n').length < 30, 'no line of its own')
 })
 
+t.test('what a gateway reports of its fleet is printed escaped, for people and as JSON', async t => {
+  const evil = `e${hostileText}${'r'.repeat(10_000)}`
+  const at = '2026-11-21T06:00:00.000Z'
+  const none = Array.from({ length: 360 }, () => null)
+  const instance = {
+    id: evil,
+    host: evil,
+    pid: 1,
+    version: evil,
+    startedAt: at,
+    phase: 'ready',
+    configHash: evil,
+    requestsPerSecond: 1,
+    hitShare: 1,
+    memoryBytes: 1,
+    seenAt: at,
+    isSelf: true,
+  }
+  const report = {
+    at,
+    version: evil,
+    instances: [instance],
+    provider: {
+      circuit: 'open',
+      retryAt: at,
+      lastSuccessAt: at,
+      lastFailure: { at, code: evil, message: evil },
+      firstErrorAt: at,
+    },
+    budget: {
+      shared: false,
+      windows: [{ name: 'day', limit: 1, used: 1, resetsAt: at, exhaustedAt: at }],
+      demandPerDay: 1,
+      stretch: null,
+    },
+    run: { initialisedAt: at, availableAt: at, nextExpectedAt: at },
+    cache: {
+      entries: 1,
+      bytes: 1,
+      maxBytes: 1,
+      wantedCells: 1,
+      counts: { fresh: 1, stale: 1, absent: 1, failed: 1 },
+    },
+    store: { kind: 'redis', isUp: true, latencyMs: 1, usedBytes: 1, fault: evil },
+    catalogue: { places: 1, checksum: evil, fault: evil },
+    config: { hash: evil, appliedAt: at, fault: evil, needsRestart: [evil], differs: [evil] },
+    keysNearLimit: [{ keyId: evil, subscriber: evil, tier: evil, used: 1, limit: 1 }],
+    top: {
+      places: [{ type: evil, id: evil, name_en: evil, name_bn: evil, requests: 1 }],
+      keys: [{ keyId: evil, requests: 1 }],
+    },
+    history: {
+      stepSeconds: 10,
+      endsAt: at,
+      requestsPerSecond: none,
+      hitShare: { memory: none, shared: none, provider: none },
+      p50: none,
+      p90: none,
+      p99: none,
+      errorsPerSecond: none,
+    },
+  }
+  const server = createHttpServer((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(report))
+  })
+  const address = `http://127.0.0.1:${await listenOn(t, server)}`
+  const [shown] = await checkOutput(t, [['status', '--gateway', address]], { code: 0 })
+  const { stdout = '', stderr = '' } = shown ?? {}
+  t.equal(stderr, '', 'the report is one')
+  t.match(stdout, /\n {2}circuit .*open, next try now\n/)
+  t.ok(stdout.length < 40_000, `${stdout.length} characters`)
+  t.ok(stdout.split('\n').length < 50, 'no line of its own')
+  report.store.isUp = false
+  report.instances.push({ ...instance, phase: 'hacked' })
+  const [other] = await checkOutput(
+    t,
+    [['status', '--gateway', address]],
+    { code: 0 },
+    {
+      ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+    },
+  )
+  t.match(
+    other?.stderr,
+    /it answered 200, and is no gateway of this version\): this is what the store knows\.\n$/,
+  )
+})
+
 t.test('what a command line says is repeated escaped and short, without keys', async t => {
   const key = createKey()
   const usageErrors: string[][] = [
