@@ -140,7 +140,7 @@ t.test('no file reaches itself through its imports', t => {
 })
 
 t.test('every file begins with a header comment', t => {
-  for (const file of globSync('{src,simulator,test,bench,fuzz}/**/*.ts', { cwd: root })) {
+  for (const file of globSync('{src,simulator,test,bench,fuzz}/**/*.{ts,js}', { cwd: root })) {
     const [first = '', second = ''] = readFileSync(join(root, file), 'utf8').split('\n')
     const header = first.startsWith('#!') ? second : first
     t.ok(header.startsWith('// '), `${file} has a header`)

@@ -104,9 +104,10 @@ const welcome = (
   [
     'Abohawa is ready.',
     '',
-    `  API       ${apiUrl}/api/v1`,
-    `  Ops       ${opsUrl}/readyz and /metrics`,
-    `  Provider  ${provider}`,
+    `  API        ${apiUrl}/api/v1`,
+    `  Dashboard  ${opsUrl}/`,
+    `  Ops        ${opsUrl}/readyz and /metrics`,
+    `  Provider   ${provider}`,
     '',
     'A key of each tier:',
     tableOf(

@@ -5,7 +5,7 @@ import { createPurges } from '../cache/purges.ts'
 import type { EntryFacts } from '../cache/read-through.ts'
 import { createCalendar } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import type { Location } from '../catalogue/location.ts'
+import { type Location, locationTypes } from '../catalogue/location.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
@@ -16,9 +16,10 @@ import { createTimelineCodec } from '../timelines/entry-codec.ts'
 import { orderPurge, purgesAfter } from '../timelines/purge-log.ts'
 import { covers } from '../timelines/purge-scope.ts'
 import type { CellExplanation, Timelines } from '../timelines/timelines.ts'
-import { type CellId, createGrid } from '../weather/cell.ts'
+import { type Cell, type CellId, createGrid } from '../weather/cell.ts'
 import { cellOfSpot, scopeOf, spotIn, targetIn } from './cache-target.ts'
-import type { CellReport, EntryReport, PurgeReport } from './cell-report.ts'
+import type { CellReport, EntryReport, PurgeReport, SlicesReport } from './cell-report.ts'
+import { slicesOf } from './cell-slices.ts'
 import { cacheNamespaceIn, horizonOf } from './supply.ts'
 
 export type CacheAdmin = {
@@ -41,6 +42,9 @@ export type CacheAdminParts = {
   /** The parts of a running gateway; absent in the CLI. */
   readonly running?: { readonly timelines: Timelines; readonly runs: RunWatch | undefined }
 }
+
+// Of a cell; a crowded one has some hundred.
+const mostPlaces = 10
 
 export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
   const { store, clock, running } = parts
@@ -92,11 +96,23 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
       place: placeOf(place),
       cell,
       cellDegrees: config.cache.cellDegrees,
+      places: running ? placesIn(cell, await parts.catalogue()) : null,
       at: isoOf(clock.now()),
       shared: await readShared(cell.id, explained?.shared),
-      gateway: running && explained ? runningReport(config, running, explained) : null,
+      gateway: running && explained ? runningReport(config, running, explained, slicesNow(cell)) : null,
     }
   }
+
+  const slicesNow = (cell: Cell): SlicesReport | null => {
+    const timeline = running?.timelines.timelineOf(cell)
+    return timeline ? slicesOf(timeline, clock.now()) : null
+  }
+  const placesIn = (cell: Cell, catalogue: Catalogue): NonNullable<CellReport['places']> =>
+    Array.from(catalogue.all())
+      .filter(({ latitude, longitude }) => area.grid.cellOf(latitude, longitude).id === cell.id)
+      .sort((one, other) => locationTypes.indexOf(one.type) - locationTypes.indexOf(other.type))
+      .slice(0, mostPlaces)
+      .map(({ type, id, name_en, name_bn }) => ({ type, id, name_en, name_bn }))
 
   return {
     explain,
@@ -119,11 +135,13 @@ const runningReport = (
   config: Config,
   { timelines, runs }: NonNullable<CacheAdminParts['running']>,
   { memory, loading, lastRequestedAt, lastFailure }: CellExplanation,
+  slices: SlicesReport | null,
 ): NonNullable<CellReport['gateway']> => {
   const run = runs?.newest()
   const stretch = timelines.stretch()
   return {
     memory: memory && judgedEntry(memory),
+    slices,
     freshness: config.cache.freshness,
     newestRun: run ? { initialisedAt: isoOf(run.initialisedAt), availableAt: isoOf(run.availableAt) } : null,
     stretch: Number.isFinite(stretch) ? stretch : null,

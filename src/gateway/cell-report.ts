@@ -21,11 +21,34 @@ const judgement = z.object({
   usableUntil: instant,
 })
 
+/** What a timeline holds: its steps, and the slice that is right at the instant of the report. */
+const steps = z.object({ from: instant, to: instant, count: z.number() })
+const slices = z.object({
+  quarterHours: steps,
+  hours: steps,
+  /** The first and the last local day. */
+  days: z.object({ from: z.iso.date(), to: z.iso.date(), count: z.number() }),
+  /** Null when the quarter-hours do not cover the instant. */
+  now: z
+    .object({
+      time: instant,
+      temperature_2m: z.number().nullable(),
+      precipitation: z.number().nullable(),
+      weather_code: z.number().nullable(),
+    })
+    .nullable(),
+})
+
 export const cellReport = z.object({
   of: z.string(),
   place: z.object({ type: z.string(), id: z.string(), name: z.string() }).nullable(),
   cell: z.object({ id: z.string(), latitude: z.number(), longitude: z.number() }),
   cellDegrees: z.number(),
+  /** Places in the cell, widest first, ten at most; null in a report of the store alone. */
+  places: z
+    .array(z.object({ type: z.string(), id: z.string(), name_en: z.string(), name_bn: z.string() }))
+    .nullable()
+    .default(null),
   /** The instant of the report. */
   at: instant,
   shared: z.object({
@@ -38,6 +61,8 @@ export const cellReport = z.object({
   gateway: z
     .object({
       memory: entry.extend(judgement.shape).nullable(),
+      /** Of the timeline in memory. */
+      slices: slices.nullable().default(null),
       freshness: z.enum(['age', 'run']),
       newestRun: z.object({ initialisedAt: instant, availableAt: instant }).nullable(),
       /** The stretch of freshness; null when no budget is left, which means the longest allowed. */
@@ -59,6 +84,7 @@ export const cellReport = z.object({
 })
 
 export type CellReport = z.infer<typeof cellReport>
+export type SlicesReport = z.infer<typeof slices>
 export type EntryReport = NonNullable<CellReport['shared']['entry']>
 
 export type PurgeReport = {

@@ -270,6 +270,7 @@ export const startGateway = async (
       passthrough: supply.passthrough,
       cache,
       status: { ...fleetStatus, ...survey, isDraining: () => readiness.phase === 'draining' },
+      dashboard: { timeZone: calendar.zone },
       observer: opsObserver,
     },
     config.ops,

@@ -5,6 +5,7 @@ import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { AbohawaError, messageOf } from '../errors.ts'
 import type { Passthrough } from '../provider/passthrough.ts'
 import { type OpsCache, registerCache } from './cache-routes.ts'
+import { type DashboardOptions, registerDashboard } from './dashboard/dashboard-routes.ts'
 import { registerPassthrough } from './passthrough.ts'
 import { quoted, Refusal, type RefusalObserver } from './refusal.ts'
 import { type OpsStatus, registerStatus } from './status-routes.ts'
@@ -13,6 +14,7 @@ export type OperatorParts = {
   readonly passthrough: Passthrough
   readonly cache: OpsCache
   readonly status: OpsStatus
+  readonly dashboard: DashboardOptions
   readonly observer: RefusalObserver
 }
 
@@ -21,7 +23,7 @@ const longestBodyBytes = 4_096
 
 /** An app that never listens itself: requests are handed to its `routing`. @param mostStreams of events at once */
 export const buildOperatorRoutes = async (
-  { passthrough, cache, status, observer }: OperatorParts,
+  { passthrough, cache, status, dashboard, observer }: OperatorParts,
   mostStreams: () => number,
 ): Promise<FastifyInstance> => {
   const fail = (error: Error & { statusCode?: number }, reply: FastifyReply): void => {
@@ -39,6 +41,7 @@ export const buildOperatorRoutes = async (
   })
   registerCache(app, cache, longestBodyBytes)
   registerStatus(app, status, mostStreams)
+  registerDashboard(app, dashboard)
   registerPassthrough(app, passthrough)
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => fail(error, reply))
   await app.ready()

@@ -1,6 +1,7 @@
 // The paths of the ops listener and the status listener, what may be done with each, and who may ask it. Judged before any
 // handler is loaded, so a path that is not here has no handler either.
 
+import { assets } from './dashboard/assets.ts'
 import { probePaths } from './probes.ts'
 import { Refusal } from './refusal.ts'
 
@@ -26,8 +27,14 @@ const probeRoutes: readonly [path: string, route: Route][] = probePaths.map(path
   { methods: reads, public: true },
 ])
 
+const assetRoutes = assets.map(({ path }): [path: string, route: Route] => [
+  path,
+  { methods: reads, public: true },
+])
+
 const opsRoutes: ReadonlyMap<string, Route> = new Map([
   ...probeRoutes,
+  ...assetRoutes,
   ['/cache/cell', { methods: reads }],
   ['/cache/purge', { methods: ['POST'] }],
   ['/cache/refresh', { methods: ['POST'], spends: true }],

@@ -118,6 +118,8 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   explain(cell: Cell): Promise<CellExplanation>
   /** Loads a cell whatever is cached, within budget and circuit breaker. Never rejects. */
   reload(cell: Cell): Promise<void>
+  /** The timeline of a cell in memory, without counting as a request. */
+  timelineOf(cell: Cell): Timeline | undefined
   /** What memory holds of a cell, without counting as a request. */
   overview(cell: Cell): CellOverview
   /** The instant at which the first cell in demand can't be served any more unless it is loaded; null without demand. */
@@ -299,6 +301,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       sharedTier: store.kind,
     }),
     reload: cache.reload,
+    timelineOf: ({ id }) => memory.peek(id)?.value,
     overview: cell => {
       const entry = cache.peek(cell)
       const cached = entry && entry.state !== 'expired' ? entry.state : 'absent'

@@ -23,10 +23,12 @@ const report: CellReport = {
   place: null,
   cell: { id: '23.7,90.4', latitude: 23.7, longitude: 90.4 },
   cellDegrees: 0.1,
+  places: null,
   at: '2026-11-21T06:00:00.000Z',
   shared: { kind: 'redis', entry: null, fault: 'Redis failed: away' },
   gateway: {
     memory: judged,
+    slices: null,
     freshness: 'run',
     newestRun: { initialisedAt: '2026-11-21T00:00:00.000Z', availableAt: '2026-11-21T04:30:00.000Z' },
     stretch: null,

@@ -43,7 +43,14 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
     return stdout
   }
 
-  t.strictSame(await explain(gateway.opsUrl), {
+  const { places, ...before } = await explain(gateway.opsUrl)
+  t.match(places, [
+    { type: 'division', id: '30' },
+    { type: 'district', id: '3026', name_en: 'Dhaka', name_bn: 'ঢাকা' },
+    { type: 'upazila' },
+  ])
+  t.equal(places.length, 10, 'no more than ten')
+  t.strictSame(before, {
     of: 'district/3026',
     place: { type: 'district', id: '3026', name: 'Dhaka' },
     cell: { id: '23.7,90.4', latitude: 23.7, longitude: 90.4 },
@@ -52,6 +59,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
     shared: { kind: 'embedded', entry: null, fault: null },
     gateway: {
       memory: null,
+      slices: null,
       freshness: 'age',
       newestRun: null,
       stretch: 1,
@@ -65,7 +73,7 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
     /Nothing is in the memory of the gateway\.\n {2}Nothing is in the shared tier \(embedded\)\./,
   )
 
-  await gateway.get(dhaka)
+  const { current } = (await gateway.get(dhaka)).body
   clock.advance(60_000)
   const facts = {
     state: 'fresh',
@@ -81,6 +89,22 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
     shared: { entry: facts },
     gateway: { memory: facts, lastRequestedAt: '2026-11-21T06:00:00.000Z', lastFailure: null },
   })
+  const { slices } = after.gateway
+  t.match(slices, {
+    quarterHours: { from: '2026-11-21T05:00:00.000Z' },
+    hours: { from: '2026-11-19T18:00:00.000Z' },
+    days: { from: '2026-11-20', to: '2026-11-30', count: 11 },
+    now: {
+      time: '2026-11-21T06:00:00.000Z',
+      temperature_2m: current.temperature_2m,
+      precipitation: current.precipitation,
+      weather_code: current.weather_code,
+    },
+  })
+  t.equal(
+    Date.parse(slices.quarterHours.to) - Date.parse(slices.quarterHours.from),
+    slices.quarterHours.count * 900_000,
+  )
   t.ok(after.shared.entry.bytes < after.gateway.memory.bytes, 'each tier reports its own size')
   const shown = await text()
   for (const line of [
@@ -235,7 +259,10 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
   const form = await post(gateway.opsUrl, '{"scope":"all"}', 'text/plain')
   t.equal(form.status, 400)
   t.match(await form.json(), { error: 'content-type is text/plain; allowed: application/json' })
-  t.match((await sendRequest(`${gateway.opsUrl}/nothing`)).body.error, '/cache/cell?of=…, POST /cache/purge')
+  t.match(
+    (await sendRequest(`${gateway.opsUrl}/nothing`)).body.error,
+    '/cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge',
+  )
   t.equal((await explain(gateway.opsUrl)).gateway.memory.purged, null)
   t.match(
     gateway.logged.filter(({ msg }) => msg === 'cache purged'),

@@ -139,6 +139,7 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
         search: () => ({}),
         isDraining: () => false,
       },
+      dashboard: { timeZone: 'UTC' },
       observer: { refused: metrics.opsRefused },
     },
     {

@@ -1,19 +1,17 @@
 // A real browser on the operator's machine, with a hostile page open: what it sends to the ops listener by itself.
 
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
+import { browser, withoutBrowser as skip } from '../support/browser.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
-const browser = ['chromium', 'chromium-browser', 'google-chrome'].find(
-  name => spawnSync(name, ['--version']).status === 0,
-)
 const question = '/provider/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
 
 // Each way that a page has to send a request elsewhere. The forms and links go into frames, which load for themselves.
@@ -87,8 +85,6 @@ const browse = async (t: { teardown(fn: () => unknown): void }, url: string): Pr
     await rm(profile, { recursive: true, maxRetries: 10, retryDelay: 100 })
   })
 }
-
-const skip = browser === undefined ? 'needs chromium' : false
 
 t.test(
   'a page of another site reads, spends and purges nothing, with a token or without',

@@ -247,6 +247,7 @@ t.test('operators may ask for what the protocol allows, at its weight and with i
         search: () => ({}),
         isDraining: () => false,
       },
+      dashboard: { timeZone: 'UTC' },
       observer: { refused: () => {} },
     },
     () => 1,

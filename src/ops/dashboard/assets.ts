@@ -1,0 +1,46 @@
+// The files of the dashboard: by which path each is asked for, where it lies and what it is. Only names, so that the listener
+// knows its paths before it loads what reads the files.
+
+export type Asset = { readonly path: string; readonly file: string; readonly type: string }
+
+const types: Readonly<Record<string, string>> = {
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  svg: 'image/svg+xml',
+}
+
+/** @param file below page/, or of a package */
+const asset = (path: string, file: string): Asset => ({
+  path,
+  file,
+  type: types[file.slice(file.lastIndexOf('.') + 1)] ?? 'application/octet-stream',
+})
+
+const own = [
+  'dashboard.css',
+  'icon.svg',
+  'main.js',
+  'cell-drawer.js',
+  'cell-table.js',
+  'charts.js',
+  'dom.js',
+  'event-stream.js',
+  'figures.js',
+  'history.js',
+  'listener.js',
+  'live.js',
+  'map.js',
+  'outline.js',
+  'panels.js',
+  'place-search.js',
+  'preferences.js',
+  'texts.js',
+]
+
+export const assets: readonly Asset[] = [
+  asset('/', 'page/index.html'),
+  ...own.map(name => asset(`/dashboard/${name}`, `page/${name}`)),
+  asset('/dashboard/uplot.js', 'uplot/dist/uPlot.esm.js'),
+  asset('/dashboard/uplot.css', 'uplot/dist/uPlot.min.css'),
+]

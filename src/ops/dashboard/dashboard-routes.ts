@@ -1,0 +1,57 @@
+// The dashboard: a page of fixed files, each read when it is first asked for and kept. Its data are other routes, which ask for
+// the token; the page itself holds nothing but the time zone.
+
+import { hash } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import type { FastifyInstance } from 'fastify'
+import { type Asset, assets } from './assets.ts'
+
+export type DashboardOptions = {
+  /** Of the times on the page. */
+  readonly timeZone: string
+}
+
+// Nothing from elsewhere, nothing inline, nothing sent anywhere but back here; unlike all else here it may run scripts.
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ')
+
+type Kept = { readonly body: Buffer; readonly etag: string }
+
+export const registerDashboard = (app: FastifyInstance, { timeZone }: DashboardOptions): void => {
+  const load = async ({ file }: Asset): Promise<Kept> => {
+    const at = file.startsWith('page/') ? new URL(file, import.meta.url) : new URL(import.meta.resolve(file))
+    const bytes = await readFile(fileURLToPath(at))
+    const body = file.endsWith('.html')
+      ? Buffer.from(bytes.toString().replace('data-time-zone=""', `data-time-zone="${timeZone}"`))
+      : bytes
+    return { body, etag: `"${hash('sha256', body, 'base64url').slice(0, 22)}"` }
+  }
+  for (const asset of assets) {
+    let kept: Promise<Kept> | undefined
+    app.get(asset.path, async (request, reply) => {
+      // A file that can't be read may be there the next time.
+      kept ??= load(asset).catch(error => {
+        kept = undefined
+        throw error
+      })
+      const { body, etag } = await kept
+      reply.headers({
+        'content-security-policy': policy,
+        'referrer-policy': 'no-referrer',
+        'cache-control': 'no-cache',
+        etag,
+      })
+      if (request.headers['if-none-match'] === etag) return reply.code(304).send()
+      return reply.type(asset.type).send(body)
+    })
+  }
+}

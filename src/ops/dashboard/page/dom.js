@@ -1,0 +1,67 @@
+// Makes and finds elements. Text is always set as text, never as markup.
+
+/**
+ * @param {string} tag
+ * @param {Record<string, string | number | boolean | null | undefined>} [attributes] null, undefined and false leave one out
+ * @param {...(Node | string | null | undefined | false)} children
+ * @returns {HTMLElement}
+ */
+export const element = (tag, attributes = {}, ...children) => {
+  const made = document.createElement(tag)
+  setAttributes(made, attributes)
+  for (const child of children) if (child) made.append(child)
+  return made
+}
+
+/**
+ * @param {string} tag
+ * @param {Record<string, string | number | boolean | null | undefined>} [attributes]
+ * @returns {SVGElement}
+ */
+export const drawn = (tag, attributes = {}) => {
+  const made = document.createElementNS('http://www.w3.org/2000/svg', tag)
+  setAttributes(made, attributes)
+  return made
+}
+
+/**
+ * @param {Element} target
+ * @param {Record<string, string | number | boolean | null | undefined>} attributes
+ */
+const setAttributes = (target, attributes) => {
+  for (const [name, value] of Object.entries(attributes))
+    if (value !== null && value !== undefined && value !== false)
+      target.setAttribute(name, value === true ? '' : String(value))
+}
+
+/**
+ * @template {Element} [Found=HTMLElement]
+ * @param {string} id
+ * @returns {Found}
+ */
+export const byId = id => {
+  const found = document.getElementById(id)
+  if (!found) throw new Error(`the page has no #${id}`)
+  return /** @type {Found} */ (/** @type {unknown} */ (found))
+}
+
+/**
+ * Sets the text only where it changes, so that what has not changed is not laid out again.
+ * @param {Element} target
+ * @param {string} text
+ */
+export const setText = (target, text) => {
+  if (target.textContent !== text) target.textContent = text
+}
+
+/**
+ * Replaces the children only where the text or the tags change, which keeps the focus and the selection.
+ * @param {Element} target
+ * @param {readonly Node[]} children
+ */
+export const setChildren = (target, children) => {
+  const isSame =
+    target.childNodes.length === children.length &&
+    children.every((child, i) => target.childNodes[i]?.isEqualNode(child))
+  if (!isSame) target.replaceChildren(...children)
+}

@@ -1,0 +1,64 @@
+// The history that the charts draw: how a new point joins it, and how shares lie on one another. Pure; draws nothing.
+
+/** @typedef {import('./contract.ts').History} History */
+/** @typedef {import('./contract.ts').Point} Point */
+/** @typedef {(number | null)[]} Values */
+
+/**
+ * Appends a point to a history, or replaces the newest one while its step lasts.
+ * @param {History} history
+ * @param {Point} point
+ * @param {string} at
+ */
+export const extend = (history, point, at) => {
+  const stepMs = history.stepSeconds * 1000
+  const steps = Math.floor((Date.parse(at) - Date.parse(history.endsAt)) / stepMs)
+  if (steps < 0) return
+  /** @param {Values} values @param {number | null} value */
+  const push = (values, value) => {
+    if (steps === 0) values[values.length - 1] = value
+    else {
+      for (let i = 1; i < Math.min(steps, values.length); i += 1) values.push(null)
+      values.push(value)
+      values.splice(0, Math.min(steps, values.length - 1))
+    }
+  }
+  push(history.requestsPerSecond, point.requestsPerSecond)
+  push(history.hitShare.memory, point.hitShare.memory)
+  push(history.hitShare.shared, point.hitShare.shared)
+  push(history.hitShare.provider, point.hitShare.provider)
+  push(history.p50, point.p50)
+  push(history.p90, point.p90)
+  push(history.p99, point.p99)
+  push(history.errorsPerSecond, point.errorsPerSecond)
+  if (steps > 0) history.endsAt = new Date(Date.parse(history.endsAt) + steps * stepMs).toISOString()
+}
+
+/** @param {readonly Values[]} lines @returns {Values[]} each with those before it */
+export const stacked = lines => {
+  /** @type {Values[]} */
+  const sums = []
+  for (const values of lines) {
+    const below = sums.at(-1)
+    sums.push(values.map((value, i) => (value === null ? null : value + (below?.[i] ?? 0))))
+  }
+  return sums
+}
+
+/** The last point of a history. @param {History} history @returns {Point} */
+export const newestOf = history => {
+  /** @param {(number | null)[]} values */
+  const last = values => values.at(-1) ?? null
+  return {
+    requestsPerSecond: last(history.requestsPerSecond),
+    hitShare: {
+      memory: last(history.hitShare.memory),
+      shared: last(history.hitShare.shared),
+      provider: last(history.hitShare.provider),
+    },
+    p50: last(history.p50),
+    p90: last(history.p90),
+    p99: last(history.p99),
+    errorsPerSecond: last(history.errorsPerSecond),
+  }
+}

@@ -1,0 +1,56 @@
+// Requests to the ops listener that sent this page: the token, answers as JSON, and errors as one sentence.
+
+const keptAs = 'abohawa.token'
+
+/** The listener wants a token, or another one. */
+export class TokenNeeded extends Error {}
+
+/** The listener answered with an error; the message is its own sentence. */
+export class Refused extends Error {}
+
+export const token = {
+  /** @returns {string | null} */
+  get: () => {
+    try {
+      return sessionStorage.getItem(keptAs)
+    } catch {
+      return null
+    }
+  },
+  /** @param {string} value for as long as this tab is open */
+  set: value => sessionStorage.setItem(keptAs, value),
+  forget: () => {
+    try {
+      sessionStorage.removeItem(keptAs)
+    } catch {}
+  },
+}
+
+/**
+ * @param {string} path
+ * @param {RequestInit} [init]
+ * @returns {Promise<Response>}
+ * @throws {TokenNeeded | Refused | TypeError}
+ */
+export const send = async (path, init = {}) => {
+  const value = token.get()
+  const headers = new Headers(init.headers)
+  if (value !== null) headers.set('authorization', `Bearer ${value}`)
+  const response = await fetch(path, { ...init, headers })
+  if (response.ok) return response
+  const body = await response.json().catch(() => null)
+  const sentence = typeof body?.error === 'string' ? body.error : `${response.status} ${response.statusText}`
+  throw response.status === 401 ? new TokenNeeded(sentence) : new Refused(sentence)
+}
+
+/** @param {string} path @param {AbortSignal} [signal] */
+export const read = async (path, signal) => (await send(path, signal ? { signal } : {})).json()
+
+/** @param {string} path @param {object} [body] sent as JSON */
+export const order = async (path, body) =>
+  (
+    await send(path, {
+      method: 'POST',
+      ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+    })
+  ).json()

@@ -1,0 +1,44 @@
+// Language and theme: the system's until the operator chooses, then kept in this browser.
+
+/** @typedef {import('./figures.js').Language} Language */
+/** @typedef {'system' | 'light' | 'dark'} Theme */
+
+/** Storage may be forbidden; then a choice lasts as long as the page. @param {string} name */
+const stored = name => {
+  try {
+    return localStorage.getItem(`abohawa.${name}`)
+  } catch {
+    return null
+  }
+}
+
+/** @param {string} name @param {string} value */
+const store = (name, value) => {
+  try {
+    localStorage.setItem(`abohawa.${name}`, value)
+  } catch {}
+}
+
+/** @returns {Language} */
+export const chosenLanguage = () => {
+  const kept = stored('language')
+  if (kept === 'en' || kept === 'bn') return kept
+  return navigator.languages[0]?.startsWith('bn') ? 'bn' : 'en'
+}
+
+/** @param {Language} language */
+export const keepLanguage = language => store('language', language)
+
+/** @returns {Theme} */
+export const chosenTheme = () => {
+  const kept = stored('theme')
+  return kept === 'light' || kept === 'dark' ? kept : 'system'
+}
+
+/** @param {Theme} theme */
+export const keepTheme = theme => store('theme', theme)
+
+/** @param {Theme} theme */
+export const applyTheme = theme => {
+  document.documentElement.dataset.theme = theme
+}

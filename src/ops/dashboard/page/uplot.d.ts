@@ -1,0 +1,3 @@
+// uPlot as the browser imports it: the listener sends the package's own file by this name.
+
+export { default } from 'uplot'

@@ -1,0 +1,166 @@
+// The dashboard beyond its figures: the token that it asks for, a connection that is lost and comes back, a stream too many,
+// and what axe-core finds in either theme and language, on a desk and on a phone.
+
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import t from 'tap'
+import { startBrowser, type WatchedPage, withoutBrowser } from '../support/browser.ts'
+import {
+  coldCache,
+  dhaka,
+  faultsOf,
+  isDrawn,
+  isLive,
+  isShown,
+  openCell,
+  visit,
+} from '../support/dashboard-page.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { freePort } from '../support/redis-server.ts'
+import { startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const skip = withoutBrowser
+const provider = await startProvider(t)
+const open = skip ? undefined : await startBrowser(t)
+const token = '0123456789abcdef0123456789abcdef'
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What axe-core finds, each with the elements that it finds it in. */
+const findings = async (page: WatchedPage): Promise<string[]> => {
+  await page.evaluate(axe)
+  return page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+    violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html, any }) => html + ' ' + (any[0]?.message ?? '')).join(' | ')))`)
+}
+
+t.test('the token is asked for once, kept in the tab alone, and never in an address', { skip }, async t => {
+  if (!open) return
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ...coldCache, ABOHAWA_OPS__TOKEN: token },
+  })
+  const page = await open()
+  await page.goto(gateway.opsUrl)
+  const dialog = page.locator('#token')
+  await until('the token is asked for', () => dialog.isVisible())
+  t.equal(await page.locator('[data-cell]').count(), 0, 'nothing is shown before')
+  t.strictSame(await findings(page), [])
+  await page.keyboard.press('Escape')
+  t.ok(await dialog.isVisible(), 'there is nothing behind it')
+
+  await page.getByRole('textbox', { name: 'Token' }).fill('another-token-that-is-long-enough')
+  await page.keyboard.press('Enter')
+  await until('a wrong one is refused', async () => /refused this token/.test(await dialog.innerText()))
+  t.equal(await page.getByRole('textbox', { name: 'Token' }).getAttribute('aria-invalid'), 'true')
+  await page.getByRole('textbox', { name: 'Token' }).fill(token)
+  await page.keyboard.press('Enter')
+  await isDrawn(page)
+  await isLive(page)
+  t.notOk(await dialog.isVisible())
+
+  await openCell(page, dhaka)
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await isShown(page, dhaka, 'fresh')
+  await page.reload()
+  await isLive(page)
+  t.notOk(await dialog.isVisible(), 'kept for the tab')
+  t.equal(await page.evaluate('JSON.stringify(localStorage).includes("0123456789")'), false)
+  t.equal(await page.evaluate('document.cookie'), '')
+  t.notOk(page.asked.some(url => url.includes('0123456789')))
+
+  await page.getByRole('button', { name: 'Forget the token' }).click()
+  await until('the token is asked for again', () => dialog.isVisible())
+  // Chromium itself reports each 401 on its console.
+  t.strictSame(
+    faultsOf(page, gateway).filter(fault => !/status of 401/.test(fault)),
+    [],
+  )
+})
+
+t.test('a lost connection is told with its time, and comes back by itself', { skip }, async t => {
+  const env = { ...coldCache, ABOHAWA_OPS__PORT: String(await freePort()) }
+  const clock = manualClock()
+  const first = await startGateway(t, { providerUrl: provider.url, clock, env })
+  const page = await visit(open, first)
+  await first.get('/weather/district/3026')
+  await isShown(page, dhaka, 'fresh')
+  await first.close()
+  const lost = page.getByRole('alert').filter({ hasText: 'Connection lost' })
+  await until('the page says so', () => lost.isVisible())
+  t.match(await lost.innerText(), /^Connection lost at \d\d:\d\d:\d\d\. .* Trying again by itself\.$/)
+  t.equal(await page.locator('#connection').innerText(), 'Connection lost')
+  t.strictSame(await findings(page), [])
+
+  const second = await startGateway(t, { providerUrl: provider.url, clock, env })
+  await isLive(page)
+  t.notOk(await lost.isVisible())
+  t.equal(await page.locator('#announcement').innerText(), 'Connected again.')
+  await isShown(page, dhaka, 'absent')
+  await second.get('/weather/district/3026')
+  await isShown(page, dhaka, 'fresh')
+  t.strictSame(
+    faultsOf(page, second).filter(fault => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|503/.test(fault)),
+    [],
+  )
+})
+
+t.test('where there are too many streams the figures of now are shown, and the reason', { skip }, async t => {
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ...coldCache, ABOHAWA_OPS__MAX_CONNECTIONS: '16' },
+  })
+  const streams = new AbortController()
+  t.teardown(() => streams.abort())
+  const opened = await Promise.all(
+    Array.from({ length: 8 }, () => fetch(`${gateway.opsUrl}/events`, { signal: streams.signal })),
+  )
+  t.strictSame(new Set(opened.map(({ status }) => status)), new Set([200]))
+  if (!open) return
+  const page = await open()
+  await page.goto(gateway.opsUrl)
+  await isDrawn(page)
+  const lost = page.getByRole('alert').filter({ hasText: 'there are 8 streams already' })
+  await until('the reason is shown', () => lost.isVisible())
+  streams.abort()
+  await isLive(page)
+  t.notOk(await lost.isVisible())
+})
+
+t.test(
+  'axe-core finds nothing, in either theme and language, on a desk and on a phone',
+  { skip },
+  async t => {
+    const gateway = await startGateway(t, { providerUrl: provider.url, env: coldCache, clock: manualClock() })
+    await gateway.get('/weather/district/3026')
+    for (const locale of ['en-GB', 'bn-BD'])
+      for (const colorScheme of ['light', 'dark'] as const)
+        for (const width of [1440, 390])
+          await t.test(`${locale}, ${colorScheme}, ${width} pixels wide`, async t => {
+            const page = await visit(open, gateway, {
+              locale,
+              colorScheme,
+              viewport: { width, height: 844 },
+              reducedMotion: 'reduce',
+            })
+            await isShown(page, dhaka, 'fresh')
+            t.ok(
+              await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),
+              'nothing beyond the edge',
+            )
+            t.strictSame(await findings(page), [])
+            await page.locator('#table summary').click()
+            await page.locator('#search').fill('dhaka')
+            await until('places are found', async () => (await page.getByRole('option').count()) > 0)
+            t.strictSame(await findings(page), [], 'with the table and the list of places')
+            await page.locator('#search').press('Enter')
+            await until('the cell is read', () => page.locator('#cell .state').first().isVisible())
+            t.strictSame(await findings(page), [], 'with a cell')
+            await page.keyboard.press('Escape')
+            await page.locator('#purge-all').click()
+            t.strictSame(await findings(page), [], 'with the question')
+            t.strictSame(faultsOf(page, gateway), [])
+            await page.close()
+          })
+  },
+)

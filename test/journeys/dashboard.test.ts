@@ -1,0 +1,262 @@
+// The dashboard in a real browser, on a real gateway over a real provider: what the map shows beside what the cache holds,
+// orders, search, the ways of the keyboard, and both languages.
+
+import type { BrowserContextOptions } from 'playwright-core'
+import t from 'tap'
+import { startBrowser, withoutBrowser } from '../support/browser.ts'
+import {
+  cellsOnAWalk,
+  coldCache,
+  dhaka,
+  faultsOf,
+  focused,
+  isLive,
+  isShown,
+  latinTexts,
+  openCell,
+  statesHeld,
+  statesShown,
+  visit,
+} from '../support/dashboard-page.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const skip = withoutBrowser
+const provider = await startProvider(t)
+const open = skip ? undefined : await startBrowser(t)
+
+const start = async (t: { teardown(fn: () => unknown): void }, options: BrowserContextOptions = {}) => {
+  await provider.steer({ fault: 'none', reset: true })
+  const clock = manualClock()
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env: coldCache })
+  const page = await visit(open, gateway, options)
+  return { clock, gateway, page }
+}
+
+t.test('the page needs no token, its files are validated by ETag, and its policy is strict', async t => {
+  const token = '0123456789abcdef0123456789abcdef'
+  const gateway = await startGateway(t, { providerUrl: provider.url, env: { ABOHAWA_OPS__TOKEN: token } })
+  const files = await sendRequest(`${gateway.opsUrl}/`)
+  t.match(files, {
+    status: 200,
+    headers: {
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-cache',
+      'x-content-type-options': 'nosniff',
+      'content-security-policy':
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
+    },
+    text: /data-time-zone="Asia\/Dhaka"/,
+  })
+  const names = [...files.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path)
+  t.ok(names.length >= 4)
+  const looked = new Set<string>()
+  const look = async (path: string): Promise<void> => {
+    if (looked.has(path)) return
+    looked.add(path)
+    const { status, headers, text } = await sendRequest(`${gateway.opsUrl}${path}`)
+    t.equal(status, 200, path)
+    const { etag = '' } = headers
+    t.match(etag, /^"[\w-]{22}"$/)
+    const again = await sendRequest(`${gateway.opsUrl}${path}`, { headers: { 'if-none-match': etag } })
+    t.match(again, { status: 304, text: '' })
+    t.match(await sendRequest(`${gateway.opsUrl}${path}`, { method: 'HEAD' }), { status: 200, text: '' })
+    if (path.endsWith('.js') && !path.endsWith('uplot.js'))
+      for (const [, name] of text.matchAll(/from '\.\/([^']+)'/g)) await look(`/dashboard/${name}`)
+  }
+  for (const path of names) await look(path ?? '')
+  t.ok(looked.size > 15, 'modules import files that are served')
+  for (const path of ['/status', '/cells', '/events', '/search?q=dhaka', '/cache/cell?of=district/3026'])
+    t.equal((await sendRequest(`${gateway.opsUrl}${path}`)).status, 401, path)
+  t.equal((await sendRequest(`${gateway.opsUrl}/dashboard/contract.ts`)).status, 401)
+  t.equal(
+    (
+      await sendRequest(`${gateway.opsUrl}/dashboard/contract.ts`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+    ).status,
+    404,
+  )
+})
+
+t.test('the map shows what the cache holds, and a purge turns the cell', { skip }, async t => {
+  const { gateway, clock, page } = await start(t)
+  t.equal(new Set(Object.values(await statesShown(page))).size, 1)
+  await isShown(page, dhaka, 'absent')
+
+  await gateway.get('/weather/district/3026')
+  await gateway.get('/weather/district/2015')
+  await isShown(page, dhaka, 'fresh')
+  t.match(await page.locator('#legend [data-state=fresh]').innerText(), /fresh\s*2/)
+  t.equal(await page.locator('#map .dots circle').count(), 2, 'both are in demand')
+
+  clock.advance(90 * 60_000)
+  await isShown(page, dhaka, 'stale')
+  await provider.steer({ fault: 'internal-error' })
+  await gateway.get('/weather/district/3026')
+  await isShown(page, dhaka, 'failed')
+  t.strictSame(await statesShown(page), await statesHeld(gateway), 'every cell')
+  t.equal((await statesHeld(gateway))['22.3,91.8'], 'stale')
+
+  await openCell(page, dhaka)
+  const drawer = page.locator('#cell')
+  await until('the cell is open', async () => /Dhaka\s*district/.test(await drawer.innerText()))
+  for (const part of [
+    /^23\.7° N 90\.4° E/,
+    /In memory\s+State\s+stale\s+Fetched\s+12:00:00/,
+    /Right now\s+13:30 · \d+\.\d °C/,
+    /Days\s+\d+ · /,
+    /In the store \(embedded\)\s+State\s+stale/,
+    /Last error\s+13:30:00\s+provider_failing/,
+    /Failures in a row\s+1/,
+  ])
+    t.match(await drawer.innerText(), part)
+
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await until('the failure is told', async () => /Not done: the provider/.test(await drawer.innerText()))
+  await provider.steer({ fault: 'none' })
+  clock.advance(10 * 60_000)
+  const circuit = page.locator('[data-part=provider] .badge')
+  await until('the circuit is closed', async () => /Circuit: closed/.test(await circuit.innerText()))
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await until('it is loaded', async () => /The cell was loaded/.test(await drawer.innerText()))
+  await isShown(page, dhaka, 'fresh')
+  await page.getByRole('button', { name: 'Mark stale' }).click()
+  await isShown(page, dhaka, 'stale')
+  t.match(await drawer.innerText(), /marked stale on all instances/)
+  await page.getByRole('button', { name: 'Purge', exact: true }).click()
+  await isShown(page, dhaka, 'absent')
+  await until('the drawer shows it', async () => /Nothing is cached here/.test(await drawer.innerText()))
+  t.equal((await statesHeld(gateway))['22.3,91.8'], 'stale', 'another cell is untouched')
+  t.strictSame(faultsOf(page, gateway), [])
+})
+
+t.test('a purge of all asks first', { skip }, async t => {
+  const { gateway, page } = await start(t)
+  await gateway.get('/weather/district/3026')
+  await isShown(page, dhaka, 'fresh')
+  const question = page.locator('#purge-question')
+  await page.getByRole('button', { name: 'Purge all…' }).click()
+  t.match(await question.innerText(), /Purge every cell\?\s+Cells with a timeline: 1\./)
+  t.equal(await focused(page), 'purge-cancel', 'Enter at once does no harm')
+  await page.keyboard.press('Enter')
+  t.notOk(await question.isVisible())
+  t.equal((await statesHeld(gateway))[dhaka], 'fresh')
+
+  await page.getByRole('button', { name: 'Purge all…' }).click()
+  await question.getByRole('button', { name: 'Mark all stale' }).click()
+  await isShown(page, dhaka, 'stale')
+  await page.getByRole('button', { name: 'Purge all…' }).click()
+  await question.getByRole('button', { name: 'Purge all' }).click()
+  await isShown(page, dhaka, 'absent')
+  t.equal(await page.locator('#announcement').innerText(), 'All cells were purged.')
+  t.strictSame(faultsOf(page, gateway), [])
+})
+
+t.test('a place is found in either language, and leads to its cell', { skip }, async t => {
+  const { gateway, page } = await start(t)
+  const field = page.getByRole('combobox', { name: 'Find a place' })
+  const options = page.getByRole('option')
+  for (const [typed, first] of [
+    ['dhaka', /Dhaka district\s*ঢাকা/],
+    ['সিলেট', /Sylhet district\s*সিলেট/],
+  ] as const) {
+    await field.fill(typed)
+    await until(`${typed} is found`, async () =>
+      (await options.allInnerTexts()).some(text => first.test(text.replace(/\s+/g, ' '))),
+    )
+  }
+  t.equal(await field.getAttribute('aria-expanded'), 'true')
+  await field.press('ArrowDown')
+  t.equal(await field.getAttribute('aria-activedescendant'), 'found-1')
+  await field.press('ArrowUp')
+  const cell = await options.first().getAttribute('data-cell')
+  await field.press('Enter')
+  t.equal(await page.locator('#map').getAttribute('data-chosen'), cell)
+  await until('its cell is open', async () => /Sylhet/.test(await page.locator('#cell').innerText()))
+  await page.keyboard.press('Escape')
+  t.equal(await focused(page), 'map', 'the focus is where the cell lies')
+
+  await field.fill('zzzzqx')
+  await until('nothing is found', async () => /No place/.test(await page.locator('#found-note').innerText()))
+  t.equal(await field.getAttribute('aria-expanded'), 'false')
+  t.strictSame(faultsOf(page, gateway), [])
+})
+
+t.test('the keyboard reaches every cell, on the map and in the table', { skip }, async t => {
+  const { gateway, page } = await start(t)
+  await gateway.get('/weather/district/3026')
+  await isShown(page, dhaka, 'fresh')
+  await page.keyboard.press('Tab')
+  t.equal(await page.evaluate('document.activeElement.textContent'), 'Skip to the map')
+  await page.keyboard.press('Enter')
+  t.equal(await focused(page), 'map')
+  const chosen = () => page.locator('#map').getAttribute('data-chosen')
+  t.equal(await chosen(), dhaka, 'a walk begins where the demand is')
+  for (const [key, to] of [
+    ['ArrowRight', '23.7,90.5'],
+    ['ArrowDown', '23.6,90.5'],
+    ['ArrowLeft', '23.6,90.4'],
+    ['ArrowUp', dhaka],
+  ] as const) {
+    await page.keyboard.press(key)
+    t.equal(await chosen(), to, key)
+  }
+  t.match(await page.locator('#map-cell').innerText(), /^23\.7° N 90\.4° E · fresh · \d+ s old · demand /)
+  await page.keyboard.press('Enter')
+  await until('the cell is open', () => page.locator('#cell').isVisible())
+  await page.keyboard.press('Escape')
+  t.notOk(await page.locator('#cell').isVisible())
+  t.equal(await focused(page), 'map')
+
+  // Every cell can be walked to from another one.
+  const walked = await cellsOnAWalk(page)
+  t.equal(walked, Object.keys(await statesHeld(gateway)).length)
+
+  await page.locator('#table summary').click()
+  t.match(await page.locator('#table-count').innerText(), 'Cells: 100 of 1,259')
+  await page.locator('#table-state').selectOption('fresh')
+  const rows = page.locator('#table-rows tr')
+  t.equal(await rows.count(), 1)
+  t.match(await rows.first().innerText(), /23\.7° N 90\.4° E\s+fresh\s+\d+ s\s+\d/)
+  await rows.first().getByRole('button').press('Enter')
+  await until('the cell is open', () => page.locator('#cell').isVisible())
+  t.strictSame(faultsOf(page, gateway), [])
+})
+
+t.test('in Bengali every text and every digit is Bengali, and the choice is kept', { skip }, async t => {
+  const { gateway, clock, page } = await start(t, { locale: 'bn-BD' })
+  await gateway.get('/weather/district/3026')
+  await isShown(page, dhaka, 'fresh')
+  t.equal(await page.locator('html').getAttribute('lang'), 'bn')
+  t.equal(await page.title(), 'আবহাওয়া ড্যাশবোর্ড')
+  await page.locator('#table summary').click()
+  await openCell(page, dhaka)
+  await until('the cell is open', async () => /ঢাকা\s*জেলা/.test(await page.locator('#cell').innerText()))
+  await until(
+    'traffic is counted',
+    async () => {
+      clock.advance(1_000)
+      return !/–/.test(await page.locator('#tiles').innerText())
+    },
+    30_000,
+    50,
+  )
+  const latin = (await latinTexts(page)).filter(text => !/^p[০-৯]+$/.test(text.trim()) && !/°C/.test(text))
+  t.strictSame(latin, [])
+  const drawn = await page.locator('.chart [role=img]').first().getAttribute('aria-label')
+  t.match(drawn, /^প্রতি সেকেন্ডে অনুরোধ, অনুরোধ: এখন [০-৯.]+/)
+  await page.keyboard.press('Escape')
+
+  await page.getByRole('button', { name: 'English' }).click()
+  await page.locator('#theme').selectOption('dark')
+  t.equal(await page.locator('html').getAttribute('lang'), 'en')
+  await page.reload()
+  await isLive(page)
+  t.equal(await page.locator('html').getAttribute('lang'), 'en')
+  t.match(await page.locator('#map-title').innerText(), 'Map of the cells')
+  t.equal(await page.evaluate('getComputedStyle(document.documentElement).colorScheme'), 'dark')
+  t.strictSame(faultsOf(page, gateway), [])
+})

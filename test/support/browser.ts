@@ -1,0 +1,47 @@
+// A real browser for tests of pages: Chromium from the path, steered by playwright-core. What a page says on its console and
+// which addresses it asks is kept, so that a test can hold that there was nothing amiss.
+
+import { spawnSync } from 'node:child_process'
+import { type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+
+/** The command of an installed Chromium, if there is one. */
+export const browser = ['chromium', 'chromium-browser', 'google-chrome'].find(
+  name => spawnSync(name, ['--version']).status === 0,
+)
+
+/** For tests that need it: false, or why they are skipped. */
+export const withoutBrowser: string | false = browser === undefined && 'needs chromium on the path'
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+export type WatchedPage = Page & {
+  /** Errors and warnings of the console, and exceptions that nobody caught. */
+  readonly complaints: string[]
+  /** The URL of every request. */
+  readonly asked: string[]
+}
+
+export type OpenPage = (options?: BrowserContextOptions) => Promise<WatchedPage>
+
+/** Starts a browser that ends with the test; each page has storage of its own. */
+export const startBrowser = async (t: Teardown): Promise<OpenPage> => {
+  const executablePath = spawnSync('which', [browser ?? ''], { encoding: 'utf8' }).stdout.trim()
+  const running = await chromium.launch({
+    executablePath,
+    args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking'],
+  })
+  t.teardown(() => running.close())
+  return async options => {
+    const context = await running.newContext({ locale: 'en-GB', ...options })
+    t.teardown(() => context.close())
+    const page = await context.newPage()
+    const complaints: string[] = []
+    const asked: string[] = []
+    page.on('console', message => {
+      if (['error', 'warning'].includes(message.type())) complaints.push(message.text())
+    })
+    page.on('pageerror', error => complaints.push(String(error)))
+    page.on('request', request => asked.push(request.url()))
+    return Object.assign(page, { complaints, asked })
+  }
+}

@@ -1,0 +1,95 @@
+// The dashboard as a test sees it: opens the page of a gateway and reads what is shown. What runs in the browser is text, since
+// tests are checked without the types of a browser.
+
+import type { BrowserContextOptions } from 'playwright-core'
+import type { OpenPage, WatchedPage } from './browser.ts'
+import { sendRequest, type TestGateway } from './start-gateway.ts'
+import { until } from './until.ts'
+
+/** Of cells without anything cached, whose entries turn stale after an hour and by age alone. */
+export const coldCache = {
+  ABOHAWA_CACHE__FRESH_FOR: '1h',
+  ABOHAWA_CACHE__FRESH_SPREAD: '0',
+  ABOHAWA_CACHE__WARM_FOR: '0s',
+  ABOHAWA_CACHE__PREFETCH: 'none',
+  ABOHAWA_CACHE__FRESHNESS: 'age',
+}
+
+/** The cell of Dhaka, district 3026. */
+export const dhaka = '23.7,90.4'
+
+export const isLive = (page: WatchedPage): Promise<true> =>
+  until('the page is live', () => page.locator('#connection[data-state=live]').isVisible())
+
+export const isDrawn = (page: WatchedPage) =>
+  until('all cells are on the map', async () => (await page.locator('[data-cell]').count()) > 1_000)
+
+/** Opens the page and waits for its data. */
+export const visit = async (
+  open: OpenPage | undefined,
+  gateway: TestGateway,
+  options: BrowserContextOptions = {},
+): Promise<WatchedPage> => {
+  if (!open) throw new Error('no browser')
+  const page = await open(options)
+  await page.goto(gateway.opsUrl)
+  await isDrawn(page)
+  await isLive(page)
+  return page
+}
+
+/** The state that the map shows of each cell, by its look. */
+export const statesShown = (page: WatchedPage): Promise<Record<string, string>> =>
+  page.evaluate(
+    `Object.fromEntries([...document.querySelectorAll('#map [data-cell]')].map(box => [box.dataset.cell, box.classList[1]]))`,
+  )
+
+export const statesHeld = async ({ opsUrl }: TestGateway): Promise<Record<string, string>> => {
+  const { body } = await sendRequest(`${opsUrl}/cells`)
+  return Object.fromEntries(body.cells.map(({ id, state }: { id: string; state: string }) => [id, state]))
+}
+
+export const isShown = (page: WatchedPage, cell: string, state: string) =>
+  until(`the map shows ${cell} ${state}`, async () => (await statesShown(page))[cell] === state)
+
+/** The id of what has the focus. */
+export const focused = (page: WatchedPage): Promise<string> => page.evaluate('document.activeElement.id')
+
+/** Presses on a cell of the map. */
+export const openCell = (page: WatchedPage, cell: string) =>
+  page.locator(`[data-cell="${cell}"]`).click({ force: true })
+
+/** How many cells are met by walking every row with the arrow keys, up from where the walk is and down again. */
+export const cellsOnAWalk = (page: WatchedPage): Promise<number> =>
+  page.evaluate(`(() => {
+    const map = document.querySelector('#map')
+    const seen = new Set()
+    const step = key => {
+      map.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))
+      seen.add(map.dataset.chosen)
+    }
+    for (const direction of [...Array(70).fill('ArrowUp'), ...Array(70).fill('ArrowDown')]) {
+      for (const key of ['ArrowLeft', 'ArrowRight']) for (let i = 0; i < 60; i += 1) step(key)
+      step(direction)
+    }
+    return seen.size
+  })()`)
+
+/** Visible texts with Latin letters or digits, without those that are marked as code, as English, or name an instance. */
+export const latinTexts = (page: WatchedPage): Promise<string[]> =>
+  page.evaluate(`(() => {
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    const found = []
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const { parentElement: parent, textContent: text } = node
+      if (!parent.checkVisibility() || parent.closest('code, script, [lang=en], #version, #instances tbody')) continue
+      if (/[A-Za-z0-9]/.test(text)) found.push(text)
+    }
+    return found
+  })()`)
+
+/** What was amiss in the browser, and what was asked elsewhere than at this gateway. */
+export const faultsOf = ({ complaints, asked }: WatchedPage, { opsUrl }: TestGateway): string[] => [
+  ...complaints,
+  ...asked.filter(url => !url.startsWith(`${opsUrl}/`)),
+]
