@@ -35,6 +35,8 @@ export type BackoffOptions = {
   readonly retryAfterAtMostMs: number
   /** The longest backoff for an error that has its own maximum. */
   readonly longestAfter?: (error: unknown) => number | undefined
+  /** Whether what made a load fail is gone before the end of its backoff. */
+  readonly isLifted?: (failure: Pick<Failure, 'error' | 'failedAt'>) => boolean
 }
 
 const mostKeys = 20_000
@@ -75,7 +77,9 @@ export const createFailures = (options: BackoffOptions, clock: Clock, random = M
     },
     backoff: key => {
       const failure = failures.get(key)
-      return failure && clock.now() < failure.backoffUntil ? failure : undefined
+      return failure && clock.now() < failure.backoffUntil && !options.isLifted?.(failure)
+        ? failure
+        : undefined
     },
     last: key => failures.peek(key),
     clear: key => {

@@ -69,6 +69,13 @@ export const observeSupply = (
   runsUnknown: reason => log.warn({ reason }, 'model runs are not known, the usual interval is assumed'),
   storeAway: reason => log.warn({ reason }, 'budget is counted by this instance alone'),
   storeBack: () => log.info('budget is shared again'),
+  reopened: closedUntil => {
+    metrics.budgetReopened()
+    log.warn(
+      { closedUntil: closedUntil === null ? null : isoOf(closedUntil) },
+      'budget reopened by an operator',
+    )
+  },
   breaker: state => log.warn({ state }, 'circuit to the provider'),
 })
 

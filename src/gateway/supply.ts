@@ -63,6 +63,10 @@ const protocolIn = (config: Config): ProviderProtocol =>
 export const cacheNamespaceIn = (config: Config): string =>
   namespaceOf(config.provider.baseUrl, protocolIn(config))
 
+/** The name under which gateways of one account at the provider share what they spend. */
+export const providerAccount = ({ provider: { baseUrl, apiKey } }: Config): string =>
+  hash('sha256', `${baseUrl} ${apiKey}`).slice(0, 12)
+
 export const openSupply = (
   config: Config,
   { store, catalogue, clock, instances, observer }: SupplyParts,
@@ -80,7 +84,7 @@ export const openSupply = (
   const { perMinute, perHour, perDay, reserve } = config.provider.budget
   const budget = createBudget(
     {
-      provider: hash('sha256', `${config.provider.baseUrl} ${config.provider.apiKey}`).slice(0, 12),
+      provider: providerAccount(config),
       limits: { minute: perMinute, hour: perHour, day: perDay },
       reserve,
       unit: protocol.weightPerCell,
@@ -127,6 +131,7 @@ export const openSupply = (
         cache.prefetch === 'population' ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => [],
       recentRuns: () => runs?.recent() ?? [],
       stretch: budget.stretch,
+      isLimitLifted: budget.isLifted,
       calendar,
       clock,
       observer: {

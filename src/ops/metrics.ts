@@ -98,6 +98,11 @@ export const createMetrics = () => {
     labelNames: ['kind'],
     registers,
   })
+  const budgetReopenings = new Counter({
+    name: 'abohawa_provider_budget_reopenings_total',
+    help: 'Reopenings of the budget by an operator that this instance has followed.',
+    registers,
+  })
   const instances = new Gauge({
     name: 'abohawa_instances',
     help: 'Gateways that share the store and were alive at the last heartbeat.',
@@ -185,6 +190,7 @@ export const createMetrics = () => {
     nearLimit: (percent: number) => nearLimits.inc({ percent }),
     cacheRead: countRead,
     cacheCollapsed: () => collapses.inc(),
+    budgetReopened: () => budgetReopenings.inc(),
     refreshFailed: (purpose: string) => refreshFailures.inc({ purpose }),
     purged: (kind: string) => purges.inc({ kind }),
     heartbeat: (fleet: { instances: number; wanted: number }) => {

@@ -63,9 +63,14 @@ export type BudgetState = {
 /** No method rejects: while the store is away the budget is smaller, not absent. */
 export type Budget = {
   reserve(points: number, purpose: Purpose): Promise<Reservation>
-  /** The provider reports that a limit is reached: no gateway of the account sends a request before this instant. */
-  limited(until: number): Promise<void>
+  /**
+   * The provider reports that a limit is reached: no gateway of the account sends a request before this instant, unless an
+   * operator reopens the budget. @param reason for operators
+   */
+  limited(until: number, reason: string): Promise<void>
   closedUntil(): number | null
+  /** Whether the limit that a request met at this instant holds no more, because an operator has reopened the budget. */
+  isLifted(at: number): boolean
   /** How many times longer than usual weather stays fresh, by the day's spending as last known. At least 1. */
   stretch(demandPerDay: number): number
   /** Reconciles with the store: at the start, and at intervals where little is reserved. */
@@ -155,11 +160,13 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       const retryAt = granted < wanted * unit ? retryAtFor(full) : null
       return reservationOf(granted / unit, retryAt, granted > 0 ? { weight: granted, windows } : undefined)
     },
-    limited: async until => {
-      if (unlimited) ledger.closeLocally(until)
-      else await ledger.close(until)
-    },
+    limited: (until, reason) => ledger.close(until, reason),
     closedUntil: () => ledger.closedUntil(),
+    isLifted: at => {
+      const reopened = ledger.reopenedHereAt()
+      // A request that was under way at the reopening may report the former limit after it.
+      return reopened !== null && at <= reopened + chargedAheadMs && ledger.closedUntil() === null
+    },
     stretch: demandPerDay => {
       const now = clock.now()
       const day = windowsAround({ minute: null, hour: null, day: limits.day }, now, 0)[0]
@@ -171,7 +178,9 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       return stretchAt(highest.price, demandPerDay)
     },
     reconcile: async () => {
-      if (!unlimited) await ledger.reconcile(windowsNow())
+      // Without limits there is nothing to share but a closure, and its end.
+      if (!unlimited || ledger.closedUntil() !== null || !ledger.shared())
+        await ledger.reconcile(windowsNow())
     },
     state: () => ({
       windows: windowsAround(limits, clock.now(), 0).map(window => ({

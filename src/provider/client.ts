@@ -174,7 +174,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     } else if (error instanceof OutOfBudgetError) {
       requeueOrReject(batch, error)
     } else if (error instanceof ProviderError && code === 'provider_limited') {
-      await budget.limited(error.retryAt ?? clock.now())
+      await budget.limited(error.retryAt ?? clock.now(), error.message)
       requeueOrReject(batch, error)
     } else {
       const reason = error instanceof ProviderError ? withRetryAt(error) : error

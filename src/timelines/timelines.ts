@@ -2,7 +2,7 @@
 // purge log, refresh-ahead and probes. When to load is decided in src/cache, how to load in src/provider.
 
 import { createDemand } from '../cache/demand.ts'
-import { type BackoffOptions, createFailures } from '../cache/failures.ts'
+import { type BackoffOptions, createFailures, type Failure } from '../cache/failures.ts'
 import { createFleetSingleFlight } from '../cache/fleet-single-flight.ts'
 import {
   createStretch,
@@ -41,7 +41,7 @@ import { covers, type PurgeScope } from './purge-scope.ts'
 
 export type TimelinesOptions = FreshnessOptions &
   RunOptions &
-  Omit<BackoffOptions, 'longestAfter'> & {
+  Omit<BackoffOptions, 'longestAfter' | 'isLifted'> & {
     readonly freshness: 'age' | 'run'
     /** The longest backoff for a point that the provider refused. */
     readonly refusedForMs: number
@@ -83,6 +83,8 @@ export type TimelinesParts = {
   readonly recentRuns: () => readonly Run[]
   /** The stretch of freshness at a demand in weight per day. */
   readonly stretch: (demandPerDay: number) => number
+  /** Whether the limit of the provider that a load met at this instant holds no more. */
+  readonly isLimitLifted: (at: number) => boolean
   readonly calendar: Calendar
   readonly clock: Clock
   readonly observer: TimelinesObserver
@@ -135,7 +137,10 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const demand = createDemand<Cell>()
   const longestAfter = (error: unknown): number | undefined =>
     error instanceof AbohawaError && error.code === 'provider_refused' ? options.refusedForMs : undefined
-  const failures = createFailures({ ...options, longestAfter }, clock)
+  // Of other instances too: their errors have the code as well.
+  const isLifted = ({ error, failedAt }: Pick<Failure, 'error' | 'failedAt'>): boolean =>
+    error instanceof AbohawaError && error.code === 'provider_limited' && parts.isLimitLifted(failedAt)
+  const failures = createFailures({ ...options, longestAfter, isLifted }, clock)
   const fleetLoads = createFleetSingleFlight({ store, leaseForMs: options.leaseForMs }, error =>
     observer.onSharedTierFailure('lease', error),
   )

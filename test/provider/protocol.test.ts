@@ -112,7 +112,7 @@ const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
       longestRequestMs: network.totalTimeoutMs,
       instances: () => 1,
     },
-    { store, clock, observer: { storeAway: () => {}, storeBack: () => {} } },
+    { store, clock, observer: { storeAway: () => {}, storeBack: () => {}, reopened: () => {} } },
   )
   const breaker = createBreaker(
     { after: 2, halfOpenAfterMs: 60_000, halfOpenAfterAtMostMs: 60_000 },
