@@ -7,8 +7,10 @@ import { AbohawaError, messageOf } from '../errors.ts'
 import { withoutKeys } from '../key-redaction.ts'
 import { printableLines, safeText } from '../outside-text.ts'
 import { redactedUrls } from '../redacted-url.ts'
+import { addBudgetCommands } from './budget.ts'
 import { addCacheCommands } from './cache.ts'
 import { addCatalogueCommands } from './catalogue.ts'
+import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands } from './config.ts'
 import { addDemoCommand } from './demo.ts'
 import { addKeyCommands } from './keys.ts'
@@ -41,7 +43,9 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addStoreCommands(program, add)
   addCatalogueCommands(program, add)
   addCacheCommands(program, add)
+  addBudgetCommands(program, add)
   addConfigCommands(program, add)
+  addCompletionCommand(program, add)
 
   try {
     await program.parseAsync(argv, { from: 'user' })
