@@ -27,6 +27,8 @@ export type Failures = {
   clearWhere(matches: (key: string) => boolean): void
   /** Ends all backoff except what a `retryAt` announced; for a source that has recovered. */
   endBackoff(): void
+  /** For the failures from now on. */
+  apply(options: Omit<BackoffOptions, 'longestAfter' | 'isLifted'>): void
 }
 
 export type BackoffOptions = {
@@ -43,12 +45,13 @@ const mostKeys = 20_000
 // A source's longest window is a day; nothing announced beyond that, with an hour of margin, is believed.
 const longestAnnouncedMs = utcDayMs + hourMs
 
-export const createFailures = (options: BackoffOptions, clock: Clock, random = Math.random): Failures => {
+export const createFailures = (given: BackoffOptions, clock: Clock, random = Math.random): Failures => {
   // By size, because lru-cache allocates `max` entries at once.
   const failures = new LRUCache<string, Failure & { readonly own: number }>({
     maxSize: mostKeys,
     sizeCalculation: () => 1,
   })
+  let options = given
 
   // Up to 50 % jitter on top, so that keys which failed together are not retried together. Near the longest backoff the
   // jitter shortens it instead, but never below the first.
@@ -91,6 +94,9 @@ export const createFailures = (options: BackoffOptions, clock: Clock, random = M
     endBackoff: () => {
       for (const [key, failure] of [...failures.entries()])
         if (retryAtOf(failure.error) === undefined) failures.delete(key)
+    },
+    apply: next => {
+      options = { ...options, ...next }
     },
   }
 }

@@ -20,6 +20,8 @@ export type FleetSingleFlight = {
       arrived(): Promise<Result | undefined>
     },
   ): Promise<{ result: Result; joined: boolean }>
+  /** For the leases that are taken or renewed from now on. */
+  leaseFor(ms: number): void
   close(): void
 }
 
@@ -43,9 +45,10 @@ const succeeded = ''
 const graceMs = 20
 
 export const createFleetSingleFlight = (
-  { store, leaseForMs }: { store: LeaseStore; leaseForMs: number },
+  { store, ...options }: { store: LeaseStore; leaseForMs: number },
   failed: (error: unknown) => void,
 ): FleetSingleFlight => {
+  let { leaseForMs } = options
   const waiting = new Map<string, Set<(message: string | undefined) => void>>()
   const unsubscribe = store.onLeaseReleased((key, message) => {
     // A key of null: messages may have been missed, so every waiter reads the shared tier.
@@ -71,9 +74,11 @@ export const createFleetSingleFlight = (
   }
 
   const held = new Map<string, number>()
-  const renewal = setInterval(() => {
+  const renewAll = (): void => {
     for (const [key, token] of held) store.renewLease(key, token, leaseForMs).catch(failed)
-  }, leaseForMs / 3).unref()
+  }
+  const startRenewal = () => setInterval(renewAll, leaseForMs / 3).unref()
+  let renewal = startRenewal()
 
   const loadAsHolder = async <Result>(
     key: string,
@@ -121,6 +126,13 @@ export const createFleetSingleFlight = (
           release.stop()
         }
       }
+    },
+    leaseFor: ms => {
+      leaseForMs = ms
+      clearInterval(renewal)
+      // At once: a lease of before may end sooner than the first renewal of now.
+      renewAll()
+      renewal = startRenewal()
     },
     close: () => {
       clearInterval(renewal)

@@ -19,6 +19,8 @@ export type FreshnessPolicy = {
   mostStretch(): number
   /** The longest time after its fetch that any entry is served. */
   readonly longestUseMs: number
+  /** From now on, for entries that are there too. */
+  apply(options: FreshnessOptions & RunOptions): void
 }
 
 export type FreshnessOptions = {
@@ -82,24 +84,27 @@ export const longestUseMs = (options: FreshnessOptions): number =>
   mostOf(options) * (1 + options.freshSpread) + leadOf(options) + options.staleForMs
 
 /** @param stretch the current factor on freshness, at least 1 */
-export const freshByAge = (options: FreshnessOptions, stretch: () => number): FreshnessPolicy =>
-  policyOf(options, {
+export const freshByAge = (given: FreshnessOptions, stretch: () => number): FreshnessPolicy => {
+  const options = { ...given }
+  return policyOf(options, {
     periodMs: () => options.freshForMs * (1 + options.freshSpread / 2),
     mostStretch: () => mostOf(options) / options.freshForMs,
     dueAt: entry =>
       entry.fetchedAt +
       Math.min(options.freshForMs * stretch(), mostOf(options)) * (1 + options.freshSpread * entry.jitter),
   })
+}
 
 /** @param recent the available runs, newest first; while it is empty, freshness goes by age */
 export const freshByRun = (
-  options: FreshnessOptions & RunOptions,
+  given: FreshnessOptions & RunOptions,
   recent: () => readonly Run[],
   stretch: () => number,
 ): FreshnessPolicy => {
+  const options = { ...given }
   const byAge = freshByAge(options, stretch)
   const newest = (): Run | undefined => recent()[0]
-  return policyOf(options, {
+  const policy = policyOf(options, {
     periodMs: () => newest()?.intervalMs ?? byAge.periodMs(),
     mostStretch: () => Math.max(1, mostOf(options) / (newest()?.intervalMs ?? options.freshForMs)),
     dueAt: (entry, now) => {
@@ -115,6 +120,12 @@ export const freshByRun = (
       return Math.min(Math.max(due, stretched), last)
     },
   })
+  const applyHere = policy.apply
+  policy.apply = next => {
+    applyHere(next)
+    byAge.apply(next)
+  }
+  return policy
 }
 
 /**
@@ -152,12 +163,13 @@ const mostOf = ({ freshForMs, freshForAtMostMs }: FreshnessOptions): number =>
 const leadOf = ({ refreshAheadForMs, freshForMs }: FreshnessOptions): number =>
   Math.min(refreshAheadForMs, freshForMs / 10)
 
+/** @param options the policy's own, which `apply` changes */
 const policyOf = (
   options: FreshnessOptions,
   { dueAt, periodMs, mostStretch }: Pick<FreshnessPolicy, 'dueAt' | 'periodMs' | 'mostStretch'>,
 ): FreshnessPolicy => {
-  const lead = leadOf(options)
-  const longest = longestUseMs(options)
+  let lead = leadOf(options)
+  let longest = longestUseMs(options)
   const freshUntil = (entry: EntryMetadata, now: number) => Math.floor(dueAt(entry, now) + lead)
   return {
     dueAt,
@@ -166,6 +178,13 @@ const policyOf = (
       Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest),
     periodMs,
     mostStretch,
-    longestUseMs: longest,
+    get longestUseMs() {
+      return longest
+    },
+    apply: next => {
+      Object.assign(options, next)
+      lead = leadOf(options)
+      longest = longestUseMs(options)
+    },
   }
 }

@@ -87,6 +87,8 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   explain(subject: Of): Promise<Explanation>
   /** Applies a purge to memory and to what is read from now on, and ends the backoff of what it covers. */
   purge(purge: Purge<Scope>): void
+  /** How long reads wait that begin from now on. */
+  waitFor(ms: number): void
 }
 
 export type CacheParts<Of extends Subject, Value, Scope> = {
@@ -123,6 +125,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
 ): Cache<Of, Value, Scope> => {
   const { keyOf, load, expedite, memory, shared, fleet, policy, purges, failures, demand, clock, observer } =
     parts
+  let { waitForMs } = parts
   const finding = createSingleFlight<string, Found<Value>>()
   const refreshing = createSingleFlight<string, void>()
   // A refresh and a cold read of one key may overlap (its entry expired or was evicted meanwhile): they share a load.
@@ -255,7 +258,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
 
   const findLater = async (subject: Of): Promise<CacheResult<Of, Value>> => {
     const { result, joined } = finding.run(subject.id, () => find(subject))
-    const found = await within(parts.waitForMs, result)
+    const found = await within(waitForMs, result)
     const now = clock.now()
     const state = stateOf(found.entry, found.entry.purged, now)
     return resultOf(subject, joined ? { ...found, joined } : found, state, now)
@@ -300,6 +303,9 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
         else entry.purged = purges.of(id, entry)
       }
       failures.clearWhere(isCovered)
+    },
+    waitFor: ms => {
+      waitForMs = ms
     },
   }
 }

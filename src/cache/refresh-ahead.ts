@@ -16,9 +16,9 @@ export type RefreshAheadParts<Of extends Subject> = {
   readonly isBackingOff: (key: string) => boolean
   readonly refresh: (subject: Of) => Promise<void>
   /** How many entries make a full batch. */
-  readonly batch: number
-  /** How long after its last request a key counts as in demand. */
-  readonly demandForMs: number
+  readonly batch: () => number
+  /** How long after its last request a key counts as in demand. In ms. */
+  readonly demandFor: () => number
   readonly clock: Clock
 }
 
@@ -31,13 +31,14 @@ type Due<Of> = { subject: Of; score: number; key: string }
 const batchesUnderWay = 3
 
 export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<Of>): RefreshAhead => {
-  const { demand, pinned, memory, policy, isBackingOff, refresh, batch, demandForMs, clock } = parts
+  const { demand, pinned, memory, policy, isBackingOff, refresh, clock } = parts
   const underWay = new Set<string>()
   // Pinned subjects that do not fit into memory are loaded once per period, not in every round.
   const lastLoaded = new Map<string, number>()
 
   return () => {
     const now = clock.now()
+    const batch = parts.batch()
     const due = new Map<string, Due<Of>>()
     let urgent = false
     const consider = (key: string, subject: Of, score: number, requestedAt: number): void => {
@@ -50,7 +51,7 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
       urgent ||= now >= (dueAt + policy.freshUntil(entry, now)) / 2
     }
 
-    for (const [key, { subject, score, lastRequestedAt }] of demand.since(now - demandForMs))
+    for (const [key, { subject, score, lastRequestedAt }] of demand.since(now - parts.demandFor()))
       consider(key, subject, score, lastRequestedAt)
     pinned().forEach((subject, rank) => {
       const key = subject.id

@@ -35,16 +35,17 @@ export type SharedTier<Value> = {
   set(key: string, entry: Entry<Value>, token?: number): Promise<boolean>
 }
 
-/** @param longestUseMs how long after its fetch an entry may be served at all */
+/** @param tier with how long after its fetch an entry may be served at all, which is read with each write */
 export const createSharedTier = <Value>(
-  {
-    name,
-    store,
-    longestUseMs,
-  }: { name: string; store: Pick<ByteStore, 'readBytes' | 'writeBytes'>; longestUseMs: number },
+  tier: {
+    readonly name: string
+    readonly store: Pick<ByteStore, 'readBytes' | 'writeBytes'>
+    readonly longestUseMs: number
+  },
   codec: Codec<Value>,
   observer: SharedTierObserver,
 ): SharedTier<Value> => {
+  const { name, store } = tier
   const read = async (
     key: string,
     isWanted: ((metadata: EntryMetadata) => boolean) | undefined,
@@ -71,7 +72,7 @@ export const createSharedTier = <Value>(
     },
     set: async (key, entry, token) => {
       try {
-        const expiresAt = Math.ceil(entry.fetchedAt + longestUseMs)
+        const expiresAt = Math.ceil(entry.fetchedAt + tier.longestUseMs)
         return await store.writeBytes(key, codec.encode(entry, key), expiresAt, token)
       } catch (error) {
         observer.onSharedTierFailure('write', error)

@@ -29,6 +29,8 @@ export type LiveCatalogue = {
   fault(): InputError | undefined
   /** Reads the file now; rejects with InputError when it is unusable, which leaves `current` unchanged. */
   reload(): Promise<void>
+  /** Polls at another interval from now on. */
+  pollEvery(ms: number): void
   /** Stops polling. */
   close(): void
 }
@@ -79,11 +81,16 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
     return next
   }
 
-  const timer = setInterval(() => void pollNext(false), pollMs).unref()
+  const startTimer = (ms: number) => setInterval(() => void pollNext(false), ms).unref()
+  let timer = startTimer(pollMs)
   const live: LiveCatalogue & { current: Catalogue } = {
     current: first,
     fault: () => fault,
     reload: () => pollNext(true),
+    pollEvery: ms => {
+      clearInterval(timer)
+      timer = startTimer(ms)
+    },
     close: () => {
       closed = true
       clearInterval(timer)

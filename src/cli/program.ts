@@ -13,6 +13,7 @@ import { addCatalogueCommands } from './catalogue.ts'
 import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands } from './config.ts'
 import { addDemoCommand } from './demo.ts'
+import { addDoctorCommand } from './doctor.ts'
 import { addKeyCommands } from './keys.ts'
 import { addProviderCommand } from './provider.ts'
 import { addServeCommand } from './serve.ts'
@@ -45,6 +46,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addCacheCommands(program, add)
   addBudgetCommands(program, add)
   addConfigCommands(program, add)
+  addDoctorCommand(program, add)
   addCompletionCommand(program, add)
 
   try {

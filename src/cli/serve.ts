@@ -1,6 +1,7 @@
 // `abohawa serve`: runs the gateway until a signal ends it. Logs lines of JSON on standard output.
 
 import type { Command } from 'commander'
+import { filesOf, readConfig } from '../config/load.ts'
 import { messageOf } from '../errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import { interruption } from './interruption.ts'
@@ -10,8 +11,8 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
   add(program, 'serve', {
     summary: 'run the gateway: the listeners for consumers, operators and probes',
     example: 'serve --config config/production.yaml',
-    run: async ({ config: read, clock }) => {
-      const config = read()
+    run: async ({ sources, clock }) => {
+      const { config } = readConfig(sources)
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../ops/log.ts')
       const { startGateway } = await import('../gateway/gateway.ts')
@@ -25,13 +26,13 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
             () => log.info('catalogue reloaded'),
             error => log.error({ reason: messageOf(error) }, 'catalogue not reloaded'),
           )
-          try {
-            read()
-          } catch (error) {
-            log.error({ reason: messageOf(error) }, 'the configuration has a fault; the next start will fail')
-          }
+          running?.reloadConfig().then(outcome => {
+            // What was applied or refused has a line of its own.
+            if (outcome === 'unchanged') log.info('configuration unchanged')
+          })
         })
-        const gateway = await startGateway(config, { clock, log, lines, dropped })
+        const source = { read: () => readConfig(sources), files: filesOf(sources) }
+        const gateway = await startGateway(config, { clock, log, lines, dropped, source })
         running = gateway
         // Logged at every level: who starts it on port 0 has to learn the address.
         const always = log.child({}, { level: 'info' })

@@ -3,7 +3,7 @@
 
 import type { Command } from 'commander'
 import type { Clock } from '../clock.ts'
-import { loadConfig } from '../config/load.ts'
+import { type ConfigSources, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { InputError } from '../errors.ts'
 import { jsonText, printable, printableLines } from '../outside-text.ts'
@@ -17,6 +17,8 @@ export type Terminal = {
   readonly columns: number | undefined
   /** The configuration files of `--config`, then the environment, then `overrides` in the environment's own form. */
   config(overrides?: NodeJS.ProcessEnv): Config
+  /** The same files and variables, not read yet. */
+  readonly sources: ConfigSources
   /** Prints the result: `text`, escaped line by line, or with --json the value. */
   show(value: unknown, text: string): void
   /** Prints text as it is, for formats such as CSV. */
@@ -63,15 +65,13 @@ export const createAddCommand =
       .addHelpText('after', `\nExample:\n  npm run -s abohawa -- ${example}`)
       .action(async () => {
         const options = command.opts()
+        const sources = { files: (options.config as string[] | undefined) ?? [], env }
         const terminal: Terminal = {
           json: options.json === true,
           clock,
           columns: process.stdout.isTTY ? process.stdout.columns : undefined,
-          config: overrides =>
-            loadConfig({
-              files: (options.config as string[] | undefined) ?? [],
-              env: { ...env, ...overrides },
-            }),
+          sources,
+          config: overrides => loadConfig({ ...sources, env: { ...env, ...overrides } }),
           show: (value, text) => {
             process.stdout.write(`${options.json ? jsonText(value) : printableLines(text)}\n`)
           },

@@ -1,16 +1,35 @@
-// Reads settings from environment variables, named after their paths. Text is taken as it is, so that a key of digits stays
-// text; numbers, flags and lists are parsed as YAML. Variables of other programs are ignored.
+// Reads settings from environment variables, named after their paths, and secrets from the files that variables ending in
+// __FILE name. Text is taken as it is, so that a key of digits stays text; numbers, flags and lists are parsed as YAML.
+// Variables of other programs are ignored, those that Kubernetes makes for a service of our name too.
 
+import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import * as z from 'zod'
 import { safeText } from '../outside-text.ts'
-import { type Assignment, type Fault, type Reading, unusableName } from './faults.ts'
+import { type Assignment, type Fault, type Reading, unreadable, unusableName } from './faults.ts'
+import { secrets } from './kinds.ts'
 import { renamedSettings } from './renamed.ts'
-import { allowsNull, coreOf, nearestOf, type Setting, schemaAt, settings } from './tree.ts'
+import { allowsNull, coreOf, nearestOf, printPath, type Setting, schemaAt, settings } from './tree.ts'
 
 const PREFIX = 'ABOHAWA_'
 const longestName = 80
 const IGNORED = 'ABOHAWA_TEST_'
+const FILE = '__FILE'
+const longestFile = 300
+
+// What Kubernetes puts into every container of a namespace that has a service called abohawa or abohawa-…
+const ofKubernetes: ReadonlyArray<readonly [name: RegExp, value: RegExp]> = [
+  [/_SERVICE_HOST$/, /^[0-9a-f.:]+$/i],
+  [/_SERVICE_PORT(_[A-Z0-9_]+)?$/, /^[0-9]+$/],
+  [/_PORT(_[0-9]+_(TCP|UDP|SCTP))?$/, /^(tcp|udp|sctp):\/\//],
+  [/_PORT_[0-9]+_(TCP|UDP|SCTP)_PROTO$/, /^(tcp|udp|sctp)$/],
+  [/_PORT_[0-9]+_(TCP|UDP|SCTP)_PORT$/, /^[0-9]+$/],
+  [/_PORT_[0-9]+_(TCP|UDP|SCTP)_ADDR$/, /^[0-9a-f.:]+$/i],
+]
+
+const isOfKubernetes = (variable: string, text: string): boolean =>
+  pathOf(variable) === undefined &&
+  ofKubernetes.some(([name, value]) => name.test(variable) && value.test(text))
 
 /** The variable of a setting: provider.baseUrl is ABOHAWA_PROVIDER__BASE_URL. */
 export const variableOf = (path: readonly string[]): string =>
@@ -72,25 +91,65 @@ const meaningOf = (text: string, schema: z.core.$ZodType): unknown => {
   return core instanceof z.ZodNumber || core instanceof z.ZodBoolean ? asYaml(text) : text
 }
 
+/** The setting that a variable ending in __FILE names the file of; undefined for other variables. */
+const secretOf = (variable: string): Setting | undefined =>
+  variable.endsWith(FILE)
+    ? settings.find(({ path, schema }) => secrets.has(coreOf(schema)) && variable === variableOf(path) + FILE)
+    : undefined
+
+const readSecret = (variable: string, { path }: Setting, env: NodeJS.ProcessEnv): Assignment | Fault => {
+  const at = { variable }
+  const file = env[variable] ?? ''
+  if (env[variableOf(path)] !== undefined)
+    return {
+      at,
+      path,
+      reason: `${printPath(path)} is given by ${variableOf(path)} too; keep one of the two`,
+      setting: path,
+    }
+  try {
+    // Editors and `echo` end a file with a line break.
+    return { path, value: readFileSync(file, 'utf8').replace(/\r?\n$/, ''), at: () => at }
+  } catch (thrown) {
+    const name = safeText(file, longestFile)
+    return {
+      at,
+      path,
+      reason: `${printPath(path)} is to be read from "${name}", which cannot be read: ${unreadable(thrown)}`,
+      setting: path,
+    }
+  }
+}
+
 const read = (variable: string, text: string): Assignment | Fault => {
+  const at = { variable: safeText(variable, longestName) }
   const path = pathOf(variable)
   const schema = path && schemaAt(path)
   if (path && schema) {
-    const sentence = unusableName(variable, path)
-    return sentence === undefined
-      ? { path, value: meaningOf(text, schema), at: () => variable }
-      : { sentence }
+    const reason = unusableName(path)
+    return reason === undefined
+      ? { path, value: meaningOf(text, schema), at: () => at }
+      : { at, reason, path }
   }
   const renamed = renamedVariables.get(variable)
-  if (renamed !== undefined)
-    return { sentence: `${variable}: this variable is now called ${renamed}; use that name` }
+  if (renamed !== undefined) return { at, reason: `this variable is now called ${renamed}; use that name` }
   const nearest = nearestOf(variable, settings, setting => variableOf(setting.path))
   const suggestion = nearest ? `; did you mean ${shownVariable(nearest)}?` : ''
-  return { sentence: `${safeText(variable, longestName)}: this variable is not known${suggestion}` }
+  return { at, reason: `this variable is not known${suggestion}` }
 }
 
-/** What the variables that start with ABOHAWA_ say; those that start with ABOHAWA_TEST_ are left alone. */
+/** The files that secrets are read from: those that variables ending in __FILE name. */
+export const secretFilesIn = (env: NodeJS.ProcessEnv): string[] =>
+  Object.entries(env).flatMap(([variable, file]) => (file && secretOf(variable) ? [file] : []))
+
+/**
+ * What the variables that start with ABOHAWA_ say; those that start with ABOHAWA_TEST_ and those of Kubernetes are left
+ * alone.
+ */
 export const readEnvironment = (env: NodeJS.ProcessEnv): Reading =>
-  Object.entries(env)
-    .filter(([variable]) => variable.startsWith(PREFIX) && !variable.startsWith(IGNORED))
-    .flatMap(([variable, text]) => (text === undefined ? [] : [read(variable, text)]))
+  Object.entries(env).flatMap(([variable, text]) => {
+    if (text === undefined || !variable.startsWith(PREFIX) || variable.startsWith(IGNORED)) return []
+    const secret = secretOf(variable)
+    if (secret) return [readSecret(variable, secret, env)]
+    return isOfKubernetes(variable, text) ? [] : [read(variable, text)]
+  })

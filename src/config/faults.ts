@@ -1,18 +1,24 @@
-// The sentences for invalid settings: place, path, given value, allowed values. Secrets are never repeated. The schema
-// validates; this file only writes the message.
+// The faults of settings: place, path, given value, allowed values. Secrets are never repeated. The schema validates; this
+// file only writes the sentence.
 
 import * as z from 'zod'
+import { messageOf } from '../errors.ts'
 import { quoted, safeText } from '../outside-text.ts'
 import { redactedUrls } from '../redacted-url.ts'
 import { secrets } from './kinds.ts'
 import { renamedSettings } from './renamed.ts'
 import { coreOf, namedIn, nearestPath, type Path, printPath, schemaAt } from './tree.ts'
 
-/** A value that somebody gave to a setting, and how to name the place (or the part of it) where they did. */
-export type Assignment = { path: readonly string[]; value: unknown; at(inner: Path): string }
+/** Where a setting is given: a file, with line and column from 1 where they are known, or a variable. */
+export type Place =
+  | { readonly file: string; readonly line?: number; readonly column?: number }
+  | { readonly variable: string }
 
-/** A sentence, and the setting that it leaves without a usable value, if there is one. */
-export type Fault = { path?: readonly string[]; sentence: string }
+/** A value that somebody gave to a setting, and the place (or that of a part of it) where they did. */
+export type Assignment = { path: readonly string[]; value: unknown; at(inner: Path): Place }
+
+/** What is wrong, where, and at which path; `setting` is left without a usable value. */
+export type Fault = { at: Place; reason: string; path?: Path; setting?: readonly string[] }
 
 /** What one source of settings says and what is wrong with the way it says it, in its own order. */
 export type Reading = ReadonlyArray<Assignment | Fault>
@@ -34,38 +40,60 @@ const within = (value: unknown, [key, ...rest]: Path): unknown =>
   key === undefined ? value : within((value as Record<PropertyKey, unknown> | null | undefined)?.[key], rest)
 
 /** The sentence for an unknown name: its present name if it was renamed, else the nearest known one. */
-export const unknownName = (where: string, path: Path): string => {
+export const unknownName = (path: Path): string => {
   const renamed = renamedSettings[printPath(path)]
-  if (renamed !== undefined) return `${where}: ${printPath(path)} is now called ${renamed}; use that name`
+  if (renamed !== undefined) return `${printPath(path)} is now called ${renamed}; use that name`
   const nearest = nearestPath(path)
-  return `${where}: ${printPath(path)} is not a known setting${nearest ? `; did you mean ${printPath(nearest)}?` : ''}`
+  return `${printPath(path)} is not a known setting${nearest ? `; did you mean ${printPath(nearest)}?` : ''}`
 }
 
 /** The sentence for a name of the operator's choice that cannot be one, such as a tier's. */
-export const unusableName = (where: string, path: Path): string | undefined => {
+export const unusableName = (path: Path): string | undefined => {
   const holder = schemaAt(path.slice(0, -1))
   const keys = holder && namedIn(holder)?.keyType
   const [issue] = (keys && z.safeParse(keys, path.at(-1), { jitless: true }).error?.issues) ?? []
-  return issue && `${where}: ${printPath(path)} must end in ${issue.message}`
+  return issue && `${printPath(path)} must end in ${issue.message}`
 }
 
-const misfit = (where: string, path: Path, value: unknown, allowed: string): string =>
+const misfit = (path: Path, value: unknown, allowed: string): string =>
   value === undefined
-    ? `${where}: ${printPath(path)} is missing, but must be ${allowed}`
-    : `${where}: ${printPath(path)} is ${shown(value, schemaAt(path))}, but must be ${allowed}`
+    ? `${printPath(path)} is missing, but must be ${allowed}`
+    : `${printPath(path)} is ${shown(value, schemaAt(path))}, but must be ${allowed}`
 
 /** Whether a part of a reading is a fault already. */
-export const isFault = (part: Assignment | Fault): part is Fault => 'sentence' in part
+export const isFault = (part: Assignment | Fault): part is Fault => 'reason' in part
+
+/** A place as people write it: `gateway.yaml:3:5`, or the name of a variable. */
+export const printPlace = (place: Place): string =>
+  'variable' in place
+    ? place.variable
+    : [place.file, place.line, place.column].filter(part => part !== undefined).join(':')
 
 /** All that is wrong with a value by itself; nothing if it fits. */
 export const faultsOf = ({ path, value, at }: Assignment): Fault[] => {
   const schema = schemaAt(path)
   const issues = (schema && z.safeParse(schema, value, { jitless: true }).error?.issues) ?? []
-  const sentences = issues.flatMap(issue => {
+  return issues.flatMap(issue => {
     const full = [...path, ...issue.path]
-    return issue.code === 'unrecognized_keys'
-      ? issue.keys.map(key => unknownName(at([...issue.path, key]), [...full, key]))
-      : [misfit(at(issue.path), full, within(value, issue.path), issue.message)]
+    if (issue.code !== 'unrecognized_keys') {
+      const reason = misfit(full, within(value, issue.path), issue.message)
+      return [{ at: at(issue.path), path: full, reason, setting: path }]
+    }
+    return issue.keys.map(key => {
+      const unknown = [...full, key]
+      return { at: at([...issue.path, key]), path: unknown, reason: unknownName(unknown), setting: path }
+    })
   })
-  return sentences.map(sentence => ({ path, sentence }))
+}
+
+const READ_ERRORS: Record<string, string> = {
+  ENOENT: 'there is no such file',
+  EISDIR: 'it is a directory',
+  EACCES: 'access is denied',
+}
+
+/** Why a file could not be read. */
+export const unreadable = (thrown: unknown): string => {
+  const code = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : ''
+  return READ_ERRORS[code] ?? messageOf(thrown)
 }

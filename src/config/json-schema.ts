@@ -4,24 +4,41 @@
 import * as z from 'zod'
 import { DEFAULT_NAME, type Entry, readDefaults } from './defaults.ts'
 import { configSchema } from './schema.ts'
+import { settings } from './tree.ts'
+import { effectSentence } from './values.ts'
 
 type JsonSchema = z.core.JSONSchema.JSONSchema
 
 const isSchema = (schema: z.core.JSONSchema._JSONSchema | undefined): schema is JsonSchema =>
   typeof schema === 'object'
 
-const described = (schema: JsonSchema, entry: Entry): JsonSchema => ({
-  ...(entry.comment && { description: entry.comment }),
-  ...(schema.properties ? sectionOf(schema, entry.below) : { ...schema, default: entry.value as never }),
-})
+const described = (schema: JsonSchema, entry: Entry, path: readonly string[]): JsonSchema => {
+  const setting = settings.find(each => each.path.join('.') === path.join('.'))
+  const description = [entry.comment, setting && effectSentence(setting)].filter(Boolean).join(' ')
+  return {
+    ...(description && { description }),
+    ...(schema.properties
+      ? sectionOf(schema, entry.below, path)
+      : { ...schema, default: entry.value as never }),
+  }
+}
 
-const sectionOf = ({ required: _, ...schema }: JsonSchema, entries: Map<string, Entry>): JsonSchema => {
+const sectionOf = (
+  { required: _, ...schema }: JsonSchema,
+  entries: Map<string, Entry>,
+  path: readonly string[] = [],
+): JsonSchema => {
   const properties = Object.entries(schema.properties ?? {}).map(([key, part]) => {
     const entry = entries.get(key)
-    return [key, isSchema(part) && entry ? described(part, entry) : part]
+    return [key, isSchema(part) && entry ? described(part, entry, [...path, key]) : part]
   })
-  // A section whose settings are all commented out is null to YAML.
-  return { ...schema, type: ['object', 'null'] as never, properties: Object.fromEntries(properties) }
+  return {
+    ...schema,
+    // A section whose settings are all commented out is null to YAML.
+    type: ['object', 'null'] as never,
+    properties: Object.fromEntries(properties),
+    patternProperties: { '^x-': {} },
+  }
 }
 
 /** JSON Schema (draft 2020-12) of a config file: every setting optional, no other allowed. */

@@ -15,6 +15,22 @@ import {
 /** Settings that must not be shown as they are, each with the way to show them. */
 export const secrets = z.registry<{ redact(value: string): string }>()
 
+type Liveness = {
+  /** The changes that need a restart all the same, as the end of a sentence. */
+  readonly except?: string
+  /** Whether a change is one of those. */
+  readonly needsRestart?: (before: unknown, after: unknown) => boolean
+}
+
+/** The settings that take effect without a restart; a change of any other needs one. */
+export const liveSettings = z.registry<Liveness>()
+
+/** Declares a setting that takes effect without a restart. */
+export const live = <Schema extends z.ZodType>(schema: Schema, liveness: Liveness = {}): Schema => {
+  liveSettings.add(schema, liveness)
+  return schema
+}
+
 /** Text that fits a pattern and, where a pattern is not enough, a test. */
 export const text = (allowed: string, pattern = /\S/, accepts: (value: string) => boolean = () => true) =>
   z

@@ -3,12 +3,43 @@
 
 import { InputError } from '../errors.ts'
 import { DEFAULT_FILE, DEFAULT_NAME } from './defaults.ts'
-import { readEnvironment } from './environment.ts'
-import { type Assignment, type Fault, faultsOf, isFault } from './faults.ts'
+import { readEnvironment, secretFilesIn } from './environment.ts'
+import { type Assignment, type Fault, faultsOf, isFault, type Place, printPlace } from './faults.ts'
 import { rules } from './rules.ts'
 import { type Config, configSchema } from './schema.ts'
 import { printPath } from './tree.ts'
 import { readYamlFile } from './yaml-file.ts'
+
+export type ConfigSources = { readonly files: readonly string[]; readonly env: NodeJS.ProcessEnv }
+
+/** A configuration, and where each of its values comes from. */
+export type LoadedConfig = {
+  readonly config: Config
+  /** By printed path, of every setting and of every name in a map of names. */
+  readonly origins: ReadonlyMap<string, Place>
+}
+
+/** A fault as programs read it; line and column count from 1. */
+export type ConfigFault = {
+  readonly file?: string
+  readonly line?: number
+  readonly column?: number
+  readonly variable?: string
+  readonly path?: string
+  /** With its place in front. */
+  readonly sentence: string
+}
+
+/** The faults of a configuration; the message has a line for each. */
+export class ConfigError extends InputError {
+  override name = 'ConfigError'
+  readonly faults: readonly ConfigFault[]
+
+  constructor(faults: readonly ConfigFault[]) {
+    super(faults.map(({ sentence }) => sentence))
+    this.faults = faults
+  }
+}
 
 type Settings = { [key: string]: unknown }
 
@@ -26,7 +57,8 @@ const merged = (assignments: Iterable<Assignment>): Settings => {
   return all
 }
 
-const frozen = <Value>(value: Value): Value => {
+/** The value, and all in it, never to be changed. */
+export const frozen = <Value>(value: Value): Value => {
   if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen)
   return value
 }
@@ -45,14 +77,26 @@ const disagreements = (config: Config, last: Map<string, Assignment>, unusable: 
   rules.flatMap(({ reads, fault }) => {
     const sentence = !reads.some(path => unusable.has(path)) && fault(config)
     const culprit = [...last].findLast(([path]) => reads.includes(path))?.[1]
-    return sentence && culprit ? [{ sentence: `${culprit.at([])}: ${sentence}` }] : []
+    return sentence && culprit ? [{ at: culprit.at([]), path: culprit.path, reason: sentence }] : []
   })
+
+const printed = ({ at, path, reason }: Fault): ConfigFault => ({
+  ...at,
+  ...(path && path.length > 0 && { path: printPath(path) }),
+  sentence: `${printPlace(at)}: ${reason}`,
+})
+
+/** The files that a configuration is read from: the config files, and those of secrets. */
+export const filesOf = ({ files, env }: ConfigSources): string[] => [...files, ...secretFilesIn(env)]
 
 /**
  * The configuration of default.yaml, the given files and the given variables, later ones winning; maps are merged,
- * lists replaced. Throws one InputError with a line for each fault.
+ * lists replaced. Throws one ConfigError with a line for each fault.
  */
-export const loadConfig = ({ files, env }: { files: readonly string[]; env: NodeJS.ProcessEnv }): Config => {
+export const loadConfig = (sources: ConfigSources): Config => readConfig(sources).config
+
+/** The same, with the place of every value. */
+export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
   const defaults = new Set(readYamlFile(DEFAULT_FILE, DEFAULT_NAME))
   const given = [...files.map(file => readYamlFile(file)), readEnvironment(env)].flat()
   const usable: Assignment[] = []
@@ -67,9 +111,11 @@ export const loadConfig = ({ files, env }: { files: readonly string[]; env: Node
   const whole = merged(last.values())
   // Parsed once: to compile a parser for each section would take longer.
   const { data: config } = configSchema.safeParse(whole, { jitless: true })
-  const unusable = new Set(faults.flatMap(({ path }) => (path ? [printPath(path)] : [])))
+  const unusable = new Set(faults.flatMap(({ setting }) => (setting ? [printPath(setting)] : [])))
   if (config) faults.push(...disagreements(config, last, unusable))
-  else if (faults.length === 0) faults.push(...faultsOf({ path: [], value: whole, at: () => DEFAULT_NAME }))
-  if (!config || faults.length > 0) throw new InputError(faults.map(({ sentence }) => sentence))
-  return frozen(config)
+  else if (faults.length === 0)
+    faults.push(...faultsOf({ path: [], value: whole, at: () => ({ file: DEFAULT_NAME }) }))
+  if (!config || faults.length > 0) throw new ConfigError(faults.map(printed))
+  const origins = new Map([...last].map(([path, { at }]) => [path, at([])]))
+  return { config: frozen(config), origins }
 }

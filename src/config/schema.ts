@@ -1,8 +1,8 @@
-// The schema of all settings, section by section: the values a config file may hold and the types the program gets. Every
-// setting is required here; defaults and descriptions are in config/default.yaml.
+// The schema of all settings, section by section: the values a config file may hold, the types the program gets, and which
+// settings are `live`. Every setting is required here; defaults and descriptions are in config/default.yaml.
 
 import * as z from 'zod'
-import { decimal, duration, flag, oneOf, sized, text, whole } from './kinds.ts'
+import { decimal, duration, flag, live, oneOf, sized, text, whole } from './kinds.ts'
 import { section } from './section.ts'
 import {
   addressRange,
@@ -18,37 +18,47 @@ import {
   webUrl,
 } from './texts.ts'
 
+const exceptNull = (why: string) => ({
+  except: `from null or to null, ${why}`,
+  needsRestart: (before: unknown, after: unknown) => before === null || after === null,
+})
+
+const certificateFile = () =>
+  live(filePath('a file path, or null').nullable(), exceptNull('which changes between HTTP and HTTPS'))
+
 const server = section({
   host: host(),
   port: whole(0, 65535, ' (0 picks a free port)'),
   reusePort: flag(),
   tls: section({
-    cert: filePath('a file path, or null').nullable(),
-    key: filePath('a file path, or null').nullable(),
+    cert: certificateFile(),
+    key: certificateFile(),
   }),
   trustedProxies: z.array(addressRange(), 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8]'),
-  requestTimeout: duration('100ms', '10m'),
-  writeTimeout: duration('100ms', '10m'),
-  maxConnections: whole(1, 1_000_000),
-  maxUnauthenticated: whole(1, 1_000_000),
-  maxPipelined: whole(1, 10_000),
-  maxQueuedRequests: whole(1, 1_000_000),
-  drainFor: duration('0s', '10m'),
+  requestTimeout: live(duration('100ms', '10m'), {
+    except: 'for TLS handshakes, whose time stays until the next start',
+  }),
+  writeTimeout: live(duration('100ms', '10m')),
+  maxConnections: live(whole(1, 1_000_000)),
+  maxUnauthenticated: live(whole(1, 1_000_000)),
+  maxPipelined: live(whole(1, 10_000)),
+  maxQueuedRequests: live(whole(1, 1_000_000)),
+  drainFor: live(duration('0s', '10m')),
 })
 
 const ops = section({
   host: host(),
   port: whole(0, 65535, ' (0 picks a free port)'),
-  allowedHosts: z.array(host(), 'a list of host names and IP addresses, such as [ops.example.org]'),
-  token: bearerToken().nullable(),
-  maxConnections: whole(8, 10_000),
-  requestTimeout: duration('100ms', '1m'),
+  allowedHosts: live(z.array(host(), 'a list of host names and IP addresses, such as [ops.example.org]')),
+  token: live(bearerToken().nullable(), exceptNull('which ops.host depends on')),
+  maxConnections: live(whole(8, 10_000)),
+  requestTimeout: live(duration('100ms', '1m')),
 })
 
 const status = section({
   host: host(),
   port: whole(0, 65535, ' (0 picks a free port), or null for no such listener').nullable(),
-  maxConnections: whole(8, 10_000),
+  maxConnections: live(whole(8, 10_000)),
 })
 
 const redis = section({
@@ -67,30 +77,30 @@ const store = section({ path: filePath() })
 
 const provider = section({
   baseUrl: providerUrl(),
-  apiKey: secretText('text without blanks (in quotes if it is all digits), or null').nullable(),
-  connectTimeout: duration('10ms', '2m'),
-  timeout: duration('10ms', '2m'),
-  bodyTimeout: duration('10ms', '2m'),
-  totalTimeout: duration('10ms', '10m'),
-  maxConcurrent: whole(1, 256),
-  maxPointsPerRequest: whole(1, 1000),
-  retries: whole(0, 10),
-  retryDelay: duration('0s', '1m'),
-  refusedFor: duration('1s', '24h'),
+  apiKey: live(secretText('text without blanks (in quotes if it is all digits), or null').nullable()),
+  connectTimeout: live(duration('10ms', '2m')),
+  timeout: live(duration('10ms', '2m')),
+  bodyTimeout: live(duration('10ms', '2m')),
+  totalTimeout: live(duration('10ms', '10m')),
+  maxConcurrent: live(whole(1, 256)),
+  maxPointsPerRequest: live(whole(1, 1000)),
+  retries: live(whole(0, 10)),
+  retryDelay: live(duration('0s', '1m')),
+  refusedFor: live(duration('1s', '24h')),
   breaker: section({
-    after: whole(1, 100),
-    halfOpenAfter: duration('100ms', '1h'),
-    halfOpenAfterAtMost: duration('100ms', '1h'),
+    after: live(whole(1, 100)),
+    halfOpenAfter: live(duration('100ms', '1h')),
+    halfOpenAfterAtMost: live(duration('100ms', '1h')),
   }),
   budget: section({
-    perMinute: whole(1, 1_000_000_000, ', or null for no limit').nullable(),
-    perHour: whole(1, 1_000_000_000, ', or null for no limit').nullable(),
-    perDay: whole(1, 1_000_000_000, ', or null for no limit').nullable(),
-    reserve: decimal(0, 0.9),
+    perMinute: live(whole(1, 1_000_000_000, ', or null for no limit').nullable()),
+    perHour: live(whole(1, 1_000_000_000, ', or null for no limit').nullable()),
+    perDay: live(whole(1, 1_000_000_000, ', or null for no limit').nullable()),
+    reserve: live(decimal(0, 0.9)),
   }),
   runs: section({
     model: text('1 to 40 lower-case letters, digits and underscores', /^[a-z0-9_]{1,40}$/),
-    pollEvery: duration('1s', '1h'),
+    pollEvery: live(duration('1s', '1h')),
   }),
 })
 
@@ -113,11 +123,17 @@ const catalogue = section({
     west: decimal(-180, 180),
     east: decimal(-180, 180),
   }),
-  pollEvery: duration('10ms', '1h'),
+  pollEvery: live(duration('10ms', '1h')),
   sources: z.array(source, 'a list of sources, each with name, url, licence and date'),
 })
 
 const CELL = '1/n degrees for a whole n from 1 to 100, such as 1, 0.5, 0.25, 0.2, 0.1, 0.05 or 0.01'
+
+// The hours that are fetched follow from these settings, and with them the names under which weather is cached.
+const withinHorizon = {
+  except:
+    'to weather older than the present settings serve together, for which more hours have to be fetched',
+}
 
 const cache = section({
   cellDegrees: z
@@ -127,21 +143,21 @@ const cache = section({
     .refine(degrees => Math.abs(Math.round(1 / degrees) * degrees - 1) < 1e-9, CELL)
     .overwrite(degrees => 1 / Math.round(1 / degrees)),
   freshness: oneOf(['age', 'run']),
-  freshFor: duration('100ms', '48h'),
-  freshSpread: decimal(0, 1),
-  freshForAtMost: duration('100ms', '48h'),
-  settleFor: duration('0s', '6h'),
-  spreadOver: duration('0s', '6h'),
-  staleFor: duration('0s', '48h'),
-  refreshAheadFor: duration('0s', '1h'),
-  demandFor: duration('1m', '48h'),
-  prefetch: oneOf(['none', 'population']),
-  prefetchPlaces: whole(1, 100_000),
+  freshFor: live(duration('100ms', '48h'), withinHorizon),
+  freshSpread: live(decimal(0, 1), withinHorizon),
+  freshForAtMost: live(duration('100ms', '48h'), withinHorizon),
+  settleFor: live(duration('0s', '6h')),
+  spreadOver: live(duration('0s', '6h')),
+  staleFor: live(duration('0s', '48h'), withinHorizon),
+  refreshAheadFor: live(duration('0s', '1h'), withinHorizon),
+  demandFor: live(duration('1m', '48h')),
+  prefetch: live(oneOf(['none', 'population'])),
+  prefetchPlaces: live(whole(1, 100_000)),
   warmFor: duration('0s', '1m'),
-  retryAfter: duration('10ms', '1h'),
-  retryAfterAtMost: duration('10ms', '1h'),
-  waitFor: duration('10ms', '10m'),
-  leaseFor: duration('100ms', '1m'),
+  retryAfter: live(duration('10ms', '1h')),
+  retryAfterAtMost: live(duration('10ms', '1h')),
+  waitFor: live(duration('10ms', '10m')),
+  leaseFor: live(duration('100ms', '1m')),
   memory: sized('64KiB', '64GiB'),
 })
 
@@ -152,20 +168,24 @@ const TIER_NAME = 'a tier name: lower-case letters, digits and hyphens, with a l
 
 const quota = section({
   timeZone: timeZone(),
-  tiers: z.record(
-    text(TIER_NAME, /^[a-z][a-z0-9-]*$/),
-    z.int('a whole number of at least 1').min(1, 'a whole number of at least 1'),
-    TIERS,
+  tiers: live(
+    z.record(
+      text(TIER_NAME, /^[a-z][a-z0-9-]*$/),
+      z.int('a whole number of at least 1').min(1, 'a whole number of at least 1'),
+      TIERS,
+    ),
   ),
   whenStoreIsDown: oneOf(['share', 'refuse']),
   keepUsageFor: duration('2d', '4000d'),
 })
 
 const log = section({
-  level: oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']),
-  access: flag(),
-  accessShare: decimal(0, 1),
+  level: live(oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])),
+  access: live(flag()),
+  accessShare: live(decimal(0, 1)),
 })
+
+const config = section({ watch: live(flag()), pollEvery: live(duration('10ms', '1h')) })
 
 /** Decodes the settings of all files and variables together into what the program uses, and encodes it back. */
 export const configSchema = section({
@@ -180,6 +200,7 @@ export const configSchema = section({
   weather,
   quota,
   log,
+  config,
 })
 
 type Frozen<Value> = Value extends object ? { readonly [Key in keyof Value]: Frozen<Value[Key]> } : Value

@@ -5,6 +5,7 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { Server } from 'node:http'
+import type { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Answers } from '../answer.ts'
@@ -43,7 +44,7 @@ import { createRenderedWeather } from './rendered-weather.ts'
 import { createSend, jsonType } from './representation.ts'
 import type { Access, RequestState } from './request-state.ts'
 import { sentences } from './sentences.ts'
-import { type TlsFiles, tlsOptions } from './tls.ts'
+import { type Certificate, type TlsFiles, tlsOptions } from './tls.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
 
 type ApiObserver = {
@@ -52,7 +53,7 @@ type ApiObserver = {
   /** Counts a response for the usage of its key. */
   used(access: Access): void
   /** Logs a response; undefined when responses are not logged. */
-  readonly access: ((access: Access) => void) | undefined
+  access: ((access: Access) => void) | undefined
   /** A request that ended in 500, with what caused it. */
   failed(error: unknown, requestId: string): void
   /** Hits are written header by header, because Node's private fields are not what they were. */
@@ -73,11 +74,15 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> & {
   readonly writeReady?: WriteReady
 }
 
-export type ApiOptions = ConnectionLimits & {
-  readonly tls: TlsFiles
-  readonly trustedProxies: readonly string[]
+/** What may change while the API is served. */
+type ApiLimits = ConnectionLimits & {
   /** How long a request may take to arrive. */
   readonly requestTimeoutMs: number
+}
+
+export type ApiOptions = ApiLimits & {
+  readonly tls: TlsFiles
+  readonly trustedProxies: readonly string[]
   /** What rendered lists and places may take in memory, in bytes. */
   readonly keepBytes: number
 }
@@ -95,6 +100,13 @@ export type Api = {
   }): Promise<void>
   /** The process is on its way out: from now on responses ask consumers to open their next connection elsewhere. */
   drain(): void
+  /** Limits and timeouts from now on. */
+  apply(limits: ApiLimits): void
+  /**
+   * Reads the files of the certificate again. Returns the step that gives it to new connections; undefined when it is the
+   * one in use, or the server speaks plain HTTP. @throws InputError when a file can't be used
+   */
+  prepareCertificate(files: TlsFiles): (() => void) | undefined
   /** Takes no more connections, and resolves when what is in flight is answered. */
   close(): Promise<void>
 }
@@ -102,12 +114,14 @@ export type Api = {
 /** An application that does not listen yet. @throws InputError when a TLS file can't be used */
 export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const { quota } = parts
+  let { requestTimeoutMs } = options
   const isPlain = createIsPlain(options.trustedProxies)
   const admission = createAdmission({
     ...parts,
     transportProblem: createTransportProblem(isPlain),
   })
-  const { app, connections } = openServer(parts, options, admission, isPlain)
+  let certificate = tlsOptions(options.tls)
+  const { app, connections } = openServer(parts, options, admission, isPlain, certificate)
 
   app.decorateRequest('state')
   app.addHook('onRequest', (request, reply, done) => {
@@ -215,12 +229,27 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     drain: () => {
       isDraining = true
     },
+    apply: limits => {
+      ;({ requestTimeoutMs } = limits)
+      connections.apply(limits)
+      app.server.requestTimeout = requestTimeoutMs
+      app.server.headersTimeout = Math.min(requestTimeoutMs, longestHeadersMs)
+    },
+    prepareCertificate: files => {
+      const former = certificate
+      const next = former && tlsOptions(files)
+      if (!next || (next.cert.equals(former.cert) && next.key.equals(former.key))) return undefined
+      return () => {
+        certificate = next
+        ;(app.server as unknown as TlsServer).setSecureContext(next)
+      }
+    },
     close: async () => {
       if (app.server.listening) {
         const closed = once(app.server, 'close')
         app.server.close()
         // Requests in flight end by themselves; a connection that never sends a whole one must not keep the process.
-        const patience = setTimeout(connections.closeSilent, options.requestTimeoutMs)
+        const patience = setTimeout(connections.closeSilent, requestTimeoutMs)
         await closed
         clearTimeout(patience)
       }
@@ -245,6 +274,8 @@ const endpointsOf = (
   ]
 }
 
+// As Node has it where a request may take longer.
+const longestHeadersMs = 60_000
 // Connections that the kernel holds for us before it turns clients away for a second; it may allow fewer (somaxconn).
 const listenBacklog = 4_096
 // No URL is longer, so that a path parameter of any length reaches its endpoint.
@@ -261,6 +292,7 @@ const openServer = (
   options: ApiOptions,
   admission: Admission,
   isPlain: IsPlain,
+  tls: Certificate | undefined,
 ): { app: FastifyInstance; connections: Connections } => {
   const http = {
     // A missing host header is answered by us, in JSON, instead of by Node with an empty body. One that came twice is
@@ -272,7 +304,6 @@ const openServer = (
     // What is read ahead of a connection whose requests have to wait.
     highWaterMark: 16 * 1024,
   }
-  const tls = tlsOptions(options.tls)
   const app = fastify({
     ...(tls ? { https: { ...http, ...tls, handshakeTimeout: options.requestTimeoutMs } } : { http }),
     requestTimeout: options.requestTimeoutMs,

@@ -64,6 +64,8 @@ export type Connections = {
   /** Drops every connection on which no request is being answered, heard from or not. */
   closeSilent(): void
   count(): ConnectionCount
+  /** From now on; what is open already is closed when the next connection or request comes. */
+  apply(limits: ConnectionLimits): void
 }
 
 type Tracked = Connection & {
@@ -77,8 +79,9 @@ type Tracked = Connection & {
   reading: PacedReading | undefined
   /** The connection's turn to be read. */
   readonly task: Task
+  /** The number of the sweep before. */
+  begunAfter: number
   /** By `performance.now()`, as are all instants here. */
-  readonly openedAt: number
   usedAt: number
   /** Requests that came without a good key. */
   refusals: number
@@ -99,9 +102,10 @@ type Tracked = Connection & {
 const mark = Symbol('connection')
 type Marked = Socket & { [mark]?: Tracked }
 
-// A connection this young may be about to send its key.
-const youngMs = 1_000
 const sweepEveryMs = 1_000
+// A connection this young may be about to send its key. By sweeps and not by time: between two of them the event loop has
+// read what there was, however busy the machine.
+const youngSweeps = 1
 // A client that ends its side waits for its answers, or is gone; Node by itself takes it to be gone at once.
 const answerAfterEndMs = 1_000
 // A client that was refused so often and never showed a good key is sent away.
@@ -121,7 +125,7 @@ export const trackConnections = (
   limits: ConnectionLimits,
   observer: ConnectionObserver,
 ): Connections => {
-  const { maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests, writeTimeoutMs } = limits
+  let { maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests, writeTimeoutMs } = limits
   const open = new Set<Tracked>()
   // Those without a good key, the oldest first: nothing speaks against them yet, or something does.
   const unknown = new Set<Tracked>()
@@ -129,6 +133,7 @@ export const trackConnections = (
   const turns = createTurns(pacedMsPerTurn)
   const isTls = 'setSecureContext' in server
   let queued = 0
+  let sweeps = 0
 
   const forget = (connection: Tracked): void => {
     if (!open.delete(connection)) return
@@ -160,7 +165,7 @@ export const trackConnections = (
         },
         run: () => read(connection),
       },
-      openedAt: now,
+      begunAfter: sweeps,
       usedAt: now,
       requests: undefined,
       keyMemo: emptyKeyMemo(),
@@ -187,9 +192,13 @@ export const trackConnections = (
   const closeStranger = (): void => {
     if (unknown.size + suspects.size <= maxUnauthenticated) return
     const [oldestSuspect] = suspects
-    const [oldest] = unknown
-    const isOld = oldest !== undefined && performance.now() - oldest.openedAt > youngMs
-    drop(oldestSuspect ?? (isOld ? oldest : undefined), 'unauthenticated')
+    drop(oldestSuspect ?? oldestSilent(), 'unauthenticated')
+  }
+  // A connection that waits for its first turn is not silent: its key may be there.
+  const oldestSilent = (): Tracked | undefined => {
+    for (const connection of unknown)
+      if (connection.isBegun) return sweeps - connection.begunAfter > youngSweeps ? connection : undefined
+    return undefined
   }
   const suspect = (connection: Tracked): void => {
     if (connection.isSuspect) return
@@ -226,6 +235,7 @@ export const trackConnections = (
     requests >= Math.min(maxPipelined, isAuthenticated ? maxPipelined : isSuspect ? suspectPipelined : 1)
   const begin = (connection: Tracked): void => {
     connection.isBegun = true
+    connection.begunAfter = sweeps
     // Under TLS it has been given already.
     if (!isTls) for (const give of giveToHttp) give.call(server, connection.socket)
     pace(connection)
@@ -252,6 +262,7 @@ export const trackConnections = (
   }
   const sweep = (): void => {
     const now = performance.now()
+    sweeps += 1
     for (const connection of open) {
       const { bytesWritten, writableLength } = connection.http
       const taken = bytesWritten - writableLength
@@ -269,7 +280,8 @@ export const trackConnections = (
   // Options of the server that Node's HTTP does not hand on. Under TLS the handshake has to be read at once.
   Object.assign(server, { httpAllowHalfOpen: true, pauseOnConnect: !isTls })
   server.closeIdleConnections = () => closeThose(requests => requests === 0)
-  const sweeping = setInterval(sweep, Math.min(sweepEveryMs, writeTimeoutMs)).unref()
+  const startSweeping = () => setInterval(sweep, Math.min(sweepEveryMs, writeTimeoutMs)).unref()
+  let sweeping = startSweeping()
   server.once('close', () => clearInterval(sweeping))
 
   // Under TLS the socket that connects and the socket that carries requests are two objects of one connection.
@@ -351,6 +363,11 @@ export const trackConnections = (
     },
     closeSilent: () => closeThose(requests => !requests),
     count: () => ({ open: open.size, unauthenticated: unknown.size + suspects.size, queuedRequests: queued }),
+    apply: next => {
+      ;({ maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests, writeTimeoutMs } = next)
+      clearInterval(sweeping)
+      if (server.listening) sweeping = startSweeping()
+    },
   }
 }
 

@@ -8,8 +8,11 @@ import { InputError, messageOf } from '../errors.ts'
 /** Files in PEM form; null where TLS ends elsewhere. */
 export type TlsFiles = { readonly cert: string | null; readonly key: string | null }
 
+/** A chain and its key in PEM form. */
+export type Certificate = { readonly cert: Buffer; readonly key: Buffer }
+
 /** Certificate and key; undefined where there are none. @throws InputError when a file can't be read or is no PEM */
-export const tlsOptions = ({ cert, key }: TlsFiles): { cert: Buffer; key: Buffer } | undefined => {
+export const tlsOptions = ({ cert, key }: TlsFiles): Certificate | undefined => {
   if (cert === null || key === null) return undefined
   const pair = { cert: pemOf('server.tls.cert', cert), key: pemOf('server.tls.key', key) }
   try {

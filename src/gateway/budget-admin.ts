@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { windowsAround } from '../provider/spending-windows.ts'
 import type { SpendingStore } from '../stores/store.ts'
-import { providerAccount } from './supply.ts'
+import { budgetSettingsIn } from './supply.ts'
 
 /** Amounts are in the provider's weight, instants ISO 8601 in UTC. */
 export type BudgetReport = {
@@ -42,8 +42,7 @@ export const createBudgetAdmin = (
   config: Config,
   { store, clock }: { readonly store: SpendingStore; readonly clock: Clock },
 ): BudgetAdmin => {
-  const account = providerAccount(config)
-  const { perMinute, perHour, perDay, reserve } = config.provider.budget
+  const { provider: account, limits, reserve } = budgetSettingsIn(config)
   /** The closure if it is in force. */
   const inForce = (until: number | null, reason: string | null) => {
     const isClosed = until !== null && until > clock.now()
@@ -53,7 +52,7 @@ export const createBudgetAdmin = (
   return {
     show: async () => {
       const now = clock.now()
-      const windows = windowsAround({ minute: perMinute, hour: perHour, day: perDay }, now, 0)
+      const windows = windowsAround(limits, now, 0)
       const [{ used }, closure] = await Promise.all([
         store.spending(
           account,

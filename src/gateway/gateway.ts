@@ -8,7 +8,10 @@ import { createCalendar } from '../calendar.ts'
 import { catalogueFile } from '../catalogue/catalogue-file.ts'
 import { openCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
+import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
+import { fleetHashOf } from '../config/values.ts'
+import { watchFiles } from '../config/watch.ts'
 import { buildApi } from '../edge/api.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { createAuthenticate } from '../metering/authentication.ts'
@@ -20,23 +23,28 @@ import { createMetrics } from '../ops/metrics.ts'
 import { buildOps } from '../ops/ops.ts'
 import { createProbes } from '../ops/probes.ts'
 import { createReadiness } from '../ops/readiness.ts'
-import { buildStatus } from '../ops/status.ts'
+import { buildStatus, type StatusListener } from '../ops/status.ts'
 import { createThrottle } from '../ops/throttle.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createCacheAdmin } from './cache-admin.ts'
+import { createFleetSettings } from './fleet-settings.ts'
 import { openMetering } from './metering.ts'
 import {
+  configDetail,
   observeApi,
   observeCatalogue,
+  observeFleetSettings,
   observeMeter,
   observeOps,
   observeRecords,
+  observeReload,
   observeSupply,
   providerDetail,
   quotaDetail,
   runDetail,
 } from './observers.ts'
-import { openSupply } from './supply.ts'
+import { createReload, type ReloadOutcome } from './reload.ts'
+import { beyondHorizon, openSupply } from './supply.ts'
 
 export type Gateway = {
   /** Base addresses of the listeners, such as `http://127.0.0.1:8080`. */
@@ -46,6 +54,8 @@ export type Gateway = {
   readonly statusUrl: string | undefined
   /** Reads the catalogue's file again now. @throws InputError when it is faulty; the old one stays */
   reloadCatalogue(): Promise<void>
+  /** Reads the configuration now and applies it, whole or not at all. Never rejects: a refusal is logged and counted. */
+  reloadConfig(): Promise<ReloadOutcome>
   /** Turns readiness red, waits for traffic to go elsewhere, finishes what is in flight, lets go of everything. */
   close(): Promise<void>
 }
@@ -55,24 +65,33 @@ const linesOfKeysPerMinute = 60
 // Of the memory of the cache, what rendered lists and places may take.
 const shareOfLists = 1 / 16
 
+/** Where the configuration of a running gateway comes from. */
+type ConfigSource = {
+  /** @throws ConfigError */
+  read(): LoadedConfig
+  readonly files: readonly string[]
+}
+
+export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
+  Partial<Pick<OpenLog, 'dropped'>> & {
+    readonly clock: Clock
+    readonly open?: typeof openStore
+    /** Without one, the configuration stays as it is. */
+    readonly source?: ConfigSource
+  }
+
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
 export const startGateway = async (
   config: Config,
-  {
-    clock,
-    log,
-    lines,
-    dropped = () => 0,
-    open = openStore,
-  }: Pick<OpenLog, 'log' | 'lines'> &
-    Partial<Pick<OpenLog, 'dropped'>> & { clock: Clock; open?: typeof openStore },
+  { clock, log, lines, dropped = () => 0, open = openStore, source }: GatewayParts,
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
   const metrics = createMetrics()
-  const accessLog =
-    config.log.access && log.isLevelEnabled('info') ? createAccessLog(config.log, lines, clock) : undefined
+  const accessLogIn = ({ log: settings }: Config) =>
+    settings.access && log.isLevelEnabled('info') ? createAccessLog(settings, lines, clock) : undefined
   const calendar = createCalendar(config.quota.timeZone)
+  let settingsHash = fleetHashOf(config)
   const seldom = createThrottle(clock)
   const often = createThrottle(clock, linesOfKeysPerMinute)
   const store = await open(config, clock, {
@@ -105,12 +124,17 @@ export const startGateway = async (
 
   const metering = openMetering(config, { store, clock, observer: observeMeter(metrics, log) })
   opening.defer(metering.close)
+  const fleetSettings = createFleetSettings(clock, observeFleetSettings(log))
   const supply = openSupply(config, {
     store,
     catalogue,
     clock,
     instances: metering.instances,
-    observer: observeSupply(metrics, log, seldom, metering.onHeartbeat),
+    settings: () => settingsHash,
+    observer: observeSupply(metrics, log, seldom, ({ instances, variants }) => {
+      metering.onHeartbeat(instances)
+      fleetSettings.onHeartbeat(variants)
+    }),
   })
   opening.defer(supply.close)
   const { grid, timelines, provider, budget, breaker, runs } = supply
@@ -120,6 +144,8 @@ export const startGateway = async (
     memoryEntries: () => timelines.held().entries,
     memoryBytes: () => timelines.held().bytes,
     places: () => catalogue.current.size,
+    configRefused: () => reload.fault() !== undefined,
+    configRestartNeeded: () => reload.restartNeeded().length,
     waitingCells: provider.waiting,
     logLinesDropped: dropped,
     stretch: timelines.stretch,
@@ -139,13 +165,16 @@ export const startGateway = async (
       const fault = catalogue.fault()
       return `${catalogue.current.size} places${fault ? `, newer file refused: ${fault.message}` : ''}`
     },
+    configuration: async () => configDetail(reload.fault(), reload.restartNeeded(), fleetSettings.variants()),
     provider: async () => providerDetail(breaker.state(), budget.state(), timelines.stretch()),
     ...(runs ? { run: async () => runDetail(runs.newest()) } : {}),
   })
 
+  const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
+  const apiObserver = observeApi(metrics, log, accessLogIn(config), usageDetail)
   const api = buildApi(
     {
-      authenticate: createAuthenticate(keys, config.quota.tiers, clock),
+      authenticate,
       quota: metering.quota,
       answers: createAnswers({
         grid,
@@ -158,7 +187,7 @@ export const startGateway = async (
       area: config.catalogue.title,
       timezone: calendar.zone,
       clock,
-      observer: observeApi(metrics, log, accessLog, usageDetail),
+      observer: apiObserver,
     },
     { ...config.server, keepBytes: config.cache.memoryBytes * shareOfLists },
   )
@@ -180,14 +209,56 @@ export const startGateway = async (
     config.ops,
   )
 
+  const statusOptions = ({
+    ops: { allowedHosts, requestTimeoutMs },
+    status: { host, maxConnections },
+  }: Config) => ({
+    allowedHosts,
+    requestTimeoutMs,
+    host,
+    maxConnections,
+  })
+  let status: StatusListener | undefined
+  const reload = createReload({
+    running: config,
+    read: source?.read ?? (() => ({ config, origins: new Map() })),
+    needRestart: next => beyondHorizon(config, next),
+    prepare: async ({ server: { tls } }) => {
+      const useCertificate = api.prepareCertificate(tls)
+      if (!useCertificate) return []
+      return [useCertificate, () => log.info(tls, 'certificate replaced')]
+    },
+    apply: next => {
+      log.level = next.log.level
+      apiObserver.access = accessLogIn(next)
+      settingsHash = fleetHashOf(next)
+      authenticate.applyTiers(next.quota.tiers)
+      supply.apply(next)
+      catalogue.pollEvery(next.catalogue.pollEveryMs)
+      api.apply(next.server)
+      ops.apply(next.ops)
+      status?.apply(statusOptions(next))
+      watch?.pollEvery(watchEvery(next))
+    },
+    observer: observeReload(metrics, log),
+  })
+  const watch =
+    source &&
+    watchFiles({
+      files: () => [...source.files, ...certificateFiles(reload.running())],
+      pollMs: watchEvery(config),
+      onChange: reload.now,
+    })
+  opening.defer(() => watch?.close())
+
   // Opened first and closed last, so that readiness can be checked while the API starts and drains.
   opening.defer(() => ops.close())
   const opsUrl = await listen(ops, 'ops', config.ops)
   const openStatus = async (port: number): Promise<string> => {
-    const options = { ...config.ops, ...config.status }
-    const status = buildStatus({ probes, observer: opsObserver }, options)
-    opening.defer(() => status.close())
-    return listen(status, 'status', { ...config.status, port })
+    const opened = buildStatus({ probes, observer: opsObserver }, statusOptions(config))
+    opening.defer(() => opened.close())
+    status = opened
+    return listen(opened, 'status', { ...config.status, port })
   }
   const statusUrl = config.status.port === null ? undefined : await openStatus(config.status.port)
   const [warm] = await Promise.all([supply.start(), metering.start(), keys.readChanges()])
@@ -202,10 +273,11 @@ export const startGateway = async (
     opsUrl,
     statusUrl,
     reloadCatalogue: catalogue.reload,
+    reloadConfig: reload.now,
     close: async () => {
       readiness.phase = 'draining'
       api.drain()
-      await pause(config.server.drainForMs)
+      await pause(reload.running().server.drainForMs)
       // Closed right after the event loop has taken in the connections that the kernel held for us.
       await nextTurn()
       await api.close()
@@ -213,6 +285,11 @@ export const startGateway = async (
     },
   }
 }
+
+const watchEvery = ({ config: { watch, pollEveryMs } }: Config): number | null => (watch ? pollEveryMs : null)
+
+const certificateFiles = ({ server: { tls } }: Config): string[] =>
+  [tls.cert, tls.key].filter(file => file !== null)
 
 type ListenAt = { readonly host: string; readonly port: number; readonly reusePort?: boolean }
 

@@ -20,19 +20,22 @@ import type { RunObserver } from '../provider/runs.ts'
 import type { BudgetObserver } from '../provider/spending-ledger.ts'
 import { redactedUrls } from '../redacted-url.ts'
 import type { RecordObserver } from '../stores/records.ts'
+import type { Fleet } from '../timelines/heartbeat.ts'
 import type { TimelinesObserver } from '../timelines/timelines.ts'
+import type { FleetSettingsObserver } from './fleet-settings.ts'
+import type { ReloadObserver } from './reload.ts'
 
 export type SupplyObserver = Omit<TimelinesObserver, 'onHeartbeatFailure'> &
   ProviderObserver &
   RunObserver &
   BudgetObserver & { breaker(state: BreakerState): void }
 
-/** @param onFleetSize receives the number of instances of each heartbeat */
+/** @param onFleet receives what each heartbeat counted */
 export const observeSupply = (
   metrics: Metrics,
   log: Log,
   seldom: Throttle,
-  onFleetSize: (instances: number) => void,
+  onFleet: (fleet: Fleet) => void,
 ): SupplyObserver => ({
   onRead: metrics.cacheRead,
   onCollapsed: metrics.cacheCollapsed,
@@ -56,7 +59,7 @@ export const observeSupply = (
   },
   onHeartbeat: fleet => {
     metrics.heartbeat(fleet)
-    onFleetSize(fleet.instances)
+    onFleet(fleet)
   },
   onPurge: (kind, scope) => {
     metrics.purged(kind)
@@ -140,6 +143,38 @@ export const observeCatalogue = (metrics: Metrics, log: Log) => ({
     log.error({ reason: fault.message }, 'catalogue refused, the former one stays in force')
   },
 })
+
+export const observeReload = (metrics: Metrics, log: Log): ReloadObserver => ({
+  onApplied: changes => {
+    const changed = changes.map(
+      ({ path, before = 'none', after = 'none' }) => `${path}: ${before} → ${after}`,
+    )
+    log.info({ changes: changed }, 'configuration applied')
+  },
+  onRestartNeeded: paths =>
+    paths.length > 0
+      ? log.warn({ settings: paths }, `needs a restart: ${paths.join(', ')}`)
+      : log.info('no setting needs a restart any more'),
+  onRefused: reason => log.error({ reason }, 'configuration refused, the former one stays in effect'),
+  onOutcome: metrics.configReloaded,
+})
+
+export const observeFleetSettings = (log: Log): FleetSettingsObserver => ({
+  onDiffer: variants => log.warn({ variants }, 'the instances of the fleet run different settings'),
+  onAgree: () => log.info('the instances of the fleet run the same settings again'),
+})
+
+/** The configuration line of /readyz. */
+export const configDetail = (
+  fault: string | undefined,
+  restartNeeded: readonly string[],
+  variants: number,
+): string =>
+  [
+    fault === undefined ? 'in effect' : `newer one refused: ${fault.split('\n')[0]}`,
+    ...(restartNeeded.length > 0 ? [`needs a restart: ${restartNeeded.join(', ')}`] : []),
+    ...(variants > 1 ? [`the fleet runs ${variants} different ones`] : []),
+  ].join('; ')
 
 export const observeApi = (
   metrics: Metrics,

@@ -9,8 +9,8 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { type Breaker, createBreaker } from '../provider/breaker.ts'
-import { type Budget, createBudget } from '../provider/budget.ts'
-import { createProvider, type Provider } from '../provider/client.ts'
+import { type Budget, type BudgetSettings, createBudget } from '../provider/budget.ts'
+import { createProvider, type Provider, type ProviderOptions } from '../provider/client.ts'
 import { createOpenMeteo } from '../provider/open-meteo/protocol.ts'
 import { createPassthrough, type Passthrough } from '../provider/passthrough.ts'
 import type { ProviderProtocol } from '../provider/protocol.ts'
@@ -18,7 +18,7 @@ import { createProviderCall } from '../provider/provider-call.ts'
 import { createRunWatch, type RunWatch } from '../provider/runs.ts'
 import type { Store } from '../stores/store.ts'
 import { namespaceOf } from '../timelines/cache-namespace.ts'
-import { createTimelines, type Timelines } from '../timelines/timelines.ts'
+import { createTimelines, type LiveTimelinesOptions, type Timelines } from '../timelines/timelines.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
 import { type Horizon, horizonFor } from '../weather/horizon.ts'
 import type { SupplyObserver } from './observers.ts'
@@ -34,6 +34,8 @@ export type Supply = {
   readonly runs: RunWatch | undefined
   /** Reads runs, budget and cached timelines before the first request; bounded in time. */
   start(): Promise<{ warmed: number; wanted: number }>
+  /** The live settings from now on, for what is cached too. */
+  apply(config: Config): void
   close(): Promise<void>
 }
 
@@ -43,6 +45,8 @@ export type SupplyParts = {
   readonly clock: Clock
   /** The largest possible number of instances; undefined while it is unknown. */
   readonly instances: () => number | undefined
+  /** The hash of the settings in effect that all instances should have in common. */
+  readonly settings: () => string
   readonly observer: SupplyObserver
 }
 
@@ -56,20 +60,51 @@ const mostCellsIn = ({ catalogue: { bounds }, cache: { cellDegrees } }: Config):
   (Math.ceil((bounds.east - bounds.west) / cellDegrees) + 2)
 
 /** The provider's protocol under this configuration. */
-const protocolIn = (config: Config): ProviderProtocol =>
+export const protocolIn = (config: Config): ProviderProtocol =>
   createOpenMeteo({ horizon: horizonOf(config), calendar: createCalendar(config.quota.timeZone) })
 
 /** The cache namespace of this configuration. */
 export const cacheNamespaceIn = (config: Config): string =>
   namespaceOf(config.provider.baseUrl, protocolIn(config))
 
-/** The name under which gateways of one account at the provider share what they spend. */
-export const providerAccount = ({ provider: { baseUrl, apiKey } }: Config): string =>
-  hash('sha256', `${baseUrl} ${apiKey}`).slice(0, 12)
+/**
+ * The settings of freshness that need a restart, because cached weather does not reach as far as they would use it.
+ * @param started the configuration at the start, from which the horizon follows
+ */
+export const beyondHorizon = (started: Config, next: Config): readonly string[] => {
+  const [reached, needed] = [horizonOf(started), horizonOf(next)]
+  return needed.quarterHours > reached.quarterHours || needed.days > reached.days ? settingsOfHorizon : []
+}
+
+const settingsOfHorizon = ['freshFor', 'freshSpread', 'freshForAtMost', 'staleFor', 'refreshAheadFor'].map(
+  name => `cache.${name}`,
+)
+
+/** The budget that gateways of this configuration share, by the account at the provider. */
+export const budgetSettingsIn = ({
+  provider: { baseUrl, apiKey, budget, totalTimeoutMs },
+}: Config): BudgetSettings => ({
+  provider: hash('sha256', `${baseUrl} ${apiKey}`).slice(0, 12),
+  limits: { minute: budget.perMinute, hour: budget.perHour, day: budget.perDay },
+  reserve: budget.reserve,
+  longestRequestMs: totalTimeoutMs,
+})
+
+// Half of `cache.waitFor` for the budget's next window, half for the provider's response.
+const providerOptionsIn = ({ provider, cache }: Config): ProviderOptions => ({
+  ...provider,
+  queueForMs: cache.waitForMs / 2,
+})
+
+const liveTimelinesOptionsIn = ({ provider, cache }: Config): LiveTimelinesOptions => ({
+  ...cache,
+  refusedForMs: provider.refusedForMs,
+  batch: provider.maxPointsPerRequest,
+})
 
 export const openSupply = (
   config: Config,
-  { store, catalogue, clock, instances, observer }: SupplyParts,
+  { store, catalogue, clock, instances, settings, observer }: SupplyParts,
 ): Supply => {
   const { cache } = config
   const horizon = horizonOf(config)
@@ -81,25 +116,25 @@ export const openSupply = (
     observer.breaker(state)
     if (state === 'closed') timelines.endBackoff()
   })
-  const { perMinute, perHour, perDay, reserve } = config.provider.budget
   const budget = createBudget(
     {
-      provider: providerAccount(config),
-      limits: { minute: perMinute, hour: perHour, day: perDay },
-      reserve,
+      ...budgetSettingsIn(config),
       unit: protocol.weightPerCell,
       weightOfFailure: protocol.weightOfFailure,
-      longestRequestMs: config.provider.totalTimeoutMs,
       instances,
     },
     { store, clock, observer },
   )
-  const provider = createProvider(
-    // Half of `cache.waitFor` for the budget's next window, half for the provider's response.
-    { ...config.provider, queueForMs: cache.waitForMs / 2 },
-    { call, protocol, breaker, budget, clock, observer },
-  )
-  const passthrough = createPassthrough(config.provider, {
+  const provider = createProvider(providerOptionsIn(config), {
+    call,
+    protocol,
+    breaker,
+    budget,
+    clock,
+    observer,
+  })
+  let { totalTimeoutMs } = config.provider
+  const passthrough = createPassthrough(() => totalTimeoutMs, {
     call,
     inTurn: provider.inTurn,
     protocol,
@@ -112,11 +147,14 @@ export const openSupply = (
     cache.freshness === 'run'
       ? createRunWatch(config.provider.runs, { call, protocol, clock, observer })
       : undefined
+  const pinnedIn = ({ cache: { prefetch, prefetchPlaces } }: Config): (() => readonly Cell[]) =>
+    prefetch === 'population' ? mostPopulous(catalogue, grid, prefetchPlaces) : () => []
+  let pinned = pinnedIn(config)
   const timelines = createTimelines(
     {
-      ...cache,
-      refusedForMs: config.provider.refusedForMs,
-      batch: config.provider.maxPointsPerRequest,
+      ...liveTimelinesOptionsIn(config),
+      freshness: cache.freshness,
+      memoryBytes: cache.memoryBytes,
       mostCells: mostCellsIn(config),
       weightPerLoad: protocol.weightPerCell,
       namespace: namespaceOf(config.provider.baseUrl, protocol),
@@ -127,11 +165,11 @@ export const openSupply = (
       breaker,
       store,
       grid,
-      pinned:
-        cache.prefetch === 'population' ? mostPopulous(catalogue, grid, cache.prefetchPlaces) : () => [],
+      pinned: () => pinned(),
       recentRuns: () => runs?.recent() ?? [],
       stretch: budget.stretch,
       isLimitLifted: budget.isLifted,
+      settings,
       calendar,
       clock,
       observer: {
@@ -163,6 +201,16 @@ export const openSupply = (
       ])
       timeout.abort()
       return timelines.start(cache.warmForMs)
+    },
+    apply: next => {
+      ;({ totalTimeoutMs } = next.provider)
+      call.apply(next.provider)
+      breaker.apply(next.provider.breaker)
+      budget.apply(budgetSettingsIn(next))
+      provider.apply(providerOptionsIn(next))
+      runs?.apply(next.provider.runs)
+      pinned = pinnedIn(next)
+      timelines.apply(liveTimelinesOptionsIn(next))
     },
     close: async () => {
       await timelines.close()

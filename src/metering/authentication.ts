@@ -45,12 +45,16 @@ export type Authenticate = (
   memo?: KeyMemo,
 ) => Authentication | Promise<Authentication>
 
+/** Knows the limits of the tiers, which may change. */
+export type Authenticator = Authenticate & { applyTiers(tiers: Tiers): void }
+
 /** The returned function throws StoreError when the look-up fails, and AbohawaError for a tier that is not configured. */
 export const createAuthenticate = (
   keys: Pick<KeyDirectory, 'copyOf' | 'find'>,
-  tiers: Tiers,
+  given: Tiers,
   clock: Clock,
-): Authenticate => {
+): Authenticator => {
+  let tiers = given
   const judge = (found: FoundKey | 'unknown'): Authentication => {
     if (found === 'unknown') return { refusal: 'unknown' }
     if (found.key.revokedAt !== null) return { refusal: 'key-revoked' }
@@ -72,7 +76,7 @@ export const createAuthenticate = (
     return left > 0 && left <= copyFreshForMs
   }
 
-  return (presented, memo = emptyKeyMemo()) => {
+  const authenticate: Authenticate = (presented, memo = emptyKeyMemo()) => {
     if (presented === undefined || presented === '') return { refusal: 'missing' }
     if (!presented.startsWith(keyPrefix)) return { refusal: 'wrong-prefix' }
     // A cached key had the right form before, so only others need the check of form and checksum.
@@ -88,4 +92,9 @@ export const createAuthenticate = (
     const found = keys.find(memo.hash)
     return found instanceof Promise ? found.then(judge) : judge(found)
   }
+  return Object.assign(authenticate, {
+    applyTiers: (next: Tiers) => {
+      tiers = next
+    },
+  })
 }

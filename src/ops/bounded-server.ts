@@ -21,6 +21,8 @@ export type ServerBounds = {
 export type BoundedServer = {
   readonly server: Server
   listen(at: { readonly host: string; readonly port: number }): Promise<unknown>
+  /** From now on. */
+  apply(bounds: ServerBounds): void
   /** Breaks off what is still connected. */
   close(): Promise<void>
 }
@@ -44,8 +46,9 @@ const protection: Readonly<Record<string, string>> = {
 export const createBoundedServer = (
   handle: Handle,
   observer: RefusalObserver,
-  { maxConnections, requestTimeoutMs, answerWithinMs }: ServerBounds,
+  bounds: ServerBounds,
 ): BoundedServer => {
+  let { requestTimeoutMs, answerWithinMs } = bounds
   const fail = (error: unknown, { socket }: IncomingMessage, response: ServerResponse): void => {
     if (response.headersSent) {
       response.destroy()
@@ -84,7 +87,7 @@ export const createBoundedServer = (
     },
     listen,
   )
-  server.maxConnections = maxConnections
+  server.maxConnections = bounds.maxConnections
   server.on('drop', () => observer.refused('connections'))
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   server.on('checkExpectation', listen)
@@ -101,6 +104,12 @@ export const createBoundedServer = (
   return {
     server,
     listen: ({ host, port }) => once(server.listen(port, host), 'listening'),
+    apply: next => {
+      ;({ requestTimeoutMs, answerWithinMs } = next)
+      server.requestTimeout = requestTimeoutMs
+      server.headersTimeout = requestTimeoutMs
+      server.maxConnections = next.maxConnections
+    },
     close: async () => {
       const closed = once(server, 'close')
       server.close()

@@ -21,6 +21,8 @@ export type Gauges = {
   readonly memoryEntries: () => number
   readonly memoryBytes: () => number
   readonly places: () => number
+  readonly configRefused: () => boolean
+  readonly configRestartNeeded: () => number
   readonly waitingCells: () => number
   /** Since the start. */
   readonly logLinesDropped: () => number
@@ -176,6 +178,18 @@ export const createMetrics = () => {
     registers,
   })
 
+  const configReloads = new Counter({
+    name: 'abohawa_config_reloads_total',
+    help: 'Readings of the configuration while the gateway ran: applied, unchanged or refused.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const configVariants = new Gauge({
+    name: 'abohawa_config_variants',
+    help: 'Different settings that the gateways of the fleet ran with at the last heartbeat; 1 when they agree.',
+    registers,
+  })
+
   return {
     contentType: registry.contentType,
     exposition: async () => {
@@ -193,8 +207,10 @@ export const createMetrics = () => {
     budgetReopened: () => budgetReopenings.inc(),
     refreshFailed: (purpose: string) => refreshFailures.inc({ purpose }),
     purged: (kind: string) => purges.inc({ kind }),
-    heartbeat: (fleet: { instances: number; wanted: number }) => {
+    configReloaded: (outcome: string) => configReloads.inc({ outcome }),
+    heartbeat: (fleet: { instances: number; variants: number; wanted: number }) => {
       instances.set(fleet.instances)
+      configVariants.set(fleet.variants)
       wanted.set(fleet.wanted)
     },
     sharedTierFailed: (step: string) => sharedTierFailures.inc({ step }),
@@ -259,6 +275,16 @@ export const createMetrics = () => {
         'abohawa_cache_freshness_stretch',
         'How many times longer than configured weather stays fresh, so that the budget of the day suffices.',
         gauges.stretch,
+      )
+      gauge(
+        'abohawa_config_refused',
+        '1 while the newest configuration is not in effect because of a fault.',
+        () => Number(gauges.configRefused()),
+      )
+      gauge(
+        'abohawa_config_restart_needed',
+        'Settings that differ from those in effect until the next start.',
+        gauges.configRestartNeeded,
       )
       gauge('abohawa_catalogue_places', 'Published places.', gauges.places)
       gauge(

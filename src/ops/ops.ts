@@ -17,8 +17,18 @@ export type OpsOptions = Omit<AdmissionOptions, 'section'> &
     readonly answerWithinMs?: number
   }
 
-export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): BoundedServer => {
-  const admit = createAdmit({ ...options, section: 'ops' })
+export type OpsListener = Omit<BoundedServer, 'apply'> & {
+  /** From now on; the host stays. */
+  apply(options: OpsOptions): void
+}
+
+export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): OpsListener => {
+  const admitUnder = (given: OpsOptions) => createAdmit({ ...given, section: 'ops' })
+  const boundsOf = (given: OpsOptions): ServerBounds => ({
+    ...given,
+    answerWithinMs: (given.answerWithinMs ?? 30_000) + parts.passthrough.totalTimeoutMs(),
+  })
+  let admit = admitUnder(options)
   const paths = `/livez, /readyz, /metrics, /cache/cell?of=…, POST /cache/purge or /provider${parts.passthrough.protocol.paths[0]}?…`
   let rest: Promise<FastifyInstance> | undefined
   const openRest = async () => (await import('./operator-routes.ts')).buildOperatorRoutes(parts)
@@ -35,13 +45,14 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): B
       ;(await rest).routing(request, response)
     },
     parts.observer,
-    {
-      ...options,
-      answerWithinMs: (options.answerWithinMs ?? 30_000) + parts.passthrough.totalTimeoutMs,
-    },
+    boundsOf(options),
   )
   return {
     ...listener,
+    apply: next => {
+      admit = admitUnder(next)
+      listener.apply(boundsOf(next))
+    },
     close: async () => {
       await listener.close()
       await (await rest)?.close()

@@ -13,11 +13,12 @@ import { Refusal } from './refusal.ts'
 const atOnce = 4
 
 export const registerPassthrough = (app: FastifyInstance, passthrough: Passthrough): void => {
-  const { protocol, totalTimeoutMs, send } = passthrough
+  const { protocol, send } = passthrough
   let underWay = 0
 
   const answer = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const { target, weight } = forwardedRequest((request.raw.url ?? '').slice('/provider'.length), protocol)
+    const totalTimeoutMs = passthrough.totalTimeoutMs()
     const ending = new AbortController()
     const timer = setTimeout(() => ending.abort(new OverdueError(totalTimeoutMs)), totalTimeoutMs).unref()
     // The answer has ended, or its reader has gone: nothing of it is needed any more.

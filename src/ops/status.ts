@@ -12,14 +12,21 @@ export type StatusParts = { readonly probes: Probes; readonly observer: RefusalO
 export type StatusOptions = Pick<AdmissionOptions, 'host' | 'allowedHosts'> &
   Pick<ServerBounds, 'maxConnections' | 'requestTimeoutMs'>
 
+export type StatusListener = Omit<BoundedServer, 'apply'> & {
+  /** From now on; the host stays. */
+  apply(options: StatusOptions): void
+}
+
 const answerWithinMs = 30_000
 
 export const buildStatus = (
   { probes, observer }: StatusParts,
   { host, allowedHosts, maxConnections, requestTimeoutMs }: StatusOptions,
-): BoundedServer => {
-  const admit = createAdmit({ section: 'status', host, allowedHosts, token: null })
-  return createBoundedServer(
+): StatusListener => {
+  const admitUnder = (hosts: readonly string[]) =>
+    createAdmit({ section: 'status', host, allowedHosts: hosts, token: null })
+  let admit = admitUnder(allowedHosts)
+  const listener = createBoundedServer(
     async (request, response) => {
       const { url = '', method = '' } = request
       const [path = ''] = url.split('?', 1)
@@ -31,4 +38,11 @@ export const buildStatus = (
     observer,
     { maxConnections, requestTimeoutMs, answerWithinMs },
   )
+  return {
+    ...listener,
+    apply: next => {
+      admit = admitUnder(next.allowedHosts)
+      listener.apply({ ...next, answerWithinMs })
+    },
+  }
 }

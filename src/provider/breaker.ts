@@ -4,10 +4,10 @@
 import {
   type CircuitBreakerPolicy,
   CircuitState,
-  ConsecutiveBreaker,
   circuitBreaker,
   DelegateBackoff,
   handleWhen,
+  type IBreaker,
   isBrokenCircuitError,
 } from 'cockatiel'
 import type { Clock } from '../clock.ts'
@@ -31,6 +31,8 @@ export type Breaker = {
   /** Whether the wait of the open circuit is over and no probe has been sent. */
   isProbeDue(): boolean
   state(): { state: BreakerState; openUntil: number | null }
+  /** From now on; an open circuit keeps the wait that it was given. */
+  apply(options: BreakerOptions): void
 }
 
 const unwell: ReadonlySet<ProviderErrorCode> = new Set([
@@ -46,17 +48,29 @@ const unwell: ReadonlySet<ProviderErrorCode> = new Set([
 
 /** @param onStateChange is called with each new state */
 export const createBreaker = (
-  { after, halfOpenAfterMs, halfOpenAfterAtMostMs }: BreakerOptions,
+  options: BreakerOptions,
   clock: Clock,
   onStateChange: (state: BreakerState) => void,
 ): Breaker => {
   // Monotonic time, like every other network timeout; the clock of the cache may be moved.
   let halfOpenAt = 0
   let waitMs = 0
+  let { after, halfOpenAfterMs, halfOpenAfterAtMostMs } = options
+  // The library's own has a threshold that can't be changed.
+  const failures: IBreaker & { state: number } = {
+    state: 0,
+    success: () => {
+      failures.state = 0
+    },
+    failure: () => {
+      failures.state += 1
+      return failures.state >= after
+    },
+  }
   const policy: CircuitBreakerPolicy = circuitBreaker(
     handleWhen(error => error instanceof ProviderError && unwell.has(error.code)),
     {
-      breaker: new ConsecutiveBreaker(after),
+      breaker: failures,
       halfOpenAfter: new DelegateBackoff(({ attempt }) => {
         const wait = Math.min(halfOpenAfterMs * 2 ** (attempt - 1), halfOpenAfterAtMostMs)
         // Up to 25 % jitter, so that the instances of a fleet do not probe at the same time.
@@ -99,6 +113,9 @@ export const createBreaker = (
       state: stateOf(policy.state),
       openUntil: openError()?.retryAt ?? null,
     }),
+    apply: next => {
+      ;({ after, halfOpenAfterMs, halfOpenAfterAtMostMs } = next)
+    },
   }
 }
 

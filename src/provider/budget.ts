@@ -17,20 +17,24 @@ import {
 } from './spending-windows.ts'
 import { priceOf, stretchAt } from './stretch.ts'
 
-export type BudgetOptions = {
+/** What may change while the gateway runs. */
+export type BudgetSettings = {
   /** A short hash of the account; gateways with the same one share the budget. */
   readonly provider: string
   readonly limits: BudgetLimits
   /** The share of every limit, 0 to 1, that only cold cells may use. */
   readonly reserve: number
+  /** The timeout of a request. The provider counts the request by that time. */
+  readonly longestRequestMs: number
+}
+
+export type BudgetOptions = BudgetSettings & {
   /** The weight of one point. */
   readonly unit: number
   /** The weight of a request that the provider answers with an error. */
   readonly weightOfFailure: number
   /** By how much the provider's clock may differ from ours. */
   readonly marginMs?: number
-  /** The timeout of a request. The provider counts the request by that time. */
-  readonly longestRequestMs: number
   /** How many gateways share the account, undefined while unknown; divides the allowance while the store is away. */
   readonly instances: () => number | undefined
 }
@@ -69,29 +73,41 @@ export type Budget = {
    */
   limited(until: number, reason: string): Promise<void>
   closedUntil(): number | null
-  /** Whether the limit that a request met at this instant holds no more, because an operator has reopened the budget. */
+  /** Whether the limit that a request met at this instant holds no more, because an operator has reopened or raised the budget. */
   isLifted(at: number): boolean
   /** How many times longer than usual weather stays fresh, by the day's spending as last known. At least 1. */
   stretch(demandPerDay: number): number
   /** Reconciles with the store: at the start, and at intervals where little is reserved. */
   reconcile(): Promise<void>
   state(): BudgetState
+  /** For the requests that are granted from now on. */
+  apply(options: BudgetSettings): void
 }
 
-type Charge = { readonly weight: number; readonly windows: readonly LimitedWindow[] }
+type Charge = {
+  readonly provider: string
+  readonly weight: number
+  readonly windows: readonly LimitedWindow[]
+}
 
 const defaultMarginMs = 2_000
 // Obstacles other than a full window end soon: requests in flight, a store that is away.
 const retrySoonMs = 1_000
 
 export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget => {
-  const { limits, reserve, longestRequestMs, marginMs = defaultMarginMs } = options
+  const { marginMs = defaultMarginMs } = options
   const { clock } = parts
+  const chargedAhead = ({ longestRequestMs }: BudgetSettings): number => longestRequestMs + marginMs
+  const hasNoLimit = ({ limits: given }: BudgetSettings): boolean =>
+    Object.values(given).every(limit => limit === null)
+  let { provider, limits, reserve } = options
   const unit = milliSpent(options.unit)
   const failure = milliSpent(options.weightOfFailure)
-  const unlimited = Object.values(limits).every(limit => limit === null)
-  const chargedAheadMs = longestRequestMs + marginMs
+  let unlimited = hasNoLimit(options)
+  let chargedAheadMs = chargedAhead(options)
   const ledger = createLedger({ ...options, chargedAheadMs }, parts)
+  // When a limit was last raised here.
+  let raisedAt = 0
   // The highest price of the day holds: loads come in waves, and a price that follows each of them would leave too little
   // for the last.
   let highest = { day: '', price: 0 }
@@ -105,7 +121,9 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       ? windows
       : windows.map(window => ({ ...window, limit: milliAllowed((window.limit / 1000) * (1 - reserve)) }))
 
-  const finish = async ({ weight, windows }: Charge, outcome: RequestOutcome): Promise<void> => {
+  const finish = async ({ weight, windows, ...charge }: Charge, outcome: RequestOutcome): Promise<void> => {
+    // Of a former account: it stays charged there.
+    if (charge.provider !== provider) return
     const latest = clock.now() + marginMs
     const cost = costOf(outcome, weight, failure)
     // The provider may count a request of unknown outcome later.
@@ -156,16 +174,21 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       if (closed !== null && wanted > 0) return reservationOf(0, closed)
       if (unlimited || wanted === 0) return reservationOf(wanted, null)
       const windows = windowsOfRequest()
+      const account = provider
       const { granted, full } = await ledger.reserve(limitsFor(purpose, windows), wanted * unit, unit)
       const retryAt = granted < wanted * unit ? retryAtFor(full) : null
-      return reservationOf(granted / unit, retryAt, granted > 0 ? { weight: granted, windows } : undefined)
+      return reservationOf(
+        granted / unit,
+        retryAt,
+        granted > 0 ? { provider: account, weight: granted, windows } : undefined,
+      )
     },
     limited: (until, reason) => ledger.close(until, reason),
     closedUntil: () => ledger.closedUntil(),
     isLifted: at => {
-      const reopened = ledger.reopenedHereAt()
-      // A request that was under way at the reopening may report the former limit after it.
-      return reopened !== null && at <= reopened + chargedAheadMs && ledger.closedUntil() === null
+      const lifted = Math.max(ledger.reopenedHereAt() ?? 0, raisedAt)
+      // A request that was under way then may report the former limit after it.
+      return at <= lifted + chargedAheadMs && ledger.closedUntil() === null
     },
     stretch: demandPerDay => {
       const now = clock.now()
@@ -191,5 +214,18 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       closedUntil: ledger.closedUntil(),
       shared: ledger.shared(),
     }),
+    apply: next => {
+      if (spanNames.some(span => isRaised(limits[span], next.limits[span]))) raisedAt = clock.now()
+      ;({ provider, limits, reserve } = next)
+      unlimited = hasNoLimit(next)
+      chargedAheadMs = chargedAhead(next)
+      ledger.apply({ provider, limits, chargedAheadMs })
+      highest = { day: '', price: 0 }
+    },
   }
 }
+
+const spanNames = ['minute', 'hour', 'day'] as const
+
+const isRaised = (before: number | null, after: number | null): boolean =>
+  before !== null && (after === null || after > before)

@@ -46,6 +46,8 @@ export type Provider = {
   expedite(cell: Cell): void
   /** How many cells are queued. */
   waiting(): number
+  /** For the requests that are sent from now on. */
+  apply(options: ProviderOptions): void
   /** Runs other work that asks the provider, as one of `maxConcurrent` requests and in order of arrival. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
   close(): void
@@ -53,12 +55,11 @@ export type Provider = {
 
 const resolvedPerTurn = 10
 
-export const createProvider = (options: ProviderOptions, parts: ProviderParts): Provider => {
+export const createProvider = (given: ProviderOptions, parts: ProviderParts): Provider => {
   const { call, protocol, breaker, budget, clock, observer } = parts
-  const { queueForMs } = options
-  const mostCells = Math.min(options.maxPointsPerRequest, protocol.mostCellsPerRequest)
+  let options = given
+  let retry = retryPolicy(options, protocol)
   const limit = pLimit(options.maxConcurrent)
-  const retry = retryPolicy(options, protocol)
   const queue = createQueue()
   let wake: NodeJS.Timeout | undefined
   let isPending = false
@@ -94,7 +95,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
   // Cells that the budget has no room for: cold ones are requeued if the next window is near, the others are rejected.
   const requeueOrReject = (batch: readonly Waiting[], error: ProviderError): void => {
     const leftMs = (error.retryAt ?? Number.POSITIVE_INFINITY) - clock.now()
-    const requeued = batch.filter(({ urgency }) => urgency === 'cold' && leftMs <= queueForMs)
+    const requeued = batch.filter(({ urgency }) => urgency === 'cold' && leftMs <= options.queueForMs)
     queue.putBack(requeued)
     for (const waiting of batch) if (!requeued.includes(waiting)) waiting.reject(error)
     // Tried again every second at least, because the windows follow another clock than the timer.
@@ -201,6 +202,7 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
       return
     }
     // While the breaker is not closed a probe has one point, so that an outage does not spend the budget.
+    const mostCells = Math.min(options.maxPointsPerRequest, protocol.mostCellsPerRequest)
     const most = breaker.state().state === 'closed' ? mostCells : 1
     const { admitted, reservation } = await reserveFor(queue.take(most))
     if (admitted.length > 0) await serve(admitted, reservation)
@@ -229,6 +231,11 @@ export const createProvider = (options: ProviderOptions, parts: ProviderParts): 
     },
     expedite: queue.expedite,
     waiting: () => queue.size,
+    apply: next => {
+      options = next
+      retry = retryPolicy(next, protocol)
+      limit.concurrency = next.maxConcurrent
+    },
     inTurn: work => limit(work),
     close: () => clearTimeout(wake),
   }

@@ -45,12 +45,12 @@ export type LocalAllowance = {
   /** Grants what fits into the allowance of one gateway while the store is away, and adds it to the pending changes. */
   admitLocally(windows: readonly LimitedWindow[], wanted: number, unit: number, outage: Outage): Granted
   used(window: LimitedWindow): number
+  /** From now on; what was counted stays. */
+  apply(options: LocalAllowanceOptions): void
 }
 
-export const createLocalAllowance = ({
-  perMinute,
-  chargedAheadMs,
-}: LocalAllowanceOptions): LocalAllowance => {
+export const createLocalAllowance = (options: LocalAllowanceOptions): LocalAllowance => {
+  let { perMinute, chargedAheadMs } = options
   const stored = createWindowCounters()
   /** Window → when its count was last read from the store. */
   const storedAt = new Map<string, number>()
@@ -123,5 +123,8 @@ export const createLocalAllowance = ({
       return { granted, full: windows.filter(window => allowanceOf(window, remaining(window)) < unit) }
     },
     used: window => Math.max(0, stored.get(window) + uncommitted(window)),
+    apply: next => {
+      ;({ perMinute, chargedAheadMs } = next)
+    },
   }
 }

@@ -23,7 +23,7 @@ type PassthroughRequest = {
 export type Passthrough = {
   readonly protocol: PassthroughProtocol
   /** Within which a request is to be answered, however long it waits for its turn. */
-  readonly totalTimeoutMs: number
+  totalTimeoutMs(): number
   /**
    * The provider's response, whatever its status, with a body of up to 16 MiB.
    * @param leaving aborted when nobody waits for the response any more
@@ -56,7 +56,7 @@ class Uncounted extends Error {
 }
 
 export const createPassthrough = (
-  { totalTimeoutMs }: Pick<Passthrough, 'totalTimeoutMs'>,
+  totalTimeoutMs: Passthrough['totalTimeoutMs'],
   { call, inTurn, protocol, breaker, budget, clock, observer }: PassthroughParts,
 ): Passthrough => {
   // However many operators ask, one request of theirs at a time waits among those of the consumers.

@@ -39,6 +39,8 @@ export type ProviderCall = {
   bytes(request: ProviderRequest, isValid?: () => boolean): AsyncGenerator<Uint8Array>
   /** The whole text of a 200. @throws ProviderError */
   text(request: ProviderRequest): Promise<string>
+  /** For the calls that begin from now on; the base URL stays. */
+  apply(options: ProviderCallOptions): void
   /**
    * The whole response, whatever its status.
    * @throws ProviderError if none came, or none that is complete and within bounds; the reason of `leaving` once it is aborted
@@ -87,36 +89,41 @@ const mostHeaderBytes = 16 * 1024
 const mostInterimResponses = 8
 
 export const createProviderCall = (
-  options: ProviderCallOptions,
+  given: ProviderCallOptions,
   { protocol, clock }: { readonly protocol: CallProtocol; readonly clock: Clock },
 ): ProviderCall => {
-  const { origin, pathname } = new URL(options.baseUrl)
+  const { origin, pathname } = new URL(given.baseUrl)
   const prefix = pathname === '/' ? '' : pathname
+  let current = given
   let pool: Promise<Pool> | undefined
+  /** Pools of former options, until their last calls have ended. */
+  const retired = new Set<Promise<void>>()
   const openPool = async (): Promise<Pool> => {
     // Imported with the first request: a gateway that serves from its cache starts without it.
     const { Pool } = await import('undici')
     return new Pool(origin, {
-      connections: options.maxConcurrent,
+      connections: current.maxConcurrent,
       pipelining: 1,
-      connect: { timeout: options.connectTimeoutMs },
-      headersTimeout: options.timeoutMs,
-      bodyTimeout: options.bodyTimeoutMs,
+      connect: { timeout: current.connectTimeoutMs },
+      headersTimeout: current.timeoutMs,
+      bodyTimeout: current.bodyTimeoutMs,
       maxHeaderSize: mostHeaderBytes,
       // One call per connection needs no HTTP/2, which a server may choose otherwise and which has limits of its own.
       allowH2: false,
     })
   }
-  const headers = {
+  const headersFor = ({ apiKey }: ProviderCallOptions) => ({
     accept: protocol.accept,
     'accept-encoding': 'gzip',
-    ...(options.apiKey ? protocol.keyHeaders(options.apiKey) : {}),
-  }
+    ...(apiKey ? protocol.keyHeaders(apiKey) : {}),
+  })
+  let headers = headersFor(current)
 
   const receive = async function* (
     { path, mostBytes }: ProviderRequest,
     { method = 'GET', accept, isValid = () => true, leaving, onHead }: CallOptions,
   ): AsyncGenerator<Uint8Array> {
+    const options = current
     const endsAt = performance.now() + options.totalTimeoutMs
     const ending = new AbortController()
     const timer = setTimeout(() => ending.abort(tooSlow(options)), options.totalTimeoutMs).unref()
@@ -173,6 +180,22 @@ export const createProviderCall = (
   return {
     bytes,
     text: request => textOf(bytes(request)),
+    apply: next => {
+      current = next
+      headers = headersFor(next)
+      const former = pool
+      pool = undefined
+      if (!former) return
+      const closed: Promise<void> = former
+        .then(opened => opened.close())
+        .catch(() => {})
+        .finally(() => retired.delete(closed))
+      retired.add(closed)
+    },
+    close: async () => {
+      await (await pool)?.close()
+      await Promise.all(retired)
+    },
     response: async (request, given) => {
       let head: Head | undefined
       const pieces = receive(request, {
@@ -184,7 +207,6 @@ export const createProviderCall = (
       const body = await bufferOf(pieces)
       return { status: head?.status ?? 0, type: head?.type ?? '', body }
     },
-    close: async () => (await pool)?.close(),
   }
 }
 

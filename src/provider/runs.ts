@@ -23,6 +23,7 @@ export type RunWatch = {
   recent(): readonly ModelRun[]
   /** Polls now. Never throws: errors go to the observer. */
   poll(): Promise<void>
+  apply(options: { readonly pollEveryMs: number }): void
   close(): void
 }
 
@@ -40,7 +41,7 @@ export type RunWatchParts = {
 }
 
 export const createRunWatch = (
-  { model, pollEveryMs }: { model: string; pollEveryMs: number },
+  { model, ...options }: { model: string; pollEveryMs: number },
   { call, protocol, clock, observer }: RunWatchParts,
 ): RunWatch => {
   // Newest first: runs that were read, and runs that were assumed while none could be read.
@@ -48,6 +49,7 @@ export const createRunWatch = (
   let assumed: readonly ModelRun[] = known
   let readAt = Number.NEGATIVE_INFINITY
   let failing = false
+  let { pollEveryMs } = options
 
   const poll = async (): Promise<void> => {
     try {
@@ -73,7 +75,8 @@ export const createRunWatch = (
       failing = true
     }
   }
-  const timer = setInterval(() => void poll(), pollEveryMs).unref()
+  const startTimer = () => setInterval(() => void poll(), pollEveryMs).unref()
+  let timer = startTimer()
 
   const recent = (): readonly ModelRun[] => {
     const last = known[0]
@@ -91,6 +94,12 @@ export const createRunWatch = (
     newest: () => recent()[0],
     recent,
     poll,
+    apply: next => {
+      if (next.pollEveryMs === pollEveryMs) return
+      ;({ pollEveryMs } = next)
+      clearInterval(timer)
+      timer = startTimer()
+    },
     close: () => clearInterval(timer),
   }
 }

@@ -7,7 +7,12 @@ import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { longestClosureMs } from '../stores/records.ts'
 import type { SpendingStore } from '../stores/store.ts'
-import { createLocalAllowance, type Granted, type PendingChange } from './local-allowance.ts'
+import {
+  createLocalAllowance,
+  type Granted,
+  type LocalAllowanceOptions,
+  type PendingChange,
+} from './local-allowance.ts'
 import { type BudgetLimits, type LimitedWindow, milliAllowed } from './spending-windows.ts'
 import type { WindowAmount } from './window-counters.ts'
 
@@ -19,11 +24,14 @@ export type BudgetObserver = {
   reopened(closedUntil: number | null): void
 }
 
-export type LedgerOptions = {
+type LedgerSettings = {
   readonly provider: string
   readonly limits: BudgetLimits
   /** How far into the future a request is charged that is granted now. */
   readonly chargedAheadMs: number
+}
+
+export type LedgerOptions = LedgerSettings & {
   /** How many gateways share the account; undefined while that is not known. */
   readonly instances: () => number | undefined
 }
@@ -54,17 +62,20 @@ export type SpendingLedger = {
   reopenedHereAt(): number | null
   /** False while the store is away. */
   shared(): boolean
+  /** From now on. What is known of another account is forgotten. */
+  apply(settings: LedgerSettings): void
 }
 
 // Longer than a command of the store can take: a reply that is later has not been overtaken.
 const overtakenForMs = minuteMs
 
 export const createLedger = (
-  { provider, limits, chargedAheadMs, instances }: LedgerOptions,
+  options: LedgerOptions,
   { store, clock, observer }: LedgerParts,
 ): SpendingLedger => {
-  const perMinute = limits.minute === null ? undefined : milliAllowed(limits.minute)
-  const local = createLocalAllowance({ perMinute, chargedAheadMs })
+  const { instances } = options
+  let { provider, chargedAheadMs } = options
+  let local = createLocalAllowance(allowanceOptions(options))
   let closed = 0
   /** The reason of a closure that the store does not have yet. */
   let pendingReason: string | undefined
@@ -98,18 +109,22 @@ export const createLedger = (
     observer.storeAway(messageOf(cause))
   }
   const recordStored = (
+    account: string,
     windows: readonly LimitedWindow[],
     { used, closedUntil, reopenedAt: at }: Awaited<ReturnType<SpendingStore['spending']>>,
     readAt: number,
   ): void => {
+    if (account !== provider) return
     local.recordStored(windows, used, readAt)
     if (!noteReopening(at) || closedUntil === null) return
     // The provider has no longer window: ignore a closure that can't be right.
     if (closedUntil <= clock.now() + longestClosureMs) closed = Math.max(closed, closedUntil)
   }
   const storeClosure = async (reason: string): Promise<void> => {
+    const account = provider
     const closing = { now: clock.now(), reopenedAt: reopenedAt ?? null, reason }
-    noteReopening(await store.closeUntil(provider, closed, closing))
+    const at = await store.closeUntil(account, closed, closing)
+    if (account === provider) noteReopening(at)
   }
   const apply = async (changes: readonly (WindowAmount | PendingChange)[]): Promise<void> => {
     await store.settle({
@@ -129,10 +144,11 @@ export const createLedger = (
       local.endFlush(changes, 'uncertain')
       return storeLost(cause)
     }
+    const account = provider
     try {
       const names = windows.map(({ name }) => name)
       const readAt = clock.now()
-      recordStored(windows, await store.spending(provider, names), readAt)
+      recordStored(account, windows, await store.spending(account, names), readAt)
     } catch (cause) {
       return storeLost(cause)
     }
@@ -162,14 +178,15 @@ export const createLedger = (
     reserve: async (windows, wanted, unit) => {
       if (away || pendingReason !== undefined || local.hasPending()) await reconcileOnce(windows)
       if (away) return reserveLocally(windows, wanted, unit)
+      const account = provider
       try {
         const bounds = windows.map(window => {
           const { name, limit, keepUntil } = window
           return { name, limit, keepUntil, known: local.used(window) }
         })
         const now = clock.now()
-        const reply = await store.reserve({ provider, windows: bounds, wanted, unit, now })
-        recordStored(windows, reply, now)
+        const reply = await store.reserve({ provider: account, windows: bounds, wanted, unit, now })
+        recordStored(account, windows, reply, now)
         const full = windows.filter((window, i) => window.limit - (reply.used[i] ?? 0) < unit)
         return { granted: reply.granted, full }
       } catch (cause) {
@@ -201,5 +218,22 @@ export const createLedger = (
     closedUntil: () => (isClosed() ? closed : null),
     reopenedHereAt: () => reopenedHereAt,
     shared: () => away === undefined,
+    apply: settings => {
+      const isSameAccount = settings.provider === provider
+      ;({ provider, chargedAheadMs } = settings)
+      if (isSameAccount) local.apply(allowanceOptions(settings))
+      else {
+        local = createLocalAllowance(allowanceOptions(settings))
+        closed = 0
+        pendingReason = undefined
+        reopenedAt = undefined
+        reopenedHereAt = null
+      }
+    },
   }
 }
+
+const allowanceOptions = ({ limits, chargedAheadMs }: LedgerSettings): LocalAllowanceOptions => ({
+  perMinute: limits.minute === null ? undefined : milliAllowed(limits.minute),
+  chargedAheadMs,
+})

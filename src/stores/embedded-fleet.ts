@@ -81,7 +81,7 @@ export const embeddedFleet = ({ db, attempt, observer }: EmbeddedParts): FleetSt
           return Number(changes) + Number(surplus)
         })
         refuseSome('wanted', odd)
-        return { instances: 1, wanted: countOf(topic) }
+        return { instances: 1, variants: 1, wanted: countOf(topic) }
       }),
     wanted: (topic, since) => attempt(() => statements.wanted.all(topic, since).map(row => String(row.name))),
     appendChangeRecord: (topic, text, keepUntil) =>

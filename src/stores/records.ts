@@ -43,6 +43,7 @@ export type RecordKind =
   | 'message'
   | 'lease'
   | 'instances'
+  | 'settings'
   | 'wanted'
   | 'change_records'
   | 'spending'

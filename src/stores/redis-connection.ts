@@ -294,7 +294,8 @@ const accountOf = (url: string): ServerOptions => {
   }
 }
 
-const tlsOf = ({ url, ca }: RedisPlace): { ca?: Buffer } | undefined => {
+/** Options of TLS to Redis; undefined for redis:// URLs. @throws InputError when the authority's file can't be used */
+export const tlsOf = ({ url, ca }: Pick<RedisPlace, 'url' | 'ca'>): { ca?: Buffer } | undefined => {
   if (!url.startsWith('rediss:')) return undefined
   if (!ca) return {}
   try {

@@ -132,6 +132,19 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
     if (alive > believed.instances || now >= believed.until) believed = { instances: alive, until: 0 }
     return Math.max(1, believed.instances)
   }
+  const report = async (settings: string, aliveForMs: number, now: number): Promise<number> => {
+    const name = names.settings
+    const [, , , surplus, variants] = await Promise.all([
+      redis.zadd(name, now, settings),
+      redis.zremrangebyscore(name, '-inf', now - aliveForMs),
+      redis.zremrangebyscore(name, `(${now + clockToleranceMs}`, '+inf'),
+      redis.zremrangebyrank(name, 0, -1 - mostInstances),
+      redis.zcard(name),
+      redis.pexpire(name, aliveForMs * 2),
+    ])
+    refuseSome('settings', name, surplus, `are beyond ${mostInstances}, and were removed`)
+    return variants
+  }
   const want = async (
     topic: string,
     requested: readonly string[],
@@ -156,13 +169,18 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
   }
 
   return {
-    heartbeat: ({ instance, aliveForMs, topic, requested, wantedForMs, now }) =>
+    heartbeat: ({ instance, aliveForMs, settings, topic, requested, wantedForMs, now }) =>
       attempt(async () => {
-        const [instances, wanted] = await Promise.all([
+        const [instances, variants, wanted] = await Promise.all([
           ownType('instances', names.instances, () => heartbeat(instance, aliveForMs, now)),
+          ownType('settings', names.settings, () => report(settings, aliveForMs, now)),
           ownType('wanted', names.wanted(topic), () => want(topic, requested, wantedForMs, now)),
         ])
-        return { instances: wholeFrom(instances), wanted: wholeFrom(wanted) }
+        return {
+          instances: wholeFrom(instances),
+          variants: wholeFrom(variants),
+          wanted: wholeFrom(wanted),
+        }
       }),
     wanted: (topic, since) =>
       attempt(() => {

@@ -41,8 +41,9 @@ export const redisKeyNames = (prefix: string) => {
     lease: (name: string) => named('flight', `{${name}}`),
     leasesChannel: named('flights'),
 
-    /** The live instances, the names in demand, and the change records of a topic. */
+    /** The live instances, the hashes of their settings, the names in demand, and the change records of a topic. */
     instances: named('instances'),
+    settings: named('settings'),
     wanted: (topic: string) => named('wanted', topic),
     changeRecords: (topic: string) => named('notices', topic),
 

@@ -176,6 +176,8 @@ type Heartbeat = {
   /** The instance, and how long after this heartbeat it counts as alive. */
   readonly instance: string
   readonly aliveForMs: number
+  /** A short hash of the settings that the instances of a fleet should have in common. */
+  readonly settings: string
   /** The names requested since its last heartbeat, under a topic, and how long they count as in demand. */
   readonly topic: string
   readonly requested: readonly string[]
@@ -184,8 +186,11 @@ type Heartbeat = {
 }
 
 export interface FleetStore {
-  /** Records a heartbeat; returns how many instances are alive and how many names are in demand. */
-  heartbeat(heartbeat: Heartbeat): Promise<{ instances: number; wanted: number }>
+  /**
+   * Records a heartbeat; returns how many instances are alive, how many different settings they reported while they were
+   * alive, and how many names are in demand.
+   */
+  heartbeat(heartbeat: Heartbeat): Promise<{ instances: number; variants: number; wanted: number }>
   /** The names requested in the fleet since an instant, latest first, bounded in number. */
   wanted(topic: string, since: number): Promise<string[]>
   /** Appends a change record, kept until `keepUntil` at least; returns its number, greater than any before it. */

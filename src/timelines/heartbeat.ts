@@ -7,15 +7,17 @@ import type { Clock } from '../clock.ts'
 import type { FleetStore } from '../stores/store.ts'
 import type { Cell } from '../weather/cell.ts'
 
-/** The fleet at the last heartbeat: instances alive, and cells in demand. */
-export type Fleet = { readonly instances: number; readonly wanted: number }
+/** The fleet at the last heartbeat: instances alive, how many different settings they run with, and cells in demand. */
+export type Fleet = { readonly instances: number; readonly variants: number; readonly wanted: number }
 
 export type HeartbeatParts = {
   readonly store: Pick<FleetStore, 'heartbeat'>
   readonly demand: Demand<Cell>
   readonly namespace: string
-  /** How long after its last request a cell counts as in demand. */
-  readonly demandForMs: number
+  /** A short hash of the settings that all instances should have in common, now. */
+  readonly settings: () => string
+  /** How long after its last request a cell counts as in demand, in ms. */
+  readonly demandFor: () => number
   readonly clock: Clock
   readonly onHeartbeat: (fleet: Fleet) => void
   /** The store failed to take a heartbeat. */
@@ -36,7 +38,8 @@ export const createHeartbeat = ({
   store,
   demand,
   namespace,
-  demandForMs,
+  settings,
+  demandFor,
   clock,
   onHeartbeat,
   onHeartbeatFailure,
@@ -54,9 +57,10 @@ export const createHeartbeat = ({
         await store.heartbeat({
           instance,
           aliveForMs,
+          settings: settings(),
           topic: namespace,
           requested,
-          wantedForMs: demandForMs,
+          wantedForMs: demandFor(),
           now,
         }),
       )

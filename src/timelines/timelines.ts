@@ -39,30 +39,34 @@ import { createProbe } from './probe.ts'
 import { purgesAfter } from './purge-log.ts'
 import { covers, type PurgeScope } from './purge-scope.ts'
 
-export type TimelinesOptions = FreshnessOptions &
+/** What may change while the timelines are in use. */
+export type LiveTimelinesOptions = FreshnessOptions &
   RunOptions &
   Omit<BackoffOptions, 'longestAfter' | 'isLifted'> & {
-    readonly freshness: 'age' | 'run'
     /** The longest backoff for a point that the provider refused. */
     readonly refusedForMs: number
     /** How long a read waits for a load. */
     readonly waitForMs: number
     /** How long the lease of a load lasts when its holder dies. */
     readonly leaseForMs: number
-    /** The bound of the memory tier. */
-    readonly memoryBytes: number
     /** How long after its last request a cell counts as in demand. */
     readonly demandForMs: number
     /** How many cells make a full batch. */
     readonly batch: number
-    /** The number of cells in the configured box; demand never counts more. */
-    readonly mostCells: number
-    /** The provider's weight of one load. */
-    readonly weightPerLoad: number
-    /** The prefix of all cache keys; see cache-namespace.ts. */
-    readonly namespace: string
-    readonly horizon: Horizon
   }
+
+export type TimelinesOptions = LiveTimelinesOptions & {
+  readonly freshness: 'age' | 'run'
+  /** The bound of the memory tier. */
+  readonly memoryBytes: number
+  /** The number of cells in the configured box; demand never counts more. */
+  readonly mostCells: number
+  /** The provider's weight of one load. */
+  readonly weightPerLoad: number
+  /** The prefix of all cache keys; see cache-namespace.ts. */
+  readonly namespace: string
+  readonly horizon: Horizon
+}
 
 export type TimelinesObserver = CacheObserver &
   SharedTierObserver & {
@@ -85,6 +89,8 @@ export type TimelinesParts = {
   readonly stretch: (demandPerDay: number) => number
   /** Whether the limit of the provider that a load met at this instant holds no more. */
   readonly isLimitLifted: (at: number) => boolean
+  /** A short hash of the settings that all instances should have in common, now. */
+  readonly settings: () => string
   readonly calendar: Calendar
   readonly clock: Clock
   readonly observer: TimelinesObserver
@@ -105,6 +111,8 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   /** Ends the backoff of cells that failed during an outage of the provider. */
   endBackoff(): void
   explain(cell: Cell): Promise<CellExplanation>
+  /** From now on, for what is cached too. Policy, memory, namespace and horizon stay. */
+  apply(options: LiveTimelinesOptions): void
   close(): Promise<void>
 }
 
@@ -114,10 +122,11 @@ const warmAtOnce = 256
 
 export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts): Timelines => {
   const { provider, store, grid, recentRuns, calendar, clock, observer } = parts
-  const { namespace, horizon, demandForMs } = options
+  const { namespace, horizon } = options
+  let { refusedForMs, demandForMs, batch } = options
   const keyOf = ({ id }: Cell): string => keyFor(namespace, id)
 
-  let fleet: Fleet = { instances: 1, wanted: 0 }
+  let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
   // The stretch in effect: freshness has a maximum.
   const stretch = createStretch(
     () =>
@@ -136,7 +145,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
   const demand = createDemand<Cell>()
   const longestAfter = (error: unknown): number | undefined =>
-    error instanceof AbohawaError && error.code === 'provider_refused' ? options.refusedForMs : undefined
+    error instanceof AbohawaError && error.code === 'provider_refused' ? refusedForMs : undefined
   // Of other instances too: their errors have the code as well.
   const isLifted = ({ error, failedAt }: Pick<Failure, 'error' | 'failedAt'>): boolean =>
     error instanceof AbohawaError && error.code === 'provider_limited' && parts.isLimitLifted(failedAt)
@@ -154,7 +163,13 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     expedite: provider.expedite,
     memory,
     shared: createSharedTier(
-      { name: store.kind, store, longestUseMs: policy.longestUseMs },
+      {
+        name: store.kind,
+        store,
+        get longestUseMs() {
+          return policy.longestUseMs
+        },
+      },
       createTimelineCodec({ horizon, calendar, clock, newestPurge: () => purges.generation }),
       observer,
     ),
@@ -174,8 +189,8 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     policy,
     isBackingOff: key => failures.backoff(key) !== undefined,
     refresh: cell => cache.refresh(cell, 'refresh_ahead'),
-    batch: options.batch,
-    demandForMs,
+    batch: () => batch,
+    demandFor: () => demandForMs,
     clock,
   })
 
@@ -204,7 +219,8 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     store,
     demand,
     namespace,
-    demandForMs,
+    settings: parts.settings,
+    demandFor: () => demandForMs,
     clock,
     onHeartbeat: seen => {
       fleet = { ...seen, wanted: Math.min(seen.wanted, options.mostCells) }
@@ -254,6 +270,14 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       lastRequestedAt: demand.of(cell.id)?.lastRequestedAt ?? null,
       sharedTier: store.kind,
     }),
+    apply: next => {
+      ;({ refusedForMs, demandForMs, batch } = next)
+      policy.apply(next)
+      stretch.renew()
+      failures.apply(next)
+      fleetLoads.leaseFor(next.leaseForMs)
+      cache.waitFor(next.waitForMs)
+    },
     close: async () => {
       clearInterval(timer)
       // Stores the latest demand for the next start.

@@ -42,8 +42,8 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
       gates.push(gate)
       return gate.promise
     },
-    batch,
-    demandForMs: 120 * minute,
+    batch: () => batch,
+    demandFor: () => 120 * minute,
     clock,
   })
   const request = (key: string, times = 1) => {

@@ -3,7 +3,7 @@
 import { copyFileSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { runCommand } from '../support/process.ts'
+import { runCommand, startCommand } from '../support/process.ts'
 import { productCounts } from '../support/product-places.ts'
 
 const root = join(import.meta.dirname, '..', '..')
@@ -14,7 +14,7 @@ const leaves = [
   ...['create', 'list', 'show', 'revoke', 'reinstate', 'usage'].map(name => ['keys', name]),
   ...['list', 'revoke', 'reinstate'].map(name => ['subscribers', name]),
   ...['build', 'check', 'publish', 'unpublish'].map(name => ['catalogue', name]),
-  ...['check', 'print', 'schema'].map(name => ['config', name]),
+  ...['check', 'print', 'diff', 'explain', 'schema'].map(name => ['config', name]),
 ]
 
 for (const command of leaves)
@@ -180,11 +180,132 @@ t.test('the configuration is checked and printed, later files and the environmen
   t.match(bad.stderr, /bad\.yaml:2:3: server\.prot is not a known setting; did you mean server\.port\?/)
   const badJson = await runCommand(['config', 'check', '--json', '--config', join(folder, 'bad.yaml')])
   t.equal(badJson.code, 1)
-  t.match(JSON.parse(badJson.stdout), { ok: false, faults: [/server\.prot is not a known setting/] })
+  t.match(JSON.parse(badJson.stdout), {
+    ok: false,
+    faults: [
+      {
+        file: join(folder, 'bad.yaml'),
+        line: 2,
+        column: 3,
+        path: 'server.prot',
+        sentence: /server\.prot is not a known setting/,
+      },
+    ],
+  })
   t.equal(
     (await runCommand(['config', 'schema'])).stdout,
     readFileSync(join(root, 'config/schema.json'), 'utf8'),
   )
+})
+
+t.test(
+  'config check takes files as arguments, and looks at what they name unless told otherwise',
+  async t => {
+    const folder = t.testdir({
+      'gateway.yaml':
+        'server:\n  tls: { cert: nowhere.crt, key: nowhere.key }\ncatalogue:\n  path: nowhere.json\n',
+      'later.yaml': 'store:\n  path: /dev/null/a.db\n',
+    })
+    const files = [join(folder, 'gateway.yaml'), join(folder, 'later.yaml')]
+    t.match(await runCommand(['config', 'check', '--no-files', ...files]), { code: 0 })
+    const { code, stdout, stderr } = await runCommand(['config', 'check', '--json', ...files])
+    t.equal(code, 1)
+    const { faults } = JSON.parse(stdout)
+    t.match(faults, [
+      {
+        file: files[0],
+        line: 2,
+        path: 'server.tls.cert',
+        sentence: /server\.tls\.cert is nowhere\.crt, which can't be read/,
+      },
+      {
+        file: files[1],
+        line: 2,
+        path: 'store.path',
+        sentence: /store\.path is \/dev\/null\/a\.db, which can't be written/,
+      },
+      { file: files[0], line: 4, path: 'catalogue.path', sentence: /catalogue\.path: .*nowhere\.json/ },
+    ])
+    t.equal(stderr.split('\n').length, 4, 'a line for each')
+  },
+)
+
+t.test('config check --connect says what can not be reached, and is content with what answers', async t => {
+  const folder = t.testdir({
+    'gateway.yaml': 'redis: { url: "redis://127.0.0.1:1" }\nprovider: { baseUrl: "http://127.0.0.1:1" }\n',
+  })
+  const args = ['config', 'check', '--no-files', '--connect', '--json']
+  const { code, stdout } = await runCommand([...args, join(folder, 'gateway.yaml')])
+  t.equal(code, 1)
+  t.match(JSON.parse(stdout).faults, [
+    { path: 'redis.url', line: 1, sentence: /Redis|redis/ },
+    { path: 'provider.baseUrl', line: 2, sentence: /no connection to the provider: ECONNREFUSED/ },
+  ])
+  const { urls } = await startCommand(t, ['provider', '--port', '0'], ['provider'])
+  t.match(await runCommand(args, { ABOHAWA_PROVIDER__BASE_URL: urls.provider ?? '' }), {
+    code: 0,
+    stdout: '{"ok":true,"faults":[]}\n',
+  })
+})
+
+t.test(
+  'config print --origin says where each value was given and whether a change needs a restart',
+  async t => {
+    const file = join(t.testdir({ 'gateway.yaml': 'cache:\n  freshFor: 2h\n' }), 'gateway.yaml')
+    const env = { ABOHAWA_SERVER__PORT: '81', ABOHAWA_PROVIDER__API_KEY: 'hunter2' }
+    const { stdout } = await runCommand(['config', 'print', '--origin', '--json', '--config', file], env)
+    const all = JSON.parse(stdout) as { path: string }[]
+    const of = (path: string) => all.find(each => each.path === path)
+    t.strictSame(of('cache.freshFor'), {
+      path: 'cache.freshFor',
+      value: '2h',
+      default: '1h',
+      origin: `${file}:2`,
+      effect: 'live',
+    })
+    t.strictSame(of('server.port'), {
+      path: 'server.port',
+      value: 81,
+      default: 8080,
+      origin: 'ABOHAWA_SERVER__PORT',
+      effect: 'restart',
+    })
+    t.match(of('log.level'), { value: 'info', default: 'info', origin: 'default' })
+    t.notMatch(stdout, 'hunter2')
+    const text = await runCommand(['config', 'print', '--origin', '--config', file])
+    t.match(text.stdout, /^cache\.freshFor +2h +1h +\S+gateway\.yaml:2 +live$/m)
+  },
+)
+
+t.test('config diff names what differs between two files, and config explain what a setting is', async t => {
+  const folder = t.testdir({ a: 'server: { port: 1 }\n', b: 'cache: { freshFor: 2h }\n' })
+  const diff = ['config', 'diff', join(folder, 'a'), join(folder, 'b')]
+  t.strictSame(JSON.parse((await runCommand([...diff, '--json'])).stdout), [
+    { path: 'server.port', before: 1, after: 8080, effect: 'restart' },
+    { path: 'cache.freshFor', before: '1h', after: '2h', effect: 'live' },
+  ])
+  t.match(
+    (await runCommand(['config', 'diff', join(folder, 'a'), join(folder, 'a')])).stdout,
+    'mean the same',
+  )
+  const explained = await runCommand(['config', 'explain', 'cache.freshFor'], {
+    ABOHAWA_CACHE__FRESH_FOR: '3h',
+  })
+  t.match(explained.stdout, /^cache\.freshFor\n {2}Duration for which weather counts as fresh/)
+  for (const line of [
+    /^ {2}allowed +a duration from 100ms to 48h/m,
+    /^ {2}default +1h$/m,
+    /^ {2}value +3h$/m,
+    /^ {2}from +ABOHAWA_CACHE__FRESH_FOR$/m,
+    /^ {2}a change +live/m,
+  ])
+    t.match(explained.stdout, line)
+  const section = JSON.parse((await runCommand(['config', 'explain', 'provider.breaker', '--json'])).stdout)
+  t.equal(section.length, 3)
+  t.match(await runCommand(['config', 'explain', 'cache.freshfor']), {
+    code: 1,
+    stderr: 'abohawa: "cache.freshfor" is not a known setting; did you mean cache.freshFor?\n',
+  })
 })
 
 t.test('a catalogue is built, checked, hidden and shown', async t => {

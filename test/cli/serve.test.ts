@@ -103,7 +103,7 @@ t.test('SIGHUP logs the fault of a faulty catalogue, and never a reload', async 
   writeFileSync(`${folder}/config.yaml`, 'server:\n  prot: 1\n')
   child.kill('SIGHUP')
   t.match(await logged('catalogue not reloaded'), { reason: /places\.json: file, the whole: not JSON/ })
-  t.match(await logged('the configuration has a fault; the next start will fail'), { reason: /prot/ })
+  t.match(await logged('configuration refused, the former one stays in effect'), { reason: /prot/ })
   t.notOk(lines.some(line => line.msg === 'catalogue reloaded'))
   child.kill('SIGTERM')
   t.strictSame(await exited, [0, null])

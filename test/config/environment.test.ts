@@ -1,10 +1,13 @@
 // Environment variables: the settings they set, and how invalid ones are refused.
 
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t from 'tap'
 import * as z from 'zod'
 import { type Entry, readDefaults } from '../../src/config/defaults.ts'
 import { variableOf } from '../../src/config/environment.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { filesOf, loadConfig, readConfig } from '../../src/config/load.ts'
 import { coreOf, printPath, settings } from '../../src/config/tree.ts'
 import { faultsOfTexts, loadTexts } from './load-text.ts'
 
@@ -143,3 +146,73 @@ t.test('a variable with a name that steers a terminal is repeated without that',
   t.match(message, /^ABOHAWA_\\u001b\[2J\\u202e\\u000aX+…: this variable is not known; did you mean /)
   t.ok(message.length < 300)
 })
+
+t.test('what Kubernetes injects for a service of our name is left alone', async t => {
+  const env = {
+    ABOHAWA_SERVICE_HOST: '10.96.12.7',
+    ABOHAWA_SERVICE_PORT: '80',
+    ABOHAWA_SERVICE_PORT_HTTP: '80',
+    ABOHAWA_PORT: 'tcp://10.96.12.7:80',
+    ABOHAWA_PORT_80_TCP: 'tcp://10.96.12.7:80',
+    ABOHAWA_PORT_80_TCP_PROTO: 'tcp',
+    ABOHAWA_PORT_80_TCP_PORT: '80',
+    ABOHAWA_PORT_80_TCP_ADDR: 'fd00::7',
+    ABOHAWA_OPS_SERVICE_HOST: '10.96.12.8',
+    ABOHAWA_OPS_PORT: 'tcp://10.96.12.8:9090',
+  }
+  t.strictSame(load(env), load({}))
+  // A port that somebody meant for us is none of them.
+  t.match(faultsOfTexts(t, { env: { ABOHAWA_PORT: '8080', ABOHAWA_OPS_PORT: '9090' } }), [
+    /^ABOHAWA_PORT: this variable is not known; did you mean ABOHAWA_OPS__PORT\?$/,
+    /^ABOHAWA_OPS_PORT: this variable is not known; did you mean ABOHAWA_OPS__PORT\?$/,
+  ])
+})
+
+t.test(
+  'secrets are read from the files that __FILE variables name, without a line break at their end',
+  async t => {
+    const folder = t.testdir({ key: 'hunter2\n', url: 'redis://me:hunter2@redis:6379/1\r\n', digits: '0123' })
+    const env = {
+      ABOHAWA_PROVIDER__API_KEY__FILE: `${folder}/key`,
+      ABOHAWA_REDIS__URL__FILE: `${folder}/url`,
+    }
+    const { config, origins } = readConfig({ files: [], env })
+    t.equal(config.provider.apiKey, 'hunter2')
+    t.equal(config.redis.url, 'redis://me:hunter2@redis:6379/1')
+    t.strictSame(origins.get('provider.apiKey'), { variable: 'ABOHAWA_PROVIDER__API_KEY__FILE' })
+    t.strictSame(filesOf({ files: ['a.yaml'], env }), ['a.yaml', `${folder}/key`, `${folder}/url`])
+    t.equal(load({ ABOHAWA_PROVIDER__API_KEY__FILE: `${folder}/digits` }).provider.apiKey, '0123')
+  },
+)
+
+t.test(
+  'a secret file that can not be used is refused in one sentence that does not repeat the secret',
+  async t => {
+    // Not the test's own folder, which holds the texts.
+    const folder = mkdtempSync(join(tmpdir(), 'abohawa-secrets-'))
+    t.teardown(() => rmSync(folder, { recursive: true }))
+    const secretFiles = { empty: '', blank: 'two words', url: 'redis://me:hunter2@' }
+    for (const [name, text] of Object.entries(secretFiles)) writeFileSync(join(folder, name), text)
+    const faultOf = (env: NodeJS.ProcessEnv) => faultsOfTexts(t, { env }).join('\n')
+    t.equal(
+      faultOf({ ABOHAWA_PROVIDER__API_KEY__FILE: '/nowhere/key' }),
+      'ABOHAWA_PROVIDER__API_KEY__FILE: provider.apiKey is to be read from "/nowhere/key", which cannot be read: there is no such file',
+    )
+    t.match(faultOf({ ABOHAWA_PROVIDER__API_KEY__FILE: folder }), /it is a directory$/)
+    const name = 'ABOHAWA_PROVIDER__API_KEY__FILE: provider.apiKey is'
+    t.match(
+      faultOf({ ABOHAWA_PROVIDER__API_KEY__FILE: `${folder}/empty` }),
+      `${name} "***", but must be text`,
+    )
+    t.match(
+      faultOf({ ABOHAWA_PROVIDER__API_KEY__FILE: `${folder}/blank` }),
+      `${name} "***", but must be text`,
+    )
+    t.notMatch(faultOf({ ABOHAWA_REDIS__URL__FILE: `${folder}/url` }), 'hunter2')
+    t.equal(
+      faultOf({ ABOHAWA_PROVIDER__API_KEY__FILE: `${folder}/blank`, ABOHAWA_PROVIDER__API_KEY: 'a' }),
+      'ABOHAWA_PROVIDER__API_KEY__FILE: provider.apiKey is given by ABOHAWA_PROVIDER__API_KEY too; keep one of the two',
+    )
+    t.match(faultOf({ ABOHAWA_CACHE__FRESH_FOR__FILE: 'a' }), /this variable is not known/, 'no secret')
+  },
+)

@@ -1,7 +1,8 @@
 // How files and variables are merged into one configuration.
 
+import { writeFileSync } from 'node:fs'
 import t from 'tap'
-import { loadConfig } from '../../src/config/load.ts'
+import { ConfigError, loadConfig, readConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { faultsOfTexts, loadTexts } from './load-text.ts'
 
@@ -143,6 +144,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       keepUsageForMs: 34_560_000_000,
     },
     log: { level: 'info', access: true, accessShare: 1 },
+    config: { watch: true, pollEveryMs: 1_000 },
   })
 })
 
@@ -188,6 +190,93 @@ t.test('anchors and Windows line ends are read as YAML has them', async t => {
   })
   t.equal(provider.timeoutMs, 20_000)
   t.equal(provider.bodyTimeoutMs, 20_000)
+})
+
+t.test(
+  'merge keys take what is not given beside them, and keys that begin with x- are left alone',
+  async t => {
+    const { cache, provider, catalogue, quota } = loadTexts(t, {
+      files: [
+        `x-fresh: &fresh { freshFor: 2h, staleFor: 3h }
+x-demand: &demand { demandFor: 3h, freshFor: 9h }
+x-breaker: &breaker { after: 7, halfOpenAfter: 2s }
+cache:
+  <<: [*fresh, *demand]
+  staleFor: 4h
+  x-note: from the runbook of May
+provider:
+  breaker: { <<: *breaker, halfOpenAfter: 3s }
+catalogue:
+  sources:
+    - &source { name: a, url: https://a.example, licence: MIT, date: 2024-02-29 }
+    - { <<: *source, name: b }
+quota: { tiers: { x-large: 5 } }
+`,
+      ],
+    })
+    t.match(cache, { freshForMs: 7_200_000, staleForMs: 14_400_000, demandForMs: 10_800_000 })
+    t.match(provider.breaker, { after: 7, halfOpenAfterMs: 3_000 })
+    t.match(catalogue.sources, [{ name: 'a' }, { name: 'b', url: 'https://a.example', date: '2024-02-29' }])
+    t.equal(quota.tiers['x-large'], 5, 'a tier may be called so')
+  },
+)
+
+t.test(
+  'what is wrong with a merge key is said where it stands, and a wrong value where it was given',
+  async t => {
+    const merge = 'must be an alias of a map, or a list of such aliases'
+    const table: Array<[text: string, sentence: string]> = [
+      ['server: { <<: 5 }', `one.yaml:1:15: server."<<" ${merge}`],
+      ['server: { <<: [{ port: 1 }, 7] }', `one.yaml:1:15: server."<<" ${merge}`],
+      ['cache: &cache\n  <<: *cache', `one.yaml:2:7: cache."<<" ${merge}`],
+      ['x-a: &a { port: -1 }\nserver: { <<: *a }', 'one.yaml:1:17: server.port is -1, but must be '],
+      ['x-a: &a { prot: 1 }\nserver: { <<: *a }', 'one.yaml:1:11: server.prot is not a known setting;'],
+      ['server:\n  <<: {}\n  <<: {}', 'one.yaml:3:3: server."<<" is given twice in this file, first at'],
+    ]
+    for (const [text, sentence] of table) {
+      const [fault = ''] = faultsOfTexts(t, { files: [text] })
+      t.equal(fault.slice(0, sentence.length), sentence, text)
+    }
+  },
+)
+
+t.test('faults are handed on with file, line, column, variable and path', async t => {
+  const folder = t.testdir({ 'one.yaml': 'server:\n  port: x\n  prot: 1\ncache: [' })
+  const faultsOf = (env: NodeJS.ProcessEnv, files: string[] = []) => {
+    try {
+      loadConfig({ files, env })
+    } catch (thrown) {
+      return thrown instanceof ConfigError ? thrown.faults : undefined
+    }
+    return []
+  }
+  const file = `${folder}/one.yaml`
+  t.match(faultsOf({}, [file]), [{ file, line: 4, column: 9, sentence: /not a YAML config file/ }])
+  writeFileSync(file, 'server:\n  port: x\n  prot: 1\ncatalogue:\n  sources: [{ name: 5 }]\n')
+  const faults = faultsOf({ ABOHAWA_OPS__PORT: 'high', ABOHAWA_CACHE__STALE_FOR: '48h' }, [file]) ?? []
+  t.match(faults[0], {
+    file,
+    line: 2,
+    column: 9,
+    path: 'server.port',
+    sentence: /^.*:2:9: server\.port is "x"/,
+  })
+  t.match(faults[1], { file, line: 3, column: 3, path: 'server.prot' })
+  t.match(faults[2], { file, line: 5, column: 21, path: 'catalogue.sources[0].name' })
+  t.match(faults.at(-2), { variable: 'ABOHAWA_OPS__PORT', path: 'ops.port' })
+  t.match(faults.at(-1), { variable: 'ABOHAWA_CACHE__STALE_FOR', path: 'cache.staleFor' })
+})
+
+t.test('every value has the place where it was given', async t => {
+  const folder = t.testdir({
+    'one.yaml': 'x-a: &a { freshFor: 2h }\ncache:\n  <<: *a\nquota: { tiers: { gold: 7 } }\n',
+  })
+  const file = `${folder}/one.yaml`
+  const { origins } = readConfig({ files: [file], env: { ABOHAWA_LOG__LEVEL: 'warn' } })
+  t.match(origins.get('cache.freshFor'), { file, line: 1, column: 21 })
+  t.match(origins.get('quota.tiers.gold'), { file, line: 4 })
+  t.match(origins.get('quota.tiers.free'), { file: 'config/default.yaml' })
+  t.strictSame(origins.get('log.level'), { variable: 'ABOHAWA_LOG__LEVEL' })
 })
 
 t.test('the slash at the end of the provider URL is trimmed, and a path is kept', async t => {
@@ -238,7 +327,7 @@ t.test('a file that is not one map of settings is refused in one sentence', asyn
     [
       '- 1\n- 2',
       'one.yaml:1:1: the whole file is a list, but must be a map of server, ops, status, redis, store, provider, ' +
-        'catalogue, cache, weather, quota, log',
+        'catalogue, cache, weather, quota, log, config',
     ],
     ['# words\nwords', 'one.yaml:2:1: the whole file is "words", but must be a map of server, ops,'],
     ['server:\n\tport: 1', 'one.yaml:2:1: this is not a YAML config file: '],

@@ -416,6 +416,14 @@ const table: Record<string, Row> = {
       ['10%', '"10%"'],
     ],
   },
+  'config.watch': { allowed: 'true or false', wrong: [['1s', '"1s"']] },
+  'config.pollEvery': {
+    allowed: `a duration from 10ms to 1h, ${DURATIONS}`,
+    wrong: [
+      ['0s', '"0s"'],
+      ['null', 'null'],
+    ],
+  },
 }
 
 t.test('every setting has its rows here', async t => {

@@ -102,6 +102,8 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
     },
     memoryBytes: zero,
     places: zero,
+    configRefused: () => false,
+    configRestartNeeded: zero,
     waitingCells: zero,
     logLinesDropped: zero,
     stretch: zero,
@@ -123,7 +125,7 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
   const ops = buildOps(
     {
       probes: createProbes({ metrics, readiness }),
-      passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: 1, send: unused },
+      passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: () => 1, send: unused },
       cache: { explain: unused, purge: unused },
       observer: { refused: metrics.opsRefused },
     },

@@ -140,6 +140,7 @@ t.test('change records that may be missing drop all copies, until there is one t
   const heartbeat = {
     instance: 'one',
     aliveForMs: 1,
+    settings: 'a',
     topic: 'q',
     requested: [],
     wantedForMs: 1,

@@ -112,7 +112,7 @@ t.test(
         } catch (error) {
           if (!(error instanceof Refusal)) throw error
           // biome-ignore lint/suspicious/noControlCharactersInRegex: these must not be there
-          return error.message.length < 400 && !/[\x00-\x1f\x7f]/.test(error.message)
+          return error.message.length < 500 && !/[\x00-\x1f\x7f]/.test(error.message)
         }
         passed += 1
         const [path = '', query = ''] = first.target.split('?')

@@ -229,7 +229,7 @@ t.test('operators may ask for what the protocol allows, at its weight and with i
   const { call, provider, breaker, clock, network, budget, seen, answers, used } = await setUp(t)
   const unused = () => Promise.reject(new Error('not asked here'))
   const ops = await buildOperatorRoutes({
-    passthrough: createPassthrough(network, {
+    passthrough: createPassthrough(() => network.totalTimeoutMs, {
       call,
       inTurn: provider.inTurn,
       protocol: plainText,

@@ -132,7 +132,15 @@ t.test('change records and names of any size and number are bounded, and later o
 
   refused.length = 0
   const sendHeartbeat = (requested: string[]) =>
-    store.heartbeat({ instance: 'one', aliveForMs: 1_000, topic: 'q', requested, wantedForMs: 60_000, now })
+    store.heartbeat({
+      instance: 'one',
+      aliveForMs: 1_000,
+      settings: 'a',
+      topic: 'q',
+      requested,
+      wantedForMs: 60_000,
+      now,
+    })
   await sendHeartbeat(['a'])
   beside.exec(
     `INSERT INTO wanted VALUES ('q', 'later', ${now + 10_000_000}), ('q', printf('%.*c', 100000, 'x'), ${now})`,

@@ -61,7 +61,7 @@ const useAll = async (store: Store): Promise<void> => {
   await store.releaseLease('q:23.8,90.4', token ?? 0, 'done')
   await store.readBytes('q:23.8,90.4')
   await store.deleteBytes(['q:0,0'])
-  const alive = { instance: 'one', aliveForMs: 60_000, wantedForMs: 60_000, now: Date.now() }
+  const alive = { instance: 'one', aliveForMs: 60_000, settings: 'a', wantedForMs: 60_000, now: Date.now() }
   await store.heartbeat({ ...alive, topic: 'q', requested: ['23.8,90.4'] })
   await store.wanted('q', 0)
   await store.appendChangeRecord('purges', 'x', later)
@@ -88,6 +88,7 @@ t.test('every key of the store has the name that gateways of every version know'
     'notices:purges',
     'quota:{q2}:key_1:2026-11-20',
     'quota:{q2}:key_1:2026-11-21',
+    'settings',
     'spending:{acc1}:closed',
     'spending:{acc1}:closed-because',
     'spending:{acc1}:minute:1',
@@ -150,6 +151,7 @@ t.test('names keep their format, whatever they contain', async t => {
       names.lease('0a1b2c3d4e5f:23.7,90.4'),
       names.leasesChannel,
       names.instances,
+      names.settings,
       names.wanted('0a1b2c3d4e5f'),
       names.changeRecords('purges'),
       names.spending('acc1', 'minute:29384012'),
@@ -175,6 +177,7 @@ t.test('names keep their format, whatever they contain', async t => {
       'abohawa:flight:{0a1b2c3d4e5f:23.7,90.4}',
       'abohawa:flights',
       'abohawa:instances',
+      'abohawa:settings',
       'abohawa:wanted:0a1b2c3d4e5f',
       'abohawa:notices:purges',
       'abohawa:spending:{acc1}:minute:29384012',

@@ -33,6 +33,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   const heartbeat = {
     instance: 'one',
     aliveForMs: 1_800_000,
+    settings: 'a',
     topic: 'q',
     wantedForMs: 1_800_000,
     now: Date.now(),
@@ -49,7 +50,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
     },
   ])
   const keys = await raw.keys(`${prefix}*`)
-  t.equal(keys.length, 9, keys.join(', '))
+  t.equal(keys.length, 10, keys.join(', '))
   for (const key of keys) {
     // A month's usage record expires with the last of its days.
     const left = (await raw.pttl(key)) - (key.includes(':used:') || key.includes('used:{') ? aMonth : 0)
@@ -181,3 +182,23 @@ t.test(
     await store.close()
   },
 )
+
+t.test('a heartbeat tells how many different settings the instances alive run with', async t => {
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
+  t.teardown(() => store.close())
+  const now = Date.now()
+  const beat = async (instance: string, settings: string, at: number) => {
+    const alive = { instance, settings, aliveForMs: 20_000, topic: 'q', requested: [], wantedForMs: 60_000 }
+    const { instances, variants } = await store.heartbeat({ ...alive, now: at })
+    return [instances, variants]
+  }
+  t.strictSame(await beat('one', 'a', now), [1, 1])
+  t.strictSame(await beat('two', 'a', now + 1), [2, 1])
+  t.strictSame(await beat('two', 'b', now + 5_000), [2, 2], 'the second runs others from now on')
+  t.strictSame(
+    await beat('one', 'b', now + 10_000),
+    [2, 2],
+    'the former are remembered for as long as an instance',
+  )
+  t.strictSame(await beat('two', 'b', now + 21_000), [2, 1])
+})

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { request } from 'undici'
 import { createCalendar } from '../../src/calendar.ts'
 import type { Clock } from '../../src/clock.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { variableOf } from '../../src/config/environment.ts'
+import { readConfig } from '../../src/config/load.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { type Gateway, startGateway as start } from '../../src/gateway/gateway.ts'
 import { createAdministration } from '../../src/metering/administration.ts'
@@ -33,6 +34,10 @@ export type TestGateway = Gateway & {
   logged: Record<string, unknown>[]
   /** Sends a request to the API, with a path below its prefix and by default with an enterprise key. */
   get(path: string, options?: RequestOptions): Promise<Answer>
+  /** Gives settings by their paths and has the configuration read again; an empty text is null. */
+  set(settings: Record<string, string>): ReturnType<Gateway['reloadConfig']>
+  /** A metric of the ops listener, with its labels; undefined while there is none. */
+  metric(name: string): Promise<number | undefined>
 }
 
 type Teardown = { teardown(fn: () => unknown): void }
@@ -45,28 +50,27 @@ export const startGateway = async (
 ): Promise<TestGateway> => {
   // Not the test's own folder, which the test may use for its own files.
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-test-'))
-  const config = loadConfig({
-    files: [],
-    env: {
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_SERVER__DRAIN_FOR: '0s',
-      ABOHAWA_OPS__PORT: '0',
-      ABOHAWA_STORE__PATH: join(folder, 'store.db'),
-      ABOHAWA_PROVIDER__BASE_URL: providerUrl,
-      ABOHAWA_PROVIDER__RETRY_DELAY: '1ms',
-      ABOHAWA_PROVIDER__TIMEOUT: '5s',
-      ABOHAWA_PROVIDER__BODY_TIMEOUT: '5s',
-      // By default the provider has no limits.
-      ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
-      ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
-      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
-      ...env,
-    },
-  })
+  const settings: Record<string, string> = {
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_OPS__PORT: '0',
+    ABOHAWA_STORE__PATH: join(folder, 'store.db'),
+    ABOHAWA_PROVIDER__BASE_URL: providerUrl,
+    ABOHAWA_PROVIDER__RETRY_DELAY: '1ms',
+    ABOHAWA_PROVIDER__TIMEOUT: '5s',
+    ABOHAWA_PROVIDER__BODY_TIMEOUT: '5s',
+    // By default the provider has no limits.
+    ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
+    ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
+    ABOHAWA_PROVIDER__BUDGET__PER_DAY: '',
+    ...env,
+  }
+  const read = () => readConfig({ files: [], env: settings })
+  const { config } = read()
   const logged: Record<string, unknown>[] = []
   const lines = { write: (line: string) => void logged.push(JSON.parse(line)) }
   const log = createLog('info', lines)
-  const gateway = await start(config, { clock, log, lines })
+  const gateway = await start(config, { clock, log, lines, source: { read, files: [] } })
 
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   let closed: Promise<void> | undefined
@@ -101,6 +105,15 @@ export const startGateway = async (
     keyIds,
     administration,
     logged,
+    set: changed => {
+      for (const [path, value] of Object.entries(changed)) settings[variableOf(path.split('.'))] = value
+      return gateway.reloadConfig()
+    },
+    metric: async name => {
+      const text = await (await fetch(`${gateway.opsUrl}/metrics`)).text()
+      const line = text.split('\n').find(each => each.startsWith(`${name} `))
+      return line === undefined ? undefined : Number(line.split(' ').at(-1))
+    },
     get: (path, options = {}) =>
       sendRequest(`${gateway.apiUrl}/api/v1${path}`, { key: keys.enterprise ?? '', ...options }),
   }

@@ -490,14 +490,16 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const heartbeat = {
       instance: 'one',
       aliveForMs: 1_000,
+      settings: 'a',
       topic: 'q',
       requested: ['a', 'b'],
       wantedForMs: 5_000,
       now,
     }
-    t.strictSame(await store.heartbeat(heartbeat), { instances: 1, wanted: 2 })
+    t.strictSame(await store.heartbeat(heartbeat), { instances: 1, variants: 1, wanted: 2 })
     t.strictSame(await store.heartbeat({ ...heartbeat, requested: ['b', 'c'], now: now + 1_000 }), {
       instances: 1,
+      variants: 1,
       wanted: 3,
     })
     t.strictSame((await store.wanted('q', now)).sort(), ['a', 'b', 'c'])
@@ -505,12 +507,20 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(await store.wanted('other', now), [])
     t.strictSame(await store.heartbeat({ ...heartbeat, requested: [], now: now + 5_000 }), {
       instances: 1,
+      variants: 1,
       wanted: 2,
     })
   })
 
   test('a name that no cell has is ignored, the others are recorded', async (t, store) => {
-    const heartbeat = { instance: 'one', aliveForMs: 1_000, topic: 'q', wantedForMs: 5_000, now: Date.now() }
+    const heartbeat = {
+      instance: 'one',
+      aliveForMs: 1_000,
+      settings: 'a',
+      topic: 'q',
+      wantedForMs: 5_000,
+      now: Date.now(),
+    }
     await store.heartbeat({ ...heartbeat, requested: ['a', 'x'.repeat(65), 'b'] })
     t.strictSame((await store.wanted('q', heartbeat.now)).sort(), ['a', 'b'])
     t.match(await store.heartbeat({ ...heartbeat, requested: [] }), { wanted: 2 })

@@ -526,7 +526,7 @@ export const tamperedRecords = (
     t.equal(await store.readBytes('cell', 100), undefined)
   })
 
-  const heartbeat = { instance: 'one', aliveForMs: 20_000, topic: 'q', wantedForMs: 60_000 }
+  const heartbeat = { instance: 'one', aliveForMs: 20_000, settings: 'a', topic: 'q', wantedForMs: 60_000 }
 
   test('a set of heartbeats with thousands of names is reset, and those in the future are removed', async (t, scene) => {
     const { store, raw, prefix, refused } = scene

@@ -1,13 +1,14 @@
 // `abohawa doctor`: looks at everything that a gateway of this configuration needs, and says of each whether it is well. Runs
 // beside a serving gateway or without one. The checks are in the files beside this one.
 
+import { existsSync } from 'node:fs'
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/schema.ts'
 import { createBudget } from '../../provider/budget.ts'
 import { openStore } from '../../stores/open-store.ts'
 import type { Store } from '../../stores/store.ts'
 import { createBudgetAdmin } from '../budget-admin.ts'
-import { budgetOptionsIn } from '../supply.ts'
+import { budgetSettingsIn, protocolIn } from '../supply.ts'
 import { attempted, type Check, ok, skip } from './check.ts'
 import { catalogueCheck, certificateCheck, embeddedChecks } from './files.ts'
 import { nodeCheck, openFilesCheck, openFilesLimit, portChecks, proxyCheck, urlCheck } from './machine.ts'
@@ -41,9 +42,7 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
       : [urlCheck(url)],
     [catalogueCheck(config.catalogue)],
     isEmbedded ? embeddedChecks(config.store.path) : redisChecks(config, clock),
-    attempted('provider', 'Look at provider in the configuration.', () =>
-      reachableChecks(config, config, clock),
-    ),
+    attempted('provider', 'Look at provider in the configuration.', () => reachableChecks(config, clock)),
   ])
   const before = (await Promise.all(found.flat())) as Check[]
   const store = before.find(({ name }) => name === 'store' || name === 'redis')
@@ -62,14 +61,22 @@ const spendingChecks = async (
   clock: Clock,
   { spend, storeIsWell }: { spend: boolean; storeIsWell: boolean },
 ): Promise<readonly Check[]> => {
+  const { redis, store: file } = config
+  // Nobody has counted anything yet, and a look makes no store.
+  if (redis.url === null && !existsSync(file.path))
+    return [
+      spend ? await keyCheck(config, clock) : skip('provider key', 'not tried, so that nothing is spent'),
+      ok('budget', 'nothing is counted yet'),
+    ]
   if (!storeIsWell)
     return [skip('provider key', 'not tried: its weight can not be counted'), skip('budget', 'not known')]
   return attempted('budget', 'Look at the store.', async () => {
     const store: Store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
     try {
       const observer = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
+      const { weightPerCell, weightOfFailure } = protocolIn(config)
       const budget = createBudget(
-        { ...budgetOptionsIn(config), instances: () => undefined },
+        { ...budgetSettingsIn(config), unit: weightPerCell, weightOfFailure, instances: () => undefined },
         { store, clock, observer },
       )
       await budget.reconcile()

@@ -3,11 +3,12 @@
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { access, constants, statfs } from 'node:fs/promises'
+import { isIP } from 'node:net'
 import { dirname, resolve } from 'node:path'
+import { utcDayMs } from '../../calendar.ts'
 import { catalogueFile } from '../../catalogue/catalogue-file.ts'
 import { locationTypes } from '../../catalogue/location.ts'
 import { readSnapshot } from '../../catalogue/snapshot-reader.ts'
-import { utcDayMs } from '../../calendar.ts'
 import type { Config } from '../../config/schema.ts'
 import { tlsOptions } from '../../edge/tls.ts'
 import { messageOf } from '../../errors.ts'
@@ -18,11 +19,7 @@ import { type Check, fail, ok, warn } from './check.ts'
 const renewWithinDays = 14
 
 /** @param host the name by which consumers reach the gateway, where it is known */
-export const certificateCheck = (
-  { tls }: Config['server'],
-  host: string | undefined,
-  now: number,
-): Check => {
+export const certificateCheck = ({ tls }: Config['server'], host: string | undefined, now: number): Check => {
   const name = 'certificate'
   if (tls.cert === null || tls.key === null) return ok(name, 'none: HTTPS ends elsewhere, or is not needed')
   const renew = `Renew ${tls.cert} and its key.`
@@ -35,12 +32,19 @@ export const certificateCheck = (
     if (now < from)
       return fail(name, `it is valid only from ${dayOf(from)} on`, 'Set the clock of this machine, or wait.')
     if (now >= to) return fail(name, `it expired on ${dayOf(to)}`, renew)
-    if (host !== undefined && certificate.checkHost(host) === undefined && certificate.checkIP(host) === undefined)
+    if (
+      host !== undefined &&
+      (isIP(host) ? certificate.checkIP(host) : certificate.checkHost(host)) === undefined
+    )
       return fail(name, `it is for ${names}, not for ${host}`, `Get a certificate that names ${host}.`)
     if (days < renewWithinDays) return warn(name, `it expires on ${dayOf(to)}, in ${days} days`, renew)
     return ok(name, `${names}, valid until ${dayOf(to)} (${days} days)`)
   } catch (error) {
-    return fail(name, messageOf(error), 'Give server.tls.cert and server.tls.key files in PEM form that belong together.')
+    return fail(
+      name,
+      messageOf(error),
+      'Give server.tls.cert and server.tls.key files in PEM form that belong together.',
+    )
   }
 }
 
@@ -54,7 +58,11 @@ export const catalogueCheck = async ({ path, bounds }: Config['catalogue']): Pro
     })
     return ok(name, counts.join(', '))
   } catch (error) {
-    return fail(name, messageOf(error), 'Name a snapshot in catalogue.path, or null for the one of the product.')
+    return fail(
+      name,
+      messageOf(error),
+      'Name a snapshot in catalogue.path, or null for the one of the product.',
+    )
   }
 }
 
@@ -122,7 +130,11 @@ const roomCheck = async (folder: string, freeBytes: (folder: string) => Promise<
   try {
     const free = await freeBytes(folder)
     const detail = `${Math.floor(free / mib).toLocaleString('en-US')} MiB free at ${folder}`
-    return free < roomOf.fail ? fail(name, detail, fix) : free < roomOf.warn ? warn(name, detail, fix) : ok(name, detail)
+    return free < roomOf.fail
+      ? fail(name, detail, fix)
+      : free < roomOf.warn
+        ? warn(name, detail, fix)
+        : ok(name, detail)
   } catch (error) {
     return fail(name, messageOf(error), 'Name a folder that is there in store.path.')
   }

@@ -26,10 +26,7 @@ export const openFilesCheck = (
   { server, ops, status }: Pick<Config, 'server' | 'ops' | 'status'>,
 ): Check => {
   const needed =
-    server.maxConnections +
-    ops.maxConnections +
-    (status.port === null ? 0 : status.maxConnections) +
-    ownFiles
+    server.maxConnections + ops.maxConnections + (status.port === null ? 0 : status.maxConnections) + ownFiles
   const shown = Number.isFinite(limit) ? String(limit) : 'unlimited'
   return limit >= needed
     ? ok('open files', `ulimit -n is ${shown}; up to ${needed} may be open`)
@@ -142,7 +139,9 @@ export const urlCheck = async (url: string): Promise<Check> => {
   const name = 'public URL'
   const address = `${url.replace(/\/+$/, '')}/api/v1`
   try {
-    const { statusCode, headers, body } = await request(address, { signal: AbortSignal.timeout(answerWithinMs) })
+    const { statusCode, headers, body } = await request(address, {
+      signal: AbortSignal.timeout(answerWithinMs),
+    })
     const text = await body.text()
     const isHttps = url.startsWith('https:')
     if (!('x-ratelimit-limit' in headers))

@@ -4,14 +4,11 @@
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/schema.ts'
 import { AbohawaError, messageOf } from '../../errors.ts'
-import { createBreaker } from '../../provider/breaker.ts'
 import type { Budget } from '../../provider/budget.ts'
-import { createProvider } from '../../provider/client.ts'
 import { OutOfBudgetError } from '../../provider/errors.ts'
-import { createProviderCall } from '../../provider/provider-call.ts'
 import { redactedUrl } from '../../redacted-url.ts'
-import { createGrid } from '../../weather/cell.ts'
 import type { BudgetReport } from '../budget-admin.ts'
+import { loadOnePoint } from '../connection-check.ts'
 import { protocolIn } from '../supply.ts'
 import { type Check, fail, ok, skip, warn } from './check.ts'
 import { judgedClock } from './redis.ts'
@@ -22,7 +19,8 @@ const answerWithinMs = 10_000
 const toleratedMs = 2_000
 
 /** Whether it answers at all, and what its clock says; weighs nothing. */
-export const reachableChecks = async ({ provider }: Config, config: Config, clock: Clock): Promise<Check[]> => {
+export const reachableChecks = async (config: Config, clock: Clock): Promise<Check[]> => {
+  const { provider } = config
   const { request } = await import('undici')
   const protocol = protocolIn(config)
   const { path } = protocol.runs.requestFor(provider.runs.model)
@@ -43,7 +41,11 @@ export const reachableChecks = async ({ provider }: Config, config: Config, cloc
     const left = remaining ? `, says ${remaining[0]}: ${String(remaining[1]).slice(0, 60)}` : ''
     return [
       statusCode >= 500
-        ? fail('provider', `${where} answers ${statusCode}`, 'Wait, or look at the status page of the provider.')
+        ? fail(
+            'provider',
+            `${where} answers ${statusCode}`,
+            'Wait, or look at the status page of the provider.',
+          )
         : ok('provider', `${where} answers${left}`),
       Number.isNaN(told)
         ? skip('provider clock', 'it does not tell its time')
@@ -61,42 +63,10 @@ export const reachableChecks = async ({ provider }: Config, config: Config, cloc
   }
 }
 
-/** Loads the weather of one point, which the budget is charged for. @throws ProviderError */
-export const loadOnePoint = async (
-  config: Config,
-  clock: Clock,
-  budget: Pick<Budget, 'reserve' | 'limited'>,
-): Promise<void> => {
-  const { bounds } = config.catalogue
-  const protocol = protocolIn(config)
-  const call = createProviderCall(config.provider, { protocol, clock })
-  const provider = createProvider(
-    { ...config.provider, retries: 0, queueForMs: 0 },
-    {
-      call,
-      protocol,
-      breaker: createBreaker(config.provider.breaker, clock, () => {}),
-      budget,
-      clock,
-      observer: { request: () => {}, refused: () => {} },
-    },
-  )
-  const cell = createGrid(config.cache.cellDegrees).cellOf(
-    (bounds.south + bounds.north) / 2,
-    (bounds.west + bounds.east) / 2,
-  )
-  try {
-    await provider.load(cell)
-  } finally {
-    provider.close()
-    await call.close()
-  }
-}
-
 export const keyCheck = async (
   config: Config,
   clock: Clock,
-  budget: Pick<Budget, 'reserve' | 'limited'>,
+  budget?: Pick<Budget, 'reserve' | 'limited'>,
 ): Promise<Check> => {
   const name = 'provider key'
   const weight = protocolIn(config).weightPerCell

@@ -2,6 +2,7 @@
 // that the store needs on keys of its own; latency, clock, and the state of a cluster or of replicas.
 
 import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/schema.ts'
 import { messageOf } from '../../errors.ts'
@@ -35,7 +36,13 @@ export const redisChecks = async (
       await replicationCheck(redis, info, mode),
     ]
   } catch (error) {
-    return [fail('redis', messageOf(error), 'Look at the log of Redis, and at the rights of the user (docs/operating.md).')]
+    return [
+      fail(
+        'redis',
+        messageOf(error),
+        'Look at the log of Redis, and at the rights of the user (docs/operating.md).',
+      ),
+    ]
   } finally {
     redis.disconnect()
   }
@@ -60,7 +67,11 @@ export const versionCheck = (info: RedisInfo): Check => {
   const shown = `${valkey === undefined ? 'Redis' : 'Valkey'} ${version}`
   return Number.parseInt(version, 10) >= leastVersion
     ? ok('redis version', shown)
-    : fail('redis version', `${shown}, which is too old`, `Upgrade to Redis ${leastVersion}.0 or newer, or Valkey.`)
+    : fail(
+        'redis version',
+        `${shown}, which is too old`,
+        `Upgrade to Redis ${leastVersion}.0 or newer, or Valkey.`,
+      )
 }
 
 const nearlyFull = 0.9
@@ -149,7 +160,11 @@ const rightsCheck = async (redis: RedisClient, prefix: string, url: string): Pro
   }
   const listener = listenerOn(redis)
   listener?.on('error', () => {})
-  const fault = await faultOf(async () => listener?.subscribe(key('channel')))
+  const fault = await faultOf(async () => {
+    if (!listener) return
+    await once(listener, 'ready')
+    await listener.subscribe(key('channel'))
+  })
   if (fault?.startsWith('NOPERM')) missing.push('+subscribe')
   listener?.disconnect()
   if (missing.length > 0)

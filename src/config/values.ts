@@ -1,0 +1,120 @@
+// The values of a configuration, one by one and as a file would have them, secrets hidden: what commands print, and what a
+// change of the configuration is found by. Also which of them take effect without a restart, as schema.ts declares it.
+
+import { hash } from 'node:crypto'
+import { stringify } from 'yaml'
+import * as z from 'zod'
+import { redactedUrls } from '../redacted-url.ts'
+import { liveSettings, secrets } from './kinds.ts'
+import { frozen } from './load.ts'
+import { type Config, configSchema } from './schema.ts'
+import { coreOf, printPath, type Setting, settings } from './tree.ts'
+
+/** When a change of a setting takes effect. */
+export type Effect = 'live' | 'restart'
+
+/** The value of a setting, or of one name in a map of names, in the form of a file. */
+export type SettingValue = {
+  /** As people write it: `quota.tiers.free`. */
+  readonly path: string
+  readonly setting: Setting
+  readonly value: unknown
+  /** The value on one line, without what is secret in it. */
+  readonly shown: string
+}
+
+/** A value that differs between two configurations; undefined where one has no such name. */
+export type Change = {
+  readonly path: string
+  readonly before: string | undefined
+  readonly after: string | undefined
+  readonly effect: Effect
+}
+
+// A parser that is compiled first takes longer for the few times that it is used, and holds up requests meanwhile.
+const uncompiled = { jitless: true }
+
+type Tree = { [key: string]: unknown }
+
+const encoded = (config: Config): Tree =>
+  z.encode(configSchema, config as z.output<typeof configSchema>, uncompiled)
+
+const at = (tree: unknown, path: readonly string[]): unknown =>
+  path.reduce((part, key) => (part as Tree | undefined)?.[key], tree)
+
+const put = (tree: Tree, path: readonly string[], value: unknown): void => {
+  const section = at(tree, path.slice(0, -1)) as Tree
+  const key = path.at(-1) ?? ''
+  if (value === undefined) delete section[key]
+  else section[key] = value
+}
+
+/** A value as a file would have it, on one line. */
+const shownOf = ({ schema }: Setting, value: unknown): string => {
+  const secret = secrets.get(coreOf(schema))
+  const plain = typeof value === 'string' && secret ? secret.redact(value) : value
+  return stringify(plain, (_, part) => (typeof part === 'string' ? redactedUrls(part) : part), {
+    collectionStyle: 'flow',
+    lineWidth: 0,
+  }).trimEnd()
+}
+
+/** Every value of a configuration, in the order of the sections. */
+export const valuesOf = (config: Config): SettingValue[] => {
+  const tree = encoded(config)
+  return settings.flatMap(setting => {
+    const value = at(tree, setting.path)
+    const paths = setting.named
+      ? Object.keys(value as Tree).map(name => [...setting.path, name])
+      : [setting.path]
+    return paths.map(path => {
+      const part = at(tree, path)
+      return { path: printPath(path), setting, value: part, shown: shownOf(setting, part) }
+    })
+  })
+}
+
+/** When a change of this setting takes effect, whatever the change. */
+export const effectOf = ({ schema }: Setting): Effect => (liveSettings.has(schema) ? 'live' : 'restart')
+
+/** The changes of a live setting that need a restart, as the end of a sentence. */
+export const exceptionOf = ({ schema }: Setting): string | undefined => liveSettings.get(schema)?.except
+
+/** The same as a sentence. */
+export const effectSentence = (setting: Setting): string => {
+  if (effectOf(setting) === 'restart') return 'A change needs a restart.'
+  const exception = exceptionOf(setting)
+  return `A change takes effect without a restart${exception ? `, except ${exception}` : ''}.`
+}
+
+/** What differs between two configurations, and whether it takes effect without a restart. */
+export const changesBetween = (before: Config, after: Config): Change[] => {
+  const values = new Map(valuesOf(before).map(each => [each.path, each]))
+  const next = new Map(valuesOf(after).map(each => [each.path, each]))
+  const paths = [...new Set([...next.keys(), ...values.keys()])]
+  return paths.flatMap(path => {
+    const [one, other] = [values.get(path), next.get(path)]
+    const { setting } = (one ?? other) as SettingValue
+    if (JSON.stringify(one?.value) === JSON.stringify(other?.value)) return []
+    const needsRestart = liveSettings.get(setting.schema)?.needsRestart?.(one?.value, other?.value)
+    const effect = needsRestart ? 'restart' : effectOf(setting)
+    return [{ path, before: one?.shown, after: other?.shown, effect }]
+  })
+}
+
+/** A configuration with the values of another at these paths, and its own everywhere else. */
+export const withValuesOf = (config: Config, other: Config, paths: Iterable<string>): Config => {
+  const [tree, from] = [encoded(config), encoded(other)]
+  for (const path of paths) put(tree, path.split('.'), at(from, path.split('.')))
+  return frozen(configSchema.parse(tree, uncompiled))
+}
+
+// What one instance may have otherwise than another: where it listens, what it logs, where its files are.
+const ofOneInstance = /^(server|ops|status|store|redis|log|config)\.|^catalogue\.(path|pollEvery)$/
+
+/** A short hash of the settings that all instances of a fleet should have in common. */
+export const fleetHashOf = (config: Config): string => {
+  const shared = valuesOf(config).filter(({ path }) => !ofOneInstance.test(path))
+  const text = JSON.stringify(shared.map(({ path, value }) => [path, value]).sort())
+  return hash('sha256', text).slice(0, 12)
+}

@@ -1,0 +1,80 @@
+// Checks the files that a configuration names, as a start would find them: certificates, the authority of Redis, the
+// catalogue, and whether the store can be written. Changes nothing and connects to nothing.
+
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { catalogueFile } from '../catalogue/catalogue-file.ts'
+import { readSnapshot } from '../catalogue/snapshot-reader.ts'
+import { printPlace } from '../config/faults.ts'
+import type { ConfigFault, LoadedConfig } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
+import { tlsOptions } from '../edge/tls.ts'
+import { InputError, messageOf } from '../errors.ts'
+import { tlsOf } from '../stores/redis-connection.ts'
+
+/** A setting that names a file, and a check that throws when the file can't be used. */
+type FileCheck = readonly [path: string, check: (config: Config) => unknown]
+
+const { R_OK, W_OK, X_OK } = constants
+
+const checkCatalogue: FileCheck = [
+  'catalogue.path',
+  async ({ catalogue: { path, bounds } }) => {
+    try {
+      await readSnapshot(catalogueFile(path), bounds)
+    } catch (cause) {
+      throw new InputError(`catalogue.path: ${messageOf(cause)}`, { cause })
+    }
+  },
+]
+
+const checks: readonly FileCheck[] = [
+  ['server.tls.cert', ({ server }) => tlsOptions(server.tls)],
+  ['redis.ca', ({ redis: { url, ca } }) => url !== null && tlsOf({ url, ca })],
+  ['store.path', ({ redis, store }) => (redis.url === null ? checkStore(store.path) : undefined)],
+]
+
+/** A fault of a setting, at the place where it was given. */
+export const faultAt = (path: string, reason: string, origins: LoadedConfig['origins']): ConfigFault => {
+  const place = origins.get(path)
+  return { ...place, path, sentence: `${place ? printPlace(place) : path}: ${reason}` }
+}
+
+/** Every fault of the files. @param withCatalogue whether to read the catalogue too, which takes longest */
+export const checkFiles = async (
+  config: Config,
+  origins: LoadedConfig['origins'],
+  withCatalogue = true,
+): Promise<ConfigFault[]> => {
+  const faults: ConfigFault[] = []
+  for (const [path, check] of withCatalogue ? [...checks, checkCatalogue] : checks)
+    try {
+      await check(config)
+    } catch (error) {
+      faults.push(faultAt(path, messageOf(error), origins))
+    }
+  return faults
+}
+
+// The file, or the nearest folder that is there: a start makes the rest.
+const checkStore = async (path: string): Promise<void> => {
+  if (path === ':memory:') return
+  const file = resolve(path)
+  try {
+    if (await exists(file)) return await access(file, R_OK | W_OK)
+    const folder = dirname(file)
+    // A start makes one folder and no more.
+    const nearest = (await exists(folder)) ? folder : dirname(folder)
+    // The dot says what is wrong where a file stands in place of the folder.
+    await access(`${nearest}/.`, W_OK | X_OK)
+  } catch (cause) {
+    throw new InputError(`store.path is ${path}, which can't be written: ${messageOf(cause)}`, { cause })
+  }
+}
+
+const exists = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  )

@@ -1,0 +1,107 @@
+// Watching the files of a configuration, with real files: what counts as a change, and when it is told.
+
+import { mkdirSync, renameSync, rmSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { watchFiles } from '../../src/config/watch.ts'
+import { until } from '../support/until.ts'
+
+/** A watch that looks only when it is asked to. */
+const watching = async (t: Test, files: readonly string[]) => {
+  let told = 0
+  const watch = watchFiles({
+    files: () => files,
+    pollMs: null,
+    onChange: async () => {
+      told += 1
+    },
+  })
+  t.teardown(watch.close)
+  await watch.look()
+  await watch.look()
+  t.equal(told, 1, 'the first content is told, so that what changed during a start is not missed')
+  return {
+    watch,
+    told: () => told,
+    /** Looks until it must have been seen. */
+    look: async () => {
+      await watch.look()
+      await watch.look()
+      return told
+    },
+  }
+}
+
+t.test('new content is told once, after two looks at which it was the same', async t => {
+  const file = join(t.testdir({ a: 'one' }), 'a')
+  const { watch, told } = await watching(t, [file])
+  writeFileSync(file, 'tw')
+  await watch.look()
+  t.equal(told(), 1, 'it may be half written')
+  writeFileSync(file, 'two')
+  await watch.look()
+  t.equal(told(), 1, 'as it was')
+  await watch.look()
+  t.equal(told(), 2)
+  await watch.look()
+  await watch.look()
+  t.equal(told(), 2)
+})
+
+t.test('a file that is only touched, or written as it was, is no change', async t => {
+  const file = join(t.testdir({ a: 'one' }), 'a')
+  const { look } = await watching(t, [file])
+  utimesSync(file, 1, 1)
+  t.equal(await look(), 1)
+  writeFileSync(file, 'one')
+  t.equal(await look(), 1)
+})
+
+t.test('a file that is renamed into place is a change, as editors do it', async t => {
+  const folder = t.testdir({ a: 'one', b: 'two' })
+  const { look } = await watching(t, [join(folder, 'a')])
+  renameSync(join(folder, 'b'), join(folder, 'a'))
+  t.equal(await look(), 2)
+})
+
+t.test('a link to a folder that is swapped is a change, as Kubernetes does it', async t => {
+  const folder = t.testdir({ '..one': { 'a.yaml': 'one' }, '..two': { 'a.yaml': 'two' } })
+  symlinkSync('..one', join(folder, '..data'))
+  symlinkSync('..data/a.yaml', join(folder, 'a.yaml'))
+  const { look } = await watching(t, [join(folder, 'a.yaml')])
+  symlinkSync('..two', join(folder, '..data_tmp'))
+  renameSync(join(folder, '..data_tmp'), join(folder, '..data'))
+  t.equal(await look(), 2)
+  rmSync(join(folder, '..one'), { recursive: true })
+  t.equal(await look(), 2)
+})
+
+t.test('a file that is gone is a change, and so is its return', async t => {
+  const folder = t.testdir({ a: 'one', b: 'b' })
+  const { look } = await watching(t, [join(folder, 'a'), join(folder, 'b')])
+  rmSync(join(folder, 'a'))
+  t.equal(await look(), 2)
+  t.equal(await look(), 2)
+  mkdirSync(join(folder, 'a'))
+  t.equal(await look(), 2, 'a folder can be read no better')
+  rmSync(join(folder, 'a'), { recursive: true })
+  writeFileSync(join(folder, 'a'), 'one')
+  t.equal(await look(), 3)
+})
+
+t.test('it looks at an interval, at another one, and no more', async t => {
+  const file = join(t.testdir({ a: 'one' }), 'a')
+  const { watch, told } = await watching(t, [file])
+  watch.pollEvery(2)
+  writeFileSync(file, 'two')
+  await until('the change is told', () => told() === 2)
+  watch.pollEvery(null)
+  writeFileSync(file, 'three')
+  for (let i = 0; i < 3; i++) await new Promise(resolve => setTimeout(resolve, 5))
+  t.equal(told(), 2)
+  watch.close()
+  watch.pollEvery(1)
+  await watch.look()
+  await watch.look()
+  t.equal(told(), 2, 'nothing is told after its end')
+})

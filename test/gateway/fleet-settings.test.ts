@@ -1,0 +1,46 @@
+// When instances with different settings are worth a warning.
+
+import t from 'tap'
+import { createFleetSettings } from '../../src/gateway/fleet-settings.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+const setUp = () => {
+  const clock = manualClock()
+  const told: (number | 'agree')[] = []
+  const settings = createFleetSettings(clock, {
+    onDiffer: variants => told.push(variants),
+    onAgree: () => told.push('agree'),
+  })
+  const after = (ms: number, variants: number) => {
+    clock.advance(ms)
+    settings.onHeartbeat(variants)
+  }
+  return { settings, told, after }
+}
+
+t.test('a change that reaches all instances within two minutes is not told', async t => {
+  const { settings, told, after } = setUp()
+  after(0, 1)
+  after(5_000, 2)
+  after(119_000, 3)
+  after(5_000, 1)
+  after(119_000, 2)
+  t.strictSame(told, [])
+  t.equal(settings.variants(), 1)
+})
+
+t.test('a difference that lasts is told once, and its end', async t => {
+  const { settings, told, after } = setUp()
+  after(0, 2)
+  after(120_000, 2)
+  t.strictSame(told, [2])
+  t.equal(settings.variants(), 2)
+  after(5_000, 3)
+  t.strictSame(told, [2])
+  t.equal(settings.variants(), 3)
+  after(5_000, 1)
+  t.strictSame(told, [2, 'agree'])
+  t.equal(settings.variants(), 1)
+  after(5_000, 2)
+  t.equal(settings.variants(), 1, 'and the next one has its two minutes')
+})

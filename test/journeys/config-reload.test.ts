@@ -1,0 +1,425 @@
+// The configuration of a running process is changed, by file and by SIGHUP, while consumers ask without a pause: no request
+// fails, a broken file changes nothing and is told, a new certificate is shown to new connections, and what needs a restart
+// is named. What each setting then does is in live-settings.test.ts.
+
+import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from 'node:tls'
+import t, { type Test } from 'tap'
+import { Agent, request } from 'undici'
+import { settings } from '../../src/config/tree.ts'
+import { effectOf } from '../../src/config/values.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { runCommand, startCommand } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
+const provider = await startProvider(t, ['--runs', 'none'], null)
+
+type Settings = Record<string, unknown>
+
+const start = async (t: Test, first: Settings = {}) => {
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-reload-'))
+  t.teardown(() => rm(folder, { recursive: true }))
+  const file = join(folder, 'gateway.yaml')
+  const base: Settings = {
+    'config.pollEvery': '20ms',
+    'server.port': 0,
+    'server.drainFor': '0s',
+    'ops.port': 0,
+    'store.path': join(folder, 'store.db'),
+    'provider.baseUrl': provider.url,
+    'provider.budget.perMinute': null,
+    'provider.budget.perHour': null,
+    'provider.budget.perDay': null,
+    'log.access': false,
+    ...first,
+  }
+  const textOf = (given: Settings): string => {
+    const tree: Record<string, unknown> = {}
+    for (const [path, value] of Object.entries({ ...base, ...given })) {
+      const keys = path.split('.')
+      let section = tree
+      for (const key of keys.slice(0, -1)) {
+        section[key] ??= {}
+        section = section[key] as Record<string, unknown>
+      }
+      section[keys.at(-1) ?? ''] = value
+    }
+    // JSON is YAML.
+    return JSON.stringify(tree)
+  }
+  const write = (given: Settings): void => writeFileSync(file, textOf(given))
+  write({})
+  const { child, urls, lines, exited } = await startCommand(t, ['serve', '--config', file], ['ops', 'api'])
+  const metric = async (name: string): Promise<number> => {
+    const text = await (await fetch(`${urls.ops}/metrics`)).text()
+    return Number(
+      text
+        .split('\n')
+        .find(line => line.startsWith(`${name} `))
+        ?.split(' ')
+        .at(-1) ?? 0,
+    )
+  }
+  const outcomes = (outcome: string) => metric(`abohawa_config_reloads_total{outcome="${outcome}"}`)
+  const ready = async () => {
+    const response = await fetch(`${urls.ops}/readyz`)
+    const { detail } = (await response.json()) as { detail: { configuration: string } }
+    return { status: response.status, detail }
+  }
+  const logged = (msg: RegExp) => lines.map(line => JSON.parse(line)).filter(line => msg.test(line.msg))
+  const made = await runCommand([
+    'keys',
+    'create',
+    '--subscriber',
+    'Load',
+    '--tier',
+    'enterprise',
+    '--json',
+    '--config',
+    file,
+  ])
+  const { key } = JSON.parse(made.stdout) as { key: string }
+  return { folder, file, write, textOf, child, urls, metric, outcomes, ready, logged, key, exited }
+}
+
+/** Consumers who ask again as soon as they have an answer, until `stop`, which gives every answer that was not 200. */
+const startConsumers = (t: Test, api: string, key: string) => {
+  const agent = new Agent({ connections: 8, connect: { rejectUnauthorized: false } })
+  t.teardown(() => agent.close())
+  const failed: string[] = []
+  let asked = 0
+  let isOver = false
+  const paths = [
+    '/weather/district/3026',
+    '/forecast/division/30',
+    '/weather/coords/23.8/90.4',
+    '/locations?type=division',
+  ]
+  const consume = async (n: number): Promise<void> => {
+    for (let i = n; !isOver; i++) {
+      const path = paths[i % paths.length] ?? ''
+      try {
+        const { statusCode, body } = await request(`${api}/api/v1${path}`, {
+          dispatcher: agent,
+          headers: { 'x-api-key': key },
+        })
+        const text = await body.text()
+        if (statusCode !== 200) failed.push(`${path}: ${statusCode} ${text}`)
+      } catch (error) {
+        failed.push(`${path}: ${error}`)
+      }
+      asked += 1
+    }
+  }
+  const consumers = [0, 1, 2, 3].map(consume)
+  t.teardown(() => {
+    isOver = true
+  })
+  return {
+    asked: () => asked,
+    stop: async () => {
+      isOver = true
+      await Promise.all(consumers)
+      return failed
+    },
+  }
+}
+
+// Each to a value under which nobody has to be turned away.
+const others: Settings = {
+  'server.requestTimeout': '20s',
+  'server.writeTimeout': '20s',
+  'server.maxConnections': 50,
+  'server.maxUnauthenticated': 40,
+  'server.maxPipelined': 4,
+  'server.maxQueuedRequests': 100,
+  'server.drainFor': '1ms',
+  'ops.allowedHosts': ['ops.example.org'],
+  'ops.maxConnections': 64,
+  'status.maxConnections': 64,
+  'ops.requestTimeout': '5s',
+  'provider.apiKey': 'another-key',
+  'provider.connectTimeout': '3s',
+  'provider.timeout': '11s',
+  'provider.bodyTimeout': '11s',
+  'provider.totalTimeout': '29s',
+  'provider.maxConcurrent': 4,
+  'provider.maxPointsPerRequest': 50,
+  'provider.retries': 3,
+  'provider.retryDelay': '100ms',
+  'provider.refusedFor': '9m',
+  'provider.breaker.after': 4,
+  'provider.breaker.halfOpenAfter': '4s',
+  'provider.breaker.halfOpenAfterAtMost': '50s',
+  'provider.budget.perMinute': 100_000,
+  'provider.budget.perHour': 100_000,
+  'provider.budget.perDay': 1_000_000,
+  'provider.budget.reserve': 0.2,
+  'provider.runs.pollEvery': '4m',
+  'catalogue.pollEvery': '500ms',
+  'cache.freshFor': '100ms',
+  'cache.freshSpread': 0.1,
+  'cache.freshForAtMost': '11h',
+  'cache.settleFor': '9m',
+  'cache.spreadOver': '29m',
+  'cache.staleFor': '11h',
+  'cache.refreshAheadFor': '30s',
+  'cache.demandFor': '1h',
+  'cache.prefetch': 'population',
+  'cache.prefetchPlaces': 10,
+  'cache.retryAfter': '9s',
+  'cache.retryAfterAtMost': '4m',
+  'cache.waitFor': '14s',
+  'cache.leaseFor': '3s',
+  'quota.tiers': { enterprise: 900_000 },
+  'log.level': 'warn',
+  'log.access': true,
+  'log.accessShare': 0.5,
+  'config.pollEvery': '15ms',
+}
+// Shown by tests of their own, below.
+const apart = ['server.tls.cert', 'server.tls.key', 'ops.token', 'config.watch']
+
+t.test('every live setting is changed under load', async t => {
+  const live = settings.filter(setting => effectOf(setting) === 'live').map(({ path }) => path.join('.'))
+  t.strictSame(Object.keys(others).concat(apart).sort(), live.sort())
+})
+
+for (const by of ['file', 'SIGHUP'] as const)
+  t.test(`each live setting is changed by ${by} and back, and no request fails`, async t => {
+    const first = { 'config.watch': by === 'file', 'quota.tiers': { enterprise: 1_000_000 } }
+    const { write, child, urls, outcomes, key, metric } = await start(t, first)
+    const consumers = startConsumers(t, urls.api ?? '', key)
+    await until('consumers are served', () => consumers.asked() > 20)
+    let changes = 0
+    const change = async (given: Settings, what: string) => {
+      const before = consumers.asked()
+      write(given)
+      if (by === 'SIGHUP') child.kill('SIGHUP')
+      changes += 1
+      await until(`${what} is applied`, async () => (await outcomes('applied')) === changes, 20_000, 10)
+      await until('consumers have answers after it', () => consumers.asked() > before)
+    }
+    for (const [path, value] of Object.entries(others)) {
+      // The file names no other, so the one before goes back.
+      await change({ [path]: value }, path)
+    }
+    await change(others, 'everything at once')
+    t.strictSame(await consumers.stop(), [])
+    t.equal(await outcomes('refused'), 0)
+    t.equal(await metric('abohawa_config_restart_needed'), 0)
+    t.ok(consumers.asked() > changes, `${consumers.asked()} requests, ${changes} changes`)
+  })
+
+t.test(
+  'a broken file changes nothing: log, metric and /readyz tell, and tell no more once it is mended',
+  async t => {
+    const { file, write, child, urls, outcomes, ready, logged, metric, key } = await start(t)
+    const consumers = startConsumers(t, urls.api ?? '', key)
+    t.equal((await ready()).detail.configuration, 'in effect')
+    const broken: [text: string, reason: RegExp][] = [
+      ['cache: {', /gateway\.yaml:1:9: this is not a YAML config file/],
+      [
+        'cache:\n  freshFor: 2\nserver:\n  port: 0',
+        /gateway\.yaml:2:13: cache\.freshFor is 2, but must be a duration/,
+      ],
+    ]
+    for (const [i, [text, reason]] of broken.entries()) {
+      writeFileSync(file, text)
+      await until('it is refused', async () => (await outcomes('refused')) === i + 1)
+      t.match(logged(/^configuration refused, the former one stays in effect$/).at(-1), {
+        level: 'error',
+        reason,
+      })
+      t.equal(await metric('abohawa_config_refused'), 1)
+      const { status, detail } = await ready()
+      t.equal(status, 200, 'it still wants traffic')
+      t.match(detail.configuration, /^newer one refused: .*gateway\.yaml:/)
+    }
+    rmSync(file)
+    await until(
+      'a file that is gone is refused',
+      async () => (await outcomes('refused')) === broken.length + 1,
+    )
+    t.match(
+      (await ready()).detail.configuration,
+      /gateway\.yaml: the config file cannot be read: there is no such file/,
+    )
+    child.kill('SIGHUP')
+    await until('SIGHUP tells again', async () => (await outcomes('refused')) === broken.length + 2)
+    // One fault beside a live change: neither is applied.
+    write({ 'cache.staleFor': '2h', 'store.path': '/dev/null/a.db' })
+    await until('what it points to is refused', async () => (await outcomes('refused')) === broken.length + 3)
+    t.match((await ready()).detail.configuration, /store\.path is \/dev\/null\/a\.db, which can't be written/)
+    t.equal(await outcomes('applied'), 0)
+    write({})
+    await until('it is mended', async () => (await metric('abohawa_config_refused')) === 0)
+    t.equal((await ready()).detail.configuration, 'in effect')
+    t.strictSame(await consumers.stop(), [])
+  },
+)
+
+t.test('what needs a restart is named, and the rest of the file applied', async t => {
+  const { write, ready, logged, metric } = await start(t)
+  write({ 'server.port': 1, 'cache.memory': '1MiB', 'cache.staleFor': '2h' })
+  await until('they are counted', async () => (await metric('abohawa_config_restart_needed')) === 2)
+  t.match(logged(/^needs a restart/), [
+    {
+      level: 'warn',
+      msg: 'needs a restart: server.port, cache.memory',
+      settings: ['server.port', 'cache.memory'],
+    },
+  ])
+  t.match(logged(/^configuration applied$/), [{ changes: ['cache.staleFor: 12h → 2h'] }])
+  t.equal((await ready()).detail.configuration, 'in effect; needs a restart: server.port, cache.memory')
+  write({ 'cache.staleFor': '2h' })
+  await until('they are taken back', async () => (await metric('abohawa_config_restart_needed')) === 0)
+})
+
+const subjectOf = (url: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const { hostname, port } = new URL(url)
+    const socket = connect({ host: hostname, port: Number(port), rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().fingerprint256)
+      socket.destroy()
+    })
+    socket.on('error', reject)
+  })
+
+t.test(
+  'new connections are shown a renewed certificate, those that are open go on, and a wrong one is refused',
+  async t => {
+    const folder = await mkdtemp(join(tmpdir(), 'abohawa-certificates-'))
+    t.teardown(() => rm(folder, { recursive: true }))
+    const put = (name: string, ends = ['crt', 'key']) => {
+      for (const end of ends) copyFileSync(fixture(`${name}.${end}`), join(folder, `tls.${end}`))
+    }
+    put('localhost')
+    const { urls, key, outcomes, logged, write, ready } = await start(t, {
+      'server.tls': { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') },
+    })
+    const api = urls.api ?? ''
+    const consumers = startConsumers(t, api, key)
+    const former = await subjectOf(api)
+    // A key that does not belong to the certificate.
+    put('renewed', ['key'])
+    await until('it is refused', async () => (await outcomes('refused')) === 1)
+    t.match((await ready()).detail.configuration, /no certificate and key in PEM form that belong together/)
+    t.equal(await subjectOf(api), former)
+    put('renewed')
+    await until('it is shown', async () => (await subjectOf(api)) !== former)
+    t.equal(logged(/^certificate replaced$/).length, 1)
+    // Other files, and back to the certificate of before.
+    const cert = { cert: fixture('localhost.crt'), key: fixture('localhost.key') }
+    write({ 'server.tls': cert })
+    await until('the former is shown', async () => (await subjectOf(api)) === former)
+    write({ 'server.tls': { cert: null, key: null } })
+    await until(
+      'HTTP needs a restart',
+      () => logged(/^needs a restart: server\.tls\.cert, server\.tls\.key$/)[0],
+    )
+    t.equal(await subjectOf(api), former)
+    t.strictSame(await consumers.stop(), [])
+  },
+)
+
+t.test('a ConfigMap that is swapped is taken, and a secret that is rotated', async t => {
+  const { folder, textOf } = await start(t)
+  const mount = join(folder, 'mount')
+  for (const [name, given] of [
+    ['one', {}],
+    ['two', { 'cache.staleFor': '2h' }],
+  ] as const) {
+    mkdirSync(join(mount, `..${name}`), { recursive: true })
+    writeFileSync(
+      join(mount, `..${name}`, 'gateway.yaml'),
+      textOf({ 'store.path': join(folder, 'other.db'), ...given }),
+    )
+  }
+  symlinkSync('..one', join(mount, '..data'))
+  symlinkSync('..data/gateway.yaml', join(mount, 'gateway.yaml'))
+  const secret = join(folder, 'key')
+  writeFileSync(secret, 'former-key\n')
+  const { lines } = await startCommand(
+    t,
+    ['serve', '--config', join(mount, 'gateway.yaml')],
+    ['ops', 'api'],
+    {
+      ABOHAWA_PROVIDER__API_KEY__FILE: secret,
+    },
+  )
+  const changes = () =>
+    lines.filter(line => line.includes('configuration applied')).map(line => JSON.parse(line).changes)
+  symlinkSync('..two', join(mount, '..data_tmp'))
+  renameSync(join(mount, '..data_tmp'), join(mount, '..data'))
+  await until('the file behind the link is applied', () => changes().length === 1)
+  writeFileSync(secret, 'present-key\n')
+  await until('the secret is applied', () => changes().length === 2)
+  t.strictSame(changes(), [['cache.staleFor: 12h → 2h'], ['provider.apiKey: "***" → "***"']])
+  t.notMatch(lines.join(), /(former|present)-key/)
+})
+
+t.test('config.watch ends and begins without a restart', async t => {
+  const { write, child, logged } = await start(t, { 'config.watch': false })
+  write({ 'cache.staleFor': '2h' })
+  child.kill('SIGHUP')
+  await until('SIGHUP is heard', () => logged(/^configuration applied$/)[0])
+  child.kill('SIGHUP')
+  await until('nothing is new', () => logged(/^configuration unchanged$/)[0])
+  write({ 'config.watch': true })
+  child.kill('SIGHUP')
+  await until('it is watched', () => logged(/^configuration applied$/).length === 2)
+  write({ 'config.watch': true, 'cache.staleFor': '3h' })
+  await until('the file is seen', () => logged(/^configuration applied$/).length === 3)
+})
+
+const redis = await testRedis(t)
+t.test('instances that run different settings are told, and that they agree again', async t => {
+  const clock = manualClock()
+  const env = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: `${redis.prefix}differ:` }
+  const [one, two] = [
+    await startGateway(t, { providerUrl: provider.url, clock, env }),
+    await startGateway(t, {
+      providerUrl: provider.url,
+      clock,
+      env: { ...env, ABOHAWA_CACHE__STALE_FOR: '2h' },
+    }),
+  ]
+  const later = async () => {
+    clock.advance(5_000)
+    return one.metric('abohawa_config_variants')
+  }
+  const told = (msg: string) => [one, two].some(({ logged }) => logged.some(line => line.msg === msg))
+  await until('they count two', async () => (await later()) === 2, 20_000, 600)
+  t.notOk(told('the instances of the fleet run different settings'), 'a change takes a while to reach all')
+  await until(
+    'they are told to differ',
+    async () => {
+      await later()
+      return told('the instances of the fleet run different settings')
+    },
+    60_000,
+    600,
+  )
+  const readyz = async ({ opsUrl }: { opsUrl: string }) =>
+    ((await (await fetch(`${opsUrl}/readyz`)).json()) as { detail: Record<string, string> }).detail
+  const details = await Promise.all([one, two].map(readyz))
+  t.ok(details.some(({ configuration }) => configuration?.includes('the fleet runs 2 different ones')))
+  t.equal(await one.set({ 'cache.staleFor': '2h' }), 'applied')
+  await until(
+    'they are told to agree',
+    async () => {
+      await later()
+      return told('the instances of the fleet run the same settings again')
+    },
+    60_000,
+    600,
+  )
+})
