@@ -27,6 +27,7 @@ import { buildStatus, type StatusListener } from '../ops/status.ts'
 import { createThrottle } from '../ops/throttle.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createCacheAdmin } from './cache-admin.ts'
+import { createCacheWarm } from './cache-warm.ts'
 import { createFleetSettings } from './fleet-settings.ts'
 import { openMetering } from './metering.ts'
 import {
@@ -195,15 +196,17 @@ export const startGateway = async (
     store,
     catalogue: () => catalogue.current,
     clock,
-    running: { timelines, runs },
+    running: { timelines, runs, breaker },
   })
+  const warming = createCacheWarm(config, { timelines, catalogue, clock })
+  opening.defer(async () => void (await warming.stopWarm()))
   const probes = createProbes({ metrics, readiness })
   const opsObserver = observeOps(metrics, log, seldom)
   const ops = buildOps(
     {
       probes,
       passthrough: supply.passthrough,
-      cache,
+      cache: { ...cache, ...warming },
       observer: opsObserver,
     },
     config.ops,

@@ -222,7 +222,7 @@ export const openSupply = (
 }
 
 // The cells of the most populous places, largest first; recomputed when the catalogue changes.
-const mostPopulous = (
+export const mostPopulous = (
   catalogue: SupplyParts['catalogue'],
   grid: Grid,
   places: number,

@@ -29,7 +29,7 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): O
     answerWithinMs: (given.answerWithinMs ?? 30_000) + parts.passthrough.totalTimeoutMs(),
   })
   let admit = admitUnder(options)
-  const paths = `/livez, /readyz, /metrics, /cache/cell?of=…, POST /cache/purge or /provider${parts.passthrough.protocol.paths[0]}?…`
+  const paths = `/livez, /readyz, /metrics, /cache/cell?of=…, POST /cache/purge, /cache/warm or /provider${parts.passthrough.protocol.paths[0]}?…`
   let rest: Promise<FastifyInstance> | undefined
   const openRest = async () => (await import('./operator-routes.ts')).buildOperatorRoutes(parts)
 

@@ -28,6 +28,7 @@ const opsRoutes: ReadonlyMap<string, Route> = new Map([
   ...probeRoutes,
   ['/cache/cell', { methods: reads }],
   ['/cache/purge', { methods: ['POST'] }],
+  ['/cache/warm', { methods: [...reads, 'POST', 'DELETE'] }],
 ])
 
 const statusRoutes: ReadonlyMap<string, Route> = new Map(probeRoutes)

@@ -105,6 +105,12 @@ export type CellExplanation = Explanation & {
 export type Timelines = ReadThrough<Cell, Timeline> & {
   /** Reads the purge log and copies cells in demand from the shared tier into memory, within this time. */
   start(warmForMs: number): Promise<{ warmed: number; wanted: number }>
+  /** The cells in demand over the fleet, latest first. @throws StoreError */
+  wanted(): Promise<Cell[]>
+  /** Whether a tier holds fresh weather of a cell. */
+  isFresh(cell: Cell): Promise<boolean>
+  /** Loads a cell unless its weather is fresh; returns whether it loaded. @throws BackoffError */
+  ensure(cell: Cell): Promise<boolean>
   /** The size of the memory tier. */
   held(): { entries: number; bytes: number }
   stretch(): number
@@ -246,14 +252,19 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     })
   }, tickEveryMs).unref()
 
+  const wanted = async (): Promise<Cell[]> =>
+    (await store.wanted(namespace, clock.now() - demandForMs)).flatMap(name => grid.cellNamed(name) ?? [])
+
   return {
     read: cache.read,
+    wanted,
+    isFresh: cache.isFresh,
+    ensure: cache.ensure,
     start: async warmForMs => {
       const deadline = performance.now() + warmForMs
       await pollPurges().catch(() => {})
       await heartbeat.send()
-      const names = await store.wanted(namespace, clock.now() - demandForMs).catch(() => [])
-      const cells = names.flatMap(name => grid.cellNamed(name) ?? [])
+      const cells = await wanted().catch(() => [])
       let warmed = 0
       for (let i = 0; i < cells.length && performance.now() < deadline; i += warmAtOnce) {
         const found = await Promise.all(cells.slice(i, i + warmAtOnce).map(cache.warm))

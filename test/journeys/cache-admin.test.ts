@@ -158,6 +158,7 @@ t.test(
         cells: 1,
         removed: 0,
         store: 'embedded',
+        softBecause: null,
       },
     })
     const purgedAs = async () => (await explain(gateway.opsUrl)).gateway.memory.purged

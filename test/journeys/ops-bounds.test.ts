@@ -126,7 +126,14 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
     {
       probes: createProbes({ metrics, readiness }),
       passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: () => 1, send: unused },
-      cache: { explain: unused, purge: unused },
+      cache: {
+        explain: unused,
+        purge: unused,
+        planWarm: unused,
+        startWarm: unused,
+        warmState: () => ({}),
+        stopWarm: unused,
+      },
       observer: { refused: metrics.opsRefused },
     },
     {

@@ -238,7 +238,14 @@ t.test('operators may ask for what the protocol allows, at its weight and with i
       clock,
       observer: { request: () => {} },
     }),
-    cache: { explain: unused, purge: unused },
+    cache: {
+      explain: unused,
+      purge: unused,
+      planWarm: unused,
+      startWarm: unused,
+      warmState: () => ({}),
+      stopWarm: unused,
+    },
     observer: { refused: () => {} },
   })
   t.teardown(() => ops.close())

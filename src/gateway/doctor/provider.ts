@@ -9,6 +9,7 @@ import { OutOfBudgetError } from '../../provider/errors.ts'
 import { redactedUrl } from '../../redacted-url.ts'
 import type { BudgetReport } from '../budget-admin.ts'
 import { loadOnePoint } from '../connection-check.ts'
+import { probeProvider } from '../provider-probe.ts'
 import { protocolIn } from '../supply.ts'
 import { type Check, fail, ok, skip, warn } from './check.ts'
 import { judgedClock } from './redis.ts'
@@ -20,32 +21,17 @@ const toleratedMs = 2_000
 
 /** Whether it answers at all, and what its clock says; weighs nothing. */
 export const reachableChecks = async (config: Config, clock: Clock): Promise<Check[]> => {
-  const { provider } = config
-  const { request } = await import('undici')
-  const protocol = protocolIn(config)
-  const { path } = protocol.runs.requestFor(provider.runs.model)
-  const where = redactedUrl(provider.baseUrl)
+  const where = redactedUrl(config.provider.baseUrl)
   try {
     const before = clock.now()
-    const { statusCode, headers, body } = await request(provider.baseUrl.replace(/\/+$/, '') + path, {
-      headers: {
-        accept: protocol.accept,
-        ...(provider.apiKey ? protocol.keyHeaders(provider.apiKey) : {}),
-      },
-      signal: AbortSignal.timeout(answerWithinMs),
-    })
+    const { status, headers } = await probeProvider(config, answerWithinMs)
     const middle = (before + clock.now()) / 2
-    await body.dump()
     const told = Date.parse(String(headers.date ?? ''))
     const remaining = Object.entries(headers).find(([name]) => /^(x-)?ratelimit-remaining/.test(name))
     const left = remaining ? `, says ${remaining[0]}: ${String(remaining[1]).slice(0, 60)}` : ''
     return [
-      statusCode >= 500
-        ? fail(
-            'provider',
-            `${where} answers ${statusCode}`,
-            'Wait, or look at the status page of the provider.',
-          )
+      status >= 500
+        ? fail('provider', `${where} answers ${status}`, 'Wait, or look at the status page of the provider.')
         : ok('provider', `${where} answers${left}`),
       Number.isNaN(told)
         ? skip('provider clock', 'it does not tell its time')

@@ -11,6 +11,9 @@ import { clockToleranceMs } from '../../stores/records.ts'
 import { connect, listenerOn, ping, type RedisClient } from '../../stores/redis-connection.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
+// A slow Redis is judged by its latency, and not by the first command that is late.
+const leastTimeoutMs = 5_000
+
 export const redisChecks = async (
   { redis: settings }: Pick<Config, 'redis'>,
   clock: Clock,
@@ -19,7 +22,11 @@ export const redisChecks = async (
   if (url === null) return []
   let redis: RedisClient
   try {
-    redis = await connect({ ...settings, url }, { redisAway: () => {}, redisBack: () => {} })
+    const commandTimeoutMs = Math.max(settings.commandTimeoutMs, leastTimeoutMs)
+    redis = await connect(
+      { ...settings, url, commandTimeoutMs },
+      { redisAway: () => {}, redisBack: () => {} },
+    )
   } catch (error) {
     return [fail('redis', messageOf(error), 'Start Redis there, or correct redis.url.')]
   }
