@@ -34,7 +34,7 @@ export const warmReport = z.object({
 export type WarmReport = z.infer<typeof warmReport>
 
 /** An order while another one runs. */
-export class WarmingError extends AbohawaError {
+class WarmingError extends AbohawaError {
   override name = 'WarmingError'
 
   constructor() {
