@@ -14,6 +14,7 @@ import { buildApi } from '../src/edge/api.ts'
 import { createPlaces } from '../src/edge/places.ts'
 import { createRenderedWeather } from '../src/edge/rendered-weather.ts'
 import { observeApi } from '../src/gateway/observers.ts'
+import { openOutages } from '../src/gateway/outages.ts'
 import { createAdministration } from '../src/metering/administration.ts'
 import { createAuthenticate } from '../src/metering/authentication.ts'
 import { createKeyDirectory } from '../src/metering/key-directory.ts'
@@ -22,6 +23,7 @@ import { createUsageDetail } from '../src/metering/usage-detail.ts'
 import { createAccessLog } from '../src/ops/access-log.ts'
 import { openLog } from '../src/ops/log.ts'
 import { createMetrics } from '../src/ops/metrics.ts'
+import { createThrottle } from '../src/ops/throttle.ts'
 import { openEmbeddedStore } from '../src/stores/embedded.ts'
 import { createGrid } from '../src/weather/cell.ts'
 import { box, catalogueFile } from '../test/scenarios/set-up.ts'
@@ -86,7 +88,10 @@ const setUp = async () => {
   })
   const detail = createUsageDetail(store, calendar)
   const { log } = openLog('silent')
-  const observer = observeApi(metrics, log, undefined, detail)
+  const observer = observeApi(metrics, log, undefined, detail, {
+    often: createThrottle(clock),
+    outages: openOutages(log, clock, metrics.staleReads),
+  })
   const api = buildApi(
     {
       authenticate,
@@ -102,6 +107,7 @@ const setUp = async () => {
     {
       tls: { cert: null, key: null },
       trustedProxies: [],
+      clientAddress: 'full',
       requestTimeoutMs: 60_000,
       writeTimeoutMs: 60_000,
       maxConnections: 1_000,
@@ -193,6 +199,17 @@ const main = async (): Promise<void> => {
     ms: 0.123,
     keyId: client.keyId,
     cache: 'hit; ttl=4000; detail=memory',
+    cell: '23.8,90.4',
+    tier: client.tier,
+    reason: undefined,
+    client: '203.0.113.7',
+    connection: 12,
+    connectionRequest: 345,
+    httpVersion: '1.1',
+    bytes: 4321,
+    encoding: 'br',
+    notModified: undefined,
+    traceId: undefined,
   } as const
   const accessLog = createAccessLog({ accessShare: 1 }, { write: () => {} }, clock)
   const units = Array.from({ length: connections })

@@ -17,6 +17,8 @@ export type Demand<Subject> = {
   /** @param now ms since the epoch */
   record(key: string, subject: Subject, now: number): void
   of(key: string): Demanded<Subject> | undefined
+  /** The decayed count of a key's requests at an instant; 0 without any. */
+  scoreOf(key: string, now: number): number
   latest(): Demanded<Subject> | undefined
   /** All keys requested at or after an instant. */
   since(instant: number): [key: string, demanded: Demanded<Subject>][]
@@ -38,6 +40,10 @@ export const createDemand = <Subject>(): Demand<Subject> => {
       record.lastRequestedAt = now
     },
     of: key => records.peek(key),
+    scoreOf: (key, now) => {
+      const record = records.peek(key)
+      return record ? record.score * 2 ** (Math.min(0, record.lastRequestedAt - now) / halfLifeMs) : 0
+    },
     latest: () => {
       for (const record of records.values()) return record
       return undefined

@@ -42,8 +42,17 @@ export type CacheObserver = {
   onRead(outcome: Outcome, source: Source): void
   /** A read shared a load that another request had started, here or in another instance. */
   onCollapsed(): void
-  /** A background refresh or a refresh-ahead failed; the old entry stays. */
-  onRefreshFailure(error: unknown, purpose: Purpose): void
+  /** A load failed. What is cached stays. */
+  onLoadFailure(failure: LoadFailure): void
+}
+
+export type LoadFailure = {
+  /** Of the subject. */
+  readonly id: string
+  readonly purpose: Purpose
+  readonly error: unknown
+  /** Until when the entry in memory may be served, ms since the epoch; null where there is none. */
+  readonly usableUntil: number | null
 }
 
 /** An entry of one tier, for operators. */
@@ -92,6 +101,8 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   /** Copies the entry of the shared tier into memory; true when it is usable. Never loads. */
   warm(subject: Of): Promise<boolean>
   explain(subject: Of): Promise<Explanation>
+  /** The entry in memory, without counting as a read. */
+  peek(subject: Of): EntryFacts | null
   /** Applies a purge to memory and to what is read from now on, and ends the backoff of what it covers. */
   purge(purge: Purge<Scope>): void
   /** How long reads wait that begin from now on. */
@@ -184,6 +195,14 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     return result
   }
 
+  const recordFailure = (id: string, purpose: Purpose, error: unknown): Failure => {
+    const failure = failures.record(id, error, purpose === 'cold')
+    const entry = memory.peek(id)
+    const usableUntil = entry ? Math.floor(policy.usableUntil(entry, clock.now())) : null
+    observer.onLoadFailure({ id, purpose, error, usableUntil })
+    return failure
+  }
+
   // After a miss in memory: the shared tier, else a load.
   const find = async (subject: Of): Promise<Found<Value>> => {
     const { id } = subject
@@ -195,7 +214,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     try {
       return await loadOnce(subject, 'cold', found => stateOutside(id, found) !== 'expired')
     } catch (error) {
-      throw new BackoffError(failures.record(id, error, true))
+      throw new BackoffError(recordFailure(id, 'cold', error))
     }
   }
 
@@ -210,8 +229,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     try {
       await loadOnce(subject, purpose, enough)
     } catch (error) {
-      failures.record(subject.id, error, false)
-      observer.onRefreshFailure(error, purpose)
+      recordFailure(subject.id, purpose, error)
     }
   }
 
@@ -304,7 +322,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
         await loadOnce(subject, 'refresh_ahead', found => stateOutside(id, found) === 'fresh')
         return true
       } catch (error) {
-        throw new BackoffError(failures.record(id, error, false))
+        throw new BackoffError(recordFailure(id, 'refresh_ahead', error))
       }
     },
     warm: async subject => {
@@ -324,6 +342,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
         loading: loading.has(id),
       }
     },
+    peek: ({ id }) => factsOf(id, memory.peek(id)),
     purge: purge => {
       purges.add(purge)
       const isCovered = (id: string): boolean => purges.covers(purge.scope, id)

@@ -4,14 +4,15 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { createCalendar } from '../calendar.ts'
 import type { Config } from '../config/schema.ts'
-import { InputError, messageOf } from '../errors.ts'
+import { messageOf } from '../errors.ts'
 import type { CacheAdmin } from '../gateway/cache-admin.ts'
 import { spotIn, targetIn } from '../gateway/cache-target.ts'
-import type { CellReport, PurgeReport } from '../gateway/cell-report.ts'
-import { printable, safeText } from '../outside-text.ts'
+import type { PurgeReport } from '../gateway/cell-report.ts'
+import { printable } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
 import { openStore, storeName } from '../stores/open-store.ts'
 import { cellText } from './cell-text.ts'
+import { addGatewayOption, checkGateway, opsAddress, queryGateway } from './gateway-query.ts'
 import { type AddCommand, factsText, type Terminal, UsageError } from './terminal.ts'
 
 export const addCacheCommands = (program: Command, add: AddCommand): void => {
@@ -24,21 +25,16 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
     summary: 'show what is cached for a place or a point: age, freshness, model run, last error',
     example: 'cache show district/3026',
     setUp: command =>
-      command
-        .argument('<target>', 'a point lat,lng or a place type/id')
-        .option(
-          '--gateway <url>',
-          'the ops address of the gateway to query, which is sent ops.token; that of the configuration if not given',
-        ),
+      void addGatewayOption(command.argument('<target>', 'a point lat,lng or a place type/id')),
     run: async (terminal, { gateway }, of = '') => {
       checkArgument(() => spotIn(of))
-      if (gateway !== undefined && !/^https?:$/.test(URL.parse(gateway)?.protocol ?? ''))
-        throw new UsageError(
-          `--gateway is ${safeText(gateway, 60)}; allowed: an address such as http://127.0.0.1:9090`,
-        )
+      checkGateway(gateway)
       const config = terminal.config()
-      const address = gateway?.replace(/\/+$/, '') ?? opsAddress(config.ops)
-      const found = await queryGateway(address, of, config.ops.token)
+      const address = opsAddress(gateway, config)
+      const found = await queryGateway(
+        { address, path: `/cache/cell?of=${encodeURIComponent(of)}`, token: config.ops.token },
+        async () => (await import('../gateway/cell-report.ts')).cellReport,
+      )
       const report =
         'report' in found ? found.report : await withCacheAdmin(terminal, config, admin => admin.explain(of))
       if ('unavailable' in found)
@@ -95,7 +91,7 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
       const config = terminal.config()
       // Imported here, so that the other commands start without the parts of a gateway.
       const { warmFromHere } = await import('./warm.ts')
-      return warmFromHere(terminal, config, opsAddress(config.ops), { of, top }, dryRun)
+      return warmFromHere(terminal, config, opsAddress(undefined, config), { of, top }, dryRun)
     },
   })
 }
@@ -122,7 +118,7 @@ const withCacheAdmin = async <Result>(
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
     const catalogue = async () => createCatalogue(await readSnapshot(catalogueFile(path), bounds))
-    const faultElsewhere = () => circuitFault(opsAddress(config.ops))
+    const faultElsewhere = () => circuitFault(opsAddress(undefined, config))
     return await act(createCacheAdmin(config, { store, catalogue, clock, faultElsewhere }))
   } finally {
     await store.close()
@@ -137,12 +133,6 @@ const checkArgument = (read: () => unknown): void => {
   }
 }
 
-/** The URL of a listener of this host and port, from the same machine. */
-const opsAddress = ({ host, port }: Config['ops']): string => {
-  const reached = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
-  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
-}
-
 const queryTimeoutMs = 10_000
 
 /** Why a running gateway loads nothing from the provider; undefined when its circuit is closed or it does not answer. */
@@ -155,48 +145,6 @@ const circuitFault = async (address: string): Promise<string | undefined> => {
     return isOpen
       ? `the circuit to the provider is open in the gateway at ${redactedUrl(address)}`
       : undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** The gateway's report of a cell, or why there is none. @throws InputError when the gateway refuses the target */
-const queryGateway = async (
-  address: string,
-  of: string,
-  token: string | null,
-): Promise<{ report: CellReport } | { unavailable: string }> => {
-  let status: number
-  let body: unknown
-  try {
-    // undici's request instead of fetch, which refuses some ports; imported here for a fast start.
-    const { request } = await import('undici')
-    const { statusCode, body: responseBody } = await request(
-      `${address}/cache/cell?of=${encodeURIComponent(of)}`,
-      {
-        signal: AbortSignal.timeout(queryTimeoutMs),
-        headers: token === null ? {} : { authorization: `Bearer ${token}` },
-      },
-    )
-    status = statusCode
-    const text = await responseBody.text()
-    body = jsonIn(text)
-  } catch (error) {
-    return { unavailable: messageOf(error) }
-  }
-  const { cellReport } = await import('../gateway/cell-report.ts')
-  const report = cellReport.safeParse(body).data
-  if (report) return { report }
-  const refusal = body instanceof Object && 'error' in body ? body.error : undefined
-  if (status === 400 && typeof refusal === 'string') throw new InputError(refusal)
-  // A gateway that has another token, or does not allow this host name.
-  if ((status === 401 || status === 403) && typeof refusal === 'string') return { unavailable: refusal }
-  return { unavailable: `it answered ${status}, and is no gateway of this version` }
-}
-
-const jsonIn = (text: string): unknown => {
-  try {
-    return JSON.parse(text)
   } catch {
     return undefined
   }

@@ -17,6 +17,7 @@ import { addDoctorCommand } from './doctor.ts'
 import { addKeyCommands } from './keys.ts'
 import { addProviderCommand } from './provider.ts'
 import { addServeCommand } from './serve.ts'
+import { addStatusCommand } from './status.ts'
 import { addStoreCommands } from './store.ts'
 import { addSubscriberCommands } from './subscribers.ts'
 import { createAddCommand, type Surroundings, UsageError } from './terminal.ts'
@@ -45,6 +46,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addCatalogueCommands(program, add)
   addCacheCommands(program, add)
   addBudgetCommands(program, add)
+  addStatusCommand(program, add)
   addConfigCommands(program, add)
   addDoctorCommand(program, add)
   addCompletionCommand(program, add)

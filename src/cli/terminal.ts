@@ -13,8 +13,13 @@ export type Terminal = {
   /** Whether --json is given: print one JSON value instead of text. */
   readonly json: boolean
   readonly clock: Clock
+  readonly env: NodeJS.ProcessEnv
   /** The width of the terminal in characters; undefined when standard output is no terminal. */
   readonly columns: number | undefined
+  /** Its height in lines, when standard output is one. */
+  readonly rows: number | undefined
+  /** Whether it shows colours: standard output is a terminal, and NO_COLOR is not set. */
+  readonly colours: boolean
   /** The configuration files of `--config`, then the environment, then `overrides` in the environment's own form. */
   config(overrides?: NodeJS.ProcessEnv): Config
   /** The same files and variables, not read yet. */
@@ -69,7 +74,14 @@ export const createAddCommand =
         const terminal: Terminal = {
           json: options.json === true,
           clock,
-          columns: process.stdout.isTTY ? process.stdout.columns : undefined,
+          env,
+          get columns() {
+            return process.stdout.isTTY ? process.stdout.columns : undefined
+          },
+          get rows() {
+            return process.stdout.isTTY ? process.stdout.rows : undefined
+          },
+          colours: process.stdout.isTTY && !env.NO_COLOR && env.TERM !== 'dumb',
           sources,
           config: overrides => loadConfig({ ...sources, env: { ...env, ...overrides } }),
           show: (value, text) => {

@@ -135,10 +135,11 @@ const ownSupply = async (
     clock,
     instances: () => instances,
     settings: () => fleetHashOf(config),
+    report: () => '',
     observer: {
       onRead: nothing,
       onCollapsed: nothing,
-      onRefreshFailure: nothing,
+      onLoadFailure: nothing,
       onSharedTierFailure: nothing,
       onEntryRefused: nothing,
       onHeartbeat: fleet => {

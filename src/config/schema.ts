@@ -180,9 +180,11 @@ const quota = section({
 })
 
 const log = section({
+  file: filePath('a file path, or null').nullable(),
   level: live(oneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'])),
   access: live(flag()),
   accessShare: live(decimal(0, 1)),
+  clientAddress: oneOf(['full', 'prefix', 'none']),
 })
 
 const config = section({ watch: live(flag()), pollEvery: live(duration('10ms', '1h')) })

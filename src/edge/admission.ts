@@ -3,13 +3,13 @@
 // quota's. The start-up rule for plain HTTP is in the config.
 
 import type { IncomingMessage } from 'node:http'
-import { BlockList, isIPv6, type Socket } from 'node:net'
 import type { Authenticate, Authentication, KeyMemo, Refusal } from '../metering/authentication.ts'
 import type { Quota } from '../metering/meter.ts'
 import type { QuotaDecision } from '../metering/partition.ts'
 import { badHttp, badRequest, Problem } from './problem.ts'
 import type { RequestState } from './request-state.ts'
 import { sentences } from './sentences.ts'
+import type { IsTrusted } from './trusted-proxies.ts'
 
 export type AdmissionParts = {
   readonly authenticate: Authenticate
@@ -28,6 +28,7 @@ export type Charged = {
   readonly limit: number
   readonly remaining: number
   readonly keyId: string | undefined
+  readonly tier: string | undefined
   readonly problem: Problem | undefined
 }
 
@@ -51,6 +52,7 @@ export const createAdmission = ({
   const consumeFor = (state: RequestState, authentication: Authentication): Promise<QuotaDecision> => {
     if ('refusal' in authentication) {
       state.isDecided = true
+      state.reason = authentication.refusal
       observer.admission(authentication.refusal)
       throw new Problem(401, sentences.key[authentication.refusal], challenge)
     }
@@ -75,17 +77,17 @@ export const createAdmission = ({
         throw new Problem(405, sentences.http.method(method), { allow: 'GET, HEAD' })
     },
     charge: async (key, memo, arrivedAt) => {
-      const nobody = { limit: 0, remaining: 0, keyId: undefined, problem: undefined }
+      const nobody = { limit: 0, remaining: 0, keyId: undefined, tier: undefined, problem: undefined }
       try {
         const authentication = await authenticate(key, memo)
         if ('refusal' in authentication) return nobody
-        const { keyId, limit } = authentication.client
+        const { keyId, tier, limit } = authentication.client
         const { allowed, remaining } = await quota.consume(authentication.client, arrivedAt)
         observer.admission(allowed ? 'allowed' : 'exhausted')
         const problem = allowed
           ? undefined
           : new QuotaExhausted(limit, quota.resetAfter(arrivedAt), quota.now())
-        return { limit, remaining, keyId, problem }
+        return { limit, remaining, keyId, tier, problem }
       } catch {
         // The request is invalid whether or not the store answers.
         observer.admission('unavailable')
@@ -140,18 +142,14 @@ export type TransportProblem = (request: IncomingMessage) => Problem | undefined
 /** Whether a request came over plain HTTP where HTTPS is required. */
 export type IsPlain = (request: Pick<IncomingMessage, 'socket' | 'headers'>) => boolean
 
-/** @param trustedProxies addresses and CIDR ranges that may end TLS for us; HTTPS is required where there are any */
-export const createIsPlain = (trustedProxies: readonly string[]): IsPlain => {
-  const trusted = addressesOf(trustedProxies)
-  const isTrusted = ({ remoteAddress }: Socket): boolean =>
-    remoteAddress !== undefined && trusted.check(remoteAddress, familyOf(remoteAddress))
-
+/** @param isTrusted who may end TLS for us; undefined where nobody may, and HTTPS is not required */
+export const createIsPlain = (isTrusted: IsTrusted | undefined): IsPlain => {
   // x-forwarded-proto is believed from trusted addresses alone, and there every way it names counts: a request that was
   // plain on any part of its way was plain. Who says nothing of a way before is judged by this connection.
   return ({ socket, headers }) => {
-    if (trustedProxies.length === 0) return false
+    if (!isTrusted) return false
     const forwardedProto = headers['x-forwarded-proto']
-    return forwardedProto !== undefined && isTrusted(socket)
+    return forwardedProto !== undefined && isTrusted(socket.remoteAddress)
       ? String(forwardedProto)
           .split(',')
           .some(way => way.trim().toLowerCase() !== 'https')
@@ -191,14 +189,3 @@ const httpProblem = ({ httpVersion, headers }: IncomingMessage): Problem | undef
 
 // A name, an IPv4 address or an IPv6 address in brackets, as a URL may have them. More than one have a blank between.
 const hostForm = /^(?:[A-Za-z0-9._~!$&'()*+;=%-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{0,5})?$/
-const addressesOf = (ranges: readonly string[]): BlockList => {
-  const list = new BlockList()
-  for (const range of ranges) {
-    const [address = '', bits] = range.split('/')
-    if (bits === undefined) list.addAddress(address, familyOf(address))
-    else list.addSubnet(address, Number(bits), familyOf(address))
-  }
-  return list
-}
-
-const familyOf = (address: string): 'ipv4' | 'ipv6' => (isIPv6(address) ? 'ipv6' : 'ipv4')

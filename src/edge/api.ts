@@ -4,13 +4,14 @@
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import type { Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Answers } from '../answer.ts'
 import type { Bounds } from '../catalogue/location.ts'
 import type { Clock } from '../clock.ts'
+import { AbohawaError } from '../errors.ts'
 import { holdsKey } from '../key-redaction.ts'
 import {
   type Admission,
@@ -23,6 +24,7 @@ import {
   rateLimitFields,
   rateLimitOf,
 } from './admission.ts'
+import { type AddressForm, type ClientAddress, createClientAddress } from './client-address.ts'
 import {
   type ConnectionCount,
   type ConnectionLimits,
@@ -40,11 +42,13 @@ import { type CurrentCatalogue, createPlaces } from './places.ts'
 import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
 import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './ready-response.ts'
 import { createRenderedLocations } from './rendered-locations.ts'
-import { createRenderedWeather } from './rendered-weather.ts'
+import { createRenderedWeather, failedCellOf } from './rendered-weather.ts'
 import { createSend, jsonType } from './representation.ts'
-import type { Access, RequestState } from './request-state.ts'
+import type { Access, RequestState, RequestTrace } from './request-state.ts'
 import { sentences } from './sentences.ts'
 import { type Certificate, type TlsFiles, tlsOptions } from './tls.ts'
+import { type TraceContext, traceContextOf } from './trace-context.ts'
+import { createIsTrusted } from './trusted-proxies.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
 
 type ApiObserver = {
@@ -70,6 +74,8 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> & {
   readonly timezone: string
   readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
   readonly clock: Clock
+  /** Begins the span of a request, to which belongs what `next` starts; undefined where requests are not traced. */
+  readonly trace?: ((parent: TraceContext | undefined, next: () => void) => RequestTrace) | undefined
   /** The one that is found to be right on this Node, unless given. */
   readonly writeReady?: WriteReady
 }
@@ -83,6 +89,8 @@ type ApiLimits = ConnectionLimits & {
 export type ApiOptions = ApiLimits & {
   readonly tls: TlsFiles
   readonly trustedProxies: readonly string[]
+  /** How much of a client's address the log tells. */
+  readonly clientAddress: AddressForm
   /** What rendered lists and places may take in memory, in bytes. */
   readonly keepBytes: number
 }
@@ -113,21 +121,24 @@ export type Api = {
 
 /** An application that does not listen yet. @throws InputError when a TLS file can't be used */
 export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
-  const { quota } = parts
+  const { quota, trace } = parts
   let { requestTimeoutMs } = options
-  const isPlain = createIsPlain(options.trustedProxies)
+  const isTrusted = createIsTrusted(options.trustedProxies)
+  const isPlain = createIsPlain(options.trustedProxies.length === 0 ? undefined : isTrusted)
+  const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const admission = createAdmission({
     ...parts,
     transportProblem: createTransportProblem(isPlain),
   })
   let certificate = tlsOptions(options.tls)
-  const { app, connections } = openServer(parts, options, admission, isPlain, certificate)
+  const { app, connections } = openServer(parts, options, admission, { isPlain, clientAddress }, certificate)
 
   app.decorateRequest('state')
   app.addHook('onRequest', (request, reply, done) => {
-    request.state = openState(request.raw.socket)
+    request.state = openState(request.raw)
     follow(request, reply)
-    done()
+    if (trace) beginTrace(trace, request, done)
+    else done()
   })
   // The order of the contract: who has no key learns nothing, and every request with one is counted.
   app.addHook('onRequest', ({ raw, state }) =>
@@ -137,10 +148,13 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     }),
   )
 
-  const openState = (socket: Socket): RequestState => {
+  const openState = ({ socket, headers: { traceparent } }: IncomingMessage): RequestState => {
     const arrivedAt = quota.now()
+    const connection = connections.of(socket)
+    // While it is open: a closed socket does not know any more.
+    connection.peer ??= clientAddress.ofPeer(socket.remoteAddress)
     return {
-      connection: connections.of(socket),
+      connection,
       startedAt: performance.now(),
       arrivedAt,
       resetsAt: quota.resetAfter(arrivedAt),
@@ -148,17 +162,28 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       remaining: 0,
       isDecided: false,
       cache: undefined,
+      cell: undefined,
+      bytes: 0,
+      encoding: undefined,
+      reason: undefined,
+      traceId: traceparent === undefined ? undefined : traceContextOf(String(traceparent))?.traceId,
+      trace: undefined,
     }
   }
   // The close of a response is the one event that comes exactly once, however a request ends.
   const follow = (request: FastifyRequest, { raw: response }: FastifyReply): void => {
     const { raw, state } = request
-    connections.requestCame(state.connection, raw)
+    const { connection } = state
+    connections.requestCame(connection, raw)
+    const connectionRequest = connection.requestsCame
     // 499: the client disconnected before the response started.
     response.statusCode = 499
     response.on('close', () => {
-      connections.requestEnded(state.connection, raw)
-      report(parts.observer, {
+      connections.requestEnded(connection, raw)
+      const { headers, httpVersion } = raw
+      const { client } = state
+      const { peer } = connection
+      const access = {
         requestId: request.id,
         method: raw.method ?? '',
         url: request.originalUrl,
@@ -166,9 +191,24 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         status: response.statusCode,
         arrivedAt: state.arrivedAt,
         ms: Math.round((performance.now() - state.startedAt) * 1000) / 1000,
-        keyId: state.client?.keyId,
+        keyId: client?.keyId,
         cache: state.cache,
-      })
+        tier: client?.tier,
+        cell: state.cell,
+        bytes: state.bytes,
+        encoding: state.encoding,
+        notModified: headers['if-none-match'] === undefined ? undefined : response.statusCode === 304,
+        reason: state.reason,
+        traceId: state.traceId,
+        client: peer?.isProxy
+          ? clientAddress.behind(peer, headers['x-forwarded-for'] as string | undefined)
+          : peer?.address,
+        connection: connection.number,
+        connectionRequest,
+        httpVersion,
+      }
+      report(parts.observer, access)
+      state.trace?.end(access)
     })
   }
 
@@ -202,7 +242,13 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const problem = problemOf(error, parts.clock.now())
     const isStranger = !state.client && problem.status < 500
     const ends = problem.endsConnection || (isStranger && !connections.refused(state.connection))
-    if (problem.status >= 500) parts.observer.failed(error, id)
+    const body = bodyOf(problem)
+    if (request.raw.method !== 'HEAD') state.bytes = body.length
+    if (problem.status >= 500) {
+      state.reason = error instanceof AbohawaError ? error.code : 'internal'
+      state.cell = failedCellOf(error)
+      parts.observer.failed(error, id)
+    }
     void reply
       .code(problem.status)
       .headers({
@@ -214,7 +260,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         date: dateOf(),
         ...connectionFields(!ends && staysAfter(reply)),
       })
-      .send(bodyOf(problem))
+      .send(body)
   })
 
   return {
@@ -291,7 +337,7 @@ const openServer = (
   { quota, observer }: ApiParts,
   options: ApiOptions,
   admission: Admission,
-  isPlain: IsPlain,
+  { isPlain, clientAddress }: { readonly isPlain: IsPlain; readonly clientAddress: ClientAddress },
   tls: Certificate | undefined,
 ): { app: FastifyInstance; connections: Connections } => {
   const http = {
@@ -328,7 +374,8 @@ const openServer = (
     requestIdOf,
     charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     bodyOf,
-    answered: ({ head: { method, url }, ...response }) =>
+    answered: ({ head: { method, url, httpVersion, headers }, connection, socket, ...response }) => {
+      const peer = connection.peer ?? clientAddress.ofPeer(socket.remoteAddress)
       report(observer, {
         ...response,
         method,
@@ -336,12 +383,31 @@ const openServer = (
         endpoint: 'other',
         arrivedAt: quota.now(),
         cache: undefined,
-      }),
+        cell: undefined,
+        encoding: undefined,
+        notModified: undefined,
+        reason: undefined,
+        traceId: traceContextOf(headers.traceparent ?? '')?.traceId,
+        client: peer.isProxy ? clientAddress.behind(peer, headers['x-forwarded-for']) : peer.address,
+        connection: connection.number,
+        connectionRequest: connection.requestsCame + 1,
+        httpVersion,
+      })
+    },
   })
   app.server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   app.server.on('checkExpectation', app.routing)
   return { app, connections }
+}
+
+const beginTrace = (
+  trace: NonNullable<ApiParts['trace']>,
+  { raw: { headers }, state }: FastifyRequest,
+  next: () => void,
+): void => {
+  state.trace = trace(traceContextOf(String(headers.traceparent ?? '')), next)
+  state.traceId = state.trace.traceId
 }
 
 const report = ({ responded, used, access: log }: ApiObserver, access: Access): void => {

@@ -5,6 +5,7 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { emptyKeyMemo, type KeyMemo } from '../metering/authentication.ts'
+import type { Peer } from './client-address.ts'
 import { type PacedReading, readPaced } from './paced-reading.ts'
 import { createTurns, type Task } from './turns.ts'
 
@@ -30,6 +31,12 @@ type ClosingReason = 'connections' | 'unauthenticated' | 'pipelining' | 'write_t
 export type ConnectionObserver = { connectionClosed(reason: ClosingReason): void }
 
 export type Connection = {
+  /** Of the connections since the start, in order. */
+  readonly number: number
+  /** How many requests have come on it. */
+  requestsCame: number
+  /** The other end, once a request has come. */
+  peer: Peer | undefined
   /** How many requests are not answered yet; undefined until the first. */
   requests: number | undefined
   /** The key that came with the last request. */
@@ -133,6 +140,7 @@ export const trackConnections = (
   const turns = createTurns(pacedMsPerTurn)
   const isTls = 'setSecureContext' in server
   let queued = 0
+  let tracked = 0
   let sweeps = 0
 
   const forget = (connection: Tracked): void => {
@@ -153,7 +161,11 @@ export const trackConnections = (
 
   const track = (socket: Marked): Tracked => {
     const now = performance.now()
+    tracked += 1
     const connection: Tracked = {
+      number: tracked,
+      requestsCame: 0,
+      peer: undefined,
       socket,
       http: socket,
       isBegun: false,
@@ -317,6 +329,7 @@ export const trackConnections = (
       const connection = given as Tracked
       const requests = (connection.requests ?? 0) + 1
       connection.requests = requests
+      connection.requestsCame += 1
       connection.last = request
       if (requests === 1 || !open.has(connection)) return
       queued += 1

@@ -6,6 +6,7 @@ export type InvalidHead = {
   /** The request line as far as it can be made out; empty words otherwise. */
   readonly method: string
   readonly url: string
+  readonly httpVersion: string
   /** By lower-case name; a header that came more than once is joined by commas. */
   readonly headers: Readonly<Record<string, string>>
 }
@@ -47,8 +48,9 @@ export const readInvalidHead = (): InvalidHeadReader => {
         const before = headers[name.toLowerCase()]
         headers[name.toLowerCase()] = before === undefined ? value : `${before}, ${value}`
       }
-      const [, method = '', url = ''] = /^([A-Z]+) (.*?)(?: HTTP\/1\.[01])?$/s.exec(requestLine) ?? []
-      return { method, url, headers }
+      const [, method = '', url = '', httpVersion = ''] =
+        /^([A-Z]+) (.*?)(?: HTTP\/(1\.[01]))?$/s.exec(requestLine) ?? []
+      return { method, url, httpVersion, headers }
     },
   }
 }

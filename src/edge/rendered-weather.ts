@@ -138,6 +138,7 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
       headers: resultHeaders.headers + headers,
       pieces: [place.bytes, rendered.bytes],
       cache: resultHeaders.cacheStatus,
+      cell: result.subject.id,
       heads: {},
       encodings: () => encodingsFor(rendered, place),
       onEncoded: encoded => {
@@ -182,17 +183,30 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
     current: (cell, place, headers) => {
       const result = answers.read(cell)
       return result instanceof Promise
-        ? result.then(late => representCurrent(late, place, headers))
+        ? result.then(late => representCurrent(late, place, headers), failedFor(cell))
         : representCurrent(result, place, headers)
     },
     forecast: (cell, days, place) => {
       const result = answers.read(cell)
       return result instanceof Promise
-        ? result.then(late => representForecast(late, days, place))
+        ? result.then(late => representForecast(late, days, place), failedFor(cell))
         : representForecast(result, days, place)
     },
   }
 }
+
+const failedCells = new WeakMap<object, Cell['id']>()
+
+/** The cell whose weather could not be read, for the log; undefined for other errors. */
+export const failedCellOf = (error: unknown): Cell['id'] | undefined =>
+  error instanceof Error ? failedCells.get(error) : undefined
+
+const failedFor =
+  ({ id }: Cell) =>
+  (error: unknown): never => {
+    if (error instanceof Error) failedCells.set(error, id)
+    throw error
+  }
 
 const haveSameHeaders = (one: CellResult, other: CellResult): boolean =>
   one.freshUntil === other.freshUntil &&

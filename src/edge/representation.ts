@@ -30,6 +30,8 @@ export type Representation = {
   readonly onEncoded?: (encoded: Buffer) => void
   /** What the cache did, in the words of `cache-status`, for answers with weather. */
   readonly cache?: string
+  /** The cell of that weather. */
+  readonly cell?: string
 }
 
 type Coding = 'br' | 'gzip'
@@ -44,8 +46,13 @@ export const tagOf = (bytes: Buffer): string => hash('sha256', bytes, 'base64url
 
 /** What goes out for a request: a 304 without a body, or a 200 in one of its encodings. */
 type Selected =
-  | { readonly status: 304; readonly head: string; readonly body: undefined }
-  | { readonly status: 200; readonly head: string | Buffer; readonly body: Pieces }
+  | { readonly status: 304; readonly head: string; readonly body: undefined; readonly coding: undefined }
+  | {
+      readonly status: 200
+      readonly head: string | Buffer
+      readonly body: Pieces
+      readonly coding: Coding | undefined
+    }
 
 type Conditions = Readonly<Pick<IncomingHttpHeaders, 'if-none-match' | 'accept-encoding'>>
 
@@ -54,16 +61,17 @@ const select = (representation: Representation, headers: Conditions): Selected |
   const { tag, pieces } = representation
   const { 'if-none-match': ifNoneMatch, 'accept-encoding': acceptEncoding } = headers
   if (ifNoneMatch !== undefined && matches(ifNoneMatch, `"${tag}"`))
-    return { status: 304, head: headOf(304, linesOf(representation)), body: undefined }
+    return { status: 304, head: headOf(304, linesOf(representation)), body: undefined, coding: undefined }
   const coding = acceptEncoding === undefined ? undefined : codingFor(acceptEncoding, bytesOf(pieces))
   if (coding === undefined)
-    return { status: 200, head: readyHead(representation, 'identity', pieces), body: pieces }
+    return { status: 200, head: readyHead(representation, 'identity', pieces), body: pieces, coding }
   const encodings = representation.encodings()
   const encoded = encodings[coding] ?? encode(coding, encodings, representation)
   const compressed = (bytes: Buffer): Selected => ({
     status: 200,
     head: readyHead(representation, coding, [bytes]),
     body: [bytes],
+    coding,
   })
   return encoded instanceof Promise ? encoded.then(compressed) : compressed(encoded)
 }
@@ -81,10 +89,12 @@ export const createSend = (
   staysAfter: (reply: FastifyReply) => boolean,
 ): Send => {
   const writeSelected = (
-    { id, state }: FastifyRequest,
+    { id, state, raw }: FastifyRequest,
     reply: FastifyReply,
-    { status, head, body }: Selected,
+    { status, head, body, coding }: Selected,
   ): void => {
+    if (body && raw.method !== 'HEAD') state.bytes = bytesOf(body)
+    state.encoding = coding
     const perResponse = `${rateLimitLines(rateLimitOf(state))}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
     reply.hijack()
     write(reply.raw, status, head, perResponse, staysAfter(reply), body)
@@ -92,6 +102,7 @@ export const createSend = (
 
   return (request, reply, representation) => {
     request.state.cache = representation.cache
+    request.state.cell = representation.cell
     const selected = select(representation, request.raw.headers)
     if (selected instanceof Promise) return selected.then(late => writeSelected(request, reply, late))
     writeSelected(request, reply, selected)

@@ -20,7 +20,21 @@ export type RequestState = {
   isDecided: boolean
   /** What the cache did, as in `cache-status`, for responses with weather. */
   cache: string | undefined
+  /** The cell of a response with weather. */
+  cell: string | undefined
+  /** Of the body, as it is sent. */
+  bytes: number
+  encoding: 'br' | 'gzip' | undefined
+  /** Why the key was refused, or the code of the failure behind a 500. */
+  reason: string | undefined
+  /** Of the trace that the client or this process has begun. */
+  traceId: string | undefined
+  /** Undefined where requests are not traced. */
+  trace: RequestTrace | undefined
 }
+
+/** The span of a request. */
+export type RequestTrace = { readonly traceId: string; end(access: Access): void }
 
 /** A request at its end, as log and metrics see it. */
 export type Access = {
@@ -38,6 +52,21 @@ export type Access = {
   readonly keyId: string | undefined
   /** What the cache did, in the words of `cache-status`, for answers with weather. */
   readonly cache: string | undefined
+  readonly tier: string | undefined
+  readonly cell: string | undefined
+  /** Of the body as it was sent; 0 for HEAD and 304. */
+  readonly bytes: number
+  readonly encoding: 'br' | 'gzip' | undefined
+  /** Whether `if-none-match` was answered with 304; undefined when it did not come. */
+  readonly notModified: boolean | undefined
+  readonly reason: string | undefined
+  readonly traceId: string | undefined
+  /** As far as `log.clientAddress` lets it be known. */
+  readonly client: string | undefined
+  /** The number of the connection, and of the request on it. */
+  readonly connection: number
+  readonly connectionRequest: number
+  readonly httpVersion: string
 }
 
 declare module 'fastify' {

@@ -34,9 +34,13 @@ export type UnparsableParts = {
   /** A request with a good key was answered. */
   readonly answered: (response: {
     readonly head: InvalidHead
+    readonly connection: Connection
+    readonly socket: Socket
     readonly requestId: string
     readonly status: number
     readonly keyId: string
+    readonly tier: string | undefined
+    readonly bytes: number
     readonly ms: number
   }) => void
 }
@@ -53,7 +57,8 @@ export const createUnparsable = ({
   readonly refuseUnparsable: Refuse<[ParserError]>
   readonly refuseConnect: Refuse<[]>
 } => {
-  const refuse = (socket: Socket, id: string, problem: Problem, { limit, remaining } = nothing): void => {
+  /** Returns the length of the body. */
+  const refuse = (socket: Socket, id: string, problem: Problem, { limit, remaining } = nothing): number => {
     const { status, headers } = problem
     const body = bodyOf(problem)
     const lines = [
@@ -67,6 +72,7 @@ export const createUnparsable = ({
     ]
     socket.write(`${lines.join('\r\n')}\r\n\r\n`)
     socket.write(body)
+    return body.length
   }
 
   // A client that has a key reads the figures of its quota from whatever answer it gets.
@@ -79,12 +85,14 @@ export const createUnparsable = ({
       refuse(socket, requestId, badRequest(sentences.http.plain))
       return
     }
-    const charged = await charge(headers['x-api-key'], connections.of(socket))
+    const connection = connections.of(socket)
+    const charged = await charge(headers['x-api-key'], connection)
     const final = charged.problem ?? problem
-    refuse(socket, requestId, final, charged)
-    const { keyId } = charged
+    const bytes = refuse(socket, requestId, final, charged)
+    const { keyId, tier } = charged
     const ms = Math.round((performance.now() - started) * 1000) / 1000
-    if (keyId !== undefined) answered({ head, requestId, status: final.status, keyId, ms })
+    if (keyId !== undefined)
+      answered({ head, connection, socket, requestId, status: final.status, keyId, tier, bytes, ms })
   }
   const refuseUnparsable = (socket: Socket, code: string | undefined, head?: InvalidHead): void => {
     connections.end(connections.of(socket), lastIsWhole => {

@@ -33,6 +33,11 @@ export type CacheAdmin = {
    * @throws InputError, StoreError
    */
   purge(of: string, soft: boolean | undefined): Promise<PurgeReport>
+  /**
+   * Loads the cell of a point or place in a running gateway, whatever is cached, and explains it then: after a failure with
+   * `lastFailure`. @throws InputError
+   */
+  refresh(of: string): Promise<CellReport>
 }
 
 export type CacheAdminParts = {
@@ -95,21 +100,30 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     if (closedUntil !== null) return `the provider is limited until ${closedUntil}`
     return (await parts.faultElsewhere?.()) ?? providerFault(config)
   }
+  const locate = async (of: string) => {
+    const spot = spotIn(of)
+    return cellOfSpot(spot, area, await catalogueFor(spot))
+  }
+  const explain = async (of: string): Promise<CellReport> => {
+    const { cell, place } = await locate(of)
+    const explained = await running?.timelines.explain(cell)
+    return {
+      of,
+      place: placeOf(place),
+      cell,
+      cellDegrees: config.cache.cellDegrees,
+      at: isoOf(clock.now()),
+      shared: await readShared(cell.id, explained?.shared),
+      gateway: running && explained ? runningReport(config, running, explained) : null,
+    }
+  }
 
   return {
-    explain: async of => {
-      const spot = spotIn(of)
-      const { cell, place } = cellOfSpot(spot, area, await catalogueFor(spot))
-      const explained = await running?.timelines.explain(cell)
-      return {
-        of,
-        place: placeOf(place),
-        cell,
-        cellDegrees: config.cache.cellDegrees,
-        at: isoOf(clock.now()),
-        shared: await readShared(cell.id, explained?.shared),
-        gateway: running && explained ? runningReport(config, running, explained) : null,
-      }
+    explain,
+    refresh: async of => {
+      const { cell } = await locate(of)
+      await running?.timelines.reload(cell)
+      return explain(of)
     },
     purge: async (of, soft) => {
       const target = targetIn(of)

@@ -18,6 +18,7 @@ import { createAuthenticate } from '../metering/authentication.ts'
 import { createKeyDirectory } from '../metering/key-directory.ts'
 import { createUsageDetail } from '../metering/usage-detail.ts'
 import { createAccessLog } from '../ops/access-log.ts'
+import { createHistory } from '../ops/history.ts'
 import type { OpenLog } from '../ops/log.ts'
 import { createMetrics } from '../ops/metrics.ts'
 import { buildOps } from '../ops/ops.ts'
@@ -25,9 +26,12 @@ import { createProbes } from '../ops/probes.ts'
 import { createReadiness } from '../ops/readiness.ts'
 import { buildStatus, type StatusListener } from '../ops/status.ts'
 import { createThrottle } from '../ops/throttle.ts'
+import type { Tracing } from '../ops/tracing.ts'
+import { createForecast } from '../provider/forecast.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createCacheAdmin } from './cache-admin.ts'
 import { createCacheWarm } from './cache-warm.ts'
+import { createCellSurvey } from './cell-survey.ts'
 import { createFleetSettings } from './fleet-settings.ts'
 import { openMetering } from './metering.ts'
 import {
@@ -44,7 +48,9 @@ import {
   quotaDetail,
   runDetail,
 } from './observers.ts'
+import { openOutages } from './outages.ts'
 import { createReload, type ReloadOutcome } from './reload.ts'
+import { createSelfReport, createStatus, reportText } from './status.ts'
 import { beyondHorizon, openSupply } from './supply.ts'
 
 export type Gateway = {
@@ -77,6 +83,7 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
   Partial<Pick<OpenLog, 'dropped'>> & {
     readonly clock: Clock
     readonly open?: typeof openStore
+    readonly tracing?: Tracing | undefined
     /** Without one, the configuration stays as it is. */
     readonly source?: ConfigSource
   }
@@ -84,7 +91,7 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
 export const startGateway = async (
   config: Config,
-  { clock, log, lines, dropped = () => 0, open = openStore, source }: GatewayParts,
+  { clock, log, lines, dropped = () => 0, open = openStore, source, tracing }: GatewayParts,
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
@@ -93,11 +100,14 @@ export const startGateway = async (
     settings.access && log.isLevelEnabled('info') ? createAccessLog(settings, lines, clock) : undefined
   const calendar = createCalendar(config.quota.timeZone)
   let settingsHash = fleetHashOf(config)
+  let appliedAt = clock.now()
   const seldom = createThrottle(clock)
   const often = createThrottle(clock, linesOfKeysPerMinute)
-  const store = await open(config, clock, {
-    redisAway: reason => log.error({ reason }, 'redis is away'),
-    redisBack: () => log.info('redis is back'),
+  const outages = openOutages(log, clock, metrics.staleReads)
+  opening.defer(outages.close)
+  const plainStore = await open(config, clock, {
+    redisAway: reason => outages.storeAway('redis', reason),
+    redisBack: () => outages.storeBack('redis'),
     ...observeRecords(metrics, log, { seldom, often }),
     storeExposed: path =>
       log.warn(
@@ -105,7 +115,8 @@ export const startGateway = async (
         'the store is open to other users of this machine; chmod 600 it, its -wal, its -shm and its -reserve',
       ),
   })
-  opening.defer(() => store.close())
+  opening.defer(() => plainStore.close())
+  const store = tracing?.store(plainStore) ?? plainStore
   const keys = createKeyDirectory(store, clock)
   opening.defer(keys.close)
   const usageDetail = createUsageDetail(store, calendar)
@@ -123,16 +134,29 @@ export const startGateway = async (
   })
   opening.defer(catalogue.close)
 
-  const metering = openMetering(config, { store, clock, observer: observeMeter(metrics, log) })
+  const metering = openMetering(config, { store, clock, observer: observeMeter(metrics, log, outages) })
   opening.defer(metering.close)
+  const forecast = createForecast()
+  const history = createHistory(metrics.totals, clock, () =>
+    forecast.record(budget.state().windows, clock.now()),
+  )
+  opening.defer(history.close)
+  const self = createSelfReport({
+    phase: () => readiness.phase,
+    configHash: () => settingsHash,
+    history,
+    clock,
+  })
   const fleetSettings = createFleetSettings(clock, observeFleetSettings(log))
   const supply = openSupply(config, {
     store,
     catalogue,
     clock,
     instances: metering.instances,
+    tracing,
     settings: () => settingsHash,
-    observer: observeSupply(metrics, log, seldom, ({ instances, variants }) => {
+    report: () => reportText(self),
+    observer: observeSupply(metrics, log, { seldom, outages }, ({ instances, variants }) => {
       metering.onHeartbeat(instances)
       fleetSettings.onHeartbeat(variants)
     }),
@@ -172,7 +196,7 @@ export const startGateway = async (
   })
 
   const authenticate = createAuthenticate(keys, config.quota.tiers, clock)
-  const apiObserver = observeApi(metrics, log, accessLogIn(config), usageDetail)
+  const apiObserver = observeApi(metrics, log, accessLogIn(config), usageDetail, { often, outages })
   const api = buildApi(
     {
       authenticate,
@@ -188,9 +212,14 @@ export const startGateway = async (
       area: config.catalogue.title,
       timezone: calendar.zone,
       clock,
+      trace: tracing?.request,
       observer: apiObserver,
     },
-    { ...config.server, keepBytes: config.cache.memoryBytes * shareOfLists },
+    {
+      ...config.server,
+      clientAddress: config.log.clientAddress,
+      keepBytes: config.cache.memoryBytes * shareOfLists,
+    },
   )
   const cache = createCacheAdmin(config, {
     store,
@@ -200,6 +229,31 @@ export const startGateway = async (
   })
   const warming = createCacheWarm(config, { timelines, catalogue, clock })
   opening.defer(async () => void (await warming.stopWarm()))
+  const survey = createCellSurvey({
+    timelines,
+    catalogue: () => catalogue.current,
+    grid,
+    cellDegrees: config.cache.cellDegrees,
+    clock,
+  })
+  const fleetStatus = createStatus({
+    supply,
+    metering,
+    store,
+    catalogue,
+    survey,
+    self,
+    history,
+    forecast,
+    config: () => ({
+      hash: settingsHash,
+      appliedAt,
+      fault: reload.fault() ?? null,
+      needsRestart: reload.restartNeeded(),
+    }),
+    maxMemoryBytes: config.cache.memoryBytes,
+    clock,
+  })
   const probes = createProbes({ metrics, readiness })
   const opsObserver = observeOps(metrics, log, seldom)
   const ops = buildOps(
@@ -207,6 +261,7 @@ export const startGateway = async (
       probes,
       passthrough: supply.passthrough,
       cache: { ...cache, ...warming },
+      status: { ...fleetStatus, ...survey, isDraining: () => readiness.phase === 'draining' },
       observer: opsObserver,
     },
     config.ops,
@@ -235,6 +290,7 @@ export const startGateway = async (
       log.level = next.log.level
       apiObserver.access = accessLogIn(next)
       settingsHash = fleetHashOf(next)
+      appliedAt = clock.now()
       authenticate.applyTiers(next.quota.tiers)
       supply.apply(next)
       catalogue.pollEvery(next.catalogue.pollEveryMs)
@@ -269,6 +325,7 @@ export const startGateway = async (
   opening.defer(() => api.close())
   const apiUrl = await listen(api, 'server', config.server)
   readiness.phase = 'ready'
+  void timelines.sendHeartbeat()
 
   const opened = opening.move()
   return {
@@ -279,6 +336,7 @@ export const startGateway = async (
     reloadConfig: reload.now,
     close: async () => {
       readiness.phase = 'draining'
+      void timelines.sendHeartbeat()
       api.drain()
       await pause(reload.running().server.drainForMs)
       // Closed right after the event loop has taken in the connections that the kernel held for us.

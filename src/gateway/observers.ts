@@ -23,6 +23,7 @@ import type { RecordObserver } from '../stores/records.ts'
 import type { Fleet } from '../timelines/heartbeat.ts'
 import type { TimelinesObserver } from '../timelines/timelines.ts'
 import type { FleetSettingsObserver } from './fleet-settings.ts'
+import type { Outages } from './outages.ts'
 import type { ReloadObserver } from './reload.ts'
 
 export type SupplyObserver = Omit<TimelinesObserver, 'onHeartbeatFailure'> &
@@ -34,17 +35,29 @@ export type SupplyObserver = Omit<TimelinesObserver, 'onHeartbeatFailure'> &
 export const observeSupply = (
   metrics: Metrics,
   log: Log,
-  seldom: Throttle,
+  { seldom, outages }: { seldom: Throttle; outages: Outages },
   onFleet: (fleet: Fleet) => void,
 ): SupplyObserver => ({
   onRead: metrics.cacheRead,
   onCollapsed: metrics.cacheCollapsed,
-  onRefreshFailure: (error, purpose) => {
+  onLoadFailure: failure => {
+    const { id: cell, error, purpose } = failure
+    const isOfOutage = outages.loadFailed(failure)
+    // What a cold load fails for is told with its 500.
+    if (purpose === 'cold') return
     metrics.refreshFailed(purpose)
-    log.warn({ reason: messageOf(error), purpose }, 'refresh failed; the older timeline stays in use')
+    if (isOfOutage) return
+    const code = codeOf(error)
+    seldom(`refresh ${code}`, leftOut =>
+      log.warn(
+        { code, reason: messageOf(error), cell, purpose, ...left(leftOut) },
+        'refresh failed; the older timeline stays in use',
+      ),
+    )
   },
   onSharedTierFailure: (step, error) => {
     metrics.sharedTierFailed(step)
+    outages.sharedTierFailed(step)
     // The outage of a store has a log line of its own; single failures are only counted.
     log.debug({ step, reason: messageOf(error) }, 'shared cache tier failed')
   },
@@ -65,13 +78,17 @@ export const observeSupply = (
     metrics.purged(kind)
     log.info({ kind, scope }, 'cache purged')
   },
-  request: metrics.providerRequest,
+  request: (outcome, points, ms, reason) => {
+    metrics.providerRequest(outcome, points, ms)
+    // Requests of operators ask for no points of their own.
+    if (points > 0) outages.requested(reason === undefined ? undefined : { code: outcome, reason })
+  },
   refused: metrics.providerAnswerRefused,
   newRun: ({ initialisedAt, availableAt }) =>
     log.info({ initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'newer model run'),
   runsUnknown: reason => log.warn({ reason }, 'model runs are not known, the usual interval is assumed'),
-  storeAway: reason => log.warn({ reason }, 'budget is counted by this instance alone'),
-  storeBack: () => log.info('budget is shared again'),
+  storeAway: reason => outages.storeAway('budget', reason),
+  storeBack: () => outages.storeBack('budget'),
   reopened: closedUntil => {
     metrics.budgetReopened()
     log.warn(
@@ -79,8 +96,13 @@ export const observeSupply = (
       'budget reopened by an operator',
     )
   },
-  breaker: state => log.warn({ state }, 'circuit to the provider'),
+  breaker: state => {
+    outages.breaker(state)
+    log.debug({ state }, 'circuit to the provider')
+  },
 })
+
+const codeOf = (error: unknown): string => (error instanceof AbohawaError ? error.code : 'internal')
 
 const left = (leftOut: number) => (leftOut > 0 ? { leftOut } : {})
 
@@ -115,9 +137,9 @@ export const observeRecords = (
 // Of lost counts; one more line gives their sum.
 const mostLinesAtStop = 1_000
 
-export const observeMeter = (metrics: Metrics, log: Log): MeterObserver => ({
-  storeAway: reason => log.error({ reason }, 'quota counting is degraded'),
-  storeBack: reconciled => log.info({ reconciled }, 'quota counting is normal again'),
+export const observeMeter = (metrics: Metrics, log: Log, outages: Outages): MeterObserver => ({
+  storeAway: reason => outages.storeAway('quota', reason),
+  storeBack: reconciled => outages.storeBack('quota', { reconciled }),
   unitsLost: lost => {
     for (const each of lost.slice(0, mostLinesAtStop))
       log.error(each, 'units of a key were admitted and not counted before the stop')
@@ -181,6 +203,7 @@ export const observeApi = (
   log: Log,
   accessLog: ((access: Access) => void) | undefined,
   usageDetail: UsageDetail,
+  { often, outages }: { often: Throttle; outages: Outages },
 ): ApiParts['observer'] => ({
   admission: metrics.admission,
   connectionClosed: metrics.connectionClosed,
@@ -189,10 +212,14 @@ export const observeApi = (
   access: accessLog,
   writerFellBack: reason =>
     log.warn({ reason }, 'responses are written header by header: this Node is not one that is known'),
-  failed: (error, requestId) =>
-    error instanceof AbohawaError
-      ? log.error({ requestId, code: error.code, reason: error.message }, 'failed')
-      : log.error({ requestId, err: unforeseen(error) }, 'failed'),
+  failed: (error, requestId) => {
+    if (outages.answered500(error)) return
+    const fields =
+      error instanceof AbohawaError ? { code: error.code, reason: error.message } : { err: unforeseen(error) }
+    often(`failed ${codeOf(error)}`, leftOut =>
+      log.error({ requestId, ...fields, ...left(leftOut) }, 'failed'),
+    )
+  },
 })
 
 export const observeOps = (metrics: Metrics, log: Log, seldom: Throttle): RefusalObserver => ({

@@ -8,14 +8,17 @@ import { createCalendar } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
+import type { Tracing } from '../ops/tracing.ts'
 import { type Breaker, createBreaker } from '../provider/breaker.ts'
 import { type Budget, type BudgetSettings, createBudget } from '../provider/budget.ts'
 import { createProvider, type Provider, type ProviderOptions } from '../provider/client.ts'
+import { createLastRequests, type LastRequests } from '../provider/last-requests.ts'
 import { createOpenMeteo } from '../provider/open-meteo/protocol.ts'
 import { createPassthrough, type Passthrough } from '../provider/passthrough.ts'
 import type { ProviderProtocol } from '../provider/protocol.ts'
 import { createProviderCall } from '../provider/provider-call.ts'
 import { createRunWatch, type RunWatch } from '../provider/runs.ts'
+import type { LedgerParts } from '../provider/spending-ledger.ts'
 import type { Store } from '../stores/store.ts'
 import { namespaceOf } from '../timelines/cache-namespace.ts'
 import { createTimelines, type LiveTimelinesOptions, type Timelines } from '../timelines/timelines.ts'
@@ -30,6 +33,7 @@ export type Supply = {
   readonly budget: Budget
   readonly passthrough: Passthrough
   readonly breaker: Breaker
+  readonly lastRequests: LastRequests
   /** Undefined when `cache.freshness` is `age`. */
   readonly runs: RunWatch | undefined
   /** Reads runs, budget and cached timelines before the first request; bounded in time. */
@@ -47,7 +51,11 @@ export type SupplyParts = {
   readonly instances: () => number | undefined
   /** The hash of the settings in effect that all instances should have in common. */
   readonly settings: () => string
+  /** The text of the instance's report of itself. */
+  readonly report: () => string
   readonly observer: SupplyObserver
+  /** Undefined where requests are not traced. */
+  readonly tracing?: Pick<Tracing, 'call'> | undefined
 }
 
 /** How far ahead a gateway of this configuration requests weather. */
@@ -102,29 +110,39 @@ const liveTimelinesOptionsIn = ({ provider, cache }: Config): LiveTimelinesOptio
   batch: provider.maxPointsPerRequest,
 })
 
+/** The budget of this configuration's account at the provider. */
+export const openBudget = (
+  config: Config,
+  { instances, ...parts }: LedgerParts & Pick<SupplyParts, 'instances'>,
+): Budget => {
+  const { weightPerCell, weightOfFailure } = protocolIn(config)
+  return createBudget({ ...budgetSettingsIn(config), unit: weightPerCell, weightOfFailure, instances }, parts)
+}
+
 export const openSupply = (
   config: Config,
-  { store, catalogue, clock, instances, settings, observer }: SupplyParts,
+  { store, catalogue, clock, instances, settings, report, observer: given, tracing }: SupplyParts,
 ): Supply => {
+  const lastRequests = createLastRequests(clock)
+  const observer: SupplyObserver = {
+    ...given,
+    request: (outcome, points, ms, message) => {
+      lastRequests.record(outcome, message)
+      given.request(outcome, points, ms, message)
+    },
+  }
   const { cache } = config
   const horizon = horizonOf(config)
   const calendar = createCalendar(config.quota.timeZone)
   const protocol = protocolIn(config)
   const grid = createGrid(cache.cellDegrees)
-  const call = createProviderCall(config.provider, { protocol, clock })
+  const plainCall = createProviderCall(config.provider, { protocol, clock })
+  const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
   const breaker = createBreaker(config.provider.breaker, clock, state => {
     observer.breaker(state)
     if (state === 'closed') timelines.endBackoff()
   })
-  const budget = createBudget(
-    {
-      ...budgetSettingsIn(config),
-      unit: protocol.weightPerCell,
-      weightOfFailure: protocol.weightOfFailure,
-      instances,
-    },
-    { store, clock, observer },
-  )
+  const budget = openBudget(config, { store, clock, instances, observer })
   const provider = createProvider(providerOptionsIn(config), {
     call,
     protocol,
@@ -170,6 +188,7 @@ export const openSupply = (
       stretch: budget.stretch,
       isLimitLifted: budget.isLifted,
       settings,
+      report,
       calendar,
       clock,
       observer: {
@@ -191,6 +210,7 @@ export const openSupply = (
     budget,
     passthrough,
     breaker,
+    lastRequests,
     runs,
     start: async () => {
       // A provider or store that hangs must not keep the gateway from becoming ready.

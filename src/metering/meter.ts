@@ -53,6 +53,8 @@ export type Meter = Pick<Quota, 'consume'> & {
   probe(): Promise<void>
   /** The worst state of all partitions. */
   state(): MeterState
+  /** The counts of the day of an instant that this instance has met, over the fleet as far as it knows. */
+  usageAt(instant: number): { readonly keyId: string; readonly used: number; readonly limit: number }[]
   /** Reports unconfirmed units to the store; retries for some seconds while it is away. */
   close(): Promise<void>
 }
@@ -208,6 +210,14 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
       const states = [...partitions].map(partition => partition.state())
       return (['away', 'reconciling'] as const).find(state => states.includes(state)) ?? 'counting'
     },
+    usageAt: instant =>
+      [...(days.get(calendar.dayOf(instant))?.values() ?? [])].map(
+        ({ count: { keyId, limit, admitted, lastKnown } }) => ({
+          keyId,
+          used: lastKnown ? lastKnown.used + admitted - lastKnown.admitted : admitted,
+          limit,
+        }),
+      ),
     close: async () => {
       unsubscribe()
       await reportAll()

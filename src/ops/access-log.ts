@@ -15,6 +15,21 @@ export type AnsweredRequest = {
   readonly keyId: string | undefined
   /** What the cache did; undefined for answers without weather. */
   readonly cache: string | undefined
+  readonly cell: string | undefined
+  readonly tier: string | undefined
+  /** Why a key was refused, or the code of the failure behind a 500. */
+  readonly reason: string | undefined
+  /** Ms since the epoch. */
+  readonly arrivedAt: number
+  /** An address or a network, as the log may tell it. */
+  readonly client: string | undefined
+  readonly connection: number
+  readonly connectionRequest: number
+  readonly httpVersion: string
+  readonly bytes: number
+  readonly encoding: 'br' | 'gzip' | undefined
+  readonly notModified: boolean | undefined
+  readonly traceId: string | undefined
 }
 
 export type AccessLogOptions = {
@@ -29,26 +44,71 @@ export const createAccessLog = (
   random = Math.random,
 ): ((request: AnsweredRequest) => void) => {
   const share = accessShare < 1 ? `"share":${accessShare},` : ''
-  let instant = Number.NaN
-  let time = ''
-  const timeNow = (): string => {
-    const now = clock.now()
-    if (now !== instant) {
-      instant = now
-      time = new Date(now).toISOString()
-    }
-    return time
-  }
+  const ended = createIsoText()
+  const arrived = createIsoText()
+  const consumerOf = createConsumerText()
 
-  return ({ requestId, method, url, endpoint, status, ms, keyId, cache }) => {
+  return request => {
+    const { status, encoding, notModified, cell, cache, reason, traceId } = request
     if (status < 500 && accessShare < 1 && random() >= accessShare) return
+    const outcome = `${encoding === undefined ? '' : encodings[encoding]}${notModified === undefined ? '' : `"notModified":${notModified},`}${cell === undefined ? '' : `"cell":"${cell}",`}${cache === undefined ? '' : `"cache":${textOf(cache)},`}${reason === undefined ? '' : `"reason":"${reason}",`}${traceId === undefined ? '' : `"traceId":"${traceId}",`}`
     lines.write(
-      `{"level":"info","time":"${timeNow()}","requestId":"${requestId}","method":"${method}","url":${textOf(bounded(url))},"endpoint":"${endpoint}","status":${status},"ms":${ms},${keyId === undefined ? '' : `"keyId":${textOf(keyId)},`}${cache === undefined ? '' : `"cache":${textOf(cache)},`}${share}"msg":"answered"}\n`,
+      `{"level":"info","time":"${ended(clock.now())}","requestId":"${request.requestId}","method":"${request.method}","url":${textOf(bounded(request.url))},"endpoint":"${request.endpoint}","status":${status},"ms":${request.ms},"arrivedAt":"${arrived(request.arrivedAt)}","bytes":${request.bytes},${outcome}${consumerOf(request)}${request.connectionRequest},${share}"msg":"answered"}\n`,
     )
+  }
+}
+
+const needsEscape = /[^\x20-\x21\x23-\x5b\x5d-\x7e]/
+
+const encodings = { br: '"encoding":"br",', gzip: '"encoding":"gzip",' }
+
+type Consumer = Pick<AnsweredRequest, 'connection' | 'client' | 'httpVersion' | 'keyId' | 'tier'>
+
+const keptConsumers = 1_024
+
+/** What the requests of a connection have in common, put together once, up to the number of the request on it. */
+const createConsumerText = (): ((consumer: Consumer) => string) => {
+  const kept: { readonly of: Consumer; readonly text: string }[] = []
+  return ({ connection, client, httpVersion, keyId, tier }) => {
+    const slot = connection % keptConsumers
+    const found = kept[slot]
+    if (
+      found?.of.connection === connection &&
+      found.of.keyId === keyId &&
+      found.of.client === client &&
+      found.of.tier === tier &&
+      found.of.httpVersion === httpVersion
+    )
+      return found.text
+    const key = `${keyId === undefined ? '' : `"keyId":${textOf(keyId)},`}${tier === undefined ? '' : `"tier":${textOf(tier)},`}`
+    const from = client === undefined ? '' : `"client":"${client}",`
+    const text = oneString(
+      `${key}${from}"httpVersion":"${httpVersion}","connection":${connection},"connectionRequest":`,
+    )
+    kept[slot] = { of: { connection, client, httpVersion, keyId, tier }, text }
+    return text
+  }
+}
+
+/** The same text as one string, where the engine has it as a tree of pieces. */
+const oneString = (text: string): string => {
+  needsEscape.test(text)
+  return text
+}
+
+/** An instant as text, made once a millisecond. */
+const createIsoText = (): ((instant: number) => string) => {
+  let last = Number.NaN
+  let text = ''
+  return instant => {
+    if (instant !== last) {
+      last = instant
+      text = new Date(instant).toISOString()
+    }
+    return text
   }
 }
 
 // Only text of others (consumers, the store), and quotation marks, need an escape; a look is cheaper than writing every
 // character anew.
 const textOf = (text: string): string => (needsEscape.test(text) ? jsonText(text) : `"${text}"`)
-const needsEscape = /[^\x20-\x21\x23-\x5b\x5d-\x7e]/

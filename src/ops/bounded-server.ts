@@ -27,8 +27,15 @@ export type BoundedServer = {
   close(): Promise<void>
 }
 
-/** Answers a request, or throws: a Refusal is sent as it is, any other error as a 500. */
-export type Handle = (request: IncomingMessage, response: ServerResponse) => Promise<void>
+/**
+ * Answers a request, or throws: a Refusal is sent as it is, any other error as a 500.
+ * @param withoutDeadline lifts the bound on the time of this answer, for one that never ends
+ */
+export type Handle = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  withoutDeadline: () => void,
+) => Promise<void>
 
 const jsonType = 'application/json; charset=utf-8'
 const maxHeaderBytes = 16 * 1024
@@ -73,7 +80,7 @@ export const createBoundedServer = (
     }, answerWithinMs).unref()
     response.once('close', () => clearTimeout(late))
     for (const [name, value] of Object.entries(protection)) response.setHeader(name, value)
-    handle(request, response).catch(error => fail(error, request, response))
+    handle(request, response, () => clearTimeout(late)).catch(error => fail(error, request, response))
   }
 
   const server = createServer(

@@ -1,4 +1,4 @@
-// /cache/*: what is cached for a place, and purges. Reads the requests; what they mean is for those who know the cache.
+// /cache/*: what is cached for a place, purges, and loads of one cell. Reads the requests; what they mean is for those who know the cache.
 
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
 import * as z from 'zod'
@@ -6,7 +6,7 @@ import { InputError } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
 import { Refusal } from './refusal.ts'
 
-/** What is asked about the cache, in the operator's own words; both throw InputError for words that mean nothing. */
+/** What is asked about the cache, in the operator's own words; all throw InputError for words that mean nothing. */
 export type OpsCache = {
   explain(of: string): Promise<object>
   /** @param soft undefined where the body does not say */
@@ -16,6 +16,8 @@ export type OpsCache = {
   startWarm(order: Warming): Promise<object>
   warmState(): object
   stopWarm(): Promise<object>
+  /** Loads a cell whatever is cached, and explains it then. */
+  refresh(of: string): Promise<object>
 }
 
 type Warming = { readonly of?: string | undefined; readonly top?: number | undefined }
@@ -34,13 +36,17 @@ const warmingExample = 'JSON such as {"scope":"all"}, {"top":100,"dryRun":true} 
 
 /** @param longestBodyBytes of an order, which the app sees to */
 export const registerCache = (app: FastifyInstance, cache: OpsCache, longestBodyBytes: number): void => {
-  app.get<{ Querystring: { of?: string | string[] } }>('/cache/cell', async ({ query: { of } }) => {
-    if (typeof of !== 'string')
-      throw new InputError(
-        `of is ${of === undefined ? 'missing' : 'given more than once'}; allowed: one point or place, such as /cache/cell?of=district/3026`,
-      )
-    return cache.explain(of)
-  })
+  type OfCell = { Querystring: { of?: string | string[] } }
+  const targetIn = (path: string, of: string | string[] | undefined): string => {
+    if (typeof of === 'string') return of
+    throw new InputError(
+      `of is ${of === undefined ? 'missing' : 'given more than once'}; allowed: one point or place, such as ${path}?of=district/3026`,
+    )
+  }
+  app.get<OfCell>('/cache/cell', async ({ query: { of } }) => cache.explain(targetIn('/cache/cell', of)))
+  app.post<OfCell>('/cache/refresh', async ({ query: { of } }) =>
+    cache.refresh(targetIn('/cache/refresh', of)),
+  )
   // JSON has to say that it is: a page in the operator's browser can't send that here without asking first.
   app.removeContentTypeParser('text/plain')
   const unreadBody =

@@ -8,8 +8,12 @@ type Named = { readonly name: string; readonly help: string; readonly registry: 
 /** The names of one or two labels. */
 type Labels = readonly [string, string?]
 
-/** Adds one to the count of these values of the labels. */
-export type Count = (first: string, second?: string) => void
+export type Count = {
+  /** Adds one to the count of these values of the labels. */
+  (first: string, second?: string): void
+  /** Over all values of the second label. */
+  sum(first: string): number
+}
 
 export const countBy = ({ name, help, registry }: Named, labels: Labels): Count => {
   const counts = new Map<LabelValue, Map<LabelValue, number>>()
@@ -19,10 +23,16 @@ export const countBy = ({ name, help, registry }: Named, labels: Labels): Count 
       value,
     })),
   )
-  return (first, second = '') => {
+  const count = (first: string, second = ''): void => {
     const group = inner(counts, first)
     group.set(second, (group.get(second) ?? 0) + 1)
   }
+  const sum = (first: string): number => {
+    let total = 0
+    for (const each of inner(counts, first).values()) total += each
+    return total
+  }
+  return Object.assign(count, { sum })
 }
 
 /** Adds a duration to those of these values of the labels. */

@@ -24,6 +24,11 @@ export type LogWriter = {
   flush(): Promise<void>
   /** The same at the very end, for what no write is under way for. */
   flushNow(): void
+  /**
+   * Writes to another descriptor from the next line on. The rest of a line that a full disk cut is dropped.
+   * @param onIdle called with the former one once nothing is written to it any more
+   */
+  switchTo(fd: number, onIdle: (former: number) => void): void
 }
 
 const newline = 0x0a
@@ -34,9 +39,11 @@ const writeBytes = 256 * 1024
 const readerIsBehind = 'its reader is behind'
 
 export const createLogWriter = (
-  fd: number,
+  firstFd: number,
   { maxBytes, flushForMs, onFailed, onDropped }: LogWriterOptions,
 ): LogWriter => {
+  let fd = firstFd
+  let next: { readonly fd: number; readonly onIdle: (former: number) => void } | undefined
   let queue: Buffer[] = []
   let queuedBytes = 0
   let isWriting = false
@@ -92,15 +99,27 @@ export const createLogWriter = (
     return first && { bytes: parts.length === 1 ? first : Buffer.concat(parts), wasCut }
   }
 
+  /** Between two writes: each is of whole lines. */
+  const switchOver = (): void => {
+    if (!next) return
+    const former = fd
+    const { onIdle } = next
+    fd = next.fd
+    next = undefined
+    if (cut) drop(cut, 'the file was changed while its disk was full')
+    cut = undefined
+    onIdle(former)
+  }
   const idle = (): void => {
     isWriting = false
     for (const done of whenIdle) done()
     whenIdle = []
   }
   const writeNext = (): void => {
+    switchOver()
     // A cut line alone waits for company: it is tried again with the next line.
-    const next = queue.length > 0 ? take() : undefined
-    if (next) writeFrom(next.bytes, 0, next.wasCut)
+    const taken = queue.length > 0 ? take() : undefined
+    if (taken) writeFrom(taken.bytes, 0, taken.wasCut)
     else idle()
   }
   const writeFrom = (bytes: Buffer, at: number, wasCut: boolean): void => {
@@ -109,6 +128,7 @@ export const createLogWriter = (
       if (error && isBehind(error)) setTimeout(writeFrom, retryAfterMs, bytes, at, wasCut).unref()
       else if (error) {
         failed(bytes.subarray(at), isBegunAt(bytes, at, wasCut), error)
+        switchOver()
         idle()
       } else if (at + written < bytes.length) writeFrom(bytes, at + written, wasCut)
       else {
@@ -141,15 +161,22 @@ export const createLogWriter = (
       // Written past a write that waits for its reader, the rest would come out torn and out of order.
       if (isWriting) return
       const deadline = performance.now() + flushForMs
-      for (let next = take(); next; next = take())
-        for (let at = 0; at < next.bytes.length; )
+      for (let taken = take(); taken; taken = take())
+        for (let at = 0; at < taken.bytes.length; )
           try {
-            at += writeSync(fd, next.bytes, at)
+            at += writeSync(fd, taken.bytes, at)
           } catch (error) {
             // There is nobody left to tell.
             if (!isBehind(error as NodeJS.ErrnoException) || performance.now() > deadline) return
             Atomics.wait(pauses, 0, 0, retryAfterMs)
           }
+    },
+    switchTo: (other, onIdle) => {
+      // One that nothing was written to is let go of again.
+      const unused = next
+      next = { fd: other, onIdle }
+      if (unused) unused.onIdle(unused.fd)
+      if (!isWriting) switchOver()
     },
   }
 }

@@ -1,9 +1,10 @@
-// The log: one JSON object a line on standard output. What happens now and then is written at once; the lines of
+// The log: one JSON object a line on standard output or in a file that can be reopened. What happens now and then is written at once; the lines of
 // requests are gathered and written by the bufferful, at short intervals and at the end. Holds no key and no provider
 // secret: parts hand over ids and sentences only, and what slips through all the same is hidden and cut here.
 
-import { writeSync } from 'node:fs'
+import { closeSync, openSync, writeSync } from 'node:fs'
 import { type LevelWithSilent, type Logger, pino, stdSerializers } from 'pino'
+import { InputError, messageOf } from '../errors.ts'
 import { withoutKeys, withoutPlainKeys } from '../key-redaction.ts'
 import { bounded, escapedJson } from '../outside-text.ts'
 import { createLogWriter } from './log-writer.ts'
@@ -21,6 +22,8 @@ export type OpenLog = {
   dropped(): number
   /** Brings what is held to its destination before the process ends; waits for a reader that is behind, up to a bound. */
   flush(): Promise<void>
+  /** Goes on in a new file of the same name, after its lines were rotated away. @throws InputError; the old one stays in use */
+  reopen(): void
 }
 
 const gatherBytes = 64 * 1024
@@ -32,8 +35,9 @@ const maxBytes = 64 * 1024 * 1024
 const standardOutput = 1
 const standardError = 2
 
-export const openLog = (level: LevelWithSilent): OpenLog => {
-  const writer = createLogWriter(standardOutput, {
+/** @param file a path, or null for standard output. @throws InputError when it can't be opened */
+export const openLog = (level: LevelWithSilent, file: string | null = null): OpenLog => {
+  const writer = createLogWriter(file === null ? standardOutput : openFile(file), {
     maxBytes,
     flushForMs,
     onFailed: reason => warnAside(`the log cannot be written: ${reason}; its lines are dropped until it can`),
@@ -80,6 +84,23 @@ export const openLog = (level: LevelWithSilent): OpenLog => {
       handOver()
       return writer.flush()
     },
+    reopen: () => {
+      if (file === null) return
+      // What was gathered before belongs to the old file.
+      handOver()
+      writer.switchTo(openFile(file), former => closeSync(former))
+    },
+  }
+}
+
+// Addresses and ids of clients are for whoever operates the gateway.
+const mode = 0o640
+
+const openFile = (path: string): number => {
+  try {
+    return openSync(path, 'a', mode)
+  } catch (cause) {
+    throw new InputError(`log.file is ${path}, which can't be written: ${messageOf(cause)}`, { cause })
   }
 }
 

@@ -7,6 +7,7 @@ import Gauge from 'prom-client/lib/gauge.js'
 import Histogram from 'prom-client/lib/histogram.js'
 import Registry from 'prom-client/lib/registry.js'
 import { countBy, timeBy } from './counters.ts'
+import { totalsOf } from './totals.ts'
 
 // Hits take well under a millisecond and provider calls up to seconds, so the buckets reach from one to the other.
 const secondsBuckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
@@ -197,12 +198,15 @@ export const createMetrics = () => {
       await defaults
       return registry.metrics()
     },
+    /** The counters of requests and of reads of the cache, since the start. */
+    totals: () => totalsOf(registry),
     /** Of which endpoint, with which status, after how many seconds. */
     requestAnswered: timeRequest,
     admission: countAdmission,
     connectionClosed: (reason: string) => connectionsClosed.inc({ reason }),
     nearLimit: (percent: number) => nearLimits.inc({ percent }),
     cacheRead: countRead,
+    staleReads: () => countRead.sum('stale'),
     cacheCollapsed: () => collapses.inc(),
     budgetReopened: () => budgetReopenings.inc(),
     refreshFailed: (purpose: string) => refreshFailures.inc({ purpose }),

@@ -1,4 +1,4 @@
-// What operators ask for now and then: what is cached, purges, what the provider says. Needed long after the start and
+// What operators ask for now and then: how the fleet is, what is cached, purges, what the provider says. Needed long after the start and
 // perhaps never, so the listener loads it with the first such request.
 
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
@@ -7,22 +7,23 @@ import type { Passthrough } from '../provider/passthrough.ts'
 import { type OpsCache, registerCache } from './cache-routes.ts'
 import { registerPassthrough } from './passthrough.ts'
 import { quoted, Refusal, type RefusalObserver } from './refusal.ts'
+import { type OpsStatus, registerStatus } from './status-routes.ts'
 
 export type OperatorParts = {
   readonly passthrough: Passthrough
   readonly cache: OpsCache
+  readonly status: OpsStatus
   readonly observer: RefusalObserver
 }
 
 /** The most that the body of a purge may have; a box and a flag are some hundred bytes. */
 const longestBodyBytes = 4_096
 
-/** An app that never listens itself: requests are handed to its `routing`. */
-export const buildOperatorRoutes = async ({
-  passthrough,
-  cache,
-  observer,
-}: OperatorParts): Promise<FastifyInstance> => {
+/** An app that never listens itself: requests are handed to its `routing`. @param mostStreams of events at once */
+export const buildOperatorRoutes = async (
+  { passthrough, cache, status, observer }: OperatorParts,
+  mostStreams: () => number,
+): Promise<FastifyInstance> => {
   const fail = (error: Error & { statusCode?: number }, reply: FastifyReply): void => {
     if (error instanceof Refusal) {
       observer.refused(error.reason)
@@ -37,6 +38,7 @@ export const buildOperatorRoutes = async ({
       fail(new Refusal(400, 'path', `the path ${quoted(url)} is not percent-encoded UTF-8`), reply),
   })
   registerCache(app, cache, longestBodyBytes)
+  registerStatus(app, status, mostStreams)
   registerPassthrough(app, passthrough)
   app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => fail(error, reply))
   await app.ready()

@@ -29,18 +29,21 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): O
     answerWithinMs: (given.answerWithinMs ?? 30_000) + parts.passthrough.totalTimeoutMs(),
   })
   let admit = admitUnder(options)
-  const paths = `/livez, /readyz, /metrics, /cache/cell?of=…, POST /cache/purge, /cache/warm or /provider${parts.passthrough.protocol.paths[0]}?…`
+  let { maxConnections } = options
+  const paths = `/livez, /readyz, /metrics, /status, /cells, /search?q=…, /events, /cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge, /cache/warm or /provider${parts.passthrough.protocol.paths[0]}?…`
   let rest: Promise<FastifyInstance> | undefined
-  const openRest = async () => (await import('./operator-routes.ts')).buildOperatorRoutes(parts)
+  const openRest = async () =>
+    (await import('./operator-routes.ts')).buildOperatorRoutes(parts, () => mostStreamsAmong(maxConnections))
 
   const listener = createBoundedServer(
-    async (request, response) => {
+    async (request, response, withoutDeadline) => {
       const { url = '', method = '' } = request
       const [path = ''] = url.split('?', 1)
       const route = routeOfOps(path)
       const refusal = admit(request, route) ?? routeFault(method, route, paths)
       if (refusal) throw refusal
       if (isProbePath(path)) return probes.answer(path, response)
+      if (route?.streams) withoutDeadline()
       rest ??= openRest()
       ;(await rest).routing(request, response)
     },
@@ -51,6 +54,7 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): O
     ...listener,
     apply: next => {
       admit = admitUnder(next)
+      maxConnections = next.maxConnections
       listener.apply(boundsOf(next))
     },
     close: async () => {
@@ -59,3 +63,7 @@ export const buildOps = ({ probes, ...parts }: OpsParts, options: OpsOptions): O
     },
   }
 }
+
+// Each holds a connection for as long as its page is open, and probes need some too.
+const mostStreams = 8
+const mostStreamsAmong = (connections: number): number => Math.min(mostStreams, Math.floor(connections / 2))

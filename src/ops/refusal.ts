@@ -16,6 +16,8 @@ export type RefusalReason =
   | 'budget'
   | 'circuit'
   | 'busy'
+  | 'streams'
+  | 'draining'
   | 'unparsable'
   | 'timeout'
   | 'connections'

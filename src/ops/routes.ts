@@ -11,8 +11,10 @@ export type Route = {
    * page; never for the data that such a page shows.
    */
   readonly public?: true
-  /** Spends the provider's quota although it is a GET, which a browser sends for any page, image or link. */
+  /** Spends the provider's quota, with a request that a browser may send for a page, an image, a link or a form. */
   readonly spends?: true
+  /** Answered without end. */
+  readonly streams?: true
 }
 
 export type Routes = (path: string) => Route | undefined
@@ -29,6 +31,11 @@ const opsRoutes: ReadonlyMap<string, Route> = new Map([
   ['/cache/cell', { methods: reads }],
   ['/cache/purge', { methods: ['POST'] }],
   ['/cache/warm', { methods: [...reads, 'POST', 'DELETE'] }],
+  ['/cache/refresh', { methods: ['POST'], spends: true }],
+  ['/status', { methods: reads }],
+  ['/cells', { methods: reads }],
+  ['/search', { methods: reads }],
+  ['/events', { methods: ['GET'], streams: true }],
 ])
 
 const statusRoutes: ReadonlyMap<string, Route> = new Map(probeRoutes)

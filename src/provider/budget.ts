@@ -3,6 +3,7 @@
 // is charged beforehand to every window that the provider may count it in. The ledger counts and shares; the sender
 // settles what a request cost.
 
+import type { SpendingNow } from './forecast.ts'
 import { costOf, type RequestOutcome } from './request-cost.ts'
 import { createLedger, type LedgerParts } from './spending-ledger.ts'
 import {
@@ -11,7 +12,6 @@ import {
   type LimitedWindow,
   milliAllowed,
   milliSpent,
-  type SpanName,
   windowsAround,
   windowsBetween,
 } from './spending-windows.ts'
@@ -58,7 +58,7 @@ export type Reservation = {
 
 /** Amounts are in the provider's weight. */
 export type BudgetState = {
-  readonly windows: readonly { readonly name: SpanName; readonly limit: number; readonly used: number }[]
+  readonly windows: readonly SpendingNow[]
   readonly closedUntil: number | null
   /** False while a gateway counts for itself, because the store is away. */
   readonly shared: boolean
@@ -210,6 +210,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
         name: window.span,
         limit: window.limit / 1000,
         used: ledger.used(window) / 1000,
+        resetsAt: window.endsAt,
       })),
       closedUntil: ledger.closedUntil(),
       shared: ledger.shared(),

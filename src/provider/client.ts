@@ -5,6 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import pLimit from 'p-limit'
 import type { Clock } from '../clock.ts'
+import { messageOf } from '../errors.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import type { Breaker } from './breaker.ts'
@@ -24,8 +25,11 @@ export type ProviderOptions = RetryOptions & {
 }
 
 export type ProviderObserver = {
-  /** Called for every request to the provider: its outcome (`ok` or a ProviderErrorCode), points and duration. */
-  request(outcome: string, points: number, ms: number): void
+  /**
+   * Called for every request to the provider: its outcome (`ok` or a ProviderErrorCode), points and duration; what went
+   * wrong if it brought no weather at all.
+   */
+  request(outcome: string, points: number, ms: number, reason?: string): void
   /** Called for every response, or element of one, that was refused. */
   refused(why: RefusedAnswer): void
 }
@@ -71,6 +75,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     const started = performance.now()
     const requestedAt = clock.now()
     let outcome = 'ok'
+    let reason: string | undefined
     let faults: readonly ProviderError[] = []
     try {
       const body = call.bytes(protocol.requestFor(cells), reservation.isValid)
@@ -83,12 +88,13 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       return results
     } catch (error) {
       outcome = error instanceof ProviderError ? error.code : 'internal'
+      reason = messageOf(error)
       if (error instanceof ProviderError && faults.length === 0) faults = [error]
       void reservation.settle(outcomeOf(error))
       throw error
     } finally {
       for (const { refused } of faults) if (refused) observer.refused(refused)
-      observer.request(outcome, cells.length, performance.now() - started)
+      observer.request(outcome, cells.length, performance.now() - started, reason)
     }
   }
 

@@ -4,6 +4,7 @@
 
 import pLimit from 'p-limit'
 import type { Clock } from '../clock.ts'
+import { messageOf } from '../errors.ts'
 import type { Breaker } from './breaker.ts'
 import type { Budget, Reservation } from './budget.ts'
 import type { Provider, ProviderObserver } from './client.ts'
@@ -100,6 +101,7 @@ export const createPassthrough = (
     const started = performance.now()
     let outcome = 'ok'
     let response: WholeResponse | undefined
+    let message: string | undefined
     try {
       await counted(weight, async () => {
         response = await call.response(
@@ -113,12 +115,13 @@ export const createPassthrough = (
       await reservation.settle('answered')
     } catch (error) {
       outcome = error instanceof ProviderError ? error.code : 'left'
+      message = messageOf(error)
       await reservation.settle(outcomeOf(error))
       if (error instanceof ProviderError && error.code === 'provider_limited')
         await budget.limited(error.retryAt ?? clock.now(), error.message)
       if (!response) throw error
     } finally {
-      observer.request(outcome, 0, performance.now() - started)
+      observer.request(outcome, 0, performance.now() - started, message)
     }
     return response as WholeResponse
   }

@@ -64,6 +64,9 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
        ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.expires_at`,
     ),
     deleteBytes: db.prepare(`DELETE FROM bytes WHERE key = ?`),
+    usedBytes: db.prepare(
+      `SELECT page_count * page_size AS bytes FROM pragma_page_count(), pragma_page_size()`,
+    ),
     sweepBytes: db.prepare(`DELETE FROM bytes WHERE expires_at <= ?`),
   }
   // By size, because lru-cache allocates `max` entries at once.
@@ -108,6 +111,7 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
     ...embeddedFleet(parts),
     ...embeddedSpending(parts),
     ping: () => attempt(() => void db.prepare('SELECT 1').get()),
+    usedBytes: () => attempt(() => Number(statements.usedBytes.get()?.bytes ?? 0)),
     close: () =>
       attempt(() => {
         if (!db.isOpen) return

@@ -18,6 +18,8 @@ export const longestMessage = 4_096
 export const mostChangeRecords = 1_000
 /** The maximum number of gateways that share a store. */
 export const mostInstances = 1_000
+/** The maximum bytes of what an instance reports of itself. */
+export const longestReport = 2_048
 /** The maximum number of fields of a hash that is read whole, and the characters of all of them together. */
 export const mostFields = 10_000
 export const longestHash = 1_048_576

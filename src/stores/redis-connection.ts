@@ -96,6 +96,18 @@ export const ping = async (redis: RedisClient): Promise<void> => {
   if (fault) throw new Error(fault)
 }
 
+/** What the data takes in the memory of all masters, in bytes. */
+export const usedMemory = async (redis: RedisClient): Promise<number> => {
+  const servers = 'nodes' in redis ? redis.nodes('master') : [redis]
+  const used = await Promise.all(
+    servers.map(async server => {
+      const [, bytes = '0'] = /^used_memory:(\d{1,16})\r?$/m.exec(await server.info('memory')) ?? []
+      return Number(bytes)
+    }),
+  )
+  return used.reduce((sum, bytes) => sum + bytes, 0)
+}
+
 /** A connection for subscriptions: to the server, or to any master of a cluster; undefined while there is none. */
 export const listenerOn = (redis: RedisClient): Redis | undefined => {
   const nodes = 'nodes' in redis ? redis.nodes('master') : [redis]

@@ -7,6 +7,7 @@ import {
   clockToleranceMs,
   longestChangeRecord,
   longestName,
+  longestReport,
   mostChangeRecords,
   mostInstances,
   mostWanted,
@@ -17,7 +18,7 @@ import {
   wholeIn,
 } from './records.ts'
 import type { RedisParts } from './redis-connection.ts'
-import { onOwnType, recordsLua } from './redis-records.ts'
+import { isWrongType, onOwnType, recordsLua } from './redis-records.ts'
 import { type ChangeRecord, type FleetStore, StoreError } from './store.ts'
 
 // No valid number is more than a day ahead of the store's clock. Such a record is deleted, because every later number would
@@ -108,6 +109,17 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
     if (count > 0) refuse(record, name, `${count} of its members ${why}`)
   }
 
+  const namesSince = async (
+    record: RecordKind,
+    name: string,
+    since: number,
+    most: number,
+  ): Promise<string[]> => {
+    const [tooLong, ...found] = await redis.abohawaWanted(name, since, most, longestName)
+    refuseSome(record, name, Number(tooLong), `are longer than ${longestName} bytes, and were removed`)
+    return found.map(String)
+  }
+
   // The last valid number of instances, and until when it stands in for a set that was deleted.
   let believed = { instances: 1, until: 0 }
   const heartbeat = async (instance: string, aliveForMs: number, now: number): Promise<number> => {
@@ -168,13 +180,25 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
     return wanted
   }
 
+  // One key per instance, read in part: a value of any size or type that somebody else wrote costs no more than a report.
+  const reportOf = async (id: string): Promise<string | undefined> => {
+    try {
+      const text = await redis.getrange(names.instance(id), 0, longestReport)
+      return text === '' || Buffer.byteLength(text) > longestReport ? undefined : text
+    } catch (error) {
+      if (isWrongType(error)) return undefined
+      throw error
+    }
+  }
+
   return {
-    heartbeat: ({ instance, aliveForMs, settings, topic, requested, wantedForMs, now }) =>
+    heartbeat: ({ instance, aliveForMs, settings, topic, requested, wantedForMs, now, report: text }) =>
       attempt(async () => {
         const [instances, variants, wanted] = await Promise.all([
           ownType('instances', names.instances, () => heartbeat(instance, aliveForMs, now)),
           ownType('settings', names.settings, () => report(settings, aliveForMs, now)),
           ownType('wanted', names.wanted(topic), () => want(topic, requested, wantedForMs, now)),
+          redis.set(names.instance(instance), text, 'PX', aliveForMs * 2),
         ])
         return {
           instances: wholeFrom(instances),
@@ -182,19 +206,17 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
           wanted: wholeFrom(wanted),
         }
       }),
+    instancesSince: since =>
+      attempt(async () => {
+        const ids = await ownType('instances', names.instances, () =>
+          namesSince('instances', names.instances, since, mostInstances),
+        )
+        return Promise.all(ids.map(async id => ({ id, report: await reportOf(id) })))
+      }),
     wanted: (topic, since) =>
       attempt(() => {
         const name = names.wanted(topic)
-        return ownType('wanted', name, async () => {
-          const [tooLong, ...found] = await redis.abohawaWanted(name, since, mostWantedRead, longestName)
-          refuseSome(
-            'wanted',
-            name,
-            Number(tooLong),
-            `are longer than ${longestName} bytes, and were removed`,
-          )
-          return found.map(String)
-        })
+        return ownType('wanted', name, () => namesSince('wanted', name, since, mostWantedRead))
       }),
     appendChangeRecord: (topic, text, keepUntil) =>
       attempt(async () => {

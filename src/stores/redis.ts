@@ -4,7 +4,14 @@
 
 import { AbohawaError, messageOf } from '../errors.ts'
 import { mostBytesRead, type RecordObserver, unobserved } from './records.ts'
-import { connect, listenerOn, ping, type RedisObserver, type RedisOptions } from './redis-connection.ts'
+import {
+  connect,
+  listenerOn,
+  ping,
+  type RedisObserver,
+  type RedisOptions,
+  usedMemory,
+} from './redis-connection.ts'
 import { redisFleet } from './redis-fleet.ts'
 import { redisKeyNames } from './redis-key-names.ts'
 import { redisKeys } from './redis-keys.ts'
@@ -81,6 +88,7 @@ export const openRedisStore = async (
     ...redisFleet(parts),
     ...redisSpending(parts),
     ping: () => attempt(() => ping(redis)),
+    usedBytes: () => attempt(() => usedMemory(redis)),
     close: async () => {
       subscriptions.close()
       // Waits for outstanding replies; a broken connection is dropped.

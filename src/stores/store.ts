@@ -183,7 +183,12 @@ type Heartbeat = {
   readonly requested: readonly string[]
   readonly wantedForMs: number
   readonly now: number
+  /** What the instance reports of itself, up to `longestReport` bytes; kept as long as it counts as alive. */
+  readonly report: string
 }
+
+/** An instance that counts as alive, and its report; undefined where it has none or one that is too large. */
+type AliveInstance = { readonly id: string; readonly report: string | undefined }
 
 export interface FleetStore {
   /**
@@ -191,6 +196,8 @@ export interface FleetStore {
    * alive, and how many names are in demand.
    */
   heartbeat(heartbeat: Heartbeat): Promise<{ instances: number; variants: number; wanted: number }>
+  /** The instances whose last heartbeat is not older than an instant, in no particular order; none in an embedded store. */
+  instancesSince(since: number): Promise<AliveInstance[]>
   /** The names requested in the fleet since an instant, latest first, bounded in number. */
   wanted(topic: string, since: number): Promise<string[]>
   /** Appends a change record, kept until `keepUntil` at least; returns its number, greater than any before it. */
@@ -285,6 +292,8 @@ export interface Store
   readonly kind: 'redis' | 'embedded'
   /** Resolves when the store answers. @throws StoreError */
   ping(): Promise<void>
+  /** What the store's data takes: memory of all masters of Redis, or the file on disk; in bytes. @throws StoreError */
+  usedBytes(): Promise<number>
   close(): Promise<void>
 }
 

@@ -6,6 +6,7 @@ import type { Demand } from '../cache/demand.ts'
 import type { Clock } from '../clock.ts'
 import type { FleetStore } from '../stores/store.ts'
 import type { Cell } from '../weather/cell.ts'
+import { stoppedReport } from './instance-report.ts'
 
 /** The fleet at the last heartbeat: instances alive, how many different settings they run with, and cells in demand. */
 export type Fleet = { readonly instances: number; readonly variants: number; readonly wanted: number }
@@ -18,6 +19,8 @@ export type HeartbeatParts = {
   readonly settings: () => string
   /** How long after its last request a cell counts as in demand, in ms. */
   readonly demandFor: () => number
+  /** The text of the instance's report of itself. */
+  readonly report: () => string
   readonly clock: Clock
   readonly onHeartbeat: (fleet: Fleet) => void
   /** The store failed to take a heartbeat. */
@@ -29,10 +32,15 @@ export type Heartbeat = {
   sendIfDue(): Promise<void>
   /** Sends a heartbeat now. */
   send(): Promise<void>
+  /** Sends the last one. */
+  sendLast(): Promise<void>
+  /** The name of this instance in the store. */
+  readonly instance: string
 }
 
 const everyMs = 5_000
-const aliveForMs = 4 * everyMs
+/** How long after its last heartbeat an instance counts as alive. */
+export const aliveForMs = 4 * everyMs
 
 export const createHeartbeat = ({
   store,
@@ -40,6 +48,7 @@ export const createHeartbeat = ({
   namespace,
   settings,
   demandFor,
+  report,
   clock,
   onHeartbeat,
   onHeartbeatFailure,
@@ -47,7 +56,7 @@ export const createHeartbeat = ({
   const instance = randomUUID()
   let sentAt = Number.NEGATIVE_INFINITY
 
-  const send = async (): Promise<void> => {
+  const send = async (reported = report()): Promise<void> => {
     const now = clock.now()
     const requested = demand.since(sentAt).map(([, { subject }]) => subject.id)
     const before = sentAt
@@ -62,6 +71,7 @@ export const createHeartbeat = ({
           requested,
           wantedForMs: demandFor(),
           now,
+          report: reported,
         }),
       )
     } catch {
@@ -72,7 +82,9 @@ export const createHeartbeat = ({
   }
 
   return {
-    send,
+    instance,
+    send: () => send(),
+    sendLast: () => send(stoppedReport),
     sendIfDue: async () => {
       if (Math.abs(clock.now() - sentAt) >= everyMs) await send()
     },

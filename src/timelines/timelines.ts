@@ -91,6 +91,8 @@ export type TimelinesParts = {
   readonly isLimitLifted: (at: number) => boolean
   /** A short hash of the settings that all instances should have in common, now. */
   readonly settings: () => string
+  /** The text of the instance's report of itself. */
+  readonly report: () => string
   readonly calendar: Calendar
   readonly clock: Clock
   readonly observer: TimelinesObserver
@@ -117,9 +119,34 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   /** Ends the backoff of cells that failed during an outage of the provider. */
   endBackoff(): void
   explain(cell: Cell): Promise<CellExplanation>
+  /** Loads a cell whatever is cached, within budget and circuit breaker. Never rejects. */
+  reload(cell: Cell): Promise<void>
+  /** What memory holds of a cell, without counting as a request. */
+  overview(cell: Cell): CellOverview
+  /** The instant at which the first cell in demand can't be served any more unless it is loaded; null without demand. */
+  servedUntil(): number | null
+  /** The demand of the fleet in the provider's weight per day, without stretch. */
+  demandPerDay(): number
+  /** At the last heartbeat. */
+  fleet(): Fleet
+  /** The cells with the most requests here, most first. */
+  mostRequested(most: number): { readonly cell: Cell; readonly requests: number }[]
+  /** The name of this instance in the store. */
+  readonly instance: string
+  /** Sends a heartbeat now. */
+  sendHeartbeat(): Promise<void>
   /** From now on, for what is cached too. Policy, memory, namespace and horizon stay. */
   apply(options: LiveTimelinesOptions): void
   close(): Promise<void>
+}
+
+/** `failed`: the last load failed, and nothing fresh is in memory. */
+type CellOverview = {
+  readonly state: 'fresh' | 'stale' | 'absent' | 'failed'
+  /** Ms since the epoch; null where memory holds nothing. */
+  readonly fetchedAt: number | null
+  /** The decayed count of requests; 0 without any. */
+  readonly demand: number
 }
 
 const tickEveryMs = 500
@@ -134,14 +161,8 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
 
   let fleet: Fleet = { instances: 1, variants: 1, wanted: 0 }
   // The stretch in effect: freshness has a maximum.
-  const stretch = createStretch(
-    () =>
-      Math.min(
-        parts.stretch((fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs()),
-        policy.mostStretch(),
-      ),
-    clock,
-  )
+  const demandPerDay = (): number => (fleet.wanted * options.weightPerLoad * utcDayMs) / policy.periodMs()
+  const stretch = createStretch(() => Math.min(parts.stretch(demandPerDay()), policy.mostStretch()), clock)
   const policy =
     options.freshness === 'run'
       ? freshByRun(options, recentRuns, stretch.current)
@@ -226,6 +247,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     demand,
     namespace,
     settings: parts.settings,
+    report: parts.report,
     demandFor: () => demandForMs,
     clock,
     onHeartbeat: seen => {
@@ -281,6 +303,33 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       lastRequestedAt: demand.of(cell.id)?.lastRequestedAt ?? null,
       sharedTier: store.kind,
     }),
+    reload: cache.reload,
+    overview: cell => {
+      const entry = cache.peek(cell)
+      const cached = entry && entry.state !== 'expired' ? entry.state : 'absent'
+      return {
+        state: cached !== 'fresh' && failures.last(cell.id) ? 'failed' : cached,
+        fetchedAt: entry?.fetchedAt ?? null,
+        demand: demand.scoreOf(cell.id, clock.now()),
+      }
+    },
+    servedUntil: () => {
+      const ends = demand.since(clock.now() - demandForMs).flatMap(([, { subject }]) => {
+        const entry = cache.peek(subject)
+        return entry ? [entry.purged === 'hard' ? entry.fetchedAt : entry.usableUntil] : []
+      })
+      return ends.reduce<number | null>((first, end) => Math.min(first ?? end, end), null)
+    },
+    demandPerDay,
+    fleet: () => fleet,
+    mostRequested: most =>
+      demand
+        .since(clock.now() - demandForMs)
+        .map(([id, { subject }]) => ({ cell: subject, requests: demand.scoreOf(id, clock.now()) }))
+        .sort((one, other) => other.requests - one.requests)
+        .slice(0, most),
+    instance: heartbeat.instance,
+    sendHeartbeat: heartbeat.send,
     apply: next => {
       ;({ refusedForMs, demandForMs, batch } = next)
       policy.apply(next)
@@ -292,7 +341,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     close: async () => {
       clearInterval(timer)
       // Stores the latest demand for the next start.
-      await heartbeat.send()
+      await heartbeat.sendLast()
       fleetLoads.close()
     },
   }

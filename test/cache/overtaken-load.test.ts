@@ -68,7 +68,7 @@ const setUp = async (t: Test) => {
       demand: createDemand(),
       waitForMs: 30_000,
       clock,
-      observer: { onRead: () => {}, onCollapsed: () => {}, onRefreshFailure: fail },
+      observer: { onRead: () => {}, onCollapsed: () => {}, onLoadFailure: fail },
     })
     return { cache, memory, fleet, store, loads, begun: begun.promise }
   }

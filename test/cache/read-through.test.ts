@@ -76,7 +76,11 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
     demand: createDemand(),
     waitForMs: 60_000,
     clock,
-    observer: { onRead: () => {}, onCollapsed: () => {}, onRefreshFailure: error => failures.push(error) },
+    observer: {
+      onRead: () => {},
+      onCollapsed: () => {},
+      onLoadFailure: ({ error, purpose }) => purpose !== 'cold' && failures.push(error),
+    },
     ...given,
   }
   /** The same store as another process would see it. */

@@ -143,7 +143,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       whenStoreIsDown: 'share',
       keepUsageForMs: 34_560_000_000,
     },
-    log: { level: 'info', access: true, accessShare: 1 },
+    log: { file: null, level: 'info', access: true, accessShare: 1, clientAddress: 'full' },
     config: { watch: true, pollEveryMs: 1_000 },
   })
 })

@@ -390,6 +390,13 @@ const table: Record<string, Row> = {
   },
   'quota.whenStoreIsDown': oneOf('share, refuse'),
   'quota.keepUsageFor': duration('2d', '4000d', '47h', '4001d'),
+  'log.file': {
+    allowed: 'a file path, or null',
+    wrong: [
+      ['""', '""'],
+      ['[]', 'a list'],
+    ],
+  },
   'log.level': {
     allowed: 'one of trace, debug, info, warn, error, fatal, silent',
     wrong: [
@@ -416,6 +423,7 @@ const table: Record<string, Row> = {
       ['10%', '"10%"'],
     ],
   },
+  'log.clientAddress': oneOf('full, prefix, none'),
   'config.watch': { allowed: 'true or false', wrong: [['1s', '"1s"']] },
   'config.pollEvery': {
     allowed: `a duration from 10ms to 1h, ${DURATIONS}`,

@@ -57,6 +57,8 @@ const table: Record<string, Row> = {
   'quota.timeZone': [{}, { 'quota.timeZone': 'UTC' }],
   'quota.whenStoreIsDown': [{}, { 'quota.whenStoreIsDown': 'refuse' }],
   'quota.keepUsageFor': [{}, { 'quota.keepUsageFor': '40d' }],
+  'log.file': [{}, { 'log.file': '/tmp/abohawa-other.log' }],
+  'log.clientAddress': [{}, { 'log.clientAddress': 'none' }],
   // Live ones, where the change is one of those that are excepted.
   'server.tls.cert': [
     {},

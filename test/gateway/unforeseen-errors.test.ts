@@ -2,14 +2,20 @@
 
 import { pino } from 'pino'
 import t from 'tap'
+import { systemClock } from '../../src/clock.ts'
 import { observeApi } from '../../src/gateway/observers.ts'
+import { openOutages } from '../../src/gateway/outages.ts'
 import { createMetrics } from '../../src/ops/metrics.ts'
+import { createThrottle } from '../../src/ops/throttle.ts'
 
 const lineOf = (error: unknown): string => {
   const lines: string[] = []
   const log = pino({ base: null }, { write: text => void lines.push(text) })
   const usageDetail = { count: () => {}, flush: async () => {}, close: async () => {} }
-  observeApi(createMetrics(), log, undefined, usageDetail).failed(error, 'id-1')
+  observeApi(createMetrics(), log, undefined, usageDetail, {
+    often: createThrottle(systemClock, 60),
+    outages: openOutages(log, systemClock, () => 0),
+  }).failed(error, 'id-1')
   return lines.join('')
 }
 

@@ -70,7 +70,7 @@ const toApi: Record<string, (spelled: string, good: string) => string> = {
   'x-request-id, in its midst': (k, good) =>
     `GET /api/v1/locations?type=division HTTP/1.1\r\nhost: x\r\nx-api-key: ${good}\r\nx-request-id: trace-${k}.7\r\n${end}`,
   'other headers': (k, good) =>
-    `GET /api/v1/locations?type=division HTTP/1.1\r\nhost: ${k}\r\nx-api-key: ${good}\r\nauthorization: Bearer ${k}\r\ncookie: k=${k}\r\nreferer: http://x/?k=${k}\r\nuser-agent: ${k}\r\nif-none-match: "${k}"\r\naccept-encoding: ${k}\r\nx-forwarded-proto: ${k}\r\n${k}: 1\r\n${end}`,
+    `GET /api/v1/locations?type=division HTTP/1.1\r\nhost: ${k}\r\nx-api-key: ${good}\r\nauthorization: Bearer ${k}\r\ncookie: k=${k}\r\nreferer: http://x/?k=${k}\r\nuser-agent: ${k}\r\nif-none-match: "${k}"\r\naccept-encoding: ${k}\r\nx-forwarded-proto: ${k}\r\nx-forwarded-for: ${k}\r\ntraceparent: ${k}\r\n${k}: 1\r\n${end}`,
   'x-api-key, spelled otherwise': k =>
     `GET /api/v1/locations?type=division HTTP/1.1\r\nhost: x\r\nx-api-key: ${k}\r\n${end}`,
   'a body': (k, good) =>

@@ -5,6 +5,7 @@ import t from 'tap'
 import { effectOf, valuesOf } from '../../src/config/values.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
 const consumers = 8
@@ -74,7 +75,7 @@ t.test('no request fails while every live setting is changed and changed back', 
   const consuming = Array.from({ length: consumers }, consume)
   const served = async (): Promise<void> => {
     const before = answered
-    while (answered < before + requestsBetween && failed.length === 0) await new Promise(setImmediate)
+    await until('requests are answered', () => answered >= before + requestsBetween || failed.length > 0)
   }
   await served()
 

@@ -129,10 +129,18 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
       cache: {
         explain: unused,
         purge: unused,
+        refresh: unused,
         planWarm: unused,
         startWarm: unused,
         warmState: () => ({}),
         stopWarm: unused,
+      },
+      status: {
+        report: unused,
+        live: unused,
+        cells: () => ({ cells: [] }),
+        search: () => ({}),
+        isDraining: () => false,
       },
       observer: { refused: metrics.opsRefused },
     },

@@ -231,7 +231,17 @@ t.test(
       (await sendRequest(`${gateway.opsUrl}/metrics`)).text,
       /abohawa_admissions_total\{decision="unavailable"\} \d/,
     )
-    const messages = gateway.logged.map(({ msg }) => msg).filter(msg => /^redis is/.test(String(msg)))
-    t.strictSame(messages, ['redis is away', 'redis is back'])
+    const outage = () => gateway.logged.filter(({ outage }) => outage === 'store')
+    await until('the outage is over', () => outage().some(({ msg }) => msg === 'outage is over'))
+    t.match(outage(), [
+      { level: 'error', msg: 'outage begins', code: 'store_unavailable', reason: /closed|ECONNREFUSED/ },
+      {
+        level: 'info',
+        msg: 'outage is over',
+        errors: Number,
+        causes: { redis: 1, store_unavailable: Number },
+      },
+    ])
+    t.notOk(gateway.logged.some(({ msg }) => msg === 'failed'))
   },
 )

@@ -247,7 +247,7 @@ t.test(
     const lines = gateway.logged('quota record could not be read and was repaired')
     t.equal(lines.length, damages.filter(([, , repaired]) => repaired !== '').length)
     for (const line of lines) t.match(line, { level: 'warn', keyId: bad.id, day: today })
-    t.equal(gateway.logged('quota counting is degraded').length, 0)
+    t.equal(gateway.logged('outage begins').length, 0)
 
     const used = async ({ id }: { id: string }) => (await administration.usage(id, 1)).days[0]?.used
     t.equal(await used(good[0] as (typeof keys)[number]), 1 + damages.length)

@@ -144,6 +144,7 @@ t.test('change records that may be missing drop all copies, until there is one t
     topic: 'q',
     requested: [],
     wantedForMs: 1,
+    report: '{}',
     now: clock.now(),
   }
   await store.heartbeat(heartbeat)

@@ -17,6 +17,29 @@ const request: AnsweredRequest = {
   ms: 0.123,
   keyId: 'key_1',
   cache: 'hit; ttl=412; detail=memory',
+  cell: '23.8,90.4',
+  tier: 'business',
+  reason: undefined,
+  arrivedAt: Date.parse('2026-11-21T06:05:00.005Z'),
+  client: '203.0.113.7',
+  connection: 12,
+  connectionRequest: 3,
+  httpVersion: '1.1',
+  bytes: 4_321,
+  encoding: 'br',
+  notModified: false,
+  traceId: '4bf92f3577b34da6a3ce929d0e0e4736',
+}
+
+const without = {
+  keyId: undefined,
+  cache: undefined,
+  cell: undefined,
+  tier: undefined,
+  client: undefined,
+  encoding: undefined,
+  notModified: undefined,
+  traceId: undefined,
 }
 
 const written = (accessShare = 1, random = Math.random) => {
@@ -30,11 +53,17 @@ t.test('a line has the request, the consumer and the outcome', async t => {
   const { log, texts, clock } = written()
   log(request)
   clock.advance(1)
-  log({ ...request, endpoint: 'other', status: 401, keyId: undefined, cache: undefined })
+  log({ ...request, ...without, endpoint: 'other', status: 401, reason: 'unknown', bytes: 56 })
   t.strictSame(
     texts.map(text => JSON.parse(text)),
     [
-      { level: 'info', time: '2026-11-21T06:05:00.007Z', ...request, msg: 'answered' },
+      {
+        level: 'info',
+        time: '2026-11-21T06:05:00.007Z',
+        ...JSON.parse(JSON.stringify(request)),
+        arrivedAt: '2026-11-21T06:05:00.005Z',
+        msg: 'answered',
+      },
       {
         level: 'info',
         time: '2026-11-21T06:05:00.008Z',
@@ -44,6 +73,12 @@ t.test('a line has the request, the consumer and the outcome', async t => {
         endpoint: 'other',
         status: 401,
         ms: 0.123,
+        arrivedAt: '2026-11-21T06:05:00.005Z',
+        bytes: 56,
+        httpVersion: '1.1',
+        connection: 12,
+        connectionRequest: 3,
+        reason: 'unknown',
         msg: 'answered',
       },
     ],

@@ -228,26 +228,37 @@ t.test('model runs are requested and parsed by the protocol', async t => {
 t.test('operators may ask for what the protocol allows, at its weight and with its key', async t => {
   const { call, provider, breaker, clock, network, budget, seen, answers, used } = await setUp(t)
   const unused = () => Promise.reject(new Error('not asked here'))
-  const ops = await buildOperatorRoutes({
-    passthrough: createPassthrough(() => network.totalTimeoutMs, {
-      call,
-      inTurn: provider.inTurn,
-      protocol: plainText,
-      breaker,
-      budget,
-      clock,
-      observer: { request: () => {} },
-    }),
-    cache: {
-      explain: unused,
-      purge: unused,
-      planWarm: unused,
-      startWarm: unused,
-      warmState: () => ({}),
-      stopWarm: unused,
+  const ops = await buildOperatorRoutes(
+    {
+      passthrough: createPassthrough(() => network.totalTimeoutMs, {
+        call,
+        inTurn: provider.inTurn,
+        protocol: plainText,
+        breaker,
+        budget,
+        clock,
+        observer: { request: () => {} },
+      }),
+      cache: {
+        explain: unused,
+        purge: unused,
+        refresh: unused,
+        planWarm: unused,
+        startWarm: unused,
+        warmState: () => ({}),
+        stopWarm: unused,
+      },
+      status: {
+        report: unused,
+        live: unused,
+        cells: () => ({ cells: [] }),
+        search: () => ({}),
+        isDraining: () => false,
+      },
+      observer: { refused: () => {} },
     },
-    observer: { refused: () => {} },
-  })
+    () => 1,
+  )
   t.teardown(() => ops.close())
   await ops.listen({ host: '127.0.0.1', port: 0 })
   const { port } = ops.server.address() as AddressInfo

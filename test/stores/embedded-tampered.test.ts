@@ -139,6 +139,7 @@ t.test('change records and names of any size and number are bounded, and later o
       topic: 'q',
       requested,
       wantedForMs: 60_000,
+      report: '{}',
       now,
     })
   await sendHeartbeat(['a'])

@@ -61,7 +61,14 @@ const useAll = async (store: Store): Promise<void> => {
   await store.releaseLease('q:23.8,90.4', token ?? 0, 'done')
   await store.readBytes('q:23.8,90.4')
   await store.deleteBytes(['q:0,0'])
-  const alive = { instance: 'one', aliveForMs: 60_000, settings: 'a', wantedForMs: 60_000, now: Date.now() }
+  const alive = {
+    instance: 'one',
+    aliveForMs: 60_000,
+    settings: 'a',
+    wantedForMs: 60_000,
+    report: '{}',
+    now: Date.now(),
+  }
   await store.heartbeat({ ...alive, topic: 'q', requested: ['23.8,90.4'] })
   await store.wanted('q', 0)
   await store.appendChangeRecord('purges', 'x', later)
@@ -80,6 +87,7 @@ t.test('every key of the store has the name that gateways of every version know'
   t.strictSame((await raw.keys(`${prefix}*`)).map(name => name.slice(prefix.length)).sort(), [
     'bytes:{q:23.8,90.4}',
     'flight:{q:23.8,90.4}',
+    'instance:one',
     'instances',
     'key-of:h1',
     'key-of:h2',

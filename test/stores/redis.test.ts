@@ -36,6 +36,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
     settings: 'a',
     topic: 'q',
     wantedForMs: 1_800_000,
+    report: '{}',
     now: Date.now(),
   }
   await store.heartbeat({ ...heartbeat, requested: ['23.8,90.4'] })
@@ -50,7 +51,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
     },
   ])
   const keys = await raw.keys(`${prefix}*`)
-  t.equal(keys.length, 10, keys.join(', '))
+  t.equal(keys.length, 11, keys.join(', '))
   for (const key of keys) {
     // A month's usage record expires with the last of its days.
     const left = (await raw.pttl(key)) - (key.includes(':used:') || key.includes('used:{') ? aMonth : 0)
@@ -188,7 +189,15 @@ t.test('a heartbeat tells how many different settings the instances alive run wi
   t.teardown(() => store.close())
   const now = Date.now()
   const beat = async (instance: string, settings: string, at: number) => {
-    const alive = { instance, settings, aliveForMs: 20_000, topic: 'q', requested: [], wantedForMs: 60_000 }
+    const alive = {
+      instance,
+      settings,
+      aliveForMs: 20_000,
+      topic: 'q',
+      requested: [],
+      wantedForMs: 60_000,
+      report: '{}',
+    }
     const { instances, variants } = await store.heartbeat({ ...alive, now: at })
     return [instances, variants]
   }

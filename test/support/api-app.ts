@@ -101,6 +101,7 @@ export const startApp = async (
     {
       tls: { cert: null, key: null },
       trustedProxies: [],
+      clientAddress: 'full',
       requestTimeoutMs: 60_000,
       writeTimeoutMs: 60_000,
       maxConnections: 1_000,

@@ -494,6 +494,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       topic: 'q',
       requested: ['a', 'b'],
       wantedForMs: 5_000,
+      report: '{}',
       now,
     }
     t.strictSame(await store.heartbeat(heartbeat), { instances: 1, variants: 1, wanted: 2 })
@@ -512,6 +513,10 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     })
   })
 
+  test('the size of the data is known', async (t, store) => {
+    t.ok((await store.usedBytes()) > 4_096)
+  })
+
   test('a name that no cell has is ignored, the others are recorded', async (t, store) => {
     const heartbeat = {
       instance: 'one',
@@ -519,6 +524,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       settings: 'a',
       topic: 'q',
       wantedForMs: 5_000,
+      report: '{}',
       now: Date.now(),
     }
     await store.heartbeat({ ...heartbeat, requested: ['a', 'x'.repeat(65), 'b'] })

@@ -526,7 +526,48 @@ export const tamperedRecords = (
     t.equal(await store.readBytes('cell', 100), undefined)
   })
 
-  const heartbeat = { instance: 'one', aliveForMs: 20_000, settings: 'a', topic: 'q', wantedForMs: 60_000 }
+  const heartbeat = {
+    instance: 'one',
+    aliveForMs: 20_000,
+    settings: 'a',
+    topic: 'q',
+    wantedForMs: 60_000,
+    report: '{}',
+  }
+
+  test('reports of instances of another type or size are unknown, and a long name is removed', async (t, scene) => {
+    const { store, raw, prefix, refused } = scene
+    const now = Date.now()
+    const report = JSON.stringify({ phase: 'ready' })
+    await store.heartbeat({ ...heartbeat, requested: [], now, report })
+    const read = () => store.instancesSince(now - 20_000)
+    t.strictSame(await read(), [{ id: 'one', report }])
+    t.strictSame(await store.instancesSince(now + 1), [])
+    const key = `${prefix}instance:one`
+    for (const [what, put] of Object.entries(hashTypes)) {
+      await raw.del(key)
+      await put(raw, key)
+      t.strictSame(await read(), [{ id: 'one', report: undefined }], what)
+    }
+    for (const [text, read_] of [
+      ['x'.repeat(2_048), 'x'.repeat(2_048)],
+      ['x'.repeat(2_049), undefined],
+      ['x'.repeat(5_000_000), undefined],
+      ['', undefined],
+    ] as const) {
+      await raw.set(key, text)
+      t.strictSame(await read(), [{ id: 'one', report: read_ }], `${text.length} bytes`)
+    }
+    await raw.zadd(`${prefix}instances`, now, 'x'.repeat(1_000_000), now, 'forged')
+    t.strictSame((await read()).map(({ id }) => id).sort(), ['forged', 'one'])
+    t.match(refused, [{ record: 'instances', fault: /^1 of its members are longer than 64/ }])
+    await store.heartbeat({ ...heartbeat, requested: [], now, report })
+    t.match(
+      (await read()).find(({ id }) => id === 'one'),
+      { report },
+      'the next heartbeat writes it again',
+    )
+  })
 
   test('a set of heartbeats with thousands of names is reset, and those in the future are removed', async (t, scene) => {
     const { store, raw, prefix, refused } = scene

@@ -4,11 +4,10 @@
 import { existsSync } from 'node:fs'
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/schema.ts'
-import { createBudget } from '../../provider/budget.ts'
 import { openStore } from '../../stores/open-store.ts'
 import type { Store } from '../../stores/store.ts'
 import { createBudgetAdmin } from '../budget-admin.ts'
-import { budgetSettingsIn, protocolIn } from '../supply.ts'
+import { openBudget } from '../supply.ts'
 import { attempted, type Check, ok, skip } from './check.ts'
 import { catalogueCheck, certificateCheck, embeddedChecks } from './files.ts'
 import { nodeCheck, openFilesCheck, openFilesLimit, portChecks, proxyCheck, urlCheck } from './machine.ts'
@@ -76,11 +75,7 @@ const spendingChecks = async (
     const store: Store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
     try {
       const observer = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
-      const { weightPerCell, weightOfFailure } = protocolIn(config)
-      const budget = createBudget(
-        { ...budgetSettingsIn(config), unit: weightPerCell, weightOfFailure, instances: () => undefined },
-        { store, clock, observer },
-      )
+      const budget = openBudget(config, { store, clock, instances: () => undefined, observer })
       await budget.reconcile()
       const key = spend
         ? await keyCheck(config, clock, budget)

@@ -1,0 +1,254 @@
+// Formats the status report as lines for a terminal, each with a tone: what is wrong stands out. Times are relative to the
+// report, and the title has the local time.
+
+import { styleText } from 'node:util'
+import type { Calendar } from '../calendar.ts'
+import type { StatusReport } from '../gateway/status-report.ts'
+import { printable } from '../outside-text.ts'
+import { distance } from './cell-text.ts'
+import { counted, tableOf } from './terminal.ts'
+
+export type StatusLine = { readonly text: string; readonly tone?: 'title' | 'warn' | 'bad' | 'faint' }
+
+/** The line with the colour of its tone, for terminals. */
+export const paint = ({ text, tone }: StatusLine): string =>
+  tone === undefined
+    ? text
+    : styleText(({ title: 'bold', warn: 'yellow', bad: 'red', faint: 'dim' } as const)[tone], text, {
+        validateStream: false,
+      })
+
+/** @param opsUrl of the gateway that reported it, or null when only the store was read */
+export const statusLines = (
+  report: StatusReport,
+  opsUrl: string | null,
+  calendar: Calendar,
+): StatusLine[] => {
+  const now = Date.parse(report.at)
+  const local = new Date(now + calendar.offsetSecondsAt(now) * 1000)
+    .toISOString()
+    .slice(0, 19)
+    .replace('T', ' ')
+  const source = opsUrl === null ? `the store alone (${report.store.kind})` : printable(opsUrl)
+  return [
+    { text: `Abohawa ${printable(report.version)}, ${source}, ${local} ${calendar.zone}`, tone: 'title' },
+    ...section('Instances', instanceLines(report, now)),
+    ...section('Provider', providerLines(report, now)),
+    ...section(
+      report.budget.shared ? 'Budget' : 'Budget, counted by this instance alone',
+      budgetLines(report, now),
+    ),
+    ...section('Gateway', gatewayLines(report, now)),
+    ...section('Keys near their limit', keyLines(report)),
+    ...section('Most requested', topLines(report)),
+  ]
+}
+
+const section = (title: string, lines: readonly StatusLine[]): StatusLine[] =>
+  lines.length === 0 ? [] : [{ text: '' }, { text: title, tone: 'title' }, ...lines]
+
+type Row = { readonly values: readonly string[]; readonly tone?: StatusLine['tone'] }
+
+const table = (
+  headings: readonly string[],
+  rows: readonly Row[],
+  numbers: readonly number[],
+): StatusLine[] => {
+  const [head = '', ...lines] = tableOf(
+    headings,
+    rows.map(({ values }) => values),
+    numbers,
+  ).split('\n')
+  return [
+    { text: `  ${head}`, tone: 'faint' },
+    ...lines.map((text, i): StatusLine => toned(`  ${text}`, rows[i]?.tone)),
+  ]
+}
+
+const facts = (
+  rows: readonly (readonly [name: string, value: string, tone?: StatusLine['tone']])[],
+): StatusLine[] => {
+  const width = Math.max(...rows.map(([name]) => name.length))
+  return rows.map(([name, value, tone]) => toned(`  ${name.padEnd(width)}  ${printable(value)}`, tone))
+}
+
+const toned = (text: string, tone: StatusLine['tone']): StatusLine => (tone ? { text, tone } : { text })
+
+const unknown = '-'
+const orUnknown = <Value>(value: Value | null, say: (value: Value) => string): string =>
+  value === null ? unknown : say(value)
+const percent = (share: number): string => `${(share * 100).toFixed(1)} %`
+const size = (bytes: number): string =>
+  bytes < 1024 ** 2 ? `${Math.round(bytes / 1024)} KiB` : `${counted(Math.round(bytes / 1024 ** 2))} MiB`
+const numbered = (count: number, one: string, more: string): string =>
+  `${counted(count)} ${count === 1 ? one : more}`
+const ago = (iso: string, now: number): string => distance(Date.parse(iso) - now)
+const duration = (ms: number): string => distance(ms).replace(/^in /, '')
+const weight = (amount: number): string => counted(Math.round(amount))
+
+const instanceLines = ({ instances, config }: StatusReport, now: number): StatusLine[] => {
+  if (instances.length === 0) return [{ text: '  None has reported to the store.', tone: 'warn' }]
+  const rows = instances.map((each): Row => {
+    const isOther = config?.differs.includes(each.id) === true
+    const isSilent = each.phase === null
+    return {
+      values: [
+        each.isSelf ? '*' : '',
+        each.id.slice(0, 8),
+        orUnknown(each.host, host => `${host}${each.pid === null ? '' : `:${each.pid}`}`),
+        each.version ?? unknown,
+        `${each.configHash ?? unknown}${isOther ? ' differs' : ''}`,
+        each.phase ?? 'unknown',
+        orUnknown(each.startedAt, at => duration(Math.max(0, now - Date.parse(at)))),
+        orUnknown(each.requestsPerSecond, rate => rate.toFixed(1)),
+        orUnknown(each.hitShare, percent),
+        orUnknown(each.memoryBytes, size),
+        orUnknown(each.seenAt, at => ago(at, now)),
+      ],
+      ...(isOther || isSilent || each.phase !== 'ready' ? { tone: 'warn' as const } : {}),
+    }
+  })
+  return table(
+    ['', 'instance', 'host', 'version', 'config', 'phase', 'up', 'req/s', 'hits', 'memory', 'seen'],
+    rows,
+    [7, 8, 9],
+  )
+}
+
+const providerLines = ({ provider, run }: StatusReport, now: number): StatusLine[] => {
+  if (!provider) return []
+  const { circuit, retryAt, lastSuccessAt, lastFailure, firstErrorAt } = provider
+  const retry = retryAt === null ? '' : `, next try ${ago(retryAt, now)}`
+  return facts([
+    ['circuit', `${circuit}${retry}`, circuit === 'closed' && retryAt === null ? undefined : 'bad'],
+    ['last success', orUnknown(lastSuccessAt, at => ago(at, now))],
+    [
+      'last failure',
+      lastFailure ? `${ago(lastFailure.at, now)}: ${lastFailure.code}: ${lastFailure.message}` : 'none',
+    ],
+    [
+      'if it stays away',
+      firstErrorAt === null
+        ? 'nothing is in demand'
+        : Date.parse(firstErrorAt) <= now
+          ? 'consumers get errors now'
+          : `the first consumer gets an error ${ago(firstErrorAt, now)}`,
+      circuit !== 'closed' ? 'warn' : undefined,
+    ],
+    [
+      'model run',
+      run
+        ? `of ${run.initialisedAt.slice(0, 16)}Z, available ${ago(run.availableAt, now)}, next ${ago(run.nextExpectedAt, now)}`
+        : 'not known or not followed',
+    ],
+  ])
+}
+
+const budgetLines = ({ budget }: StatusReport, now: number): StatusLine[] => {
+  const { windows, demandPerDay, stretch } = budget
+  const rows = windows.map(({ name, limit, used, resetsAt, exhaustedAt }): Row => {
+    const isSpent = used >= limit
+    return {
+      values: [
+        name,
+        weight(used),
+        weight(limit),
+        percent(Math.min(1, used / limit)),
+        ago(resetsAt, now),
+        isSpent ? 'used up' : exhaustedAt === null ? 'no' : ago(exhaustedAt, now),
+      ],
+      ...(isSpent ? { tone: 'bad' as const } : exhaustedAt === null ? {} : { tone: 'warn' as const }),
+    }
+  })
+  const lines: StatusLine[] =
+    rows.length === 0
+      ? [{ text: '  The provider has no limits here.' }]
+      : table(['window', 'used', 'limit', 'share', 'resets', 'runs out'], rows, [1, 2, 3])
+  if (demandPerDay === null) return lines
+  const stretched =
+    stretch === null ? 'as far as allowed' : stretch < 1.05 ? 'not at all' : `${stretch.toFixed(1)} times`
+  return [
+    ...lines,
+    ...facts([
+      ['demand', `${weight(demandPerDay)} a day, without stretch`],
+      ['stretched', stretched, stretch === null || stretch >= 1.05 ? 'warn' : undefined],
+    ]),
+  ]
+}
+
+const gatewayLines = ({ cache, store, catalogue, config }: StatusReport, now: number): StatusLine[] => {
+  const name = store.kind === 'redis' ? 'Redis' : 'store'
+  const used = orUnknown(store.usedBytes, size)
+  const rows: [string, string, StatusLine['tone']?][] = [
+    store.isUp
+      ? [name, `answers in ${orUnknown(store.latencyMs, ms => `${ms.toFixed(1)} ms`)}, ${used} in use`]
+      : [name, `away: ${store.fault ?? ''}`, 'bad'],
+  ]
+  if (cache) {
+    const { fresh, stale, failed, absent } = cache.counts
+    rows.push(
+      [
+        'cache',
+        `${numbered(cache.entries, 'entry', 'entries')}, ${size(cache.bytes)} of ${size(cache.maxBytes)}; ${numbered(cache.wantedCells, 'cell', 'cells')} in demand`,
+      ],
+      [
+        'cells of places',
+        `${counted(fresh)} fresh, ${counted(stale)} stale, ${counted(failed)} failed, ${counted(absent)} absent`,
+        failed > 0 ? 'warn' : undefined,
+      ],
+    )
+  }
+  rows.push(
+    catalogue.fault === null
+      ? ['catalogue', `${counted(catalogue.places)} places, ${catalogue.checksum.slice(0, 12)}`]
+      : ['catalogue', `${counted(catalogue.places)} places, newer file refused: ${catalogue.fault}`, 'bad'],
+  )
+  if (config) {
+    rows.push(['configuration', `${config.hash ?? unknown}, applied ${ago(config.appliedAt, now)}`])
+    if (config.fault !== null) rows.push(['', `the newest one is refused: ${config.fault}`, 'bad'])
+    if (config.needsRestart.length > 0)
+      rows.push(['', `needs a restart: ${config.needsRestart.join(', ')}`, 'warn'])
+  }
+  return facts(rows)
+}
+
+const keyLines = ({ keysNearLimit }: StatusReport): StatusLine[] => {
+  if (keysNearLimit === null) return [{ text: '  Not known: there are too many keys to read each.' }]
+  if (keysNearLimit.length === 0) return [{ text: '  None has used 80 % of its day.' }]
+  const rows = keysNearLimit.map(
+    ({ keyId, subscriber, tier, used, limit }): Row => ({
+      values: [
+        keyId,
+        subscriber ?? unknown,
+        tier ?? unknown,
+        counted(used),
+        counted(limit),
+        percent(Math.min(1, used / limit)),
+      ],
+      tone: used >= limit ? 'bad' : 'warn',
+    }),
+  )
+  return table(['key', 'subscriber', 'tier', 'used', 'limit', 'share'], rows, [3, 4, 5])
+}
+
+const mostTop = 5
+
+const topLines = ({ top }: StatusReport): StatusLine[] => {
+  if (!top || top.places.length + top.keys.length === 0) return []
+  return facts([
+    [
+      'places',
+      top.places
+        .slice(0, mostTop)
+        .map(({ name_en, type, requests }) => `${name_en} (${type}) ${counted(requests)}`)
+        .join(', ') || unknown,
+    ],
+    [
+      'keys',
+      top.keys
+        .slice(0, mostTop)
+        .map(({ keyId, requests }) => `${keyId} ${counted(requests)}`)
+        .join(', ') || unknown,
+    ],
+  ])
+}

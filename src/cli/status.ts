@@ -1,0 +1,134 @@
+// `abohawa status`: the fleet on one screen. Asks the gateway at the ops address, which knows the most; without one the store
+// tells who is alive, the budget and the keys near their limit. `--watch` draws it anew every two seconds.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import type { Command } from 'commander'
+import { createCalendar } from '../calendar.ts'
+import type { Config } from '../config/schema.ts'
+import { messageOf } from '../errors.ts'
+import type { StatusReport } from '../gateway/status-report.ts'
+import { jsonText, printable } from '../outside-text.ts'
+import { redactedUrl, redactedUrls } from '../redacted-url.ts'
+import { openStore } from '../stores/open-store.ts'
+import { addGatewayOption, checkGateway, opsAddress, queryGateway } from './gateway-query.ts'
+import { interruption } from './interruption.ts'
+import { paint, type StatusLine, statusLines } from './status-text.ts'
+import type { AddCommand, Terminal } from './terminal.ts'
+
+const drawEveryMs = 2_000
+
+export const addStatusCommand = (program: Command, add: AddCommand): void =>
+  add<{ gateway?: string; watch?: boolean }>(program, 'status', {
+    summary: 'show the fleet: instances, provider, budget, cache, store, keys near their limit',
+    example: 'status --watch',
+    setUp: command =>
+      void addGatewayOption(command).option(
+        '-w, --watch',
+        'draw it anew every 2 s until Ctrl-C; with --json a line of JSON each time',
+      ),
+    run: async (terminal, { gateway, watch = false }) => {
+      checkGateway(gateway)
+      const config = terminal.config()
+      const address = opsAddress(gateway, config)
+      if (watch) return watchStatus(terminal, config, address)
+      const { report, opsUrl, remark } = await readStatus(terminal, config, address)
+      if (remark !== undefined) terminal.remark(remark)
+      const lines = linesOf(report, opsUrl, config)
+      if (terminal.json) terminal.show({ opsUrl, ...report }, '')
+      else terminal.write(`${screenText(terminal, lines)}\n`)
+      if (report.store.isUp) return 0
+      terminal.remark(`The store is away: ${report.store.fault ?? 'it does not answer'}.`)
+      return 1
+    },
+  })
+
+/** `opsUrl` is null for a report of the store alone. */
+type Found = {
+  readonly report: StatusReport
+  readonly opsUrl: string | null
+  readonly remark: string | undefined
+}
+
+/** @throws InputError, StoreError when neither a gateway nor the store answers */
+const readStatus = async ({ clock }: Terminal, config: Config, address: string): Promise<Found> => {
+  const found = await queryGateway(
+    { address, path: '/status', token: config.ops.token },
+    async () => (await import('../gateway/status-report.ts')).statusReport,
+  )
+  if ('report' in found) return { report: found.report, opsUrl: redactedUrl(address), remark: undefined }
+  // Imported here, so that the other commands start without the parts of a gateway.
+  const { statusOfStore } = await import('../gateway/store-status.ts')
+  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  try {
+    return {
+      report: await statusOfStore(config, store, clock),
+      opsUrl: null,
+      remark: `No gateway answered at ${redactedUrl(address)} (${found.unavailable}): this is what the store knows.`,
+    }
+  } finally {
+    await store.close()
+  }
+}
+
+const linesOf = (report: StatusReport, opsUrl: string | null, config: Config): StatusLine[] =>
+  statusLines(report, opsUrl, createCalendar(config.quota.timeZone))
+
+const screenText = ({ colours }: Terminal, lines: readonly StatusLine[]): string =>
+  lines.map(line => (colours ? paint(line) : line.text)).join('\n')
+
+const watchStatus = async (terminal: Terminal, config: Config, address: string): Promise<number> => {
+  const stopped = interruption('SIGHUP')
+  const ending = new AbortController()
+  void stopped.then(() => ending.abort())
+  await using screen = openScreen(terminal)
+  while (!ending.signal.aborted) {
+    try {
+      const { report, opsUrl, remark } = await readStatus(terminal, config, address)
+      const lines = linesOf(report, opsUrl, config)
+      if (remark !== undefined) lines.unshift({ text: printable(remark), tone: 'warn' })
+      if (terminal.json) terminal.write(`${jsonText({ opsUrl, ...report })}\n`)
+      else screen.draw(lines)
+    } catch (error) {
+      // It may be back with the next round.
+      const sentence = redactedUrls(messageOf(error))
+      if (terminal.json) terminal.remark(sentence)
+      else screen.draw([{ text: printable(sentence), tone: 'bad' }])
+    }
+    await pause(drawEveryMs, undefined, { signal: ending.signal }).catch(() => {})
+  }
+  return 0
+}
+
+const toAlternateScreen = '\u001b[?1049h\u001b[?25l'
+const fromAlternateScreen = '\u001b[?25h\u001b[?1049l'
+const home = '\u001b[H'
+const clearLine = '\u001b[K'
+const clearBelow = '\u001b[J'
+
+type Screen = AsyncDisposable & { draw(lines: readonly StatusLine[]): void }
+
+/** The alternate screen of a terminal, until it is disposed of or the process ends; elsewhere plain lines, one under the other. */
+const openScreen = (terminal: Terminal): Screen => {
+  if (terminal.columns === undefined || terminal.json)
+    return {
+      draw: lines => terminal.write(`${lines.map(({ text }) => text).join('\n')}\n\n`),
+      [Symbol.asyncDispose]: async () => {},
+    }
+  let isOpen = true
+  const restore = (): void => {
+    if (isOpen) terminal.write(fromAlternateScreen)
+    isOpen = false
+  }
+  process.once('exit', restore)
+  terminal.write(toAlternateScreen)
+  return {
+    draw: lines => {
+      // A terminal that does not know its size says 0.
+      const [columns, rows] = [terminal.columns || 80, terminal.rows || 24]
+      const shown = lines.slice(0, rows).map(line => ({ ...line, text: line.text.slice(0, columns) }))
+      const drawn = shown.map(line => (terminal.colours ? paint(line) : line.text) + clearLine)
+      terminal.write(home + drawn.join('\n') + clearBelow)
+    },
+    [Symbol.asyncDispose]: async () => restore(),
+  }
+}

@@ -1,0 +1,286 @@
+// How this gateway and its fleet are, for /status: collects what the parts know, and what the other instances report in the
+// store. Decides nothing; how it is shown is for the page and for the CLI.
+
+import { hostname } from 'node:os'
+import { LRUCache } from 'lru-cache'
+import packageFile from '../../package.json' with { type: 'json' }
+import { createSingleFlight } from '../cache/single-flight.ts'
+import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
+import type { Clock } from '../clock.ts'
+import { messageOf } from '../errors.ts'
+import type { History } from '../ops/history.ts'
+import { stepSeconds } from '../ops/history.ts'
+import { safeText } from '../outside-text.ts'
+import type { BudgetState } from '../provider/budget.ts'
+import type { SpendingForecast } from '../provider/forecast.ts'
+import type { Store } from '../stores/store.ts'
+import { aliveForMs } from '../timelines/heartbeat.ts'
+import { type InstanceReport, type Phase, readReport, writeReport } from '../timelines/instance-report.ts'
+import type { CellSurvey } from './cell-survey.ts'
+import type { Metering } from './metering.ts'
+import type { InstanceStatus, KeyNearLimit, LiveStatus, StatusReport } from './status-report.ts'
+import type { Supply } from './supply.ts'
+
+const { version } = packageFile
+
+/** What the reload of the configuration knows. Instants are ms since the epoch. */
+type ConfigStatus = {
+  readonly hash: string | null
+  readonly appliedAt: number
+  readonly fault: string | null
+  readonly needsRestart: readonly string[]
+}
+
+export type StatusParts = {
+  readonly supply: Pick<Supply, 'timelines' | 'budget' | 'breaker' | 'lastRequests' | 'runs'>
+  readonly metering: Pick<Metering, 'meter' | 'storeClock'>
+  readonly store: Pick<Store, 'kind' | 'ping' | 'usedBytes' | 'instancesSince' | 'findKey' | 'findSubscriber'>
+  readonly catalogue: LiveCatalogue
+  readonly survey: CellSurvey
+  readonly self: SelfReport
+  readonly history: History
+  readonly forecast: SpendingForecast
+  readonly config: () => ConfigStatus
+  readonly maxMemoryBytes: number
+  readonly clock: Clock
+}
+
+export type Status = {
+  /** Everything, with the history. */
+  report(): Promise<StatusReport>
+  /** Without the history, and with its newest point. */
+  live(): Promise<LiveStatus>
+}
+
+/** What this instance reports of itself. */
+export type SelfReport = () => InstanceReport
+
+export const createSelfReport = ({
+  phase,
+  configHash,
+  history,
+  clock,
+}: {
+  readonly phase: () => Phase
+  readonly configHash: () => string | null
+  readonly history: History
+  readonly clock: Clock
+}): SelfReport => {
+  const startedAt = clock.now()
+  const host = hostname()
+  return () => ({
+    host,
+    pid: process.pid,
+    version,
+    startedAt,
+    phase: phase(),
+    configHash: configHash(),
+    requestsPerSecond: history.newest().requestsPerSecond,
+    hitShare: history.recentHitShare(),
+    memoryBytes: process.memoryUsage.rss(),
+    seenAt: clock.now(),
+  })
+}
+
+/** The same as the text of a heartbeat. */
+export const reportText = (self: SelfReport): string => writeReport(self())
+
+const nearLimit = 0.8
+const mostKeys = 20
+const mostTopKeys = 10
+const keepNamesForMs = 60_000
+
+export const createStatus = (parts: StatusParts): Status => {
+  const { supply, metering, store, catalogue, survey, self, history, forecast, clock } = parts
+  const { timelines, budget, breaker, lastRequests, runs } = supply
+  const names = new LRUCache<string, { subscriber: string | null; tier: string | null }>({
+    max: 10 * mostKeys,
+    ttl: keepNamesForMs,
+  })
+
+  const storeStatus = async (): Promise<StatusReport['store']> => {
+    const startedAt = performance.now()
+    try {
+      await store.ping()
+      const latencyMs = Number((performance.now() - startedAt).toFixed(2))
+      const usedBytes = await store.usedBytes()
+      return { kind: store.kind, isUp: true, latencyMs, usedBytes, fault: null }
+    } catch (error) {
+      return { kind: store.kind, isUp: false, latencyMs: null, usedBytes: null, fault: messageOf(error) }
+    }
+  }
+  const instances = async (): Promise<InstanceStatus[]> => {
+    const own = instanceStatus(timelines.instance, self(), true)
+    try {
+      const others = await instancesIn(store, clock.now())
+      return [own, ...others.filter(({ id }) => id !== own.id)]
+    } catch {
+      // The store's fault is reported beside it.
+      return [own]
+    }
+  }
+  const nameOf = async (keyId: string) => {
+    const known = names.get(keyId)
+    if (known) return known
+    try {
+      const key = await store.findKey(keyId)
+      const subscriber = key && (await store.findSubscriber(key.subscriberId))
+      const name = { subscriber: subscriber?.name ?? null, tier: key?.tier ?? null }
+      names.set(keyId, name)
+      return name
+    } catch {
+      return { subscriber: null, tier: null }
+    }
+  }
+  const usage = () => metering.meter.usageAt(metering.storeClock.now())
+  const keysNearLimit = (counts: ReturnType<typeof usage>): Promise<KeyNearLimit[]> =>
+    Promise.all(
+      fullestFirst(counts).map(async ({ keyId, used, limit }) => ({
+        keyId,
+        ...(await nameOf(keyId)),
+        used,
+        limit,
+      })),
+    )
+
+  const common = async (): Promise<Omit<StatusReport, 'history'>> => {
+    const counts = usage()
+    const [storeNow, fleet, near] = await Promise.all([storeStatus(), instances(), keysNearLimit(counts)])
+    const now = clock.now()
+    const spending = budget.state()
+    const { state, openUntil } = breaker.state()
+    const failure = lastRequests.lastFailure()
+    const servedUntil = timelines.servedUntil()
+    const run = runs?.newest()
+    const held = timelines.held()
+    const stretch = timelines.stretch()
+    const { hash, appliedAt, fault, needsRestart } = parts.config()
+    return {
+      at: isoOf(now),
+      version,
+      instances: fleet,
+      provider: {
+        circuit: state,
+        retryAt: isoOrNull(openUntil ?? spending.closedUntil),
+        lastSuccessAt: isoOrNull(lastRequests.lastSuccessAt()),
+        lastFailure: failure && { ...failure, at: isoOf(failure.at) },
+        firstErrorAt: isoOrNull(servedUntil === null ? null : Math.max(now, servedUntil)),
+      },
+      budget: {
+        ...budgetStatus(spending, forecast, now),
+        demandPerDay: timelines.demandPerDay(),
+        stretch: Number.isFinite(stretch) ? stretch : null,
+      },
+      run: run
+        ? {
+            initialisedAt: isoOf(run.initialisedAt),
+            availableAt: isoOf(run.availableAt),
+            nextExpectedAt: isoOf(run.availableAt + run.intervalMs),
+          }
+        : null,
+      cache: {
+        ...held,
+        maxBytes: parts.maxMemoryBytes,
+        wantedCells: timelines.fleet().wanted,
+        counts: survey.counts(),
+      },
+      store: storeNow,
+      catalogue: {
+        places: catalogue.current.size,
+        checksum: catalogue.current.checksum,
+        fault: catalogue.fault()?.message ?? null,
+      },
+      config: {
+        hash,
+        appliedAt: isoOf(appliedAt),
+        fault,
+        needsRestart: [...needsRestart],
+        differs: fleet
+          .filter(({ configHash }) => configHash !== null && hash !== null && configHash !== hash)
+          .map(({ id }) => id),
+      },
+      keysNearLimit: near,
+      top: {
+        places: survey.topPlaces(),
+        keys: counts
+          .sort((one, other) => other.used - one.used)
+          .slice(0, mostTopKeys)
+          .map(({ keyId, used }) => ({ keyId, requests: used })),
+      },
+    }
+  }
+  // However many ask at once, on streams and beside them, it is worked out once.
+  const working = createSingleFlight<'status', Omit<StatusReport, 'history'>>()
+  const collected = () => working.run('status', common).result
+
+  return {
+    report: async () => ({ ...(await collected()), history: historyOf(history) }),
+    live: async () => ({ ...(await collected()), point: history.newest() }),
+  }
+}
+
+/** The instances that reported to the store and have not stopped. @throws StoreError */
+export const instancesIn = async (
+  store: Pick<Store, 'instancesSince'>,
+  now: number,
+): Promise<InstanceStatus[]> =>
+  (await store.instancesSince(now - aliveForMs)).flatMap(({ id, report }) => {
+    const read = readReport(report)
+    return read ? [instanceStatus(safeText(id), read, false)] : []
+  })
+
+const instanceStatus = (id: string, report: InstanceReport, isSelf: boolean): InstanceStatus => ({
+  id,
+  ...report,
+  startedAt: isoOrNull(report.startedAt),
+  seenAt: isoOrNull(report.seenAt),
+  isSelf,
+})
+
+/** The budget with its forecast; the spending of now is recorded for it. */
+export const budgetStatus = (
+  { shared, windows }: BudgetState,
+  forecast: SpendingForecast,
+  now: number,
+): Pick<StatusReport['budget'], 'shared' | 'windows'> => {
+  forecast.record(windows, now)
+  return {
+    shared,
+    windows: windows.map(window => ({
+      ...window,
+      resetsAt: isoOf(window.resetsAt),
+      exhaustedAt: isoOrNull(forecast.exhaustedAt(window, now)),
+    })),
+  }
+}
+
+/** The keys that have used so much of their day that an operator should know, fullest first. */
+export const fullestFirst = <Count extends { readonly used: number; readonly limit: number }>(
+  counts: readonly Count[],
+): Count[] =>
+  counts
+    .filter(({ used, limit }) => limit > 0 && used >= limit * nearLimit)
+    .sort((one, other) => other.used / other.limit - one.used / one.limit)
+    .slice(0, mostKeys)
+
+const historyOf = (history: History): StatusReport['history'] => {
+  const { endsAt, points } = history.points()
+  const series = (read: (point: (typeof points)[number]) => number | null) => points.map(read)
+  return {
+    stepSeconds,
+    endsAt: isoOf(endsAt),
+    requestsPerSecond: series(point => point.requestsPerSecond),
+    hitShare: {
+      memory: series(({ hitShare }) => hitShare.memory),
+      shared: series(({ hitShare }) => hitShare.shared),
+      provider: series(({ hitShare }) => hitShare.provider),
+    },
+    p50: series(({ p50 }) => p50),
+    p90: series(({ p90 }) => p90),
+    p99: series(({ p99 }) => p99),
+    errorsPerSecond: series(point => point.errorsPerSecond),
+  }
+}
+
+const isoOf = (instant: number): string => new Date(instant).toISOString()
+const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))

@@ -1,0 +1,84 @@
+// How the fleet is, as the store alone tells it, for the CLI where no gateway answers: who is alive, the budget, and the keys
+// near their limit. What only a running gateway knows is null.
+
+import packageFile from '../../package.json' with { type: 'json' }
+import { createCalendar } from '../calendar.ts'
+import { createCatalogue } from '../catalogue/catalogue.ts'
+import { catalogueFile } from '../catalogue/catalogue-file.ts'
+import { readSnapshot } from '../catalogue/snapshot-reader.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/schema.ts'
+import { messageOf } from '../errors.ts'
+import { createAdministration } from '../metering/administration.ts'
+import { createForecast } from '../provider/forecast.ts'
+import type { Store } from '../stores/store.ts'
+import { budgetStatus, fullestFirst, instancesIn } from './status.ts'
+import type { KeyNearLimit, StatusReport } from './status-report.ts'
+import { openBudget } from './supply.ts'
+
+// The count of each is a read of its own.
+const mostKeysRead = 10_000
+const keysReadAtOnce = 500
+
+/** @throws StoreError */
+export const statusOfStore = async (config: Config, store: Store, clock: Clock): Promise<StatusReport> => {
+  const startedAt = performance.now()
+  await store.ping()
+  const latencyMs = Number((performance.now() - startedAt).toFixed(2))
+  const quiet = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
+  const budget = openBudget(config, { store, clock, instances: () => undefined, observer: quiet })
+  const now = clock.now()
+  const [usedBytes, instances, near, catalogue] = await Promise.all([
+    store.usedBytes(),
+    instancesIn(store, now),
+    keysNearLimit(config, store, clock),
+    catalogueStatus(config),
+    budget.reconcile(),
+  ])
+  return {
+    at: new Date(now).toISOString(),
+    version: packageFile.version,
+    instances,
+    provider: null,
+    budget: { ...budgetStatus(budget.state(), createForecast(), now), demandPerDay: null, stretch: null },
+    run: null,
+    cache: null,
+    store: { kind: store.kind, isUp: true, latencyMs, usedBytes, fault: null },
+    catalogue,
+    config: null,
+    keysNearLimit: near,
+    top: null,
+    history: null,
+  }
+}
+
+/** Of all keys; null where there are too many to read each. */
+const keysNearLimit = async (config: Config, store: Store, clock: Clock): Promise<KeyNearLimit[] | null> => {
+  const { timeZone, tiers } = config.quota
+  const calendar = createCalendar(timeZone)
+  const keys = await createAdministration({ store, tiers, calendar, clock }).listKeys()
+  if (keys.length > mostKeysRead) return null
+  const today = [calendar.dayOf(await store.time())]
+  const counts: KeyNearLimit[] = []
+  for (let i = 0; i < keys.length; i += keysReadAtOnce)
+    counts.push(
+      ...(await Promise.all(
+        keys.slice(i, i + keysReadAtOnce).map(async ({ id, subscriber, tier, limit }) => {
+          const [used = 0] = await store.usedOn(id, today)
+          return { keyId: id, subscriber, tier, used, limit: limit ?? 0 }
+        }),
+      )),
+    )
+  return fullestFirst(counts)
+}
+
+const catalogueStatus = async ({
+  catalogue: { path, bounds },
+}: Config): Promise<StatusReport['catalogue']> => {
+  try {
+    const { size, checksum } = createCatalogue(await readSnapshot(catalogueFile(path), bounds))
+    return { places: size, checksum, fault: null }
+  } catch (error) {
+    return { places: 0, checksum: '', fault: messageOf(error) }
+  }
+}

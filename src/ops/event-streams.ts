@@ -1,0 +1,145 @@
+// /events: streams of server-sent events that tell how the gateway is, every second, and which cells changed, every two. All
+// streams are told the same, worked out once. They are few, and a reader that does not keep up misses events and is dropped
+// in the end, so that nothing is buffered without end.
+
+import type { ServerResponse } from 'node:http'
+
+type StreamedCell = {
+  readonly id: string
+  readonly state: string
+  readonly ageSeconds: number | null
+  readonly demand: number
+}
+
+export type StreamedStatus = {
+  live(): Promise<object>
+  cells(): { readonly cells: readonly StreamedCell[] }
+  /** From then on streams are ended. */
+  isDraining(): boolean
+}
+
+export type EventStreams = {
+  /** Takes over the response; false where there are too many streams already. */
+  add(response: ServerResponse): boolean
+}
+
+export type EventStreamsOptions = {
+  readonly most: () => number
+  readonly statusEveryMs?: number
+  /** How long a reader may not take anything before it is dropped. */
+  readonly stalledForMs?: number
+}
+
+const cellsEveryTicks = 2
+const heartbeatEveryTicks = 15
+// After which a browser connects again.
+const retryMs = 3_000
+
+type Stream = {
+  readonly response: ServerResponse
+  stalledSince: number | undefined
+  /** It has missed changes of cells, or had none yet: the next event has all of them. */
+  needsAllCells: boolean
+}
+
+export const createEventStreams = (
+  status: StreamedStatus,
+  { most, statusEveryMs = 1_000, stalledForMs = 10_000 }: EventStreamsOptions,
+): EventStreams => {
+  const streams = new Set<Stream>()
+  let timer: NodeJS.Timeout | undefined
+  let ticks = 0
+  let isTicking = false
+  let told: ReadonlyMap<string, StreamedCell> = new Map()
+
+  /** Writes unless the reader is behind. */
+  const send = (stream: Stream, text: string): boolean => {
+    const { response } = stream
+    if (!response.writableNeedDrain) {
+      stream.stalledSince = undefined
+      response.write(text)
+      return true
+    }
+    stream.stalledSince ??= performance.now()
+    if (performance.now() - stream.stalledSince >= stalledForMs) response.destroy()
+    return false
+  }
+
+  const sendCells = (): void => {
+    const { cells, ...rest } = status.cells()
+    const changed = cells.filter(cell => hasChanged(told.get(cell.id), cell))
+    told = new Map([...told, ...changed.map((cell): [string, StreamedCell] => [cell.id, cell])])
+    const changes = eventOf('cells', { ...rest, cells: changed })
+    let all: string | undefined
+    for (const stream of streams) {
+      if (!stream.needsAllCells && changed.length === 0) continue
+      if (stream.needsAllCells) all ??= eventOf('cells', { ...rest, cells })
+      stream.needsAllCells = !send(stream, stream.needsAllCells ? (all ?? '') : changes)
+    }
+  }
+
+  const tick = async (): Promise<void> => {
+    const isLast = status.isDraining()
+    const event = eventOf('status', await status.live())
+    for (const stream of streams) {
+      send(stream, event)
+      if (isLast) stream.response.end()
+    }
+    if (isLast) return
+    if (ticks % cellsEveryTicks === 0) sendCells()
+    if (ticks % heartbeatEveryTicks === 0) for (const stream of streams) send(stream, ': alive\n\n')
+    ticks += 1
+  }
+  const run = (): void => {
+    if (isTicking) return
+    isTicking = true
+    // What can't be told now is told with the next event.
+    tick()
+      .catch(() => {})
+      .finally(() => {
+        isTicking = false
+      })
+  }
+  const remove = (stream: Stream): void => {
+    streams.delete(stream)
+    if (streams.size > 0) return
+    clearInterval(timer)
+    timer = undefined
+    told = new Map()
+    ticks = 0
+  }
+
+  return {
+    add: response => {
+      if (streams.size >= most()) return false
+      const stream: Stream = { response, stalledSince: undefined, needsAllCells: true }
+      response.once('close', () => remove(stream))
+      // A reader that goes away is no error of ours.
+      response.once('error', () => {})
+      response.writeHead(200, {
+        'content-type': 'text/event-stream; charset=utf-8',
+        // So that the connection ends with the stream.
+        connection: 'close',
+        // A proxy would hold the events back.
+        'x-accel-buffering': 'no',
+      })
+      response.write(`retry: ${retryMs}\n\n`)
+      streams.add(stream)
+      timer ??= setInterval(run, statusEveryMs).unref()
+      run()
+      return true
+    },
+  }
+}
+
+/** An event of server-sent events; its JSON has no line break. */
+const eventOf = (name: string, data: object): string => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`
+
+// Age grows and demand decays all the time, which a reader can work out.
+const hasChanged = (before: StreamedCell | undefined, { state, ageSeconds, demand }: StreamedCell): boolean =>
+  before === undefined ||
+  before.state !== state ||
+  demand > before.demand ||
+  demand < before.demand * 0.9 ||
+  (ageSeconds === null) !== (before.ageSeconds === null) ||
+  (ageSeconds ?? 0) < (before.ageSeconds ?? 0)

@@ -1,0 +1,54 @@
+// /status, /cells, /search and /events: how the gateway and its fleet are, for the page and for the CLI. Reads the requests;
+// what is told is put together in src/gateway.
+
+import type { FastifyInstance } from 'fastify'
+import { InputError } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
+import { createEventStreams, type StreamedStatus } from './event-streams.ts'
+import { Refusal } from './refusal.ts'
+
+export type OpsStatus = StreamedStatus & {
+  report(): Promise<object>
+  search(q: string, limit: number): object
+}
+
+const longestQuery = 100
+const mostFound = 50
+const usuallyFound = 8
+
+/** @param mostStreams of events at once */
+export const registerStatus = (app: FastifyInstance, status: OpsStatus, mostStreams: () => number): void => {
+  app.get('/status', () => status.report())
+  app.get('/cells', async () => status.cells())
+  app.get<{ Querystring: Record<string, string | string[] | undefined> }>(
+    '/search',
+    async ({ query: { q, limit = String(usuallyFound) } }) => {
+      if (typeof q !== 'string' || q.trim() === '' || q.length > longestQuery)
+        throw new InputError(
+          `q is ${typeof q === 'string' ? quoted(q) : q === undefined ? 'missing' : 'given more than once'}; allowed: 1 to ${longestQuery} characters of a name`,
+        )
+      const most = typeof limit === 'string' && /^\d{1,3}$/.test(limit) ? Number(limit) : 0
+      if (most < 1 || most > mostFound)
+        throw new InputError(
+          `limit is ${typeof limit === 'string' ? quoted(limit) : 'given more than once'}; allowed: a whole number from 1 to ${mostFound}`,
+        )
+      return status.search(q, most)
+    },
+  )
+
+  const streams = createEventStreams(status, { most: mostStreams })
+  app.get('/events', { exposeHeadRoute: false }, async (_request, reply) => {
+    if (status.isDraining())
+      throw new Refusal(503, 'draining', 'the gateway is stopping, and opens no stream any more')
+    if (!streams.add(reply.raw))
+      throw new Refusal(
+        503,
+        'streams',
+        `there are ${mostStreams()} streams already; allowed: ${mostStreams()}`,
+        {
+          'retry-after': '10',
+        },
+      )
+    reply.hijack()
+  })
+}

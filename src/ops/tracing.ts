@@ -1,0 +1,238 @@
+// Traces for OpenTelemetry: a span for each request, and below it those for steps of the store and calls of the provider.
+// Switched on by the standard variables of OpenTelemetry; otherwise nothing of it is loaded. What a span tells holds no URL,
+// no key and no text of a consumer.
+
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Attributes, Span, SpanKind } from '@opentelemetry/api'
+import type { Sampler } from '@opentelemetry/sdk-trace'
+import { AbohawaError, messageOf } from '../errors.ts'
+import type { Log } from './log.ts'
+
+/** The span of a caller, as `traceparent` has it. */
+type ParentSpan = { readonly traceId: string; readonly spanId: string; readonly isSampled: boolean }
+
+/** A request at its end. */
+type TracedRequest = {
+  readonly requestId: string
+  readonly method: string
+  readonly endpoint: string
+  readonly status: number
+  readonly httpVersion: string
+  readonly client: string | undefined
+  readonly keyId: string | undefined
+  readonly cell: string | undefined
+  readonly cache: string | undefined
+  readonly reason: string | undefined
+}
+
+type RequestTrace = { readonly traceId: string; end(request: TracedRequest): void }
+
+type Bytes = { bytes(...given: never[]): AsyncGenerator<Uint8Array> }
+
+export type Tracing = {
+  /** Begins the span of a request. What `next` starts belongs to it. */
+  request(parent: ParentSpan | undefined, next: () => void): RequestTrace
+  /** A store whose steps have spans. */
+  store<Of extends object & { readonly kind: string }>(store: Of): Of
+  /** A call of the provider with spans. @param origin of the provider */
+  call<Of extends Bytes>(call: Of, origin: string): Of
+  /** Exports what is left. */
+  close(): Promise<void>
+}
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Undefined unless the environment switches it on, and when it can't be. */
+export const openTracing = async (env: Environment, log: Log): Promise<Tracing | undefined> => {
+  if (!isOn(env)) return undefined
+  const wrong = faultOf(env)
+  if (wrong !== undefined) {
+    log.warn({ reason: wrong }, 'traces are not exported')
+    return undefined
+  }
+  try {
+    return await loadTracing(env)
+  } catch (error) {
+    // A variable for the whole cluster must not keep the gateway from starting.
+    log.warn(
+      { reason: `a package of OpenTelemetry can't be loaded: ${messageOf(error)}` },
+      'traces are not exported',
+    )
+    return undefined
+  }
+}
+
+const isOn = (env: Environment): boolean => {
+  if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return false
+  return Boolean(
+    env.OTEL_TRACES_EXPORTER || env.OTEL_EXPORTER_OTLP_ENDPOINT || env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT,
+  )
+}
+
+const faultOf = (env: Environment): string | undefined => {
+  const exporter = env.OTEL_TRACES_EXPORTER || 'otlp'
+  if (exporter !== 'otlp') return `OTEL_TRACES_EXPORTER is ${exporter}; allowed: otlp, none`
+  const protocol = env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL || env.OTEL_EXPORTER_OTLP_PROTOCOL || 'http/json'
+  // A collector takes JSON where it takes protobuf over HTTP, which is what the standard has by default.
+  return /^http\/(json|protobuf)$/.test(protocol)
+    ? undefined
+    : `OTEL_EXPORTER_OTLP_PROTOCOL is ${protocol}; allowed: http/json`
+}
+
+const loadTracing = async (env: Environment): Promise<Tracing> => {
+  const { ROOT_CONTEXT, SpanKind, SpanStatusCode, TraceFlags, trace } = await import('@opentelemetry/api')
+  const sdk = await import('@opentelemetry/sdk-trace')
+  const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http')
+  const { defaultResource, detectResources, envDetector, resourceFromAttributes } = await import(
+    '@opentelemetry/resources'
+  )
+  const provider = new sdk.TracerProvider({
+    resource: defaultResource()
+      .merge(resourceFromAttributes({ 'service.name': 'abohawa' }))
+      .merge(detectResources({ detectors: [envDetector] })),
+    sampler: samplerOf(env, sdk),
+    spanProcessors: [
+      new sdk.BatchSpanProcessor({
+        exporter: new OTLPTraceExporter(),
+        ...numbersOf(env, {
+          scheduledDelayMillis: 'OTEL_BSP_SCHEDULE_DELAY',
+          exportTimeoutMillis: 'OTEL_BSP_EXPORT_TIMEOUT',
+          maxQueueSize: 'OTEL_BSP_MAX_QUEUE_SIZE',
+          maxExportBatchSize: 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE',
+        }),
+      }),
+    ],
+  })
+  const tracer = provider.getTracer('abohawa')
+  const running = new AsyncLocalStorage<Span>()
+
+  const childOf = (parent: Span, name: string, kind: SpanKind, attributes: Attributes): Span =>
+    tracer.startSpan(name, { kind, attributes }, trace.setSpan(ROOT_CONTEXT, parent))
+  const endWith = (span: Span, error?: unknown): void => {
+    if (error !== undefined) {
+      const code = error instanceof AbohawaError ? error.code : 'internal'
+      span.setAttribute('error.type', code)
+      span.setStatus({ code: SpanStatusCode.ERROR, message: messageOf(error) })
+    }
+    span.end()
+  }
+
+  return {
+    request: (parent, next) => {
+      const context = parent
+        ? trace.setSpanContext(ROOT_CONTEXT, {
+            traceId: parent.traceId,
+            spanId: parent.spanId,
+            traceFlags: parent.isSampled ? TraceFlags.SAMPLED : TraceFlags.NONE,
+            isRemote: true,
+          })
+        : ROOT_CONTEXT
+      const span = tracer.startSpan('request', { kind: SpanKind.SERVER }, context)
+      running.run(span, next)
+      return {
+        traceId: span.spanContext().traceId,
+        end: ({ requestId, method, endpoint, status, httpVersion, client, keyId, cell, cache, reason }) => {
+          span.updateName(`${method} ${endpoint}`)
+          span.setAttributes(
+            given({
+              'http.request.method': method,
+              'http.response.status_code': status,
+              'network.protocol.version': httpVersion,
+              'client.address': client,
+              'error.type': reason,
+              'abohawa.endpoint': endpoint,
+              'abohawa.request_id': requestId,
+              'abohawa.key_id': keyId,
+              'abohawa.cell': cell,
+              'abohawa.cache': cache,
+            }),
+          )
+          if (status >= 500) span.setStatus({ code: SpanStatusCode.ERROR })
+          span.end()
+        },
+      }
+    },
+    store: store => {
+      const system = store.kind === 'redis' ? 'redis' : 'sqlite'
+      return new Proxy(store, {
+        get: (of, name, receiver) => {
+          const member: unknown = Reflect.get(of, name, receiver)
+          const parent = running.getStore()
+          if (parent === undefined || typeof member !== 'function' || typeof name !== 'string') return member
+          return (...args: unknown[]): unknown => {
+            const span = childOf(parent, name, SpanKind.CLIENT, {
+              'db.system.name': system,
+              'db.operation.name': name,
+            })
+            const end = (error?: unknown): void => endWith(span, error)
+            try {
+              const result: unknown = Reflect.apply(member, of, args)
+              if (result instanceof Promise) result.then(() => end(), end)
+              else end()
+              return result
+            } catch (error) {
+              end(error)
+              throw error
+            }
+          }
+        },
+      })
+    },
+    call: (call, origin) => {
+      const { hostname, port, protocol } = new URL(origin)
+      const attributes = {
+        'http.request.method': 'GET',
+        'server.address': hostname,
+        'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+      }
+      const traced = async function* (...args: never[]): AsyncGenerator<Uint8Array> {
+        const parent = running.getStore()
+        const span = parent && childOf(parent, 'GET', SpanKind.CLIENT, attributes)
+        let failure: unknown
+        try {
+          yield* call.bytes(...args)
+        } catch (error) {
+          failure = error
+          throw error
+        } finally {
+          if (span) endWith(span, failure)
+        }
+      }
+      return { ...call, bytes: traced }
+    },
+    close: async () => {
+      // A collector that is away must not hold up the end.
+      await provider.shutdown().catch(() => {})
+    },
+  }
+}
+
+const given = (fields: Record<string, string | number | undefined>): Attributes =>
+  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+
+const numbersOf = <Name extends string>(
+  env: Environment,
+  variables: Record<Name, string>,
+): Partial<Record<Name, number>> =>
+  Object.fromEntries(
+    Object.entries<string>(variables)
+      .map(([name, variable]) => [name, Number(env[variable])])
+      .filter(([, value]) => Number.isSafeInteger(value) && Number(value) > 0),
+  ) as Partial<Record<Name, number>>
+
+/** As `OTEL_TRACES_SAMPLER` says; what is not known is as if it were not there. */
+const samplerOf = (env: Environment, sdk: typeof import('@opentelemetry/sdk-trace')): Sampler => {
+  const { AlwaysOnSampler, AlwaysOffSampler, ParentBasedSampler, TraceIdRatioBasedSampler } = sdk
+  const [, isParentBased, root] =
+    /^(parentbased_)?(always_on|always_off|traceidratio)$/.exec(env.OTEL_TRACES_SAMPLER ?? '') ?? []
+  const ratio = env.OTEL_TRACES_SAMPLER_ARG ? Number(env.OTEL_TRACES_SAMPLER_ARG) : 1
+  const sampler =
+    root === 'always_off'
+      ? new AlwaysOffSampler()
+      : root === 'traceidratio'
+        ? new TraceIdRatioBasedSampler(ratio >= 0 && ratio <= 1 ? ratio : 1)
+        : new AlwaysOnSampler()
+  return root !== undefined && isParentBased === undefined
+    ? sampler
+    : new ParentBasedSampler({ root: sampler })
+}

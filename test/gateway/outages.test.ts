@@ -1,0 +1,90 @@
+// When an outage begins and ends, and which failures belong to it.
+
+import t from 'tap'
+import { AbohawaError } from '../../src/errors.ts'
+import { openOutages } from '../../src/gateway/outages.ts'
+import { createLog } from '../../src/ops/log.ts'
+import { ProviderError } from '../../src/provider/errors.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+const setUp = (t: { teardown(fn: () => unknown): void }) => {
+  const clock = manualClock()
+  const lines: { msg: string; outage: string; code?: string; causes?: object; reconciled?: number }[] = []
+  const log = createLog('info', { write: line => void lines.push(JSON.parse(line)) })
+  const outages = openOutages(log, clock, () => 0)
+  t.teardown(outages.close)
+  const told = () => lines.map(({ outage, msg }) => `${outage}: ${msg}`)
+  const fail = (code: ConstructorParameters<typeof ProviderError>[0], id = 'a') =>
+    outages.loadFailed({ id, purpose: 'refresh', error: new ProviderError(code, 'x'), usableUntil: null })
+  return { clock, lines, outages, told, fail }
+}
+const cause = { code: 'provider_timeout', reason: 'no answer' }
+
+t.test('an open circuit begins it with the first failure as cause, a closed one ends it', async t => {
+  const { lines, outages, told, fail } = setUp(t)
+  outages.requested(cause)
+  outages.requested({ code: 'provider_failing', reason: 'later' })
+  outages.breaker('open')
+  t.ok(fail('provider_circuit_open'))
+  outages.breaker('half-open')
+  outages.requested(undefined)
+  t.strictSame(told(), ['provider: outage begins'], 'until the circuit is closed')
+  outages.breaker('closed')
+  t.strictSame(told(), ['provider: outage begins', 'provider: outage is over'])
+  t.match(lines[0], cause)
+  t.strictSame(lines[1]?.causes, { provider_circuit_open: 1 })
+})
+
+t.test('three failed loads in a row begin one, a success in between does not let it begin', async t => {
+  const { outages, told, fail } = setUp(t)
+  t.notOk(fail('provider_refused'))
+  t.notOk(fail('provider_refused'))
+  outages.requested(undefined)
+  t.notOk(fail('provider_refused'))
+  t.notOk(fail('provider_refused'))
+  t.strictSame(told(), [])
+  t.ok(fail('provider_refused'))
+  t.strictSame(told(), ['provider: outage begins'])
+  outages.requested(undefined)
+  t.strictSame(told().slice(1), ['provider: outage is over'])
+})
+
+t.test('a limit that is used up is none', async t => {
+  const { told, fail } = setUp(t)
+  for (let i = 0; i < 100; i++) t.notOk(fail('provider_limited'))
+  t.strictSame(told(), [])
+})
+
+t.test('the store is away once, whoever can’t reach it, and back with the last', async t => {
+  const { lines, outages, told } = setUp(t)
+  outages.storeAway('redis', 'connect ECONNREFUSED')
+  outages.storeAway('redis', 'again')
+  outages.storeAway('quota', 'x')
+  outages.sharedTierFailed('read')
+  outages.storeAway('budget', 'x')
+  outages.storeBack('redis')
+  outages.storeBack('quota', { reconciled: 12 })
+  t.strictSame(told(), ['store: outage begins'])
+  outages.storeBack('budget')
+  t.strictSame(told(), ['store: outage begins', 'store: outage is over'])
+  t.match(lines[0], { reason: 'connect ECONNREFUSED', code: 'store_unavailable' })
+  t.match(lines[1], { causes: { redis: 1, quota: 1, read: 1, budget: 1 }, reconciled: 12 })
+})
+
+t.test('a 500 belongs to the outage that caused it, and to no other', async t => {
+  const { lines, outages } = setUp(t)
+  const ofStore = new AbohawaError('store_unavailable', 'x')
+  const ofProvider = new AbohawaError('provider_circuit_open', 'x')
+  t.notOk(outages.answered500(ofStore))
+  outages.storeAway('redis', 'x')
+  t.ok(outages.answered500(ofStore))
+  t.notOk(outages.answered500(ofProvider))
+  t.notOk(outages.answered500(new TypeError('x')))
+  outages.breaker('open')
+  t.ok(outages.answered500(ofProvider))
+  t.ok(outages.answered500(new AbohawaError('waited_too_long', 'x')))
+  outages.storeBack('redis')
+  outages.breaker('closed')
+  t.match(lines.at(-2), { outage: 'store', errors: 5 })
+  t.match(lines.at(-1), { outage: 'provider', errors: 2 })
+})

@@ -1,0 +1,147 @@
+// What the line of a request tells: who asked, what was answered and how, and enough to send it again at its instant.
+
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import t from 'tap'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const provider = await startProvider(t)
+
+const lineOf = (gateway: TestGateway, requestId: string) =>
+  until(`the line of ${requestId}`, () =>
+    gateway.logged.find(line => line.msg === 'answered' && line.requestId === requestId),
+  )
+
+const path = '/weather/district/3026'
+
+t.test('hits by tier, encoding and condition', async t => {
+  const clock = manualClock()
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock })
+  const get = async (
+    id: string,
+    headers: Record<string, string> = {},
+    more: { key?: string | null; method?: string } = {},
+  ) => {
+    const answer = await gateway.get(path, { headers: { 'x-request-id': id, ...headers }, ...more })
+    return { answer, line: await lineOf(gateway, id) }
+  }
+  const cold = await get('cold')
+  t.match(cold.line, {
+    method: 'GET',
+    url: `/api/v1${path}`,
+    endpoint: 'weather',
+    status: 200,
+    keyId: gateway.keyIds.enterprise,
+    tier: 'enterprise',
+    cell: '23.7,90.4',
+    cache: /^fwd=miss/,
+    client: '127.0.0.1',
+    httpVersion: '1.1',
+    bytes: Buffer.byteLength(cold.answer.text),
+    arrivedAt: '2026-11-21T06:00:00.000Z',
+  })
+  for (const absent of ['encoding', 'notModified', 'reason', 'traceId', 'share'])
+    t.notOk(absent in cold.line, absent)
+
+  clock.advance(1_234)
+  const zipped = await get('zipped', { 'accept-encoding': 'br' }, { key: gateway.keys.free ?? '' })
+  t.match(zipped.line, {
+    tier: 'free',
+    encoding: 'br',
+    bytes: Number(zipped.answer.headers['content-length']),
+    cache: /detail=memory/,
+    arrivedAt: '2026-11-21T06:00:01.234Z',
+  })
+  const etag = cold.answer.headers.etag ?? ''
+  const known = await get('known', { 'if-none-match': etag, 'accept-encoding': 'br' })
+  t.match(known.line, { status: 304, bytes: 0, notModified: true, cell: '23.7,90.4' })
+  t.notOk('encoding' in known.line)
+  t.match((await get('other', { 'if-none-match': '"x"' })).line, { status: 200, notModified: false })
+  t.match((await get('head', {}, { method: 'HEAD' })).line, { method: 'HEAD', status: 200, bytes: 0 })
+})
+
+t.test('the reason of a 401, and of a 500', async t => {
+  const gateway = await startGateway(t, { providerUrl: 'http://127.0.0.1:1' })
+  const reasonOf = async (id: string, key: string | null) => {
+    const { text } = await gateway.get(path, { headers: { 'x-request-id': id }, key })
+    const line = await lineOf(gateway, id)
+    t.equal(line.bytes, Buffer.byteLength(text))
+    t.notOk('tier' in line && line.status === 401)
+    t.equal(line.cell, line.status === 500 ? '23.7,90.4' : undefined)
+    return `${line.status} ${line.reason}`
+  }
+  t.equal(await reasonOf('a', null), '401 missing')
+  t.equal(await reasonOf('b', 'sk_test_1'), '401 wrong-prefix')
+  t.equal(await reasonOf('c', `${gateway.keys.free}x`), '401 malformed')
+  await gateway.administration.revokeKey(gateway.keyIds.starter ?? '')
+  t.equal(await reasonOf('d', gateway.keys.starter ?? ''), '401 key-revoked')
+  t.match(await reasonOf('e', gateway.keys.business ?? ''), /^500 provider_(unreachable|circuit_open)$/)
+})
+
+t.test('connection, request on it and version of HTTP', async t => {
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const send = async (count: number, version: string) => {
+    const { hostname, port } = new URL(gateway.apiUrl)
+    const socket = connect(Number(port), hostname)
+    let text = ''
+    socket.setEncoding('latin1').on('data', piece => {
+      text += piece
+    })
+    for (let i = 1; i <= count; i++) {
+      const id = `${version}-${i}`
+      socket.write(
+        `GET /api/v1/locations?type=division HTTP/${version}\r\nhost: x\r\nconnection: keep-alive\r\nx-request-id: ${id}\r\nx-api-key: ${gateway.keys.enterprise}\r\n\r\n`,
+      )
+      await until(`the answer ${id}`, () => text.includes(`x-request-id: ${id}`))
+    }
+    socket.destroy()
+    await once(socket, 'close')
+    return Promise.all(Array.from({ length: count }, (_, i) => lineOf(gateway, `${version}-${i + 1}`)))
+  }
+  const [first = {}, second = {}, third = {}] = await send(3, '1.1')
+  t.equal(second.connection, first.connection)
+  t.strictSame(
+    [first, second, third].map(line => line.connectionRequest),
+    [1, 2, 3],
+  )
+  const [old = {}] = await send(1, '1.0')
+  t.match(old, { httpVersion: '1.0', connectionRequest: 1, connection: Number(first.connection) + 1 })
+})
+
+t.test('the client behind a trusted proxy, whole, as a network, or not at all', async t => {
+  for (const [form, expected] of [
+    ['full', '198.51.100.1'],
+    ['prefix', '198.51.100.0/24'],
+    ['none', undefined],
+  ] as const) {
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1', ABOHAWA_LOG__CLIENT_ADDRESS: form },
+    })
+    const headers = {
+      'x-forwarded-proto': 'https',
+      'x-forwarded-for': '8.8.8.8, 198.51.100.1',
+      'x-request-id': 'behind',
+    }
+    t.equal((await gateway.get(path, { headers })).status, 200)
+    t.equal((await lineOf(gateway, 'behind')).client, expected)
+  }
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  await gateway.get(path, { headers: { 'x-forwarded-for': '198.51.100.1', 'x-request-id': 'bare' } })
+  t.equal((await lineOf(gateway, 'bare')).client, '127.0.0.1', 'a client that is no proxy is not believed')
+})
+
+t.test('the trace of the caller', async t => {
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+  const traceOf = async (id: string, traceparent: string) => {
+    t.equal((await gateway.get(path, { headers: { traceparent, 'x-request-id': id } })).status, 200)
+    return (await lineOf(gateway, id)).traceId
+  }
+  t.equal(await traceOf('good', `00-${traceId}-00f067aa0ba902b7-01`), traceId)
+  t.equal(await traceOf('bad', `00-${traceId.toUpperCase()}-00f067aa0ba902b7-01`), undefined)
+  t.equal(await traceOf('long', `00-${traceId}-00f067aa0ba902b7-01-x`), undefined)
+})

@@ -1,0 +1,232 @@
+// `abohawa status` as a process, over a fleet of real gateways on one Redis: instances that come, drain and die, figures that
+// match what was sent, and what it says without a gateway and without Redis.
+
+import { spawnSync } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
+import t, { type Test } from 'tap'
+import { statusReport } from '../../src/gateway/status-report.ts'
+import { cleanEnv, product, runCommand, startCommand } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { freePort, startRedis, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { sendRequest } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const provider = await startProvider(t, undefined, null)
+const esc = '\u001b'
+const weather = '/api/v1/weather/district/3026'
+
+const environment = async (url: string) => ({
+  ABOHAWA_SERVER__PORT: '0',
+  ABOHAWA_SERVER__DRAIN_FOR: '3s',
+  ABOHAWA_OPS__PORT: String(await freePort()),
+  ABOHAWA_REDIS__URL: url,
+  ABOHAWA_PROVIDER__BASE_URL: provider.url,
+  ABOHAWA_LOG__ACCESS: 'false',
+})
+
+const setUp = async (t: Test) => {
+  const { url, raw } = await startRedisFor(t)
+  const env = await environment(url)
+  const start = (own: Record<string, string> = {}) =>
+    startCommand(t, ['serve'], ['api', 'ops'], { ...env, ABOHAWA_OPS__PORT: '0', ...own })
+  /** The report of `status --json`, checked against its schema. */
+  const status = async (opsUrl: string) => {
+    const { code, stdout, stderr } = await runCommand(['status', '--json', '--gateway', opsUrl], env)
+    return { code, stderr, opsUrl: JSON.parse(stdout).opsUrl, ...statusReport.parse(JSON.parse(stdout)) }
+  }
+  const createKey = async (tier: string): Promise<{ id: string; key: string }> =>
+    JSON.parse(
+      (await runCommand(['keys', 'create', '--subscriber', 'Padma', '--tier', tier, '--json'], env)).stdout,
+    )
+  return { env, raw, start, status, createKey }
+}
+
+t.test('a fleet is seen from each gateway and from the store', { skip: withoutOwnRedis }, async t => {
+  const { env, raw, start, status, createKey } = await setUp(t)
+  const [one, two, three] = await Promise.all([
+    start(),
+    start(),
+    start({ ABOHAWA_QUOTA__TIERS__FREE: '101' }),
+  ])
+  const urlOf = ({ urls }: typeof one) => urls.ops ?? ''
+  const pids = [one, two, three].map(({ child }) => child.pid)
+  const all = await until('the first sees all three, ready', async () => {
+    const report = await status(urlOf(one))
+    return report.instances.filter(({ phase }) => phase === 'ready').length === 3 && report
+  })
+  t.strictSame([all.code, all.stderr, all.opsUrl], [0, '', urlOf(one)])
+  t.strictSame(new Set(all.instances.map(({ pid }) => pid)), new Set(pids))
+  t.strictSame(
+    all.instances.map(({ pid, isSelf }) => isSelf === (pid === one.child.pid)),
+    [true, true, true],
+  )
+  const other = all.instances.find(({ pid }) => pid === three.child.pid)
+  t.strictSame(all.config?.differs, [other?.id], 'the one with another quota')
+  const equal = all.instances.find(({ pid }) => pid === two.child.pid)
+  t.equal(equal?.configHash, all.config?.hash)
+  for (const { version, host, memoryBytes, startedAt, seenAt } of all.instances) {
+    t.equal(version, all.version)
+    t.ok(host)
+    t.ok(Number(memoryBytes) > 20e6)
+    t.ok(Date.parse(startedAt ?? '') <= Date.parse(seenAt ?? ''))
+  }
+
+  const [free, big] = [await createKey('free'), await createKey('business')]
+  for (let i = 0; i < 90; i++) await sendRequest(`${two.urls.api}${weather}`, { key: free.key })
+  for (let i = 0; i < 30; i++) await sendRequest(`${one.urls.api}${weather}`, { key: big.key })
+  const known = await until('the rates are in', async () => {
+    const { instances, ...report } = await status(urlOf(two))
+    const rates = [one, two].map(({ child }) => instances.find(({ pid }) => pid === child.pid))
+    return rates.every(each => each?.hitShare) && { rates, ...report }
+  })
+  t.match(known.rates, [{ hitShare: 1 }, { hitShare: 89 / 90 }], 'one load for the fleet')
+  t.match(known.keysNearLimit, [{ keyId: free.id, subscriber: 'Padma', tier: 'free', used: 90, limit: 100 }])
+  t.match(known.budget.windows.at(-1), { name: 'day', used: 3, limit: 10_000 })
+  t.match(known.store, { kind: 'redis', isUp: true, fault: null })
+  t.ok(Number(known.store.usedBytes) > 500_000)
+
+  await t.test('without a gateway the store tells the same', async t => {
+    const alone = await status('http://127.0.0.1:9')
+    t.match(alone, {
+      code: 0,
+      opsUrl: null,
+      stderr: /^No gateway answered at http:\/\/127\.0\.0\.1:9 \(.*\): this is what the store knows\.\n$/,
+      provider: null,
+      cache: null,
+      config: null,
+      history: null,
+      keysNearLimit: known.keysNearLimit,
+    })
+    t.strictSame(new Set(alone.instances.map(({ pid }) => pid)), new Set(pids))
+    t.equal(alone.budget.windows.at(-1)?.used, 3)
+    t.equal(alone.catalogue.checksum, known.catalogue.checksum)
+    const { stdout } = await runCommand(['status'], env)
+    t.match(stdout, /^Abohawa \S+, the store alone \(redis\), /)
+    t.notMatch(stdout, '\u001b')
+    t.equal(stdout.match(/ ready /g)?.length, 3)
+  })
+
+  await t.test('what others wrote into Redis is shown as unknown', async t => {
+    const forged = 'forged\u001b[2J'
+    const [now] = await raw.time()
+    await raw.zadd('abohawa:instances', Number(now) * 1000, forged)
+    await raw.set(`abohawa:instance:${forged}`, '{"phase":"hacked","host":"\\u001b[2J","pid":-1}')
+    const { stdout, code } = await runCommand(['status', '--gateway', urlOf(one)], env)
+    t.equal(code, 0)
+    t.match(stdout, / unknown /)
+    t.notMatch(stdout, '\u001b')
+    await raw.zrem('abohawa:instances', forged)
+  })
+
+  const pidsSeen = async () =>
+    statusReport
+      .parse((await sendRequest(`${urlOf(one)}/status`)).body)
+      .instances.map(({ pid, phase }) => `${pid} ${phase}`)
+  two.child.kill('SIGTERM')
+  await until('the second drains', async () => (await pidsSeen()).includes(`${two.child.pid} draining`))
+  t.equal(await two.exited, 0)
+  t.notOk(
+    (await pidsSeen()).some(seen => seen.startsWith(`${two.child.pid} `)),
+    'and is gone at once',
+  )
+  three.child.kill('SIGKILL')
+  await three.exited
+  t.ok((await pidsSeen()).includes(`${three.child.pid} ready`), 'nobody knows yet')
+  await until(
+    'the killed one is gone after four missed heartbeats',
+    async () => (await pidsSeen()).length === 1,
+    40_000,
+    500,
+  )
+  t.match(await status(urlOf(one)), { instances: [{ pid: one.child.pid, phase: 'ready' }] })
+})
+
+t.test('with Redis away it says so in a sentence, and ends with 1', { skip: withoutOwnRedis }, async t => {
+  const redis = await startRedis()
+  const env = await environment(redis.url)
+  const gateway = await startCommand(t, ['serve'], ['ops'], env)
+  await redis.stop()
+  const away = await until('the gateway has noticed', async () => {
+    const ended = await runCommand(['status', '--gateway', gateway.urls.ops ?? ''], env)
+    return ended.code === 1 && ended
+  })
+  t.match(away.stderr, /^The store is away: Redis failed: .*\.\n$/)
+  t.match(away.stdout, /\n {2}Redis .*away: Redis failed: /, 'what the gateway knows is shown all the same')
+  t.match(away.stdout, /\n {2}circuit .*closed/)
+  const neither = await runCommand(['status', '--gateway', 'http://127.0.0.1:9'], env)
+  t.match(neither, { code: 1, stdout: '' })
+  t.match(neither.stderr, /^abohawa: redis\.url names 127\.0\.0\.1:\d+, which can't be used: .*\n$/)
+})
+
+const single = async (t: Test) => {
+  const env = {
+    ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_OPS__PORT: String(await freePort()),
+    ABOHAWA_PROVIDER__BASE_URL: provider.url,
+  }
+  return { env, gateway: await startCommand(t, ['serve'], ['ops'], env) }
+}
+
+t.test('--watch prints plain lines where there is no terminal, until it is interrupted', async t => {
+  const { env, gateway } = await single(t)
+  const watch = await startCommand(t, ['status', '--watch'], [], env).catch(() => undefined)
+  t.ok(watch)
+  if (!watch) return
+  const titles = () => watch.lines.filter(line => line.startsWith(`Abohawa `))
+  await until('it was drawn twice', () => titles().length >= 2)
+  t.match(titles()[0], gateway.urls.ops)
+  t.notMatch(watch.lines.join('\n'), '\u001b')
+  watch.child.kill('SIGINT')
+  t.equal(await watch.exited, 0)
+
+  const json = await startCommand(t, ['status', '--watch', '--json'], [], env)
+  await until('there are two lines', () => json.lines.length >= 2)
+  for (const line of json.lines) statusReport.parse(JSON.parse(line))
+  json.child.kill('SIGTERM')
+  t.equal(await json.exited, 0)
+})
+
+const withoutScript = spawnSync('script', ['--version']).status === 0 ? false : 'needs script of util-linux'
+
+for (const [name, variable, isColoured] of [
+  ['in colours', { NO_COLOR: '' }, true],
+  ['without colours under NO_COLOR', { NO_COLOR: '1' }, false],
+] as const)
+  t.test(
+    `--watch draws on the alternate screen of a terminal ${name}, and restores it`,
+    { skip: withoutScript },
+    async t => {
+      const { env } = await single(t)
+      const file = join(dirname(env.ABOHAWA_STORE__PATH), 'typescript')
+      const line = `stty cols 70 rows 12; ${product} status --watch & pid=$!; until grep -aq Provider ${file}; do sleep 0.2; done; kill -INT $pid; wait $pid; echo code $?`
+      const { stdout } = spawnSync('script', ['-qfec', line, file], {
+        env: cleanEnv({ ...env, TERM: 'xterm', ...variable }),
+        encoding: 'utf8',
+        timeout: 30_000,
+      })
+      const [before = '', drawn = '', after = ''] = stdout.split(/(?<=\[\?1049h)|(?=\S\[\?1049l)/)
+      t.match(before, `${esc}[?1049h`)
+      t.match(after, `${esc}[?1049l`)
+      t.match(after, 'code 0')
+      t.equal(drawn.includes(`${esc}[1m`), isColoured)
+      const screen = drawn.split(`${esc}[H`).at(-1) ?? ''
+      const lines = stripVTControlCharacters(screen).trimEnd().split('\r\n')
+      t.match(lines[0], /^Abohawa /)
+      t.ok(lines.length <= 12, `${lines.length} lines`)
+      for (const each of lines) t.ok(each.length <= 70, each)
+    },
+  )
+
+t.test('status --help has an example, and a wrong address is a usage error', async t => {
+  const { code, stdout } = await runCommand(['status', '--help'])
+  t.equal(code, 0)
+  t.match(stdout, 'Example:\n  npm run -s abohawa -- status --watch')
+  t.match(stdout, '--json')
+  t.match(await runCommand(['status', '--gateway', 'here']), {
+    code: 2,
+    stderr: /^abohawa: --gateway is here; allowed: an address such as http:\/\/127\.0\.0\.1:9090\n$/,
+  })
+})

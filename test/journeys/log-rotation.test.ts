@@ -1,0 +1,128 @@
+// The log in a file that is renamed and reopened under traffic: every request has one whole line, in one of the files.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Pool } from 'undici'
+import { cleanEnv, product } from '../support/process.ts'
+import { until } from '../support/until.ts'
+
+type Line = { msg: string; listener?: string; url?: string; requestId?: string; reason?: string }
+
+const serve = async (t: Test, env: Record<string, string> = {}) => {
+  const folder = t.testdir({ log: {} })
+  const file = join(folder, 'log', 'abohawa.log')
+  const child = spawn(product, ['serve'], {
+    cwd: folder,
+    env: cleanEnv({
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_SERVER__DRAIN_FOR: '0s',
+      ABOHAWA_OPS__PORT: '0',
+      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
+      ABOHAWA_STORE__PATH: ':memory:',
+      ABOHAWA_LOG__FILE: file,
+      ...env,
+    }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let printed = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', text => {
+      printed += text
+    })
+  const exited = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  const linesIn = (path: string): Line[] => {
+    const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
+    return text
+      .split('\n')
+      .filter(Boolean)
+      .map(line => JSON.parse(line))
+  }
+  const apiUrl = () =>
+    until('the address of the API', () => linesIn(file).find(({ listener }) => listener === 'api')?.url)
+  return { folder, file, child, exited, printed: () => printed, linesIn, apiUrl }
+}
+
+t.test('no line is lost, cut or written twice', async t => {
+  const { file, child, exited, linesIn, apiUrl, printed } = await serve(t)
+  const pool = new Pool(await apiUrl(), { connections: 16 })
+  t.equal(statSync(file).mode & 0o777, 0o640 & ~process.umask())
+  let sent = 0
+  let isRotating = true
+  const sendMany = async () => {
+    for (const endsAt = performance.now() + 60_000; isRotating && performance.now() < endsAt; ) {
+      sent += 1
+      const headers = { 'x-request-id': `request-${sent}` }
+      const { body } = await pool.request({ method: 'GET', path: '/api/v1/locations', headers })
+      await body.dump()
+    }
+  }
+  const traffic = Promise.all(Array.from({ length: 16 }, sendMany))
+  const rotations = 8
+  for (let i = 1; i <= rotations; i++) {
+    const before = sent
+    await until('there is traffic', () => sent > before + 300)
+    renameSync(file, `${file}.${i}`)
+    child.kill('SIGUSR2')
+    await until('the file is there again', () => existsSync(file))
+  }
+  isRotating = false
+  await traffic
+  await pool.close()
+  child.kill('SIGTERM')
+  t.strictSame(await exited, [0, null])
+
+  const files = readdirSync(join(file, '..')).sort()
+  t.equal(files.length, rotations + 1)
+  const requests = new Map<string, number>()
+  let reopened = 0
+  for (const name of files) {
+    const path = join(file, '..', name)
+    t.ok(readFileSync(path, 'utf8').endsWith('\n'), `${name} ends with a whole line`)
+    for (const { msg, requestId } of linesIn(path)) {
+      if (msg === 'log file reopened') reopened += 1
+      if (msg === 'answered' && requestId) requests.set(requestId, (requests.get(requestId) ?? 0) + 1)
+    }
+  }
+  t.equal(requests.size, sent, `${sent} requests`)
+  t.ok([...requests.values()].every(count => count === 1))
+  t.equal(reopened, rotations)
+  t.equal(printed(), '', 'nothing goes to standard output')
+})
+
+t.test('a file that can’t be opened again is a line in the former one', async t => {
+  const { file, child, exited, linesIn, apiUrl } = await serve(t)
+  await apiUrl()
+  renameSync(file, `${file}.1`)
+  mkdirSync(file)
+  child.kill('SIGUSR2')
+  const line = await until('the line', () => linesIn(`${file}.1`).find(({ msg }) => /not reopened/.test(msg)))
+  t.match(line, { level: 'error', reason: /log\.file is .*abohawa\.log, which can't be written: EISDIR/ })
+  rmSync(file, { recursive: true })
+  child.kill('SIGUSR2')
+  await until('the file is there', () => linesIn(file).some(({ msg }) => msg === 'log file reopened'))
+  child.kill('SIGTERM')
+  t.strictSame(await exited, [0, null])
+  t.equal(linesIn(file).at(-1)?.msg, 'stopped')
+})
+
+t.test('one that can’t be opened at the start is an error of one sentence', async t => {
+  const { exited, printed } = await serve(t, { ABOHAWA_LOG__FILE: 'nowhere/abohawa.log' })
+  t.strictSame(await exited, [1, null])
+  t.match(printed(), /^abohawa: log\.file is nowhere\/abohawa\.log, which can't be written: ENOENT.*\n$/)
+})
+
+t.test('on standard output SIGUSR2 changes nothing', async t => {
+  const { child, exited, printed } = await serve(t, { ABOHAWA_LOG__FILE: '' })
+  await until('it listens', () => printed().includes('"listener":"api"'))
+  child.kill('SIGUSR2')
+  await until('the line', () => printed().includes('the log has no file to reopen'))
+  child.kill('SIGTERM')
+  t.strictSame(await exited, [0, null])
+})

@@ -1,0 +1,284 @@
+// How a gateway is, as /status, /cells, /search and /events on the ops listener tell it: figures that match what was sent, and
+// who may ask.
+
+import { connect } from 'node:net'
+import t, { type Test } from 'tap'
+import { statusReport } from '../../src/gateway/status-report.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { requestBytes, sendRaw } from '../support/raw-http.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const provider = await startProvider(t)
+const dhaka = '/weather/district/3026'
+
+const start = async (t: Test, env: Record<string, string> = {}) => {
+  const clock = manualClock()
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock, env })
+  const ops = (path: string) => sendRequest(`${gateway.opsUrl}${path}`)
+  const status = async () => statusReport.parse((await ops('/status')).body)
+  /** The end of the running ten seconds. */
+  const step = async () => {
+    clock.advance(10_000)
+    const end = new Date(Math.floor(clock.now() / 10_000) * 10_000).toISOString()
+    await until('the step is in the history', async () => (await status()).history?.endsAt === end)
+  }
+  return { clock, gateway, ops, status, step }
+}
+
+t.test('the figures are those of what was sent', async t => {
+  const { gateway, status, step } = await start(t)
+  const before = await status()
+  t.match(before, {
+    instances: [{ isSelf: true, phase: 'ready', pid: process.pid, requestsPerSecond: null }],
+    provider: { circuit: 'closed', lastSuccessAt: null, lastFailure: null, firstErrorAt: null },
+    budget: { shared: true, windows: [], stretch: 1 },
+    cache: { entries: 0, counts: { fresh: 0, stale: 0, failed: 0 } },
+    store: { kind: 'embedded', isUp: true, fault: null },
+    config: { fault: null, needsRestart: [], differs: [] },
+    keysNearLimit: [],
+    top: { places: [], keys: [] },
+  })
+  for (let i = 0; i < 8; i++) t.equal((await gateway.get(dhaka)).status, 200)
+  t.equal((await gateway.get('/weather/district/9')).status, 404)
+  for (let i = 0; i < 85; i++) await gateway.get('/locations?type=division', { key: gateway.keys.free ?? '' })
+  await step()
+  const after = await status()
+  t.match(after, {
+    instances: [{ requestsPerSecond: 9.4, hitShare: 0.875, configHash: after.config?.hash }],
+    provider: { lastSuccessAt: /Z$/ },
+    cache: { entries: 1, counts: { fresh: 1 } },
+    keysNearLimit: [{ keyId: gateway.keyIds.free, subscriber: 'Test', tier: 'free', used: 85, limit: 100 }],
+    top: {
+      places: [{ type: 'district', id: '3026', name_en: 'Dhaka', name_bn: 'ঢাকা', requests: 8 }],
+      keys: [
+        { keyId: gateway.keyIds.free, requests: 85 },
+        { keyId: gateway.keyIds.enterprise, requests: 9 },
+      ],
+    },
+  })
+  t.equal(after.cache?.counts.absent, (before.cache?.counts.absent ?? 0) - 1)
+  const { history } = after
+  t.equal(history?.requestsPerSecond.at(-1), 9.4)
+  t.equal(history?.errorsPerSecond.at(-1), 0)
+  t.strictSame(
+    [history?.hitShare.memory.at(-1), history?.hitShare.shared.at(-1), history?.hitShare.provider.at(-1)],
+    [0.875, 0, 0.125],
+  )
+  t.ok((history?.p50.at(-1) ?? 0) > 0 && (history?.p99.at(-1) ?? 0) >= (history?.p50.at(-1) ?? 0))
+  await step()
+  t.match((await status()).instances, [{ requestsPerSecond: 0, hitShare: 0.875 }])
+})
+
+t.test('the forecast of the budget follows what is spent', async t => {
+  const { gateway, clock, status } = await start(t, { ABOHAWA_PROVIDER__BUDGET__PER_DAY: '100' })
+  for (const point of ['21.1/89.1', '22.1/89.1', '23.1/89.1', '24.1/89.1'])
+    t.equal((await gateway.get(`/weather/coords/${point}`)).status, 200)
+  const { budget } = await status()
+  t.match(budget.windows, [{ name: 'day', limit: 100, used: 12, resetsAt: '2026-11-22T00:00:00.000Z' }])
+  t.equal(budget.windows[0]?.exhaustedAt, null, '12 in six hours are not 100 in a day')
+  await provider.steer({ now: new Date(clock.now()).toISOString() })
+  for (let i = 0; i < 18; i++)
+    await gateway.get(`/weather/coords/25.${Math.floor(i / 9)}/${88 + (i % 9) / 5}`)
+  const [day] = (await status()).budget.windows
+  t.equal(day?.used, 66)
+  // 34 are left, at 66 in the six hours since midnight.
+  t.equal(day?.exhaustedAt, new Date(clock.now() + Math.ceil((34 * 6 * 3_600_000) / 66)).toISOString())
+})
+
+t.test('cells are fresh, stale or failed, and the first error is known beforehand', async t => {
+  const { gateway, clock, ops, status } = await start(t, {
+    ABOHAWA_CACHE__FRESH_SPREAD: '0',
+    ABOHAWA_PROVIDER__RETRIES: '0',
+    ABOHAWA_PROVIDER__BREAKER__AFTER: '1',
+  })
+  await gateway.get(dhaka)
+  const cell = async () => {
+    const { body } = await ops('/cells')
+    t.equal(body.cellDegrees, 0.1)
+    return body.cells.find(({ id }: { id: string }) => id === '23.7,90.4')
+  }
+  t.match(await cell(), { latitude: 23.7, longitude: 90.4, state: 'fresh', ageSeconds: 0, demand: 1 })
+  const { firstErrorAt } = (await status()).provider ?? {}
+  t.equal(firstErrorAt, new Date(clock.now() + 3_600_000 + 60_000 + 12 * 3_600_000).toISOString())
+  clock.advance(30 * 60_000)
+  t.match(await cell(), { state: 'fresh', ageSeconds: 1_800, demand: 0.5 })
+  clock.advance(90 * 60_000)
+  await until('it is stale', async () => (await cell()).state === 'stale')
+
+  await provider.steer({ fault: 'internal-error', times: 1 })
+  await gateway.get(dhaka)
+  const failed = await until('the failure is known', async () => {
+    const report = await status()
+    return report.provider?.lastFailure && report
+  })
+  t.match(failed.provider, {
+    circuit: 'open',
+    retryAt: /Z$/,
+    lastFailure: { code: 'provider_failing', at: new Date(clock.now()).toISOString(), message: /500/ },
+    firstErrorAt,
+  })
+  t.match(await cell(), { state: 'failed' })
+  t.match(failed.cache?.counts, { failed: 1, stale: 0 })
+  await provider.steer({ fault: 'none' })
+})
+
+t.test('a refresh loads one cell whatever is cached, and says how that went', async t => {
+  const { gateway, clock, ops } = await start(t, { ABOHAWA_PROVIDER__RETRIES: '0' })
+  const refresh = (of: string, headers = {}) =>
+    sendRequest(`${gateway.opsUrl}/cache/refresh${of}`, { method: 'POST', headers })
+  const { calls } = await provider.state()
+  await gateway.get(dhaka)
+  clock.advance(60_000)
+  const { status, body } = await refresh('?of=district/3026')
+  t.equal(status, 200)
+  t.match(body, {
+    cell: { id: '23.7,90.4' },
+    gateway: { memory: { fetchedAt: new Date(clock.now()).toISOString() }, lastFailure: null },
+  })
+  t.equal((await provider.state()).calls, calls + 2)
+  await provider.steer({ fault: 'internal-error', times: 1 })
+  t.match(await refresh('?of=23.71,90.41'), {
+    status: 200,
+    body: { gateway: { memory: { state: 'fresh' }, lastFailure: { code: 'provider_failing' } } },
+  })
+  await provider.steer({ fault: 'none' })
+
+  t.match(await refresh(''), { status: 400, body: { error: /^of is missing; allowed: / } })
+  t.match(await refresh('?of=dhaka'), { status: 400, body: { error: /^the target is "dhaka"; allowed: / } })
+  t.match(await refresh('?of=all'), { status: 400 })
+  t.match(await refresh('?of=53,9'), { status: 400 })
+  t.equal((await ops('/cache/refresh?of=district/3026')).status, 405, 'no link and no image can do it')
+  const page = { 'sec-fetch-site': 'cross-site' }
+  t.equal((await refresh('?of=district/3026', page)).status, 403)
+  t.equal((await refresh('?of=district/3026', { origin: 'https://example.com' })).status, 403)
+  t.match(await refresh('?of=district/3026', { 'sec-fetch-site': 'none', 'user-agent': 'Mozilla/5.0' }), {
+    status: 403,
+    body: { error: /^the request comes from a browser and would spend/ },
+  })
+  const own = { 'sec-fetch-site': 'same-origin', origin: gateway.opsUrl, 'user-agent': 'Mozilla/5.0' }
+  t.equal((await refresh('?of=district/3026', own)).status, 200, 'a page of this listener may')
+})
+
+t.test('a search finds places of all levels, in both languages', async t => {
+  const { ops } = await start(t)
+  const found = async (query: string) => (await ops(`/search?${query}`)).body.places
+  t.match(await found('q=dhaka&limit=2'), [
+    { type: 'division', id: '30', name_en: 'Dhaka', name_bn: 'ঢাকা', cell: '23.7,90.4' },
+    { type: 'district', id: '3026' },
+  ])
+  t.match(await found(`q=${encodeURIComponent('সাভার')}&limit=1`), [{ type: 'upazila', name_en: 'Savar' }])
+  t.equal((await found('q=a')).length, 8)
+  t.strictSame(await found('q=xyxyxyxy'), [])
+  for (const [query, sentence] of [
+    ['', /^q is missing; allowed: 1 to 100 characters/],
+    ['q=', /^q is ""; allowed/],
+    ['q=a&q=b', /^q is given more than once/],
+    [`q=${'a'.repeat(101)}`, /^q is "a+…"; allowed/],
+    ['q=a&limit=0', /^limit is "0"; allowed: a whole number from 1 to 50/],
+    ['q=a&limit=51', /^limit is "51"/],
+    ['q=a&limit=x', /^limit is "x"/],
+  ] as const)
+    t.match(await ops(`/search?${query}`), { status: 400, body: { error: sentence } }, query)
+})
+
+/** Reads a stream of events over a socket of its own. */
+const listenTo = (t: Test, opsUrl: string, headers: readonly string[] = []) => {
+  const { hostname, port } = new URL(opsUrl)
+  const socket = connect(Number(port), hostname)
+  socket.on('error', () => {})
+  t.teardown(() => socket.destroy())
+  let text = ''
+  let isOver = false
+  socket.setEncoding('utf8').on('data', part => {
+    text += part
+  })
+  socket.on('close', () => {
+    isOver = true
+  })
+  socket.write([`GET /events HTTP/1.1`, `host: ${hostname}`, ...headers, '', ''].join('\r\n'))
+  const events = (name: string) =>
+    [...text.matchAll(new RegExp(`^event: ${name}\\ndata: (.*)\\n\\n`, 'gm'))].map(([, data = '']) =>
+      JSON.parse(data),
+    )
+  return { text: () => text, events, isOver: () => isOver, socket }
+}
+
+t.test('a stream tells the status every second, the cells that changed, and the end', async t => {
+  const { gateway, clock, status } = await start(t, { ABOHAWA_SERVER__DRAIN_FOR: '3s' })
+  const stream = listenTo(t, gateway.opsUrl)
+  await until('there are all cells', () => stream.events('cells').length > 0)
+  const { at: _, history, ...report } = await status()
+  const [first] = stream.events('status')
+  t.strictSame(Object.keys(first).sort(), [...Object.keys(report), 'at', 'point'].sort())
+  t.equal(first.point.requestsPerSecond, null)
+  t.ok(stream.events('cells')[0].cells.length > 1_000)
+  await gateway.get(dhaka)
+  const changed = await until('the loaded cell is told', () => stream.events('cells')[1])
+  t.match(changed.cells, [{ id: '23.7,90.4', state: 'fresh', demand: 1 }])
+  clock.advance(10_000)
+  await until('the next point is told', () => stream.events('status').at(-1).point.requestsPerSecond === 0.1)
+
+  const closing = gateway.close()
+  await until('the stream ends', stream.isOver)
+  t.match(stream.events('status').at(-1), { instances: [{ phase: 'draining' }] })
+  const late = await sendRequest(`${gateway.opsUrl}/events`)
+  t.match(late, { status: 503, body: { error: /^the gateway is stopping/ } })
+  await closing
+})
+
+t.test('streams are few, have no deadline, and leave with their reader', async t => {
+  const { gateway, ops } = await start(t, { ABOHAWA_OPS__MAX_CONNECTIONS: '8' })
+  const four = [1, 2, 3, 4].map(() => listenTo(t, gateway.opsUrl))
+  await until('all have begun', () => four.every(({ events }) => events('status').length > 0))
+  t.match(await ops('/events'), {
+    status: 503,
+    headers: { 'retry-after': '10' },
+    body: { error: 'there are 4 streams already; allowed: 4' },
+  })
+  t.equal((await ops('/livez')).status, 200, 'probes still have room')
+  four[0]?.socket.destroy()
+  await until('there is room again', async () => {
+    const next = listenTo(t, gateway.opsUrl)
+    await until('it is answered', () => next.text().includes('\r\n\r\n'))
+    return next.text().startsWith('HTTP/1.1 200')
+  })
+  t.equal((await sendRequest(`${gateway.opsUrl}/events`, { method: 'POST' })).status, 405)
+  await gateway.close()
+  await until('the listener has broken them off', () => four.every(({ isOver }) => isOver()))
+})
+
+t.test('all of it asks for the token and refuses pages of other origins', async t => {
+  const token = 'k3J9-xQ2.mN7_pR4~tW8+yZ1/bD5cF6g=='
+  const { gateway } = await start(t, { ABOHAWA_OPS__TOKEN: token })
+  const host = 'host: 127.0.0.1'
+  const { calls } = await provider.state()
+  for (const line of [
+    'GET /status',
+    'GET /cells',
+    'GET /search?q=a',
+    'GET /events',
+    'POST /cache/refresh?of=district/3026',
+  ]) {
+    const send = (...headers: string[]) =>
+      sendRaw(gateway.opsUrl, requestBytes(line, [host, 'content-length: 0', ...headers]))
+    t.equal((await send()).status, 401, line)
+    t.equal((await send('authorization: Bearer x')).status, 401, line)
+    t.equal((await send(`authorization: Bearer ${token}`, 'origin: https://example.com')).status, 403, line)
+    t.equal((await send(`authorization: Bearer ${token}`, 'sec-fetch-site: same-site')).status, 403, line)
+    t.equal(
+      (
+        await sendRaw(
+          gateway.opsUrl,
+          requestBytes(line, ['host: rebound.example', `authorization: Bearer ${token}`]),
+        )
+      ).status,
+      403,
+      line,
+    )
+  }
+  t.equal((await provider.state()).calls, calls)
+  const stream = listenTo(t, gateway.opsUrl, [`authorization: Bearer ${token}`])
+  await until('with the token it is told', () => stream.events('status').length > 0)
+})

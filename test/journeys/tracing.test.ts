@@ -1,0 +1,194 @@
+// Traces by the standard variables of OpenTelemetry, taken by a real receiver of OTLP over HTTP; and nothing of it without
+// them.
+
+import { once } from 'node:events'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import t, { type Test } from 'tap'
+import { runCommand, startCommand } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { sendRequest } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+type Value = { stringValue?: string; intValue?: number | string }
+type Span = {
+  name: string
+  kind: number
+  traceId: string
+  spanId: string
+  parentSpanId?: string
+  startTimeUnixNano: string
+  endTimeUnixNano: string
+  status: { code?: number }
+  attributes: { key: string; value: Value }[]
+}
+type Export = {
+  resourceSpans: {
+    resource: { attributes: { key: string; value: Value }[] }
+    scopeSpans: { spans: Span[] }[]
+  }[]
+}
+
+const provider = await startProvider(t, undefined, null)
+const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
+const callerSpan = '00f067aa0ba902b7'
+
+const startReceiver = async (t: Test) => {
+  const exports: Export[] = []
+  const types = new Set<string | undefined>()
+  const server = createServer(async (request, response) => {
+    const body = await buffer(request)
+    types.add(`${request.method} ${request.url} ${request.headers['content-type']}`)
+    exports.push(JSON.parse(body.toString()))
+    response.setHeader('content-type', 'application/json').end('{}')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    types,
+    exports,
+    spans: () =>
+      exports.flatMap(({ resourceSpans }) =>
+        resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans)),
+      ),
+  }
+}
+
+const serve = async (t: Test, env: Record<string, string>) => {
+  const folder = t.testdir()
+  const all = {
+    ABOHAWA_STORE__PATH: join(folder, 'store.db'),
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_OPS__PORT: '0',
+    ABOHAWA_PROVIDER__BASE_URL: provider.url,
+    ...env,
+  }
+  const { stdout } = await runCommand(
+    ['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'],
+    all,
+  )
+  const { key } = JSON.parse(stdout) as { key: string }
+  const modules = join(folder, 'modules')
+  writeFileSync(modules, '')
+  const hook = join(import.meta.dirname, '..', 'support', 'loaded-modules.ts')
+  const started = await startCommand(t, ['serve'], ['api', 'ops'], {
+    ...all,
+    NODE_OPTIONS: `--import=${hook}`,
+    LOADED_MODULES: modules,
+  })
+  const get = (path: string, headers: Record<string, string> = {}, presented: string | null = key) =>
+    sendRequest(`${started.urls.api}/api/v1${path}`, { key: presented, headers })
+  return { ...started, key, get, loaded: () => readFileSync(modules, 'utf8') }
+}
+
+const fieldsOf = ({ attributes }: Pick<Span, 'attributes'>) =>
+  Object.fromEntries(attributes.map(({ key, value }) => [key, value.stringValue ?? Number(value.intValue)]))
+
+t.test('a miss is a trace from the request to store and provider, below the span of the caller', async t => {
+  const receiver = await startReceiver(t)
+  const gateway = await serve(t, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+    OTEL_BSP_SCHEDULE_DELAY: '50',
+    OTEL_SERVICE_NAME: 'weather',
+  })
+  const { status } = await gateway.get('/weather/district/3026', {
+    traceparent: `00-${traceId}-${callerSpan}-01`,
+    'x-request-id': 'traced',
+  })
+  t.equal(status, 200)
+  const find = (what: string, matches: (span: Span) => boolean) =>
+    until(what, () => receiver.spans().find(span => span.traceId === traceId && matches(span)))
+  const request = await find('the span of the request', ({ kind }) => kind === 2)
+  t.equal(request.parentSpanId, callerSpan)
+  t.match(request, { name: 'GET weather' })
+  t.match(fieldsOf(request), {
+    'http.request.method': 'GET',
+    'http.response.status_code': 200,
+    'abohawa.request_id': 'traced',
+    'abohawa.cell': '23.7,90.4',
+    'abohawa.cache': /^fwd=miss/,
+  })
+  const call = await find('the span of the provider', span => 'server.port' in fieldsOf(span))
+  t.match(call, { name: 'GET', kind: 3, parentSpanId: request.spanId })
+  t.match(fieldsOf(call), {
+    'server.address': '127.0.0.1',
+    'server.port': Number(new URL(provider.url).port),
+  })
+  t.ok(BigInt(call.startTimeUnixNano) >= BigInt(request.startTimeUnixNano))
+  t.ok(BigInt(call.endTimeUnixNano) > BigInt(call.startTimeUnixNano))
+  const step = await find('a span of the store', span => 'db.system.name' in fieldsOf(span))
+  t.match(step, { kind: 3, parentSpanId: request.spanId })
+  t.equal(fieldsOf(step)['db.system.name'], 'sqlite')
+  t.strictSame([...receiver.types], ['POST /v1/traces application/json'])
+  const [first] = receiver.exports
+  t.match(fieldsOf(first?.resourceSpans[0]?.resource ?? { attributes: [] }), { 'service.name': 'weather' })
+
+  await gateway.get('/weather/district/3026')
+  const own = await until('a trace of the gateway', () =>
+    receiver.spans().find(span => span.traceId !== traceId && span.kind === 2),
+  )
+  t.notOk(own.parentSpanId)
+  t.equal((await gateway.get(`/weather/district/${gateway.key}`, {}, null)).status, 401)
+  await until('the span of the 401', () =>
+    receiver.spans().find(span => fieldsOf(span)['error.type'] === 'missing'),
+  )
+  t.notMatch(JSON.stringify(receiver.exports), gateway.key)
+  t.match(gateway.loaded(), /@opentelemetry.sdk-trace/)
+})
+
+t.test('what the caller has not sampled is not exported, and the rest at the end', async t => {
+  const receiver = await startReceiver(t)
+  const gateway = await serve(t, {
+    OTEL_TRACES_EXPORTER: 'otlp',
+    OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${receiver.url}/v1/traces`,
+    OTEL_BSP_SCHEDULE_DELAY: '60000',
+  })
+  await gateway.get('/weather/district/3026', { traceparent: `00-${traceId}-${callerSpan}-00` })
+  await gateway.get('/locations?type=division')
+  const exited = once(gateway.child, 'exit')
+  gateway.child.kill('SIGTERM')
+  t.strictSame(await exited, [0, null])
+  const requests = receiver.spans().filter(({ kind }) => kind === 2)
+  t.strictSame(
+    requests.map(({ name }) => name),
+    ['GET locations'],
+  )
+  t.notOk(receiver.spans().some(span => span.traceId === traceId))
+})
+
+t.test('without the variables nothing of OpenTelemetry is loaded', async t => {
+  for (const env of [
+    {},
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_SDK_DISABLED: 'true' },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_TRACES_EXPORTER: 'none' },
+    { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+    { OTEL_TRACES_EXPORTER: 'zipkin' },
+  ]) {
+    const gateway = await serve(t, env as Record<string, string>)
+    t.equal((await gateway.get('/weather/district/3026')).status, 200)
+    gateway.child.kill('SIGTERM')
+    await once(gateway.child, 'exit')
+    t.equal(gateway.loaded(), '', JSON.stringify(env))
+  }
+})
+
+t.test('a collector that is away costs nothing but its spans', async t => {
+  const gateway = await serve(t, {
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
+    OTEL_EXPORTER_OTLP_TIMEOUT: '500',
+    OTEL_BSP_SCHEDULE_DELAY: '20',
+  })
+  for (let i = 0; i < 20; i++) t.equal((await gateway.get('/weather/district/3026')).status, 200)
+  const exited = once(gateway.child, 'exit')
+  gateway.child.kill('SIGTERM')
+  t.strictSame(await exited, [0, null])
+})

@@ -1,0 +1,141 @@
+// An outage is one line at its start, one each minute and one at its end, with counts that add up.
+
+import fc from 'fast-check'
+import t from 'tap'
+import { createOutage } from '../../src/ops/outage.ts'
+import { manualClock } from '../support/manual-clock.ts'
+
+const setUp = () => {
+  const clock = manualClock('2026-11-21T06:00:00Z')
+  const seen = { stale: 1_000, errors: 50 }
+  const lines: [string, Record<string, unknown>][] = []
+  const outage = createOutage({
+    clock,
+    noticed: () => ({ ...seen }),
+    write: (phase, fields) => void lines.push([phase, { ...fields }]),
+  })
+  return { clock, seen, lines, outage }
+}
+const cause = { code: 'provider_failing', reason: 'HTTP 500' }
+
+t.test('a hundred seconds of failures are three lines', async t => {
+  const { clock, seen, lines, outage } = setUp()
+  outage.failed('before')
+  outage.begin(cause)
+  for (let second = 0; second < 100; second++) {
+    clock.advance(1_000)
+    seen.stale += 10
+    outage.failed('provider_failing', { cell: `${second % 4}`, usableUntil: clock.now() + 60_000 - second })
+    if (second % 10 === 0) {
+      seen.errors += 1
+      outage.failed('provider_circuit_open', { cell: 'cold', usableUntil: null })
+    }
+    outage.tick()
+  }
+  outage.begin({ code: 'other', reason: 'no second one' })
+  outage.end({ reconciled: 7 })
+  outage.end()
+  outage.tick()
+  t.strictSame(
+    lines.map(([phase]) => phase),
+    ['begins', 'goes on', 'is over'],
+  )
+  const [begins, minute, end] = lines.map(([, fields]) => fields)
+  t.strictSame(begins, cause)
+  t.match(minute, {
+    seconds: 60,
+    failures: 65,
+    causes: { provider_failing: 59, provider_circuit_open: 6 },
+    cells: 5,
+    worst: { cell: 'cold', failingSince: '2026-11-21T06:00:01.000Z', usableUntil: null },
+    stale: 600,
+    errors: 6,
+  })
+  t.match(end, {
+    seconds: 100,
+    failures: 110,
+    causes: { provider_failing: 100, provider_circuit_open: 10 },
+    cells: 5,
+    stale: 1_000,
+    errors: 10,
+    reconciled: 7,
+  })
+})
+
+t.test('the worst cell has nothing cached, or runs out first, or fails longest', async t => {
+  const { clock, lines, outage } = setUp()
+  const worst = () => {
+    clock.advance(60_000)
+    outage.tick()
+    return (lines.at(-1)?.[1].worst as { cell?: string } | undefined)?.cell
+  }
+  const now = clock.now()
+  outage.begin(cause)
+  outage.failed('x', { cell: 'b', usableUntil: now + 5_000 })
+  outage.failed('x', { cell: 'c', usableUntil: now + 5_000 })
+  t.equal(worst(), 'b', 'of equals the first')
+  outage.failed('x', { cell: 'c', usableUntil: now + 4_000 })
+  t.equal(worst(), 'c', 'runs out first')
+  outage.failed('x', { cell: 'd', usableUntil: null })
+  t.equal(worst(), 'd', 'nothing cached')
+})
+
+t.test('a process that stood still writes one line for all minutes, and keeps to whole ones', async t => {
+  const { clock, lines, outage } = setUp()
+  outage.begin(cause)
+  clock.advance(250_000)
+  outage.tick()
+  clock.advance(49_000)
+  outage.tick()
+  t.equal(lines.length, 2)
+  clock.advance(1_000)
+  outage.tick()
+  t.strictSame(
+    lines.map(([, { seconds }]) => seconds),
+    [undefined, 250, 300],
+  )
+})
+
+t.test(
+  'whatever the order of events, minutes add up to the whole, and lines stay within one a minute',
+  async () => {
+    const event = fc.oneof(
+      fc.record({ advance: fc.integer({ min: 0, max: 90_000 }) }),
+      fc.record({ fail: fc.constantFrom('a', 'b') }),
+      fc.constantFrom({ begin: true }, { end: true }),
+    )
+    fc.assert(
+      fc.property(fc.array(event, { maxLength: 200 }), events => {
+        const { clock, lines, outage } = setUp()
+        let failures = 0
+        let sum = 0
+        let since = 0
+        for (const each of [...events, { end: true }]) {
+          if ('advance' in each) {
+            clock.advance(each.advance)
+            outage.tick()
+          } else if ('fail' in each) {
+            if (outage.isOn()) failures += 1
+            outage.failed(each.fail)
+          } else if ('begin' in each) {
+            if (!outage.isOn()) since = clock.now()
+            outage.begin(cause)
+          } else {
+            const elapsed = clock.now() - since
+            outage.end()
+            const of = lines.splice(0)
+            if (of.length === 0) continue
+            const minutes = of.filter(([phase]) => phase === 'goes on')
+            for (const [, fields] of minutes) sum += Number(fields.failures)
+            if (minutes.length > elapsed / 60_000) return false
+            const whole = of.at(-1)?.[1].failures
+            if (whole !== failures || sum > failures) return false
+            failures = 0
+            sum = 0
+          }
+        }
+        return true
+      }),
+    )
+  },
+)
