@@ -33,6 +33,7 @@ import { openStore } from '../stores/open-store.ts'
 import { createCacheAdmin } from './cache-admin.ts'
 import { createCacheWarm } from './cache-warm.ts'
 import { createCellSurvey } from './cell-survey.ts'
+import { watchCertificate } from './certificate-watch.ts'
 import { createFleetSettings } from './fleet-settings.ts'
 import { openMetering } from './metering.ts'
 import {
@@ -203,6 +204,7 @@ export const startGateway = async (
     },
     configuration: async () => configDetail(reload.fault(), reload.restartNeeded(), fleetSettings.variants()),
     provider: async () => providerDetail(breaker.state(), budget.state(), timelines.stretch()),
+    ...(config.server.tls.cert ? { certificate: async () => certificate.detail() ?? 'none' } : {}),
     ...(runs ? { run: async () => runDetail(runs.newest()) } : {}),
   })
 
@@ -232,6 +234,8 @@ export const startGateway = async (
       keepBytes: config.cache.memoryBytes * shareOfLists,
     },
   )
+  const certificate = watchCertificate(api.certificateExpiresAt, clock, log)
+  opening.defer(certificate.close)
   const cache = createCacheAdmin(config, {
     store,
     catalogue: () => catalogue.current,

@@ -1,0 +1,45 @@
+// Warns before the API's certificate expires: a line of the log a day, and a detail of /readyz. The metric is in
+// ops/gauges.ts; renewed files are taken by the reload.
+
+import { utcDayMs } from '../calendar.ts'
+import type { Clock } from '../clock.ts'
+import type { Log } from '../ops/log.ts'
+
+export type CertificateWatch = {
+  /** For /readyz; undefined where the API serves no certificate. */
+  detail(): string | undefined
+  close(): void
+}
+
+const warnForMs = 14 * utcDayMs
+const checkEveryMs = 60_000
+
+/** @param expiresAt of the certificate that is served, ms since the epoch; undefined without one */
+export const watchCertificate = (
+  expiresAt: () => number | undefined,
+  clock: Clock,
+  log: Log,
+): CertificateWatch => {
+  let loggedAt = Number.NEGATIVE_INFINITY
+  const detail = (): string | undefined => {
+    const at = expiresAt()
+    return at === undefined
+      ? undefined
+      : `${at <= clock.now() ? 'expired' : 'expires'} ${new Date(at).toISOString()}`
+  }
+  const check = (): void => {
+    const at = expiresAt()
+    const now = clock.now()
+    if (at === undefined || at - now > warnForMs || Math.abs(now - loggedAt) < utcDayMs) return
+    loggedAt = now
+    const line = {
+      expiresAt: new Date(at).toISOString(),
+      next: 'renew it and replace server.tls.cert and server.tls.key',
+    }
+    if (at <= now) log.error(line, 'the certificate has expired')
+    else log.warn(line, 'the certificate expires soon')
+  }
+  check()
+  const timer = setInterval(check, checkEveryMs).unref()
+  return { detail, close: () => clearInterval(timer) }
+}
