@@ -76,7 +76,7 @@ const setUp = async () => {
     observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
   })
   const quota = { now: clock.now, resetAfter: calendar.nextMidnight, consume: meter.consume }
-  const metrics = createMetrics()
+  const metrics = createMetrics({ clock, store: 'embedded' })
 
   const now = clock.now()
   const timeline = wholeTimeline(now, calendar)
@@ -134,6 +134,7 @@ const setUp = async () => {
     catalogue,
     calendar,
     observer,
+    metrics,
     clock,
     close,
   }
@@ -165,7 +166,8 @@ const main = async (): Promise<void> => {
     return
   }
   const parts = await setUp()
-  const { api, key, authenticate, client, quota, answers, catalogue, calendar, observer, clock } = parts
+  const { api, key, authenticate, client, quota, answers, catalogue, calendar, observer, metrics, clock } =
+    parts
   const request = Buffer.from(`GET ${path} HTTP/1.1\r\nhost: bench\r\nx-api-key: ${key}\r\n\r\n`)
   await api.app.ready()
   const hits = openWire(api.server, connections)
@@ -236,6 +238,11 @@ const main = async (): Promise<void> => {
         observer.responded(access.endpoint, access.status, access.ms / 1000)
         observer.used(access)
       },
+      times: 1,
+    },
+    {
+      name: 'counts of a read, and the age of what was served',
+      run: () => metrics.cacheRead('hit', 'memory', 2_400_000),
       times: 1,
     },
     { name: 'a line of the access log', run: () => accessLog(access), times: 1 },

@@ -23,6 +23,8 @@ export type Failures = {
   backoff(key: string): Failure | undefined
   /** The last failure of a key that no load has succeeded for since. */
   last(key: string): Failure | undefined
+  /** How many keys back off now, by the code of their failure. */
+  backoffs(): Map<string, number>
   clear(key: string): void
   clearWhere(matches: (key: string) => boolean): void
   /** Ends all backoff except what a `retryAt` announced; for a source that has recovered. */
@@ -81,6 +83,13 @@ export const createFailures = (given: BackoffOptions, clock: Clock, random = Mat
       return failure && clock.now() < failure.backoffUntil ? failure : undefined
     },
     last: key => failures.peek(key),
+    backoffs: () => {
+      const now = clock.now()
+      const counts = new Map<string, number>()
+      for (const { error, backoffUntil } of failures.values())
+        if (now < backoffUntil) counts.set(codeOf(error), (counts.get(codeOf(error)) ?? 0) + 1)
+      return counts
+    },
     clear: key => {
       failures.delete(key)
     },
@@ -103,13 +112,15 @@ export const retryAtOf = (error: unknown): number | undefined =>
     ? Number(error.retryAt)
     : undefined
 
+const codeOf = (error: unknown): string => (error instanceof AbohawaError ? error.code : 'internal')
+
 /** The failure of an earlier load, thrown again while its backoff lasts; `retryAt` is the end of the backoff. */
 export class BackoffError extends AbohawaError {
   override name = 'BackoffError'
   readonly retryAt: number
 
   constructor({ error, backoffUntil }: Pick<Failure, 'error' | 'backoffUntil'>) {
-    super(error instanceof AbohawaError ? error.code : 'internal', messageOf(error), { cause: error })
+    super(codeOf(error), messageOf(error), { cause: error })
     this.retryAt = backoffUntil
   }
 }

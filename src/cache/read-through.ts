@@ -39,7 +39,8 @@ export type CacheResult<Of, Value> = {
 }
 
 export type CacheObserver = {
-  onRead(outcome: Outcome, source: Source): void
+  /** @param ageMs how long ago the entry was fetched */
+  onRead(outcome: Outcome, source: Source, ageMs: number): void
   /** A read shared a load that another request had started, here or in another instance. */
   onCollapsed(): void
   /** A load failed. What is cached stays. */
@@ -257,7 +258,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
       collapsed = refreshing.run(subject.id, () => refresh(subject, 'refresh')).joined
     }
     const freshUntil = policy.freshUntil(entry, now)
-    observer.onRead(outcome, source)
+    observer.onRead(outcome, source, now - entry.fetchedAt)
     if (collapsed) observer.onCollapsed()
     return {
       subject,

@@ -27,6 +27,8 @@ export type LiveCatalogue = {
   readonly current: Catalogue
   /** The fault of the current file, if it has one. */
   fault(): InputError | undefined
+  /** How many catalogues were in force since the start: 1, and one more for each swap. */
+  generation(): number
   /** Reads the file now; rejects with InputError when it is unusable, which leaves `current` unchanged. */
   reload(): Promise<void>
   /** Polls at another interval from now on. */
@@ -48,6 +50,7 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
   let seen = await versionOf(path)
   const first = createCatalogue(await readSnapshot(path, bounds))
   let fault: InputError | undefined
+  let generation = 1
   let closed = false
   let polling: Promise<void> = Promise.resolve()
 
@@ -55,8 +58,9 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
     const former = live.current
     live.current = next
     fault = undefined
-    if (next.checksum !== former.checksum)
-      onChange?.({ size: next.size, checksum: next.checksum, formerChecksum: former.checksum })
+    if (next.checksum === former.checksum) return
+    generation += 1
+    onChange?.({ size: next.size, checksum: next.checksum, formerChecksum: former.checksum })
   }
 
   const poll = async (force: boolean): Promise<void> => {
@@ -86,6 +90,7 @@ export const openCatalogue = async (options: LiveCatalogueOptions): Promise<Live
   const live: LiveCatalogue & { current: Catalogue } = {
     current: first,
     fault: () => fault,
+    generation: () => generation,
     reload: () => pollNext(true),
     pollEvery: ms => {
       clearInterval(timer)

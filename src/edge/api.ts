@@ -46,7 +46,7 @@ import { createRenderedWeather, failedCellOf } from './rendered-weather.ts'
 import { createSend, jsonType } from './representation.ts'
 import type { Access, RequestState, RequestTrace } from './request-state.ts'
 import { sentences } from './sentences.ts'
-import { type Certificate, type TlsFiles, tlsOptions } from './tls.ts'
+import { type Certificate, createCertificateExpiry, type TlsFiles, tlsOptions } from './tls.ts'
 import { type TraceContext, traceContextOf } from './trace-context.ts'
 import { createIsTrusted } from './trusted-proxies.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
@@ -100,6 +100,8 @@ export type Api = {
   readonly app: FastifyInstance
   readonly server: Server
   connections(): ConnectionCount
+  /** Of the certificate that is served, ms since the epoch; undefined without TLS. */
+  certificateExpiresAt(): number | undefined
   listen(at: {
     readonly host: string
     readonly port: number
@@ -267,6 +269,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     app,
     server: app.server,
     connections: connections.count,
+    certificateExpiresAt: createCertificateExpiry(() => certificate),
     listen: async at => {
       await app.ready()
       app.server.listen({ ...at, backlog: listenBacklog })

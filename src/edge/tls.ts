@@ -1,6 +1,7 @@
 // How the API's server speaks: HTTPS with the certificate it is given, else plain HTTP. Whether plain HTTP is allowed at
 // all is the configuration's rule, and what must have come over HTTPS is judged per request.
 
+import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { InputError, messageOf } from '../errors.ts'
@@ -31,5 +32,20 @@ const pemOf = (name: string, path: string): Buffer => {
     return readFileSync(path)
   } catch (cause) {
     throw new InputError(`${name} is ${path}, which can't be read: ${messageOf(cause)}`, { cause })
+  }
+}
+
+/** When the certificate that is served expires, ms since the epoch; undefined without one. */
+export const createCertificateExpiry = (
+  served: () => Certificate | undefined,
+): (() => number | undefined) => {
+  let known: { readonly of: Certificate; readonly expiresAt: number } | undefined
+  return () => {
+    const certificate = served()
+    if (!certificate) return undefined
+    // The first one of the chain is the server's own.
+    if (known?.of !== certificate)
+      known = { of: certificate, expiresAt: new X509Certificate(certificate.cert).validToDate.getTime() }
+    return known.expiresAt
   }
 }

@@ -25,6 +25,7 @@ import { buildOps } from '../ops/ops.ts'
 import { createProbes } from '../ops/probes.ts'
 import { createReadiness } from '../ops/readiness.ts'
 import { buildStatus, type StatusListener } from '../ops/status.ts'
+import { createStoreWatch } from '../ops/store-watch.ts'
 import { createThrottle } from '../ops/throttle.ts'
 import type { Tracing } from '../ops/tracing.ts'
 import { createForecast } from '../provider/forecast.ts'
@@ -94,7 +95,7 @@ export const startGateway = async (
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
-  const metrics = createMetrics()
+  const metrics = createMetrics({ clock, store: config.redis.url === null ? 'embedded' : 'redis' })
   const accessLogIn = ({ log: settings }: Config) =>
     settings.access && log.isLevelEnabled('info') ? createAccessLog(settings, lines, clock) : undefined
   const calendar = createCalendar(config.quota.timeZone)
@@ -107,6 +108,7 @@ export const startGateway = async (
   const plainStore = await open(config, clock, {
     redisAway: reason => outages.storeAway('redis', reason),
     redisBack: () => outages.storeBack('redis'),
+    redisRequest: metrics.redisRequest,
     ...observeRecords(metrics, log, { seldom, often }),
     storeExposed: path =>
       log.warn(
@@ -165,9 +167,17 @@ export const startGateway = async (
 
   metrics.watch({
     connections: () => api.connections(),
+    certificateExpiresAt: () => api.certificateExpiresAt(),
     memoryEntries: () => timelines.held().entries,
     memoryBytes: () => timelines.held().bytes,
-    places: () => catalogue.current.size,
+    untilFirstExpiryMs: timelines.untilFirstExpiryMs,
+    backoffs: timelines.backoffs,
+    catalogue: () => ({
+      places: catalogue.current.size,
+      checksum: catalogue.current.checksum,
+      generation: catalogue.generation(),
+      faulty: catalogue.fault() !== undefined,
+    }),
     configRefused: () => reload.fault() !== undefined,
     configRestartNeeded: () => reload.restartNeeded().length,
     waitingCells: provider.waiting,
@@ -176,6 +186,7 @@ export const startGateway = async (
     budget: budget.state,
     breaker: () => breaker.state().state,
     meter: metering.meter.state,
+    store: createStoreWatch(store, log),
     storeClockOffsetMs: metering.storeClock.offsetMs,
     runAvailableAt: () => runs?.newest()?.availableAt,
   })

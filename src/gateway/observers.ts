@@ -117,9 +117,14 @@ export const observeRecords = (
       log.warn({ ...repaired, ...left(leftOut) }, 'quota record could not be read and was repaired'),
     )
   },
-  reserveUsed: reason =>
-    log.error({ reason }, 'the store can not be written, counts are kept in the reserve'),
-  reserveWrittenBack: counts => log.info({ counts }, 'counts of the reserve are in the store'),
+  reserveUsed: reason => {
+    metrics.reserveUsed(true)
+    log.error({ reason }, 'the store can not be written, counts are kept in the reserve')
+  },
+  reserveWrittenBack: counts => {
+    metrics.reserveUsed(false)
+    log.info({ counts }, 'counts of the reserve are in the store')
+  },
   reserveMissing: reason =>
     log.warn(
       { reason },
@@ -140,7 +145,7 @@ export const observeMeter = (metrics: Metrics, log: Log, outages: Outages): Mete
     log.error({ units, counts: lost.length }, 'units were admitted and not counted before the stop')
   },
   nearLimit: ({ percent, ...event }) => {
-    metrics.nearLimit(percent)
+    metrics.nearLimit(String(percent))
     log.warn(
       { ...event, percent },
       percent === 100 ? 'quota of a key is exhausted' : 'quota of a key runs low',

@@ -1,116 +1,151 @@
-// Counters and histograms of the hot path: plain numbers, formatted for Prometheus when metrics are read. The client
-// library's own counters look up their labels on each increment, which costs more than the rest. metrics.ts declares them.
+// Counters and histograms of the hot path: plain numbers, and their lines for Prometheus when metrics are read. The client
+// library's own look up their labels on each increment and at each scrape, which costs more than the rest. metrics.ts
+// declares them.
 
-import type { Registry } from 'prom-client'
+/** What is there, in the order of its declaration. */
+export type Counters = {
+  readonly countBy: (named: Named, labels: Labels, known: Known) => Count
+  readonly timeBy: (named: Named, labels: Labels, bounds: readonly number[], known: Known) => Time
+  readonly timeAll: (named: Named, bounds: readonly number[]) => (seconds: number) => void
+  /** In the text format of Prometheus. */
+  text(): string
+}
 
-type Named = { readonly name: string; readonly help: string; readonly registry: Registry }
+type Named = { readonly name: string; readonly help: string }
 
 /** The names of one or two labels. */
 type Labels = readonly [string, string?]
 
-export type Count = {
+/** The values of the labels that are there from the start, at 0. */
+type Known = readonly (readonly [string, (string | number)?])[]
+
+type Count = {
   /** Adds one to the count of these values of the labels. */
   (first: string, second?: string): void
-  /** Over all values of the second label. */
-  sum(first: string): number
+  all(): readonly Counted[]
 }
 
-export const countBy = ({ name, help, registry }: Named, labels: Labels): Count => {
-  const counts = new Map<LabelValue, Map<LabelValue, number>>()
-  register(registry, { name, help, type: 'counter' }, () =>
-    pairsOf(counts).map(([first, second, value]) => ({
-      labels: labelled(labels, first, second),
-      value,
-    })),
-  )
-  const count = (first: string, second = ''): void => {
-    const group = inner(counts, first)
-    group.set(second, (group.get(second) ?? 0) + 1)
-  }
-  const sum = (first: string): number => {
-    let total = 0
-    for (const each of inner(counts, first).values()) total += each
-    return total
-  }
-  return Object.assign(count, { sum })
+export type Time = {
+  /** Adds a duration to those of these values of the labels. */
+  (first: string, second: string | number, seconds: number): void
+  /** `counts` by bucket, with one more than the bounds for what took longer. */
+  all(): readonly (Labelled & { readonly counts: readonly number[] })[]
 }
 
-/** Adds a duration to those of these values of the labels. */
-export type Time = (first: string, second: string | number, seconds: number) => void
+type Labelled = { readonly first: string | number; readonly second: string | number }
+export type Counted = Labelled & { readonly count: number }
 
-/** @param bounds upper bounds of the buckets in seconds, rising */
-export const timeBy = ({ name, help, registry }: Named, labels: Labels, bounds: readonly number[]): Time => {
-  type Times = { sum: number; readonly counts: number[] }
-  const times = new Map<LabelValue, Map<LabelValue, Times>>()
-  register(registry, { name, help, type: 'histogram' }, () =>
-    pairsOf(times).flatMap(([first, second, { sum, counts }]) => {
-      const own = labelled(labels, first, second)
-      let below = 0
-      const buckets = [...bounds, '+Inf'].map((le, i) => {
-        below += counts[i] ?? 0
-        return { metricName: `${name}_bucket`, labels: { le, ...own }, value: below }
-      })
-      return [
-        ...buckets,
-        { metricName: `${name}_sum`, labels: own, value: sum },
-        { metricName: `${name}_count`, labels: own, value: below },
-      ]
-    }),
-  )
-  return (first, second, seconds) => {
-    const group = inner(times, first)
-    let found = group.get(second)
-    if (!found) {
-      found = { sum: 0, counts: new Array<number>(bounds.length + 1).fill(0) }
-      group.set(second, found)
+/** Bounds are the upper bounds of the buckets in seconds, rising. */
+export const createCounters = (): Counters => {
+  const texts: (() => string)[] = []
+  const declare = ({ name, help }: Named, type: 'counter' | 'histogram', lines: () => string): void => {
+    const head = `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
+    texts.push(() => head + lines())
+  }
+  const table = <Value>(labels: Labels, known: Known, make: (label: string, labelled: Labelled) => Value) => {
+    const values = new Map<LabelValue, Map<LabelValue, Value>>()
+    const of = (first: LabelValue, second: LabelValue): Value => {
+      let group = values.get(first)
+      if (!group) {
+        group = new Map()
+        values.set(first, group)
+      }
+      let value = group.get(second)
+      if (value === undefined) {
+        value = make(labelled(labels, first, second), { first, second })
+        group.set(second, value)
+      }
+      return value
     }
-    found.sum += seconds
-    let bucket = 0
-    while (seconds > (bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1
-    found.counts[bucket] = (found.counts[bucket] ?? 0) + 1
+    for (const [first, second = ''] of known) of(first, second)
+    return { of, all: () => [...values.values()].flatMap(group => [...group.values()]) }
   }
+
+  return {
+    countBy: (named, labels, known) => {
+      const { of, all } = table(labels, known, (label, labelled) => ({
+        line: `${named.name}{${label}} `,
+        ...labelled,
+        count: 0,
+      }))
+      declare(named, 'counter', () =>
+        all()
+          .map(({ line, count }) => `${line}${count}\n`)
+          .join(''),
+      )
+      // Whoever hands over more than the label's value, such as who asked, makes no further series.
+      const count =
+        labels.length === 1
+          ? (first: string): void => {
+              of(first, '').count += 1
+            }
+          : (first: string, second = ''): void => {
+              of(first, second).count += 1
+            }
+      return Object.assign(count, { all })
+    },
+    timeBy: (named, labels, bounds, known) => {
+      const { of, all } = table(labels, known, (label, labelled) => ({
+        ...labelled,
+        ...createHistogram(named.name, label, bounds),
+      }))
+      declare(named, 'histogram', () => all().map(textOf).join(''))
+      const time = (first: string, second: string | number, seconds: number): void =>
+        add(of(first, second), bounds, seconds)
+      return Object.assign(time, { all })
+    },
+    timeAll: (named, bounds) => {
+      const all = createHistogram(named.name, '', bounds)
+      declare(named, 'histogram', () => textOf(all))
+      return seconds => add(all, bounds, seconds)
+    },
+    text: () => texts.map(text => text()).join('\n'),
+  }
+}
+
+/** Counts a thing, and adds its age in ms to the ages of all of them; of both at once, so that a hit passes one file. */
+export const countAndTime =
+  (count: (first: string, second: string) => void, time: (seconds: number) => void) =>
+  (first: string, second: string, ageMs: number): void => {
+    count(first, second)
+    // A clock that goes back makes nothing younger than new.
+    time(ageMs > 0 ? ageMs / 1000 : 0)
+  }
+
+type Histogram = {
+  sum: number
+  readonly counts: number[]
+  /** The beginning of each bucket's line, then of the sum's and the count's. */
+  readonly lines: readonly string[]
+}
+
+const createHistogram = (name: string, label: string, bounds: readonly number[]): Histogram => ({
+  sum: 0,
+  counts: new Array<number>(bounds.length + 1).fill(0),
+  lines: [
+    ...[...bounds, '+Inf'].map(le => `${name}_bucket{le="${le}"${label === '' ? '' : `,${label}`}} `),
+    ...['sum', 'count'].map(part => `${name}_${part}${label === '' ? '' : `{${label}}`} `),
+  ],
+})
+
+const add = (to: Histogram, bounds: readonly number[], seconds: number): void => {
+  to.sum += seconds
+  let bucket = 0
+  while (seconds > (bounds[bucket] ?? Number.POSITIVE_INFINITY)) bucket += 1
+  to.counts[bucket] = (to.counts[bucket] ?? 0) + 1
+}
+
+const textOf = ({ sum, counts, lines }: Histogram): string => {
+  let below = 0
+  const values = counts.map(count => {
+    below += count
+    return below
+  })
+  return [...values, sum, below].map((value, i) => `${lines[i]}${value}\n`).join('')
 }
 
 type LabelValue = string | number
 
-const labelled = ([first, second]: Labels, one: LabelValue, other: LabelValue) => ({
-  [first]: one,
-  ...(second === undefined ? {} : { [second]: other }),
-})
-
-const inner = <Value>(
-  outer: Map<LabelValue, Map<LabelValue, Value>>,
-  name: LabelValue,
-): Map<LabelValue, Value> => {
-  let group = outer.get(name)
-  if (!group) {
-    group = new Map()
-    outer.set(name, group)
-  }
-  return group
-}
-
-const pairsOf = <Value>(outer: Map<LabelValue, Map<LabelValue, Value>>): [LabelValue, LabelValue, Value][] =>
-  [...outer].flatMap(([first, group]) =>
-    [...group].map(([second, value]): [LabelValue, LabelValue, Value] => [first, second, value]),
-  )
-
-type Sample = {
-  readonly metricName?: string
-  readonly labels: Readonly<Record<string, string | number>>
-  readonly value: number
-}
-
-// The registry asks whatever it holds for its values; its types know the library's own kinds alone.
-const register = (
-  registry: Registry,
-  what: { readonly name: string; readonly help: string; readonly type: 'counter' | 'histogram' },
-  values: () => readonly Sample[],
-): void => {
-  const metric = {
-    ...what,
-    aggregator: 'sum',
-    get: async () => ({ ...what, aggregator: 'sum', values: values() }),
-  }
-  registry.registerMetric(metric as unknown as Parameters<Registry['registerMetric']>[0])
-}
+// All values are words of the code, in which nothing has to be escaped.
+const labelled = ([first, second]: Labels, one: LabelValue, other: LabelValue): string =>
+  second === undefined ? `${first}="${one}"` : `${first}="${one}",${second}="${other}"`

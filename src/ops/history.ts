@@ -41,19 +41,15 @@ const emptyPoint: Point = {
 }
 
 /** @param onStep is called at the end of each step, for what else is sampled */
-export const createHistory = (
-  totals: () => Promise<Totals>,
-  clock: Clock,
-  onStep: () => void = () => {},
-): History => {
+export const createHistory = (totals: () => Totals, clock: Clock, onStep: () => void = () => {}): History => {
   let steps: (Step | null)[] = []
   let last: { readonly at: number; readonly slot: number; readonly totals: Totals } | undefined
 
-  const sample = async (): Promise<void> => {
+  const sample = (): void => {
     const now = clock.now()
     const slot = Math.floor(now / stepMs)
     if (slot === last?.slot) return
-    const current = await totals()
+    const current = totals()
     if (last) {
       // A pause of the process leaves a gap, and a clock that went back one point without values.
       const missed = Math.min(Math.max(0, slot - last.slot - 1), mostPoints)
@@ -65,16 +61,8 @@ export const createHistory = (
     steps = steps.slice(-mostPoints)
     last = { at: now, slot, totals: current }
   }
-  let isSampling = false
-  const tick = (): void => {
-    if (isSampling) return
-    isSampling = true
-    void sample().finally(() => {
-      isSampling = false
-    })
-  }
-  tick()
-  const timer = setInterval(tick, tickMs).unref()
+  sample()
+  const timer = setInterval(sample, tickMs).unref()
 
   return {
     points: () => ({

@@ -1,7 +1,7 @@
 // The counters of metrics.ts that show how the traffic is, summed up: requests, errors, latencies, and which tier answered.
 // Read at intervals, and kept by history.ts.
 
-import type { Registry } from 'prom-client'
+import type { Counted, Time } from './counters.ts'
 
 /** Sums since the start of the process. */
 export type Totals = {
@@ -19,28 +19,25 @@ export type Buckets = { readonly bounds: readonly number[]; readonly counts: rea
 
 export type Reads = { readonly memory: number; readonly shared: number; readonly provider: number }
 
-type Sample = {
-  readonly metricName?: string
-  readonly labels: Readonly<Record<string, string | number | undefined>>
-  readonly value: number
-}
-
-const requestDuration = 'http_server_request_duration_seconds'
-const cacheReads = 'abohawa_cache_reads_total'
-
-export const totalsOf = async (registry: Registry): Promise<Totals> => {
-  const samplesOf = async (name: string): Promise<readonly Sample[]> => {
-    const metric = registry.getSingleMetric(name) as { get(): Promise<{ values: Sample[] }> } | undefined
-    return (await metric?.get())?.values ?? []
-  }
-  const [durations, reads] = await Promise.all([samplesOf(requestDuration), samplesOf(cacheReads)])
-  const counts = durations.filter(({ metricName }) => metricName?.endsWith('_count'))
-  const readsWhere = (matches: (source: unknown) => boolean): number =>
-    sumOf(reads.filter(({ labels: { source } }) => matches(source)))
+/**
+ * @param bounds of the buckets of durations, in seconds, rising
+ * @param requests by endpoint and status
+ * @param reads by outcome and source
+ */
+export const totalsOf = (
+  bounds: readonly number[],
+  requests: ReturnType<Time['all']>,
+  reads: readonly Counted[],
+): Totals => {
+  const readsWhere = (matches: (source: string | number) => boolean): number =>
+    sumOf(reads.map(({ second, count }) => (matches(second) ? count : 0)))
   return {
-    requests: sumOf(counts),
-    errors: sumOf(counts.filter(({ labels: { status } }) => Number(status) >= 500)),
-    durations: bucketsIn(durations),
+    requests: sumOf(requests.flatMap(({ counts }) => counts)),
+    errors: sumOf(requests.flatMap(({ second, counts }) => (Number(second) >= 500 ? counts : []))),
+    durations: {
+      bounds,
+      counts: [...bounds, 0].map((_, i) => sumOf(requests.map(({ counts }) => counts[i] ?? 0))),
+    },
     reads: {
       memory: readsWhere(source => source === 'memory'),
       shared: readsWhere(source => source !== 'memory' && source !== 'provider'),
@@ -49,19 +46,4 @@ export const totalsOf = async (registry: Registry): Promise<Totals> => {
   }
 }
 
-const sumOf = (samples: readonly Sample[]): number => samples.reduce((sum, { value }) => sum + value, 0)
-
-// Prometheus has the counts of all shorter durations in a bucket too.
-const bucketsIn = (samples: readonly Sample[]): Buckets => {
-  const upTo = new Map<number, number>()
-  for (const { metricName, labels, value } of samples) {
-    if (!metricName?.endsWith('_bucket')) continue
-    const bound = labels.le === '+Inf' ? Number.POSITIVE_INFINITY : Number(labels.le)
-    upTo.set(bound, (upTo.get(bound) ?? 0) + value)
-  }
-  const bounds = [...upTo.keys()].sort((one, other) => one - other)
-  const counts = bounds.map(
-    (bound, i) => (upTo.get(bound) ?? 0) - (upTo.get(bounds[i - 1] ?? Number.NaN) ?? 0),
-  )
-  return { bounds: bounds.filter(Number.isFinite), counts }
-}
+const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)

@@ -4,7 +4,7 @@
 import { X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { type Cluster, Redis, ReplyError } from 'ioredis'
-import { InputError, messageOf } from '../errors.ts'
+import { AbohawaError, InputError, messageOf } from '../errors.ts'
 import type { RecordObserver } from './records.ts'
 import {
   connectCluster,
@@ -15,6 +15,7 @@ import {
 } from './redis-cluster.ts'
 import type { RedisKeyNames } from './redis-key-names.ts'
 import { answersPlainly, answersTls } from './redis-transport.ts'
+import type { StoreMemory } from './store.ts'
 
 export type RedisMode = 'single' | 'sentinel' | 'cluster'
 
@@ -41,7 +42,15 @@ export type RedisOptions = RedisPlace & {
 }
 
 /** Called when the connection is lost, with the reason; again for each new error reply; and once on recovery. */
-export type RedisObserver = { redisAway(reason: string): void; redisBack(): void }
+export type RedisObserver = {
+  redisAway(reason: string): void
+  redisBack(): void
+  /** Called for every request, which may be several commands at once. */
+  redisRequest?(outcome: RedisOutcome, ms: number): void
+}
+
+/** `connection`: it could not be sent, or the connection broke. `reply`: Redis replied with an error. */
+export type RedisOutcome = 'ok' | 'timeout' | 'connection' | 'reply'
 
 export type RedisClient = Redis | Cluster
 
@@ -96,16 +105,29 @@ export const ping = async (redis: RedisClient): Promise<void> => {
   if (fault) throw new Error(fault)
 }
 
-/** What the data takes in the memory of all masters, in bytes. */
-export const usedMemory = async (redis: RedisClient): Promise<number> => {
-  const servers = 'nodes' in redis ? redis.nodes('master') : [redis]
-  const used = await Promise.all(
-    servers.map(async server => {
-      const [, bytes = '0'] = /^used_memory:(\d{1,16})\r?$/m.exec(await server.info('memory')) ?? []
-      return Number(bytes)
-    }),
-  )
-  return used.reduce((sum, bytes) => sum + bytes, 0)
+/** The memory of the server; on a cluster that of the master with least room. */
+export const memoryOf = async (redis: RedisClient): Promise<StoreMemory> => {
+  const nodes = 'nodes' in redis ? redis.nodes('master') : [redis]
+  const found = await Promise.all(nodes.map(async node => memoryIn(await node.info('memory'))))
+  const [fullest] = found.toSorted((a, b) => shareOf(b) - shareOf(a) || b.usedBytes - a.usedBytes)
+  if (!fullest) throw new Error('no node answers')
+  return fullest
+}
+
+const shareOf = ({ usedBytes, maxBytes }: StoreMemory): number => (maxBytes === 0 ? 0 : usedBytes / maxBytes)
+
+const memoryIn = (info: string): StoreMemory => {
+  const [, used] = /^used_memory:(\d+)/m.exec(info) ?? []
+  const [, max] = /^maxmemory:(\d+)/m.exec(info) ?? []
+  if (used === undefined) throw new Error('INFO has no used_memory')
+  return { usedBytes: Number(used), maxBytes: Number(max ?? 0) }
+}
+
+/** @param failed what a request was rejected with; undefined when it was not */
+export const outcomeOf = (failed: unknown): RedisOutcome => {
+  if (failed === undefined) return 'ok'
+  if (failed instanceof ReplyError || failed instanceof AbohawaError) return 'reply'
+  return messageOf(failed) === 'Command timed out' ? 'timeout' : 'connection'
 }
 
 /** A connection for subscriptions: to the server, or to any master of a cluster; undefined while there is none. */

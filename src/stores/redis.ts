@@ -7,10 +7,11 @@ import { mostBytesRead, type RecordObserver, unobserved } from './records.ts'
 import {
   connect,
   listenerOn,
+  memoryOf,
+  outcomeOf,
   ping,
   type RedisObserver,
   type RedisOptions,
-  usedMemory,
 } from './redis-connection.ts'
 import { redisFleet } from './redis-fleet.ts'
 import { redisKeyNames } from './redis-key-names.ts'
@@ -42,11 +43,16 @@ export const openRedisStore = async (
   })
   const names = redisKeyNames(options.prefix)
   const attempt = async <Value>(step: () => Promise<Value>): Promise<Value> => {
+    const startedAt = performance.now()
+    let failed: unknown
     try {
       return await step()
     } catch (cause) {
+      failed = cause
       if (cause instanceof AbohawaError) throw cause
       throw new StoreError(`Redis failed: ${messageOf(cause)}`, { cause })
+    } finally {
+      observer.redisRequest?.(outcomeOf(failed), performance.now() - startedAt)
     }
   }
   const parts = { redis, names, attempt, observer: records }
@@ -88,7 +94,8 @@ export const openRedisStore = async (
     ...redisFleet(parts),
     ...redisSpending(parts),
     ping: () => attempt(() => ping(redis)),
-    usedBytes: () => attempt(() => usedMemory(redis)),
+    memory: () => attempt(() => memoryOf(redis)),
+    usedBytes: () => attempt(async () => (await memoryOf(redis)).usedBytes),
     close: async () => {
       subscriptions.close()
       // Waits for outstanding replies; a broken connection is dropped.

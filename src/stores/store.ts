@@ -263,6 +263,9 @@ export interface SpendingStore {
   ): Promise<{ used: (number | null)[]; closedUntil: number | null }>
 }
 
+/** In bytes; `maxBytes` is 0 where there is no limit. */
+export type StoreMemory = { readonly usedBytes: number; readonly maxBytes: number }
+
 export interface Store
   extends KeyStore,
     UsageStore,
@@ -274,7 +277,9 @@ export interface Store
   readonly kind: 'redis' | 'embedded'
   /** Resolves when the store answers. @throws StoreError */
   ping(): Promise<void>
-  /** What the store's data takes: memory of all masters of Redis, or the file on disk; in bytes. @throws StoreError */
+  /** What Redis uses, on a cluster the master with least room; undefined for the embedded store. @throws StoreError */
+  memory(): Promise<StoreMemory | undefined>
+  /** What the store's data takes: memory of Redis, as `memory` has it, or the file on disk; in bytes. @throws StoreError */
   usedBytes(): Promise<number>
   close(): Promise<void>
 }

@@ -3,6 +3,7 @@
 
 import { createDemand } from '../cache/demand.ts'
 import { type BackoffOptions, createFailures } from '../cache/failures.ts'
+import { firstExpiry } from '../cache/first-expiry.ts'
 import { createFleetSingleFlight } from '../cache/fleet-single-flight.ts'
 import {
   createStretch,
@@ -108,6 +109,10 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   /** The size of the memory tier. */
   held(): { entries: number; bytes: number }
   stretch(): number
+  /** How long until the first cell in demand expires if nothing is loaded; undefined while memory holds none in demand. */
+  untilFirstExpiryMs(): number | undefined
+  /** How many cells back off, by the code of their last failure. */
+  backoffs(): Map<string, number>
   /** Ends the backoff of cells that failed during an outage of the provider. */
   endBackoff(): void
   explain(cell: Cell): Promise<CellExplanation>
@@ -282,6 +287,12 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     },
     held: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
     stretch: stretch.current,
+    untilFirstExpiryMs: () => {
+      const now = clock.now()
+      const first = firstExpiry({ demand, memory, policy }, now - demandForMs, now)
+      return first === undefined ? undefined : Math.max(0, first - now)
+    },
+    backoffs: failures.backoffs,
     endBackoff: failures.endBackoff,
     explain: async cell => ({
       ...(await cache.explain(cell)),

@@ -12,7 +12,7 @@ const lineOf = (error: unknown): string => {
   const lines: string[] = []
   const log = pino({ base: null }, { write: text => void lines.push(text) })
   const usageDetail = { count: () => {}, flush: async () => {}, close: async () => {} }
-  observeApi(createMetrics(), log, undefined, usageDetail, {
+  observeApi(createMetrics({ clock: systemClock, store: 'embedded' }), log, undefined, usageDetail, {
     often: createThrottle(systemClock, 60),
     outages: openOutages(log, systemClock, () => 0),
   }).failed(error, 'id-1')

@@ -2,7 +2,16 @@
 // fails, a broken file changes nothing and is told, a new certificate is shown to new connections, and what needs a restart
 // is named. What each setting then does is in live-settings.test.ts.
 
-import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { X509Certificate } from 'node:crypto'
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -302,7 +311,7 @@ t.test(
       for (const end of ends) copyFileSync(fixture(`${name}.${end}`), join(folder, `tls.${end}`))
     }
     put('localhost')
-    const { urls, key, outcomes, logged, write, ready } = await start(t, {
+    const { urls, key, metric, outcomes, logged, write, ready } = await start(t, {
       'server.tls': { cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') },
     })
     const api = urls.api ?? ''
@@ -313,8 +322,13 @@ t.test(
     await until('it is refused', async () => (await outcomes('refused')) === 1)
     t.match((await ready()).detail.configuration, /no certificate and key in PEM form that belong together/)
     t.equal(await subjectOf(api), former)
+    const expiry = () => metric('abohawa_tls_certificate_expiry_timestamp_seconds')
+    const expiresAt = (name: string) =>
+      new X509Certificate(readFileSync(fixture(`${name}.crt`))).validToDate.getTime() / 1000
+    t.equal(await expiry(), expiresAt('localhost'))
     put('renewed')
     await until('it is shown', async () => (await subjectOf(api)) !== former)
+    t.equal(await expiry(), expiresAt('renewed'))
     t.equal(logged(/^certificate replaced$/).length, 1)
     // Other files, and back to the certificate of before.
     const cert = { cert: fixture('localhost.crt'), key: fixture('localhost.key') }

@@ -8,13 +8,12 @@ import { until } from '../support/until.ts'
 
 const setUp = async (t: Test) => {
   const clock = manualClock()
-  const metrics = createMetrics()
+  const metrics = createMetrics({ clock, store: 'redis' })
   let steps = 0
   const history = createHistory(metrics.totals, clock, () => {
     steps += 1
   })
   t.teardown(history.close)
-  await until('the first totals are read', async () => (await metrics.totals()) && true)
   const step = async (ms = 10_000) => {
     const before = steps
     clock.advance(ms)
@@ -28,10 +27,10 @@ t.test('a point has the rates, the tiers and the latencies of its ten seconds al
   t.strictSame(history.newest().requestsPerSecond, null, 'nothing before the first step')
   for (let i = 0; i < 90; i++) metrics.requestAnswered('weather', 200, 0.0007)
   for (let i = 0; i < 10; i++) metrics.requestAnswered('weather', 500, 0.2)
-  for (let i = 0; i < 6; i++) metrics.cacheRead('hit', 'memory')
-  metrics.cacheRead('stale', 'memory')
-  for (let i = 0; i < 2; i++) metrics.cacheRead('hit', 'redis')
-  metrics.cacheRead('miss', 'provider')
+  for (let i = 0; i < 6; i++) metrics.cacheRead('hit', 'memory', 0)
+  metrics.cacheRead('stale', 'memory', 0)
+  for (let i = 0; i < 2; i++) metrics.cacheRead('hit', 'redis', 0)
+  metrics.cacheRead('miss', 'provider', 0)
   await step()
   t.match(history.newest(), {
     requestsPerSecond: 10,

@@ -69,6 +69,15 @@ t.test('everything at once, over keys of all masters, goes to the right node', a
   t.strictSame(await store.usedOn('key_7', ['2026-11-21']), [20])
 })
 
+t.test('its memory is that of the master with least room', async t => {
+  const { store } = await open(t)
+  const [first] = cluster.nodes
+  await first?.admin.config('SET', 'maxmemory', 50_000_000)
+  t.match(await store.memory(), { maxBytes: 50_000_000 })
+  await first?.admin.config('SET', 'maxmemory', 0)
+  t.match(await store.memory(), { maxBytes: 0 })
+})
+
 t.test('a start in another mode ends with a sentence', async t => {
   const observer = { redisAway: () => t.fail(), redisBack: () => t.fail() }
   const start = (other: object) =>

@@ -1,0 +1,29 @@
+// When the cache runs out of what is in demand if no load succeeds any more. Looks at memory alone: what only the shared tier
+// holds is not counted. As costly as one look of refresh-ahead.ts, and only done for operators.
+
+import type { Demand } from './demand.ts'
+import type { EntryMetadata } from './entry.ts'
+import type { FreshnessPolicy } from './freshness.ts'
+
+export type FirstExpiryParts = {
+  readonly demand: Pick<Demand<unknown>, 'since'>
+  readonly memory: { peek(key: string): EntryMetadata | undefined }
+  readonly policy: Pick<FreshnessPolicy, 'usableUntil'>
+}
+
+/**
+ * The instant at which the first entry expires whose key was requested at or after `since`; undefined without such an entry.
+ * It is past where one has expired already. All instants are ms since the epoch.
+ */
+export const firstExpiry = (
+  { demand, memory, policy }: FirstExpiryParts,
+  since: number,
+  now: number,
+): number | undefined => {
+  let first = Number.POSITIVE_INFINITY
+  for (const [key] of demand.since(since)) {
+    const entry = memory.peek(key)
+    if (entry) first = Math.min(first, policy.usableUntil(entry, now))
+  }
+  return Number.isFinite(first) ? first : undefined
+}

@@ -1,0 +1,223 @@
+// The gauges that are read at each scrape, from the parts that know. What is not known has no number: NaN, for which no
+// comparison of an alert holds. Events are counted in metrics.ts.
+
+import type { Registry } from 'prom-client'
+import Counter from 'prom-client/lib/counter.js'
+import Gauge from 'prom-client/lib/gauge.js'
+import { providerFailures } from './label-values.ts'
+import type { StoreFacts } from './store-watch.ts'
+
+/** Read at each scrape. Instants are ms since the epoch. */
+export type Gauges = {
+  readonly connections: () => {
+    readonly open: number
+    readonly unauthenticated: number
+    readonly queuedRequests: number
+  }
+  /** When the served certificate expires; undefined without TLS. */
+  readonly certificateExpiresAt: () => number | undefined
+  readonly memoryEntries: () => number
+  readonly memoryBytes: () => number
+  /** How long until the first cell in demand expires if nothing is loaded; undefined while none is in demand. */
+  readonly untilFirstExpiryMs: () => number | undefined
+  /** Cells that are backing off, by the code of their last failure. */
+  readonly backoffs: () => ReadonlyMap<string, number>
+  readonly catalogue: () => Catalogue
+  /** Whether the newest configuration has a fault. */
+  readonly configRefused: () => boolean
+  /** How many settings differ from those in effect. */
+  readonly configRestartNeeded: () => number
+  readonly waitingCells: () => number
+  /** Since the start. */
+  readonly logLinesDropped: () => number
+  readonly stretch: () => number
+  readonly budget: () => Budget
+  readonly meter: () => 'counting' | 'away' | 'reconciling'
+  readonly store: () => Promise<StoreFacts>
+  readonly storeClockOffsetMs: () => number
+  readonly breaker: () => 'closed' | 'open' | 'half-open'
+  /** Undefined where runs are not followed or not known. */
+  readonly runAvailableAt: () => number | undefined
+}
+
+type Catalogue = {
+  readonly places: number
+  readonly checksum: string
+  /** How many were in force since the start. */
+  readonly generation: number
+  /** Whether the file is a newer one that was refused. */
+  readonly faulty: boolean
+}
+
+type Budget = {
+  readonly windows: readonly { readonly name: string; readonly limit: number; readonly used: number }[]
+  readonly closedUntil: number | null
+  readonly shared: boolean
+}
+
+const unknown = Number.NaN
+const secondsOf = (ms: number | undefined): number => (ms === undefined ? unknown : ms / 1000)
+
+/** Returns what is to be awaited before each scrape. */
+export const watchGauges = (registry: Registry, gauges: Gauges): (() => Promise<void>) => {
+  const registers = [registry]
+  let store: StoreFacts = { up: false, kind: 'embedded', memory: undefined }
+
+  const gauge = (name: string, help: string, read: () => number) =>
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(read())
+      },
+    })
+  const gaugeBy = (label: string, name: string, help: string, read: () => Iterable<[string, number]>) =>
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers,
+      collect() {
+        this.reset()
+        for (const [value, amount] of read()) this.set({ [label]: value }, amount)
+      },
+    })
+
+  new Counter({
+    name: 'abohawa_log_lines_dropped_total',
+    help: 'Lines of the log that could not be written, or that waited too long for their reader.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(gauges.logLinesDropped())
+    },
+  })
+  gauge('abohawa_connections', 'Open connections to the API.', () => gauges.connections().open)
+  gauge(
+    'abohawa_connections_unauthenticated',
+    'Open connections to the API on which no good key came yet.',
+    () => gauges.connections().unauthenticated,
+  )
+  gauge(
+    'abohawa_requests_queued',
+    'Requests to the API that wait behind another one on their connection.',
+    () => gauges.connections().queuedRequests,
+  )
+  gauge(
+    'abohawa_tls_certificate_expiry_timestamp_seconds',
+    'When the certificate that the API serves expires; NaN where it serves plain HTTP.',
+    () => secondsOf(gauges.certificateExpiresAt()),
+  )
+  gauge('abohawa_cache_memory_entries', 'Timelines in the memory tier.', gauges.memoryEntries)
+  gauge(
+    'abohawa_cache_memory_bytes',
+    'Bytes that the timelines in the memory tier account for.',
+    gauges.memoryBytes,
+  )
+  gauge(
+    'abohawa_cache_time_to_first_expiry_seconds',
+    'Time until the first cell in demand expires, and requests for it end in 500, if the provider stays away; NaN while no cell is in demand.',
+    () => secondsOf(gauges.untilFirstExpiryMs()),
+  )
+  gaugeBy(
+    'cause',
+    'abohawa_cache_backoff_cells',
+    'Cells that are not loaded for a while after a failure, by the cause of the last one.',
+    () => {
+      const cells = new Map([...providerFailures, 'provider_circuit_open', 'other'].map(cause => [cause, 0]))
+      for (const [code, count] of gauges.backoffs()) {
+        const cause = cells.has(code) ? code : 'other'
+        cells.set(cause, (cells.get(cause) ?? 0) + count)
+      }
+      return cells
+    },
+  )
+  gauge(
+    'abohawa_cache_freshness_stretch',
+    'How many times longer than configured weather stays fresh, so that the budget of the day suffices.',
+    gauges.stretch,
+  )
+  gauge(
+    'abohawa_config_refused',
+    '1 while the newest configuration is not in effect because of a fault.',
+    () => Number(gauges.configRefused()),
+  )
+  gauge(
+    'abohawa_config_restart_needed',
+    'Settings that differ from those in effect until the next start.',
+    gauges.configRestartNeeded,
+  )
+  gauge('abohawa_catalogue_places', 'Published places.', () => gauges.catalogue().places)
+  gauge(
+    'abohawa_catalogue_generation',
+    'Catalogues that were in force since the start: 1, and one more for each swap.',
+    () => gauges.catalogue().generation,
+  )
+  gaugeBy(
+    'checksum',
+    'abohawa_catalogue_info',
+    'Always 1; the checksum of the catalogue in force, cut to 12 characters, is a label.',
+    () => [[gauges.catalogue().checksum.slice(0, 12), 1]],
+  )
+  gauge(
+    'abohawa_catalogue_faulty',
+    '1 while the file of the catalogue has a fault, and an older one is in force.',
+    () => Number(gauges.catalogue().faulty),
+  )
+  gauge(
+    'abohawa_provider_waiting_cells',
+    'Cells that wait for a request to the provider with room.',
+    gauges.waitingCells,
+  )
+  gaugeBy(
+    'window',
+    'abohawa_provider_budget_used',
+    "Weight spent in the running window of the provider's limits, over all gateways.",
+    () => gauges.budget().windows.map(({ name, used }) => [name, used]),
+  )
+  gaugeBy('window', 'abohawa_provider_budget_limit', "The provider's limits, in weight.", () =>
+    gauges.budget().windows.map(({ name, limit }) => [name, limit]),
+  )
+  gauge('abohawa_provider_budget_shared', '1 while the budget is counted over all gateways.', () =>
+    Number(gauges.budget().shared),
+  )
+  gauge(
+    'abohawa_provider_limited_until_timestamp_seconds',
+    'Until when nothing is sent, because the provider said that a limit is reached; 0 while it may be asked.',
+    () => (gauges.budget().closedUntil ?? 0) / 1000,
+  )
+  gaugeBy('state', 'abohawa_provider_circuit', '1 for the state the circuit to the provider is in.', () =>
+    (['closed', 'open', 'half-open'] as const).map(state => [state, Number(gauges.breaker() === state)]),
+  )
+  gaugeBy('state', 'abohawa_quota_counting', '1 for the present state of quota counting.', () =>
+    (['counting', 'away', 'reconciling'] as const).map(state => [state, Number(gauges.meter() === state)]),
+  )
+  gaugeBy('store', 'abohawa_store_up', '1 while the store answers, asked at each scrape.', () => [
+    [store.kind, Number(store.up)],
+  ])
+  gauge(
+    'abohawa_store_clock_offset_seconds',
+    "How far the store's clock, which decides the day of quotas, is ahead of this machine's.",
+    () => gauges.storeClockOffsetMs() / 1000,
+  )
+  gauge(
+    'abohawa_redis_memory_used_bytes',
+    'What Redis says it uses, on a cluster the master with least room; NaN where that is not known.',
+    () => store.memory?.usedBytes ?? unknown,
+  )
+  gauge(
+    'abohawa_redis_memory_max_bytes',
+    'The maxmemory of that Redis, 0 where it has none; NaN where that is not known.',
+    () => store.memory?.maxBytes ?? unknown,
+  )
+  gauge(
+    'abohawa_provider_run_available_timestamp_seconds',
+    'When the newest model run became available; 0 where none is known.',
+    () => (gauges.runAvailableAt() ?? 0) / 1000,
+  )
+
+  return async () => {
+    store = await gauges.store()
+  }
+}

@@ -1,0 +1,237 @@
+// The alerts, the dashboard, the runbook and the documentation name the metrics that a gateway really has, and all of them;
+// promtool agrees with the alerts and with every query of the dashboard.
+
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
+import { product } from '../support/process.ts'
+import { rulesFile, samplesIn, withoutPromtool } from '../support/promtool.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+const rulesText = readFileSync(rulesFile, 'utf8')
+const testsText = read('deploy/prometheus/tests.yaml')
+const dashboardText = read('deploy/grafana/dashboard.json')
+const operating = read('docs/operating.md')
+const runbook = read('docs/runbook.md')
+
+type Rule = {
+  alert: string
+  expr: string
+  labels: { severity: string }
+  annotations: { summary: string; runbook_url: string }
+}
+const alerts: Rule[] = parse(rulesText).groups.flatMap(({ rules }: { rules: Rule[] }) => rules)
+
+type Panel = {
+  id: number
+  type: string
+  title: string
+  description?: string
+  gridPos: { x: number; y: number; w: number; h: number }
+  fieldConfig?: { defaults: { unit?: string } }
+  targets?: { expr: string }[]
+  datasource?: { uid: string }
+}
+const dashboard = JSON.parse(dashboardText) as {
+  schemaVersion: number
+  panels: Panel[]
+  templating: { list: { name: string; type: string }[] }
+}
+const graphs = dashboard.panels.filter(({ type }) => type !== 'row')
+const queries = graphs.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr))
+
+// With limits, for whose windows there are series.
+const gateway = await startGateway(t, {
+  providerUrl: 'http://127.0.0.1:9',
+  env: {
+    ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '600',
+    ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '5000',
+    ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
+  },
+})
+const scrape = (await sendRequest(`${gateway.opsUrl}/metrics`)).text
+const series = [...samplesIn(scrape).keys()]
+const families = [...scrape.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name ?? '')
+// Node's own have series of garbage collection after the first one only.
+const names = new Set([
+  ...series.map(one => one.split('{', 1)[0] ?? ''),
+  ...families.filter(name => name.startsWith('nodejs_gc')).map(name => `${name}_sum`),
+])
+const isOurs = (name: string): boolean => /^(abohawa|http_server)_/.test(name)
+const metricsIn = (text: string): string[] => [
+  ...new Set(text.match(/\b(?:abohawa|http_server|nodejs|process)_[a-z0-9_]+\b/g)),
+]
+
+t.test('every metric of the alerts, their tests and the dashboard is in a scrape', async t => {
+  for (const [where, text] of Object.entries({
+    alerts: alerts.map(({ expr }) => expr).join('\n'),
+    tests: testsText,
+    dashboard: queries.join('\n'),
+  })) {
+    const used = metricsIn(text)
+    t.ok(used.length > 15, `${where} names ${used.length} metrics`)
+    t.strictSame(
+      used.filter(name => !names.has(name)),
+      [],
+      where,
+    )
+  }
+})
+
+t.test('every value of a label that an alert or a query asks for is in a scrape', async t => {
+  let values = 0
+  for (const expr of [...alerts.map(({ expr }) => expr), ...queries])
+    for (const [, metric = '', matchers = ''] of expr.matchAll(/([a-z0-9_]+)\{([^}]*)\}/g))
+      for (const [, label, operator, wanted = ''] of matchers.matchAll(/(\w+)(=~?)"([^"]*)"/g)) {
+        if (label === 'job' || label === 'instance') continue
+        for (const value of operator === '=~' ? wanted.split('|') : [wanted]) {
+          values += 1
+          const found = series.some(one => isWith(one, metric, `${label}="${value}"`))
+          t.ok(found, `${metric}{${label}="${value}"}`)
+        }
+      }
+  t.ok(values > 15, `${values} values`)
+})
+
+const isWith = (one: string, metric: string, label: string): boolean =>
+  one.startsWith(`${metric}{`) && one.includes(label)
+
+t.test('the documentation has every metric of a scrape, and no other', async t => {
+  const documented = new Set(
+    [...operating.matchAll(/^\| (`[^|]*`) \|/gm)].flatMap(([, cell = '']) => metricsIn(cell)),
+  )
+  t.strictSame(
+    families.filter(name => isOurs(name) && !documented.has(name)),
+    [],
+  )
+  t.strictSame(
+    [...documented].filter(name => !families.includes(name)),
+    [],
+  )
+  // Elsewhere parts of a histogram are named too.
+  t.strictSame(
+    metricsIn(operating).filter(name => isOurs(name) && !names.has(name) && !families.includes(name)),
+    [],
+  )
+})
+
+t.test('every alert has a paragraph of the runbook, a severity and a test', async t => {
+  t.ok(alerts.length > 25, `${alerts.length} alerts`)
+  const paragraphs = [...runbook.matchAll(/^## (\S+)$/gm)].map(([, name]) => name)
+  t.strictSame(
+    paragraphs,
+    alerts.map(({ alert }) => alert),
+  )
+  for (const { alert, labels, annotations } of alerts) {
+    t.equal(annotations.runbook_url, `docs/runbook.md#${alert.toLowerCase()}`)
+    t.match(labels.severity, /^(warning|critical)$/)
+    t.match(annotations.summary, /\.$/)
+    const cases = parse(testsText).tests.filter(({ name }: { name: string }) => name === alert)
+    t.match(
+      cases,
+      [{ alert_rule_test: [{ exp_alerts: undefined }, { exp_alerts: [{ exp_labels: labels }] }] }],
+      `${alert} is tested quiet and firing`,
+    )
+  }
+})
+
+t.test('the commands of the runbook can be run', async t => {
+  const patterns = [...runbook.matchAll(/\/metrics" \| grep (?:-E '([^']+)'|(\S+?))[`' ]/g)].map(
+    ([, expression, word]) => expression ?? word ?? '',
+  )
+  t.ok(patterns.length > 15, `${patterns.length} patterns`)
+  for (const pattern of patterns)
+    for (const part of alternativesOf(pattern))
+      t.ok(new RegExp(part, 'm').test(scrape), `grep ${part} finds something in a scrape`)
+  const commands = new Set(
+    [...runbook.matchAll(/bin\/abohawa ([a-z]+ [a-z]+)/g)].map(([, words]) => words ?? ''),
+  )
+  t.ok(commands.size > 5, [...commands].join(', '))
+  for (const words of commands)
+    t.equal(spawnSync(product, [...words.split(' '), '--help']).status, 0, `abohawa ${words}`)
+  const headings = new Set([...operating.matchAll(/^#+ (.*)$/gm)].map(([, text = '']) => anchorOf(text)))
+  for (const [, anchor = ''] of runbook.matchAll(/\(operating\.md#([a-z-]+)\)/g))
+    t.ok(headings.has(anchor), `operating.md#${anchor}`)
+  for (const [, anchor = ''] of runbook.matchAll(/\(#([a-z-]+)\)/g))
+    t.ok(
+      alerts.some(({ alert }) => alert.toLowerCase() === anchor),
+      `#${anchor}`,
+    )
+})
+
+/** The alternatives of an extended regular expression at its top, each of which is to find something. */
+const alternativesOf = (pattern: string): string[] => {
+  const parts = ['']
+  let depth = 0
+  for (const character of pattern) {
+    if (character === '(') depth += 1
+    if (character === ')') depth -= 1
+    if (character === '|' && depth === 0) parts.push('')
+    else parts[parts.length - 1] += character
+  }
+  return parts
+}
+
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9 -]/g, '')
+    .replaceAll(' ', '-')
+
+t.test(
+  'the dashboard can be imported: a data source to choose, a unit and a text for every panel',
+  async t => {
+    t.ok(dashboard.schemaVersion >= 39)
+    t.match(dashboard.templating.list, [{ name: 'datasource', type: 'datasource' }])
+    t.equal(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length)
+    t.strictSame(
+      dashboard.panels.filter(({ type }) => type === 'row').map(({ title }) => title),
+      ['Now', 'Traffic', 'Cache', 'Provider and budget', 'Store', 'Keys and quotas', 'Process'],
+    )
+    for (const { title, description, fieldConfig, targets = [], datasource, gridPos } of graphs) {
+      t.ok(description, `${title} says what it shows`)
+      t.ok(fieldConfig?.defaults.unit, `${title} has a unit`)
+      t.ok(targets.length > 0, `${title} asks for something`)
+      t.equal(datasource?.uid, `\${datasource}`)
+      t.ok(gridPos.x + gridPos.w <= 24)
+    }
+    const places = new Map<string, string>()
+    for (const { title, gridPos } of dashboard.panels)
+      for (let x = gridPos.x; x < gridPos.x + gridPos.w; x += 1)
+        for (let y = gridPos.y; y < gridPos.y + gridPos.h; y += 1) {
+          const other = places.get(`${x} ${y}`)
+          if (other !== undefined) t.fail(`${title} lies on ${other}`)
+          places.set(`${x} ${y}`, title)
+        }
+    const used = new Set(metricsIn(queries.join('\n')).map(name => name.replace(/_(bucket|sum|count)$/, '')))
+    t.strictSame(
+      families.filter(name => isOurs(name) && !used.has(name)),
+      [],
+      'it shows every metric',
+    )
+  },
+)
+
+t.test('promtool takes the alerts, their tests and every query', { skip: withoutPromtool }, async t => {
+  const promtool = (...args: string[]) => {
+    const { status, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8' })
+    t.equal(status, 0, `promtool ${args.join(' ')}\n${stdout}${stderr}`)
+    return stdout
+  }
+  t.match(promtool('check', 'rules', rulesFile), `SUCCESS: ${alerts.length} rules found`)
+  t.match(promtool('test', 'rules', join(root, 'deploy/prometheus/tests.yaml')), 'SUCCESS')
+  const folder = mkdtempSync(join(tmpdir(), 'abohawa-dashboard-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'queries.yaml')
+  const rules = queries.map((expr, i) => ({
+    record: `query_${i}`,
+    expr: expr.replaceAll('$__rate_interval', '5m').replaceAll(/\$\w+/g, 'any'),
+  }))
+  writeFileSync(file, JSON.stringify({ groups: [{ name: 'dashboard', rules }] }))
+  t.match(promtool('check', 'rules', file), `SUCCESS: ${queries.length} rules found`)
+})

@@ -1,0 +1,306 @@
+// Real faults of a real gateway, and the alerts that they raise: what it answers to /metrics before and during a fault goes
+// through promtool with the rules of deploy/prometheus.
+
+import { spawn } from 'node:child_process'
+import { X509Certificate } from 'node:crypto'
+import { once } from 'node:events'
+import { closeSync, copyFileSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { cleanEnv, product } from '../support/process.ts'
+import { firesExactly, type Scrape, samplesIn, withoutPromtool } from '../support/promtool.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { startRedisProcess } from '../support/redis-process.ts'
+import { freePort, withoutOwnRedis } from '../support/redis-server.ts'
+import { smallDisk, withoutMounts } from '../support/small-disk.ts'
+import { type GatewaySetting, sendRequest, startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const hourMs = 3_600_000
+const scrape = async (opsUrl: string): Promise<string> => (await sendRequest(`${opsUrl}/metrics`)).text
+
+const isOurs = (series: string): boolean => /^(abohawa|http_server)_/.test(series)
+
+/** A gateway, and the minutes at which Prometheus would have scraped it. Its clock stands still unless one is given. */
+const watched = async (t: Test, { clock = manualClock(), ...setting }: GatewaySetting) => {
+  const startedAt = clock.now()
+  const gateway = await startGateway(t, { ...setting, clock })
+  const scrapes: Scrape[] = []
+  return {
+    gateway,
+    scrapeAt: async (minute: number): Promise<Map<string, number>> => {
+      const text = await scrape(gateway.opsUrl)
+      const samples = samplesIn(text)
+      // Traffic and faults change values; no series appears that was not there from the first scrape.
+      const [first] = scrapes
+      if (first)
+        t.strictSame([...samples.keys()].filter(isOurs), [...samplesIn(first.text).keys()].filter(isOurs))
+      scrapes.push({ minute, text })
+      return samples
+    },
+    fires: (at: number, ...alerts: string[]) => firesExactly(t, { scrapes, startedAt, at, alerts }),
+  }
+}
+
+const isOpen = async (opsUrl: string) =>
+  samplesIn(await scrape(opsUrl)).get('abohawa_provider_circuit{state="closed"}') === 0
+
+t.test('a healthy gateway raises no alert', { skip: withoutPromtool }, async t => {
+  const provider = await startProvider(t)
+  const { gateway, scrapeAt, fires } = await watched(t, { providerUrl: provider.url })
+  await scrapeAt(0)
+  for (let minute = 5; minute <= 60; minute += 5) {
+    await gateway.get('/weather/district/3026')
+    await gateway.get('/weather/district/9')
+    await gateway.get('/locations?type=division', { key: null })
+    await scrapeAt(minute)
+  }
+  fires(30)
+  fires(60)
+})
+
+t.test('the provider is down, and the cache runs out', { skip: withoutPromtool }, async t => {
+  const provider = await startProvider(t)
+  const clock = manualClock()
+  const { gateway, scrapeAt, fires } = await watched(t, { providerUrl: provider.url, clock })
+  await gateway.get('/weather/district/3026')
+  await scrapeAt(0)
+  await provider.steer({ fault: 'internal-error' })
+  const loadedAt = clock.now() / 1000
+  clock.advance(5 * hourMs)
+  await gateway.get('/weather/district/3026')
+  await until('the circuit is open', () => isOpen(gateway.opsUrl))
+  const early = await scrapeAt(10)
+  const left = early.get('abohawa_cache_time_to_first_expiry_seconds') ?? 0
+  t.ok(left > 7 * 3600 && left < 9 * 3600, `${left} s are left after 5 h of 13`)
+  t.equal(early.get('abohawa_provider_last_success_timestamp_seconds'), loadedAt)
+  t.equal(
+    early.get('abohawa_provider_last_failure_timestamp_seconds{cause="provider_failing"}'),
+    loadedAt + 5 * 3600,
+  )
+  fires(12)
+  fires(16, 'AbohawaProviderDown')
+  clock.advance(6.5 * hourMs)
+  for (let minute = 20; minute <= 60; minute += 5) {
+    t.equal((await gateway.get('/weather/district/3026')).status, 200, 'stale, and served')
+    await scrapeAt(minute)
+  }
+  fires(24, 'AbohawaProviderDown')
+  fires(45, 'AbohawaCacheRunsOut', 'AbohawaProviderDown', 'AbohawaWeatherOld')
+})
+
+t.test('the provider is down, and nothing is cached', { skip: withoutPromtool }, async t => {
+  const provider = await startProvider(t)
+  const { gateway, scrapeAt, fires } = await watched(t, { providerUrl: provider.url })
+  await scrapeAt(0)
+  await provider.steer({ fault: 'internal-error' })
+  for (let minute = 10; minute <= 20; minute += 2) {
+    t.equal((await gateway.get('/weather/district/3026')).status, 500)
+    await until('the circuit is open', async () => {
+      await gateway.get(`/weather/coords/21.${minute}/89.1`)
+      return isOpen(gateway.opsUrl)
+    })
+    await scrapeAt(minute)
+  }
+  fires(18, 'AbohawaErrors', 'AbohawaProviderDown')
+})
+
+t.test('the provider refuses the key', { skip: withoutPromtool }, async t => {
+  const provider = await startProvider(t, ['--require-key', 'another'])
+  const { gateway, scrapeAt, fires } = await watched(t, { providerUrl: provider.url })
+  await scrapeAt(0)
+  t.equal((await gateway.get('/weather/district/3026')).status, 500)
+  await scrapeAt(10)
+  fires(10)
+  fires(12, 'AbohawaProviderDenied')
+})
+
+t.test(
+  'the provider refuses a point, and says that a limit is reached',
+  { skip: withoutPromtool },
+  async t => {
+    const provider = await startProvider(t)
+    const { gateway, scrapeAt, fires } = await watched(t, { providerUrl: provider.url })
+    await scrapeAt(0)
+    await provider.steer({ fault: 'bad-request', times: 1 })
+    await gateway.get('/weather/district/3026')
+    await provider.steer({ fault: 'daily-limit', times: 1 })
+    await gateway.get('/weather/coords/21.1/89.1')
+    const samples = await scrapeAt(10)
+    t.equal(samples.get('abohawa_cache_backoff_cells{cause="provider_refused"}'), 1)
+    fires(14, 'AbohawaProviderLimits')
+    fires(45, 'AbohawaCellsRefused', 'AbohawaProviderLimits')
+  },
+)
+
+t.test('the budget of the day is spent', { skip: withoutPromtool }, async t => {
+  const provider = await startProvider(t)
+  const { gateway, scrapeAt, fires } = await watched(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_PROVIDER__BUDGET__PER_DAY: '6' },
+  })
+  await scrapeAt(0)
+  for (const cell of ['21.1/89.1', '21.5/89.5', '22.1/90.1']) await gateway.get(`/weather/coords/${cell}`)
+  const samples = await scrapeAt(10)
+  t.equal(samples.get('abohawa_provider_budget_used{window="day"}'), 6)
+  fires(10)
+  fires(12, 'AbohawaBudgetSpent')
+})
+
+t.test('Redis freezes, comes back, and is slow', { skip: withoutPromtool || withoutOwnRedis }, async t => {
+  const provider = await startProvider(t)
+  const redis = await startRedisProcess({ args: ['--maxmemory', '1gb'] })
+  t.teardown(redis.stop)
+  const { gateway, scrapeAt, fires } = await watched(t, {
+    providerUrl: provider.url,
+    // Redis has no other.
+    clock: systemClock,
+    env: {
+      ABOHAWA_REDIS__URL: `redis://${redis.address}`,
+      ABOHAWA_REDIS__COMMAND_TIMEOUT: '300ms',
+    },
+  })
+  const places = () => gateway.get('/locations?type=division')
+  await places()
+  const healthy = await scrapeAt(0)
+  t.equal(healthy.get('abohawa_store_up{store="redis"}'), 1)
+  t.equal(healthy.get('abohawa_redis_memory_max_bytes'), 2 ** 30)
+  t.ok((healthy.get('abohawa_redis_memory_used_bytes') ?? 0) > 100_000)
+  t.ok((healthy.get('abohawa_redis_request_duration_seconds_count{outcome="ok"}') ?? 0) > 3)
+
+  redis.signal('SIGSTOP')
+  await until('quotas are counted here', async () => {
+    await places()
+    return /state="away"\} 1$/m.test(await scrape(gateway.opsUrl))
+  })
+  const frozen = await scrapeAt(10)
+  t.equal(frozen.get('abohawa_store_up{store="redis"}'), 0)
+  t.ok(Number.isNaN(frozen.get('abohawa_redis_memory_used_bytes')), 'memory is not known')
+  t.ok((frozen.get('abohawa_redis_request_duration_seconds_count{outcome="timeout"}') ?? 0) > 0)
+  fires(13, 'AbohawaQuotaNotCounted', 'AbohawaStoreDown')
+
+  redis.signal('SIGCONT')
+  await until('quotas are counted in Redis', async () =>
+    /^abohawa_quota_counting\{state="counting"\} 1$/m.test(await scrape(gateway.opsUrl)),
+  )
+  t.equal((await scrapeAt(20)).get('abohawa_store_up{store="redis"}'), 1)
+  fires(27)
+
+  const timeouts = async () =>
+    samplesIn(await scrape(gateway.opsUrl)).get(
+      'abohawa_redis_request_duration_seconds_count{outcome="timeout"}',
+    ) ?? 0
+  for (let minute = 30; minute <= 36; minute += 2) {
+    const before = await timeouts()
+    redis.signal('SIGSTOP')
+    await until('a request of it times out', async () => (await timeouts()) > before)
+    redis.signal('SIGCONT')
+    await until('it answers again', async () => {
+      const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
+      return /^abohawa_store_up\{store="redis"\} 1$/m.test(text) && /"counting"\} 1$/m.test(text)
+    })
+    await scrapeAt(minute)
+  }
+  fires(36, 'AbohawaRedisTimeouts')
+})
+
+t.test('Redis is nearly full', { skip: withoutPromtool || withoutOwnRedis }, async t => {
+  const redis = await startRedisProcess()
+  t.teardown(redis.stop)
+  const { scrapeAt, fires } = await watched(t, {
+    providerUrl: 'http://127.0.0.1:9',
+    clock: systemClock,
+    env: { ABOHAWA_REDIS__URL: `redis://${redis.address}` },
+  })
+  const [, used] = /^used_memory:(\d+)/m.exec(await redis.admin.info('memory')) ?? []
+  await redis.admin.config('SET', 'maxmemory', Math.round(Number(used) * 1.05))
+  await scrapeAt(0)
+  fires(12, 'AbohawaRedisMemoryHigh')
+})
+
+t.test('the disk of the store is full', { skip: withoutPromtool || withoutMounts }, async t => {
+  const disk = await smallDisk(t, 16_000_000)
+  const { gateway, scrapeAt, fires } = await watched(t, {
+    providerUrl: 'http://127.0.0.1:9',
+    env: { ABOHAWA_STORE__PATH: join(disk.folder, 'store.db') },
+  })
+  await gateway.get('/locations?type=division')
+  t.equal((await scrapeAt(0)).get('abohawa_store_reserve_in_use'), 0)
+  await until('counts are kept in the reserve', async () => {
+    disk.fill()
+    await gateway.get('/locations?type=division')
+    return /^abohawa_store_reserve_in_use 1$/m.test(await scrape(gateway.opsUrl))
+  })
+  await scrapeAt(10)
+  fires(12, 'AbohawaStoreFull')
+  disk.free()
+})
+
+const tls = {
+  cert: join(root, 'test/fixtures/localhost.crt'),
+  key: join(root, 'test/fixtures/localhost.key'),
+}
+
+t.test('the certificate is about to expire', { skip: withoutPromtool }, async t => {
+  const expiresAt = new X509Certificate(readFileSync(tls.cert)).validToDate.getTime()
+  const { scrapeAt, fires } = await watched(t, {
+    providerUrl: 'http://127.0.0.1:9',
+    clock: manualClock(expiresAt - 2 * 24 * hourMs - 30 * 60_000),
+    env: { ABOHAWA_SERVER__TLS__CERT: tls.cert, ABOHAWA_SERVER__TLS__KEY: tls.key },
+  })
+  const samples = await scrapeAt(0)
+  t.equal(samples.get('abohawa_tls_certificate_expiry_timestamp_seconds'), expiresAt / 1000)
+  fires(25)
+  fires(70, 'AbohawaCertificateExpires', 'AbohawaCertificateExpiresSoon')
+})
+
+t.test('the file of the catalogue has a fault', { skip: withoutPromtool }, async t => {
+  const path = join(t.testdir(), 'locations.json')
+  copyFileSync(join(root, 'locations.json'), path)
+  const { gateway, scrapeAt, fires } = await watched(t, {
+    providerUrl: 'http://127.0.0.1:9',
+    env: { ABOHAWA_CATALOGUE__PATH: path },
+  })
+  t.equal((await scrapeAt(0)).get('abohawa_catalogue_faulty'), 0)
+  writeFileSync(path, '{"provenance":')
+  await t.rejects(gateway.reloadCatalogue())
+  await scrapeAt(10)
+  fires(16, 'AbohawaCatalogueRefused')
+})
+
+t.test('the log can not be written', { skip: withoutPromtool }, async t => {
+  const port = await freePort()
+  const full = openSync('/dev/full', 'w')
+  const child = spawn(product, ['serve'], {
+    cwd: t.testdir(),
+    env: cleanEnv({
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_OPS__PORT: String(port),
+      ABOHAWA_STORE__PATH: ':memory:',
+      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
+    }),
+    stdio: ['ignore', full, 'ignore'],
+  })
+  closeSync(full)
+  const exited = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  const startedAt = systemClock.now()
+  const text = await until('lines are dropped', async () => {
+    const seen = await scrape(`http://127.0.0.1:${port}`)
+    return /^abohawa_log_lines_dropped_total [1-9]/m.test(seen) && seen
+  })
+  // Prometheus had seen it at 0 before: every series is there from the first scrape.
+  const before = text.replace(/^(abohawa_log_lines_dropped_total) .*$/m, '$1 0')
+  const scrapes = [
+    { minute: 0, text: before },
+    { minute: 10, text },
+  ]
+  firesExactly(t, { scrapes, startedAt, at: 9, alerts: [] })
+  firesExactly(t, { scrapes, startedAt, at: 12, alerts: ['AbohawaLogLinesDropped'] })
+})

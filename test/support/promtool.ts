@@ -1,0 +1,102 @@
+// Runs the alert rules over real scrapes: turns them into the input series of promtool, as if Prometheus had scraped them at
+// given minutes, and checks which alerts fire.
+
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** For tests that evaluate alert rules: false, or why they are skipped. */
+export const withoutPromtool: string | false =
+  spawnSync('promtool', ['--version']).status === 0 ? false : 'needs promtool of Prometheus on the path'
+
+export const rulesFile = join(import.meta.dirname, '..', '..', 'deploy', 'prometheus', 'alerts.yaml')
+
+/** What a gateway answered to /metrics; it stands until the next scrape. */
+export type Scrape = {
+  /** From 0. */
+  readonly minute: number
+  readonly text: string
+}
+
+type Test = { ok(found: unknown, message: string): unknown }
+
+/**
+ * Checks that exactly these alerts fire at a minute.
+ * @param startedAt the gateway's clock at minute 0, ms since the epoch: promtool's own begins at 1970
+ */
+export const firesExactly = (
+  t: Test,
+  {
+    scrapes,
+    startedAt,
+    at,
+    alerts,
+  }: { scrapes: readonly Scrape[]; startedAt: number; at: number; alerts: readonly string[] },
+): void => {
+  const test = {
+    rule_files: [rulesFile],
+    evaluation_interval: '1m',
+    tests: [
+      {
+        interval: '1m',
+        input_series: seriesOf(scrapes, startedAt, at),
+        promql_expr_test: [
+          {
+            expr: 'count by (alertname) (count by (alertname, instance) (ALERTS{alertstate="firing"}))',
+            eval_time: `${at}m`,
+            exp_samples: alerts
+              .toSorted()
+              .map(alertname => ({ labels: `{alertname="${alertname}"}`, value: 1 })),
+          },
+        ],
+      },
+    ],
+  }
+  // JSON is YAML.
+  const folder = mkdtempSync(join(tmpdir(), 'abohawa-promtool-'))
+  const file = join(folder, 'test.yaml')
+  writeFileSync(file, JSON.stringify(test))
+  const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' })
+  rmSync(folder, { recursive: true })
+  t.ok(status === 0, `at minute ${at} these fire: ${alerts.join(', ') || 'none'}\n${stdout}${stderr}`)
+}
+
+const target = 'job="abohawa",instance="gateway"'
+
+const seriesOf = (
+  scrapes: readonly Scrape[],
+  startedAt: number,
+  until: number,
+): { series: string; values: string }[] => {
+  const rules = readFileSync(rulesFile, 'utf8')
+  const samples = scrapes.map(({ minute, text }) => ({ minute, samples: samplesIn(text) }))
+  const names = new Set(samples.flatMap(({ samples }) => [...samples.keys()]))
+  const used = [...names].filter(series => rules.includes(nameOf(series)))
+  return ['up', ...used].map(series => ({
+    series: labelled(series),
+    values: Array.from({ length: until + 1 }, (_, minute) => {
+      if (series === 'up') return 1
+      const value = samples.findLast(scrape => scrape.minute <= minute)?.samples.get(series)
+      if (value === undefined) return '_'
+      return nameOf(series).endsWith('_timestamp_seconds') ? value - startedAt / 1000 : value
+    }).join(' '),
+  }))
+}
+
+const nameOf = (series: string): string => series.split('{', 1)[0] ?? ''
+
+const labelled = (series: string): string =>
+  series.includes('{') ? series.replace('{', `{${target},`) : `${series}{${target}}`
+
+/** The samples of a scrape: series with its labels → value. */
+export const samplesIn = (text: string): Map<string, number> =>
+  new Map(
+    text
+      .split('\n')
+      .filter(line => line !== '' && !line.startsWith('#'))
+      .map(line => {
+        const at = line.lastIndexOf(' ')
+        return [line.slice(0, at), Number(line.slice(at + 1).replace('+Inf', 'Infinity'))]
+      }),
+  )
