@@ -30,7 +30,7 @@ export type Failures = {
   /** Ends all backoff except what a `retryAt` announced; for a source that has recovered. */
   endBackoff(): void
   /** For the failures from now on. */
-  apply(options: Omit<BackoffOptions, 'longestAfter'>): void
+  apply(options: Omit<BackoffOptions, 'longestAfter' | 'isLifted'>): void
 }
 
 export type BackoffOptions = {
@@ -39,6 +39,8 @@ export type BackoffOptions = {
   readonly retryAfterAtMostMs: number
   /** The longest backoff for an error that has its own maximum. */
   readonly longestAfter?: (error: unknown) => number | undefined
+  /** Whether what made a load fail is gone before the end of its backoff. */
+  readonly isLifted?: (failure: Pick<Failure, 'error' | 'failedAt'>) => boolean
 }
 
 const mostKeys = 20_000
@@ -80,7 +82,9 @@ export const createFailures = (given: BackoffOptions, clock: Clock, random = Mat
     },
     backoff: key => {
       const failure = failures.get(key)
-      return failure && clock.now() < failure.backoffUntil ? failure : undefined
+      return failure && clock.now() < failure.backoffUntil && !options.isLifted?.(failure)
+        ? failure
+        : undefined
     },
     last: key => failures.peek(key),
     backoffs: () => {

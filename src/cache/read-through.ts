@@ -92,6 +92,13 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   refresh(subject: Of, purpose: Purpose): Promise<void>
   /** Loads an entry whatever is cached. Never rejects; a failure goes to the observer. */
   reload(subject: Of): Promise<void>
+  /** Whether a tier holds a fresh entry, which is then in memory too. */
+  isFresh(subject: Of): Promise<boolean>
+  /**
+   * Loads an entry unless a fresh one is held, as little urgent as a refresh-ahead. Returns whether it loaded.
+   * @throws BackoffError when the load failed, or a former one did whose backoff is not over
+   */
+  ensure(subject: Of): Promise<boolean>
   /** Copies the entry of the shared tier into memory; true when it is usable. Never loads. */
   warm(subject: Of): Promise<boolean>
   explain(subject: Of): Promise<Explanation>
@@ -227,6 +234,16 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     }
   }
 
+  const isFresh = async (subject: Of): Promise<boolean> => {
+    const { id } = subject
+    const held = memory.peek(id)
+    if (held && stateOf(held, held.purged, clock.now()) === 'fresh') return true
+    const found = await shared.get(keyOf(subject))
+    if (!found || stateOutside(id, found) !== 'fresh') return false
+    keep(id, found)
+    return true
+  }
+
   const factsOf = (id: string, entry: Entry<Value> | undefined): EntryFacts | null => {
     if (!entry) return null
     const now = clock.now()
@@ -296,6 +313,19 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     refresh: (subject, purpose) => refreshing.run(subject.id, () => refresh(subject, purpose)).result,
     reload: subject =>
       refreshing.run(subject.id, () => refresh(subject, 'refresh_ahead', () => false)).result,
+    isFresh,
+    ensure: async subject => {
+      const { id } = subject
+      if (await isFresh(subject)) return false
+      const failure = failures.backoff(id)
+      if (failure) throw new BackoffError(failure)
+      try {
+        await loadOnce(subject, 'refresh_ahead', found => stateOutside(id, found) === 'fresh')
+        return true
+      } catch (error) {
+        throw new BackoffError(recordFailure(id, 'refresh_ahead', error))
+      }
+    },
     warm: async subject => {
       const entry = await shared.get(keyOf(subject))
       if (!entry || stateOutside(subject.id, entry) === 'expired') return false

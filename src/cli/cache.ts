@@ -1,7 +1,7 @@
 // `abohawa cache …`: shows what is cached for a place, and purges. `show` queries a running gateway, which alone knows its
-// memory tier, else the shared tier; `purge` writes to the store, which every gateway polls.
+// memory tier, else the shared tier; `purge` writes to the store, which every gateway polls; `warm` is in warm.ts.
 
-import type { Command } from 'commander'
+import { type Command, InvalidArgumentError } from 'commander'
 import { createCalendar } from '../calendar.ts'
 import type { Config } from '../config/schema.ts'
 import { messageOf } from '../errors.ts'
@@ -18,7 +18,7 @@ import { type AddCommand, factsText, type Terminal, UsageError } from './termina
 export const addCacheCommands = (program: Command, add: AddCommand): void => {
   const cache = program
     .command('cache')
-    .summary('see what is cached for a place, and purge it')
+    .summary('see what is cached for a place, purge it, and load it')
     .description('The cache of weather.')
 
   add<{ gateway?: string }>(cache, 'show', {
@@ -50,7 +50,7 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
     },
   })
 
-  add<{ soft?: boolean }>(cache, 'purge', {
+  add<{ soft?: boolean; hard?: boolean }>(cache, 'purge', {
     summary: 'purge cached weather in every gateway: remove it, or with --soft mark it stale',
     example: 'cache purge district/3026 --soft',
     setUp: command =>
@@ -58,17 +58,49 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
         .argument('<target>', 'all, a point lat,lng, a place type/id, or a box south,west,north,east')
         .option(
           '--soft',
-          'serve it as stale until it is reloaded; without this option a failed reload is an error',
-        ),
-    run: async (terminal, { soft = false }, of = '') => {
+          'serve it as stale until it is reloaded; the default for all while the provider is down',
+        )
+        .option('--hard', 'remove it, so that a failed reload is an error; else the default'),
+    run: async (terminal, { soft, hard }, of = '') => {
+      if (soft && hard) throw new UsageError('--soft and --hard are both given; allowed: one of them')
       checkArgument(() => targetIn(of))
       const config = terminal.config()
-      const report = await withCacheAdmin(terminal, config, admin => admin.purge(of, soft))
+      const kind = soft || hard ? soft === true : undefined
+      const report = await withCacheAdmin(terminal, config, admin => admin.purge(of, kind))
       const where = storeName(config)
       terminal.show({ ...report, where }, purgeText(report, where))
       return 0
     },
   })
+
+  add<{ top?: number; dryRun?: boolean }>(cache, 'warm', {
+    summary: 'load the cells of a target that are absent or stale, within the budget; Ctrl-C stops',
+    example: 'cache warm --top 100 --dry-run',
+    setUp: command =>
+      command
+        .argument(
+          '[target]',
+          'all, a point lat,lng, a place type/id, or a box south,west,north,east; the cells in demand if not given',
+        )
+        .option('--top <number>', 'the cells of so many most populous places, in place of a target', places)
+        .option('--dry-run', 'say how much there is to load and what it weighs, and load nothing'),
+    run: async (terminal, { top, dryRun = false }, of) => {
+      if (of !== undefined && top !== undefined)
+        throw new UsageError('a target and --top are both given; allowed: one of them')
+      if (of !== undefined) checkArgument(() => targetIn(of))
+      const config = terminal.config()
+      // Imported here, so that the other commands start without the parts of a gateway.
+      const { warmFromHere } = await import('./warm.ts')
+      return warmFromHere(terminal, config, opsAddress(undefined, config), { of, top }, dryRun)
+    },
+  })
+}
+
+const places = (given: string): number => {
+  const number = /^\d{1,6}$/.test(given) ? Number(given) : 0
+  if (number < 1 || number > 100_000)
+    throw new InvalidArgumentError('Allowed: a whole number from 1 to 100000.')
+  return number
 }
 
 /** Opens the cache admin on the configured store for one action. */
@@ -86,7 +118,8 @@ const withCacheAdmin = async <Result>(
   const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
     const catalogue = async () => createCatalogue(await readSnapshot(catalogueFile(path), bounds))
-    return await act(createCacheAdmin(config, { store, catalogue, clock }))
+    const faultElsewhere = () => circuitFault(opsAddress(undefined, config))
+    return await act(createCacheAdmin(config, { store, catalogue, clock, faultElsewhere }))
   } finally {
     await store.close()
   }
@@ -100,7 +133,25 @@ const checkArgument = (read: () => unknown): void => {
   }
 }
 
-const purgeText = ({ kind, of, place, scope, cells, removed, store }: PurgeReport, where: string): string => {
+const queryTimeoutMs = 10_000
+
+/** Why a running gateway loads nothing from the provider; undefined when its circuit is closed or it does not answer. */
+const circuitFault = async (address: string): Promise<string | undefined> => {
+  try {
+    const { request } = await import('undici')
+    const { body } = await request(`${address}/readyz`, { signal: AbortSignal.timeout(queryTimeoutMs) })
+    const { detail } = (await body.json()) as { detail?: { provider?: unknown } }
+    const isOpen = /^circuit (?:open|half-open)/.test(String(detail?.provider))
+    return isOpen
+      ? `the circuit to the provider is open in the gateway at ${redactedUrl(address)}`
+      : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const purgeText = (report: PurgeReport, where: string): string => {
+  const { kind, of, place, scope, cells, removed, store, softBecause } = report
   const soft = kind === 'soft'
   const what =
     'all' in scope
@@ -112,6 +163,9 @@ const purgeText = ({ kind, of, place, scope, cells, removed, store }: PurgeRepor
     `${number.toLocaleString('en-US')} ${number === 1 ? one : more}`
   return [
     `Purged${soft ? ' softly' : ''}: ${what}.`,
+    ...(softBecause === null
+      ? []
+      : [`Softly because ${printable(softBecause)}; --hard removes it all the same.`]),
     factsText([
       ['covers', count(cells, 'cell', 'cells')],
       [

@@ -7,10 +7,13 @@ import { AbohawaError, messageOf } from '../errors.ts'
 import { withoutKeys } from '../key-redaction.ts'
 import { printableLines, safeText } from '../outside-text.ts'
 import { redactedUrls } from '../redacted-url.ts'
+import { addBudgetCommands } from './budget.ts'
 import { addCacheCommands } from './cache.ts'
 import { addCatalogueCommands } from './catalogue.ts'
+import { addCompletionCommand } from './completion.ts'
 import { addConfigCommands } from './config.ts'
 import { addDemoCommand } from './demo.ts'
+import { addDoctorCommand } from './doctor.ts'
 import { addKeyCommands } from './keys.ts'
 import { addProviderCommand } from './provider.ts'
 import { addServeCommand } from './serve.ts'
@@ -42,8 +45,11 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addStoreCommands(program, add)
   addCatalogueCommands(program, add)
   addCacheCommands(program, add)
+  addBudgetCommands(program, add)
   addStatusCommand(program, add)
   addConfigCommands(program, add)
+  addDoctorCommand(program, add)
+  addCompletionCommand(program, add)
 
   try {
     await program.parseAsync(argv, { from: 'user' })

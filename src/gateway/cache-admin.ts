@@ -9,6 +9,7 @@ import { type Location, locationTypes } from '../catalogue/location.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
+import type { Breaker } from '../provider/breaker.ts'
 import type { RunWatch } from '../provider/runs.ts'
 import type { Store } from '../stores/store.ts'
 import { keyFor } from '../timelines/cache-namespace.ts'
@@ -17,16 +18,22 @@ import { orderPurge, purgesAfter } from '../timelines/purge-log.ts'
 import { covers } from '../timelines/purge-scope.ts'
 import type { CellExplanation, Timelines } from '../timelines/timelines.ts'
 import { type Cell, type CellId, createGrid } from '../weather/cell.ts'
+import { createBudgetAdmin } from './budget-admin.ts'
 import { cellOfSpot, scopeOf, spotIn, targetIn } from './cache-target.ts'
 import type { CellReport, EntryReport, PurgeReport, SlicesReport } from './cell-report.ts'
 import { slicesOf } from './cell-slices.ts'
+import { providerFault } from './provider-probe.ts'
 import { cacheNamespaceIn, horizonOf } from './supply.ts'
 
 export type CacheAdmin = {
   /** The cached state of the cell of a point or place. @throws InputError */
   explain(of: string): Promise<CellReport>
-  /** Purges a point, a place, a box or all, over the fleet. @throws InputError, StoreError */
-  purge(of: string, soft: boolean): Promise<PurgeReport>
+  /**
+   * Purges a point, a place, a box or all, over the fleet.
+   * @param soft undefined for the default: hard, but soft for all while nothing can be loaded from the provider
+   * @throws InputError, StoreError
+   */
+  purge(of: string, soft: boolean | undefined): Promise<PurgeReport>
   /**
    * Loads the cell of a point or place in a running gateway, whatever is cached, and explains it then: after a failure with
    * `lastFailure`. @throws InputError
@@ -40,7 +47,13 @@ export type CacheAdminParts = {
   readonly catalogue: () => Catalogue | Promise<Catalogue>
   readonly clock: Clock
   /** The parts of a running gateway; absent in the CLI. */
-  readonly running?: { readonly timelines: Timelines; readonly runs: RunWatch | undefined }
+  readonly running?: {
+    readonly timelines: Timelines
+    readonly runs: RunWatch | undefined
+    readonly breaker: Pick<Breaker, 'state'>
+  }
+  /** In the CLI: why nothing can be loaded from the provider as far as a running gateway says; undefined if it says nothing. */
+  readonly faultElsewhere?: () => Promise<string | undefined>
 }
 
 // Of a cell; a crowded one has some hundred.
@@ -84,6 +97,13 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     }
   }
 
+  /** Why a hard purge of everything would leave consumers without weather; undefined where it would not. */
+  const reasonForSoft = async (): Promise<string | undefined> => {
+    if (running && running.breaker.state().state !== 'closed') return 'the circuit to the provider is open'
+    const { closedUntil } = await createBudgetAdmin(config, { store, clock }).show()
+    if (closedUntil !== null) return `the provider is limited until ${closedUntil}`
+    return (await parts.faultElsewhere?.()) ?? providerFault(config)
+  }
   const locate = async (of: string) => {
     const spot = spotIn(of)
     return cellOfSpot(spot, area, await catalogueFor(spot))
@@ -124,9 +144,19 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     purge: async (of, soft) => {
       const target = targetIn(of)
       const { scope, cells, place } = scopeOf(target, area, await catalogueFor(target))
-      const kind = soft ? 'soft' : 'hard'
+      const softBecause = soft === undefined && 'all' in target ? await reasonForSoft() : undefined
+      const kind = soft || softBecause !== undefined ? 'soft' : 'hard'
       const { removed } = await orderPurge(store, { namespace, cells, now: clock.now() }, { kind, scope })
-      return { kind, of, place: placeOf(place), scope, cells: cells.length, removed, store: store.kind }
+      return {
+        kind,
+        of,
+        place: placeOf(place),
+        scope,
+        cells: cells.length,
+        removed,
+        store: store.kind,
+        softBecause: softBecause ?? null,
+      }
     },
   }
 }

@@ -6,6 +6,7 @@ import type { ConfigFault, LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { messageOf } from '../errors.ts'
 import { createBreaker } from '../provider/breaker.ts'
+import type { Budget } from '../provider/budget.ts'
 import { createProvider } from '../provider/client.ts'
 import { createProviderCall } from '../provider/provider-call.ts'
 import { openStore } from '../stores/open-store.ts'
@@ -44,7 +45,12 @@ const pingStore = async (config: Config, clock: Clock): Promise<void> => {
   }
 }
 
-const loadOnePoint = async (config: Config, clock: Clock): Promise<void> => {
+/** Loads the weather of one point. @param budget by default one without limits. @throws ProviderError */
+export const loadOnePoint = async (
+  config: Config,
+  clock: Clock,
+  budget: Pick<Budget, 'reserve' | 'limited'> = withoutLimits,
+): Promise<void> => {
   const { bounds } = config.catalogue
   const protocol = protocolIn(config)
   const call = createProviderCall(config.provider, { protocol, clock })
@@ -54,7 +60,7 @@ const loadOnePoint = async (config: Config, clock: Clock): Promise<void> => {
       call,
       protocol,
       breaker: createBreaker(config.provider.breaker, clock, nobody),
-      budget: { reserve: async points => unlimited(points), limited: async () => {} },
+      budget,
       clock,
       observer: { request: nobody, refused: nobody },
     },
@@ -71,9 +77,7 @@ const loadOnePoint = async (config: Config, clock: Clock): Promise<void> => {
   }
 }
 
-const unlimited = (points: number) => ({
-  points,
-  retryAt: null,
-  isValid: () => true,
-  settle: async () => {},
-})
+const withoutLimits: Pick<Budget, 'reserve' | 'limited'> = {
+  reserve: async points => ({ points, retryAt: null, isValid: () => true, settle: async () => {} }),
+  limited: async () => {},
+}

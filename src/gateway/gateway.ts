@@ -31,6 +31,7 @@ import type { Tracing } from '../ops/tracing.ts'
 import { createForecast } from '../provider/forecast.ts'
 import { openStore } from '../stores/open-store.ts'
 import { createCacheAdmin } from './cache-admin.ts'
+import { createCacheWarm } from './cache-warm.ts'
 import { createCellSurvey } from './cell-survey.ts'
 import { createFleetSettings } from './fleet-settings.ts'
 import { openMetering } from './metering.ts'
@@ -235,8 +236,10 @@ export const startGateway = async (
     store,
     catalogue: () => catalogue.current,
     clock,
-    running: { timelines, runs },
+    running: { timelines, runs, breaker },
   })
+  const warming = createCacheWarm(config, { timelines, catalogue, clock })
+  opening.defer(async () => void (await warming.stopWarm()))
   const survey = createCellSurvey({
     timelines,
     catalogue: () => catalogue.current,
@@ -268,7 +271,7 @@ export const startGateway = async (
     {
       probes,
       passthrough: supply.passthrough,
-      cache,
+      cache: { ...cache, ...warming },
       status: { ...fleetStatus, ...survey, isDraining: () => readiness.phase === 'draining' },
       dashboard: { timeZone: calendar.zone },
       observer: opsObserver,

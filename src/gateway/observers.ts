@@ -89,6 +89,13 @@ export const observeSupply = (
   runsUnknown: reason => log.warn({ reason }, 'model runs are not known, the usual interval is assumed'),
   storeAway: reason => outages.storeAway('budget', reason),
   storeBack: () => outages.storeBack('budget'),
+  reopened: closedUntil => {
+    metrics.budgetReopened()
+    log.warn(
+      { closedUntil: closedUntil === null ? null : isoOf(closedUntil) },
+      'budget reopened by an operator',
+    )
+  },
   breaker: state => {
     outages.breaker(state)
     log.debug({ state }, 'circuit to the provider')

@@ -25,7 +25,7 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
   const startedAt = performance.now()
   await store.ping()
   const latencyMs = Number((performance.now() - startedAt).toFixed(2))
-  const quiet = { storeAway: () => {}, storeBack: () => {} }
+  const quiet = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
   const budget = openBudget(config, { store, clock, instances: () => undefined, observer: quiet })
   const now = clock.now()
   const [usedBytes, instances, near, catalogue] = await Promise.all([

@@ -88,7 +88,8 @@ const settingsOfHorizon = ['freshFor', 'freshSpread', 'freshForAtMost', 'staleFo
   name => `cache.${name}`,
 )
 
-const budgetSettingsIn = ({
+/** The budget that gateways of this configuration share, by the account at the provider. */
+export const budgetSettingsIn = ({
   provider: { baseUrl, apiKey, budget, totalTimeoutMs },
 }: Config): BudgetSettings => ({
   provider: hash('sha256', `${baseUrl} ${apiKey}`).slice(0, 12),
@@ -185,6 +186,7 @@ export const openSupply = (
       pinned: () => pinned(),
       recentRuns: () => runs?.recent() ?? [],
       stretch: budget.stretch,
+      isLimitLifted: budget.isLifted,
       settings,
       report,
       calendar,
@@ -240,7 +242,7 @@ export const openSupply = (
 }
 
 // The cells of the most populous places, largest first; recomputed when the catalogue changes.
-const mostPopulous = (
+export const mostPopulous = (
   catalogue: SupplyParts['catalogue'],
   grid: Grid,
   places: number,

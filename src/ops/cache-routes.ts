@@ -1,6 +1,6 @@
 // /cache/*: what is cached for a place, purges, and loads of one cell. Reads the requests; what they mean is for those who know the cache.
 
-import type { FastifyInstance } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
 import * as z from 'zod'
 import { InputError } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
@@ -9,14 +9,30 @@ import { Refusal } from './refusal.ts'
 /** What is asked about the cache, in the operator's own words; all throw InputError for words that mean nothing. */
 export type OpsCache = {
   explain(of: string): Promise<object>
-  purge(of: string, soft: boolean): Promise<object>
+  /** @param soft undefined where the body does not say */
+  purge(of: string, soft: boolean | undefined): Promise<object>
+  planWarm(order: Warming): Promise<object>
+  /** Starts to load what is absent or stale. */
+  startWarm(order: Warming): Promise<object>
+  warmState(): object
+  stopWarm(): Promise<object>
   /** Loads a cell whatever is cached, and explains it then. */
   refresh(of: string): Promise<object>
 }
 
+type Warming = { readonly of?: string | undefined; readonly top?: number | undefined }
+
 // Strict, because a misspelt `soft` would purge hard.
-const order = z.strictObject({ scope: z.string(), soft: z.boolean().default(false) })
+const order = z.strictObject({ scope: z.string(), soft: z.boolean().optional() })
 const example = 'JSON such as {"scope":"district/3026","soft":true}'
+
+const mostPlaces = 100_000
+const warming = z.strictObject({
+  scope: z.string().optional(),
+  top: z.int().min(1).max(mostPlaces).optional(),
+  dryRun: z.boolean().default(false),
+})
+const warmingExample = 'JSON such as {"scope":"all"}, {"top":100,"dryRun":true} or {}'
 
 /** @param longestBodyBytes of an order, which the app sees to */
 export const registerCache = (app: FastifyInstance, cache: OpsCache, longestBodyBytes: number): void => {
@@ -33,32 +49,41 @@ export const registerCache = (app: FastifyInstance, cache: OpsCache, longestBody
   )
   // JSON has to say that it is: a page in the operator's browser can't send that here without asking first.
   app.removeContentTypeParser('text/plain')
-  app.post(
-    '/cache/purge',
-    {
-      errorHandler: (error, request) => {
-        const isUnread = error.code?.startsWith('FST_ERR_CTP_') === true
-        if (!isUnread) throw error
-        if (error.statusCode === 413)
-          throw new Refusal(
-            413,
-            'body',
-            `the body is longer than ${longestBodyBytes} bytes; allowed: ${example}`,
-          )
-        const type = request.headers['content-type'] ?? 'missing'
-        const sentence =
-          error.statusCode === 415
-            ? `content-type is ${safeText(type, 60)}; allowed: application/json`
-            : `the body can't be read; allowed: ${example}`
-        throw new Refusal(400, 'body', sentence)
-      },
-    },
-    async ({ body }) => {
-      const { data } = order.safeParse(body)
-      if (!data) throw new InputError(`the body is ${shown(body)}; allowed: ${example}`)
-      return cache.purge(data.scope, data.soft)
-    },
-  )
+  const unreadBody =
+    (allowed: string) =>
+    (error: FastifyError, request: FastifyRequest): void => {
+      const isUnread = error.code?.startsWith('FST_ERR_CTP_') === true
+      if (!isUnread) throw error
+      if (error.statusCode === 413)
+        throw new Refusal(
+          413,
+          'body',
+          `the body is longer than ${longestBodyBytes} bytes; allowed: ${allowed}`,
+        )
+      const type = request.headers['content-type'] ?? 'missing'
+      const sentence =
+        error.statusCode === 415
+          ? `content-type is ${safeText(type, 60)}; allowed: application/json`
+          : `the body can't be read; allowed: ${allowed}`
+      throw new Refusal(400, 'body', sentence)
+    }
+  app.post('/cache/purge', { errorHandler: unreadBody(example) }, async ({ body }) => {
+    const { data } = order.safeParse(body)
+    if (!data) throw new InputError(`the body is ${shown(body)}; allowed: ${example}`)
+    return cache.purge(data.scope, data.soft)
+  })
+
+  app.post('/cache/warm', { errorHandler: unreadBody(warmingExample) }, async ({ body }, reply) => {
+    const { data } = warming.safeParse(body)
+    if (!data) throw new InputError(`the body is ${shown(body)}; allowed: ${warmingExample}`)
+    const asked = { of: data.scope, top: data.top }
+    if (data.dryRun) return cache.planWarm(asked)
+    const started = await cache.startWarm(asked)
+    reply.code(202)
+    return started
+  })
+  app.get('/cache/warm', async () => cache.warmState())
+  app.delete('/cache/warm', async () => cache.stopWarm())
 }
 
 const shown = (body: unknown): string => safeText(JSON.stringify(body) ?? 'missing', 100)

@@ -81,6 +81,11 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     help: 'Reads that shared a load which another request had started, here or in another instance.',
     registers,
   })
+  const budgetReopenings = new Counter({
+    name: 'abohawa_provider_budget_reopenings_total',
+    help: 'Reopenings of the budget by an operator that this instance has followed.',
+    registers,
+  })
   const instances = new Gauge({
     name: 'abohawa_instances',
     help: 'Gateways that share the store and were alive at the last heartbeat.',
@@ -179,6 +184,7 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     /** By outcome and tier; then the ms since the weather was fetched. */
     cacheRead: countAndTime(countRead, timeAge),
     cacheCollapsed: () => collapses.inc(),
+    budgetReopened: () => budgetReopenings.inc(),
     refreshFailed: count(
       'abohawa_cache_refresh_failures_total',
       'Failed loads behind a stale answer (refresh) or before an entry turns stale (refresh_ahead).',

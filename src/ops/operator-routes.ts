@@ -51,6 +51,7 @@ export const buildOperatorRoutes = async (
 const statuses: ReadonlyMap<string, number> = new Map([
   ['bad_input', 400],
   ['store_unavailable', 503],
+  ['already_warming', 409],
 ])
 
 const statusOf = (error: Error & { statusCode?: number }): number => {

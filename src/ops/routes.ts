@@ -37,6 +37,7 @@ const opsRoutes: ReadonlyMap<string, Route> = new Map([
   ...assetRoutes,
   ['/cache/cell', { methods: reads }],
   ['/cache/purge', { methods: ['POST'] }],
+  ['/cache/warm', { methods: [...reads, 'POST', 'DELETE'] }],
   ['/cache/refresh', { methods: ['POST'], spends: true }],
   ['/status', { methods: reads }],
   ['/cells', { methods: reads }],

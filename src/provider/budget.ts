@@ -67,9 +67,14 @@ export type BudgetState = {
 /** No method rejects: while the store is away the budget is smaller, not absent. */
 export type Budget = {
   reserve(points: number, purpose: Purpose): Promise<Reservation>
-  /** The provider reports that a limit is reached: no gateway of the account sends a request before this instant. */
-  limited(until: number): Promise<void>
+  /**
+   * The provider reports that a limit is reached: no gateway of the account sends a request before this instant, unless an
+   * operator reopens the budget. @param reason for operators
+   */
+  limited(until: number, reason: string): Promise<void>
   closedUntil(): number | null
+  /** Whether the limit that a request met at this instant holds no more, because an operator has reopened or raised the budget. */
+  isLifted(at: number): boolean
   /** How many times longer than usual weather stays fresh, by the day's spending as last known. At least 1. */
   stretch(demandPerDay: number): number
   /** Reconciles with the store: at the start, and at intervals where little is reserved. */
@@ -101,6 +106,8 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   let unlimited = hasNoLimit(options)
   let chargedAheadMs = chargedAhead(options)
   const ledger = createLedger({ ...options, chargedAheadMs }, parts)
+  // When a limit was last raised here.
+  let raisedAt = 0
   // The highest price of the day holds: loads come in waves, and a price that follows each of them would leave too little
   // for the last.
   let highest = { day: '', price: 0 }
@@ -176,11 +183,13 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
         granted > 0 ? { provider: account, weight: granted, windows } : undefined,
       )
     },
-    limited: async until => {
-      if (unlimited) ledger.closeLocally(until)
-      else await ledger.close(until)
-    },
+    limited: (until, reason) => ledger.close(until, reason),
     closedUntil: () => ledger.closedUntil(),
+    isLifted: at => {
+      const lifted = Math.max(ledger.reopenedHereAt() ?? 0, raisedAt)
+      // A request that was under way then may report the former limit after it.
+      return at <= lifted + chargedAheadMs && ledger.closedUntil() === null
+    },
     stretch: demandPerDay => {
       const now = clock.now()
       const day = windowsAround({ minute: null, hour: null, day: limits.day }, now, 0)[0]
@@ -192,7 +201,9 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       return stretchAt(highest.price, demandPerDay)
     },
     reconcile: async () => {
-      if (!unlimited) await ledger.reconcile(windowsNow())
+      // Without limits there is nothing to share but a closure, and its end.
+      if (!unlimited || ledger.closedUntil() !== null || !ledger.shared())
+        await ledger.reconcile(windowsNow())
     },
     state: () => ({
       windows: windowsAround(limits, clock.now(), 0).map(window => ({
@@ -205,6 +216,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       shared: ledger.shared(),
     }),
     apply: next => {
+      if (spanNames.some(span => isRaised(limits[span], next.limits[span]))) raisedAt = clock.now()
       ;({ provider, limits, reserve } = next)
       unlimited = hasNoLimit(next)
       chargedAheadMs = chargedAhead(next)
@@ -213,3 +225,8 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     },
   }
 }
+
+const spanNames = ['minute', 'hour', 'day'] as const
+
+const isRaised = (before: number | null, after: number | null): boolean =>
+  before !== null && (after === null || after > before)

@@ -181,7 +181,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     } else if (error instanceof OutOfBudgetError) {
       requeueOrReject(batch, error)
     } else if (error instanceof ProviderError && code === 'provider_limited') {
-      await budget.limited(error.retryAt ?? clock.now())
+      await budget.limited(error.retryAt ?? clock.now(), error.message)
       requeueOrReject(batch, error)
     } else {
       const reason = error instanceof ProviderError ? withRetryAt(error) : error

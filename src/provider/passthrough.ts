@@ -118,7 +118,7 @@ export const createPassthrough = (
       message = messageOf(error)
       await reservation.settle(outcomeOf(error))
       if (error instanceof ProviderError && error.code === 'provider_limited')
-        await budget.limited(error.retryAt ?? clock.now())
+        await budget.limited(error.retryAt ?? clock.now(), error.message)
       if (!response) throw error
     } finally {
       observer.request(outcome, 0, performance.now() - started, message)

@@ -2,6 +2,7 @@
 // its local allowance; once the store is back it flushes what it spent before it reads the store again. How large the
 // allowance is, and what is pending, is computed in local-allowance.ts.
 
+import { minuteMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { longestClosureMs } from '../stores/records.ts'
@@ -16,7 +17,12 @@ import { type BudgetLimits, type LimitedWindow, milliAllowed } from './spending-
 import type { WindowAmount } from './window-counters.ts'
 
 /** Called once when the store is away, with the reason, and once when it is back. */
-export type BudgetObserver = { storeAway(reason: string): void; storeBack(): void }
+export type BudgetObserver = {
+  storeAway(reason: string): void
+  storeBack(): void
+  /** An operator reopened the budget. @param closedUntil the closure here that this ended; null when it was open */
+  reopened(closedUntil: number | null): void
+}
 
 type LedgerSettings = {
   readonly provider: string
@@ -40,21 +46,28 @@ export type LedgerParts = {
 export type SpendingLedger = {
   reserve(windows: readonly LimitedWindow[], wanted: number, unit: number): Promise<Granted>
   settle(changes: readonly WindowAmount[]): Promise<void>
-  /** No request before this instant: takes effect here at once, and for the others when the promise resolves. */
-  close(until: number): Promise<void>
-  /** The same for this process alone. */
-  closeLocally(until: number): void
+  /**
+   * No request before this instant: takes effect here at once, and for the others when the promise resolves. Has no effect
+   * when an operator reopened the budget and this process does not know it yet.
+   * @param reason for operators
+   */
+  close(until: number, reason: string): Promise<void>
   /** Flushes pending changes to the store, then reads what it holds for the windows. */
   reconcile(windows: readonly LimitedWindow[]): Promise<void>
   /** The count of a window as last read from the store, plus what was spent here since. */
   used(window: LimitedWindow): number
   /** Null when open. */
   closedUntil(): number | null
+  /** When this process noticed the last reopening by an operator; null without one. */
+  reopenedHereAt(): number | null
   /** False while the store is away. */
   shared(): boolean
   /** From now on. What is known of another account is forgotten. */
   apply(settings: LedgerSettings): void
 }
+
+// Longer than a command of the store can take: a reply that is later has not been overtaken.
+const overtakenForMs = minuteMs
 
 export const createLedger = (
   options: LedgerOptions,
@@ -64,14 +77,31 @@ export const createLedger = (
   let { provider, chargedAheadMs } = options
   let local = createLocalAllowance(allowanceOptions(options))
   let closed = 0
-  let closurePending = false
+  /** The reason of a closure that the store does not have yet. */
+  let pendingReason: string | undefined
+  // The last reopening as the store told it; undefined before its first reply.
+  let reopenedAt: number | undefined
+  let reopenedHereAt: number | null = null
   // How many shared the account when the store was lost: those that went out of sight with it still spend their allowances.
   let away: { readonly instances: number | undefined; readonly since: number } | undefined
   let reconciling: Promise<void> | undefined
 
   const isClosed = (): boolean => closed > clock.now()
-  const closeLocally = (until: number): void => {
-    closed = Math.max(closed, until)
+  /** @returns false for a reply from before a reopening that is known here */
+  const noteReopening = (at: number): boolean => {
+    const now = clock.now()
+    const told = at > now + longestClosureMs ? 0 : at
+    // A store that lost the reopening tells an earlier one, as a reply does that was overtaken; that one is not so late.
+    if (reopenedAt !== undefined && told < reopenedAt && now < reopenedAt + overtakenForMs) return false
+    if (reopenedAt !== undefined && told > reopenedAt) {
+      const before = isClosed() ? closed : null
+      closed = 0
+      pendingReason = undefined
+      reopenedHereAt = now
+      observer.reopened(before)
+    }
+    reopenedAt = told
+    return true
   }
   const storeLost = (cause: unknown): void => {
     if (away) return
@@ -81,14 +111,20 @@ export const createLedger = (
   const recordStored = (
     account: string,
     windows: readonly LimitedWindow[],
-    used: readonly (number | null)[],
-    until: number | null,
+    { used, closedUntil, reopenedAt: at }: Awaited<ReturnType<SpendingStore['spending']>>,
     readAt: number,
   ): void => {
     if (account !== provider) return
     local.recordStored(windows, used, readAt)
+    if (!noteReopening(at) || closedUntil === null) return
     // The provider has no longer window: ignore a closure that can't be right.
-    if (until !== null && until <= clock.now() + longestClosureMs) closeLocally(until)
+    if (closedUntil <= clock.now() + longestClosureMs) closed = Math.max(closed, closedUntil)
+  }
+  const storeClosure = async (reason: string): Promise<void> => {
+    const account = provider
+    const closing = { now: clock.now(), reopenedAt: reopenedAt ?? null, reason }
+    const at = await store.closeUntil(account, closed, closing)
+    if (account === provider) noteReopening(at)
   }
   const apply = async (changes: readonly (WindowAmount | PendingChange)[]): Promise<void> => {
     await store.settle({
@@ -100,8 +136,8 @@ export const createLedger = (
   const flushAndRead = async (windows: readonly LimitedWindow[]): Promise<void> => {
     const changes = local.hasPending() || away ? local.beginFlush(clock.now()) : []
     try {
-      if (closurePending) await store.closeUntil(provider, closed)
-      closurePending = false
+      if (pendingReason !== undefined) await storeClosure(pendingReason)
+      pendingReason = undefined
       if (changes.length > 0) await apply(changes)
       local.endFlush(changes, 'applied')
     } catch (cause) {
@@ -112,8 +148,7 @@ export const createLedger = (
     try {
       const names = windows.map(({ name }) => name)
       const readAt = clock.now()
-      const { used, closedUntil } = await store.spending(account, names)
-      recordStored(account, windows, used, closedUntil, readAt)
+      recordStored(account, windows, await store.spending(account, names), readAt)
     } catch (cause) {
       return storeLost(cause)
     }
@@ -141,7 +176,7 @@ export const createLedger = (
 
   return {
     reserve: async (windows, wanted, unit) => {
-      if (away || closurePending || local.hasPending()) await reconcileOnce(windows)
+      if (away || pendingReason !== undefined || local.hasPending()) await reconcileOnce(windows)
       if (away) return reserveLocally(windows, wanted, unit)
       const account = provider
       try {
@@ -151,7 +186,7 @@ export const createLedger = (
         })
         const now = clock.now()
         const reply = await store.reserve({ provider: account, windows: bounds, wanted, unit, now })
-        recordStored(account, windows, reply.used, reply.closedUntil, now)
+        recordStored(account, windows, reply, now)
         const full = windows.filter((window, i) => window.limit - (reply.used[i] ?? 0) < unit)
         return { granted: reply.granted, full }
       } catch (cause) {
@@ -169,19 +204,19 @@ export const createLedger = (
         local.addUncertain(changes)
       }
     },
-    closeLocally,
-    close: async until => {
-      closeLocally(until)
+    close: async (until, reason) => {
+      closed = Math.max(closed, until)
       try {
-        await store.closeUntil(provider, until)
+        await storeClosure(reason)
       } catch (cause) {
-        closurePending = true
+        pendingReason = reason
         storeLost(cause)
       }
     },
     reconcile: reconcileOnce,
     used: window => local.used(window),
     closedUntil: () => (isClosed() ? closed : null),
+    reopenedHereAt: () => reopenedHereAt,
     shared: () => away === undefined,
     apply: settings => {
       const isSameAccount = settings.provider === provider
@@ -190,7 +225,9 @@ export const createLedger = (
       else {
         local = createLocalAllowance(allowanceOptions(settings))
         closed = 0
-        closurePending = false
+        pendingReason = undefined
+        reopenedAt = undefined
+        reopenedHereAt = null
       }
     },
   }

@@ -1,9 +1,10 @@
-// The spending at the provider, in the embedded store: one counter per window and one instant until which the provider is
-// closed. Every step is one write transaction, so that a command in another process can't interleave. An unreadable counter
+// The spending at the provider, in the embedded store: one counter per window, the instant until which the provider is closed,
+// and its last reopening. Every step is one write transaction, so that a command in another process can't interleave. An unreadable counter
 // restarts at what the caller knows; an impossible closure is removed. The caller decides what to spend and why.
 
+import { safeText } from '../outside-text.ts'
 import { type EmbeddedParts, inTransaction, wholeSql } from './embedded-attempt.ts'
-import { longestClosureMs, shown } from './records.ts'
+import { keepReopeningForMs, longestClosureMs, longestReason, shown } from './records.ts'
 import type { SpendingStore } from './store.ts'
 
 const schema = `
@@ -12,10 +13,12 @@ const schema = `
     PRIMARY KEY (provider, name)
   ) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS closures (provider TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS closure_reasons (provider TEXT PRIMARY KEY, reason TEXT NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS reopenings (provider TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 `
 
 /** The spending of a store on this database. */
-export const embeddedSpending = ({ db, attempt, observer }: EmbeddedParts): SpendingStore => {
+export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts): SpendingStore => {
   db.exec(schema)
   const statements = {
     used: db.prepare(`SELECT ${wholeSql('used')} AS used FROM spending WHERE provider = ? AND name = ?`),
@@ -31,6 +34,17 @@ export const embeddedSpending = ({ db, attempt, observer }: EmbeddedParts): Spen
          WHEN until BETWEEN excluded.until AND excluded.until + ${longestClosureMs} THEN until ELSE excluded.until END`,
     ),
     open: db.prepare(`DELETE FROM closures WHERE provider = ?`),
+    reason: db.prepare(
+      `SELECT substr(reason, 1, ${longestReason}) AS reason FROM closure_reasons WHERE provider = ?`,
+    ),
+    putReason: db.prepare(
+      `INSERT INTO closure_reasons VALUES (?, ?) ON CONFLICT (provider) DO UPDATE SET reason = excluded.reason`,
+    ),
+    dropReason: db.prepare(`DELETE FROM closure_reasons WHERE provider = ?`),
+    reopenedAt: db.prepare(`SELECT ${wholeSql('at')} AS at FROM reopenings WHERE provider = ?`),
+    putReopening: db.prepare(
+      `INSERT INTO reopenings VALUES (?, ?) ON CONFLICT (provider) DO UPDATE SET at = excluded.at`,
+    ),
   }
   const refuse = (name: string, fault: string) =>
     observer.recordRefused({ record: 'spending', name: shown(name), fault })
@@ -42,6 +56,15 @@ export const embeddedSpending = ({ db, attempt, observer }: EmbeddedParts): Spen
   /** Undefined without a closure, null if it is unreadable. */
   const closedUntil = (provider: string) =>
     statements.closedUntil.get(provider)?.until as number | null | undefined
+  const closureReason = (provider: string): string | null => {
+    const { reason } = statements.reason.get(provider) ?? {}
+    return typeof reason === 'string' ? safeText(reason, longestReason) : null
+  }
+  /** 0 without one of late, or for an instant that nobody can have reopened at. */
+  const reopenedAt = (provider: string, now: number): number => {
+    const at = (statements.reopenedAt.get(provider)?.at as number | null | undefined) ?? 0
+    return at > now + longestClosureMs || at < now - keepReopeningForMs ? 0 : at
+  }
   const inOne = <Value>(step: () => Value): Promise<Value> => attempt(() => inTransaction(db, step))
 
   return {
@@ -59,14 +82,20 @@ export const embeddedSpending = ({ db, attempt, observer }: EmbeddedParts): Spen
         if (closed === null || (closed !== undefined && closed > now + longestClosureMs)) {
           refuse(`${provider} closed`, 'it was not readable, and was removed')
           statements.open.run(provider)
-        } else if (closed !== undefined && closed > now) return { granted: 0, closedUntil: closed, used }
+        } else if (closed !== undefined && closed > now)
+          return { granted: 0, closedUntil: closed, reopenedAt: reopenedAt(provider, now), used }
         const room = Math.min(wanted, ...windows.map(({ limit }, i) => limit - (used[i] ?? 0)))
         const granted = Math.max(0, Math.floor(room / unit)) * unit
         if (granted > 0)
           windows.forEach(({ name, keepUntil }, i) => {
             statements.put.run({ provider, name, used: (used[i] ?? 0) + granted, keep: keepUntil })
           })
-        return { granted, closedUntil: null, used: used.map(amount => amount + granted) }
+        return {
+          granted,
+          closedUntil: null,
+          reopenedAt: reopenedAt(provider, now),
+          used: used.map(amount => amount + granted),
+        }
       }),
     settle: ({ provider, changes }) =>
       inOne(() => {
@@ -78,10 +107,31 @@ export const embeddedSpending = ({ db, attempt, observer }: EmbeddedParts): Spen
           statements.put.run({ provider, name, used, keep: keepUntil })
         }
       }),
-    closeUntil: (provider, until) =>
-      attempt(() => {
+    closeUntil: (provider, until, { now, reopenedAt: known, reason }) =>
+      inOne(() => {
+        const reopened = reopenedAt(provider, now)
+        if (known !== null && reopened > known) return reopened
+        const before = closedUntil(provider)
         statements.close.run(provider, until)
+        if (closedUntil(provider) !== before)
+          statements.putReason.run(provider, safeText(reason, longestReason))
+        return reopened
       }),
+    reopen: (provider, now) =>
+      inOne(() => {
+        const found = { closedUntil: closedUntil(provider) ?? null, reason: closureReason(provider) }
+        const at = Math.max(reopenedAt(provider, now) + 1, now)
+        statements.open.run(provider)
+        statements.dropReason.run(provider)
+        statements.putReopening.run(provider, at)
+        return { ...found, reopenedAt: at }
+      }),
+    closure: provider =>
+      attempt(() => ({
+        closedUntil: closedUntil(provider) ?? null,
+        reason: closureReason(provider),
+        reopenedAt: reopenedAt(provider, clock.now()),
+      })),
     spending: (provider, names) =>
       attempt(() => ({
         used: names.map(name => {
@@ -90,6 +140,7 @@ export const embeddedSpending = ({ db, attempt, observer }: EmbeddedParts): Spen
           return count
         }),
         closedUntil: closedUntil(provider) ?? null,
+        reopenedAt: reopenedAt(provider, clock.now()),
       })),
   }
 }

@@ -29,6 +29,10 @@ export const longestLeaseMs = 60_000
 export const mostCounted = 999_999_999_999_999
 /** The longest valid closure of the provider: its longest window, and an hour of clock skew. */
 export const longestClosureMs = utcDayMs + hourMs
+/** How long a reopening of the provider is remembered: longer than any closure from before it. */
+export const keepReopeningForMs = 2 * longestClosureMs
+/** The maximum characters of the reason of a closure. */
+export const longestReason = 300
 /** The tolerated clock skew between gateways that share a store. */
 export const clockToleranceMs = 300_000
 

@@ -49,8 +49,10 @@ export const redisKeyNames = (prefix: string) => {
     wanted: (topic: string) => named('wanted', topic),
     changeRecords: (topic: string) => named('notices', topic),
 
-    /** The spending at a provider in a window, and the end of its closure. */
+    /** The spending at a provider in a window, the end of its closure with its reason, and its last reopening. */
     spending: (provider: string, window: string) => named('spending', `{${provider}}`, window),
     closedUntil: (provider: string) => named('spending', `{${provider}}`, 'closed'),
+    closedBecause: (provider: string) => named('spending', `{${provider}}`, 'closed-because'),
+    reopenedAt: (provider: string) => named('spending', `{${provider}}`, 'reopened'),
   }
 }

@@ -1,9 +1,10 @@
-// The spending at the provider, in Redis: one counter per window and one instant until which the provider is closed. All
-// keys of one provider share a hash tag, so that a step over several windows stays in one slot of a cluster; every key has
-// an expiry. An unreadable counter restarts at what the calling gateway knows; an impossible closure is removed.
+// The spending at the provider, in Redis: one counter per window, the instant until which the provider is closed, and its last
+// reopening. All keys of one provider share a hash tag, so that a step over several windows stays in one slot of a cluster;
+// every key has an expiry. An unreadable counter restarts at what the calling gateway knows; an impossible closure is removed.
 
 import type { Result } from 'ioredis'
-import { longestClosureMs, shown, wholeFrom } from './records.ts'
+import { safeText } from '../outside-text.ts'
+import { keepReopeningForMs, longestClosureMs, longestReason, shown, wholeFrom } from './records.ts'
 import type { RedisParts } from './redis-connection.ts'
 import { recordsLua } from './redis-records.ts'
 import type { SpendingStore } from './store.ts'
@@ -16,10 +17,18 @@ local function textAt(key)
   if not isOtherType(found) then return nil, found end
   return 'x'
 end
+-- An instant that nobody can have reopened at counts as none.
+local function reopenedAt(key, now, longest)
+  local value, failure = textAt(key)
+  if failure then return nil, failure end
+  local at = whole(value) or 0
+  return at > now + longest and 0 or at
+end
 `
 
-// KEYS: closed, windows. ARGV: wanted, unit, now, the longest closure, then limit, keepUntil and the known count of each
-// window. Returns the grant, the end of the closure and the count of each window; then which of the keys were repaired.
+// KEYS: closed, windows, reopened. ARGV: wanted, unit, now, the longest closure, then limit, keepUntil and the known count of
+// each window. Returns the grant, the end of the closure, the count of each window and the last reopening; then which of the
+// keys were repaired.
 const reserveScript = `${readLua}
 local unit, now, repaired = tonumber(ARGV[2]), tonumber(ARGV[3]), {}
 local value, failure = textAt(KEYS[1])
@@ -32,7 +41,11 @@ end
 if closed <= now then closed = 0 end
 local granted = closed > 0 and 0 or floor(tonumber(ARGV[1]) / unit) * unit
 local reply = { 0, closed }
-for i = 2, #KEYS do
+local reopened
+reopened, failure = reopenedAt(KEYS[#KEYS], now, tonumber(ARGV[4]))
+if failure then return failure end
+reply[#KEYS + 1] = reopened
+for i = 2, #KEYS - 1 do
   local at = i * 3 - 1
   value, failure = textAt(KEYS[i])
   if failure then return failure end
@@ -47,7 +60,7 @@ for i = 2, #KEYS do
 end
 if granted > 0 then
   reply[1] = granted
-  for i = 2, #KEYS do
+  for i = 2, #KEYS - 1 do
     reply[i + 1] = call('INCRBY', KEYS[i], text('%d', granted))
     call('PEXPIREAT', KEYS[i], ARGV[i * 3])
   end
@@ -71,15 +84,53 @@ for i = 1, #KEYS do
   end
 end`
 
+// KEYS: closed, reopened, reason. ARGV: until, keepUntil, the longest closure, now, the reopening that the caller knows or
+// nothing, and the reason. Returns the last reopening.
 const closeScript = `${readLua}
+local till, longest, known = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[5])
+local reopened, failure = reopenedAt(KEYS[2], tonumber(ARGV[4]), longest)
+if failure then return failure end
+if known and reopened > known then return reopened end
+local value
+value, failure = textAt(KEYS[1])
+if failure then return failure end
+local before = whole(value)
+if not before or before < till or before > till + longest then
+  call('SET', KEYS[1], ARGV[1], 'PXAT', ARGV[2])
+  call('SET', KEYS[3], ARGV[6], 'PXAT', ARGV[2])
+end
+return reopened`
+
+// Lua at the end of a script with KEYS closed, reopened, reason: the closure, the reason and the last reopening.
+const closureLua = `
 local value, failure = textAt(KEYS[1])
 if failure then return failure end
-local before, till = whole(value), tonumber(ARGV[1])
-if not before or before < till or before > till + tonumber(ARGV[3]) then
-  call('SET', KEYS[1], ARGV[1], 'PXAT', ARGV[2])
+local closed = whole(value) or 0
+local reason = pcall('GETRANGE', KEYS[3], 0, ${4 * longestReason})
+if type(reason) == 'table' then
+  if not isOtherType(reason) then return reason end
+  reason = ''
 end`
 
-// KEYS: closed, windows. Returns the text of each that is a whole number, and \`-\` for another.
+// ARGV: now, the longest closure, and how long the reopening is kept.
+const reopenScript = `${readLua}${closureLua}
+local now = tonumber(ARGV[1])
+local last
+last, failure = reopenedAt(KEYS[2], now, tonumber(ARGV[2]))
+if failure then return failure end
+local at = math.max(last + 1, now)
+call('DEL', KEYS[1])
+call('DEL', KEYS[3])
+call('SET', KEYS[2], text('%d', at), 'PXAT', text('%d', at + tonumber(ARGV[3])))
+return { closed, reason, at }`
+
+// ARGV: nothing.
+const closureScript = `${readLua}${closureLua}
+value, failure = textAt(KEYS[2])
+if failure then return failure end
+return { closed, reason, whole(value) or 0 }`
+
+// KEYS: closed, windows, reopened. Returns the text of each that is a whole number, and \`-\` for another.
 const spendingScript = `${readLua}
 local reply = {}
 for i = 1, #KEYS do
@@ -97,11 +148,24 @@ declare module 'ioredis' {
     ): Result<[counts: number[], repaired: number[]], Context>
     abohawaSettle(keys: number, ...keysAndValues: (string | number)[]): Result<null, Context>
     abohawaClose(
-      key: string,
-      until: number,
-      keepUntil: number,
+      closed: string,
+      reopened: string,
+      reason: string,
+      ...values: (string | number)[]
+    ): Result<number, Context>
+    abohawaReopen(
+      closed: string,
+      reopened: string,
+      reason: string,
+      now: number,
       longestClosureMs: number,
-    ): Result<null, Context>
+      keepForMs: number,
+    ): Result<[closed: number, reason: string, reopened: number], Context>
+    abohawaClosure(
+      closed: string,
+      reopened: string,
+      reason: string,
+    ): Result<[closed: number, reason: string, reopened: number], Context>
     abohawaSpending(keys: number, ...keyNames: string[]): Result<string[], Context>
   }
 }
@@ -113,8 +177,15 @@ const keepClosedForMs = 3_600_000
 export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): SpendingStore => {
   redis.defineCommand('abohawaReserve', { lua: reserveScript })
   redis.defineCommand('abohawaSettle', { lua: settleScript })
-  redis.defineCommand('abohawaClose', { numberOfKeys: 1, lua: closeScript })
+  redis.defineCommand('abohawaClose', { numberOfKeys: 3, lua: closeScript })
+  redis.defineCommand('abohawaReopen', { numberOfKeys: 3, lua: reopenScript })
+  redis.defineCommand('abohawaClosure', { numberOfKeys: 3, lua: closureScript })
   redis.defineCommand('abohawaSpending', { lua: spendingScript })
+  const closureKeys = (provider: string): [closed: string, reopened: string, reason: string] => [
+    names.closedUntil(provider),
+    names.reopenedAt(provider),
+    names.closedBecause(provider),
+  ]
   const refuse = (name: string, fault: string) =>
     observer.recordRefused({ record: 'spending', name: shown(name), fault })
 
@@ -124,6 +195,7 @@ export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): 
         const keys = [
           names.closedUntil(provider),
           ...windows.map(({ name }) => names.spending(provider, name)),
+          names.reopenedAt(provider),
         ]
         const bounds = windows.flatMap(({ limit, keepUntil, known = 0 }) => [limit, keepUntil, known])
         const [counts, repaired] = await redis.abohawaReserve(
@@ -137,8 +209,13 @@ export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): 
         )
         for (const number of repaired)
           refuse(keys[number - 1] ?? '', 'it was not readable, and was restarted')
-        const [granted = 0, closed = 0, ...used] = counts.map(wholeFrom)
-        return { granted, closedUntil: closed || null, used }
+        const [granted = 0, closed = 0, ...rest] = counts.map(wholeFrom)
+        return {
+          granted,
+          closedUntil: closed || null,
+          reopenedAt: rest.at(-1) ?? 0,
+          used: rest.slice(0, windows.length),
+        }
       }),
     settle: ({ provider, changes }) =>
       attempt(async () => {
@@ -150,20 +227,50 @@ export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): 
           ...changes.flatMap(({ by, atLeast = '', keepUntil }) => [by, atLeast, keepUntil]),
         )
       }),
-    closeUntil: (provider, until) =>
-      attempt(async () => {
-        const name = names.closedUntil(provider)
-        await redis.abohawaClose(name, until, until + keepClosedForMs, longestClosureMs)
-      }),
+    closeUntil: (provider, until, { now, reopenedAt, reason }) =>
+      attempt(async () =>
+        wholeFrom(
+          await redis.abohawaClose(
+            ...closureKeys(provider),
+            until,
+            until + keepClosedForMs,
+            longestClosureMs,
+            now,
+            reopenedAt ?? '',
+            safeText(reason, longestReason),
+          ),
+        ),
+      ),
+    reopen: (provider, now) =>
+      attempt(async () =>
+        closureOf(
+          await redis.abohawaReopen(...closureKeys(provider), now, longestClosureMs, keepReopeningForMs),
+        ),
+      ),
+    closure: provider => attempt(async () => closureOf(await redis.abohawaClosure(...closureKeys(provider)))),
     spending: (provider, windows) =>
       attempt(async () => {
-        const keys = [names.closedUntil(provider), ...windows.map(name => names.spending(provider, name))]
+        const keys = [
+          names.closedUntil(provider),
+          ...windows.map(name => names.spending(provider, name)),
+          names.reopenedAt(provider),
+        ]
         const texts = await redis.abohawaSpending(keys.length, ...keys)
         texts.forEach((text, i) => {
           if (text === '-') refuse(keys[i] ?? '', 'it is not a whole number')
         })
-        const [closed, ...used] = texts.map(text => (text === '-' ? null : wholeFrom(text)))
-        return { used, closedUntil: closed || null }
+        const [closed, ...rest] = texts.map(text => (text === '-' ? null : wholeFrom(text)))
+        return {
+          used: rest.slice(0, windows.length),
+          closedUntil: closed || null,
+          reopenedAt: rest.at(-1) ?? 0,
+        }
       }),
   }
 }
+
+const closureOf = ([closed, reason, reopened]: [closed: number, reason: string, reopened: number]) => ({
+  closedUntil: wholeFrom(closed) || null,
+  reason: safeText(reason, longestReason) || null,
+  reopenedAt: wholeFrom(reopened),
+})

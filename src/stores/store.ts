@@ -242,25 +242,43 @@ type SpendingChange = {
   readonly keepUntil: number
 }
 
+/** Instants in ms since the epoch. `reopenedAt` is the last reopening, 0 when there was none of late. */
+type Closure = { readonly closedUntil: number | null; readonly reopenedAt: number }
+
+type Closing = {
+  readonly now: number
+  /** The last reopening that the caller knows; null when it knows nothing of the provider yet. */
+  readonly reopenedAt: number | null
+  /** For operators. */
+  readonly reason: string
+}
+
 export interface SpendingStore {
   /**
    * Grants the largest multiple of `unit` up to `wanted` that exceeds no window's limit, and counts it in all of them: one
    * atomic step over everyone who shares the store. `used` is the count of each window after it. Grants 0 while the
    * provider is closed; `closedUntil` is the end of the closure, else null.
    */
-  reserve(reservation: Reservation): Promise<{ granted: number; closedUntil: number | null; used: number[] }>
+  reserve(reservation: Reservation): Promise<Closure & { granted: number; used: number[] }>
   /** Corrects counts afterwards; none falls below 0. */
   settle(correction: { provider: string; changes: readonly SpendingChange[] }): Promise<void>
-  /** No reservation is granted before this instant; the later of two closures counts. */
-  closeUntil(provider: string, until: number): Promise<void>
+  /**
+   * No reservation is granted before this instant; the later of two closures counts. Has no effect when the provider was
+   * reopened after what the caller knows. Returns when it was last reopened, as in `Closure`.
+   */
+  closeUntil(provider: string, until: number, closing: Closing): Promise<number>
+  /**
+   * Ends the closure for everyone. Returns the closure that it found, which may be past, and when it was reopened: later
+   * than any reopening before.
+   */
+  reopen(provider: string, now: number): Promise<Closure & { reason: string | null }>
+  /** The last closure, which may be past, and the reason that was given for it. */
+  closure(provider: string): Promise<Closure & { reason: string | null }>
   /**
    * The count of each window in their order, null where it can't be read; and the end of the last closure, which may be
    * past.
    */
-  spending(
-    provider: string,
-    names: readonly string[],
-  ): Promise<{ used: (number | null)[]; closedUntil: number | null }>
+  spending(provider: string, names: readonly string[]): Promise<Closure & { used: (number | null)[] }>
 }
 
 /** In bytes; `maxBytes` is 0 where there is no limit. */

@@ -2,7 +2,7 @@
 // purge log, refresh-ahead and probes. When to load is decided in src/cache, how to load in src/provider.
 
 import { createDemand } from '../cache/demand.ts'
-import { type BackoffOptions, createFailures } from '../cache/failures.ts'
+import { type BackoffOptions, createFailures, type Failure } from '../cache/failures.ts'
 import { firstExpiry } from '../cache/first-expiry.ts'
 import { createFleetSingleFlight } from '../cache/fleet-single-flight.ts'
 import {
@@ -43,7 +43,7 @@ import { covers, type PurgeScope } from './purge-scope.ts'
 /** What may change while the timelines are in use. */
 export type LiveTimelinesOptions = FreshnessOptions &
   RunOptions &
-  Omit<BackoffOptions, 'longestAfter'> & {
+  Omit<BackoffOptions, 'longestAfter' | 'isLifted'> & {
     /** The longest backoff for a point that the provider refused. */
     readonly refusedForMs: number
     /** How long a read waits for a load. */
@@ -88,6 +88,8 @@ export type TimelinesParts = {
   readonly recentRuns: () => readonly Run[]
   /** The stretch of freshness at a demand in weight per day. */
   readonly stretch: (demandPerDay: number) => number
+  /** Whether the limit of the provider that a load met at this instant holds no more. */
+  readonly isLimitLifted: (at: number) => boolean
   /** A short hash of the settings that all instances should have in common, now. */
   readonly settings: () => string
   /** The text of the instance's report of itself. */
@@ -106,6 +108,12 @@ export type CellExplanation = Explanation & {
 export type Timelines = ReadThrough<Cell, Timeline> & {
   /** Reads the purge log and copies cells in demand from the shared tier into memory, within this time. */
   start(warmForMs: number): Promise<{ warmed: number; wanted: number }>
+  /** The cells in demand over the fleet, latest first. @throws StoreError */
+  wanted(): Promise<Cell[]>
+  /** Whether a tier holds fresh weather of a cell. */
+  isFresh(cell: Cell): Promise<boolean>
+  /** Loads a cell unless its weather is fresh; returns whether it loaded. @throws BackoffError */
+  ensure(cell: Cell): Promise<boolean>
   /** The size of the memory tier. */
   held(): { entries: number; bytes: number }
   stretch(): number
@@ -172,7 +180,10 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const demand = createDemand<Cell>()
   const longestAfter = (error: unknown): number | undefined =>
     error instanceof AbohawaError && error.code === 'provider_refused' ? refusedForMs : undefined
-  const failures = createFailures({ ...options, longestAfter }, clock)
+  // Of other instances too: their errors have the code as well.
+  const isLifted = ({ error, failedAt }: Pick<Failure, 'error' | 'failedAt'>): boolean =>
+    error instanceof AbohawaError && error.code === 'provider_limited' && parts.isLimitLifted(failedAt)
+  const failures = createFailures({ ...options, longestAfter, isLifted }, clock)
   const fleetLoads = createFleetSingleFlight({ store, leaseForMs: options.leaseForMs }, error =>
     observer.onSharedTierFailure('lease', error),
   )
@@ -270,14 +281,19 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     })
   }, tickEveryMs).unref()
 
+  const wanted = async (): Promise<Cell[]> =>
+    (await store.wanted(namespace, clock.now() - demandForMs)).flatMap(name => grid.cellNamed(name) ?? [])
+
   return {
     read: cache.read,
+    wanted,
+    isFresh: cache.isFresh,
+    ensure: cache.ensure,
     start: async warmForMs => {
       const deadline = performance.now() + warmForMs
       await pollPurges().catch(() => {})
       await heartbeat.send()
-      const names = await store.wanted(namespace, clock.now() - demandForMs).catch(() => [])
-      const cells = names.flatMap(name => grid.cellNamed(name) ?? [])
+      const cells = await wanted().catch(() => [])
       let warmed = 0
       for (let i = 0; i < cells.length && performance.now() < deadline; i += warmAtOnce) {
         const found = await Promise.all(cells.slice(i, i + warmAtOnce).map(cache.warm))

@@ -120,3 +120,23 @@ t.test('an announced backoff is cut to a day and an hour, and an invalid one is 
     t.equal(backoff(retryAt), 1_000)
   t.end()
 })
+
+t.test(
+  'a backoff ends early where its reason is gone, announced or not, and the failure stays known',
+  async t => {
+    const clock = manualClock()
+    let isLifted = false
+    const failures = createFailures(
+      { retryAfterMs: 1_000, retryAfterAtMostMs: 9_000, isLifted: () => isLifted },
+      clock,
+    )
+    const announced = Object.assign(new Error('the day is used up'), { retryAt: clock.now() + 60_000 })
+    failures.record('a', announced, true)
+    t.ok(failures.backoff('a'))
+    isLifted = true
+    t.equal(failures.backoff('a'), undefined)
+    t.equal(failures.last('a')?.error, announced)
+    isLifted = false
+    t.ok(failures.backoff('a'), 'for as long as it is gone')
+  },
+)

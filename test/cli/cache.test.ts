@@ -37,7 +37,7 @@ const refusals: [number, string[], RegExp][] = [
   [2, ['purge', 'everything'], /the target is "everything"; allowed: all, a point such as/],
   [2, ['purge', '24,90,23,91'], /the box 24,90,23,91 has south 24 beyond north 23; allowed: /],
   [2, ['purge', '-24,90,23,91'], /-24,90,23,91 looks like an option; put `--` before an argument/],
-  [2, ['purge', 'all', '--hard'], /unknown option '--hard'/],
+  [2, ['purge', 'all', '--hard', '--soft'], /--soft and --hard are both given; allowed: one of them/],
   [1, ['purge', '23.51,90.01,23.52,90.02'], /has no centre of a grid cell in it; allowed: /],
   [1, ['purge', 'union/1'], /the union "1" was not found or is not published/],
 ]

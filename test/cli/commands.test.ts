@@ -10,6 +10,10 @@ const root = join(import.meta.dirname, '..', '..')
 const leaves = [
   ['serve'],
   ['demo'],
+  ['doctor'],
+  ['completion'],
+  ...['show', 'reopen'].map(name => ['budget', name]),
+  ['cache', 'warm'],
   ['provider'],
   ...['create', 'list', 'show', 'revoke', 'reinstate', 'usage'].map(name => ['keys', name]),
   ...['list', 'revoke', 'reinstate'].map(name => ['subscribers', name]),

@@ -182,6 +182,7 @@ t.test(
         cells: 1,
         removed: 0,
         store: 'embedded',
+        softBecause: null,
       },
     })
     const purgedAs = async () => (await explain(gateway.opsUrl)).gateway.memory.purged
@@ -261,7 +262,7 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
   t.match(await form.json(), { error: 'content-type is text/plain; allowed: application/json' })
   t.match(
     (await sendRequest(`${gateway.opsUrl}/nothing`)).body.error,
-    '/cache/cell?of=…, POST /cache/refresh?of=…, POST /cache/purge',
+    /\/cache\/cell\?of=…, .*POST \/cache\/purge, \/cache\/warm or/,
   )
   t.equal((await explain(gateway.opsUrl)).gateway.memory.purged, null)
   t.match(

@@ -131,7 +131,15 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
     {
       probes: createProbes({ metrics, readiness }),
       passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: () => 1, send: unused },
-      cache: { explain: unused, purge: unused, refresh: unused },
+      cache: {
+        explain: unused,
+        purge: unused,
+        refresh: unused,
+        planWarm: unused,
+        startWarm: unused,
+        warmState: () => ({}),
+        stopWarm: unused,
+      },
       status: {
         report: unused,
         live: unused,

@@ -61,7 +61,7 @@ t.test('a larger day ends the stretch, which otherwise never falls within a day'
 t.test('another account begins with its own counts, and gets none back of the former', async t => {
   const { budget } = startBudget(t)
   const former = await budget.reserve(200, 'cold')
-  await budget.limited(Date.parse('2026-11-21T07:00:00Z'))
+  await budget.limited(Date.parse('2026-11-21T07:00:00Z'), 'daily')
   budget.apply({ ...settings, provider: 'acc2' })
   t.equal(budget.closedUntil(), null)
   t.equal((await budget.reserve(50, 'cold')).points, 50)
@@ -149,4 +149,17 @@ t.test('calls under way end as they began, and the next take the new key and tim
   waiting[1]?.end('the end')
   t.equal(await last, 'the end')
   await closed
+})
+
+t.test('a raised limit lifts what it held back, and a lowered one lifts nothing', async t => {
+  const { budget, clock } = startBudget(t)
+  const refusedAt = clock.now()
+  t.notOk(budget.isLifted(refusedAt))
+  budget.apply({ ...settings, limits: { ...none, day: 300 } })
+  clock.advance(1_000)
+  const limitedAt = clock.now()
+  budget.apply({ ...settings, limits: { ...none, day: 200 } })
+  t.notOk(budget.isLifted(limitedAt + 60_000))
+  budget.apply({ ...settings, limits: { ...none, day: 400 } })
+  t.ok(budget.isLifted(limitedAt))
 })

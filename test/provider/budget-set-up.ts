@@ -21,7 +21,11 @@ export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<Bu
     {
       store,
       clock,
-      observer: { storeAway: () => events.push('away'), storeBack: () => events.push('back') },
+      observer: {
+        storeAway: () => events.push('away'),
+        storeBack: () => events.push('back'),
+        reopened: closedUntil => events.push(`reopened ${closedUntil}`),
+      },
     },
   )
   return { budget, events }
@@ -49,7 +53,9 @@ export const faultyStore = (store: SpendingStore) => {
   const wrapped: SpendingStore = {
     reserve: reservation => step('reserve', () => store.reserve(reservation)),
     settle: correction => step('settle', () => store.settle(correction)),
-    closeUntil: (provider, until) => step('closeUntil', () => store.closeUntil(provider, until)),
+    closeUntil: (...closing) => step('closeUntil', () => store.closeUntil(...closing)),
+    reopen: (provider, now) => step('reopen', () => store.reopen(provider, now)),
+    closure: provider => step('closure', () => store.closure(provider)),
     spending: (provider, names) => step('spending', () => store.spending(provider, names)),
   }
   return { store: wrapped, state }

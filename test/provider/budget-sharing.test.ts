@@ -43,7 +43,7 @@ t.test('two gateways together never cross a limit, and see each other’s 429', 
       ['minute 600', 'hour 600', 'day 600'],
     )
   clock.advance(60_000)
-  await one.budget.limited(clock.now() + 20_000)
+  await one.budget.limited(clock.now() + 20_000, 'daily')
   t.match(await two.budget.reserve(1, 'cold'), { points: 0, retryAt: clock.now() + 20_000 })
   clock.advance(20_000)
   t.match(await two.budget.reserve(1, 'cold'), { points: 1, retryAt: null })
@@ -74,7 +74,7 @@ t.test(
     clock.advance(2 * minuteMs)
     const reservedLocally = await reserveAll()
     t.strictSame(pointsOf(reservedLocally), [100, 100], 'half each of a minute that began since')
-    await one.budget.limited(clock.now() + 5_000)
+    await one.budget.limited(clock.now() + 5_000, 'daily')
     await reservedLocally[0]?.settle('unsent')
     await reservedLocally[1]?.settle('answered')
     t.equal((await two.budget.reserve(1, 'cold')).points, 0)

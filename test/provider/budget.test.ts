@@ -191,7 +191,7 @@ t.test('after a 429 no gateway sends a request before its end', async t => {
   const other = budgetOn(store, clock).budget
   const reservation = await budget.reserve(10, 'cold')
   const until = start + 100_000
-  const limited = budget.limited(until)
+  const limited = budget.limited(until, 'daily')
   t.equal(budget.closedUntil(), until, 'known here at once')
   await limited
   await reservation.settle('limited')
@@ -207,8 +207,10 @@ t.test('after a 429 no gateway sends a request before its end', async t => {
   t.match(budget.state(), { closedUntil: null, shared: true })
 })
 
-t.test('without limits everything is granted and the store is left alone', async t => {
-  const { budget, clock, state } = setUp(t, { limits: { minute: null, hour: null, day: null } })
+t.test('without limits everything is granted, and the store has nothing but a closure', async t => {
+  const { budget, clock, state, store, events } = setUp(t, {
+    limits: { minute: null, hour: null, day: null },
+  })
   state.fault = 'before'
   const reservation = await budget.reserve(1e6, 'refresh')
   t.match(reservation, { points: 1e6, retryAt: null })
@@ -216,11 +218,145 @@ t.test('without limits everything is granted and the store is left alone', async
   await budget.reconcile()
   t.equal(budget.stretch(1e9), 1)
   t.strictSame(budget.state(), { windows: [], closedUntil: null, shared: true })
-  await budget.limited(start + 1_000)
+  t.strictSame(state.steps, [])
+  await budget.limited(start + 1_000, 'daily')
   t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: start + 1_000 }, 'but a 429 is a 429')
   clock.advance(1_000)
   t.match(await budget.reserve(1, 'cold'), { points: 1, retryAt: null })
-  t.strictSame(state.steps, [])
+  t.strictSame(state.steps, ['closeUntil'])
+
+  state.fault = null
+  await budget.reconcile()
+  await budget.limited(start + 90_000, 'daily')
+  t.equal((await store.closure('acc1')).closedUntil, start + 90_000)
+  await store.reopen('acc1', clock.now())
+  await budget.reconcile()
+  t.equal(budget.closedUntil(), null)
+  t.strictSame(events, ['away', 'back', `reopened ${start + 90_000}`])
+  const steps = state.steps.length
+  await budget.reconcile()
+  t.match(await budget.reserve(1, 'cold'), { points: 1, retryAt: null })
+  t.equal(state.steps.length, steps, 'and open again it leaves the store alone')
+})
+
+t.test('an operator’s reopening reaches every gateway with its next reply of the store', async t => {
+  const { budget, events, clock, store } = setUp(t)
+  const other = budgetOn(store, clock)
+  await Promise.all([budget.reconcile(), other.budget.reconcile()])
+  const until = start + 100_000
+  await budget.limited(until, 'Daily API request limit exceeded.')
+  await other.budget.reconcile()
+  const refusedAt = clock.now()
+  clock.advance(1_000)
+  t.match(await store.reopen('acc1', clock.now()), {
+    closedUntil: until,
+    reason: 'Daily API request limit exceeded.',
+  })
+  t.equal(budget.closedUntil(), until, 'not before it has read the store')
+  t.notOk(budget.isLifted(refusedAt))
+  for (const each of [{ budget, events }, other]) {
+    await each.budget.reconcile()
+    t.equal(each.budget.closedUntil(), null)
+    t.ok(each.budget.isLifted(refusedAt), 'what was refused before may be tried again')
+    t.match(await each.budget.reserve(1, 'cold'), { points: 1, retryAt: null })
+    await each.budget.reconcile()
+    t.strictSame(each.events, [`reopened ${until}`], 'once')
+  }
+  t.ok(budget.isLifted(clock.now() + 5_000), 'and a late answer to what was under way')
+  t.notOk(budget.isLifted(clock.now() + 60_000), 'but nothing of later')
+
+  await other.budget.limited(until, 'again')
+  await budget.reconcile()
+  t.equal(budget.closedUntil(), until, 'the next 429 closes it again')
+  for (const each of [budget, other.budget]) t.notOk(each.isLifted(refusedAt))
+})
+
+t.test('a gateway that starts after a reopening follows none', async t => {
+  const { budget, events, clock, store } = setUp(t)
+  await store.reopen('acc1', clock.now())
+  await budget.reconcile()
+  t.strictSame(events, [])
+  await budget.limited(start + 9_000, 'daily')
+  t.equal((await store.closure('acc1')).closedUntil, start + 9_000)
+})
+
+t.test('a 429 from before a reopening that this gateway has not seen closes nothing', async t => {
+  const { budget, events, clock, store } = setUp(t)
+  await budget.reconcile()
+  await store.reopen('acc1', clock.now())
+  const limitedAt = clock.now()
+  await budget.limited(start + 100_000, 'daily')
+  t.equal(budget.closedUntil(), null)
+  t.ok(budget.isLifted(limitedAt))
+  t.equal((await store.closure('acc1')).closedUntil, null)
+  t.strictSame(events, [`reopened ${start + 100_000}`])
+  await budget.limited(start + 100_000, 'daily')
+  t.equal(budget.closedUntil(), start + 100_000, 'the next one does')
+})
+
+t.test('a 429 that waited for the store to be back does not undo a reopening meanwhile', async t => {
+  const { budget, events, clock, state, healthy } = setUp(t)
+  await budget.reconcile()
+  state.fault = 'before'
+  await budget.limited(start + 100_000, 'daily')
+  await healthy.reopen('acc1', clock.now())
+  state.fault = null
+  clock.advance(1_000)
+  await budget.reconcile()
+  t.equal(budget.closedUntil(), null)
+  t.equal((await healthy.closure('acc1')).closedUntil, null)
+  t.strictSame(events, ['away', `reopened ${start + 100_000}`, 'back'])
+})
+
+t.test('a reply from before the reopening that arrives after it closes nothing', async t => {
+  const { clock, store } = setUp(t)
+  const gate = Promise.withResolvers<void>()
+  let late = false
+  const { budget } = budgetOn(
+    {
+      ...store,
+      reserve: async reservation => {
+        const reply = await store.reserve(reservation)
+        if (late) await gate.promise
+        return reply
+      },
+    },
+    clock,
+  )
+  await budget.reconcile()
+  await store.closeUntil('acc1', start + 100_000, { now: start, reopenedAt: 0, reason: 'daily' })
+  late = true
+  const overtaken = budget.reserve(1, 'cold')
+  await store.reopen('acc1', clock.now())
+  await budget.reconcile()
+  gate.resolve()
+  t.equal((await overtaken).points, 0)
+  t.equal(budget.closedUntil(), null)
+})
+
+t.test('a store that has lost the reopening is believed again after a minute', async t => {
+  const { clock, store } = setUp(t)
+  let isLost = false
+  const { budget } = budgetOn(
+    {
+      ...store,
+      spending: async (...of) => {
+        const found = await store.spending(...of)
+        return isLost ? { ...found, reopenedAt: 0 } : found
+      },
+    },
+    clock,
+  )
+  await budget.reconcile()
+  await store.reopen('acc1', clock.now())
+  await budget.reconcile()
+  isLost = true
+  await store.closeUntil('acc1', start + 200_000, { now: clock.now(), reopenedAt: null, reason: 'daily' })
+  await budget.reconcile()
+  t.equal(budget.closedUntil(), null, 'it may be a reply from before')
+  clock.advance(61_000)
+  await budget.reconcile()
+  t.equal(budget.closedUntil(), start + 200_000)
 })
 
 t.test('while the store is away a gateway spends its local allowance, and flushes it afterwards', async t => {
@@ -361,7 +497,7 @@ t.test('a 429 that could not be written to the store is written when it is back'
   const { budget, events, clock, state, store } = setUp(t)
   const other = budgetOn(store, clock).budget
   state.fault = 'before'
-  await budget.limited(start + 50_000)
+  await budget.limited(start + 50_000, 'daily')
   state.fault = null
   t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: start + 50_000 })
   await budget.reconcile()

@@ -112,7 +112,7 @@ const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
       longestRequestMs: network.totalTimeoutMs,
       instances: () => 1,
     },
-    { store, clock, observer: { storeAway: () => {}, storeBack: () => {} } },
+    { store, clock, observer: { storeAway: () => {}, storeBack: () => {}, reopened: () => {} } },
   )
   const breaker = createBreaker(
     { after: 2, halfOpenAfterMs: 60_000, halfOpenAfterAtMostMs: 60_000 },
@@ -239,7 +239,15 @@ t.test('operators may ask for what the protocol allows, at its weight and with i
         clock,
         observer: { request: () => {} },
       }),
-      cache: { explain: unused, purge: unused, refresh: unused },
+      cache: {
+        explain: unused,
+        purge: unused,
+        refresh: unused,
+        planWarm: unused,
+        startWarm: unused,
+        warmState: () => ({}),
+        stopWarm: unused,
+      },
       status: {
         report: unused,
         live: unused,

@@ -93,7 +93,7 @@ t.test(
       await store.settle({ provider: 'acc1', changes: [{ name: 'day:1', by: 1, keepUntil: now + 60_000 }] })
       t.strictSame(
         await store.reserve(spend),
-        { granted: 3_000, closedUntil: null, used: [6_000, 8_000] },
+        { granted: 3_000, closedUntil: null, reopenedAt: 0, used: [6_000, 8_000] },
         text,
       )
       t.match(refused.splice(0), [{ record: 'spending' }, { record: 'spending', name: 'acc1 day:1' }])
@@ -105,7 +105,7 @@ t.test(
     }
     for (const text of [...noCounts, '253402300799000']) {
       beside.exec(`INSERT OR REPLACE INTO closures VALUES ('acc2', ${text})`)
-      await store.closeUntil('acc2', now + 9_000)
+      await store.closeUntil('acc2', now + 9_000, { now, reopenedAt: null, reason: 'x' })
       t.equal((await store.spending('acc2', [])).closedUntil, now + 9_000, text)
     }
   },

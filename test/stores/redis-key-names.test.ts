@@ -76,7 +76,8 @@ const useAll = async (store: Store): Promise<void> => {
   const windows = [{ name: 'minute:1', limit: 9_000, keepUntil: later }]
   await store.reserve({ provider: 'acc1', windows, wanted: 3_000, unit: 3_000, now: Date.now() })
   await store.settle({ provider: 'acc1', changes: [{ name: 'minute:1', by: -1, keepUntil: later }] })
-  await store.closeUntil('acc1', Date.now() + 1_000)
+  await store.reopen('acc1', Date.now())
+  await store.closeUntil('acc1', Date.now() + 1_000, { now: Date.now(), reopenedAt: null, reason: 'x' })
   await store.spending('acc1', ['minute:1'])
 }
 
@@ -97,7 +98,9 @@ t.test('every key of the store has the name that gateways of every version know'
     'quota:{q2}:key_1:2026-11-21',
     'settings',
     'spending:{acc1}:closed',
+    'spending:{acc1}:closed-because',
     'spending:{acc1}:minute:1',
+    'spending:{acc1}:reopened',
     'subscriber-name:Padma',
     'subscriber:sub_a',
     'subscribers',
@@ -134,7 +137,7 @@ t.test('a script touches the keys it declares and no other, and they lie in one 
       t.ok(declared.includes(rest[0] ?? ''), `${command} ${rest[0]} is of a declared key`)
     }
   }
-  t.equal(touched.size, 12, [...touched].join(', '))
+  t.equal(touched.size, 14, [...touched].join(', '))
   t.strictSame(published, ['used key_1 2026-11-21 1', 'flights q:23.8,90.4 done'])
 })
 
@@ -161,6 +164,8 @@ t.test('names keep their format, whatever they contain', async t => {
       names.changeRecords('purges'),
       names.spending('acc1', 'minute:29384012'),
       names.closedUntil('acc1'),
+      names.closedBecause('acc1'),
+      names.reopenedAt('acc1'),
     ],
     [
       'abohawa:key:key_9hK2mPq4XyZa',
@@ -185,6 +190,8 @@ t.test('names keep their format, whatever they contain', async t => {
       'abohawa:notices:purges',
       'abohawa:spending:{acc1}:minute:29384012',
       'abohawa:spending:{acc1}:closed',
+      'abohawa:spending:{acc1}:closed-because',
+      'abohawa:spending:{acc1}:reopened',
     ],
   )
   t.strictSame(['key_9hK2mPq4XyZa', 'key_4', 'key_1', 'key_5'].map(usagePartitionOf), [0, 1, 2, 3])

@@ -318,15 +318,27 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(await store.reserve({ ...spend, wanted: 8_999 }), {
       granted: 6_000,
       closedUntil: null,
+      reopenedAt: 0,
       used: [6_000, 6_000],
     })
-    t.strictSame(await store.reserve(spend), { granted: 3_000, closedUntil: null, used: [9_000, 9_000] })
-    t.strictSame(await store.reserve(spend), { granted: 0, closedUntil: null, used: [9_000, 9_000] })
+    t.strictSame(await store.reserve(spend), {
+      granted: 3_000,
+      closedUntil: null,
+      reopenedAt: 0,
+      used: [9_000, 9_000],
+    })
+    t.strictSame(await store.reserve(spend), {
+      granted: 0,
+      closedUntil: null,
+      reopenedAt: 0,
+      used: [9_000, 9_000],
+    })
     t.strictSame(await store.spending('acc1', ['day:1', 'minute:7', 'minute:8']), {
       used: [9_000, 9_000, 0],
       closedUntil: null,
+      reopenedAt: 0,
     })
-    t.strictSame(await store.spending('acc2', ['minute:7']), { used: [0], closedUntil: null })
+    t.strictSame(await store.spending('acc2', ['minute:7']), { used: [0], closedUntil: null, reopenedAt: 0 })
   })
 
   test('the tightest window decides, and a limit lowered below the count grants nothing', async (t, store) => {
@@ -335,9 +347,19 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     const nextMinute = { ...minute, name: 'minute:8' }
     t.equal((await store.reserve({ ...spend, wanted: 9_000 })).granted, 9_000)
     const tight = { ...spend, windows: [nextMinute, { ...day, limit: 12_500 }], wanted: 9_000 }
-    t.strictSame(await store.reserve(tight), { granted: 3_000, closedUntil: null, used: [3_000, 12_000] })
+    t.strictSame(await store.reserve(tight), {
+      granted: 3_000,
+      closedUntil: null,
+      reopenedAt: 0,
+      used: [3_000, 12_000],
+    })
     const lowered = { ...spend, windows: [nextMinute, { ...day, limit: 5_000 }] }
-    t.strictSame(await store.reserve(lowered), { granted: 0, closedUntil: null, used: [3_000, 12_000] })
+    t.strictSame(await store.reserve(lowered), {
+      granted: 0,
+      closedUntil: null,
+      reopenedAt: 0,
+      used: [3_000, 12_000],
+    })
   })
 
   test('counts are corrected up and down, and never below 0', async (t, store) => {
@@ -366,16 +388,46 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame((await store.spending('acc1', ['minute:7', 'day:1', 'hour:1'])).used, [6_500, 20_500, 2_500])
   })
 
+  const closing = { now: spend.now, reopenedAt: 0, reason: 'the provider answered 429' }
+
   test('a closed provider grants nothing until the later of two instants, and another is open', async (t, store) => {
-    await store.closeUntil('acc1', spend.now + 9_000)
-    await store.closeUntil('acc1', spend.now + 5_000)
-    const closed = { granted: 0, closedUntil: spend.now + 9_000, used: [0, 0] }
+    await store.closeUntil('acc1', spend.now + 9_000, closing)
+    await store.closeUntil('acc1', spend.now + 5_000, closing)
+    const closed = { granted: 0, closedUntil: spend.now + 9_000, reopenedAt: 0, used: [0, 0] }
     t.strictSame(await store.reserve(spend), closed)
     t.strictSame(await store.reserve({ ...spend, now: spend.now + 8_999 }), closed)
     t.equal((await store.spending('acc1', [])).closedUntil, spend.now + 9_000)
     t.equal((await store.reserve({ ...spend, provider: 'acc2' })).granted, 6_000)
     const open = await store.reserve({ ...spend, now: spend.now + 9_000 })
-    t.strictSame(open, { granted: 6_000, closedUntil: null, used: [6_000, 6_000] })
+    t.strictSame(open, { granted: 6_000, closedUntil: null, reopenedAt: 0, used: [6_000, 6_000] })
+  })
+
+  test('a reopening ends the closure, says what it was, and refuses closures from before it', async (t, store) => {
+    t.strictSame(await store.closure('acc1'), { closedUntil: null, reason: null, reopenedAt: 0 })
+    await store.closeUntil('acc1', spend.now + 9_000, closing)
+    const shorter = { ...closing, reason: 'a shorter one' }
+    t.equal(await store.closeUntil('acc1', spend.now + 5_000, shorter), 0)
+    const found = { closedUntil: spend.now + 9_000, reason: 'the provider answered 429' }
+    t.strictSame(await store.closure('acc1'), { ...found, reopenedAt: 0 })
+    t.strictSame(await store.reopen('acc1', spend.now + 10), { ...found, reopenedAt: spend.now + 10 })
+    t.strictSame(await store.closure('acc1'), {
+      closedUntil: null,
+      reason: null,
+      reopenedAt: spend.now + 10,
+    })
+    t.match(await store.reserve(spend), { granted: 6_000, closedUntil: null, reopenedAt: spend.now + 10 })
+    t.match(await store.spending('acc1', []), { closedUntil: null, reopenedAt: spend.now + 10 })
+    t.equal((await store.spending('acc2', [])).reopenedAt, 0, 'another provider is as it was')
+
+    t.equal(await store.closeUntil('acc1', spend.now + 9_000, closing), spend.now + 10)
+    t.equal((await store.closure('acc1')).closedUntil, null, 'who does not know the reopening closes nothing')
+    const knowing = { ...closing, reopenedAt: spend.now + 10 }
+    await store.closeUntil('acc1', spend.now + 9_000, knowing)
+    t.match(await store.reserve(spend), { granted: 0, closedUntil: spend.now + 9_000 })
+    const again = await store.reopen('acc1', spend.now)
+    t.equal(again.reopenedAt, spend.now + 11, 'later than any before, whatever the clock of the caller')
+    await store.closeUntil('acc1', spend.now + 9_000, { ...closing, reopenedAt: null })
+    t.equal((await store.closure('acc1')).closedUntil, spend.now + 9_000, 'who knows nothing yet is believed')
   })
 
   test('50 reservations at once never cross a limit together, and leave nothing that would fit', async (t, store) => {
@@ -576,7 +628,9 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       store.settle({ provider: 'acc1', changes: [{ name: 'x', by: 1, keepUntil }] }),
       StoreError,
     )
-    await t.rejects(store.closeUntil('acc1', 1), StoreError)
+    await t.rejects(store.closeUntil('acc1', 1, closing), StoreError)
     await t.rejects(store.spending('acc1', []), StoreError)
+    await t.rejects(store.reopen('acc1', 1), StoreError)
+    await t.rejects(store.closure('acc1'), StoreError)
   })
 }

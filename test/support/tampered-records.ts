@@ -402,7 +402,7 @@ export const tamperedRecords = (
       await store.settle({ provider: 'acc1', changes: [{ name: 'day:1', by: -1_000, keepUntil }] })
       t.strictSame(
         await store.reserve(spend),
-        { granted: 3_000, closedUntil: null, used: [9_000, 8_000] },
+        { granted: 3_000, closedUntil: null, reopenedAt: 0, used: [9_000, 8_000] },
         what,
       )
       t.match(refused, [{ record: 'spending' }, { record: 'spending', name: key }], what)
@@ -437,11 +437,35 @@ export const tamperedRecords = (
     for (const [what, put] of puts.filter(([what]) => !what.startsWith(String(spend.now).slice(0, 4)))) {
       await raw.del(key)
       await put(raw, key)
-      await store.closeUntil('acc1', spend.now + 9_000)
+      await store.closeUntil('acc1', spend.now + 9_000, { now: spend.now, reopenedAt: null, reason: 'x' })
       t.match(await store.reserve(spend), { granted: 0, closedUntil: spend.now + 9_000 }, what)
     }
     await raw.set(key, String(spend.now + longest))
     t.match(await store.reserve(spend), { granted: 0, closedUntil: spend.now + longest })
+  })
+
+  test('a reopening that nobody can have meant keeps no closure away', async (t, scene) => {
+    const { store, raw, prefix } = scene
+    const key = spendingKey(prefix, 'reopened')
+    const texts = ['x', '-1', '253402300799000', String(spend.now + 26 * 3_600_000), '9'.repeat(400)]
+    const puts: [string, Put][] = [
+      ...Object.entries(hashTypes),
+      ...texts.map((text): [string, Put] => [text.slice(0, 20), (raw, key) => raw.set(key, text)]),
+    ]
+    const closing = { now: spend.now, reopenedAt: 0, reason: 'x' }
+    for (const [what, put] of puts) {
+      await clear(scene)
+      await put(raw, key)
+      t.equal(await store.closeUntil('acc1', spend.now + 9_000, closing), 0, what)
+      t.match(await store.reserve(spend), { granted: 0, closedUntil: spend.now + 9_000, reopenedAt: 0 }, what)
+      t.match(await store.reopen('acc1', spend.now), {
+        closedUntil: spend.now + 9_000,
+        reopenedAt: spend.now,
+      })
+      t.equal(await raw.get(key), String(spend.now), what)
+      await put(raw, spendingKey(prefix, 'closed-because'))
+      t.equal((await store.closure('acc1')).reopenedAt, spend.now, what)
+    }
   })
 
   const leaseKey = (prefix: string) => `${prefix}flight:{cell}`

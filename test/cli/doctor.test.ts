@@ -1,0 +1,197 @@
+// `abohawa doctor` on real things: gateways, Redis with faults, a provider that refuses, held ports and a proxy that says
+// nothing of HTTPS. Its output, its JSON and its exit code.
+
+import { existsSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { Redis } from 'ioredis'
+import t, { type Test } from 'tap'
+import { runCommand, startCommand } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { account, makeAccount } from '../support/redis-account.ts'
+import { freePort, startRedisFor, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+
+type Check = { name: string; status: string; detail: string; fix: string | null }
+
+const provider = await startProvider(t, undefined, null)
+
+const setUp = async (t: Test, more: Record<string, string> = {}) => {
+  const env: Record<string, string> = {
+    ABOHAWA_SERVER__PORT: String(await freePort()),
+    ABOHAWA_SERVER__MAX_CONNECTIONS: '100',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_OPS__PORT: String(await freePort()),
+    ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+    ABOHAWA_PROVIDER__BASE_URL: provider.url,
+    ...more,
+  }
+  const doctor = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCommand(['doctor', '--json', ...args], env)
+    t.equal(stderr, '')
+    const { ok, checks } = JSON.parse(stdout) as { ok: boolean; checks: Check[] }
+    t.equal(ok, code === 0)
+    t.equal(
+      code === 1,
+      checks.some(({ status }) => status === 'fail'),
+      'exit code 1 is a failure',
+    )
+    for (const { name, status, fix } of checks)
+      t.equal(fix !== null, status === 'warn' || status === 'fail', `${name}: a fix where it is not well`)
+    t.comment(checks.map(({ name, status, detail }) => `${status} ${name}: ${detail}`).join('\n'))
+    return new Map(checks.map(check => [check.name, check]))
+  }
+  return { env, doctor }
+}
+
+t.test('where all is well it says so, a line each, spends one point and makes no store', async t => {
+  await provider.steer({ fault: 'none', reset: true })
+  const { env, doctor } = await setUp(t)
+  const { code, stdout, stderr } = await runCommand(['doctor'], env)
+  t.match({ code, stderr }, { code: 0, stderr: '' })
+  t.match(stdout, /^ok {4}config +every setting is valid\nok {4}node +version /)
+  t.match(stdout, /\nok {4}provider key +no key is needed; one point was loaded, which weighs 3\n/)
+  t.match(stdout, /\n\n\d+ ok, 0 to look at, 0 failed, 1 skipped\.\n$/)
+  t.equal((await provider.state()).points, 1)
+  t.notOk(existsSync(env.ABOHAWA_STORE__PATH ?? ''))
+  t.equal((await doctor('--no-spend')).get('provider key')?.status, 'skip')
+  t.equal((await provider.state()).points, 1)
+  const help = await runCommand(['doctor', '--help'])
+  t.match(help.stdout, 'Example:\n  npm run -s abohawa -- doctor --url')
+})
+
+t.test('beside a serving gateway its ports are well, and the point is charged to its budget', async t => {
+  const { env, doctor } = await setUp(t)
+  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  const before = await doctor('--no-spend', '--url', gateway.urls.api ?? '')
+  t.match(before.get('port of server'), { status: 'ok', detail: /held by a running gateway/ })
+  t.match(before.get('port of ops'), { status: 'ok', detail: /held by a running gateway/ })
+  t.match(before.get('budget'), { status: 'ok', detail: /10000 of 10000 left this day/ })
+  t.match(before.get('public URL'), { status: 'warn', detail: /accepted over plain HTTP/ })
+  t.match((await doctor()).get('budget'), { status: 'ok', detail: /9997 of 10000 left this day/ })
+})
+
+t.test('another program on a port, an address of another machine, and a faulty setting fail', async t => {
+  const other = createServer((_request, response) => response.end('hello'))
+  await new Promise<void>(resolve => other.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => other.close())
+  const { port } = other.address() as AddressInfo
+  const { doctor } = await setUp(t, {
+    ABOHAWA_OPS__PORT: String(port),
+    ABOHAWA_SERVER__HOST: '192.0.2.1',
+    ABOHAWA_SERVER__TRUSTED_PROXIES: '[10.0.0.0/8]',
+  })
+  const checks = await doctor('--no-spend', '--url', `http://127.0.0.1:${port}`)
+  t.match(checks.get('port of ops'), { status: 'fail', detail: /held by another program/ })
+  t.match(checks.get('port of server'), { status: 'fail', detail: /can't be listened on/ })
+  t.match(checks.get('public URL'), { status: 'fail', detail: /is no gateway of this product/ })
+
+  const faulty = await setUp(t, { ABOHAWA_SERVER__MAX_CONNECTIONS: '0' })
+  t.match((await faulty.doctor()).get('config'), {
+    status: 'fail',
+    detail: /server\.maxConnections|MAX_CONN/,
+  })
+  t.match(await runCommand(['doctor', '--url', 'here']), { code: 2, stderr: /--url is here; allowed: / })
+})
+
+t.test('a proxy that ends HTTPS and does not say so is found, and one that says so is well', async t => {
+  const { env, doctor } = await setUp(t, { ABOHAWA_SERVER__TRUSTED_PROXIES: '[127.0.0.1]' })
+  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  t.match((await doctor('--no-spend', '--url', gateway.urls.api ?? '')).get('public URL'), {
+    status: 'ok',
+    detail: 'plain HTTP is refused',
+  })
+  const { createServer: createTls } = await import('node:https')
+  const { readFileSync } = await import('node:fs')
+  const fixtures = join(import.meta.dirname, '..', 'fixtures')
+  const cert = join(fixtures, 'localhost.crt')
+  let forwarded: Record<string, string> = {}
+  const proxy = createTls(
+    { cert: readFileSync(cert), key: readFileSync(join(fixtures, 'localhost.key')) },
+    async (request, response) => {
+      const answer = await fetch(`${gateway.urls.api}${request.url}`, { headers: forwarded })
+      response.writeHead(answer.status, {
+        'x-ratelimit-limit': answer.headers.get('x-ratelimit-limit') ?? '',
+      })
+      response.end(await answer.text())
+    },
+  )
+  await new Promise<void>(resolve => proxy.listen(0, 'localhost', resolve))
+  t.teardown(() => proxy.close())
+  const url = `https://localhost:${(proxy.address() as AddressInfo).port}`
+  t.match((await doctor('--no-spend', '--url', url)).get('public URL'), {
+    status: 'fail',
+    detail: /no answer at .*(certificate|self)/,
+  })
+  env.NODE_EXTRA_CA_CERTS = cert
+  t.match((await doctor('--no-spend', '--url', url)).get('public URL'), {
+    status: 'fail',
+    detail: 'a request over HTTPS arrives as plain HTTP',
+    fix: /x-forwarded-proto/,
+  })
+  forwarded = { 'x-forwarded-proto': 'https' }
+  t.match((await doctor('--no-spend', '--url', url)).get('public URL'), {
+    status: 'ok',
+    detail: 'HTTPS arrives as HTTPS',
+  })
+})
+
+t.test('a provider that is away, refuses the key, fails or is limited', async t => {
+  const { doctor: lost } = await setUp(t, {
+    ABOHAWA_PROVIDER__BASE_URL: `http://127.0.0.1:${await freePort()}`,
+  })
+  t.match((await lost()).get('provider'), { status: 'fail', detail: /no answer at .*ECONNREFUSED/ })
+  const { doctor } = await setUp(t)
+  await provider.steer({ fault: 'forbidden', times: 1 })
+  t.match((await doctor()).get('provider key'), { status: 'fail', fix: /provider\.apiKey/ })
+  await provider.steer({ fault: 'all-null', times: 1 })
+  t.match((await doctor()).get('provider key'), { status: 'fail' })
+  await provider.steer({ fault: 'hourly-limit', times: 1 })
+  t.match((await doctor()).get('provider key'), { status: 'warn', detail: /429/ })
+})
+
+t.test('Redis: away, of the wrong policy, without persistence, without a right', async t => {
+  const { doctor: lost } = await setUp(t, { ABOHAWA_REDIS__URL: `redis://127.0.0.1:${await freePort()}` })
+  const without = await lost('--no-spend')
+  t.match(without.get('redis'), { status: 'fail', detail: /can't be used: .*ECONNREFUSED/ })
+  t.equal(without.get('budget')?.status, 'skip')
+
+  const shared = await testRedis(t)
+  const { doctor } = await setUp(t, {
+    ABOHAWA_REDIS__URL: shared.url,
+    ABOHAWA_REDIS__PREFIX: shared.prefix,
+  })
+  const well = await doctor('--no-spend')
+  for (const name of ['redis', 'redis version', 'redis memory', 'redis rights', 'redis clock', 'redis role'])
+    t.equal(well.get(name)?.status, 'ok', name)
+  t.match(well.get('redis latency'), { detail: /^p50 \d+\.\d ms, max \d+\.\d ms of 20 pings/ })
+  const raw = new Redis(shared.url)
+  t.strictSame(await raw.keys(`${shared.prefix}*`), [], 'it leaves nothing behind')
+  await raw.quit()
+})
+
+t.test('Redis of an own: policy, persistence, rights and role', { skip: withoutOwnRedis }, async t => {
+  const { url, raw } = await startRedisFor(t)
+  await makeAccount(raw)
+  const env = { ABOHAWA_REDIS__URL: url.replace('redis://', `redis://${account.user}:${account.password}@`) }
+  const { doctor } = await setUp(t, env)
+  t.match((await doctor('--no-spend')).get('redis rights'), {
+    status: 'ok',
+    detail: 'the user abohawa may run every command that is needed',
+  })
+  await raw.config('SET', 'maxmemory-policy', 'allkeys-lru')
+  await raw.acl('SETUSER', account.user, '-hincrby', '-zrem', '-subscribe')
+  const checks = await doctor('--no-spend')
+  t.match(checks.get('redis memory'), { status: 'fail', fix: /noeviction/ })
+  t.match(checks.get('redis rights'), {
+    status: 'fail',
+    fix: 'ACL SETUSER abohawa +hincrby +zrem +subscribe',
+  })
+  await raw.acl('SETUSER', account.user, '+hincrby', '+zrem', '+subscribe', 'resetkeys', '~other:*')
+  t.match((await doctor('--no-spend')).get('redis rights'), {
+    status: 'fail',
+    detail: /may not use the keys abohawa:\*/,
+    fix: 'ACL SETUSER abohawa ~abohawa:* &abohawa:*',
+  })
+  await raw.config('SET', 'maxmemory-policy', 'noeviction')
+})

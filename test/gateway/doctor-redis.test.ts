@@ -1,0 +1,50 @@
+// The checks of Redis as a fleet runs it: a cluster that loses a master, and a master that Sentinel watches and that has lost
+// its replicas.
+
+import t from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { redisChecks } from '../../src/gateway/doctor/redis.ts'
+import { account, makeAccount } from '../support/redis-account.ts'
+import { startCluster } from '../support/redis-cluster.ts'
+import { masterName, startSentinel } from '../support/redis-sentinel.ts'
+import { withoutOwnRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+if (withoutOwnRedis) t.bailout(withoutOwnRedis)
+
+const checksOf = async (redis: Record<string, unknown>) => {
+  const config = loadConfig({ files: [], env: {} })
+  const checks = await redisChecks({ redis: { ...config.redis, ...redis } }, systemClock)
+  return new Map(checks.map(check => [check.name, check]))
+}
+
+t.test('a cluster is well with the documented user, and is not once a master is gone', async t => {
+  const cluster = await startCluster(0)
+  t.teardown(cluster.stop)
+  for (const { admin } of cluster.nodes) await makeAccount(admin, true)
+  const url = cluster.url.replace('//', `//${account.user}:${account.password}@`)
+  const look = () => checksOf({ url, mode: 'cluster' })
+  const checks = await look()
+  t.match(checks.get('redis cluster'), { status: 'ok', detail: /cluster_state is ok/ })
+  t.match(checks.get('redis rights'), { status: 'ok' })
+  t.match(checks.get('redis'), { status: 'ok' })
+
+  const last = cluster.nodes.at(-1)
+  await last?.stop()
+  await until('the cluster is not well', async () =>
+    [...(await look()).values()].some(({ status }) => status === 'fail'),
+  )
+})
+
+t.test('a master behind Sentinel is well with replicas, and is to be looked at without', async t => {
+  const sentinel = await startSentinel()
+  t.teardown(sentinel.stop)
+  const { url, others: nodes } = sentinel
+  const look = () => checksOf({ url, mode: 'sentinel', nodes, sentinelMaster: masterName })
+  await until('the replicas are there', async () => (await look()).get('redis role')?.status === 'ok')
+  t.match((await look()).get('redis role'), { detail: /^master with 2 replicas$/ })
+  for (const replica of sentinel.servers.slice(1)) await replica.stop()
+  await until('the replicas are missed', async () => (await look()).get('redis role')?.status === 'warn')
+  t.match((await look()).get('redis role'), { detail: /nothing can take over/, fix: /Start a replica/ })
+})

@@ -1,0 +1,143 @@
+// The judgements of `doctor` on figures that no test can make real: versions, clocks, limits, memory, certificates, disks.
+
+import { chmodSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { loadConfig } from '../../src/config/load.ts'
+import type { Check } from '../../src/gateway/doctor/check.ts'
+import { catalogueCheck, certificateCheck, embeddedChecks } from '../../src/gateway/doctor/files.ts'
+import { nodeCheck, openFilesCheck, proxyCheck } from '../../src/gateway/doctor/machine.ts'
+import { budgetCheck } from '../../src/gateway/doctor/provider.ts'
+import {
+  infoOf,
+  judgedClock,
+  judgedLatency,
+  memoryCheck,
+  persistenceCheck,
+  roleCheck,
+  versionCheck,
+} from '../../src/gateway/doctor/redis.ts'
+
+const configOf = (env: Record<string, string> = {}) => loadConfig({ files: [], env })
+const info = (fields: Record<string, string | number>) =>
+  infoOf(['# Part', ...Object.entries(fields).map(([name, value]) => `${name}:${value}`)].join('\r\n'))
+
+const judged: [name: string, check: Check, status: Check['status'], detail: RegExp][] = [
+  ['Node 26', nodeCheck('26.1.0'), 'ok', /26\.1\.0/],
+  ['Node 24', nodeCheck('24.9.0'), 'fail', /too old/],
+  ['enough files', openFilesCheck(20_000, configOf()), 'ok', /20000; up to 10192/],
+  ['unlimited files', openFilesCheck(Number.POSITIVE_INFINITY, configOf()), 'ok', /unlimited/],
+  ['too few files', openFilesCheck(1_024, configOf()), 'fail', /1024, but up to 10192/],
+  ['Redis 7', versionCheck(info({ redis_version: '7.0.15' })), 'ok', /Redis 7\.0\.15/],
+  ['Valkey 8', versionCheck(info({ redis_version: '7.2.4', valkey_version: '8.0.1' })), 'ok', /Valkey 8/],
+  ['Redis 6', versionCheck(info({ redis_version: '6.2.14' })), 'fail', /too old/],
+  ['no version', versionCheck(info({})), 'fail', /unknown/],
+  ['noeviction', memoryCheck(info({ maxmemory_policy: 'noeviction', maxmemory: 0 })), 'ok', /noeviction/],
+  ['allkeys', memoryCheck(info({ maxmemory_policy: 'allkeys-lru', maxmemory: 1e9 })), 'fail', /thrown away/],
+  ['volatile-ttl', memoryCheck(info({ maxmemory_policy: 'volatile-ttl', maxmemory: 1e9 })), 'warn', /counts/],
+  [
+    'nearly full',
+    memoryCheck(info({ maxmemory_policy: 'noeviction', maxmemory: 1e9, used_memory: 95e7 })),
+    'warn',
+    /nearly full/,
+  ],
+  ['a file', persistenceCheck(info({ aof_enabled: 1, aof_last_write_status: 'ok' })), 'ok', /appendonly/],
+  ['snapshots', persistenceCheck(info({ aof_enabled: 0 })), 'warn', /last snapshot/],
+  ['a bad file', persistenceCheck(info({ aof_enabled: 1, aof_last_write_status: 'err' })), 'fail', /append/],
+  ['a bad snapshot', persistenceCheck(info({ rdb_last_bgsave_status: 'err' })), 'fail', /snapshot failed/],
+  ['a master', roleCheck(info({ role: 'master', connected_slaves: 1 }), 'sentinel'), 'ok', /1 replica$/],
+  ['a lonely master', roleCheck(info({ role: 'master' }), 'sentinel'), 'warn', /no replica/],
+  ['a replica', roleCheck(info({ role: 'slave' }), 'single'), 'fail', /takes no writes/],
+  ['quick pings', judgedLatency([1, 2, 3], 500), 'ok', /p50 2\.0 ms, max 3\.0 ms/],
+  ['slow pings', judgedLatency([20, 21, 30], 500), 'warn', /every request waits/],
+  ['pings near the timeout', judgedLatency([1, 2, 300], 500), 'fail', /commandTimeout is 500/],
+  ['equal clocks', judgedClock('clock', 'Redis', 900), 'ok', /within 1 s/],
+  ['a clock ahead', judgedClock('clock', 'Redis', 1_500), 'warn', /1\.5 s ahead/],
+  ['a clock far behind', judgedClock('clock', 'Redis', -301_000), 'fail', /301\.0 s behind/],
+  ['no proxy', proxyCheck(configOf()), 'ok', /no proxy is trusted/],
+  ['a proxy', proxyCheck(configOf({ ABOHAWA_SERVER__TRUSTED_PROXIES: '[10.0.0.0/8]' })), 'ok', /10\.0\.0\.0/],
+  [
+    'everybody as a proxy',
+    proxyCheck(configOf({ ABOHAWA_SERVER__TRUSTED_PROXIES: '[0.0.0.0/0]' })),
+    'fail',
+    /can claim HTTPS/,
+  ],
+]
+const budget = { at: '', account: 'a', reopenedAt: null, closedUntil: null, reason: null, reserve: 0.1 }
+const day = { name: 'day' as const, limit: 100, resetsAt: '' }
+judged.push(
+  [
+    'room',
+    budgetCheck({ ...budget, windows: [{ ...day, used: 10, left: 90 }] }),
+    'ok',
+    /90 of 100 left this day/,
+  ],
+  [
+    'little room',
+    budgetCheck({ ...budget, windows: [{ ...day, used: 95, left: 5 }] }),
+    'warn',
+    /nothing cached/,
+  ],
+  ['no limits', budgetCheck({ ...budget, windows: [] }), 'ok', /no limits/],
+  [
+    'a closure',
+    budgetCheck({ ...budget, closedUntil: '2026-11-22T00:00:02.000Z', reason: 'daily', windows: [] }),
+    'warn',
+    /closed until 2026-11-22.*: daily/,
+  ],
+)
+for (const [name, check, status, detail] of judged)
+  t.test(`${name}: ${status}`, t => {
+    t.match(check, { status, detail })
+    if (status === 'ok') t.equal(check.fix, null)
+    else t.match(check.fix, /^[A-Z].*\S$/, 'and one fix')
+    t.end()
+  })
+
+const fixtures = join(import.meta.dirname, '..', 'fixtures')
+const tls = { cert: join(fixtures, 'localhost.crt'), key: join(fixtures, 'localhost.key') }
+const server = { ...configOf().server, tls }
+
+t.test('a certificate expires, is not valid yet, is for another name, or does not belong to the key', t => {
+  const first = certificateCheck(server, 'localhost', Date.parse('2026-11-22'))
+  t.match(first, { status: 'ok', detail: /^DNS:localhost, IP Address:127\.0\.0\.1, valid until \d{4}-/ })
+  const end = Date.parse(/until (\S+)/.exec(first.detail)?.[1] ?? '')
+  t.match(certificateCheck(server, undefined, end - 5 * 86_400_000), {
+    status: 'warn',
+    detail: /in [45] days/,
+  })
+  t.match(certificateCheck(server, undefined, end + 2 * 86_400_000), { status: 'fail', detail: /expired on/ })
+  t.match(certificateCheck(server, undefined, 0), { status: 'fail', detail: /valid only from/ })
+  t.match(certificateCheck(server, '127.0.0.1', Date.parse('2026-11-22')), { status: 'ok' })
+  t.match(certificateCheck(server, 'weather.example', Date.parse('2026-11-22')), {
+    status: 'fail',
+    detail: /not for weather\.example/,
+  })
+  const other = { ...server, tls: { ...tls, key: join(fixtures, 'renewed.key') } }
+  t.match(certificateCheck(other, undefined, 0), { status: 'fail', detail: /belong together/ })
+  const absent = { ...server, tls: { ...tls, cert: '/nowhere.pem' } }
+  t.match(certificateCheck(absent, undefined, 0), { status: 'fail', detail: /\/nowhere\.pem/ })
+  t.end()
+})
+
+t.test('a catalogue loads or is named with its fault', async t => {
+  const { catalogue } = configOf()
+  t.match(await catalogueCheck(catalogue), { status: 'ok', detail: /^8 divisions, 64 districts/ })
+  const folder = t.testdir({ 'bad.json': '{' })
+  const bad = { ...catalogue, path: join(folder, 'bad.json') }
+  t.match(await catalogueCheck(bad), { status: 'fail', detail: /bad\.json/ })
+})
+
+t.test('the file of the store: its folder, its content, its mode, its disk', async t => {
+  const folder = t.testdir({ damaged: 'no database at all'.repeat(100) })
+  const statuses = async (path: string, free = 1e12) =>
+    (await embeddedChecks(path, async () => free)).map(({ status }) => status)
+  t.strictSame(await statuses(join(folder, 'new.db')), ['ok', 'ok', 'ok'])
+  t.strictSame(await statuses(join(folder, 'new.db'), 100 * 1_048_576), ['ok', 'ok', 'warn'])
+  t.strictSame(await statuses(join(folder, 'new.db'), 1_048_576), ['ok', 'ok', 'fail'])
+  chmodSync(join(folder, 'damaged'), 0o644)
+  t.strictSame(await statuses(join(folder, 'damaged')), ['fail', 'warn', 'ok'])
+  writeFileSync(join(folder, 'file'), '')
+  t.strictSame((await embeddedChecks(join(folder, 'file', 'store.db')))[0]?.status, 'fail')
+  t.strictSame(await statuses(':memory:'), ['warn'])
+})

@@ -1,0 +1,169 @@
+// Warming the cache: by a running gateway and without one, within the budget, once at a time, and stopped cleanly. Real
+// gateways, a real provider, and the command as a process.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import t, { type Test } from 'tap'
+import { cleanEnv, product, runCommand, startCommand } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { freePort } from '../support/redis-server.ts'
+import { sendRequest } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+// 54 cells, each of weight 3.
+const box = '23.5,90,24,90.8'
+
+const setUp = async (t: Test, more: Record<string, string> = {}) => {
+  const provider = await startProvider(t, undefined, null)
+  const env: Record<string, string> = {
+    ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_OPS__PORT: String(await freePort()),
+    ABOHAWA_PROVIDER__BASE_URL: provider.url,
+    ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '10',
+    ABOHAWA_LOG__ACCESS: 'false',
+    ...more,
+  }
+  const warm = async (...args: string[]) => {
+    const { code, stdout, stderr } = await runCommand(['cache', 'warm', ...args, '--json'], env)
+    return { code, stderr, report: stdout === '' ? undefined : JSON.parse(stdout) }
+  }
+  const key = async () =>
+    JSON.parse(
+      (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)).stdout,
+    ).key as string
+  const points = async () => (await provider.state()).points
+  return { provider, env, warm, key, points }
+}
+
+t.test('a gateway loads what is absent, once, and says beforehand what it weighs', async t => {
+  const { env, warm, key, points } = await setUp(t)
+  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  t.match(await warm(), { code: 0, report: { target: 'the cells in demand', cells: 0, loaded: 0 } })
+  t.match(await warm(box, '--dry-run'), {
+    code: 0,
+    report: { state: 'planned', cells: 54, toLoad: 54, weight: 162, loaded: 0 },
+  })
+  t.equal(await points(), 0)
+  const first = await warm(box)
+  t.match(first, {
+    code: 0,
+    stderr: /^23\.5,90,24,90\.8: 54 cells, 0 are fresh, 54 are to be loaded and weigh 162\.\n/,
+    report: { state: 'done', loaded: 54, fresh: 0, failed: [], stoppedBy: null, by: gateway.urls.ops },
+  })
+  t.equal(await points(), 54)
+  t.match(await warm(box), { code: 0, report: { loaded: 0, fresh: 54, weight: 0 } })
+  t.equal(await points(), 54)
+
+  const read = await sendRequest(`${gateway.urls.api}/api/v1/weather/district/3026`, { key: await key() })
+  t.match(read.headers['cache-status'], /hit; .*detail=memory/)
+  t.match(await warm('--top', '5'), { code: 0, report: { target: 'the 5 most populous places', failed: [] } })
+  const { stdout } = await runCommand(['cache', 'warm', box], env)
+  t.match(stdout, /^Warmed: 23\.5,90,24,90\.8\.\n {2}loaded +0\n {2}fresh already +54\n {2}failed +0\n/)
+  t.match(await warm(), { code: 0, report: { target: 'the cells in demand' } })
+})
+
+t.test(
+  'it never takes the reserve for cold cells, and stops where the budget is a long time full',
+  async t => {
+    const { env, warm, key, points } = await setUp(t, {
+      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '60',
+      ABOHAWA_PROVIDER__BUDGET__RESERVE: '0.5',
+    })
+    const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
+    t.match(await warm(box), {
+      code: 1,
+      report: { state: 'stopped', stoppedBy: 'budget', loaded: 10, failed: [], reason: /has no room/ },
+    })
+    t.equal(await points(), 10)
+    const cold = await sendRequest(`${gateway.urls.api}/api/v1/weather/coords/22.3/91.8`, {
+      key: await key(),
+    })
+    t.equal(cold.status, 200, 'the reserve is there')
+  },
+)
+
+t.test('a second order is refused, an invalid one too, and the first can be stopped', async t => {
+  const { env, provider, warm } = await setUp(t)
+  const { urls } = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  const send = async (method: string, body?: object) => {
+    const response = await fetch(`${urls.ops}/cache/warm`, {
+      method,
+      ...(body ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } } : {}),
+    })
+    return { status: response.status, body: await response.json() }
+  }
+  t.match(await send('GET'), { status: 200, body: { state: 'idle' } })
+  t.match(await send('POST', { scope: 'all', tpo: 1 }), {
+    status: 400,
+    body: { error: /^the body is .*; allowed: / },
+  })
+  t.match(await send('POST', { scope: 'nowhere' }), {
+    status: 400,
+    body: { error: /^the target is "nowhere"/ },
+  })
+  t.match(await send('POST', { scope: 'all', top: 3 }), { status: 400, body: { error: /are both given/ } })
+  await provider.steer({ hold: true })
+  t.match(await send('POST', { scope: box }), { status: 202, body: { toLoad: 54 } })
+  t.match(await send('POST', { scope: box }), { status: 409, body: { error: /being warmed already/ } })
+  t.match(await warm(box), { code: 1, stderr: /answered 409: the cache is being warmed already/ })
+  await until('a request is under way', async () => (await provider.state()).inFlight === 1)
+  const stopped = send('DELETE')
+  await provider.steer({ hold: false })
+  t.match(await stopped, { body: { state: 'stopped', stoppedBy: 'operator', loaded: 10 } })
+  t.match(await send('GET'), { body: { state: 'stopped', loaded: 10 } })
+  t.match(await warm(box), { code: 0, report: { loaded: 44, fresh: 10 } })
+})
+
+t.test('without a gateway the command loads by itself, and a later gateway has it', async t => {
+  const { env, warm, key, points } = await setUp(t)
+  t.match(await warm(box), {
+    code: 0,
+    report: { state: 'done', loaded: 54, by: 'this command, because no gateway answered' },
+  })
+  t.match(await warm(box), { code: 0, report: { loaded: 0, fresh: 54 } })
+  const shown = JSON.parse((await runCommand(['budget', 'show', '--json'], env)).stdout)
+  t.equal(shown.windows[2].used, 162, 'charged to the budget that gateways share')
+  const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  const read = await sendRequest(`${gateway.urls.api}/api/v1/weather/district/3026`, { key: await key() })
+  t.match(read.headers['cache-status'], /hit; /)
+  t.equal(await points(), 54)
+})
+
+t.test('cells that fail are counted with the reason, and a provider that is down stops it', async t => {
+  const { env, provider, warm } = await setUp(t, { ABOHAWA_PROVIDER__RETRIES: '0' })
+  await provider.steer({ fault: 'internal-error', times: 1 })
+  const { code, report } = await warm(box)
+  t.equal(code, 1)
+  t.match(report, {
+    state: 'stopped',
+    stoppedBy: 'provider',
+    loaded: 0,
+    failed: [{ code: 'provider_failing', cells: 10, message: /^the provider answered 500/ }],
+  })
+  t.match(await runCommand(['cache', 'warm', 'all', '--top', '3'], env), {
+    code: 2,
+    stderr: /are both given/,
+  })
+  t.match(await runCommand(['cache', 'warm', '--top', '0'], env), { code: 2, stderr: /from 1 to 100000/ })
+})
+
+t.test('Ctrl-C ends it after the request under way, with the counts', async t => {
+  const { env, provider, points } = await setUp(t)
+  await provider.steer({ hold: true })
+  const child = spawn(product, ['cache', 'warm', box, '--json'], { env: cleanEnv(env) })
+  t.teardown(() => child.kill('SIGKILL'))
+  const printed = text(child.stdout)
+  const exited = once(child, 'exit')
+  await until('a request is under way', async () => (await provider.state()).inFlight === 1)
+  child.kill('SIGINT')
+  await provider.steer({ hold: false })
+  t.equal((await exited)[0], 1)
+  const report = JSON.parse(await printed)
+  t.match(report, { state: 'stopped', stoppedBy: 'operator', failed: [] })
+  t.equal(report.loaded, await points())
+  t.ok(report.loaded < 54, `${report.loaded}`)
+})
