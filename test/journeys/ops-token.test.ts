@@ -63,37 +63,34 @@ const wrong: [headers: readonly string[], shown: string][] = [
   [[right, 'authorization: Bearer x'], 'is given more than once'],
 ]
 
-t.test(
-  'without the token, or with another, there is health, metrics, the empty dashboard and nothing else',
-  async t => {
-    const { provider, gateway, refused, get } = await start(t)
-    for (const path of [...open, '/', '/dashboard/main.js'])
-      t.equal((await get(path, [host])).status, 200, path)
-    for (const path of [...guarded, '/dashboard', '/nothing', '/provider/v2/nothing']) {
-      const { status, headers, body } = await get(path, [host])
-      t.equal(status, 401, path)
-      t.equal(headers['www-authenticate'], 'Bearer realm="abohawa ops"')
-      t.strictSame(body, { error: sentenceOf('is missing') })
-    }
-    t.equal((await sendRaw(gateway.opsUrl, purge([host]))).status, 401)
-    t.equal((await sendRaw(gateway.opsUrl, requestBytes('DELETE /cache/cell', [host]))).status, 401)
-    t.equal(await refused('token_missing'), guarded.length + 5)
+t.test('without the token, or with another, there is health, metrics and an empty page alone', async t => {
+  const { provider, gateway, refused, get } = await start(t)
+  for (const path of [...open, '/', '/dashboard/main.js'])
+    t.equal((await get(path, [host])).status, 200, path)
+  for (const path of [...guarded, '/dashboard', '/nothing', '/provider/v2/nothing']) {
+    const { status, headers, body } = await get(path, [host])
+    t.equal(status, 401, path)
+    t.equal(headers['www-authenticate'], 'Bearer realm="abohawa ops"')
+    t.strictSame(body, { error: sentenceOf('is missing') })
+  }
+  t.equal((await sendRaw(gateway.opsUrl, purge([host]))).status, 401)
+  t.equal((await sendRaw(gateway.opsUrl, requestBytes('DELETE /cache/cell', [host]))).status, 401)
+  t.equal(await refused('token_missing'), guarded.length + 5)
 
-    for (const [headers, shown] of wrong) {
-      const answer = await get('/cache/cell?of=district/3026', [host, ...headers])
-      t.equal(answer.status, 401, shown)
-      t.equal(answer.headers['www-authenticate'], 'Bearer realm="abohawa ops", error="invalid_token"')
-      t.strictSame(answer.body, { error: sentenceOf(shown) })
-      t.equal((await get('/metrics', [host, ...headers])).status, 200, 'metrics ask for none')
-    }
-    for (const path of [`/cache/cell?of=district/3026&token=${token}`, `${question}&access_token=${token}`])
-      t.equal((await get(path, [host])).status, 401, 'in the URL it counts for nothing')
-    t.equal((await sendRaw(gateway.opsUrl, purge([host, 'authorization: Bearer x']))).status, 401)
-    t.equal(await refused('token_wrong'), wrong.length + 1)
-    t.notOk(gateway.logged.some(({ msg }) => msg === 'cache purged'))
-    t.strictSame(provider.requests, [])
-  },
-)
+  for (const [headers, shown] of wrong) {
+    const answer = await get('/cache/cell?of=district/3026', [host, ...headers])
+    t.equal(answer.status, 401, shown)
+    t.equal(answer.headers['www-authenticate'], 'Bearer realm="abohawa ops", error="invalid_token"')
+    t.strictSame(answer.body, { error: sentenceOf(shown) })
+    t.equal((await get('/metrics', [host, ...headers])).status, 200, 'metrics ask for none')
+  }
+  for (const path of [`/cache/cell?of=district/3026&token=${token}`, `${question}&access_token=${token}`])
+    t.equal((await get(path, [host])).status, 401, 'in the URL it counts for nothing')
+  t.equal((await sendRaw(gateway.opsUrl, purge([host, 'authorization: Bearer x']))).status, 401)
+  t.equal(await refused('token_wrong'), wrong.length + 1)
+  t.notOk(gateway.logged.some(({ msg }) => msg === 'cache purged'))
+  t.strictSame(provider.requests, [])
+})
 
 t.test('with the token there is everything, also for a client that calls itself a browser', async t => {
   const { provider, gateway, get } = await start(t)
