@@ -216,7 +216,10 @@ t.test('the keyboard reaches every cell, on the map and in the table', { skip },
   t.equal(walked, Object.keys(await statesHeld(gateway)).length)
 
   await page.locator('#table summary').click()
-  t.match(await page.locator('#table-count').innerText(), 'Cells: 100 of 1,259')
+  await until(
+    'the table is written',
+    async () => (await page.locator('#table-count').innerText()) === 'Cells: 100 of 1,259',
+  )
   await page.locator('#table-state').selectOption('fresh')
   const rows = page.locator('#table-rows tr')
   t.equal(await rows.count(), 1)

@@ -63,10 +63,11 @@ const wrong: [headers: readonly string[], shown: string][] = [
   [[right, 'authorization: Bearer x'], 'is given more than once'],
 ]
 
-t.test('without the token, or with another, there is health and metrics and nothing else', async t => {
+t.test('without the token, or with another, there is health, metrics and an empty page alone', async t => {
   const { provider, gateway, refused, get } = await start(t)
-  for (const path of open) t.equal((await get(path, [host])).status, 200, path)
-  for (const path of [...guarded, '/', '/nothing', '/provider/v2/nothing']) {
+  for (const path of [...open, '/', '/dashboard/main.js'])
+    t.equal((await get(path, [host])).status, 200, path)
+  for (const path of [...guarded, '/dashboard', '/nothing', '/provider/v2/nothing']) {
     const { status, headers, body } = await get(path, [host])
     t.equal(status, 401, path)
     t.equal(headers['www-authenticate'], 'Bearer realm="abohawa ops"')

@@ -25,7 +25,7 @@ const ageClass = ageSeconds => {
 const lookOf = ({ state }, ageSeconds) => (state === 'fresh' ? `fresh ${ageClass(ageSeconds)}` : state)
 
 /** @param {number} demand */
-const dotRadius = demand => Math.min(3.4, 1 + Math.log10(1 + demand) * 1.1)
+const dotRadius = demand => Math.min(2.9, 1 + Math.log10(1 + demand) * 0.9)
 
 /** Patterns, so that no state is told by its colour alone. */
 const patterns = () => {
@@ -165,6 +165,7 @@ export const createMap = (host, { describe, ageOf, onOpen }, line) => {
     }
     const radius = (dotRadius(cell.demand) * cellDegrees * 10).toFixed(1)
     if (mark.dot.getAttribute('r') !== radius) mark.dot.setAttribute('r', radius)
+    if (mark.dot.getAttribute('class') !== cell.state) mark.dot.setAttribute('class', cell.state)
   }
 
   /** @param {Mark | undefined} mark */
