@@ -92,7 +92,7 @@ t.test('the provider is down', { skip: withoutPromtool }, async t => {
     },
     {
       status: /circuit +open.*\n.*\n.*last failure.*provider_failing/,
-      log: { msg: 'outage begins', subject: 'provider' },
+      log: { msg: 'outage begins', outage: 'provider' },
       metric: ['abohawa_provider_circuit{state="closed"}', 0],
       alert: 'AbohawaProviderDown',
     },
@@ -182,7 +182,7 @@ t.test('Redis is frozen', { skip: withoutPromtool || withoutOwnRedis }, async t 
   redis.signal('SIGSTOP')
   await until('the log names it', async () => {
     await gateway.get('/locations?type=division')
-    return gateway.logged.some(line => matches(line, { msg: 'outage begins', subject: 'store' }))
+    return gateway.logged.some(line => matches(line, { msg: 'outage begins', outage: 'store' }))
   })
   const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
   t.equal(samplesIn(text).get('abohawa_store_up{store="redis"}'), 0)
