@@ -155,7 +155,8 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       defaults ??= collectDefaults()
       await defaults
       await beforeScrape()
-      return `${text()}\n${await registry.metrics()}`
+      // The library writes Nan, and Prometheus NaN.
+      return `${text()}\n${(await registry.metrics()).replaceAll(/ Nan$/gm, ' NaN')}`
     },
     /** The counters of requests and of reads of the cache, since the start. */
     totals: () => totalsOf(requestBuckets, timeRequest.all(), countRead.all()),
