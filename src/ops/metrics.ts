@@ -43,7 +43,7 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
   /** Those of Node and the process, which are collected from the first scrape on. */
   const collectDefaults = async (): Promise<void> => {
     const { collectDefaultMetrics } = await import('prom-client')
-    collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 20 })
+    collectDefaultMetrics({ register: registry })
   }
   const count = (name: string, help: string, label: string, values: readonly string[]) =>
     countBy(
