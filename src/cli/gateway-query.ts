@@ -31,9 +31,16 @@ export const opsAddress = (gateway: string | undefined, { ops: { host, port } }:
 
 const queryTimeoutMs = 10_000
 
+type GatewayQuery = {
+  readonly address: string
+  readonly path: string
+  readonly token: string | null
+  readonly method?: 'GET' | 'POST'
+}
+
 /** The gateway's report, or why there is none. @throws InputError when the gateway refuses the request as wrong */
 export const queryGateway = async <Report>(
-  { address, path, token }: { address: string; path: string; token: string | null },
+  { address, path, token, method = 'GET' }: GatewayQuery,
   readSchema: () => Promise<z.ZodType<Report>>,
 ): Promise<{ report: Report } | { unavailable: string }> => {
   let status: number
@@ -42,6 +49,7 @@ export const queryGateway = async <Report>(
     // undici's request instead of fetch, which refuses some ports; imported here for a fast start.
     const { request } = await import('undici')
     const { statusCode, body: responseBody } = await request(`${address}${path}`, {
+      method,
       signal: AbortSignal.timeout(queryTimeoutMs),
       headers: token === null ? {} : { authorization: `Bearer ${token}` },
     })
