@@ -2,7 +2,7 @@
 // report, and the title has the local time.
 
 import { styleText } from 'node:util'
-import type { Calendar } from '../calendar.ts'
+import { type Calendar, utcDayMs } from '../calendar.ts'
 import type { StatusReport } from '../gateway/status-report.ts'
 import { printable } from '../outside-text.ts'
 import { distance } from './cell-text.ts'
@@ -176,7 +176,13 @@ const budgetLines = ({ budget }: StatusReport, now: number): StatusLine[] => {
   ]
 }
 
-const gatewayLines = ({ cache, store, catalogue, config }: StatusReport, now: number): StatusLine[] => {
+const certificateWarnMs = 14 * utcDayMs
+const certificateBadMs = 2 * utcDayMs
+
+const gatewayLines = (
+  { cache, store, catalogue, certificate, config }: StatusReport,
+  now: number,
+): StatusLine[] => {
   const name = store.kind === 'redis' ? 'Redis' : 'store'
   const used = orUnknown(store.usedBytes, size)
   const rows: [string, string, StatusLine['tone']?][] = [
@@ -203,6 +209,14 @@ const gatewayLines = ({ cache, store, catalogue, config }: StatusReport, now: nu
       ? ['catalogue', `${counted(catalogue.places)} places, ${catalogue.checksum.slice(0, 12)}`]
       : ['catalogue', `${counted(catalogue.places)} places, newer file refused: ${catalogue.fault}`, 'bad'],
   )
+  if (certificate) {
+    const leftMs = Date.parse(certificate.expiresAt) - now
+    rows.push([
+      'certificate',
+      `${leftMs <= 0 ? 'expired' : 'expires'} ${distance(leftMs)}`,
+      leftMs < certificateBadMs ? 'bad' : leftMs < certificateWarnMs ? 'warn' : undefined,
+    ])
+  }
   if (config) {
     rows.push(['configuration', `${config.hash ?? unknown}, applied ${ago(config.appliedAt, now)}`])
     if (config.fault !== null) rows.push(['', `the newest one is refused: ${config.fault}`, 'bad'])

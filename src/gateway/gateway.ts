@@ -266,6 +266,7 @@ export const startGateway = async (
       fault: reload.fault() ?? null,
       needsRestart: reload.restartNeeded(),
     }),
+    certificateExpiresAt: api.certificateExpiresAt,
     maxMemoryBytes: config.cache.memoryBytes,
     clock,
   })

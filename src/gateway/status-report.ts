@@ -91,6 +91,8 @@ export const statusReport = z.object({
     fault: z.string().nullable(),
   }),
   catalogue: z.object({ places: z.number(), checksum: z.string(), fault: z.string().nullable() }),
+  /** The one that the API serves; null where it serves plain HTTP. */
+  certificate: z.object({ expiresAt: instant }).nullable(),
   config: z
     .object({
       hash: z.string().nullable(),

@@ -41,6 +41,8 @@ export type StatusParts = {
   readonly history: History
   readonly forecast: SpendingForecast
   readonly config: () => ConfigStatus
+  /** Of the certificate that the API serves, ms since the epoch; undefined without one. */
+  readonly certificateExpiresAt: () => number | undefined
   readonly maxMemoryBytes: number
   readonly clock: Clock
 }
@@ -155,6 +157,7 @@ export const createStatus = (parts: StatusParts): Status => {
     const held = timelines.held()
     const stretch = timelines.stretch()
     const { hash, appliedAt, fault, needsRestart } = parts.config()
+    const certificateExpiresAt = parts.certificateExpiresAt()
     return {
       at: isoOf(now),
       version,
@@ -190,6 +193,7 @@ export const createStatus = (parts: StatusParts): Status => {
         checksum: catalogue.current.checksum,
         fault: catalogue.fault()?.message ?? null,
       },
+      certificate: certificateExpiresAt === undefined ? null : { expiresAt: isoOf(certificateExpiresAt) },
       config: {
         hash,
         appliedAt: isoOf(appliedAt),

@@ -45,6 +45,7 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
     cache: null,
     store: { kind: store.kind, isUp: true, latencyMs, usedBytes, fault: null },
     catalogue,
+    certificate: null,
     config: null,
     keysNearLimit: near,
     top: null,

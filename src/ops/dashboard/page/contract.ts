@@ -89,6 +89,7 @@ export type Status = {
     fault: string | null
   }
   catalogue: { places: number; checksum: string | null; fault: string | null }
+  certificate: { expiresAt: string } | null
   config: {
     hash: string | null
     appliedAt: string | null

@@ -24,10 +24,13 @@ export const factRows = facts =>
     return [element('div', {}, element('dt', {}, label), element('dd', { title }, value))]
   })
 
+const certificateWarnSeconds = 14 * 86_400
+const certificateBadSeconds = 2 * 86_400
+
 /** @param {Status} status @param {Words} words */
 export const showAttention = (status, words) => {
   const { text, figures } = words
-  const { provider, store, catalogue, config, budget, cache, at } = status
+  const { provider, store, catalogue, certificate, config, budget, cache, at } = status
   /** @type {[tone: Tone, sentence: string][]} */
   const found = []
   if (provider.circuit === 'open')
@@ -63,6 +66,18 @@ export const showAttention = (status, words) => {
   }
   if (!budget.shared && status.instances.length > 1) found.push(['warn', text('budgetApart')])
   if (cache.counts.failed > 0) found.push(['warn', text('failedCells', figures.count(cache.counts.failed))])
+  if (certificate) {
+    const left = secondsBetween(at, certificate.expiresAt)
+    if (left < certificateWarnSeconds)
+      found.push([
+        left < certificateBadSeconds ? 'bad' : 'warn',
+        text(
+          left > 0 ? 'certificateExpires' : 'certificateExpired',
+          figures.instant(certificate.expiresAt, at),
+          figures.duration(Math.abs(left)),
+        ),
+      ])
+  }
   if (catalogue.fault) found.push(['warn', text('catalogueFault', catalogue.fault)])
   if (config.fault) found.push(['warn', text('configFault', config.fault)])
   if (config.needsRestart.length > 0)
@@ -173,7 +188,10 @@ export const showBudget = ({ budget, at }, words) => {
 }
 
 /** @param {Status} status @param {Words} words */
-export const showParts = ({ provider, store, catalogue, run, cache, config, at }, { text, figures }) => {
+export const showParts = (
+  { provider, store, catalogue, certificate, run, cache, config, at },
+  { text, figures },
+) => {
   /** @param {string | null | undefined} iso */
   const instant = iso => figures.instant(iso, at)
   /** @param {string | null} hash */
@@ -247,6 +265,11 @@ export const showParts = ({ provider, store, catalogue, run, cache, config, at }
       factRows([
         [text('hash'), element('code', {}, short(config.hash)), config.hash],
         [text('appliedAt'), instant(config.appliedAt)],
+        certificate !== null && [
+          text('certificateLasts'),
+          figures.duration(secondsBetween(at, certificate.expiresAt)),
+          certificate.expiresAt,
+        ],
       ]),
     ],
   ]

@@ -36,6 +36,8 @@ const en = {
   differs: 'Instances with another configuration: {0}',
   runsOut: 'The budget of the {0} runs out at {1}, {2} before it resets.',
   ranOut: 'The budget of the {0} is used up until {1}.',
+  certificateExpires: 'The certificate of the API expires {0}, in {1}.',
+  certificateExpired: 'The certificate of the API expired {0}, {1} ago: no client can connect.',
   failedCells: 'Cells that could not be loaded: {0}.',
   budgetApart: 'The store does not count the budget of the fleet: each instance counts for itself.',
 
@@ -133,6 +135,7 @@ const en = {
   configuration: 'Configuration',
   hash: 'Hash',
   appliedAt: 'Applied',
+  certificateLasts: 'Certificate lasts',
   fine: 'in force',
   refused: 'newer one refused',
 
@@ -259,6 +262,8 @@ const bn = {
   differs: 'ভিন্ন কনফিগারেশনের ইনস্ট্যান্স: {0}',
   runsOut: '{0}-এর বাজেট শেষ হবে {1}-এ, নতুন করে শুরুর {2} আগে।',
   ranOut: '{0}-এর বাজেট শেষ, {1} পর্যন্ত।',
+  certificateExpires: 'এপিআইয়ের সনদের মেয়াদ শেষ হবে {0}, {1} পরে।',
+  certificateExpired: 'এপিআইয়ের সনদের মেয়াদ শেষ হয়েছে {0}, {1} আগে: কোনো গ্রাহক সংযোগ করতে পারে না।',
   failedCells: '{0}টি ঘর আনা যায়নি।',
   budgetApart: 'স্টোরে সবার বাজেট একসঙ্গে গোনা হচ্ছে না: প্রতিটি ইনস্ট্যান্স নিজেরটা গুনছে।',
 
@@ -356,6 +361,7 @@ const bn = {
   configuration: 'কনফিগারেশন',
   hash: 'হ্যাশ',
   appliedAt: 'কার্যকর',
+  certificateLasts: 'সনদের মেয়াদ বাকি',
   fine: 'কার্যকর আছে',
   refused: 'নতুনটি গ্রহণ করা হয়নি',
 
