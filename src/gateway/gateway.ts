@@ -260,6 +260,7 @@ export const startGateway = async (
     self,
     history,
     forecast,
+    outages,
     config: () => ({
       hash: settingsHash,
       appliedAt,

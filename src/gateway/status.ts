@@ -18,6 +18,7 @@ import { aliveForMs } from '../timelines/heartbeat.ts'
 import { type InstanceReport, type Phase, readReport, writeReport } from '../timelines/instance-report.ts'
 import type { CellSurvey } from './cell-survey.ts'
 import type { Metering } from './metering.ts'
+import type { Outages } from './outages.ts'
 import type { InstanceStatus, KeyNearLimit, LiveStatus, StatusReport } from './status-report.ts'
 import type { Supply } from './supply.ts'
 
@@ -40,6 +41,7 @@ export type StatusParts = {
   readonly self: SelfReport
   readonly history: History
   readonly forecast: SpendingForecast
+  readonly outages: Pick<Outages, 'open'>
   readonly config: () => ConfigStatus
   /** Of the certificate that the API serves, ms since the epoch; undefined without one. */
   readonly certificateExpiresAt: () => number | undefined
@@ -161,6 +163,7 @@ export const createStatus = (parts: StatusParts): Status => {
     return {
       at: isoOf(now),
       version,
+      outages: parts.outages.open().map(each => ({ ...each, since: isoOf(each.since) })),
       instances: fleet,
       provider: {
         circuit: state,

@@ -38,6 +38,7 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
   return {
     at: new Date(now).toISOString(),
     version: packageFile.version,
+    outages: null,
     instances,
     provider: null,
     budget: { ...budgetStatus(budget.state(), createForecast(), now), demandPerDay: null, stretch: null },
