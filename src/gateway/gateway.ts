@@ -167,12 +167,13 @@ export const startGateway = async (
   opening.defer(supply.close)
   const { grid, timelines, provider, budget, breaker, runs } = supply
 
+  const storeFacts = createStoreWatch(store, log)
   metrics.watch({
     connections: () => api.connections(),
     certificateExpiresAt: () => api.certificateExpiresAt(),
     memoryEntries: () => timelines.held().entries,
     memoryBytes: () => timelines.held().bytes,
-    untilFirstExpiryMs: timelines.untilFirstExpiryMs,
+    firstExpiryAt: timelines.firstExpiryAt,
     backoffs: timelines.backoffs,
     catalogue: () => ({
       places: catalogue.current.size,
@@ -188,7 +189,7 @@ export const startGateway = async (
     budget: budget.state,
     breaker: () => breaker.state().state,
     meter: metering.meter.state,
-    store: createStoreWatch(store, log),
+    store: storeFacts,
     storeClockOffsetMs: metering.storeClock.offsetMs,
     runAvailableAt: () => runs?.newest()?.availableAt,
   })
@@ -255,6 +256,7 @@ export const startGateway = async (
     supply,
     metering,
     store,
+    storeFacts,
     catalogue,
     survey,
     self,

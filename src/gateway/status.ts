@@ -7,9 +7,9 @@ import packageFile from '../../package.json' with { type: 'json' }
 import { createSingleFlight } from '../cache/single-flight.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
-import { messageOf } from '../errors.ts'
 import type { History } from '../ops/history.ts'
 import { stepSeconds } from '../ops/history.ts'
+import type { StoreFacts } from '../ops/store-watch.ts'
 import { safeText } from '../outside-text.ts'
 import type { BudgetState } from '../provider/budget.ts'
 import type { SpendingForecast } from '../provider/forecast.ts'
@@ -35,7 +35,8 @@ type ConfigStatus = {
 export type StatusParts = {
   readonly supply: Pick<Supply, 'timelines' | 'budget' | 'breaker' | 'lastRequests' | 'runs'>
   readonly metering: Pick<Metering, 'meter' | 'storeClock'>
-  readonly store: Pick<Store, 'kind' | 'ping' | 'usedBytes' | 'instancesSince' | 'findKey' | 'findSubscriber'>
+  readonly store: Pick<Store, 'instancesSince' | 'findKey' | 'findSubscriber'>
+  readonly storeFacts: () => Promise<StoreFacts>
   readonly catalogue: LiveCatalogue
   readonly survey: CellSurvey
   readonly self: SelfReport
@@ -102,17 +103,6 @@ export const createStatus = (parts: StatusParts): Status => {
     ttl: keepNamesForMs,
   })
 
-  const storeStatus = async (): Promise<StatusReport['store']> => {
-    const startedAt = performance.now()
-    try {
-      await store.ping()
-      const latencyMs = Number((performance.now() - startedAt).toFixed(2))
-      const usedBytes = await store.usedBytes()
-      return { kind: store.kind, isUp: true, latencyMs, usedBytes, fault: null }
-    } catch (error) {
-      return { kind: store.kind, isUp: false, latencyMs: null, usedBytes: null, fault: messageOf(error) }
-    }
-  }
   const instances = async (): Promise<InstanceStatus[]> => {
     const own = instanceStatus(timelines.instance, self(), true)
     try {
@@ -149,12 +139,16 @@ export const createStatus = (parts: StatusParts): Status => {
 
   const common = async (): Promise<Omit<StatusReport, 'history'>> => {
     const counts = usage()
-    const [storeNow, fleet, near] = await Promise.all([storeStatus(), instances(), keysNearLimit(counts)])
+    const [storeNow, fleet, near] = await Promise.all([
+      parts.storeFacts(),
+      instances(),
+      keysNearLimit(counts),
+    ])
     const now = clock.now()
     const spending = budget.state()
     const { state, openUntil } = breaker.state()
     const failure = lastRequests.lastFailure()
-    const servedUntil = timelines.servedUntil()
+    const firstExpiryAt = timelines.firstExpiryAt()
     const run = runs?.newest()
     const held = timelines.held()
     const stretch = timelines.stretch()
@@ -170,7 +164,7 @@ export const createStatus = (parts: StatusParts): Status => {
         retryAt: isoOrNull(openUntil ?? spending.closedUntil),
         lastSuccessAt: isoOrNull(lastRequests.lastSuccessAt()),
         lastFailure: failure && { ...failure, at: isoOf(failure.at) },
-        firstErrorAt: isoOrNull(servedUntil === null ? null : Math.max(now, servedUntil)),
+        firstErrorAt: isoOrNull(firstExpiryAt === undefined ? null : Math.max(now, firstExpiryAt)),
       },
       budget: {
         ...budgetStatus(spending, forecast, now),
@@ -190,7 +184,7 @@ export const createStatus = (parts: StatusParts): Status => {
         wantedCells: timelines.fleet().wanted,
         counts: survey.counts(),
       },
-      store: storeNow,
+      store: storeStatus(storeNow),
       catalogue: {
         places: catalogue.current.size,
         checksum: catalogue.current.checksum,
@@ -222,6 +216,12 @@ export const createStatus = (parts: StatusParts): Status => {
     live: async () => ({ ...(await collected()), point: history.newest() }),
   }
 }
+
+export const storeStatus = ({ size, ...facts }: StoreFacts): StatusReport['store'] => ({
+  ...facts,
+  isUp: facts.fault === null,
+  usedBytes: size?.usedBytes ?? null,
+})
 
 /** The instances that reported to the store and have not stopped. @throws StoreError */
 export const instancesIn = async (
