@@ -2,6 +2,7 @@
 
 import { join } from 'node:path'
 import t from 'tap'
+import { runCommands } from '../support/printed.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort } from '../support/redis-server.ts'
@@ -9,9 +10,11 @@ import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
-for (const name of ['show', 'purge', 'refresh'])
+const names = ['show', 'purge', 'refresh']
+const helps = await runCommands(names.map(name => ['cache', name, '--help']))
+for (const [i, name] of names.entries())
   t.test(`cache ${name} --help shows an example and the common options`, async t => {
-    const { code, stdout, stderr } = await runCommand(['cache', name, '--help'])
+    const { code, stdout, stderr } = helps[i] ?? {}
     t.match({ code, stderr }, { code: 0, stderr: '' })
     t.match(stdout, `Example:\n  npm run -s abohawa -- cache ${name} district/3026`)
     t.match(stdout, '--config <file>')
@@ -49,11 +52,13 @@ const refusals: [number, string[], RegExp][] = [
   [1, ['purge', '23.51,90.01,23.52,90.02'], /has no centre of a grid cell in it; allowed: /],
   [1, ['purge', 'union/1'], /the union "1" was not found or is not published/],
 ]
-const folder = t.testdir()
-for (const [exit, args, sentence] of refusals)
+const refused = await runCommands(
+  refusals.map(([, args]) => ['cache', ...args]),
+  { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'), ABOHAWA_OPS__PORT: '1' },
+)
+for (const [i, [exit, args, sentence]] of refusals.entries())
   t.test(`refused: abohawa cache ${args.join(' ')}`, async t => {
-    const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db'), ABOHAWA_OPS__PORT: '1' }
-    const { code, stdout, stderr } = await runCommand(['cache', ...args], env)
+    const { code, stdout, stderr } = refused[i] ?? {}
     t.equal(code, exit)
     t.equal(stdout, '')
     t.match(stderr, sentence)
