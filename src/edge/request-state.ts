@@ -40,7 +40,7 @@ export type RequestTrace = { readonly traceId: string; end(access: Access): void
 export type Access = {
   readonly requestId: string
   readonly method: string
-  /** As it was received: it may hold what no log should tell. */
+  /** As it was received: it may hold what no log should. */
   readonly url: string
   /** Low in number: the endpoint's name, or `other`. */
   readonly endpoint: string

@@ -43,7 +43,7 @@ export const observeSupply = (
   onLoadFailure: failure => {
     const { id: cell, error, purpose } = failure
     const isOfOutage = outages.loadFailed(failure)
-    // What a cold load fails for is told with its 500.
+    // The reason of a failed cold load is logged with its 500.
     if (purpose === 'cold') return
     metrics.refreshFailed(purpose)
     if (isOfOutage) return
@@ -80,7 +80,7 @@ export const observeSupply = (
   },
   request: (outcome, points, ms, reason) => {
     metrics.providerRequest(outcome, points, ms)
-    // Requests of operators ask for no points of their own.
+    // Requests of operators load no points for the cache.
     if (points > 0) outages.requested(reason === undefined ? undefined : { code: outcome, reason })
   },
   refused: metrics.providerAnswerRefused,

@@ -23,7 +23,7 @@ export type Outages = {
   /** True when the failure belongs to an outage, which counts it. */
   loadFailed(failure: LoadFailure): boolean
   storeAway(part: StorePart, reason: string): void
-  /** @param fields to tell when the outage is over */
+  /** @param fields of the line when the outage is over */
   storeBack(part: StorePart, fields?: Readonly<Record<string, unknown>>): void
   sharedTierFailed(step: string): void
   /** A request ended in 500. True when the failure belongs to an outage, whose lines have the cause. */

@@ -153,7 +153,7 @@ export type StatusReport = z.infer<typeof statusReport>
 export type InstanceStatus = StatusReport['instances'][number]
 export type KeyNearLimit = z.infer<typeof keyNearLimit>
 
-/** As a stream tells it: without history, with its newest point. */
+/** As a stream sends it: without history, with its newest point. */
 export type LiveStatus = Omit<StatusReport, 'history'> & { readonly point: Point }
 
 export type CellStatus = {

@@ -207,7 +207,7 @@ export const createStatus = (parts: StatusParts): Status => {
       },
     }
   }
-  // However many ask at once, on streams and beside them, it is worked out once.
+  // However many requests and streams need it at once, it is worked out once.
   const working = createSingleFlight<'status', Omit<StatusReport, 'history'>>()
   const collected = () => working.run('status', common).result
 
@@ -267,7 +267,7 @@ export const fullestFirst = <Count extends { readonly used: number; readonly lim
     .sort((one, other) => other.used / other.limit - one.used / one.limit)
     .slice(0, mostKeys)
 
-// One pass: there may be tens of thousands of keys, and this is asked every second.
+// One pass: there may be tens of thousands of keys, and this runs every second.
 const mostUsed = <Count extends { readonly used: number }>(counts: readonly Count[]): Count[] => {
   let top: Count[] = []
   for (const count of counts)

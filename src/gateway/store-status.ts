@@ -1,5 +1,5 @@
-// How the fleet is, as the store alone tells it, for the CLI where no gateway answers: who is alive, the budget, and the keys
-// near their limit. What only a running gateway knows is null.
+// How the fleet is as far as the store knows, for the CLI where no gateway answers: instances that are alive, the budget, and
+// the keys near their limit. What only a running gateway knows is null.
 
 import packageFile from '../../package.json' with { type: 'json' }
 import { createCalendar } from '../calendar.ts'

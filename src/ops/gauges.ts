@@ -189,7 +189,7 @@ export const watchGauges = (registry: Registry, gauges: Gauges, clock: Clock): (
   )
   gauge(
     'abohawa_provider_limited_until_timestamp_seconds',
-    'Until when nothing is sent, because the provider said that a limit is reached; 0 while it may be asked.',
+    'Until when nothing is sent, because the provider said that a limit is reached; 0 while requests are sent.',
     () => (gauges.budget().closedUntil ?? 0) / 1000,
   )
   gaugeBy('state', 'abohawa_provider_circuit', '1 for the state the circuit to the provider is in.', () =>
@@ -198,7 +198,7 @@ export const watchGauges = (registry: Registry, gauges: Gauges, clock: Clock): (
   gaugeBy('state', 'abohawa_quota_counting', '1 for the present state of quota counting.', () =>
     (['counting', 'away', 'reconciling'] as const).map(state => [state, Number(gauges.meter() === state)]),
   )
-  gaugeBy('store', 'abohawa_store_up', '1 while the store answers, asked at each scrape.', () => [
+  gaugeBy('store', 'abohawa_store_up', '1 while the store answers, pinged at each scrape.', () => [
     [store.kind, Number(store.fault === null)],
   ])
   gauge(

@@ -41,7 +41,7 @@ export type Outage = {
   begin(cause: Cause): void
   /** Counts a failure by its code, and for its cell; nothing while it is not on. */
   failed(code: string, cell?: FailingCell): void
-  /** Nothing while it is not on. @param fields more to tell in the last line */
+  /** Nothing while it is not on. @param fields more of the last line */
   end(fields?: Fields): void
   /** Call at least once a second: writes the line of a minute that is over. */
   tick(): void
