@@ -5,8 +5,8 @@ import t from 'tap'
 import { runCommands } from '../support/printed.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { freePort } from '../support/redis-server.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -69,17 +69,9 @@ t.test(
   'show queries the gateway at the configured address, or the store without one; purge writes to the store',
   async t => {
     const provider = await startProvider(t, undefined, null)
-    const env = {
-      ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_SERVER__DRAIN_FOR: '0s',
-      ABOHAWA_OPS__PORT: String(await freePort()),
-      ABOHAWA_PROVIDER__BASE_URL: provider.url,
-    }
+    const env = await singleGatewayEnv(t, provider.url)
     const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
-    const { key } = JSON.parse(
-      (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)).stdout,
-    )
+    const key = await createFreeKey(env)
     t.equal((await sendRequest(`${gateway.urls.api}/api/v1/weather/district/3026`, { key })).status, 200)
 
     const shown = await runCommand(['cache', 'show', 'district/3026', '--json'], env)
@@ -132,15 +124,10 @@ t.test(
   async t => {
     const provider = await startProvider(t, undefined, null)
     const token = '0123456789abcdef0123456789abcdef'
-    const env = {
-      ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_SERVER__DRAIN_FOR: '0s',
-      ABOHAWA_OPS__PORT: String(await freePort()),
+    const env = await singleGatewayEnv(t, provider.url, {
       ABOHAWA_OPS__TOKEN: token,
-      ABOHAWA_PROVIDER__BASE_URL: provider.url,
       ABOHAWA_PROVIDER__RETRIES: '0',
-    }
+    })
     const gateway = await startCommand(t, ['serve'], ['ops'], env)
     const refresh = (...args: string[]) => runCommand(['cache', 'refresh', ...args], env)
     const { calls } = await provider.state()

@@ -9,6 +9,7 @@ import { statusReport } from '../../src/gateway/status-report.ts'
 import { cleanEnv, product, runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort, startRedis, startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -165,13 +166,7 @@ t.test('with Redis away it says so in a sentence, and ends with 1', { skip: with
 })
 
 const single = async (t: Test) => {
-  const env = {
-    ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_OPS__PORT: String(await freePort()),
-    ABOHAWA_PROVIDER__BASE_URL: provider.url,
-  }
+  const env = await singleGatewayEnv(t, provider.url)
   return { env, gateway: await startCommand(t, ['serve'], ['ops'], env) }
 }
 
