@@ -189,6 +189,7 @@ export const startGateway = async (
     budget: budget.state,
     breaker: () => breaker.state().state,
     meter: metering.meter.state,
+    allowanceInstances: metering.instances,
     store: storeFacts,
     storeClockOffsetMs: metering.storeClock.offsetMs,
     runAvailableAt: () => runs?.newest()?.availableAt,

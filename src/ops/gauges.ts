@@ -33,6 +33,8 @@ export type Gauges = {
   readonly logLinesDropped: () => number
   readonly stretch: () => number
   readonly budget: () => Budget
+  /** The gateways among which quotas are divided while the store is away; undefined while that is not known. */
+  readonly allowanceInstances: () => number | undefined
   readonly meter: () => 'counting' | 'away' | 'reconciling'
   readonly store: () => Promise<StoreFacts>
   readonly storeClockOffsetMs: () => number
@@ -201,6 +203,11 @@ export const watchGauges = (registry: Registry, gauges: Gauges, clock: Clock): (
   gaugeBy('store', 'abohawa_store_up', '1 while the store answers, pinged at each scrape.', () => [
     [store.kind, Number(store.fault === null)],
   ])
+  gauge(
+    'abohawa_quota_allowance_instances',
+    'Gateways among which what is left of a quota is divided while the store is away; NaN while it is not known.',
+    () => gauges.allowanceInstances() ?? unknown,
+  )
   gauge(
     'abohawa_store_clock_offset_seconds',
     "How far the store's clock, which decides the day of quotas, is ahead of this machine's.",
