@@ -41,6 +41,8 @@ export type StatusParts = {
   readonly history: History
   readonly forecast: SpendingForecast
   readonly config: () => ConfigStatus
+  /** Why the store can not be written though it answers; null while it can. */
+  readonly storeWriteFault: () => string | null
   /** Of the certificate that the API serves, ms since the epoch; undefined without one. */
   readonly certificateExpiresAt: () => number | undefined
   readonly maxMemoryBytes: number
@@ -102,13 +104,14 @@ export const createStatus = (parts: StatusParts): Status => {
 
   const storeStatus = async (): Promise<StatusReport['store']> => {
     const startedAt = performance.now()
+    const always = { kind: store.kind, writeFault: parts.storeWriteFault() }
     try {
       await store.ping()
       const latencyMs = Number((performance.now() - startedAt).toFixed(2))
       const usedBytes = await store.usedBytes()
-      return { kind: store.kind, isUp: true, latencyMs, usedBytes, fault: null }
+      return { ...always, isUp: true, latencyMs, usedBytes, fault: null }
     } catch (error) {
-      return { kind: store.kind, isUp: false, latencyMs: null, usedBytes: null, fault: messageOf(error) }
+      return { ...always, isUp: false, latencyMs: null, usedBytes: null, fault: messageOf(error) }
     }
   }
   const instances = async (): Promise<InstanceStatus[]> => {
