@@ -44,7 +44,7 @@ import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './
 import { createRenderedLocations } from './rendered-locations.ts'
 import { createRenderedWeather, failedCellOf } from './rendered-weather.ts'
 import { createSend, jsonType } from './representation.ts'
-import type { Access, RequestState, RequestTrace } from './request-state.ts'
+import type { Access, Answered, RequestState, RequestTrace } from './request-state.ts'
 import { sentences } from './sentences.ts'
 import { type Certificate, createCertificateExpiry, type TlsFiles, tlsOptions } from './tls.ts'
 import { type TraceContext, traceContextOf } from './trace-context.ts'
@@ -55,7 +55,7 @@ type ApiObserver = {
   /** Times a response. */
   responded(endpoint: string, status: number, seconds: number): void
   /** Counts a response for the usage of its key. */
-  used(access: Access): void
+  used(answered: Answered): void
   /** Logs a response; undefined when responses are not logged. */
   access: ((access: Access) => void) | undefined
   /** A request that ended in 500, with what caused it. */
@@ -182,36 +182,54 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     response.statusCode = 499
     response.on('close', () => {
       connections.requestEnded(connection, raw)
-      const { headers, httpVersion } = raw
-      const { client } = state
-      const { peer } = connection
-      const access = {
-        requestId: request.id,
-        method: raw.method ?? '',
-        url: request.originalUrl,
+      const { observer } = parts
+      const answered = {
         endpoint: request.routeOptions.config.endpoint ?? 'other',
         status: response.statusCode,
-        arrivedAt: state.arrivedAt,
         ms: Math.round((performance.now() - state.startedAt) * 1000) / 1000,
-        keyId: client?.keyId,
-        cache: state.cache,
-        tier: client?.tier,
-        cell: state.cell,
-        bytes: state.bytes,
-        encoding: state.encoding,
-        notModified: headers['if-none-match'] === undefined ? undefined : response.statusCode === 304,
-        reason: state.reason,
-        traceId: state.traceId,
-        client: peer?.isProxy
-          ? clientAddress.behind(peer, headers['x-forwarded-for'] as string | undefined)
-          : peer?.address,
-        connection: connection.number,
-        connectionRequest,
-        httpVersion,
+        keyId: state.client?.keyId,
+        arrivedAt: state.arrivedAt,
       }
-      report(parts.observer, access)
+      count(observer, answered)
+      // Most of a hit's own time would go into a line that nobody writes.
+      if (!observer.access && !state.trace) return
+      const access = accessOf(request, answered, connectionRequest)
+      observer.access?.(access)
       state.trace?.end(access)
     })
+  }
+
+  const accessOf = (
+    { id, originalUrl, raw, state }: FastifyRequest,
+    { endpoint, status, ms, keyId, arrivedAt }: Answered,
+    connectionRequest: number,
+  ): Access => {
+    const { headers, httpVersion } = raw
+    const { peer, number } = state.connection
+    return {
+      requestId: id,
+      method: raw.method ?? '',
+      url: originalUrl,
+      endpoint,
+      status,
+      arrivedAt,
+      ms,
+      keyId,
+      cache: state.cache,
+      tier: state.client?.tier,
+      cell: state.cell,
+      bytes: state.bytes,
+      encoding: state.encoding,
+      notModified: headers['if-none-match'] === undefined ? undefined : status === 304,
+      reason: state.reason,
+      traceId: state.traceId,
+      client: peer?.isProxy
+        ? clientAddress.behind(peer, headers['x-forwarded-for'] as string | undefined)
+        : peer?.address,
+      connection: number,
+      connectionRequest,
+      httpVersion,
+    }
   }
 
   const endpoints = endpointsOf(parts, options.keepBytes)
@@ -379,12 +397,12 @@ const openServer = (
     bodyOf,
     answered: ({ head: { method, url, httpVersion, headers }, connection, socket, ...response }) => {
       const peer = connection.peer ?? clientAddress.ofPeer(socket.remoteAddress)
-      report(observer, {
-        ...response,
+      const answered = { ...response, endpoint: 'other', arrivedAt: quota.now() }
+      count(observer, answered)
+      observer.access?.({
+        ...answered,
         method,
         url,
-        endpoint: 'other',
-        arrivedAt: quota.now(),
         cache: undefined,
         cell: undefined,
         encoding: undefined,
@@ -413,11 +431,9 @@ const beginTrace = (
   state.traceId = state.trace.traceId
 }
 
-const report = ({ responded, used, access: log }: ApiObserver, access: Access): void => {
-  const { endpoint, status, ms } = access
-  responded(endpoint, status, ms / 1000)
-  used(access)
-  log?.(access)
+const count = ({ responded, used }: ApiObserver, answered: Answered): void => {
+  responded(answered.endpoint, answered.status, answered.ms / 1000)
+  used(answered)
 }
 
 /** The date of a response as text, made once a second. */

@@ -36,20 +36,24 @@ export type RequestState = {
 /** The span of a request. */
 export type RequestTrace = { readonly traceId: string; end(access: Access): void }
 
-/** A request at its end, as log and metrics see it. */
-export type Access = {
-  readonly requestId: string
-  readonly method: string
-  /** As it was received: it may hold what no log should tell. */
-  readonly url: string
+/** A request at its end, as metrics and the usage of its key count it. */
+export type Answered = {
   /** Low in number: the endpoint's name, or `other`. */
   readonly endpoint: string
   /** 499 when the consumer left before there was one. */
   readonly status: number
-  /** By the clock that decides the day of quota, ms since the epoch. */
-  readonly arrivedAt: number
   readonly ms: number
   readonly keyId: string | undefined
+  /** By the clock that decides the day of quota, ms since the epoch. */
+  readonly arrivedAt: number
+}
+
+/** A request at its end, as the access log and traces see it. */
+export type Access = Answered & {
+  readonly requestId: string
+  readonly method: string
+  /** As it was received: it may hold what no log should tell. */
+  readonly url: string
   /** What the cache did, in the words of `cache-status`, for answers with weather. */
   readonly cache: string | undefined
   readonly tier: string | undefined

@@ -195,6 +195,7 @@ export const startGateway = async (
     budget: budget.state,
     breaker: () => breaker.state().state,
     meter: metering.meter.state,
+    allowanceInstances: metering.instances,
     store: createStoreWatch(store, log),
     storeClockOffsetMs: metering.storeClock.offsetMs,
     runAvailableAt: () => runs?.newest()?.availableAt,

@@ -32,6 +32,8 @@ export type Gauges = {
   readonly logLinesDropped: () => number
   readonly stretch: () => number
   readonly budget: () => Budget
+  /** The gateways among which quotas are divided while the store is away; undefined while that is not known. */
+  readonly allowanceInstances: () => number | undefined
   readonly meter: () => 'counting' | 'away' | 'reconciling'
   readonly store: () => Promise<StoreFacts>
   readonly storeClockOffsetMs: () => number
@@ -196,6 +198,11 @@ export const watchGauges = (registry: Registry, gauges: Gauges): (() => Promise<
   gaugeBy('store', 'abohawa_store_up', '1 while the store answers, asked at each scrape.', () => [
     [store.kind, Number(store.up)],
   ])
+  gauge(
+    'abohawa_quota_allowance_instances',
+    'Gateways among which what is left of a quota is divided while the store is away; NaN while it is not known.',
+    () => gauges.allowanceInstances() ?? unknown,
+  )
   gauge(
     'abohawa_store_clock_offset_seconds',
     "How far the store's clock, which decides the day of quotas, is ahead of this machine's.",

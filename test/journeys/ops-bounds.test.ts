@@ -114,6 +114,7 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
     stretch: zero,
     budget: () => ({ windows: [], closedUntil: null, shared: true }),
     meter: () => 'counting',
+    allowanceInstances: () => 1,
     storeClockOffsetMs: zero,
     breaker: () => 'closed',
     runAvailableAt: zero,

@@ -62,9 +62,10 @@ export const measureRedisOutage = async (
   let isOver = false
   // A short pause between two requests, so that the figures show the wait for Redis and not for the processor.
   const load = sendOn(gateways.callers, () => (isOver ? undefined : keys[sent++ % 2]), 10)
-  // No instance admits locally before its fleet size is known.
-  await until('every process counts all instances', () => everywhere('abohawa_instances', processes), 60_000)
-  await pause(6_500)
+  const divides = () => everywhere('abohawa_quota_allowance_instances', processes)
+  await until('every process knows by how many it divides', divides, 60_000)
+  // The load before the outage, to compare with.
+  await pause(3_000)
 
   const beganAt = performance.now()
   await redis.strike(scarce.id)
