@@ -5,7 +5,7 @@ import { styleText } from 'node:util'
 import { type Calendar, utcDayMs } from '../calendar.ts'
 import type { StatusReport } from '../gateway/status-report.ts'
 import { printable } from '../outside-text.ts'
-import { distance } from './cell-text.ts'
+import { distance, localSecond } from './cell-text.ts'
 import { counted, tableOf } from './terminal.ts'
 
 export type StatusLine = { readonly text: string; readonly tone?: 'title' | 'warn' | 'bad' | 'faint' }
@@ -25,13 +25,13 @@ export const statusLines = (
   calendar: Calendar,
 ): StatusLine[] => {
   const now = Date.parse(report.at)
-  const local = new Date(now + calendar.offsetSecondsAt(now) * 1000)
-    .toISOString()
-    .slice(0, 19)
-    .replace('T', ' ')
   const source = opsUrl === null ? `the store alone (${report.store.kind})` : printable(opsUrl)
   return [
-    { text: `Abohawa ${printable(report.version)}, ${source}, ${local} ${calendar.zone}`, tone: 'title' },
+    {
+      text: `Abohawa ${printable(report.version)}, ${source}, ${localSecond(now, calendar)} ${calendar.zone}`,
+      tone: 'title',
+    },
+    ...outageLines(report, calendar),
     ...section('Instances', instanceLines(report, now)),
     ...section('Provider', providerLines(report, now)),
     ...section(
@@ -43,6 +43,17 @@ export const statusLines = (
     ...section('Most requested', topLines(report)),
   ]
 }
+
+const outageLines = ({ at, outages }: StatusReport, calendar: Calendar): StatusLine[] =>
+  (outages ?? []).map(({ outage, since, code, stale, errors }) => {
+    const [today] = localSecond(Date.parse(at), calendar).split(' ')
+    const [day, time = ''] = localSecond(Date.parse(since), calendar).split(' ')
+    const from = `${day === today ? '' : `${day} `}${time.slice(0, 5)}`
+    return {
+      text: `${outage} outage since ${from}, ${numbered(stale, 'request', 'requests')} answered from stale, ${counted(errors)} failed (${printable(code)})`,
+      tone: 'bad',
+    }
+  })
 
 const section = (title: string, lines: readonly StatusLine[]): StatusLine[] =>
   lines.length === 0 ? [] : [{ text: '' }, { text: title, tone: 'title' }, ...lines]

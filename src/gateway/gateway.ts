@@ -174,12 +174,13 @@ export const startGateway = async (
   const budgetWatch = watchBudget(budget.state, log)
   opening.defer(budgetWatch.close)
 
+  const storeFacts = createStoreWatch(store, log)
   metrics.watch({
     connections: () => api.connections(),
     certificateExpiresAt: () => api.certificateExpiresAt(),
     memoryEntries: () => timelines.held().entries,
     memoryBytes: () => timelines.held().bytes,
-    untilFirstExpiryMs: timelines.untilFirstExpiryMs,
+    firstExpiryAt: timelines.firstExpiryAt,
     backoffs: timelines.backoffs,
     catalogue: () => ({
       places: catalogue.current.size,
@@ -196,7 +197,7 @@ export const startGateway = async (
     breaker: () => breaker.state().state,
     meter: metering.meter.state,
     allowanceInstances: metering.instances,
-    store: createStoreWatch(store, log),
+    store: storeFacts,
     storeClockOffsetMs: metering.storeClock.offsetMs,
     runAvailableAt: () => runs?.newest()?.availableAt,
   })
@@ -263,11 +264,13 @@ export const startGateway = async (
     supply,
     metering,
     store,
+    storeFacts,
     catalogue,
     survey,
     self,
     history,
     forecast,
+    outages,
     config: () => ({
       hash: settingsHash,
       appliedAt,

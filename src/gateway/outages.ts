@@ -6,11 +6,15 @@ import type { LoadFailure } from '../cache/read-through.ts'
 import type { Clock } from '../clock.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import type { Log } from '../ops/log.ts'
-import { type Cause, createOutage, type Noticed, type Outage } from '../ops/outage.ts'
+import { type Cause, createOutage, type Noticed, type Outage, type OutageState } from '../ops/outage.ts'
 import type { BreakerState } from '../provider/breaker.ts'
 
 /** A part that can't do without the store: the connection, the counts of quotas, the budget for the provider. */
 type StorePart = 'redis' | 'quota' | 'budget'
+
+type OutageName = 'provider' | 'store'
+
+type OpenOutage = OutageState & { readonly outage: OutageName }
 
 export type Outages = {
   /** A request for weather to the provider ended. @param cause why it brought none */
@@ -24,6 +28,8 @@ export type Outages = {
   sharedTierFailed(step: string): void
   /** A request ended in 500. True when the failure belongs to an outage, whose lines have the cause. */
   answered500(error: unknown): boolean
+  /** Those that are on. */
+  open(): OpenOutage[]
   close(): void
 }
 
@@ -45,7 +51,7 @@ const ofWaiting: ReadonlySet<string> = new Set(['waited_too_long', 'timeline_exh
 export const openOutages = (log: Log, clock: Clock, staleReads: () => number): Outages => {
   let errors = 0
   const noticed = (): Noticed => ({ stale: staleReads(), errors })
-  const outageOf = (outage: 'provider' | 'store'): Outage =>
+  const outageOf = (outage: OutageName): Outage =>
     createOutage({
       clock,
       noticed,
@@ -117,6 +123,11 @@ export const openOutages = (log: Log, clock: Clock, staleReads: () => number): O
         ? store.isOn()
         : provider.isOn() && (code.startsWith('provider_') || ofWaiting.has(code))
     },
+    open: () =>
+      Object.entries({ provider, store }).flatMap(([outage, { state }]) => {
+        const on = state()
+        return on ? [{ outage: outage as OutageName, ...on }] : []
+      }),
     close: () => clearInterval(ticking),
   }
 }

@@ -26,6 +26,18 @@ const instance = z.object({
   isSelf: z.boolean(),
 })
 
+/** That is on, as this instance sees it: its first failure, and the sums so far. */
+const outage = z.object({
+  outage: z.enum(['provider', 'store']),
+  since: instant,
+  code: z.string(),
+  reason: z.string(),
+  failures: z.number(),
+  /** Requests answered from stale entries, and those that ended in 500. */
+  stale: z.number(),
+  errors: z.number(),
+})
+
 const keyNearLimit = z.object({
   keyId: z.string(),
   subscriber: z.string().nullable(),
@@ -37,6 +49,7 @@ const keyNearLimit = z.object({
 export const statusReport = z.object({
   at: instant,
   version: z.string(),
+  outages: z.array(outage).nullable(),
   instances: z.array(instance),
   provider: z
     .object({

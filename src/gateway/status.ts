@@ -7,9 +7,9 @@ import packageFile from '../../package.json' with { type: 'json' }
 import { createSingleFlight } from '../cache/single-flight.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
-import { messageOf } from '../errors.ts'
 import type { History } from '../ops/history.ts'
 import { stepSeconds } from '../ops/history.ts'
+import type { StoreFacts } from '../ops/store-watch.ts'
 import { safeText } from '../outside-text.ts'
 import type { BudgetState } from '../provider/budget.ts'
 import type { SpendingForecast } from '../provider/forecast.ts'
@@ -18,6 +18,7 @@ import { aliveForMs } from '../timelines/heartbeat.ts'
 import { type InstanceReport, type Phase, readReport, writeReport } from '../timelines/instance-report.ts'
 import type { CellSurvey } from './cell-survey.ts'
 import type { Metering } from './metering.ts'
+import type { Outages } from './outages.ts'
 import type { InstanceStatus, KeyNearLimit, LiveStatus, StatusReport } from './status-report.ts'
 import type { Supply } from './supply.ts'
 
@@ -34,12 +35,14 @@ type ConfigStatus = {
 export type StatusParts = {
   readonly supply: Pick<Supply, 'timelines' | 'budget' | 'breaker' | 'lastRequests' | 'runs'>
   readonly metering: Pick<Metering, 'meter' | 'storeClock'>
-  readonly store: Pick<Store, 'kind' | 'ping' | 'usedBytes' | 'instancesSince' | 'findKey' | 'findSubscriber'>
+  readonly store: Pick<Store, 'instancesSince' | 'findKey' | 'findSubscriber'>
+  readonly storeFacts: () => Promise<StoreFacts>
   readonly catalogue: LiveCatalogue
   readonly survey: CellSurvey
   readonly self: SelfReport
   readonly history: History
   readonly forecast: SpendingForecast
+  readonly outages: Pick<Outages, 'open'>
   readonly config: () => ConfigStatus
   /** Why the store can not be written though it answers; null while it can. */
   readonly storeWriteFault: () => string | null
@@ -102,18 +105,6 @@ export const createStatus = (parts: StatusParts): Status => {
     ttl: keepNamesForMs,
   })
 
-  const storeStatus = async (): Promise<StatusReport['store']> => {
-    const startedAt = performance.now()
-    const always = { kind: store.kind, writeFault: parts.storeWriteFault() }
-    try {
-      await store.ping()
-      const latencyMs = Number((performance.now() - startedAt).toFixed(2))
-      const usedBytes = await store.usedBytes()
-      return { ...always, isUp: true, latencyMs, usedBytes, fault: null }
-    } catch (error) {
-      return { ...always, isUp: false, latencyMs: null, usedBytes: null, fault: messageOf(error) }
-    }
-  }
   const instances = async (): Promise<InstanceStatus[]> => {
     const own = instanceStatus(timelines.instance, self(), true)
     try {
@@ -150,12 +141,16 @@ export const createStatus = (parts: StatusParts): Status => {
 
   const common = async (): Promise<Omit<StatusReport, 'history'>> => {
     const counts = usage()
-    const [storeNow, fleet, near] = await Promise.all([storeStatus(), instances(), keysNearLimit(counts)])
+    const [storeNow, fleet, near] = await Promise.all([
+      parts.storeFacts(),
+      instances(),
+      keysNearLimit(counts),
+    ])
     const now = clock.now()
     const spending = budget.state()
     const { state, openUntil } = breaker.state()
     const failure = lastRequests.lastFailure()
-    const servedUntil = timelines.servedUntil()
+    const firstExpiryAt = timelines.firstExpiryAt()
     const run = runs?.newest()
     const held = timelines.held()
     const stretch = timelines.stretch()
@@ -164,13 +159,14 @@ export const createStatus = (parts: StatusParts): Status => {
     return {
       at: isoOf(now),
       version,
+      outages: parts.outages.open().map(each => ({ ...each, since: isoOf(each.since) })),
       instances: fleet,
       provider: {
         circuit: state,
         retryAt: isoOrNull(openUntil ?? spending.closedUntil),
         lastSuccessAt: isoOrNull(lastRequests.lastSuccessAt()),
         lastFailure: failure && { ...failure, at: isoOf(failure.at) },
-        firstErrorAt: isoOrNull(servedUntil === null ? null : Math.max(now, servedUntil)),
+        firstErrorAt: isoOrNull(firstExpiryAt === undefined ? null : Math.max(now, firstExpiryAt)),
       },
       budget: {
         ...budgetStatus(spending, forecast, now),
@@ -190,7 +186,7 @@ export const createStatus = (parts: StatusParts): Status => {
         wantedCells: timelines.fleet().wanted,
         counts: survey.counts(),
       },
-      store: storeNow,
+      store: storeStatus(storeNow, parts.storeWriteFault()),
       catalogue: {
         places: catalogue.current.size,
         checksum: catalogue.current.checksum,
@@ -222,6 +218,17 @@ export const createStatus = (parts: StatusParts): Status => {
     live: async () => ({ ...(await collected()), point: history.newest() }),
   }
 }
+
+/** @param writeFault why it can not be written though it answers */
+export const storeStatus = (
+  { size, ...facts }: StoreFacts,
+  writeFault: string | null,
+): StatusReport['store'] => ({
+  ...facts,
+  writeFault,
+  isUp: facts.fault === null,
+  usedBytes: size?.usedBytes ?? null,
+})
 
 /** The instances that reported to the store and have not stopped. @throws StoreError */
 export const instancesIn = async (

@@ -16,7 +16,7 @@ import {
 import type { RedisKeyNames } from './redis-key-names.ts'
 import { redisReason } from './redis-reason.ts'
 import { answersPlainly, answersTls } from './redis-transport.ts'
-import type { StoreMemory } from './store.ts'
+import type { StoreSize } from './store.ts'
 
 export type RedisMode = 'single' | 'sentinel' | 'cluster'
 
@@ -107,7 +107,7 @@ export const ping = async (redis: RedisClient): Promise<void> => {
 }
 
 /** The memory of the server; on a cluster that of the master with least room. */
-export const memoryOf = async (redis: RedisClient): Promise<StoreMemory> => {
+export const memoryOf = async (redis: RedisClient): Promise<StoreSize> => {
   const nodes = 'nodes' in redis ? redis.nodes('master') : [redis]
   const found = await Promise.all(nodes.map(async node => memoryIn(await node.info('memory'))))
   const [fullest] = found.toSorted((a, b) => shareOf(b) - shareOf(a) || b.usedBytes - a.usedBytes)
@@ -115,9 +115,9 @@ export const memoryOf = async (redis: RedisClient): Promise<StoreMemory> => {
   return fullest
 }
 
-const shareOf = ({ usedBytes, maxBytes }: StoreMemory): number => (maxBytes === 0 ? 0 : usedBytes / maxBytes)
+const shareOf = ({ usedBytes, maxBytes }: StoreSize): number => (maxBytes === 0 ? 0 : usedBytes / maxBytes)
 
-const memoryIn = (info: string): StoreMemory => {
+const memoryIn = (info: string): StoreSize => {
   const [, used] = /^used_memory:(\d+)/m.exec(info) ?? []
   const [, max] = /^maxmemory:(\d+)/m.exec(info) ?? []
   if (used === undefined) throw new Error('INFO has no used_memory')

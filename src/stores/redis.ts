@@ -96,8 +96,7 @@ export const openRedisStore = async (
     ...redisFleet(parts),
     ...redisSpending(parts),
     ping: () => attempt(() => ping(redis)),
-    memory: () => attempt(() => memoryOf(redis)),
-    usedBytes: () => attempt(async () => (await memoryOf(redis)).usedBytes),
+    size: () => attempt(() => memoryOf(redis)),
     close: async () => {
       subscriptions.close()
       // Waits for outstanding replies; a broken connection is dropped.

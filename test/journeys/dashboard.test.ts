@@ -136,19 +136,44 @@ t.test('the map shows what the cache holds, and a purge turns the cell', { skip 
   t.strictSame(faultsOf(page, gateway), [])
 })
 
+t.test(
+  'an outage is the first that needs attention, with what consumers noticed so far',
+  { skip },
+  async t => {
+    const { gateway, clock, page } = await start(t)
+    await gateway.get('/weather/district/3026')
+    clock.advance(90 * 60_000)
+    await provider.steer({ fault: 'internal-error' })
+    for (const place of ['2015', '3033', '6091'])
+      t.equal((await gateway.get(`/weather/district/${place}`)).status, 500)
+    const shown = /Outage of the provider since 13:30\. .* stale entries: (\d+); ended in an error: (\d+)\.$/
+    const counts = async () =>
+      shown
+        .exec(await page.locator('#attention li.bad').first().innerText())
+        ?.slice(1)
+        .map(Number)
+    await until('it is shown', async () => (await counts())?.[1] === 3)
+    const [stale = 0] = (await counts()) ?? []
+    await gateway.get('/weather/district/3026')
+    await until('the stale answer is counted', async () => (await counts())?.[0] === stale + 1)
+    await provider.steer({ fault: 'none' })
+    t.strictSame(faultsOf(page, gateway), [])
+  },
+)
+
 t.test('a certificate that expires soon needs attention', { skip }, async t => {
   const [cert, key] = ['crt', 'key'].map(end => join(import.meta.dirname, `../fixtures/localhost.${end}`))
-  const clock = manualClock()
+  const end = new X509Certificate(readFileSync(cert ?? '')).validToDate.getTime()
+  const clock = manualClock(end - 20 * 86_400_000)
   const gateway = await startGateway(t, {
     providerUrl: provider.url,
     clock,
     env: { ...coldCache, ABOHAWA_SERVER__TLS__CERT: cert ?? '', ABOHAWA_SERVER__TLS__KEY: key ?? '' },
   })
-  const end = new X509Certificate(readFileSync(cert ?? '')).validToDate.getTime()
   const page = await visit(open, gateway)
   const attention = page.locator('#attention')
   t.equal(await attention.innerText().then(text => text.includes('certificate')), false)
-  t.match(await page.locator('[data-part=configuration]').innerText(), /Certificate lasts\s+36,\d{3} d/)
+  t.match(await page.locator('[data-part=configuration]').innerText(), /Certificate lasts\s+20 d/)
   for (const [leftMs, tone, sentence] of [
     [12 * 86_400_000, 'warn', /The certificate of the API expires \d+ \w+, [\d:]+, in 12 d\./],
     [86_400_000, 'bad', /expires \d+ \w+, [\d:]+, in 24 h\./],

@@ -108,6 +108,11 @@ t.test('cells are fresh, stale or failed, and the first error is known beforehan
   const { firstErrorAt } = (await status()).provider ?? {}
   t.equal(firstErrorAt, new Date(clock.now() + 3_600_000 + 60_000 + 12 * 3_600_000).toISOString())
   clock.advance(30 * 60_000)
+  t.equal(
+    await gateway.metric('abohawa_cache_time_to_first_expiry_seconds'),
+    (Date.parse(firstErrorAt ?? '') - clock.now()) / 1000,
+    'as the metric has it',
+  )
   t.match(await cell(), { state: 'fresh', ageSeconds: 1_800, demand: 0.5 })
   clock.advance(90 * 60_000)
   await until('it is stale', async () => (await cell()).state === 'stale')

@@ -30,9 +30,17 @@ const certificateBadSeconds = 2 * 86_400
 /** @param {Status} status @param {Words} words */
 export const showAttention = (status, words) => {
   const { text, figures } = words
-  const { provider, store, catalogue, certificate, config, budget, cache, at } = status
+  const { outages, provider, store, catalogue, certificate, config, budget, cache, at } = status
   /** @type {[tone: Tone, sentence: string][]} */
-  const found = []
+  const found = outages.map(({ outage, since, stale, errors }) => [
+    'bad',
+    text(
+      outage === 'provider' ? 'providerOutage' : 'storeOutage',
+      figures.instant(since, at),
+      figures.count(stale),
+      figures.count(errors),
+    ),
+  ])
   if (provider.circuit === 'open')
     found.push(['bad', text('circuitOpen', figures.instant(provider.retryAt, at, true))])
   if (provider.circuit === 'half-open') found.push(['warn', text('circuitHalfOpen')])

@@ -26,6 +26,10 @@ const en = {
 
   attention: 'Needs attention',
   nothingNeedsAttention: 'Nothing needs attention.',
+  providerOutage:
+    'Outage of the provider since {0}. Requests answered from stale entries: {1}; ended in an error: {2}.',
+  storeOutage:
+    'Outage of the store since {0}. Requests answered from stale entries: {1}; ended in an error: {2}.',
   circuitOpen: 'The circuit to the provider is open: no request is sent. Next probe: {0}.',
   circuitHalfOpen: 'The circuit to the provider is half open: one probe is under way.',
   firstError: 'Without the provider, the first consumer gets an error at {0} (in {1}).',
@@ -253,6 +257,8 @@ const bn = {
 
   attention: 'নজর দিন',
   nothingNeedsAttention: 'নজর দেওয়ার মতো কিছু নেই।',
+  providerOutage: '{0} থেকে সরবরাহকারীর বিভ্রাট চলছে। বাসি তথ্য দিয়ে উত্তর: {1}টি অনুরোধ; ত্রুটিতে শেষ: {2}টি।',
+  storeOutage: '{0} থেকে স্টোরের বিভ্রাট চলছে। বাসি তথ্য দিয়ে উত্তর: {1}টি অনুরোধ; ত্রুটিতে শেষ: {2}টি।',
   circuitOpen: 'সরবরাহকারীর সার্কিট খোলা: কোনো অনুরোধ যাচ্ছে না। পরের পরীক্ষা: {0}।',
   circuitHalfOpen: 'সরবরাহকারীর সার্কিট আধখোলা: একটি পরীক্ষা চলছে।',
   firstError: 'সরবরাহকারী না ফিরলে প্রথম গ্রাহক ত্রুটি পাবেন {0}-এ ({1} পরে)।',
