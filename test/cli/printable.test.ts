@@ -306,6 +306,7 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
   const report = {
     at,
     version: evil,
+    outages: [{ outage: 'store', since: at, code: evil, reason: evil, failures: 1, stale: 1, errors: 1 }],
     instances: [instance],
     provider: {
       circuit: 'open',
