@@ -201,6 +201,8 @@ const gatewayLines = (
       ? [name, `answers in ${orUnknown(store.latencyMs, ms => `${ms.toFixed(1)} ms`)}, ${used} in use`]
       : [name, `away: ${store.fault ?? ''}`, 'bad'],
   ]
+  if (store.writeFault !== null)
+    rows.push(['', `can not be written, counts are kept in its reserve: ${store.writeFault}`, 'bad'])
   if (cache) {
     const { fresh, stale, failed, absent } = cache.counts
     rows.push(
@@ -230,6 +232,12 @@ const gatewayLines = (
   }
   if (config) {
     rows.push(['configuration', `${config.hash ?? unknown}, applied ${ago(config.appliedAt, now)}`])
+    if (config.differs.length > 0)
+      rows.push([
+        '',
+        `${numbered(config.differs.length, 'other instance runs', 'other instances run')} different settings`,
+        'warn',
+      ])
     if (config.fault !== null) rows.push(['', `the newest one is refused: ${config.fault}`, 'bad'])
     if (config.needsRestart.length > 0)
       rows.push(['', `needs a restart: ${config.needsRestart.join(', ')}`, 'warn'])

@@ -33,6 +33,11 @@ export type Outages = {
   close(): void
 }
 
+const nextSteps = {
+  provider: 'abohawa status says how long the cache lasts; docs/runbook.md#abohawaproviderdown',
+  store: 'mend the store and leave the gateways running; docs/runbook.md#abohawastoredown',
+}
+
 // Of loads, without a success in between.
 const failuresInARow = 3
 const tickEveryMs = 1_000
@@ -52,7 +57,7 @@ export const openOutages = (log: Log, clock: Clock, staleReads: () => number): O
       noticed,
       write: (phase, fields) =>
         log[phase === 'begins' ? 'error' : phase === 'goes on' ? 'warn' : 'info'](
-          { outage, ...fields },
+          { outage, ...fields, ...(phase === 'begins' ? { next: nextSteps[outage] } : {}) },
           `outage ${phase}`,
         ),
     })

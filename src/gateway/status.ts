@@ -44,6 +44,8 @@ export type StatusParts = {
   readonly forecast: SpendingForecast
   readonly outages: Pick<Outages, 'open'>
   readonly config: () => ConfigStatus
+  /** Why the store can not be written though it answers; null while it can. */
+  readonly storeWriteFault: () => string | null
   /** Of the certificate that the API serves, ms since the epoch; undefined without one. */
   readonly certificateExpiresAt: () => number | undefined
   readonly maxMemoryBytes: number
@@ -184,7 +186,7 @@ export const createStatus = (parts: StatusParts): Status => {
         wantedCells: timelines.fleet().wanted,
         counts: survey.counts(),
       },
-      store: storeStatus(storeNow),
+      store: storeStatus(storeNow, parts.storeWriteFault()),
       catalogue: {
         places: catalogue.current.size,
         checksum: catalogue.current.checksum,
@@ -217,8 +219,13 @@ export const createStatus = (parts: StatusParts): Status => {
   }
 }
 
-export const storeStatus = ({ size, ...facts }: StoreFacts): StatusReport['store'] => ({
+/** @param writeFault why it can not be written though it answers */
+export const storeStatus = (
+  { size, ...facts }: StoreFacts,
+  writeFault: string | null,
+): StatusReport['store'] => ({
   ...facts,
+  writeFault,
   isUp: facts.fault === null,
   usedBytes: size?.usedBytes ?? null,
 })

@@ -43,7 +43,7 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
     budget: { ...budgetStatus(budget.state(), createForecast(), now), demandPerDay: null, stretch: null },
     run: null,
     cache: null,
-    store: storeStatus(facts),
+    store: storeStatus(facts, null),
     catalogue,
     certificate: null,
     config: null,

@@ -340,7 +340,7 @@ export const createPartition = ({
     onMessagesLost: () => {
       if (state === 'away' || whenStoreIsDown === 'refuse') return
       // Other instances may be admitting locally.
-      stopCounting('messages of other gateways may be lost')
+      stopCounting('the subscription to the counts of other gateways was lost')
       reconcile()
     },
     report: () => inTurn(reportAll).catch(() => {}),

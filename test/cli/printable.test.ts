@@ -329,7 +329,7 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
       wantedCells: 1,
       counts: { fresh: 1, stale: 1, absent: 1, failed: 1 },
     },
-    store: { kind: 'redis', isUp: true, latencyMs: 1, usedBytes: 1, fault: evil },
+    store: { kind: 'redis', isUp: true, latencyMs: 1, usedBytes: 1, fault: evil, writeFault: evil },
     catalogue: { places: 1, checksum: evil, fault: evil },
     certificate: { expiresAt: at },
     config: { hash: evil, appliedAt: at, fault: evil, needsRestart: [evil], differs: [evil] },

@@ -88,6 +88,7 @@ export type Status = {
     latencyMs: number | null
     usedBytes: number | null
     fault: string | null
+    writeFault: string | null
   }
   catalogue: { places: number; checksum: string | null; fault: string | null }
   certificate: { expiresAt: string } | null

@@ -54,6 +54,7 @@ export const showAttention = (status, words) => {
       ),
     ])
   if (!store.isUp) found.push(['bad', text('storeDown', store.kind, store.fault ?? unknown)])
+  if (store.writeFault) found.push(['bad', text('storeUnwritten', store.writeFault)])
   for (const window of budget.windows) {
     const name = text(window.name)
     if (window.used >= window.limit)
