@@ -1,4 +1,5 @@
-// Asks a running gateway at its ops address, for the commands that know more with one than from the store alone.
+// One request to a running gateway at its ops address, for the commands that know more with one than from the store alone, or
+// need one.
 
 import type { Command } from 'commander'
 import type * as z from 'zod'
@@ -29,18 +30,19 @@ export const opsAddress = (gateway: string | undefined, { ops: { host, port } }:
   return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }
 
-const queryTimeoutMs = 10_000
-
-type GatewayQuery = {
+export type GatewayRequest = {
   readonly address: string
   readonly path: string
   readonly token: string | null
   readonly method?: 'GET' | 'POST'
+  readonly timeoutMs?: number
 }
+
+const queryTimeoutMs = 10_000
 
 /** The gateway's report, or why there is none. @throws InputError when the gateway refuses the request as wrong */
 export const queryGateway = async <Report>(
-  { address, path, token, method = 'GET' }: GatewayQuery,
+  { address, path, token, method = 'GET', timeoutMs = queryTimeoutMs }: GatewayRequest,
   readSchema: () => Promise<z.ZodType<Report>>,
 ): Promise<{ report: Report } | { unavailable: string }> => {
   let status: number
@@ -50,7 +52,7 @@ export const queryGateway = async <Report>(
     const { request } = await import('undici')
     const { statusCode, body: responseBody } = await request(`${address}${path}`, {
       method,
-      signal: AbortSignal.timeout(queryTimeoutMs),
+      signal: AbortSignal.timeout(timeoutMs),
       headers: token === null ? {} : { authorization: `Bearer ${token}` },
     })
     status = statusCode
