@@ -1,6 +1,6 @@
 // Keeps a number of worker processes running, each a whole gateway: starts them, replaces one that ended by itself, restarts
-// all of them one after the other, and stops them. They share the socket that consumers connect to: the kernel gives each
-// connection to a worker that takes one, and what waits there outlives each of them. What a worker serves is for gateway/.
+// all of them one after the other, and stops them. This process holds the socket that consumers connect to and hands each
+// connection to a worker, so that none is lost when a worker ends. What a worker serves is for gateway/.
 
 import cluster, { type Worker } from 'node:cluster'
 import { once } from 'node:events'
@@ -14,7 +14,7 @@ import { AbohawaError } from '../errors.ts'
 export type WorkerReady = { readonly ready: { readonly apiUrl: string } }
 
 /** What a worker is sent: to finish what it has and to end. */
-export type WorkerStop = 'stop'
+type WorkerStop = 'stop'
 
 export type WorkerReport = {
   /** 1 to the number of workers; its replacement has the same. */
@@ -27,7 +27,7 @@ export type WorkerReport = {
   readonly opsPath: string
 }
 
-export type PoolObserver = {
+type PoolObserver = {
   onReady(worker: WorkerReport): void
   /** A worker ended by itself, and is replaced after this time. */
   onEnded(worker: WorkerReport, how: string, replacedInMs: number): void
@@ -60,13 +60,11 @@ export type Pool = {
 }
 
 /** A worker that ended before it served. Its own sentence stands on standard error. */
-export class WorkerError extends AbohawaError {
+class WorkerError extends AbohawaError {
   override name = 'WorkerError'
-  readonly exitCode: number
 
-  constructor(number: number, how: string, exitCode: number) {
+  constructor(number: number, how: string) {
     super('worker_ended', `worker ${number} ended before it was ready: ${how}`)
-    this.exitCode = exitCode
   }
 }
 
@@ -87,8 +85,8 @@ const shortestPauseMs = 500
 const longestPauseMs = 30_000
 
 export const createPool = ({ args, folder, clock, observer }: PoolOptions): Pool => {
-  // Each worker accepts for itself; by default all connections would pass through this process.
-  cluster.schedulingPolicy = cluster.SCHED_NONE
+  // In turn: left to the kernel, one worker may get nearly all connections of a moment, and keep them for hours.
+  cluster.schedulingPolicy = cluster.SCHED_RR
   const slots = new Map<number, Running>()
   let hasStarted = false
   let isStopping = false
@@ -122,7 +120,7 @@ export const createPool = ({ args, folder, clock, observer }: PoolOptions): Pool
     })
     process.once('exit', (code, signal) => {
       const how = howEnded(code, signal)
-      served.reject(new WorkerError(number, how, code || 1))
+      served.reject(new WorkerError(number, how))
       void rm(opsPath, { force: true })
       const isMissed = hasStarted && !isStopping && !running.isLeaving
       if (isMissed && slots.get(number) === running) void replace(running, how)
