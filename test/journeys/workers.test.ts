@@ -2,6 +2,7 @@
 // neither that, nor a restart of all of them, nor the end loses a request that a worker has not begun.
 
 import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { type Caller, openCallers } from '../scenarios/callers.ts'
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
@@ -36,7 +37,7 @@ const workersAt = async (ops: string): Promise<Worker[]> =>
 const metricsAt = async (ops: string) => samplesIn((await sendRequest(`${ops}/metrics`)).text)
 
 /** Sends until `stop`: half of the callers keep their connections, half open one for each request. Returns what went wrong. */
-const load = (callers: readonly Caller[]) => {
+const load = (t: Test, callers: readonly Caller[]) => {
   let isOver = false
   let answered = 0
   const faults: number[] = []
@@ -46,16 +47,18 @@ const load = (callers: readonly Caller[]) => {
         const { status } = await caller.send(path, undefined, i % 2 === 0 ? {} : { connection: 'close' })
         if (status === 200) answered += 1
         else faults.push(status)
+        // The processor is for the new workers too.
+        await pause(5)
       }
     }),
   )
-  return {
-    stop: async () => {
-      isOver = true
-      await sending
-      return { answered, faults }
-    },
+  const stop = async () => {
+    isOver = true
+    await sending
+    return { answered, faults }
   }
+  t.teardown(stop)
+  return { stop }
 }
 
 t.test('operators meet one gateway, whose workers share the port', async t => {
@@ -122,20 +125,25 @@ t.test('a restart of all workers loses no request', async t => {
   const { running, key, ops, env } = await start(t, { ABOHAWA_SERVER__DRAIN_FOR: '300ms' })
   const before = await workersAt(ops)
   const callers = await openCallers(t, running.urls.api ?? '', key, 16)
-  const sending = load(callers)
+  const sending = load(t, callers)
   const { code, stdout } = await runCommand(['workers', 'restart', '--gateway', ops], env)
   t.equal(code, 0, stdout)
   t.equal((await sendRequest(`${ops}/workers/restart`, { method: 'POST' })).status, 409, 'one at a time')
-  await until('all are new', async () => {
-    const workers = await workersAt(ops)
-    return (
-      workers.length === 2 &&
-      workers.every(({ pid, isReady }) => isReady && !before.some(former => former.pid === pid))
-    )
-  })
-  await until('the restart has ended', async () =>
-    running.lines.some(line => line.includes('workers restarted')),
+  await until(
+    'the restart has ended',
+    () => running.lines.some(line => line.includes('workers restarted')),
+    60_000,
+    50,
   )
+  const after = await workersAt(ops)
+  t.equal(after.length, 2)
+  for (const { pid, isReady } of after) {
+    t.ok(isReady)
+    t.notOk(
+      before.some(former => former.pid === pid),
+      'another process',
+    )
+  }
   const { answered, faults } = await sending.stop()
   t.strictSame(faults, [], `${answered} requests`)
   t.ok(answered > 100)
