@@ -2,15 +2,11 @@
 // shown once. metering/administration.ts does the work.
 
 import type { Command } from 'commander'
-import { createCalendar } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
-import type { Config } from '../config/schema.ts'
 import { parseDuration } from '../config/units.ts'
 import { messageOf } from '../errors.ts'
-import { type Administration, createAdministration, type ListedKey } from '../metering/administration.ts'
+import type { Administration, ListedKey } from '../metering/administration.ts'
 import { printable, quoted, safeText } from '../outside-text.ts'
-import { openStore, storeName } from '../stores/open-store.ts'
-import type { RefusedRecord } from '../stores/records.ts'
+import { type Action, addCreateStoreOption, administer } from './administer.ts'
 import { type AddCommand, counted, type Terminal, tableOf, UsageError } from './terminal.ts'
 import { usageCsv, usageText } from './usage-text.ts'
 
@@ -20,19 +16,21 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
     .summary('create, rotate, revoke and inspect API keys')
     .description('API keys.')
 
-  add<{ subscriber: string; tier: string }>(keys, 'create', {
+  add<{ subscriber: string; tier: string; createStore?: boolean }>(keys, 'create', {
     summary: 'create a key; it is shown this once',
     example: 'keys create --subscriber "Dhaka Tribune" --tier starter',
     setUp: command =>
-      command
-        .requiredOption('--subscriber <name>', 'who gets the key; a new name adds a subscriber')
-        .requiredOption(
-          '--tier <name>',
-          'the daily quota: free, starter, business, enterprise, or as configured',
-        ),
-    run: async (terminal, { subscriber, tier }) => {
+      addCreateStoreOption(
+        command
+          .requiredOption('--subscriber <name>', 'who gets the key; a new name adds a subscriber')
+          .requiredOption(
+            '--tier <name>',
+            'the daily quota: free, starter, business, enterprise, or as configured',
+          ),
+      ),
+    run: async (terminal, { subscriber, tier, createStore }) => {
       checkTier(terminal, '--tier', tier)
-      return administer(terminal, async administration => {
+      const create: Action = async (administration, store) => {
         const meant = await administration.nearlyNamed(subscriber)
         if (meant !== undefined)
           terminal.remark(
@@ -40,10 +38,11 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
           )
         const issued = await administration.createKey(subscriber, tier)
         terminal.show(
-          issued,
+          { ...issued, store },
           `${issued.key}\n\n${issued.id} for ${printable(issued.subscriber)}, tier ${tier}: ${counted(issued.limit)} requests a day.\nKeep the key now: it can't be shown again.`,
         )
-      })
+      }
+      return administer(terminal, create, createStore)
     },
   })
 
@@ -51,12 +50,9 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
     summary: 'list all keys',
     example: 'keys list --json',
     run: terminal =>
-      administer(terminal, async administration => {
+      administer(terminal, async (administration, store) => {
         const all = await administration.listKeys()
-        terminal.show(
-          all,
-          all.length === 0 ? `There is no key yet in ${storeName(terminal.config())}.` : keyTable(all),
-        )
+        terminal.show(all, all.length === 0 ? `There is no key yet in ${store}.` : keyTable(all))
       }),
   })
 
@@ -70,9 +66,9 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
       example: `keys ${name} key_9hK2mPq4XyZa`,
       setUp: command => command.argument('<id>', 'id of the key'),
       run: (terminal, _options, id = '') =>
-        administer(terminal, async administration => {
+        administer(terminal, async (administration, store) => {
           const key = await act(administration, id)
-          terminal.show(key, keyTable([key]))
+          terminal.show({ ...key, store }, keyTable([key]))
         }),
     })
   oneKey('show', 'show one key', (administration, id) => administration.showKey(id))
@@ -88,7 +84,7 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
         .option('--overlap <duration>', 'how long the former key goes on working; 0s: no longer', '24h'),
     run: async (terminal, { overlap }, id = '') => {
       const overlapMs = overlapOf(overlap)
-      return administer(terminal, async administration => {
+      return administer(terminal, async (administration, store) => {
         const rotated = await administration.rotateKey(id, overlapMs)
         const { key, subscriber, tier, limit, formerKeyUntil } = rotated
         const former =
@@ -96,7 +92,7 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
             ? 'The former key is refused within a second.'
             : `The former key works until ${formerKeyUntil.slice(0, 19).replace('T', ' ')} UTC.`
         terminal.show(
-          rotated,
+          { ...rotated, store },
           `${key}\n\n${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit)} requests a day, those of today included.\n${former}\nKeep the new key now: it can't be shown again.`,
         )
       })
@@ -110,13 +106,13 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
       command.argument('<id>', 'id of the key').argument('<tier>', 'name of a tier of the configuration'),
     run: async (terminal, _options, id = '', tier = '') => {
       checkTier(terminal, 'the tier', tier)
-      return administer(terminal, async administration => {
+      return administer(terminal, async (administration, store) => {
         const key = await administration.setTier(id, tier)
         if (key.ownLimit)
           terminal.remark(
             `Its own limit of ${counted(key.limit ?? 0)} stays; \`abohawa keys limit ${id} --tier\` lifts it.`,
           )
-        terminal.show(key, keyTable([key]))
+        terminal.show({ ...key, store }, keyTable([key]))
       })
     },
   })
@@ -134,9 +130,9 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
         throw new UsageError('the limit is a number of requests a day or --tier, one of the two')
       if (requests !== undefined && !/^[1-9]\d{0,11}$/.test(requests))
         throw new UsageError(`the limit is ${safeText(requests, 60)}; allowed: a whole number of at least 1`)
-      return administer(terminal, async administration => {
+      return administer(terminal, async (administration, store) => {
         const key = await administration.setLimit(id, requests === undefined ? null : Number(requests))
-        terminal.show(key, keyTable([key]))
+        terminal.show({ ...key, store }, keyTable([key]))
       })
     },
   })
@@ -154,43 +150,14 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
       const count = /^\d{1,3}$/.test(days) ? Number(days) : 0
       if (count < 1 || count > 400)
         throw new UsageError(`--days is ${safeText(days, 60)}; allowed: a whole number from 1 to 400`)
-      return administer(terminal, async administration => {
+      return administer(terminal, async (administration, store) => {
         const usage = await administration.usage(id, count)
         if (csv) terminal.write(usageCsv(usage))
-        else terminal.show(usage, usageText(usage, terminal.columns))
+        else terminal.show({ ...usage, store }, usageText(usage, terminal.columns))
       })
     },
   })
 }
-
-/** Runs one action on the store of the terminal's configuration. */
-export const administer = async (
-  terminal: Terminal,
-  act: (administration: Administration) => Promise<void>,
-): Promise<number> => {
-  await administerWith(terminal.config(), terminal.clock, act, refused => terminal.remark(remarkOn(refused)))
-  return 0
-}
-
-/** Opens the store of a configuration, runs one action on it and closes it. */
-export const administerWith = async (
-  config: Config,
-  clock: Clock,
-  act: (administration: Administration) => Promise<void>,
-  recordRefused: (refused: RefusedRecord) => void = () => {},
-): Promise<void> => {
-  // The command's own error reports a lost connection, so the observers stay silent.
-  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
-  try {
-    const { timeZone, tiers } = config.quota
-    await act(createAdministration({ store, tiers, calendar: createCalendar(timeZone), clock }))
-  } finally {
-    await store.close()
-  }
-}
-
-const remarkOn = ({ record, name, fault }: RefusedRecord): string =>
-  `The record of ${record} ${name} is damaged: ${fault}.`
 
 const checkTier = (terminal: Terminal, name: string, tier: string): void => {
   const tiers = Object.keys(terminal.config().quota.tiers)

@@ -295,6 +295,8 @@ export interface Store
   readonly kind: 'redis' | 'embedded'
   /** Resolves when the store answers. @throws StoreError */
   ping(): Promise<void>
+  /** Whether a gateway has started on it, or a key was made. @throws StoreError */
+  isUsed(): Promise<boolean>
   /** What Redis uses, on a cluster the master with least room; undefined for the embedded store. @throws StoreError */
   memory(): Promise<StoreMemory | undefined>
   /** What the store's data takes: memory of Redis, as `memory` has it, or the file on disk; in bytes. @throws StoreError */

@@ -8,6 +8,7 @@ import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort } from '../support/redis-server.ts'
 import { sendRequest } from '../support/start-gateway.ts'
+import { useStore } from '../support/use-store.ts'
 
 t.test('all is purged softly where nothing can be loaded, hard where it can or --hard is given', async t => {
   let status = 200
@@ -22,6 +23,7 @@ t.test('all is purged softly where nothing can be loaded, hard where it can or -
     ABOHAWA_OPS__PORT: String(await freePort()),
     ABOHAWA_PROVIDER__BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
   }
+  await useStore(env)
   const purge = async (...args: string[]) =>
     JSON.parse((await runCommand(['cache', 'purge', ...args, '--json'], env)).stdout)
   t.match(await purge('all'), { kind: 'hard', softBecause: null })
@@ -54,7 +56,12 @@ t.test('a gateway whose circuit is open purges all softly, on its own port and f
   }
   const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
   const { key } = JSON.parse(
-    (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)).stdout,
+    (
+      await runCommand(
+        ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--json'],
+        env,
+      )
+    ).stdout,
   )
   const post = async (body: object) => {
     const response = await fetch(`${gateway.urls.ops}/cache/purge`, {

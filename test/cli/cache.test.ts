@@ -8,6 +8,7 @@ import { freePort } from '../support/redis-server.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { useStore } from '../support/use-store.ts'
 
 for (const name of ['show', 'purge'])
   t.test(`cache ${name} --help shows an example and the common options`, async t => {
@@ -42,6 +43,7 @@ const refusals: [number, string[], RegExp][] = [
   [1, ['purge', 'union/1'], /the union "1" was not found or is not published/],
 ]
 const folder = t.testdir()
+await useStore({ ABOHAWA_STORE__PATH: join(folder, 'store.db') })
 for (const [exit, args, sentence] of refusals)
   t.test(`refused: abohawa cache ${args.join(' ')}`, async t => {
     const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db'), ABOHAWA_OPS__PORT: '1' }
@@ -65,7 +67,12 @@ t.test(
     }
     const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
     const { key } = JSON.parse(
-      (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)).stdout,
+      (
+        await runCommand(
+          ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--json'],
+          env,
+        )
+      ).stdout,
     )
     t.equal((await sendRequest(`${gateway.urls.api}/api/v1/weather/district/3026`, { key })).status, 200)
 
@@ -117,6 +124,7 @@ t.test(
 t.test('a server that is no gateway is reported differently from no response', async t => {
   const provider = await startProvider(t)
   const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  await useStore(env)
   const { code, stderr } = await runCommand(['cache', 'show', '23.81,90.41', '--gateway', provider.url], env)
   t.equal(code, 0)
   t.match(stderr, /\(it answered 404, and is no gateway of this version\)/)
@@ -129,6 +137,7 @@ t.test('a gateway that refuses the host name says which setting allows it', asyn
     response.end(JSON.stringify({ error }))
   })
   const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  await useStore(env)
   const { code, stderr } = await runCommand(['cache', 'show', 'district/3026', '--gateway', gateway.url], env)
   t.match({ code, stderr }, { code: 0, stderr: `(${error}): this is the shared tier alone.` })
 })

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { runCommand, startCommand } from '../support/process.ts'
 import { productCounts } from '../support/product-places.ts'
+import { useStore } from '../support/use-store.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const leaves = [
@@ -95,8 +96,16 @@ t.test('the life of a key', async t => {
     t.equal(code, 0, stderr)
     return JSON.parse(stdout)
   }
-  const issued = await json('keys', 'create', '--subscriber', 'Dhaka Tribune', '--tier', 'business')
-  t.strictSame(Object.keys(issued), ['id', 'key', 'subscriber', 'tier', 'limit'])
+  const issued = await json(
+    'keys',
+    'create',
+    '--create-store',
+    '--subscriber',
+    'Dhaka Tribune',
+    '--tier',
+    'business',
+  )
+  t.strictSame(Object.keys(issued), ['id', 'key', 'subscriber', 'tier', 'limit', 'store'])
   t.match(issued, {
     key: /^svc_live_[0-9A-Za-z]{38}$/,
     subscriber: 'Dhaka Tribune',
@@ -138,6 +147,7 @@ t.test('the life of a key', async t => {
 t.test('what does not exist is one sentence and exit code 1', async t => {
   const folder = t.testdir()
   const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
+  await useStore(env)
   const failures: [string[], RegExp][] = [
     [['keys', 'show', 'key_9'], /there is no key "key_9"/],
     [['keys', 'revoke', 'key_9'], /there is no key "key_9"/],

@@ -94,9 +94,17 @@ t.test('an export is taken in whole and once, into either store, and back', asyn
 
   const redis = await testRedis(t)
   const inRedis = at({ redis, path: from.path })
-  t.match(await inRedis.json('store', 'import', from.file), { newSubscribers: 2, newKeys: 2, usage: 2 })
+  t.match(await inRedis.json('store', 'import', '--create-store', from.file), {
+    newSubscribers: 2,
+    newKeys: 2,
+    usage: 2,
+  })
   t.strictSame(await lookOf(inRedis, from.ids[0]), expected)
-  t.match(await inRedis.json('store', 'import', from.file), { newSubscribers: 0, newKeys: 0, usage: 2 })
+  t.match(await inRedis.json('store', 'import', '--create-store', from.file), {
+    newSubscribers: 0,
+    newKeys: 0,
+    usage: 2,
+  })
   t.strictSame(await lookOf(inRedis, from.ids[0]), expected, 'twice is once')
 
   const path = join(from.folder, 'back.db')
@@ -205,7 +213,7 @@ t.test(
       faults.map(async ([title, content, sentence], i) => {
         const file = join(from.folder, `${i}-x.ndjson`)
         writeFileSync(file, `${content.join('\n')}\n`)
-        const { code, stdout, stderr } = await target.command('store', 'import', file)
+        const { code, stdout, stderr } = await target.command('store', 'import', '--create-store', file)
         t.match({ code, stdout }, { code: 1, stdout: '' }, title)
         t.match(stderr, sentence, title)
         t.match(stderr, /; nothing was imported\n$/, title)
@@ -216,21 +224,21 @@ t.test(
       ...(await store.listSubscribers()),
     ])
     t.strictSame(empty, [])
-    t.match(await target.command('store', 'import', '/nowhere'), {
+    t.match(await target.command('store', 'import', '--create-store', '/nowhere'), {
       code: 1,
       stderr: /\/nowhere can't be read/,
     })
 
-    await target.json('store', 'import', from.file)
+    await target.json('store', 'import', '--create-store', from.file)
     await target.open(administration => administration.setTier(from.ids[0], 'business'))
-    const refused = await target.command('store', 'import', from.file)
+    const refused = await target.command('store', 'import', '--create-store', from.file)
     t.match(refused, {
       code: 1,
       stderr: `line ${keyLine} of ${from.file}: key ${from.ids[0]} is there with another tier: "business", and here it is "starter"; nothing was imported`,
     })
     const other = inFile(join(from.folder, 'other.db'))
     await other.open(administration => administration.createKey('যমুনা', 'free'))
-    t.match(await other.command('store', 'import', from.file), {
+    t.match(await other.command('store', 'import', '--create-store', from.file), {
       code: 1,
       stderr: new RegExp(
         `line ${numberOf('যমুনা')} of .*: subscriber sub_\\w+ is named "যমুনা", which is the name of sub_\\w+; nothing was imported`,

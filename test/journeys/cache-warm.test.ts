@@ -11,6 +11,7 @@ import { startProvider } from '../support/provider-process.ts'
 import { freePort } from '../support/redis-server.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { useStore } from '../support/use-store.ts'
 
 // 54 cells, each of weight 3.
 const box = '23.5,90,24,90.8'
@@ -27,13 +28,19 @@ const setUp = async (t: Test, more: Record<string, string> = {}) => {
     ABOHAWA_LOG__ACCESS: 'false',
     ...more,
   }
+  await useStore(env)
   const warm = async (...args: string[]) => {
     const { code, stdout, stderr } = await runCommand(['cache', 'warm', ...args, '--json'], env)
     return { code, stderr, report: stdout === '' ? undefined : JSON.parse(stdout) }
   }
   const key = async () =>
     JSON.parse(
-      (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)).stdout,
+      (
+        await runCommand(
+          ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--json'],
+          env,
+        )
+      ).stdout,
     ).key as string
   const points = async () => (await provider.state()).points
   return { provider, env, warm, key, points }
