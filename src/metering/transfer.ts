@@ -37,6 +37,9 @@ const keyRecord = z.strictObject({
   limit: z.int().min(1).nullable(),
   createdAt: instant,
   revokedAt: instant.nullable(),
+  // Left out where they are null, as exports of former versions do.
+  expiresAt: instant.nullable().default(null),
+  externalId: text.nullable().default(null),
   formers: z.array(z.strictObject({ hash: text, validUntil: instant })),
 })
 const usageRecord = z.strictObject({
@@ -79,7 +82,14 @@ export async function* exportRecords(
   const keys = await store.listKeys()
   for (const key of keys) {
     totals.keys += 1
-    yield { record: 'key', ...key, formers: [...key.formers] }
+    const { expiresAt, externalId, ...rest } = key
+    yield {
+      record: 'key',
+      ...rest,
+      ...(expiresAt === null ? {} : { expiresAt }),
+      ...(externalId === null ? {} : { externalId }),
+      formers: [...key.formers],
+    } as RecordOf<'key'>
   }
   const days = daysUpTo(calendar.dayOf(clock.now()), usageDays).reverse()
   for (const { id: keyId } of keys) {
@@ -179,6 +189,7 @@ const createCheck = async (store: TransferStore) => {
   const keys = new Map((await store.listKeys()).map(each => [each.id, each]))
   const subscriberIdOf = new Map([...subscribers.values()].map(({ id, name }) => [name, id]))
   const keyIdOf = new Map([...keys.values()].flatMap(key => hashesOf(key).map(hash => [hash, key.id])))
+  const keyIdOfExternal = new Map([...keys.values()].map(({ externalId, id }) => [externalId, id]))
   const [subscribersBefore, keysBefore] = [new Set(subscribers.keys()), new Set(keys.keys())]
   const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
   let ended: RecordOf<'end'> | undefined
@@ -205,6 +216,10 @@ const createCheck = async (store: TransferStore) => {
         return `key ${given.id} has the hash ${hash}, which is that of ${taken}`
       keyIdOf.set(hash, given.id)
     }
+    const holder = given.externalId === null ? undefined : keyIdOfExternal.get(given.externalId)
+    if (holder !== undefined && holder !== given.id)
+      return `key ${given.id} has the external id ${quoted(given.externalId ?? '', longestText)}, which is that of ${holder}`
+    keyIdOfExternal.set(given.externalId, given.id)
     keys.set(given.id, given)
     totals.keys += 1
     return undefined

@@ -34,6 +34,7 @@ export const decisions = allOf<'allowed' | 'exhausted' | 'unavailable' | Refusal
   replaced: true,
   'key-revoked': true,
   'subscriber-revoked': true,
+  'key-expired': true,
   unavailable: true,
 })
 

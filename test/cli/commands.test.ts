@@ -35,7 +35,7 @@ for (const command of leaves)
 const usageErrors: [string[], RegExp][] = [
   [['fly'], /unknown command 'fly'/],
   [['serve', '--fast'], /unknown option '--fast'/],
-  [['keys', 'create'], /required option '--subscriber <name>' not specified/],
+  [['keys', 'create'], /--subscriber is missing; allowed: --subscriber and --tier, or --from with a file/],
   [
     ['keys', 'create', '--subscriber', 'A', '--tier', 'gold'],
     /--tier is "gold"; allowed: free, starter, business, enterprise/,
@@ -105,7 +105,16 @@ t.test('the life of a key', async t => {
     '--tier',
     'business',
   )
-  t.strictSame(Object.keys(issued), ['id', 'key', 'subscriber', 'tier', 'limit', 'store'])
+  t.strictSame(Object.keys(issued), [
+    'id',
+    'key',
+    'subscriber',
+    'tier',
+    'limit',
+    'externalId',
+    'expiresAt',
+    'store',
+  ])
   t.match(issued, {
     key: /^svc_live_[0-9A-Za-z]{38}$/,
     subscriber: 'Dhaka Tribune',
@@ -135,7 +144,7 @@ t.test('the life of a key', async t => {
   })
 
   const people = await runCommand(['keys', 'list'], env)
-  t.match(people.stdout, /^id +subscriber +tier +limit +status +created \(UTC\)\n/)
+  t.match(people.stdout, /^id +subscriber +tier +limit +status +created \(UTC\) +last used\n/)
   const shownOnce = [
     people.stdout,
     JSON.stringify(await json('keys', 'show', issued.id)),

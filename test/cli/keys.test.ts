@@ -26,7 +26,7 @@ const setUp = (folder: string) => {
 }
 
 const leaves = [
-  ...['rotate', 'tier', 'limit'].map(name => ['keys', name]),
+  ...['rotate', 'tier', 'limit', 'expire'].map(name => ['keys', name]),
   ...['export', 'import', 'migrate'].map(name => ['store', name]),
 ]
 t.test('every --help shows an example and the common options', async t => {
@@ -45,7 +45,7 @@ const usageErrors: [string[], RegExp][] = [
   [['keys', 'tier', 'key_1', 'gold'], /the tier is "gold"; allowed: free, starter, business, enterprise/],
   [['keys', 'limit', 'key_1'], /a number of requests a day or --tier, one of the two/],
   [['keys', 'limit', 'key_1', '5', '--tier'], /a number of requests a day or --tier, one of the two/],
-  [['keys', 'limit', 'key_1', '0'], /the limit is 0; allowed: a whole number of at least 1/],
+  [['keys', 'limit', 'key_1', '0'], /the limit is "0"; allowed: a whole number from 1 to 999999999999/],
   [['keys', 'usage', 'key_1', '--csv', '--json'], /--csv and --json are two forms/],
   [['store', 'migrate', '--to', 'http://x'], /--to is http:\/\/x; allowed: a redis:\/\/ or rediss:\/\/ URL/],
 ]

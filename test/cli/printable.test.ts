@@ -47,6 +47,8 @@ t.test('names that a store holds from before are shown escaped, each in its row'
     limit: 5,
     createdAt: 0,
     revokedAt: null,
+    expiresAt: null,
+    externalId: null,
     formers: [],
   })
   await store.close()
@@ -98,6 +100,8 @@ t.test('an import with such a name is refused by its line', async t => {
     limit: null,
     createdAt: 0,
     revokedAt: null,
+    expiresAt: null,
+    externalId: null,
     formers: [],
   }
   const end = { record: 'end', subscribers: 1, keys: 1, usage: 0 }
