@@ -4,7 +4,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { daysUpTo, type LocalDay } from '../calendar.ts'
-import { InputError } from '../errors.ts'
+import { InputError, NotFoundError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import { DamagedRecordError } from '../stores/records.ts'
 import type { AnswerCount, KeyChange, KeyRecord, Subscriber } from '../stores/store.ts'
@@ -21,7 +21,13 @@ import { type KeyFilter, keyFilterIn } from './key-filter.ts'
 import { createKey, hashOf, keyPrefix } from './key-form.ts'
 import { isoOf, isoOrNull, type KeyUsage, type ListedKey, listedKey } from './listed-key.ts'
 
-export { type CreatedKey, type IssuedKey, type KeyRequest, limitIn } from './key-creation.ts'
+export {
+  type AdministrationParts,
+  type CreatedKey,
+  type IssuedKey,
+  type KeyRequest,
+  limitIn,
+} from './key-creation.ts'
 export type { KeyUsage, ListedKey } from './listed-key.ts'
 
 /** The key that replaces another one under the same id; the former key works until `formerKeyUntil`. */
@@ -65,7 +71,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     const key = id.startsWith(externalPrefix)
       ? await store.findByExternalId(id.slice(externalPrefix.length).normalize('NFC'))
       : await store.findKey(id)
-    if (!key) throw new InputError(`there is no key ${quoted(id)}; \`abohawa keys list\` shows them all`)
+    if (!key) throw new NotFoundError(`there is no key ${quoted(id)}; \`abohawa keys list\` shows them all`)
     return key
   }
   /**
@@ -84,7 +90,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
   const subscriberBy = async (idOrName: string): Promise<Subscriber> => {
     const subscriber = await store.findSubscriber(idOrName)
     if (!subscriber)
-      throw new InputError(
+      throw new NotFoundError(
         `there is no subscriber ${quoted(idOrName, longestName)}; \`abohawa subscribers list\` shows them all`,
       )
     return subscriber
@@ -168,6 +174,21 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     }
   }
 
+  const usageOfPart = (keys: readonly KeyRecord[], count: number): Promise<UsageOfKey[]> => {
+    const days = daysUpTo(calendar.dayOf(clock.now()), count)
+    const named = subscribersOf()
+    return Promise.all(
+      keys.map(async key => {
+        const { id, externalId, subscriber, tier, limit } = listed(key, await named(key.subscriberId))
+        const counts = (await store.usedOn(id, days)).flatMap((used, i) =>
+          used > 0 ? [{ day: days[i] ?? '', used }] : [],
+        )
+        const used = counts.reduce((sum, { used }) => sum + used, 0)
+        return { id, externalId, subscriber, tier, limit, used, days: counts }
+      }),
+    )
+  }
+
   return {
     ...createKeyCreation({ store, tiers, calendar, clock }),
     /** Creates another key under the same id and count; the former key works for `overlapMs` more. */
@@ -214,7 +235,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     },
     /**
      * The matching ones of `count` keys after the first `from`, and where the next part begins, null at the end. Keys are
-     * never deleted, so parts neither overlap nor leave one out.
+     * never deleted, so parts fit together unless a clock goes back.
      */
     partOfKeys: async (
       from: number,
@@ -248,19 +269,16 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     },
     /** The usage of all keys, oldest first, some at a time. */
     async *usageOfAll(count: number): AsyncGenerator<UsageOfKey[]> {
-      const days = daysUpTo(calendar.dayOf(clock.now()), count)
-      const named = subscribersOf()
-      for await (const part of partsOfKeys())
-        yield await Promise.all(
-          part.map(async key => {
-            const { id, externalId, subscriber, tier, limit } = listed(key, await named(key.subscriberId))
-            const counts = (await store.usedOn(id, days)).flatMap((used, i) =>
-              used > 0 ? [{ day: days[i] ?? '', used }] : [],
-            )
-            const used = counts.reduce((sum, { used }) => sum + used, 0)
-            return { id, externalId, subscriber, tier, limit, used, days: counts }
-          }),
-        )
+      for await (const part of partsOfKeys()) yield usageOfPart(part, count)
+    },
+    /** The same of `count` keys after the first `from`, and where the next part begins, null at the end. */
+    partOfUsage: async (
+      from: number,
+      count: number,
+      days: number,
+    ): Promise<{ keys: UsageOfKey[]; next: number | null }> => {
+      const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
+      return { keys: await usageOfPart(part, days), next: from + count < total ? from + count : null }
     },
     countKeys: () => store.countKeys(),
     showSubscriber,

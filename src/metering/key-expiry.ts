@@ -34,8 +34,10 @@ const instantOf = (given: string, calendar: Calendar, now: number): number | und
 
 /** A duration such as `90d` or `12h` in ms; undefined for anything else. */
 export const durationIn = (given: string): number | undefined => {
-  const [, count, unit = ''] = /^(\d{1,5})([mhd])$/.exec(given) ?? []
-  return count === undefined ? undefined : Number(count) * ({ m: minuteMs, h: hourMs }[unit] ?? utcDayMs)
+  const [, count, unit = ''] = /^(\d{1,5})([smhd])$/.exec(given) ?? []
+  return count === undefined
+    ? undefined
+    : Number(count) * ({ s: 1_000, m: minuteMs, h: hourMs }[unit] ?? utcDayMs)
 }
 
 /** Whether a text is a date of the calendar, `YYYY-MM-DD`. */

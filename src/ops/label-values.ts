@@ -111,6 +111,7 @@ export const opsRefusals = allOf<RefusalReason>({
   browser: true,
   token_missing: true,
   token_wrong: true,
+  token_unset: true,
   method: true,
   path: true,
   query: true,

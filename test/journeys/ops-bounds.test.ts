@@ -128,10 +128,14 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
   })
   readiness.phase = 'ready'
   const unused = () => Promise.reject(new Error('not used here'))
+  const notUsed = () => {
+    throw new Error('not used here')
+  }
   const ops = buildOps(
     {
       probes: createProbes({ metrics, readiness }),
       passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: () => 1, send: unused },
+      keys: { parts: notUsed, changed: () => {} },
       cache: {
         explain: unused,
         purge: unused,

@@ -228,6 +228,9 @@ t.test('model runs are requested and parsed by the protocol', async t => {
 t.test('operators may ask for what the protocol allows, at its weight and with its key', async t => {
   const { call, provider, breaker, clock, network, budget, seen, answers, used } = await setUp(t)
   const unused = () => Promise.reject(new Error('not asked here'))
+  const notUsed = () => {
+    throw new Error('not used here')
+  }
   const ops = await buildOperatorRoutes(
     {
       passthrough: createPassthrough(() => network.totalTimeoutMs, {
@@ -239,6 +242,7 @@ t.test('operators may ask for what the protocol allows, at its weight and with i
         clock,
         observer: { request: () => {} },
       }),
+      keys: { parts: notUsed, changed: () => {} },
       cache: {
         explain: unused,
         purge: unused,
