@@ -16,8 +16,8 @@ import {
   readRecord,
   type Totals,
   type TransferRecord,
+  writeRecord,
 } from '../metering/transfer.ts'
-import { jsonText } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
 import { openStore, openUsedStore, type StoreOptions, storeName } from '../stores/open-store.ts'
 import type { RefusedRecord } from '../stores/records.ts'
@@ -182,7 +182,7 @@ async function* linesOf(
       const { record: _, ...counts } = record
       Object.assign(totals, counts)
     }
-    yield `${jsonText(record)}\n`
+    yield `${writeRecord(record)}\n`
     written += 1
     if (written % progressEvery === 0) terminal.remark(`${counted(written)} records written`)
   }

@@ -37,7 +37,6 @@ const keyRecord = z.strictObject({
   limit: z.int().min(1).nullable(),
   createdAt: instant,
   revokedAt: instant.nullable(),
-  // Left out where they are null, as exports of former versions do.
   expiresAt: instant.nullable().default(null),
   externalId: text.nullable().default(null),
   formers: z.array(z.strictObject({ hash: text, validUntil: instant })),
@@ -82,14 +81,7 @@ export async function* exportRecords(
   const keys = await store.listKeys()
   for (const key of keys) {
     totals.keys += 1
-    const { expiresAt, externalId, ...rest } = key
-    yield {
-      record: 'key',
-      ...rest,
-      ...(expiresAt === null ? {} : { expiresAt }),
-      ...(externalId === null ? {} : { externalId }),
-      formers: [...key.formers],
-    } as RecordOf<'key'>
+    yield { record: 'key', ...key, formers: [...key.formers] }
   }
   const days = daysUpTo(calendar.dayOf(clock.now()), usageDays).reverse()
   for (const { id: keyId } of keys) {
@@ -102,6 +94,17 @@ export async function* exportRecords(
     }
   }
   yield { record: 'end', ...totals }
+}
+
+/** A record as a line of an export: one that former versions read, unless it has what they do not know. */
+export const writeRecord = (record: TransferRecord): string => {
+  if (record.record !== 'key') return jsonText(record)
+  const { expiresAt, externalId, ...key } = record
+  return jsonText({
+    ...key,
+    ...(expiresAt === null ? {} : { expiresAt }),
+    ...(externalId === null ? {} : { externalId }),
+  })
 }
 
 /** @throws InputError that says what is wrong with the line */
@@ -219,7 +222,7 @@ const createCheck = async (store: TransferStore) => {
     const holder = given.externalId === null ? undefined : keyIdOfExternal.get(given.externalId)
     if (holder !== undefined && holder !== given.id)
       return `key ${given.id} has the external id ${quoted(given.externalId ?? '', longestText)}, which is that of ${holder}`
-    keyIdOfExternal.set(given.externalId, given.id)
+    if (given.externalId !== null) keyIdOfExternal.set(given.externalId, given.id)
     keys.set(given.id, given)
     totals.keys += 1
     return undefined

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { InputError } from '../errors.ts'
 import { bodyAs, unreadBody } from './json-body.ts'
 
-/** What is asked about the cache, in the operator's own words; all throw InputError for words that mean nothing. */
+/** What operators do with the cache, by targets in their own words; all throw InputError for what is no target. */
 export type OpsCache = {
   explain(of: string): Promise<object>
   /** @param soft undefined where the body does not say */

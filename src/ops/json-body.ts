@@ -1,5 +1,5 @@
 // Bodies of requests to the ops listener: JSON that says that it is, so that a page in the operator's browser can't send it
-// without asking first; and the sentences for what can't be read. What a body means is for the routes.
+// without a preflight; and the sentences for what can't be read. What a body means is for the routes.
 
 import type { FastifyError, FastifyRequest } from 'fastify'
 import type * as z from 'zod'

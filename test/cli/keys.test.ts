@@ -187,3 +187,49 @@ t.test('usage on a screen is a bar a day, as wide as the screen, with the limit 
   t.match(usageText({ ...usage, limit: null, days }, 80), /no limit/)
   t.end()
 })
+
+t.test('the usage of all keys, and lists by use', async t => {
+  const { env, command, json, create } = setUp(t.testdir())
+  const [used, idle] = [await create(), await create('free')]
+  const store = openEmbeddedStore(env.ABOHAWA_STORE__PATH, systemClock)
+  const [newest = '', before = ''] = daysUpTo(today, 2)
+  await store.raiseUsed(used.id, newest, 12, Date.now() + 86_400_000)
+  await store.raiseUsed(used.id, before, 30, Date.now() + 86_400_000)
+  await store.close()
+
+  const rows = [
+    `${used.id},,Dhaka Tribune,starter,1000,${newest},12\r\n`,
+    `${used.id},,Dhaka Tribune,starter,1000,${before},30\r\n`,
+  ]
+  t.equal(
+    (await command('keys', 'usage', '--all', '--csv', '--days', '2')).stdout,
+    `id,external_id,subscriber,tier,limit,day,used\r\n${rows.join('')}`,
+  )
+  const all: { id: string }[] = await json('keys', 'usage', '--all', '--days', '1')
+  t.match(
+    all.find(({ id }) => id === used.id),
+    { used: 12, days: [{ day: newest, used: 12 }] },
+  )
+  t.match(
+    all.find(({ id }) => id === idle.id),
+    { used: 0, days: [] },
+  )
+  t.match((await command('keys', 'usage', '--all')).stdout, new RegExp(`${used.id} .* 42  ${newest}\\n`))
+  t.match(await command('keys', 'usage'), { code: 2, stderr: /the id of a key or of --all, one of the two/ })
+
+  const idsOf = async (filter: string) =>
+    (await json('keys', 'list', '--filter', filter)).map(({ id }: { id: string }) => id)
+  t.strictSame(await idsOf('used>11 subscriber=~dhaka'), [used.id])
+  t.strictSame(await idsOf('last_used=never'), [idle.id])
+  t.strictSame(await idsOf('tier=free used>0'), [])
+  t.match(await command('keys', 'list', '--filter', 'tier=business'), { stdout: 'No key matches.\n' })
+  t.match((await command('keys', 'list')).stdout, new RegExp(`${used.id} .* ${newest}\\n`))
+  t.match(
+    (await command('keys', 'list', '--csv')).stdout,
+    new RegExp(`^${used.id},.*,${newest},12\\r\\n`, 'm'),
+  )
+  t.match(await command('keys', 'list', '--filter', 'a=b'), {
+    code: 1,
+    stderr: /the filter has "a=b"; allowed: /,
+  })
+})

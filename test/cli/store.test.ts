@@ -64,7 +64,9 @@ const filled = async (t: Test) => {
   const here = inFile(path)
   const ids = await here.open(async (administration, store) => {
     const one = await administration.createKey('Dhaka Tribune', 'starter')
-    const two = await administration.createKey('যমুনা', 'free')
+    const request = { subscriber: 'যমুনা', tier: 'free', externalId: 'crm/2', expires: '90d' }
+    const [two] = (await Array.fromAsync(administration.createKeys([request]))).flat()
+    if (!two) throw new Error('no key')
     await administration.rotateKey(one.id, 3_600_000)
     await administration.setLimit(one.id, 77)
     await administration.revokeKey(two.id)
@@ -90,6 +92,10 @@ t.test('an export is taken in whole and once, into either store, and back', asyn
   const expected = await lookOf(from, from.ids[0])
   t.match(expected.days, [{ used: 12 }, { used: 70 }, { used: 0 }])
   t.ok(expected.keys[0]?.formerKeyUntil, 'the overlap moves too')
+  t.match(expected.keys[1], { externalId: 'crm/2', expiresAt: /Z$/ })
+  const [plain = '', dated = ''] = readFileSync(from.file, 'utf8').match(/^.*"record":"key".*$/gm) ?? []
+  t.notMatch(plain, /expiresAt|externalId/, 'as former versions wrote it')
+  t.match(dated, /"externalId":"crm\/2"/)
   t.equal((await from.command('store', 'export')).stdout, readFileSync(from.file, 'utf8'))
 
   const redis = await testRedis(t)
