@@ -6,6 +6,7 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'csv-parse/sync'
 import t, { type Test } from 'tap'
+import { runCommands } from '../support/printed.ts'
 import { cleanEnv, product, runCommand } from '../support/process.ts'
 import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
@@ -112,9 +113,9 @@ t.test('one key has an external id, by which commands name it', async t => {
 })
 
 t.test('a file with anything wrong is refused by line and column, and nothing is created', async t => {
-  const { create, file, list } = setUp(t)
+  const { create, env, file, list } = setUp(t)
   await create(...some, '--external-id', 'taken')
-  for (const [text, ...sentences] of [
+  const cases = [
     ['', /line 1, subscriber: /],
     [`${head}\n`, /has 0 keys; allowed: 1 to 100,000/],
     ['subscriber,teir,external_id\nA,free,1\n', /line 1, teir: .*did you mean tier\?/],
@@ -135,8 +136,14 @@ t.test('a file with anything wrong is refused by line and column, and nothing is
     [`${head}\n ,free,1\nA,free,"2\n`, /not CSV: a quotation mark opens a field and nothing closes it/],
     [`${head}\n\u001b[2J,free,1\n`, /line 2: the subscriber's name is /],
     [`${head}\nA,free,1,2,3d,x\n`, /line 2, the row: /],
-  ] as [string, ...RegExp[]][]) {
-    const { code, stdout, stderr } = await create('--from', file('bad.csv', text))
+  ] as [string, ...RegExp[]][]
+  const files = cases.map(([text], i) => file(`bad-${i}.csv`, text))
+  const ended = await runCommands(
+    files.map(from => ['keys', 'create', '--from', from]),
+    env,
+  )
+  for (const [i, [text, ...sentences]] of cases.entries()) {
+    const { code, stdout, stderr = '' } = ended[i] ?? {}
     t.match({ code, stdout }, { code: 1, stdout: '' }, JSON.stringify(text))
     for (const sentence of sentences) t.match(stderr, sentence)
     t.match(stderr, /^abohawa: [^\n]*\n$/)
