@@ -6,7 +6,7 @@ import type { Config } from '../config/schema.ts'
 import type { BudgetAdmin, BudgetReport, ReopenReport } from '../gateway/budget-admin.ts'
 import { printable } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
-import { openStore, storeName } from '../stores/open-store.ts'
+import { openUsedStore, storeName } from '../stores/open-store.ts'
 import { distance } from './cell-text.ts'
 import { type AddCommand, counted, factsText, indented, type Terminal, tableOf } from './terminal.ts'
 
@@ -48,7 +48,7 @@ const withBudgetAdmin = async <Result>(
 ): Promise<Result> => {
   // Imported here, so that the other commands start without the parts of a gateway.
   const { createBudgetAdmin } = await import('../gateway/budget-admin.ts')
-  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
     return await act(createBudgetAdmin(config, { store, clock }))
   } finally {

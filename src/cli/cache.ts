@@ -11,7 +11,7 @@ import { spotIn, targetIn } from '../gateway/cache-target.ts'
 import type { PurgeReport } from '../gateway/cell-report.ts'
 import { printable } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
-import { openStore, storeName } from '../stores/open-store.ts'
+import { openUsedStore, storeName } from '../stores/open-store.ts'
 import { cellText } from './cell-text.ts'
 import { addGatewayOption, checkGateway, opsAddress, queryGateway } from './gateway-query.ts'
 import { type AddCommand, factsText, type Terminal, UsageError } from './terminal.ts'
@@ -151,7 +151,7 @@ const withCacheAdmin = async <Result>(
   const { catalogueFile } = await import('../catalogue/catalogue-file.ts')
   const { readSnapshot } = await import('../catalogue/snapshot-reader.ts')
   const { path, bounds } = config.catalogue
-  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
     const catalogue = async () => createCatalogue(await readSnapshot(catalogueFile(path), bounds))
     const faultElsewhere = () => circuitFault(opsAddress(undefined, config))

@@ -9,7 +9,7 @@ import { messageOf } from '../errors.ts'
 import type { StatusReport } from '../gateway/status-report.ts'
 import { jsonText, printable } from '../outside-text.ts'
 import { redactedUrl, redactedUrls } from '../redacted-url.ts'
-import { openStore } from '../stores/open-store.ts'
+import { openUsedStore } from '../stores/open-store.ts'
 import { addGatewayOption, checkGateway, opsAddress, queryGateway } from './gateway-query.ts'
 import { interruption } from './interruption.ts'
 import { paint, type StatusLine, statusLines } from './status-text.ts'
@@ -58,7 +58,7 @@ const readStatus = async ({ clock }: Terminal, config: Config, address: string):
   if ('report' in found) return { report: found.report, opsUrl: redactedUrl(address), remark: undefined }
   // Imported here, so that the other commands start without the parts of a gateway.
   const { statusOfStore } = await import('../gateway/store-status.ts')
-  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
     return {
       report: await statusOfStore(config, store, clock),

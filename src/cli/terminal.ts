@@ -28,6 +28,10 @@ export type Terminal = {
   show(value: unknown, text: string): void
   /** Prints text as it is, for formats such as CSV. */
   write(text: string): void
+  /** Prints text as it is, and resolves when standard output has taken it: for long outputs. */
+  writeAll(text: string): Promise<void>
+  /** Shows how far a long command is, on a line of its own that the next one replaces; only where a terminal shows it. */
+  progress(text: string): void
   /** Prints a remark or progress on standard error, on one line. */
   remark(text: string): void
 }
@@ -89,6 +93,13 @@ export const createAddCommand =
           },
           write: text => {
             process.stdout.write(text)
+          },
+          writeAll: text =>
+            new Promise((resolve, reject) => {
+              process.stdout.write(text, error => (error ? reject(error) : resolve()))
+            }),
+          progress: text => {
+            if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${printable(text)}`)
           },
           remark: text => {
             process.stderr.write(`${printable(text)}\n`)

@@ -19,7 +19,7 @@ import {
 import { openSupply } from '../gateway/supply.ts'
 import { printable } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
-import { openStore } from '../stores/open-store.ts'
+import { openUsedStore } from '../stores/open-store.ts'
 import { interruption } from './interruption.ts'
 import { counted, factsText, type Terminal } from './terminal.ts'
 
@@ -124,7 +124,7 @@ const ownSupply = async (
 ): Promise<{ warmer: Warmer; [Symbol.asyncDispose](): Promise<void> }> => {
   const { path, bounds } = config.catalogue
   const catalogue = { current: createCatalogue(await readSnapshot(catalogueFile(path), bounds)) }
-  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   // Nothing but what was ordered.
   const quiet: Config = { ...config, cache: { ...config.cache, prefetch: 'none' } }
   const nothing = (): void => {}

@@ -30,6 +30,7 @@ export const sentences = {
     unknown: `${key} invalid: it is not known`,
     replaced: `${key} invalid: it was replaced by a newer one`,
     'key-revoked': `${key} invalid: it was revoked`,
+    'key-expired': `${key} invalid: it has expired`,
     'subscriber-revoked': `${key} invalid: its subscriber was revoked`,
   },
   quotaExhausted: (limit: number) => `the daily quota of ${limit} requests of this key is exhausted`,

@@ -291,6 +291,10 @@ export const startGateway = async (
       probes,
       passthrough: supply.passthrough,
       cache: { ...cache, ...warming },
+      keys: {
+        parts: () => ({ store, tiers: reload.running().quota.tiers, calendar, clock }),
+        changed: (action, id) => log.info({ action, id }, 'keys changed through the ops listener'),
+      },
       status: { ...fleetStatus, ...survey, isDraining: () => readiness.phase === 'draining' },
       dashboard: { timeZone: calendar.zone },
       observer: opsObserver,

@@ -34,6 +34,7 @@ export const decisions = allOf<'allowed' | 'exhausted' | 'unavailable' | Refusal
   replaced: true,
   'key-revoked': true,
   'subscriber-revoked': true,
+  'key-expired': true,
   unavailable: true,
 })
 
@@ -110,6 +111,7 @@ export const opsRefusals = allOf<RefusalReason>({
   browser: true,
   token_missing: true,
   token_wrong: true,
+  token_unset: true,
   method: true,
   path: true,
   query: true,

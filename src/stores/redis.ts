@@ -96,6 +96,12 @@ export const openRedisStore = async (
     ...redisFleet(parts),
     ...redisSpending(parts),
     ping: () => attempt(() => ping(redis)),
+    isUsed: () =>
+      attempt(async () => {
+        // One command each: on a cluster they lie in different slots.
+        const marks = [names.keys, names.instances, names.changeRecords('keys')]
+        return (await Promise.all(marks.map(mark => redis.exists(mark)))).includes(1)
+      }),
     size: () => attempt(() => memoryOf(redis)),
     close: async () => {
       subscriptions.close()

@@ -6,6 +6,7 @@ import t from 'tap'
 import { runCommands } from '../support/printed.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { productCounts } from '../support/product-places.ts'
+import { useStore } from '../support/use-store.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const leaves = [
@@ -37,7 +38,7 @@ for (const [i, command] of leaves.entries())
 const usageErrors: [string[], RegExp][] = [
   [['fly'], /unknown command 'fly'/],
   [['serve', '--fast'], /unknown option '--fast'/],
-  [['keys', 'create'], /required option '--subscriber <name>' not specified/],
+  [['keys', 'create'], /--subscriber is missing; allowed: --subscriber and --tier, or --from with a file/],
   [
     ['keys', 'create', '--subscriber', 'A', '--tier', 'gold'],
     /--tier is "gold"; allowed: free, starter, business, enterprise/,
@@ -106,8 +107,25 @@ t.test('the life of a key', async t => {
     t.equal(code, 0, stderr)
     return JSON.parse(stdout)
   }
-  const issued = await json('keys', 'create', '--subscriber', 'Dhaka Tribune', '--tier', 'business')
-  t.strictSame(Object.keys(issued), ['id', 'key', 'subscriber', 'tier', 'limit'])
+  const issued = await json(
+    'keys',
+    'create',
+    '--create-store',
+    '--subscriber',
+    'Dhaka Tribune',
+    '--tier',
+    'business',
+  )
+  t.strictSame(Object.keys(issued), [
+    'id',
+    'key',
+    'subscriber',
+    'tier',
+    'limit',
+    'externalId',
+    'expiresAt',
+    'store',
+  ])
   t.match(issued, {
     key: /^svc_live_[0-9A-Za-z]{38}$/,
     subscriber: 'Dhaka Tribune',
@@ -137,7 +155,7 @@ t.test('the life of a key', async t => {
   })
 
   const people = await runCommand(['keys', 'list'], env)
-  t.match(people.stdout, /^id +subscriber +tier +limit +status +created \(UTC\)\n/)
+  t.match(people.stdout, /^id +subscriber +tier +limit +status +created \(UTC\) +last used\n/)
   const shownOnce = [
     people.stdout,
     JSON.stringify(await json('keys', 'show', issued.id)),
@@ -149,6 +167,7 @@ t.test('the life of a key', async t => {
 t.test('what does not exist is one sentence and exit code 1', async t => {
   const folder = t.testdir()
   const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
+  await useStore(env)
   const failures: [string[], RegExp][] = [
     [['keys', 'show', 'key_9'], /there is no key "key_9"/],
     [['keys', 'revoke', 'key_9'], /there is no key "key_9"/],

@@ -27,11 +27,11 @@ const setUp = async (t: Test, more: Record<string, string>, count: number) => {
   for (let i = 0; i < count; i += 1) gateways.push(await startCommand(t, ['serve'], ['api', 'ops'], env))
   const command = async (...args: string[]) => {
     const { code, stdout, stderr } = await runCommand(args, env)
-    t.match({ code, stderr }, { code: 0, stderr: '' }, args.join(' '))
+    t.match({ code, stderr }, { code: 0, stderr: /^(?:Store: .*\n)?$/ }, args.join(' '))
     return stdout
   }
   const { key } = JSON.parse(
-    await command('keys', 'create', '--subscriber', 'A', '--tier', 'enterprise', '--json'),
+    await command('keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'enterprise', '--json'),
   )
   const get = async ({ urls }: Running, path: string) => sendRequest(`${urls.api}/api/v1${path}`, { key })
   const provider429 = async () => {

@@ -286,7 +286,12 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
   }
   const gateways = await Promise.all([1, 2].map(() => startCommand(t, ['serve'], ['api', 'ops'], env)))
   const { key } = JSON.parse(
-    (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'enterprise', '--json'], env)).stdout,
+    (
+      await runCommand(
+        ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'enterprise', '--json'],
+        env,
+      )
+    ).stdout,
   )
   const cacheStatus = async ({ urls }: (typeof gateways)[number], path = dhaka) =>
     (await sendRequest(`${urls.api}/api/v1${path}`, { key })).headers['cache-status'] ?? ''

@@ -38,7 +38,12 @@ const setUp = async (t: Test) => {
   }
   const createKey = async (tier: string): Promise<{ id: string; key: string }> =>
     JSON.parse(
-      (await runCommand(['keys', 'create', '--subscriber', 'Padma', '--tier', tier, '--json'], env)).stdout,
+      (
+        await runCommand(
+          ['keys', 'create', '--create-store', '--subscriber', 'Padma', '--tier', tier, '--json'],
+          env,
+        )
+      ).stdout,
     )
   return { env, raw, start, status, createKey }
 }
