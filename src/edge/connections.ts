@@ -56,6 +56,8 @@ export type ConnectionCount = {
 export type Connections = {
   /** The connection of a socket on which a request came. */
   of(socket: Socket): Connection
+  /** The accepted socket below one whose TLS handshake is not done; undefined for others. */
+  below(handshaking: Socket): Socket | undefined
   requestCame(connection: Connection, request: IncomingMessage): void
   /** A request came with a good key. */
   authenticated(connection: Connection): void
@@ -307,6 +309,8 @@ export const trackConnections = (
     const connection = track(socket)
     if (!open.has(connection)) return
     if (!isTls) return turns.mayGoOn(connection.task) ? read(connection) : undefined
+    // Its handshake is read from now on: one that does not come makes it silent.
+    connection.isBegun = true
     const peer = peerOf(socket)
     handshaking.set(peer, connection)
     socket.once('close', () => {
@@ -325,6 +329,7 @@ export const trackConnections = (
 
   return {
     of: (socket: Marked) => socket[mark] ?? track(socket),
+    below: socket => handshaking.get(peerOf(socket))?.socket,
     requestCame: (given, request) => {
       const connection = given as Tracked
       const requests = (connection.requests ?? 0) + 1
