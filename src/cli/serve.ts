@@ -16,7 +16,9 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../ops/log.ts')
       const { startGateway } = await import('../gateway/gateway.ts')
+      const { inheritedSockets } = await import('../gateway/inherited-sockets.ts')
       const { openTracing } = await import('../ops/tracing.ts')
+      const inherited = inheritedSockets(env, process.pid)
       const { log, lines, dropped, flush, reopen } = openLog(config.log.level, config.log.file)
       try {
         // Without a listener it would end the process.
@@ -43,7 +45,7 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
         })
         const tracing = await openTracing(env, log)
         const source = { read: () => readConfig(sources), files: filesOf(sources) }
-        const gateway = await startGateway(config, { clock, log, lines, dropped, source, tracing })
+        const gateway = await startGateway(config, { clock, log, lines, dropped, source, tracing, inherited })
         running = gateway
         // Logged at every level: who starts it on port 0 has to learn the address.
         const always = log.child({}, { level: 'info' })

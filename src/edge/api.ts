@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import type { IncomingMessage, Server } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
-import type { Socket } from 'node:net'
+import type { ListenOptions, Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Answers } from '../answer.ts'
 import type { Bounds } from '../catalogue/location.ts'
@@ -102,12 +102,10 @@ export type Api = {
   connections(): ConnectionCount
   /** Of the certificate that is served, ms since the epoch; undefined without TLS. */
   certificateExpiresAt(): number | undefined
-  listen(at: {
-    readonly host: string
-    readonly port: number
-    /** Whether other processes may listen there too. */
-    readonly reusePort?: boolean
-  }): Promise<void>
+  /** A host and a port, the path of a Unix socket, or a file descriptor that listens already. */
+  listen(
+    at: Pick<ListenOptions, 'host' | 'port' | 'reusePort' | 'path'> & { readonly fd?: number },
+  ): Promise<void>
   /** The process is on its way out: from now on responses ask consumers to open their next connection elsewhere. */
   drain(): void
   /** Limits and timeouts from now on. */
@@ -125,7 +123,8 @@ export type Api = {
 export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const { quota, trace } = parts
   let { requestTimeoutMs } = options
-  const isTrusted = createIsTrusted(options.trustedProxies)
+  let isUnix = false
+  const isTrusted = createIsTrusted(options.trustedProxies, () => isUnix)
   const isPlain = createIsPlain(options.trustedProxies.length === 0 ? undefined : isTrusted)
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const admission = createAdmission({
@@ -292,6 +291,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       await app.ready()
       app.server.listen({ ...at, backlog: listenBacklog })
       await once(app.server, 'listening')
+      // A Unix socket that was inherited has no name here.
+      isUnix = typeof (app.server.address() ?? '') === 'string'
     },
     drain: () => {
       isDraining = true
@@ -375,7 +376,6 @@ const openServer = (
     ...(tls ? { https: { ...http, ...tls, handshakeTimeout: options.requestTimeoutMs } } : { http }),
     requestTimeout: options.requestTimeoutMs,
     keepAliveTimeout: keepAliveMs,
-    trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     genReqId: ({ headers }) => requestIdOf(headers['x-request-id'] as string | undefined),
     rewriteUrl: ({ url = '' }) => routableUrl(url),
     // Queries are read strictly, by parameters.ts.

@@ -19,6 +19,8 @@ const table: Record<string, Row> = {
   'server.host': [{}, { 'server.host': 'localhost' }],
   'server.port': [{}, { 'server.port': '1' }],
   'server.reusePort': [{}, { 'server.reusePort': 'true' }],
+  'server.socket': [{}, { 'server.socket': '/tmp/abohawa-other.sock' }],
+  'server.socketMode': [{}, { 'server.socketMode': '0666' }],
   'server.trustedProxies': [{}, { 'server.trustedProxies': '10.0.0.1' }],
   'ops.host': [{}, { 'ops.host': 'localhost' }],
   'ops.port': [{}, { 'ops.port': '1' }],
