@@ -36,6 +36,7 @@ const server = section({
   tls: section({
     cert: certificateFile(),
     key: certificateFile(),
+    http2: flag(),
   }),
   trustedProxies: z.array(
     trustedPeer(),
