@@ -34,7 +34,7 @@ export type Http2 = {
   apply(maxPipelined: number): void
 }
 
-export type Http2Owner = PacedOwner & {
+type Http2Owner = PacedOwner & {
   /** A request does not wait any more: it was taken, or its client has given it up. */
   readonly onTaken: () => void
 }

@@ -29,7 +29,7 @@ export const startTlsGateway = (
     },
   })
 
-export type Http2Answer = {
+type Http2Answer = {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly bytes: Buffer
