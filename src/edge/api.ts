@@ -91,7 +91,7 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> & {
 export type ApiOptions = ConnectionLimits & {
   readonly tls: TlsSettings
   readonly trustedProxies: readonly string[]
-  /** How much of a client's address the log tells. */
+  /** How much of a client's address is logged. */
   readonly clientAddress: AddressForm
   /** What rendered lists and places may take in memory, in bytes. */
   readonly keepBytes: number

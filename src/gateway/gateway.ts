@@ -29,6 +29,7 @@ import { createThrottle } from '../ops/throttle.ts'
 import type { Tracing } from '../ops/tracing.ts'
 import { createForecast } from '../provider/forecast.ts'
 import { openStore } from '../stores/open-store.ts'
+import { watchBudget } from './budget-watch.ts'
 import { createCacheAdmin } from './cache-admin.ts'
 import { createCacheWarm } from './cache-warm.ts'
 import { createCellSurvey } from './cell-survey.ts'
@@ -50,6 +51,7 @@ import {
   providerDetail,
   quotaDetail,
   runDetail,
+  storeDetail,
 } from './observers.ts'
 import { openOutages } from './outages.ts'
 import { createReload, type ReloadOutcome } from './reload.ts'
@@ -110,11 +112,14 @@ export const startGateway = async (
   const often = createThrottle(clock, linesOfKeysPerMinute)
   const outages = openOutages(log, clock, metrics.staleReads)
   opening.defer(outages.close)
+  let storeWriteFault: string | null = null
   const plainStore = await open(config, clock, {
     redisAway: reason => outages.storeAway('redis', reason),
     redisBack: () => outages.storeBack('redis'),
     redisRequest: metrics.redisRequest,
-    ...observeRecords(metrics, log, { seldom, often }),
+    ...observeRecords(metrics, log, { seldom, often }, reason => {
+      storeWriteFault = reason
+    }),
     storeExposed: path =>
       log.warn(
         { path },
@@ -169,13 +174,16 @@ export const startGateway = async (
   })
   opening.defer(supply.close)
   const { grid, timelines, provider, budget, breaker, runs } = supply
+  const budgetWatch = watchBudget(budget.state, log)
+  opening.defer(budgetWatch.close)
 
+  const storeFacts = createStoreWatch(store, log)
   metrics.watch({
     connections: () => api.connections(),
     certificateExpiresAt: () => api.certificateExpiresAt(),
     memoryEntries: () => timelines.held().entries,
     memoryBytes: () => timelines.held().bytes,
-    untilFirstExpiryMs: timelines.untilFirstExpiryMs,
+    firstExpiryAt: timelines.firstExpiryAt,
     backoffs: timelines.backoffs,
     catalogue: () => ({
       places: catalogue.current.size,
@@ -192,14 +200,14 @@ export const startGateway = async (
     breaker: () => breaker.state().state,
     meter: metering.meter.state,
     allowanceInstances: metering.instances,
-    store: createStoreWatch(store, log),
+    store: storeFacts,
     storeClockOffsetMs: metering.storeClock.offsetMs,
     runAvailableAt: () => runs?.newest()?.availableAt,
   })
   const readiness = createReadiness({
     store: async () => {
       await store.ping()
-      return store.kind
+      return storeDetail(store.kind, storeWriteFault)
     },
     quota: async () => quotaDetail(metering.meter.state(), metering.storeClock.offsetMs()),
     catalogue: async () => {
@@ -259,17 +267,21 @@ export const startGateway = async (
     supply,
     metering,
     store,
+    storeFacts,
     catalogue,
     survey,
     self,
     history,
     forecast,
+    outages,
     config: () => ({
       hash: settingsHash,
       appliedAt,
       fault: reload.fault() ?? null,
       needsRestart: reload.restartNeeded(),
     }),
+    storeWriteFault: () => storeWriteFault,
+    certificateExpiresAt: api.certificateExpiresAt,
     maxMemoryBytes: config.cache.memoryBytes,
     clock,
   })

@@ -63,7 +63,7 @@ export const createLogWriter = (
   }
   const succeeded = (): void => {
     hasFailed = false
-    // A reader that is still behind would be told again and again.
+    // A reader that is still behind would get it again and again.
     if (untold === 0 || queue.length > 0) return
     const news = { dropped: untold, reason }
     untold = 0
@@ -166,7 +166,7 @@ export const createLogWriter = (
           try {
             at += writeSync(fd, taken.bytes, at)
           } catch (error) {
-            // There is nobody left to tell.
+            // Nothing is left to report it to.
             if (!isBehind(error as NodeJS.ErrnoException) || performance.now() > deadline) return
             Atomics.wait(pauses, 0, 0, retryAfterMs)
           }

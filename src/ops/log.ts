@@ -71,7 +71,7 @@ export const openLog = (level: LevelWithSilent, file: string | null = null): Ope
   })
   // A limit on the size of files is met like a full disk; without a listener it would end the process.
   process.on('SIGXFSZ', () => {})
-  // The last answers may be told of after everything else has ended.
+  // The last requests may be logged after everything else has ended.
   process.once('exit', () => {
     handOver()
     writer.flushNow()
@@ -93,7 +93,7 @@ export const openLog = (level: LevelWithSilent, file: string | null = null): Ope
   }
 }
 
-// Addresses and ids of clients are for whoever operates the gateway.
+// Addresses and ids of clients are for the gateway's operators.
 const mode = 0o640
 
 const openFile = (path: string): number => {
@@ -104,7 +104,7 @@ const openFile = (path: string): number => {
   }
 }
 
-/** Standard error may go somewhere else than the log; where it goes nowhere either, nobody can be told. */
+/** Standard error may go somewhere else than the log; where it goes nowhere either, the sentence is lost. */
 const warnAside = (sentence: string): void => {
   try {
     writeSync(standardError, `abohawa: ${sentence}\n`)
@@ -146,7 +146,7 @@ const boundedIn = (value: unknown, level = 0): unknown => {
   if (level === mostLevels) return '…'
   if (level > 0 && 'toJSON' in value && typeof value.toJSON === 'function')
     return boundedIn(value.toJSON(), level + 1)
-  // Left to its serializer, which asks here again.
+  // Left to its serializer, which calls this again.
   if (value instanceof Error) return value
   if (Array.isArray(value)) return value.slice(0, mostEntries).map(each => boundedIn(each, level + 1))
   const entries = Object.entries(value).slice(0, mostEntries)

@@ -29,7 +29,9 @@ t.test('a gateway loads neither the client of fetch, HTTP/2 nor the whole of pro
   t.ok(loaded.includes('NativeModule http'))
   t.ok(loaded.some(one => one.endsWith('/prom-client/lib/registry.js')))
   t.strictSame(
-    loaded.filter(one => /internal\/deps\/undici|internal\/http2|@opentelemetry|prom-client\/index/.test(one)),
+    loaded.filter(one =>
+      /internal\/deps\/undici|internal\/http2|@opentelemetry|prom-client\/index/.test(one),
+    ),
     [],
   )
 })
