@@ -65,7 +65,6 @@ type Marked = ServerHttp2Session & { [mark]?: Own }
 const ownOf = ({ session }: ServerHttp2Stream): Own | undefined => (session as Marked | undefined)?.[mark]
 
 export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
-  // Loaded here, because most gateways do without.
   const http2 = process.getBuiltinModule('node:http2')
   const { NGHTTP2_NO_ERROR, NGHTTP2_REFUSED_STREAM } = http2.constants
 

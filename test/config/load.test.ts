@@ -15,7 +15,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       reusePort: false,
       socket: null,
       socketMode: '0660',
-      tls: { cert: null, key: null },
+      tls: { cert: null, key: null, http2: true },
       trustedProxies: [],
       requestTimeoutMs: 30_000,
       writeTimeoutMs: 30_000,

@@ -28,7 +28,7 @@ const refused: Array<[yaml: string, sentence: string]> = [
   ],
   [
     'server: { socket: a.sock, tls: { cert: a.pem, key: a.pem } }',
-    'one.yaml:1:40: server.socket is set, and so is server.tls: a Unix socket speaks plain HTTP; set one of the two',
+    'one.yaml:1:52: server.socket is set, and so is server.tls: a Unix socket speaks plain HTTP; set one of the two',
   ],
   [
     'server: { socket: a.sock, reusePort: true }',

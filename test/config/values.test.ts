@@ -101,7 +101,7 @@ const table: Record<string, Row> = {
     wrong: [
       ['5', '5'],
       ['""', '""'],
-      [`/${'a'.repeat(103)}`, `"/${'a'.repeat(59)}…`],
+      [`/${'a'.repeat(103)}`, `"/${'a'.repeat(79)}…"`],
     ],
   },
   'server.socketMode': {
@@ -127,6 +127,13 @@ const table: Record<string, Row> = {
       ['5', '5'],
       ['" "', '" "'],
       ['[a]', 'a list'],
+    ],
+  },
+  'server.tls.http2': {
+    allowed: 'true or false',
+    wrong: [
+      ['"true"', '"true"'],
+      ['null', 'null'],
     ],
   },
   'server.trustedProxies': {
