@@ -103,6 +103,13 @@ export const rules: readonly Rule[] = [
       'server.socket and server.reusePort are set: a Unix socket has one process; set one of the two',
   },
   {
+    reads: ['server.socket', 'server.workers'],
+    fault: ({ server: { socket, workers } }) =>
+      socket !== null &&
+      workers > 1 &&
+      `server.socket is set, but server.workers is ${workers}: a Unix socket has one process; set one of the two`,
+  },
+  {
     reads: ['server.socket', 'server.trustedProxies'],
     fault: ({ server: { socket, trustedProxies } }) =>
       socket !== null &&

@@ -33,6 +33,7 @@ const server = section({
   reusePort: flag(),
   socket: socketPath().nullable(),
   socketMode: text('an octal file mode in quotes, such as "0660"', /^0[0-7]{3}$/),
+  workers: whole(1, 256),
   tls: section({
     cert: certificateFile(),
     key: certificateFile(),

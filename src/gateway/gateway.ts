@@ -36,7 +36,7 @@ import { createCellSurvey } from './cell-survey.ts'
 import { watchCertificate } from './certificate-watch.ts'
 import { createFleetSettings } from './fleet-settings.ts'
 import type { InheritedSockets } from './inherited-sockets.ts'
-import { openListener } from './listening.ts'
+import { openListener, openOnSocket } from './listener.ts'
 import { openMetering } from './metering.ts'
 import {
   configDetail,
@@ -93,12 +93,24 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
     readonly source?: ConfigSource
     /** Sockets that are listened on in place of hosts and ports. */
     readonly inherited?: InheritedSockets
+    /** A Unix socket for the ops listener, in place of its address; there is no status listener then. */
+    readonly opsPath?: string | undefined
   }
 
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
 export const startGateway = async (
   config: Config,
-  { clock, log, lines, dropped = () => 0, open = openStore, source, tracing, inherited = {} }: GatewayParts,
+  {
+    clock,
+    log,
+    lines,
+    dropped = () => 0,
+    open = openStore,
+    source,
+    tracing,
+    opsPath,
+    inherited = {},
+  }: GatewayParts,
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
@@ -344,20 +356,22 @@ export const startGateway = async (
 
   // Opened first and closed last, so that readiness can be checked while the API starts and drains.
   opening.defer(() => ops.close())
-  const opsUrl = await openListener(ops, 'ops', config.ops, inherited.ops, config)
+  const opsUrl = await (opsPath === undefined
+    ? openListener(ops, 'ops', config.ops, config, inherited.ops)
+    : openOnSocket(ops, opsPath))
   const openStatus = async (): Promise<string> => {
     const opened = buildStatus({ probes, observer: opsObserver }, statusOptions(config))
     opening.defer(() => opened.close())
     status = opened
     const { host, port } = config.status
-    return openListener(opened, 'status', { host, port: port ?? 0 }, inherited.status, config)
+    return openListener(opened, 'status', { host, port: port ?? 0 }, config, inherited.status)
   }
-  const hasStatus = config.status.port !== null || inherited.status !== undefined
+  const hasStatus = opsPath === undefined && (config.status.port !== null || inherited.status !== undefined)
   const statusUrl = hasStatus ? await openStatus() : undefined
   const [warm] = await Promise.all([supply.start(), metering.start(), keys.readChanges()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
-  const apiUrl = await openListener(api, 'server', config.server, inherited.api, config)
+  const apiUrl = await openListener(api, 'server', config.server, config, inherited.api)
   readiness.phase = 'ready'
   void timelines.sendHeartbeat()
 

@@ -15,6 +15,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       reusePort: false,
       socket: null,
       socketMode: '0660',
+      workers: 1,
       tls: { cert: null, key: null, http2: true },
       trustedProxies: [],
       requestTimeoutMs: 30_000,
@@ -357,7 +358,7 @@ t.test('a file that is not one map of settings is refused in one sentence', asyn
     ],
     [
       'server: 5',
-      'one.yaml:1:9: server is 5, but must be a map of host, port, reusePort, socket, socketMode, tls,',
+      'one.yaml:1:9: server is 5, but must be a map of host, port, reusePort, socket, socketMode, workers, tls,',
     ],
     ['quota: { tiers: [1] }', 'one.yaml:1:17: quota.tiers is a list, but must be a map of tier names to '],
   ]

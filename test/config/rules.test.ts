@@ -35,6 +35,10 @@ const refused: Array<[yaml: string, sentence: string]> = [
     'one.yaml:1:38: server.socket and server.reusePort are set: a Unix socket has one process; set one of the two',
   ],
   [
+    'server: { socket: a.sock, workers: 2 }',
+    'one.yaml:1:36: server.socket is set, but server.workers is 2: a Unix socket has one process; set one of the two',
+  ],
+  [
     'server: { socket: a.sock, trustedProxies: [10.0.0.1] }',
     'one.yaml:1:43: server.socket is set, but server.trustedProxies does not have unix: every request would count as plain HTTP',
   ],

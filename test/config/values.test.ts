@@ -129,6 +129,7 @@ const table: Record<string, Row> = {
       ['[a]', 'a list'],
     ],
   },
+  'server.workers': whole(1, 256),
   'server.tls.http2': {
     allowed: 'true or false',
     wrong: [

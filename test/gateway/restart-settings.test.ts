@@ -22,6 +22,7 @@ const table: Record<string, Row> = {
   'server.socket': [{}, { 'server.socket': '/tmp/abohawa-other.sock' }],
   'server.socketMode': [{}, { 'server.socketMode': '0666' }],
   'server.tls.http2': [{}, { 'server.tls.http2': 'false' }],
+  'server.workers': [{}, { 'server.workers': '2' }],
   'server.trustedProxies': [{}, { 'server.trustedProxies': '10.0.0.1' }],
   'ops.host': [{}, { 'ops.host': 'localhost' }],
   'ops.port': [{}, { 'ops.port': '1' }],

@@ -1,6 +1,7 @@
-// Opens a listener where it is to listen: on a socket that this process inherited, a Unix socket, or a host and a port. The
+// Opens a listener where it is to listen, and says where it can be reached: on a socket that this process inherited, a Unix socket, or a host and a port. The
 // rules for settings are in the configuration; what an inherited socket turns out to be is judged here by the same ones.
 
+import { once } from 'node:events'
 import { fstatSync, readFileSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { isLoopback } from '../config/rules.ts'
@@ -39,8 +40,8 @@ export const openListener = async (
   listener: Listener,
   section: Section,
   place: Place,
-  inherited: number | undefined,
   config: Pick<Config, 'server' | 'ops'>,
+  inherited?: number,
 ): Promise<string> => {
   const { host, port, reusePort = false, socket = null, socketMode = '' } = place
   if (inherited !== undefined) {
@@ -64,6 +65,13 @@ export const openListener = async (
     listener.listen({ host, port, reusePort }),
   )
   return addressOf(listener.server, () => '')
+}
+
+/** Opens a listener on a Unix socket of this process alone, and returns its path. */
+export const openOnSocket = async ({ server }: Pick<Listener, 'server'>, path: string): Promise<string> => {
+  // Exclusive: the sockets of a cluster's workers would otherwise be one.
+  await once(server.listen({ path, exclusive: true }), 'listening')
+  return path
 }
 
 const nounOf = {
