@@ -113,6 +113,7 @@ const table: Record<string, Row> = {
       ['null', 'null'],
     ],
   },
+  'server.workers': whole(1, 256),
   'server.tls.cert': {
     allowed: 'a file path, or null',
     wrong: [
@@ -129,7 +130,6 @@ const table: Record<string, Row> = {
       ['[a]', 'a list'],
     ],
   },
-  'server.workers': whole(1, 256),
   'server.tls.http2': {
     allowed: 'true or false',
     wrong: [
