@@ -105,7 +105,7 @@ const setUp = async () => {
       observer,
     },
     {
-      tls: { cert: null, key: null },
+      tls: { cert: null, key: null, http2: false },
       trustedProxies: [],
       clientAddress: 'full',
       requestTimeoutMs: 60_000,

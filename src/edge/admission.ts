@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Authenticate, Authentication, KeyMemo, Refusal } from '../metering/authentication.ts'
 import type { Quota } from '../metering/meter.ts'
 import type { QuotaDecision } from '../metering/partition.ts'
+import { isHttp2 } from './http2.ts'
 import { badHttp, badRequest, Problem } from './problem.ts'
 import type { RequestState } from './request-state.ts'
 import { sentences } from './sentences.ts'
@@ -177,9 +178,11 @@ export const createTransportProblem = (isPlain: IsPlain): TransportProblem => {
 }
 
 // RFC 9110 and 9112, where Node's parser is more patient.
-const httpProblem = ({ httpVersion, headers }: IncomingMessage): Problem | undefined => {
+const httpProblem = (request: IncomingMessage): Problem | undefined => {
+  const { httpVersion, headers } = request
   const transferEncoding = headers['transfer-encoding']
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return badHttp(sentences.http.version(httpVersion))
+  if (httpVersion !== '1.1' && httpVersion !== '1.0' && !isHttp2(request))
+    return badHttp(sentences.http.version(httpVersion))
   if (transferEncoding === undefined) return undefined
   if (httpVersion === '1.0') return badHttp(sentences.http.transferEncodingInHttp10)
   return transferEncoding.toLowerCase() === 'chunked'

@@ -4,9 +4,10 @@
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Server as TlsServer } from 'node:https'
-import type { Socket } from 'node:net'
+import type { ListenOptions, Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Answers } from '../answer.ts'
 import type { Bounds } from '../catalogue/location.ts'
@@ -38,6 +39,7 @@ import { locationEndpoint } from './endpoints/location.ts'
 import { locationsEndpoint } from './endpoints/locations.ts'
 import { weatherEndpoint } from './endpoints/weather.ts'
 import { weatherCoordsEndpoint } from './endpoints/weather-coords.ts'
+import { createHttp2, type Http2, isHttp2, writeToStream } from './http2.ts'
 import { type CurrentCatalogue, createPlaces } from './places.ts'
 import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
 import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './ready-response.ts'
@@ -46,7 +48,13 @@ import { createRenderedWeather, failedCellOf } from './rendered-weather.ts'
 import { createSend, jsonType } from './representation.ts'
 import type { Access, Answered, RequestState, RequestTrace } from './request-state.ts'
 import { sentences } from './sentences.ts'
-import { type Certificate, createCertificateExpiry, type TlsFiles, tlsOptions } from './tls.ts'
+import {
+  type Certificate,
+  createCertificateExpiry,
+  type TlsFiles,
+  type TlsSettings,
+  tlsOptions,
+} from './tls.ts'
 import { type TraceContext, traceContextOf } from './trace-context.ts'
 import { createIsTrusted } from './trusted-proxies.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
@@ -80,14 +88,8 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> & {
   readonly writeReady?: WriteReady
 }
 
-/** What may change while the API is served. */
-type ApiLimits = ConnectionLimits & {
-  /** How long a request may take to arrive. */
-  readonly requestTimeoutMs: number
-}
-
-export type ApiOptions = ApiLimits & {
-  readonly tls: TlsFiles
+export type ApiOptions = ConnectionLimits & {
+  readonly tls: TlsSettings
   readonly trustedProxies: readonly string[]
   /** How much of a client's address is logged. */
   readonly clientAddress: AddressForm
@@ -102,16 +104,14 @@ export type Api = {
   connections(): ConnectionCount
   /** Of the certificate that is served, ms since the epoch; undefined without TLS. */
   certificateExpiresAt(): number | undefined
-  listen(at: {
-    readonly host: string
-    readonly port: number
-    /** Whether other processes may listen there too. */
-    readonly reusePort?: boolean
-  }): Promise<void>
+  /** A host and a port, the path of a Unix socket, or a file descriptor that listens already. */
+  listen(
+    at: Pick<ListenOptions, 'host' | 'port' | 'reusePort' | 'path'> & { readonly fd?: number },
+  ): Promise<void>
   /** The process is on its way out: from now on responses ask consumers to open their next connection elsewhere. */
   drain(): void
   /** Limits and timeouts from now on. */
-  apply(limits: ApiLimits): void
+  apply(limits: ConnectionLimits): void
   /**
    * Reads the files of the certificate again. Returns the step that gives it to new connections; undefined when it is the
    * one in use, or the server speaks plain HTTP. @throws InputError when a file can't be used
@@ -125,7 +125,8 @@ export type Api = {
 export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const { quota, trace } = parts
   let { requestTimeoutMs } = options
-  const isTrusted = createIsTrusted(options.trustedProxies)
+  let isUnix = false
+  const isTrusted = createIsTrusted(options.trustedProxies, () => isUnix)
   const isPlain = createIsPlain(options.trustedProxies.length === 0 ? undefined : isTrusted)
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const admission = createAdmission({
@@ -133,7 +134,13 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     transportProblem: createTransportProblem(isPlain),
   })
   let certificate = tlsOptions(options.tls)
-  const { app, connections } = openServer(parts, options, admission, { isPlain, clientAddress }, certificate)
+  const { app, connections, http2 } = openServer(
+    parts,
+    options,
+    admission,
+    { isPlain, clientAddress },
+    certificate,
+  )
 
   app.decorateRequest('state')
   app.addHook('onRequest', (request, reply, done) => {
@@ -236,7 +243,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const dateOf = createDate(parts.clock)
   let isDraining = false
   const staysAfter = ({ raw }: FastifyReply): boolean => raw.shouldKeepAlive && !isDraining
-  const send = createSend(writerFor(parts), dateOf, staysAfter)
+  const send = createSend(http2 ? writerOfBoth(writerFor(parts)) : writerFor(parts), dateOf, staysAfter)
   for (const { name, path, answer } of endpoints)
     app.route({
       method: ['GET', 'HEAD'],
@@ -251,6 +258,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       },
     })
   app.setNotFoundHandler(({ originalUrl }) => {
+    if (!isAscii(originalUrl)) throw badRequest(sentences.http.notEncoded)
     const path = pathOf(originalUrl)
     throw isDecodable(path)
       ? notFound(sentences.path.nothing(path, pathsOf(endpoints)))
@@ -278,7 +286,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         ...rateLimitFields(rateLimitOf(state)),
         'x-request-id': id,
         date: dateOf(),
-        ...connectionFields(!ends && staysAfter(reply)),
+        ...(isHttp2(reply.raw) ? {} : connectionFields(!ends && staysAfter(reply))),
       })
       .send(body)
   })
@@ -292,9 +300,12 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       await app.ready()
       app.server.listen({ ...at, backlog: listenBacklog })
       await once(app.server, 'listening')
+      // A Unix socket that was inherited has no name here.
+      isUnix = typeof (app.server.address() ?? '') === 'string'
     },
     drain: () => {
       isDraining = true
+      http2?.drain()
     },
     apply: limits => {
       ;({ requestTimeoutMs } = limits)
@@ -360,7 +371,7 @@ const openServer = (
   admission: Admission,
   { isPlain, clientAddress }: { readonly isPlain: IsPlain; readonly clientAddress: ClientAddress },
   tls: Certificate | undefined,
-): { app: FastifyInstance; connections: Connections } => {
+): { app: FastifyInstance; connections: Connections; http2: Http2 | undefined } => {
   const http = {
     // A missing host header is answered by us, in JSON, instead of by Node with an empty body. One that came twice is
     // joined, and then is none.
@@ -371,13 +382,15 @@ const openServer = (
     // What is read ahead of a connection whose requests have to wait.
     highWaterMark: 16 * 1024,
   }
+  const offered = options.tls.http2 ? { ALPNProtocols: ['h2', 'http/1.1'] } : {}
   const app = fastify({
-    ...(tls ? { https: { ...http, ...tls, handshakeTimeout: options.requestTimeoutMs } } : { http }),
+    ...(tls
+      ? { https: { ...http, ...tls, ...offered, handshakeTimeout: options.requestTimeoutMs } }
+      : { http }),
     requestTimeout: options.requestTimeoutMs,
     keepAliveTimeout: keepAliveMs,
-    trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     genReqId: ({ headers }) => requestIdOf(headers['x-request-id'] as string | undefined),
-    rewriteUrl: ({ url = '' }) => routableUrl(url),
+    rewriteUrl: options.tls.http2 && tls ? routableUrlOf : ({ url = '' }) => routableUrl(url),
     // Queries are read strictly, by parameters.ts.
     routerOptions: { maxParamLength: maxUrlLength, querystringParser: query => query as never },
     exposeHeadRoutes: false,
@@ -387,7 +400,11 @@ const openServer = (
     // The types of Fastify have the packet as JSON would.
     clientErrorHandler: (error, socket) => refuseUnparsable(socket, error as unknown as ParserError),
   }) as unknown as FastifyInstance
-  const connections = trackConnections(app.server, options, observer)
+  const http2 =
+    tls && options.tls.http2
+      ? createHttp2(options.maxPipelined, (request, response) => app.routing(...asHttp1(request, response)))
+      : undefined
+  const connections = trackConnections(app.server, options, observer, http2)
   const { refuseUnparsable, refuseConnect } = createUnparsable({
     connections,
     resetsAt: () => quota.resetAfter(quota.now()),
@@ -419,8 +436,12 @@ const openServer = (
   app.server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   app.server.on('checkExpectation', app.routing)
-  return { app, connections }
+  return { app, connections, http2 }
 }
+
+/** To Fastify they are alike, but its types have the one or the other. */
+const asHttp1 = (...pair: [Http2ServerRequest, Http2ServerResponse]) =>
+  pair as unknown as [IncomingMessage, ServerResponse]
 
 const beginTrace = (
   trace: NonNullable<ApiParts['trace']>,
@@ -457,6 +478,13 @@ const writerFor = ({ writeReady, observer }: ApiParts): WriteReady => {
   return write
 }
 
+const writerOfBoth =
+  (write: WriteReady): WriteReady =>
+  (response, status, head, own, stays, body) =>
+    isHttp2(response)
+      ? writeToStream(response, status, head, own, stays, body)
+      : write(response, status, head, own, stays, body)
+
 const bodyOf = (problem: Problem): Buffer => {
   const fields = problem instanceof QuotaExhausted ? problem.fields : {}
   return Buffer.from(JSON.stringify({ error: problem.message, ...fields }))
@@ -488,6 +516,14 @@ export const routableUrl = (url: string): string => {
   if (path.includes('#') || (path.includes('%') && !isDecodable(path))) return nowhere
   return relative
 }
+
+// Of HTTP/1.1 Node's parser refuses such a URL.
+const routableUrlOf = (request: IncomingMessage): string => {
+  const { url = '' } = request
+  return isHttp2(request) && !isAscii(url) ? nowhere : routableUrl(url)
+}
+
+const isAscii = (url: string): boolean => /^[\x21-\x7e]*$/.test(url)
 
 /** The path of a URL in origin form or in absolute form. */
 export const pathOf = (url: string): string => withoutQuery(withoutOrigin(url))

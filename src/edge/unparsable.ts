@@ -1,6 +1,6 @@
-// Requests that never become one: garbage on the socket, heads that are too large, CONNECT. They are answered in JSON
-// like every other failure, written straight to the socket because there is no response object, after the answers to
-// all requests that came whole before them.
+// Requests that never become one: garbage on the socket, heads that are too large, CONNECT, plain HTTP where TLS is spoken.
+// They are answered in JSON like every other failure, written straight to the socket because there is no response object,
+// after the answers to all requests that came whole before them.
 
 import type { Socket } from 'node:net'
 import { type Charged, type IsPlain, rateLimitLines } from './admission.ts'
@@ -94,6 +94,11 @@ export const createUnparsable = ({
     if (keyId !== undefined)
       answered({ head, connection, socket, requestId, status: final.status, keyId, tier, bytes, ms })
   }
+  // Below TLS, which could not begin: plain HTTP gets plain HTTP back.
+  const refusePlain = (socket: Socket): void => {
+    refuse(socket, requestIdOf(undefined), badRequest(sentences.http.plain))
+    socket.destroySoon()
+  }
   const refuseUnparsable = (socket: Socket, code: string | undefined, head?: InvalidHead): void => {
     connections.end(connections.of(socket), lastIsWhole => {
       const problem = badRequest(sentenceFor(code))
@@ -113,7 +118,10 @@ export const createUnparsable = ({
 
   return {
     refuseUnparsable: (socket, { code, rawPacket, bytesParsed = 0 }) => {
-      if (code === 'ECONNRESET' || !socket.writable) {
+      const below = connections.below(socket)
+      if (below && plainFaults.has(code ?? '')) return refusePlain(below)
+      // What is written before the handshake is done waits for it, and would never go out.
+      if (below || code === 'ECONNRESET' || !socket.writable) {
         socket.destroy()
         return
       }
@@ -141,6 +149,12 @@ export const createUnparsable = ({
 
 const nothing = { limit: 0, remaining: 0 }
 
+// A first byte that begins no TLS: GET, HEAD, POST and PUT; CONNECT; any other.
+const plainFaults: ReadonlySet<string> = new Set([
+  'ERR_SSL_HTTP_REQUEST',
+  'ERR_SSL_HTTPS_PROXY_REQUEST',
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+])
 const headFaults: ReadonlySet<string> = new Set(['HPE_INVALID_URL', 'HPE_HEADER_OVERFLOW'])
 
 const sentenceFor = (code: string | undefined): string => {

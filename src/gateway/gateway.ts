@@ -35,6 +35,7 @@ import { createCacheWarm } from './cache-warm.ts'
 import { createCellSurvey } from './cell-survey.ts'
 import { watchCertificate } from './certificate-watch.ts'
 import { createFleetSettings } from './fleet-settings.ts'
+import type { InheritedSockets } from './inherited-sockets.ts'
 import { openListener, openOnSocket } from './listener.ts'
 import { openMetering } from './metering.ts'
 import {
@@ -58,10 +59,10 @@ import { createSelfReport, createStatus, reportText } from './status.ts'
 import { beyondHorizon, openSupply } from './supply.ts'
 
 export type Gateway = {
-  /** Base addresses of the listeners, such as `http://127.0.0.1:8080`. */
+  /** Base addresses of the listeners, such as `http://127.0.0.1:8080` or `unix:/run/abohawa/api.sock`. */
   readonly apiUrl: string
   readonly opsUrl: string
-  /** Undefined unless `status.port` is set. */
+  /** Undefined unless `status.port` is set or a socket for it is inherited. */
   readonly statusUrl: string | undefined
   /** Reads the catalogue's file again now. @throws InputError when it is faulty; the old one stays */
   reloadCatalogue(): Promise<void>
@@ -90,6 +91,8 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
     readonly tracing?: Tracing | undefined
     /** Without one, the configuration stays as it is. */
     readonly source?: ConfigSource
+    /** Sockets that are listened on in place of hosts and ports. */
+    readonly inherited?: InheritedSockets
     /** A Unix socket for the ops listener, in place of its address; there is no status listener then. */
     readonly opsPath?: string | undefined
   }
@@ -97,7 +100,17 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
 export const startGateway = async (
   config: Config,
-  { clock, log, lines, dropped = () => 0, open = openStore, source, tracing, opsPath }: GatewayParts,
+  {
+    clock,
+    log,
+    lines,
+    dropped = () => 0,
+    open = openStore,
+    source,
+    tracing,
+    opsPath,
+    inherited = {},
+  }: GatewayParts,
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
@@ -348,20 +361,21 @@ export const startGateway = async (
   // Opened first and closed last, so that readiness can be checked while the API starts and drains.
   opening.defer(() => ops.close())
   const opsUrl = await (opsPath === undefined
-    ? openListener(ops, 'ops', config.ops)
+    ? openListener(ops, 'ops', config.ops, config, inherited.ops)
     : openOnSocket(ops, opsPath))
-  const openStatus = async (port: number): Promise<string> => {
+  const openStatus = async (): Promise<string> => {
     const opened = buildStatus({ probes, observer: opsObserver }, statusOptions(config))
     opening.defer(() => opened.close())
     status = opened
-    return openListener(opened, 'status', { ...config.status, port })
+    const { host, port } = config.status
+    return openListener(opened, 'status', { host, port: port ?? 0 }, config, inherited.status)
   }
-  const statusUrl =
-    config.status.port === null || opsPath !== undefined ? undefined : await openStatus(config.status.port)
+  const hasStatus = opsPath === undefined && (config.status.port !== null || inherited.status !== undefined)
+  const statusUrl = hasStatus ? await openStatus() : undefined
   const [warm] = await Promise.all([supply.start(), metering.start(), keys.readChanges()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
-  const apiUrl = await openListener(api, 'server', config.server)
+  const apiUrl = await openListener(api, 'server', config.server, config, inherited.api)
   readiness.phase = 'ready'
   void timelines.sendHeartbeat()
 

@@ -53,7 +53,7 @@ for (const { path, schema } of reachable) {
 t.test('each variable is named after its path in upper snake case', async t => {
   const names = settings.map(({ path }) => variableOf(path))
   t.equal(new Set(names).size, names.length)
-  for (const name of names) t.match(name, /^ABOHAWA_[A-Z]+(__[A-Z]+(_[A-Z]+)*)+$/)
+  for (const name of names) t.match(name, /^ABOHAWA_[A-Z]+(__[A-Z][A-Z0-9]*(_[A-Z]+)*)+$/)
   t.equal(variableOf(['provider', 'baseUrl']), 'ABOHAWA_PROVIDER__BASE_URL')
   t.equal(variableOf(['provider', 'maxPointsPerRequest']), 'ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST')
   t.equal(variableOf(['server', 'tls', 'cert']), 'ABOHAWA_SERVER__TLS__CERT')

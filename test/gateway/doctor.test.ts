@@ -95,7 +95,7 @@ for (const [name, check, status, detail] of judged)
   })
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures')
-const tls = { cert: join(fixtures, 'localhost.crt'), key: join(fixtures, 'localhost.key') }
+const tls = { http2: true, cert: join(fixtures, 'localhost.crt'), key: join(fixtures, 'localhost.key') }
 const server = { ...configOf().server, tls }
 
 t.test('a certificate expires, is not valid yet, is for another name, or does not belong to the key', t => {

@@ -99,7 +99,7 @@ export const startApp = async (
       ...parts,
     },
     {
-      tls: { cert: null, key: null },
+      tls: { cert: null, key: null, http2: true },
       trustedProxies: [],
       clientAddress: 'full',
       requestTimeoutMs: 60_000,
