@@ -33,7 +33,12 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
       const config = terminal.config()
       const address = opsAddress(gateway, config)
       const found = await queryGateway(
-        { address, path: `/cache/cell?of=${encodeURIComponent(of)}`, token: config.ops.token },
+        {
+          address,
+          isNamed: gateway !== undefined,
+          path: `/cache/cell?of=${encodeURIComponent(of)}`,
+          token: config.ops.token,
+        },
         async () => (await import('../gateway/cell-report.ts')).cellReport,
       )
       const report =
@@ -87,7 +92,14 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
       const address = opsAddress(gateway, config)
       const path = `/cache/refresh?of=${encodeURIComponent(of)}`
       const found = await queryGateway(
-        { address, path, token, method: 'POST', timeoutMs: config.provider.totalTimeoutMs + refreshExtraMs },
+        {
+          address,
+          isNamed: gateway !== undefined,
+          path,
+          token,
+          method: 'POST',
+          timeoutMs: config.provider.totalTimeoutMs + refreshExtraMs,
+        },
         async () => (await import('../gateway/cell-report.ts')).cellReport,
       )
       const opsUrl = redactedUrl(address)

@@ -3,6 +3,7 @@
 
 import type { Command } from 'commander'
 import type { Clock } from '../clock.ts'
+import { configFilesOf } from '../config/environment.ts'
 import { type ConfigSources, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { InputError } from '../errors.ts'
@@ -20,7 +21,9 @@ export type Terminal = {
   readonly rows: number | undefined
   /** Whether it shows colours: standard output is a terminal, and NO_COLOR is not set. */
   readonly colours: boolean
-  /** The configuration files of `--config`, then the environment, then `overrides` in the environment's own form. */
+  /** The files of `--config`. */
+  readonly given: readonly string[]
+  /** The configuration files of `--config`, or else of ABOHAWA_CONFIG_FILE, then the environment, then `overrides` in the environment's own form. */
   config(overrides?: NodeJS.ProcessEnv): Config
   /** The same files and variables, not read yet. */
   readonly sources: ConfigSources
@@ -69,12 +72,17 @@ export const createAddCommand =
     const command = parent.command(name).summary(summary).description(summary)
     setUp?.(command)
     command
-      .option('-c, --config <file>', 'a configuration file; may be given again, the later one wins', collect)
+      .option(
+        '-c, --config <file>',
+        'a configuration file; may be given again, the later one wins; else those in ABOHAWA_CONFIG_FILE, with colons between',
+        collect,
+      )
       .option('--json', 'print JSON, for programs')
       .addHelpText('after', `\nExample:\n  npm run -s abohawa -- ${example}`)
       .action(async () => {
         const options = command.opts()
-        const sources = { files: (options.config as string[] | undefined) ?? [], env }
+        const given = (options.config as string[] | undefined) ?? []
+        const sources = { files: configFilesOf(given, env), env }
         const terminal: Terminal = {
           json: options.json === true,
           clock,
@@ -86,6 +94,7 @@ export const createAddCommand =
             return process.stdout.isTTY ? process.stdout.rows : undefined
           },
           colours: process.stdout.isTTY && !env.NO_COLOR && env.TERM !== 'dumb',
+          given,
           sources,
           config: overrides => loadConfig({ ...sources, env: { ...env, ...overrides } }),
           show: (value, text) => {

@@ -42,6 +42,23 @@ const atLeast = (
   },
 })
 
+/** Fresh and stale time together have a bound; the longer of the two settings for fresh time counts. */
+const servedAtMost = (
+  name: 'freshFor' | 'freshForAtMost',
+  ifLonger: (cache: Config['cache']) => number | false,
+): Rule => ({
+  reads: [`cache.${name}`, 'cache.staleFor'],
+  fault: ({ cache }) => {
+    const longest = ifLonger(cache)
+    return (
+      longest !== false &&
+      longest + cache.staleForMs > LONGEST_SERVED &&
+      `cache.${name} and cache.staleFor are ${printDuration(longest)} and ${printDuration(cache.staleForMs)}, ` +
+        'but together must be at most 48h'
+    )
+  },
+})
+
 type Listener = 'server' | 'ops' | 'status'
 
 /** Two listeners need a port each where their hosts overlap. */
@@ -194,18 +211,11 @@ export const rules: readonly Rule[] = [
       bounds.west >= bounds.east &&
       `catalogue.bounds.west is ${bounds.west}, but must be less than catalogue.bounds.east, which is ${bounds.east}`,
   },
-  {
-    reads: ['cache.freshFor', 'cache.freshForAtMost', 'cache.staleFor'],
-    fault: ({ cache: { freshForMs, freshForAtMostMs, staleForMs } }) => {
-      const [name, longest] =
-        freshForMs > freshForAtMostMs ? ['freshFor', freshForMs] : ['freshForAtMost', freshForAtMostMs]
-      return (
-        longest + staleForMs > LONGEST_SERVED &&
-        `cache.${name} and cache.staleFor are ${printDuration(longest)} and ${printDuration(staleForMs)}, ` +
-          'but together must be at most 48h'
-      )
-    },
-  },
+  servedAtMost('freshFor', ({ freshForMs, freshForAtMostMs }) => freshForMs > freshForAtMostMs && freshForMs),
+  servedAtMost(
+    'freshForAtMost',
+    ({ freshForMs, freshForAtMostMs }) => freshForMs <= freshForAtMostMs && freshForAtMostMs,
+  ),
   atLeast('cache.retryAfterAtMost', 'cache.retryAfter', ({ cache }) => [
     cache.retryAfterAtMostMs,
     cache.retryAfterMs,

@@ -221,7 +221,13 @@ export const startGateway = async (
       await store.ping()
       return storeDetail(store.kind, storeWriteFault)
     },
-    quota: async () => quotaDetail(metering.meter.state(), metering.storeClock.offsetMs()),
+    quota: async () => {
+      const isUp = await store.ping().then(
+        () => true,
+        () => false,
+      )
+      return quotaDetail(metering.meter.state(), isUp, metering.storeClock.offsetMs())
+    },
     catalogue: async () => {
       const fault = catalogue.fault()
       return `${catalogue.current.size} places${fault ? `, newer file refused: ${fault.message}` : ''}`

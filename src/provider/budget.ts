@@ -82,6 +82,8 @@ export type Budget = {
   state(): BudgetState
   /** For the requests that are granted from now on. */
   apply(options: BudgetSettings): void
+  /** Before the store is closed: waits for what is under way there. */
+  end(): Promise<void>
 }
 
 type Charge = {
@@ -223,6 +225,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       ledger.apply({ provider, limits, chargedAheadMs })
       highest = { day: '', price: 0 }
     },
+    end: ledger.end,
   }
 }
 

@@ -64,6 +64,8 @@ export type SpendingLedger = {
   shared(): boolean
   /** From now on. What is known of another account is forgotten. */
   apply(settings: LedgerSettings): void
+  /** Waits for the steps in the store that are under way. Failures of later ones are no outage: the store is being closed. */
+  end(): Promise<void>
 }
 
 // Longer than a command of the store can take: a reply that is later has not been overtaken.
@@ -85,7 +87,16 @@ export const createLedger = (
   // How many shared the account when the store was lost: those that went out of sight with it still spend their allowances.
   let away: { readonly instances: number | undefined; readonly since: number } | undefined
   let reconciling: Promise<void> | undefined
+  const underWay = new Set<Promise<unknown>>()
+  let hasEnded = false
 
+  const tracked =
+    <Given extends unknown[], Value>(step: (...given: Given) => Promise<Value>) =>
+    (...given: Given): Promise<Value> => {
+      const ended = step(...given).finally(() => underWay.delete(ended))
+      underWay.add(ended)
+      return ended
+    }
   const isClosed = (): boolean => closed > clock.now()
   /** @returns false for a reply from before a reopening that is known here */
   const noteReopening = (at: number): boolean => {
@@ -106,7 +117,7 @@ export const createLedger = (
   const storeLost = (cause: unknown): void => {
     if (away) return
     away = { instances: instances(), since: clock.now() }
-    observer.storeAway(messageOf(cause))
+    if (!hasEnded) observer.storeAway(messageOf(cause))
   }
   const recordStored = (
     account: string,
@@ -175,7 +186,7 @@ export const createLedger = (
   }
 
   return {
-    reserve: async (windows, wanted, unit) => {
+    reserve: tracked(async (windows: readonly LimitedWindow[], wanted: number, unit: number) => {
       if (away || pendingReason !== undefined || local.hasPending()) await reconcileOnce(windows)
       if (away) return reserveLocally(windows, wanted, unit)
       const account = provider
@@ -193,8 +204,8 @@ export const createLedger = (
         storeLost(cause)
         return reserveLocally(windows, wanted, unit)
       }
-    },
-    settle: async changes => {
+    }),
+    settle: tracked(async (changes: readonly WindowAmount[]) => {
       if (away) return local.addPending(changes)
       try {
         await apply(changes)
@@ -203,8 +214,8 @@ export const createLedger = (
         storeLost(cause)
         local.addUncertain(changes)
       }
-    },
-    close: async (until, reason) => {
+    }),
+    close: tracked(async (until: number, reason: string) => {
       closed = Math.max(closed, until)
       try {
         await storeClosure(reason)
@@ -212,8 +223,8 @@ export const createLedger = (
         pendingReason = reason
         storeLost(cause)
       }
-    },
-    reconcile: reconcileOnce,
+    }),
+    reconcile: tracked(reconcileOnce),
     used: window => local.used(window),
     closedUntil: () => (isClosed() ? closed : null),
     reopenedHereAt: () => reopenedHereAt,
@@ -229,6 +240,10 @@ export const createLedger = (
         reopenedAt = undefined
         reopenedHereAt = null
       }
+    },
+    end: async () => {
+      await Promise.all(underWay)
+      hasEnded = true
     },
   }
 }

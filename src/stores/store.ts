@@ -191,8 +191,8 @@ type Heartbeat = {
   /** The instance, and how long after this heartbeat it counts as alive. */
   readonly instance: string
   readonly aliveForMs: number
-  /** A short hash of the settings that the instances of a fleet should have in common. */
-  readonly settings: string
+  /** A short hash of the settings that the instances of a fleet should have in common; null with the last heartbeat. */
+  readonly settings: string | null
   /** The names requested since its last heartbeat, under a topic, and how long they count as in demand. */
   readonly topic: string
   readonly requested: readonly string[]
@@ -207,8 +207,8 @@ type AliveInstance = { readonly id: string; readonly report: string | undefined 
 
 export interface FleetStore {
   /**
-   * Records a heartbeat; returns how many instances are alive, how many different settings they reported while they were
-   * alive, and how many names are in demand.
+   * Records a heartbeat; returns how many instances are alive, how many different settings they run with, by
+   * the last report of each, and how many names are in demand.
    */
   heartbeat(heartbeat: Heartbeat): Promise<{ instances: number; variants: number; wanted: number }>
   /** The instances whose last heartbeat is not older than an instant, in no particular order; none in an embedded store. */

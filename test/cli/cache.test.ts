@@ -170,7 +170,7 @@ t.test(
     t.equal(without.code, 1)
     t.match(
       without.stderr,
-      /^abohawa: nothing was refreshed, because no gateway answered at .*authorization header is missing; /,
+      /^abohawa: the gateway at .* refused: the authorization header is missing; .*; set ops\.token \(ABOHAWA_OPS__TOKEN\) to .*\n$/,
     )
   },
 )
@@ -180,8 +180,11 @@ t.test('a server that is no gateway is reported differently from no response', a
   const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
   await useStore(env)
   const { code, stderr } = await runCommand(['cache', 'show', '23.81,90.41', '--gateway', provider.url], env)
-  t.equal(code, 0)
-  t.match(stderr, /\(it answered 404, and is no gateway of this version\)/)
+  t.equal(code, 1)
+  t.equal(
+    stderr,
+    `abohawa: --gateway is ${provider.url}, where no gateway answers: it answered 404, and is no gateway of this version\n`,
+  )
 })
 
 t.test('a gateway that refuses the host name says which setting allows it', async t => {
@@ -193,5 +196,27 @@ t.test('a gateway that refuses the host name says which setting allows it', asyn
   const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
   await useStore(env)
   const { code, stderr } = await runCommand(['cache', 'show', 'district/3026', '--gateway', gateway.url], env)
-  t.match({ code, stderr }, { code: 0, stderr: `(${error}): this is the shared tier alone.` })
+  t.strictSame(
+    { code, stderr },
+    { code: 1, stderr: `abohawa: the gateway at ${gateway.url} refused: ${error}\n` },
+  )
+})
+
+t.test('an address of --gateway without a gateway is an error', async t => {
+  const provider = await startProvider(t)
+  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  const cases: [url: string, args: string[], reason: RegExp][] = [
+    ['http://127.0.0.1:9', ['status'], /ECONNREFUSED/],
+    [
+      provider.url.replace('http:', 'https:'),
+      ['cache', 'show', 'district/3026'],
+      / answers: it speaks plain HTTP; allowed: http:\/\/ in place of https:\/\/\n$/,
+    ],
+  ]
+  for (const [url, args, reason] of cases) {
+    const { code, stdout, stderr } = await runCommand([...args, '--gateway', url], env)
+    t.strictSame([code, stdout], [1, ''], `${args.join(' ')} ${url}`)
+    t.ok(stderr.startsWith(`abohawa: --gateway is ${url}, where no gateway answers: `), stderr)
+    t.match(stderr, reason)
+  }
 })

@@ -429,19 +429,14 @@ t.test('a name that is not known is refused with the nearest one that is, at eve
       'one.yaml:1:24: catalogue.bounds.nord is not a known setting; did you mean catalogue.bounds.north?',
     ],
     ['baseUrl: http://a', 'one.yaml:1:1: baseUrl is not a known setting; did you mean provider.baseUrl?'],
-    [
-      'server: { toString: 1 }',
-      'one.yaml:1:11: server.toString is not a known setting; did you mean server.host?',
-    ],
-    [
-      'server: { __proto__: { port: 1 } }',
-      'one.yaml:1:11: server.__proto__ is not a known setting; did you mean server.port?',
-    ],
+    ['server: { toString: 1 }', 'one.yaml:1:11: server.toString is not a known setting'],
+    ['server: { __proto__: { port: 1 } }', 'one.yaml:1:11: server.__proto__ is not a known setting'],
     [
       'catalogue:\n  sources: [{ name: a, url: http://a, licence: b, date: "2020-01-01", licens: b }]',
       'one.yaml:2:79: catalogue.sources[0].licens is not a known setting; did you mean catalogue.sources[0].licence?',
     ],
-    ['"one\\ntwo": 1', 'one.yaml:1:1: "one\\ntwo" is not a known setting; did you mean server?'],
+    ['"one\\ntwo": 1', 'one.yaml:1:1: "one\\ntwo" is not a known setting'],
+    ['bogus: 1', 'one.yaml:1:1: bogus is not a known setting'],
     [
       'quota: { tiers: { Gold: 5 } }',
       'one.yaml:1:19: quota.tiers.Gold must end in a tier name: lower-case letters, digits and hyphens, with a letter first',

@@ -107,6 +107,14 @@ const refused: Array<[yaml: string, sentence: string]> = [
     'one.yaml:3:13: cache.freshForAtMost and cache.staleFor are 1d and 25h, but together must be at most 48h',
   ],
   [
+    'cache: { freshFor: 40h, staleFor: 20h, freshForAtMost: 1h }',
+    'one.yaml:1:35: cache.freshFor and cache.staleFor are 40h and 20h, but together must be at most 48h',
+  ],
+  [
+    'cache: { freshForAtMost: 40h, staleFor: 20h, freshFor: 1h }',
+    'one.yaml:1:41: cache.freshForAtMost and cache.staleFor are 40h and 20h, but together must be at most 48h',
+  ],
+  [
     'cache: { retryAfter: 6m }',
     'one.yaml:1:22: cache.retryAfterAtMost is 5m, but must be at least cache.retryAfter, which is 6m',
   ],

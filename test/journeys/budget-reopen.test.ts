@@ -68,7 +68,10 @@ t.test(
     const shown = JSON.parse(await command('budget', 'show', '--json'))
     t.match(shown, { reason: /^the provider answered 429: Daily API request limit exceeded/ })
     t.ok(Date.parse(shown.closedUntil) > Date.parse(shown.at))
-    t.match(await command('budget', 'show'), /^Closed until \d{4}-.* the provider answered 429: Daily API/)
+    t.match(
+      await command('budget', 'show'),
+      /^Closed until \d{4}-.* the provider answered 429: Daily API.*[^.]\.\n/,
+    )
 
     const [first] = gateways
     const later = await startCommand(t, ['serve'], ['api', 'ops'], env)
@@ -90,13 +93,15 @@ t.test(
       )
     }
     t.ok(performance.now() - ended < 10_000, `${Math.round(performance.now() - ended)} ms`)
-    t.match(await command('budget', 'reopen'), /^Reopened: it was not closed in the store\.\n/)
+    t.match(await command('budget', 'reopen'), /^Nothing was closed: the budget is open in the store\.\n/)
 
     await provider.steer({ fault: 'daily-limit', times: 1 })
     if (first) t.equal((await get(first, third)).status, 500)
     t.match(JSON.parse(await command('budget', 'show', '--json')), { closedUntil: shown.closedUntil })
-    for (const gateway of gateways)
+    for (const gateway of gateways) {
       await until('it is closed again', async () => /limited until/.test(await detailOf(gateway)))
+      t.equal(reopenedLines(gateway).length, 1, 'a reopening of what is open is none')
+    }
   },
 )
 

@@ -151,6 +151,18 @@ export const proxyCheck = ({ server }: Pick<Config, 'server'>): Check => {
     : ok('proxy headers', 'HTTPS straight from the gateway, no proxy is trusted')
 }
 
+// Node's own sentences recommend an option of its command line.
+const unknownAuthority = new Set([
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+])
+
+const isOfUnknownAuthority = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && unknownAuthority.has(String(error.code))
+
 /** What arrives of an unauthenticated request through the proxy: its answer distinguishes HTTPS from plain. */
 export const urlCheck = async (url: string): Promise<Check> => {
   const name = 'public URL'
@@ -184,6 +196,12 @@ export const urlCheck = async (url: string): Promise<Check> => {
       )
     return ok(name, isHttps ? 'HTTPS arrives as HTTPS' : 'plain HTTP is refused')
   } catch (error) {
+    if (isOfUnknownAuthority(error))
+      return fail(
+        name,
+        `the certificate at ${address} is of an authority that Node.js does not know`,
+        'Where the authority is your own, name its certificate: NODE_EXTRA_CA_CERTS=ca.pem before the command.',
+      )
     return fail(
       name,
       `no answer at ${address}: ${messageOf(error)}`,
