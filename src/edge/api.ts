@@ -459,7 +459,7 @@ const writerFor = ({ writeReady, observer }: ApiParts): WriteReady => {
 
 const bodyOf = (problem: Problem): Buffer => {
   const fields = problem instanceof QuotaExhausted ? problem.fields : {}
-  return Buffer.from(JSON.stringify({ error: problem.message, ...fields }))
+  return Buffer.from(JSON.stringify({ error: problem.message, code: problem.code, ...fields }))
 }
 
 const sane = /^[A-Za-z0-9._:/+=@-]{1,128}$/

@@ -8,7 +8,7 @@ import { namedSummaryOf, placeText, pointOf, summaryOf } from './bodies.ts'
 import { type Language, locationTypeOf } from './parameters.ts'
 import { notFound } from './problem.ts'
 import { tagOf } from './representation.ts'
-import { sentences } from './sentences.ts'
+import { type Sentence, sentences } from './sentences.ts'
 import { createArena } from './unpooled.ts'
 
 /** The catalogue in force; it may be swapped between two requests. */
@@ -37,7 +37,7 @@ export const findLocation = (catalogue: Catalogue, type: string, id: string): Lo
 }
 
 // Former codes stand in tables and programs for years after a change.
-const notFoundText = (catalogue: Catalogue, type: LocationType, id: string): string => {
+const notFoundText = (catalogue: Catalogue, type: LocationType, id: string): Sentence => {
   const successor = catalogue.successorOf(type, id)
   return successor
     ? sentences.path.formerCode(type, id, successor.location.id, successor.since)

@@ -8,7 +8,7 @@ import type { Connection, Connections } from './connections.ts'
 import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
 import { badRequest, Problem } from './problem.ts'
 import { jsonType } from './representation.ts'
-import { sentences } from './sentences.ts'
+import { type Sentence, sentences } from './sentences.ts'
 
 // Imported by name it would load Node's own client for fetch too, a twentieth of a start.
 const { STATUS_CODES } = process.getBuiltinModule('node:http')
@@ -143,7 +143,7 @@ const nothing = { limit: 0, remaining: 0 }
 
 const headFaults: ReadonlySet<string> = new Set(['HPE_INVALID_URL', 'HPE_HEADER_OVERFLOW'])
 
-const sentenceFor = (code: string | undefined): string => {
+const sentenceFor = (code: string | undefined): Sentence => {
   if (code === 'HPE_HEADER_OVERFLOW') return sentences.http.tooLarge
   if (code === 'HPE_INVALID_URL') return sentences.http.notEncoded
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? sentences.http.late : sentences.http.invalid
