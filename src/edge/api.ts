@@ -390,7 +390,10 @@ const openServer = (
   const connections = trackConnections(app.server, options, observer)
   const { refuseUnparsable, refuseConnect } = createUnparsable({
     connections,
-    resetsAt: () => quota.resetAfter(quota.now()),
+    day: () => {
+      const arrivedAt = quota.now()
+      return { arrivedAt, resetsAt: quota.resetAfter(arrivedAt) }
+    },
     isPlain,
     requestIdOf,
     charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),

@@ -23,8 +23,8 @@ export type ParserError = NodeJS.ErrnoException & {
 
 export type UnparsableParts = {
   readonly connections: Connections
-  /** The next local midnight, ms since the epoch, for the rate-limit headers. */
-  readonly resetsAt: () => number
+  /** Now and the next local midnight, ms since the epoch, for the rate-limit headers. */
+  readonly day: () => { readonly arrivedAt: number; readonly resetsAt: number }
   readonly isPlain: IsPlain
   /** The id of a request whose consumer gave this one, or none. */
   readonly requestIdOf: (given: string | undefined) => string
@@ -47,7 +47,7 @@ export type UnparsableParts = {
 
 export const createUnparsable = ({
   connections,
-  resetsAt,
+  day,
   isPlain,
   requestIdOf,
   charge,
@@ -68,7 +68,7 @@ export const createUnparsable = ({
       'cache-control: no-store',
       ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
       `x-request-id: ${id}`,
-      `${rateLimitLines({ limit, remaining, resetsAt: resetsAt() })}connection: close`,
+      `${rateLimitLines({ limit, remaining, isDecided: limit > 0, ...day() })}connection: close`,
     ]
     socket.write(`${lines.join('\r\n')}\r\n\r\n`)
     socket.write(body)
