@@ -41,6 +41,15 @@ const atLeast = (
   },
 })
 
+/** Any origin leaves nothing to list. */
+const anyOriginAlone: Rule = {
+  reads: ['server.cors.origins'],
+  fault: ({ server: { cors } }) =>
+    cors.origins.includes('*') &&
+    cors.origins.length > 1 &&
+    'server.cors.origins has * beside other origins, but must have it alone or not at all',
+}
+
 type Listener = 'server' | 'ops' | 'status'
 
 /** Two listeners need a port each where their hosts overlap. */
@@ -85,6 +94,7 @@ export const rules: readonly Rule[] = [
       `server.host is "${host}", where plain HTTP is not allowed: set server.tls.cert and server.tls.key, ` +
         'or server.trustedProxies, or a loopback host such as 127.0.0.1',
   },
+  anyOriginAlone,
   differentPorts('ops', 'server'),
   differentPorts('status', 'server'),
   differentPorts('status', 'ops'),

@@ -15,6 +15,7 @@ import {
   redisUrl,
   secretText,
   timeZone,
+  webOrigin,
   webUrl,
 } from './texts.ts'
 
@@ -35,6 +36,11 @@ const server = section({
     key: certificateFile(),
   }),
   trustedProxies: z.array(addressRange(), 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8]'),
+  cors: section({
+    origins: live(
+      z.array(webOrigin(), 'a list of origins, each with https:// or http:// and a host, or ["*"] for any'),
+    ),
+  }),
   requestTimeout: live(duration('100ms', '10m'), {
     except: 'for TLS handshakes, whose time stays until the next start',
   }),

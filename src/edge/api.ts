@@ -32,6 +32,7 @@ import {
   type Connections,
   trackConnections,
 } from './connections.ts'
+import { createCors } from './cors.ts'
 import { apiPrefix, type Endpoint, pathsOf } from './endpoint.ts'
 import { forecastEndpoint } from './endpoints/forecast.ts'
 import { locationEndpoint } from './endpoints/location.ts'
@@ -43,7 +44,7 @@ import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
 import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './ready-response.ts'
 import { createRenderedLocations } from './rendered-locations.ts'
 import { createRenderedWeather, failedCellOf } from './rendered-weather.ts'
-import { createSend, jsonType } from './representation.ts'
+import { type CorsLines, createSend, jsonType } from './representation.ts'
 import type { Access, Answered, RequestState, RequestTrace } from './request-state.ts'
 import { sentences } from './sentences.ts'
 import { type Certificate, createCertificateExpiry, type TlsFiles, tlsOptions } from './tls.ts'
@@ -81,12 +82,14 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> & {
 }
 
 /** What may change while the API is served. */
-type ApiLimits = ConnectionLimits & {
+type ApiSettings = ConnectionLimits & {
   /** How long a request may take to arrive. */
   readonly requestTimeoutMs: number
+  /** The web pages that may read the responses, by origin; `*` is any. */
+  readonly cors: { readonly origins: readonly string[] }
 }
 
-export type ApiOptions = ApiLimits & {
+export type ApiOptions = ApiSettings & {
   readonly tls: TlsFiles
   readonly trustedProxies: readonly string[]
   /** How much of a client's address the log tells. */
@@ -110,8 +113,8 @@ export type Api = {
   }): Promise<void>
   /** The process is on its way out: from now on responses ask consumers to open their next connection elsewhere. */
   drain(): void
-  /** Limits and timeouts from now on. */
-  apply(limits: ApiLimits): void
+  /** Limits, timeouts and origins from now on. */
+  apply(settings: ApiSettings): void
   /**
    * Reads the files of the certificate again. Returns the step that gives it to new connections; undefined when it is the
    * one in use, or the server speaks plain HTTP. @throws InputError when a file can't be used
@@ -125,15 +128,21 @@ export type Api = {
 export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const { quota, trace } = parts
   let { requestTimeoutMs } = options
+  let cors = createCors(options.cors.origins)
+  const corsLines: CorsLines = ({ origin }) => cors?.lines(origin) ?? ''
   const isTrusted = createIsTrusted(options.trustedProxies)
   const isPlain = createIsPlain(options.trustedProxies.length === 0 ? undefined : isTrusted)
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
-  const admission = createAdmission({
-    ...parts,
-    transportProblem: createTransportProblem(isPlain),
-  })
+  const transportProblem = createTransportProblem(isPlain)
+  const admission = createAdmission({ ...parts, transportProblem })
   let certificate = tlsOptions(options.tls)
-  const { app, connections } = openServer(parts, options, admission, { isPlain, clientAddress }, certificate)
+  const { app, connections } = openServer(
+    parts,
+    options,
+    admission,
+    { isPlain, clientAddress, corsLines },
+    certificate,
+  )
 
   app.decorateRequest('state')
   app.addHook('onRequest', (request, reply, done) => {
@@ -143,12 +152,20 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     else done()
   })
   // The order of the contract: who has no key learns nothing, and every request with one is counted.
-  app.addHook('onRequest', ({ raw, state }) =>
-    admission.decide(raw, state).then(decision => {
+  app.addHook('onRequest', ({ id, raw, state }, reply) => {
+    if (raw.method === 'OPTIONS' && cors) {
+      const problem = transportProblem(raw)
+      if (problem) throw problem
+      return reply
+        .code(204)
+        .headers({ ...cors.preflight(raw.headers.origin), ...fieldsOfStranger(id, state, reply) })
+        .send()
+    }
+    return admission.decide(raw, state).then(decision => {
       connections.authenticated(state.connection)
       admission.enforce(raw, state, decision)
-    }),
-  )
+    })
+  })
 
   const openState = ({ socket, headers: { traceparent } }: IncomingMessage): RequestState => {
     const arrivedAt = quota.now()
@@ -236,7 +253,17 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const dateOf = createDate(parts.clock)
   let isDraining = false
   const staysAfter = ({ raw }: FastifyReply): boolean => raw.shouldKeepAlive && !isDraining
-  const send = createSend(writerFor(parts), dateOf, staysAfter)
+  /** The headers of every response that Fastify writes. */
+  const ownFields = (id: string, state: RequestState, reply: FastifyReply, ends: boolean) => ({
+    ...rateLimitFields(rateLimitOf(state)),
+    'x-request-id': id,
+    date: dateOf(),
+    ...connectionFields(!ends && staysAfter(reply)),
+  })
+  // Whoever needs no key gets no more of the connections than who has a wrong one.
+  const fieldsOfStranger = (id: string, state: RequestState, reply: FastifyReply) =>
+    ownFields(id, state, reply, !connections.refused(state.connection))
+  const send = createSend(writerFor(parts), dateOf, staysAfter, corsLines)
   for (const { name, path, answer } of endpoints)
     app.route({
       method: ['GET', 'HEAD'],
@@ -274,11 +301,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       .headers({
         'content-type': jsonType,
         'cache-control': 'no-store',
+        ...cors?.fields(request.raw.headers.origin),
         ...problem.headers,
-        ...rateLimitFields(rateLimitOf(state)),
-        'x-request-id': id,
-        date: dateOf(),
-        ...connectionFields(!ends && staysAfter(reply)),
+        ...ownFields(id, state, reply, ends),
       })
       .send(body)
   })
@@ -296,9 +321,10 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     drain: () => {
       isDraining = true
     },
-    apply: limits => {
-      ;({ requestTimeoutMs } = limits)
-      connections.apply(limits)
+    apply: settings => {
+      ;({ requestTimeoutMs } = settings)
+      cors = createCors(settings.cors.origins)
+      connections.apply(settings)
       app.server.requestTimeout = requestTimeoutMs
       app.server.headersTimeout = Math.min(requestTimeoutMs, longestHeadersMs)
     },
@@ -358,7 +384,15 @@ const openServer = (
   { quota, observer }: ApiParts,
   options: ApiOptions,
   admission: Admission,
-  { isPlain, clientAddress }: { readonly isPlain: IsPlain; readonly clientAddress: ClientAddress },
+  {
+    isPlain,
+    clientAddress,
+    corsLines,
+  }: {
+    readonly isPlain: IsPlain
+    readonly clientAddress: ClientAddress
+    readonly corsLines: CorsLines
+  },
   tls: Certificate | undefined,
 ): { app: FastifyInstance; connections: Connections } => {
   const http = {
@@ -396,6 +430,7 @@ const openServer = (
     },
     isPlain,
     requestIdOf,
+    corsLines,
     charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     bodyOf,
     answered: ({ head: { method, url, httpVersion, headers }, connection, socket, ...response }) => {

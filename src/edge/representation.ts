@@ -82,11 +82,15 @@ type Send = (
   representation: Representation,
 ) => void | Promise<void>
 
+/** The header lines that let a web page read a response to a request with these headers; empty where none may. */
+export type CorsLines = (headers: Readonly<Pick<IncomingHttpHeaders, 'origin'>>) => string
+
 /** Sends representations; a promise where an encoding has to be made first. */
 export const createSend = (
   write: WriteReady,
   dateOf: () => string,
   staysAfter: (reply: FastifyReply) => boolean,
+  corsLines: CorsLines,
 ): Send => {
   const writeSelected = (
     { id, state, raw }: FastifyRequest,
@@ -95,7 +99,7 @@ export const createSend = (
   ): void => {
     if (body && raw.method !== 'HEAD') state.bytes = bytesOf(body)
     state.encoding = coding
-    const perResponse = `${rateLimitLines(rateLimitOf(state))}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
+    const perResponse = `${rateLimitLines(rateLimitOf(state))}${corsLines(raw.headers)}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
     reply.hijack()
     write(reply.raw, status, head, perResponse, staysAfter(reply), body)
   }

@@ -28,6 +28,8 @@ export type UnparsableParts = {
   readonly isPlain: IsPlain
   /** The id of a request whose consumer gave this one, or none. */
   readonly requestIdOf: (given: string | undefined) => string
+  /** The header lines that let a web page read a response. */
+  readonly corsLines: (headers: { readonly origin?: string }) => string
   /** Counts a request for the key that came with it. */
   readonly charge: (key: string | undefined, connection: Connection) => Promise<Charged>
   readonly bodyOf: (problem: Problem) => Buffer
@@ -50,6 +52,7 @@ export const createUnparsable = ({
   day,
   isPlain,
   requestIdOf,
+  corsLines,
   charge,
   bodyOf,
   answered,
@@ -58,7 +61,13 @@ export const createUnparsable = ({
   readonly refuseConnect: Refuse<[]>
 } => {
   /** Returns the length of the body. */
-  const refuse = (socket: Socket, id: string, problem: Problem, { limit, remaining } = nothing): number => {
+  const refuse = (
+    socket: Socket,
+    id: string,
+    problem: Problem,
+    { limit, remaining } = nothing,
+    headersGiven: { readonly origin?: string } = {},
+  ): number => {
     const { status, headers } = problem
     const body = bodyOf(problem)
     const lines = [
@@ -68,7 +77,7 @@ export const createUnparsable = ({
       'cache-control: no-store',
       ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
       `x-request-id: ${id}`,
-      `${rateLimitLines({ limit, remaining, isDecided: limit > 0, ...day() })}connection: close`,
+      `${corsLines(headersGiven)}${rateLimitLines({ limit, remaining, isDecided: limit > 0, ...day() })}connection: close`,
     ]
     socket.write(`${lines.join('\r\n')}\r\n\r\n`)
     socket.write(body)
@@ -82,13 +91,13 @@ export const createUnparsable = ({
     const requestId = requestIdOf(headers['x-request-id'])
     // The order of the contract: HTTPS before the key.
     if (isPlain({ socket, headers })) {
-      refuse(socket, requestId, badRequest(sentences.http.plain))
+      refuse(socket, requestId, badRequest(sentences.http.plain), nothing, headers)
       return
     }
     const connection = connections.of(socket)
     const charged = await charge(headers['x-api-key'], connection)
     const final = charged.problem ?? problem
-    const bytes = refuse(socket, requestId, final, charged)
+    const bytes = refuse(socket, requestId, final, charged, headers)
     const { keyId, tier } = charged
     const ms = Math.round((performance.now() - started) * 1000) / 1000
     if (keyId !== undefined)

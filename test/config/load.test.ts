@@ -15,6 +15,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       reusePort: false,
       tls: { cert: null, key: null },
       trustedProxies: [],
+      cors: { origins: [] },
       requestTimeoutMs: 30_000,
       writeTimeoutMs: 30_000,
       maxConnections: 10_000,
