@@ -5,7 +5,7 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location, LocationType } from '../catalogue/location.ts'
 import type { Cell } from '../weather/cell.ts'
 import { namedSummaryOf, placeText, pointOf, summaryOf } from './bodies.ts'
-import { type Language, locationTypeOf } from './parameters.ts'
+import { type Language, locationType } from './parameters.ts'
 import { notFound } from './problem.ts'
 import { tagOf } from './representation.ts'
 import { type Sentence, sentences } from './sentences.ts'
@@ -30,7 +30,7 @@ type Place = {
 
 /** The published place of a path. @throws Problem 400 for a wrong type, 404 for no such place */
 export const findLocation = (catalogue: Catalogue, type: string, id: string): Location => {
-  const wanted = locationTypeOf(type)
+  const wanted = locationType.read(type)
   const location = catalogue.find(wanted, id)
   if (!location) throw notFound(notFoundText(catalogue, wanted, id))
   return location

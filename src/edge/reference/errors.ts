@@ -3,9 +3,7 @@
 
 import type { ProblemStatus } from '../problem.ts'
 import type { ErrorCode } from '../sentences.ts'
-
-/** A text of the reference. */
-type Text = { readonly en: string; readonly bn: string }
+import { type Text, text } from './texts.ts'
 
 type ErrorMeaning = {
   readonly status: ProblemStatus
@@ -14,7 +12,6 @@ type ErrorMeaning = {
   readonly meaning: Text
 }
 
-const text = (en: string, bn: string): Text => ({ en, bn })
 const of =
   (status: ProblemStatus, counts: boolean) =>
   (en: string, bn: string): ErrorMeaning => ({ status, counts, meaning: text(en, bn) })
