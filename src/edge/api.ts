@@ -33,7 +33,7 @@ import {
   trackConnections,
 } from './connections.ts'
 import { createCors } from './cors.ts'
-import { apiPrefix, type Endpoint, pathsOf } from './endpoint.ts'
+import { apiPrefix, type Endpoint, pathsOf, referencePaths } from './endpoint.ts'
 import { forecastEndpoint } from './endpoints/forecast.ts'
 import { locationEndpoint } from './endpoints/location.ts'
 import { locationsEndpoint } from './endpoints/locations.ts'
@@ -152,15 +152,11 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     else done()
   })
   // The order of the contract: who has no key learns nothing, and every request with one is counted.
-  app.addHook('onRequest', ({ id, raw, state }, reply) => {
-    if (raw.method === 'OPTIONS' && cors) {
-      const problem = transportProblem(raw)
-      if (problem) throw problem
-      return reply
-        .code(204)
-        .headers({ ...cors.preflight(raw.headers.origin), ...fieldsOfStranger(id, state, reply) })
-        .send()
-    }
+  app.addHook('onRequest', (request, reply) => {
+    const { raw, state } = request
+    if (request.routeOptions.config.isOpen) return openToAll(request, reply)
+    if (raw.method === 'OPTIONS' && cors)
+      return openToAll(request, reply).then(() => answerPreflight(request, reply))
     return admission.decide(raw, state).then(decision => {
       connections.authenticated(state.connection)
       admission.enforce(raw, state, decision)
@@ -261,8 +257,16 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     ...connectionFields(!ends && staysAfter(reply)),
   })
   // Whoever needs no key gets no more of the connections than who has a wrong one.
-  const fieldsOfStranger = (id: string, state: RequestState, reply: FastifyReply) =>
-    ownFields(id, state, reply, !connections.refused(state.connection))
+  const openToAll = async ({ raw, state }: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const problem = transportProblem(raw)
+    if (problem) throw problem
+    if (!connections.refused(state.connection)) reply.raw.shouldKeepAlive = false
+  }
+  const answerPreflight = ({ id, raw, state }: FastifyRequest, reply: FastifyReply): FastifyReply =>
+    reply
+      .code(204)
+      .headers({ ...cors?.preflight(raw.headers.origin), ...ownFields(id, state, reply, false) })
+      .send()
   const send = createSend(writerFor(parts), dateOf, staysAfter, corsLines)
   for (const { name, path, answer } of endpoints)
     app.route({
@@ -275,6 +279,18 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         return found instanceof Promise
           ? found.then(representation => send(request, reply, representation))
           : send(request, reply, found)
+      },
+    })
+  // The reference is loaded when it is first asked for.
+  for (const path of referencePaths)
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: path,
+      config: { endpoint: 'reference', isOpen: true },
+      handler: async (request, reply) => {
+        const { servedReference } = await import('./reference/served.ts')
+        const { 'accept-language': language } = request.headers
+        await send(request, reply, await servedReference(path, request.query as string, language))
       },
     })
   app.setNotFoundHandler(({ originalUrl }) => {

@@ -1,4 +1,4 @@
-// Sends a JSON body: its ETag, a 304 when the consumer has it already, br or gzip when it accepts them. An encoding that was
+// Sends a body: its ETag, a 304 when the consumer has it already, br or gzip when it accepts them. An encoding that was
 // made once is kept as long as the body is. What the body says is decided elsewhere; how ready bytes are written, in
 // ready-response.ts.
 
@@ -15,10 +15,12 @@ import { unpooledCopy, unpooledText } from './unpooled.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
 
-/** A JSON body for a GET or HEAD, with what goes before it. */
+/** A body for a GET or HEAD, with what goes before it. */
 export type Representation = {
   /** What its bytes are called; see `tagOf`. */
   readonly tag: string
+  /** JSON unless given. */
+  readonly type?: string
   /** Header lines of a 200 and a 304 alike. */
   readonly headers: string
   readonly pieces: Pieces
@@ -122,14 +124,14 @@ const readyHead = (
   coding: Coding | 'identity',
   body: Pieces,
 ): string | Buffer => {
-  const { heads } = representation
+  const { heads, type = jsonType } = representation
   const before = heads[coding]
   if (typeof before === 'object') return before
   const start =
     before === undefined
       ? headOf(
           200,
-          `content-type: ${jsonType}\r\ncontent-length: ${bytesOf(body)}\r\n${codingLines[coding]}${linesOf(representation)}`,
+          `content-type: ${type}\r\ncontent-length: ${bytesOf(body)}\r\n${codingLines[coding]}${linesOf(representation)}`,
         )
       : unpooledText(before, 'latin1')
   heads[coding] = start

@@ -22,6 +22,7 @@ const errors = [400, 401, 404, 405, 429, 499, 500]
 export const requests = [
   ...pairs(['weather', 'coords', 'forecast', 'locations', 'location'], [200, 304, ...errors]),
   ...pairs(['other'], [204, ...errors]),
+  ...pairs(['reference'], [200, 304, 400, 499, 500]),
 ]
 
 export const decisions = allOf<'allowed' | 'exhausted' | 'unavailable' | Refusal>({

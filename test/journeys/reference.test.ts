@@ -141,6 +141,35 @@ t.test('the programs of the reference print what a real gateway answers', async 
     })
 })
 
+t.test('every program on docs/api.md runs, and the walk ends in a cached answer', async t => {
+  const provider = await startProvider(t)
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const env = { ABOHAWA_URL: gateway.apiUrl, ABOHAWA_KEY: gateway.keys.enterprise ?? '' }
+  const page = readFileSync('docs/api.md', 'utf8')
+  const langs: Readonly<Record<string, string>> = {
+    sh: 'shell',
+    ts: 'typescript',
+    python: 'python',
+    go: 'go',
+  }
+  const programs = [...page.matchAll(/^```(sh|ts|python|go)\n(.*?)^```$/gms)].map(
+    ([, lang = '', source = '']) => ({ lang: langs[lang] ?? '', label: lang, source }),
+  )
+  t.equal(programs.length, 6)
+  const printed: string[] = []
+  for (const program of programs) {
+    const ended = await run(program, env)
+    if (!ended) continue
+    t.strictSame([ended.code, ended.err], [0, ''], program.source)
+    printed.push(ended.out)
+  }
+  const [list = '', weather = '', notModified, number] = printed
+  t.equal(JSON.parse(list).results[0].id, '3026')
+  t.match(weather, /^etag: W\//m)
+  t.equal(notModified, '304\n')
+  t.match(number, /^-?[\d.]+\n$/)
+})
+
 t.test(
   'programs in Go are formatted and sound',
   { skip: languages.go === undefined && 'needs go' },
