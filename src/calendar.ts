@@ -52,7 +52,7 @@ export const createCalendar = (zone: string): Calendar => {
 
   const dayAt = (instant: number): LocalDay => localIso(instant).slice(0, 10)
 
-  // Both are asked for with every request, and nearly always of the running quarter-hour and day.
+  // Both are needed with every request, and nearly always of the running quarter-hour and day.
   let lastQuarter: { readonly number: number; readonly day: LocalDay } | undefined
   const dayOf = (instant: number): LocalDay => {
     const number = Math.floor(instant / quarterHourMs)

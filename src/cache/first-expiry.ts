@@ -1,13 +1,16 @@
-// When the cache runs out of what is in demand if no load succeeds any more. Looks at memory alone: what only the shared tier
-// holds is not counted. As costly as one look of refresh-ahead.ts, and only done for operators.
+// When the cache runs out of what is in demand if no load succeeds any more. Reads memory alone: what only the shared tier holds
+// is not counted. As costly as one pass of refresh-ahead.ts, and only done for operators.
 
 import type { Demand } from './demand.ts'
 import type { EntryMetadata } from './entry.ts'
 import type { FreshnessPolicy } from './freshness.ts'
+import type { PurgeKind } from './purges.ts'
 
 export type FirstExpiryParts = {
   readonly demand: Pick<Demand<unknown>, 'since'>
-  readonly memory: { peek(key: string): EntryMetadata | undefined }
+  readonly memory: {
+    peek(key: string): (EntryMetadata & { readonly purged: PurgeKind | undefined }) | undefined
+  }
   readonly policy: Pick<FreshnessPolicy, 'usableUntil'>
 }
 
@@ -23,7 +26,9 @@ export const firstExpiry = (
   let first = Number.POSITIVE_INFINITY
   for (const [key] of demand.since(since)) {
     const entry = memory.peek(key)
-    if (entry) first = Math.min(first, policy.usableUntil(entry, now))
+    if (!entry) continue
+    // One that a hard purge met while it was loaded is not served any more.
+    first = Math.min(first, entry.purged === 'hard' ? entry.fetchedAt : policy.usableUntil(entry, now))
   }
   return Number.isFinite(first) ? first : undefined
 }

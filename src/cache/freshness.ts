@@ -1,7 +1,6 @@
 // The freshness policies: by age, or until a newer model run. Both stretch when the provider's budget runs short, and
 // neither serves an entry beyond the time its data reaches. All instants are ms since the epoch.
 
-import type { Clock } from '../clock.ts'
 import type { EntryMetadata } from './entry.ts'
 
 /** `fresh`: serve it. `stale`: serve it and refresh it in the background. `expired`: load before serving. */
@@ -46,34 +45,6 @@ export type RunOptions = {
 /** A run of the source: when it became available, and how long runs are apart. */
 export type Run = { readonly availableAt: number; readonly intervalMs: number }
 
-export type Stretch = {
-  /** The factor on freshness, at least 1. */
-  current(): number
-  /** Computes it anew with the next use. */
-  renew(): void
-}
-
-const stretchEveryMs = 1_000
-
-/** A stretch that is computed at most once a second. */
-export const createStretch = (compute: () => number, clock: Clock): Stretch => {
-  let stretch = 1
-  let computedAt = Number.NEGATIVE_INFINITY
-  return {
-    current: () => {
-      const now = clock.now()
-      if (Math.abs(now - computedAt) >= stretchEveryMs) {
-        computedAt = now
-        stretch = compute()
-      }
-      return stretch
-    },
-    renew: () => {
-      computedAt = Number.NEGATIVE_INFINITY
-    },
-  }
-}
-
 export const freshnessOf = (entry: EntryMetadata, policy: FreshnessPolicy, now: number): Freshness => {
   if (now < policy.freshUntil(entry, now)) return 'fresh'
   return now < policy.usableUntil(entry, now) ? 'stale' : 'expired'
@@ -83,16 +54,21 @@ export const freshnessOf = (entry: EntryMetadata, policy: FreshnessPolicy, now: 
 export const longestUseMs = (options: FreshnessOptions): number =>
   mostOf(options) * (1 + options.freshSpread) + leadOf(options) + options.staleForMs
 
+/** What a policy decides by itself; the rest follows from it in `policyOf`. */
+type Due = Pick<FreshnessPolicy, 'dueAt' | 'periodMs' | 'mostStretch'>
+
+const dueByAge = (options: FreshnessOptions, stretch: () => number): Due => ({
+  periodMs: () => options.freshForMs * (1 + options.freshSpread / 2),
+  mostStretch: () => mostOf(options) / options.freshForMs,
+  dueAt: entry =>
+    entry.fetchedAt +
+    Math.min(options.freshForMs * stretch(), mostOf(options)) * (1 + options.freshSpread * entry.jitter),
+})
+
 /** @param stretch the current factor on freshness, at least 1 */
 export const freshByAge = (given: FreshnessOptions, stretch: () => number): FreshnessPolicy => {
   const options = { ...given }
-  return policyOf(options, {
-    periodMs: () => options.freshForMs * (1 + options.freshSpread / 2),
-    mostStretch: () => mostOf(options) / options.freshForMs,
-    dueAt: entry =>
-      entry.fetchedAt +
-      Math.min(options.freshForMs * stretch(), mostOf(options)) * (1 + options.freshSpread * entry.jitter),
-  })
+  return policyOf(options, dueByAge(options, stretch))
 }
 
 /** @param recent the available runs, newest first; while it is empty, freshness goes by age */
@@ -102,9 +78,9 @@ export const freshByRun = (
   stretch: () => number,
 ): FreshnessPolicy => {
   const options = { ...given }
-  const byAge = freshByAge(options, stretch)
+  const byAge = dueByAge(options, stretch)
   const newest = (): Run | undefined => recent()[0]
-  const policy = policyOf(options, {
+  return policyOf(options, {
     periodMs: () => newest()?.intervalMs ?? byAge.periodMs(),
     mostStretch: () => Math.max(1, mostOf(options) / (newest()?.intervalMs ?? options.freshForMs)),
     dueAt: (entry, now) => {
@@ -120,12 +96,6 @@ export const freshByRun = (
       return Math.min(Math.max(due, stretched), last)
     },
   })
-  const applyHere = policy.apply
-  policy.apply = next => {
-    applyHere(next)
-    byAge.apply(next)
-  }
-  return policy
 }
 
 /**
@@ -163,21 +133,16 @@ const mostOf = ({ freshForMs, freshForAtMostMs }: FreshnessOptions): number =>
 const leadOf = ({ refreshAheadForMs, freshForMs }: FreshnessOptions): number =>
   Math.min(refreshAheadForMs, freshForMs / 10)
 
-/** @param options the policy's own, which `apply` changes */
-const policyOf = (
-  options: FreshnessOptions,
-  { dueAt, periodMs, mostStretch }: Pick<FreshnessPolicy, 'dueAt' | 'periodMs' | 'mostStretch'>,
-): FreshnessPolicy => {
+/** @param options the policy's own, which `apply` changes and `due` reads */
+const policyOf = (options: FreshnessOptions, due: Due): FreshnessPolicy => {
   let lead = leadOf(options)
   let longest = longestUseMs(options)
-  const freshUntil = (entry: EntryMetadata, now: number) => Math.floor(dueAt(entry, now) + lead)
+  const freshUntil = (entry: EntryMetadata, now: number) => Math.floor(due.dueAt(entry, now) + lead)
   return {
-    dueAt,
+    ...due,
     freshUntil,
     usableUntil: (entry, now) =>
       Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest),
-    periodMs,
-    mostStretch,
     get longestUseMs() {
       return longest
     },

@@ -1,4 +1,4 @@
-// Single-flight within a process: callers that ask for a key while its work runs share the result. A finished flight is
+// Single-flight within a process: callers with a key whose work runs share the result. A finished flight is
 // forgotten at once, so a later caller never gets an earlier failure. Over the fleet see fleet-single-flight.ts.
 
 export type SingleFlight<Key, Result> = {

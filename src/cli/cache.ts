@@ -1,10 +1,11 @@
-// `abohawa cache …`: shows what is cached for a place, and purges. `show` queries a running gateway, which alone knows its
-// memory tier, else the shared tier; `purge` writes to the store, which every gateway polls; `warm` is in warm.ts.
+// `abohawa cache …`: shows what is cached for a place, purges it and loads it anew. `show` queries a running gateway, which alone
+// knows its memory tier, else the shared tier; `purge` writes to the store, which every gateway polls; `refresh` needs a
+// gateway, whose memory is to have the new entry; `warm` is in warm.ts.
 
 import { type Command, InvalidArgumentError } from 'commander'
 import { createCalendar } from '../calendar.ts'
 import type { Config } from '../config/schema.ts'
-import { messageOf } from '../errors.ts'
+import { InputError, messageOf } from '../errors.ts'
 import type { CacheAdmin } from '../gateway/cache-admin.ts'
 import { spotIn, targetIn } from '../gateway/cache-target.ts'
 import type { PurgeReport } from '../gateway/cell-report.ts'
@@ -73,6 +74,38 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
     },
   })
 
+  add<{ gateway?: string }>(cache, 'refresh', {
+    summary: 'load the cell of a place or a point in the running gateway now, whatever is cached',
+    example: 'cache refresh district/3026',
+    setUp: command =>
+      void addGatewayOption(command.argument('<target>', 'a point lat,lng or a place type/id')),
+    run: async (terminal, { gateway }, of = '') => {
+      checkArgument(() => spotIn(of))
+      checkGateway(gateway)
+      const config = terminal.config()
+      const { token } = config.ops
+      const address = opsAddress(gateway, config)
+      const path = `/cache/refresh?of=${encodeURIComponent(of)}`
+      const found = await queryGateway(
+        { address, path, token, method: 'POST', timeoutMs: config.provider.totalTimeoutMs + refreshExtraMs },
+        async () => (await import('../gateway/cell-report.ts')).cellReport,
+      )
+      const opsUrl = redactedUrl(address)
+      if ('unavailable' in found)
+        throw new InputError(
+          `nothing was refreshed, because no gateway answered at ${opsUrl} (${found.unavailable}); without one, cache warm loads what is absent or stale`,
+        )
+      const { report } = found
+      const failure = report.gateway?.lastFailure
+      terminal.show({ opsUrl, ...report }, cellText(report, opsUrl, createCalendar(config.quota.timeZone)))
+      if (!failure) return 0
+      terminal.remark(
+        `The cell ${report.cell.id} was not loaded: ${printable(`${failure.code}: ${failure.message}`)}.`,
+      )
+      return 1
+    },
+  })
+
   add<{ top?: number; dryRun?: boolean }>(cache, 'warm', {
     summary: 'load the cells of a target that are absent or stale, within the budget; Ctrl-C stops',
     example: 'cache warm --top 100 --dry-run',
@@ -95,6 +128,9 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
     },
   })
 }
+
+// As long as the ops listener takes for a response beyond the time of a request to the provider.
+const refreshExtraMs = 30_000
 
 const places = (given: string): number => {
   const number = /^\d{1,6}$/.test(given) ? Number(given) : 0

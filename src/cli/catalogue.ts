@@ -55,7 +55,8 @@ export const addCatalogueCommands = (program: Command, add: AddCommand): void =>
     setUp: command => command.argument('[file]', 'the file to check; the configured snapshot if not given'),
     run: async (terminal, _options, file) => {
       const { path, bounds } = terminal.config().catalogue
-      const checked = file ?? path
+      const { catalogueFile } = await import('../catalogue/catalogue-file.ts')
+      const checked = file ?? catalogueFile(path)
       const { checkFile } = await import('../catalogue/file-check.ts')
       const { counts, faults } = await checkFile(checked, bounds)
       if (faults.length > 0) return showFaults(terminal, checked, counts, faults)

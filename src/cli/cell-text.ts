@@ -83,7 +83,8 @@ const tiersText = ({ shared, gateway }: CellReport, timeOf: (iso: string) => str
   )
 }
 
-const localSecond = (instant: number, calendar: Calendar): string =>
+/** The local time of an instant, to the second. */
+export const localSecond = (instant: number, calendar: Calendar): string =>
   new Date(instant + calendar.offsetSecondsAt(instant) * 1000).toISOString().slice(0, 19).replace('T', ' ')
 
 /** How far an instant is away, in the unit that keeps the number small; negative is past. */

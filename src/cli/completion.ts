@@ -1,5 +1,5 @@
 // `abohawa completion …`: prints a script that completes commands, options and fixed words in a shell. Reads what there is from
-// the commands themselves; how each shell is told is in completion-scripts.ts.
+// the commands themselves; what each shell needs is in completion-scripts.ts.
 
 import { Argument, type Command, type Option } from 'commander'
 import { locationTypes } from '../catalogue/location.ts'

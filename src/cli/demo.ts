@@ -106,6 +106,7 @@ const welcome = (
     '',
     `  API        ${apiUrl}/api/v1`,
     `  Dashboard  ${opsUrl}/`,
+    `  Status     npm run -s abohawa -- status --gateway ${opsUrl}`,
     `  Ops        ${opsUrl}/readyz and /metrics`,
     `  Provider   ${provider}`,
     '',

@@ -1,4 +1,5 @@
-// Asks a running gateway at its ops address, for the commands that know more with one than from the store alone.
+// One request to a running gateway at its ops address, for the commands that know more with one than from the store alone, or
+// need one.
 
 import type { Command } from 'commander'
 import type * as z from 'zod'
@@ -29,11 +30,19 @@ export const opsAddress = (gateway: string | undefined, { ops: { host, port } }:
   return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`
 }
 
+export type GatewayRequest = {
+  readonly address: string
+  readonly path: string
+  readonly token: string | null
+  readonly method?: 'GET' | 'POST'
+  readonly timeoutMs?: number
+}
+
 const queryTimeoutMs = 10_000
 
 /** The gateway's report, or why there is none. @throws InputError when the gateway refuses the request as wrong */
 export const queryGateway = async <Report>(
-  { address, path, token }: { address: string; path: string; token: string | null },
+  { address, path, token, method = 'GET', timeoutMs = queryTimeoutMs }: GatewayRequest,
   readSchema: () => Promise<z.ZodType<Report>>,
 ): Promise<{ report: Report } | { unavailable: string }> => {
   let status: number
@@ -42,7 +51,8 @@ export const queryGateway = async <Report>(
     // undici's request instead of fetch, which refuses some ports; imported here for a fast start.
     const { request } = await import('undici')
     const { statusCode, body: responseBody } = await request(`${address}${path}`, {
-      signal: AbortSignal.timeout(queryTimeoutMs),
+      method,
+      signal: AbortSignal.timeout(timeoutMs),
       headers: token === null ? {} : { authorization: `Bearer ${token}` },
     })
     status = statusCode

@@ -2,10 +2,10 @@
 // report, and the title has the local time.
 
 import { styleText } from 'node:util'
-import type { Calendar } from '../calendar.ts'
+import { type Calendar, utcDayMs } from '../calendar.ts'
 import type { StatusReport } from '../gateway/status-report.ts'
 import { printable } from '../outside-text.ts'
-import { distance } from './cell-text.ts'
+import { distance, localSecond } from './cell-text.ts'
 import { counted, tableOf } from './terminal.ts'
 
 export type StatusLine = { readonly text: string; readonly tone?: 'title' | 'warn' | 'bad' | 'faint' }
@@ -25,13 +25,13 @@ export const statusLines = (
   calendar: Calendar,
 ): StatusLine[] => {
   const now = Date.parse(report.at)
-  const local = new Date(now + calendar.offsetSecondsAt(now) * 1000)
-    .toISOString()
-    .slice(0, 19)
-    .replace('T', ' ')
   const source = opsUrl === null ? `the store alone (${report.store.kind})` : printable(opsUrl)
   return [
-    { text: `Abohawa ${printable(report.version)}, ${source}, ${local} ${calendar.zone}`, tone: 'title' },
+    {
+      text: `Abohawa ${printable(report.version)}, ${source}, ${localSecond(now, calendar)} ${calendar.zone}`,
+      tone: 'title',
+    },
+    ...outageLines(report, calendar),
     ...section('Instances', instanceLines(report, now)),
     ...section('Provider', providerLines(report, now)),
     ...section(
@@ -43,6 +43,17 @@ export const statusLines = (
     ...section('Most requested', topLines(report)),
   ]
 }
+
+const outageLines = ({ at, outages }: StatusReport, calendar: Calendar): StatusLine[] =>
+  (outages ?? []).map(({ outage, since, code, stale, errors }) => {
+    const [today] = localSecond(Date.parse(at), calendar).split(' ')
+    const [day, time = ''] = localSecond(Date.parse(since), calendar).split(' ')
+    const from = `${day === today ? '' : `${day} `}${time.slice(0, 5)}`
+    return {
+      text: `${outage} outage since ${from}, ${numbered(stale, 'request', 'requests')} answered from stale, ${counted(errors)} failed (${printable(code)})`,
+      tone: 'bad',
+    }
+  })
 
 const section = (title: string, lines: readonly StatusLine[]): StatusLine[] =>
   lines.length === 0 ? [] : [{ text: '' }, { text: title, tone: 'title' }, ...lines]
@@ -176,7 +187,13 @@ const budgetLines = ({ budget }: StatusReport, now: number): StatusLine[] => {
   ]
 }
 
-const gatewayLines = ({ cache, store, catalogue, config }: StatusReport, now: number): StatusLine[] => {
+const certificateWarnMs = 14 * utcDayMs
+const certificateBadMs = 2 * utcDayMs
+
+const gatewayLines = (
+  { cache, store, catalogue, certificate, config }: StatusReport,
+  now: number,
+): StatusLine[] => {
   const name = store.kind === 'redis' ? 'Redis' : 'store'
   const used = orUnknown(store.usedBytes, size)
   const rows: [string, string, StatusLine['tone']?][] = [
@@ -184,6 +201,8 @@ const gatewayLines = ({ cache, store, catalogue, config }: StatusReport, now: nu
       ? [name, `answers in ${orUnknown(store.latencyMs, ms => `${ms.toFixed(1)} ms`)}, ${used} in use`]
       : [name, `away: ${store.fault ?? ''}`, 'bad'],
   ]
+  if (store.writeFault !== null)
+    rows.push(['', `can not be written, counts are kept in its reserve: ${store.writeFault}`, 'bad'])
   if (cache) {
     const { fresh, stale, failed, absent } = cache.counts
     rows.push(
@@ -203,8 +222,22 @@ const gatewayLines = ({ cache, store, catalogue, config }: StatusReport, now: nu
       ? ['catalogue', `${counted(catalogue.places)} places, ${catalogue.checksum.slice(0, 12)}`]
       : ['catalogue', `${counted(catalogue.places)} places, newer file refused: ${catalogue.fault}`, 'bad'],
   )
+  if (certificate) {
+    const leftMs = Date.parse(certificate.expiresAt) - now
+    rows.push([
+      'certificate',
+      `${leftMs <= 0 ? 'expired' : 'expires'} ${distance(leftMs)}`,
+      leftMs < certificateBadMs ? 'bad' : leftMs < certificateWarnMs ? 'warn' : undefined,
+    ])
+  }
   if (config) {
     rows.push(['configuration', `${config.hash ?? unknown}, applied ${ago(config.appliedAt, now)}`])
+    if (config.differs.length > 0)
+      rows.push([
+        '',
+        `${numbered(config.differs.length, 'other instance runs', 'other instances run')} different settings`,
+        'warn',
+      ])
     if (config.fault !== null) rows.push(['', `the newest one is refused: ${config.fault}`, 'bad'])
     if (config.needsRestart.length > 0)
       rows.push(['', `needs a restart: ${config.needsRestart.join(', ')}`, 'warn'])

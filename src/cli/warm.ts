@@ -23,7 +23,7 @@ import { openStore } from '../stores/open-store.ts'
 import { interruption } from './interruption.ts'
 import { counted, factsText, type Terminal } from './terminal.ts'
 
-/** Whoever warms: a gateway over HTTP, or this process. */
+/** What warms: a gateway over HTTP, or this process. */
 type Warmer = Pick<CacheWarm, 'planWarm' | 'startWarm' | 'stopWarm'> & {
   readonly by: string
   warmState(): WarmReport | Promise<WarmReport>
@@ -96,7 +96,7 @@ const gatewayAt = async (
   try {
     await ask('GET')
   } catch (error) {
-    // Whoever answers and refuses is asked no further; only where nobody answers is it done here.
+    // A gateway that refuses is not passed over; only where none answers is it done here.
     if (error instanceof InputError) throw error
     return undefined
   }

@@ -1,5 +1,5 @@
 // Watches the files that a configuration is read from. Polls their paths, as the catalogue's file is polled: links that are
-// swapped (ConfigMaps), files that are renamed into place (editors), mounted files and network shares are all seen. Tells of a
+// swapped (ConfigMaps), files that are renamed into place (editors), mounted files and network shares are all seen. Reports a
 // change once the files were the same at two looks and what is in them is new. Reads no settings.
 
 import { hash } from 'node:crypto'

@@ -92,7 +92,7 @@ type ApiSettings = ConnectionLimits & {
 export type ApiOptions = ApiSettings & {
   readonly tls: TlsFiles
   readonly trustedProxies: readonly string[]
-  /** How much of a client's address the log tells. */
+  /** How much of a client's address is logged. */
   readonly clientAddress: AddressForm
   /** What rendered lists and places may take in memory, in bytes. */
   readonly keepBytes: number

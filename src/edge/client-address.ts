@@ -1,5 +1,6 @@
-// The address of a client as the log may tell it: of the connection's other end, or behind trusted proxies the last address
-// of `x-forwarded-for` that is none of theirs. Whole, cut to its network, or not at all. Never text that is no address.
+// The address of a client in the form that the log may hold: of the connection's other end, or behind trusted proxies the
+// last address of `x-forwarded-for` that is none of theirs. Whole, cut to its network, or not at all. Never text that is no
+// address.
 
 import { isIP, SocketAddress } from 'node:net'
 import type { IsTrusted } from './trusted-proxies.ts'
@@ -9,7 +10,7 @@ export type AddressForm = 'full' | 'prefix' | 'none'
 
 /** The other end of a connection. */
 export type Peer = {
-  /** In the form that is told; undefined for none. */
+  /** In the form that is logged; undefined for none. */
   readonly address: string | undefined
   /** Whether it is a trusted proxy, so that each request may be of another client. */
   readonly isProxy: boolean

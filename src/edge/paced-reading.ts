@@ -47,7 +47,7 @@ export const readPaced = (socket: Socket, { mayRead, onReadable, onResume }: Pac
   return {
     resume: () => {
       while (socket.readableLength > 0 && !socket.destroyed && !http._paused && mayRead())
-        // Whoever listens for data is handed what is read: Node's parser.
+        // The listener for data gets what is read: Node's parser.
         socket.read(Math.min(socket.readableLength, pieceBytes))
       // The end is met by reading behind it.
       if (socket.readableLength === 0) socket.read(0)

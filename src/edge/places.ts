@@ -18,7 +18,7 @@ export type CurrentCatalogue = { readonly current: Catalogue }
 export type PlacePiece = {
   readonly bytes: Buffer
   readonly tag: string
-  /** What was asked for: what is kept for it is found by this, never by a hash. */
+  /** What was requested: what is kept for it is found by this, never by a hash. */
   readonly identity: number | string
 }
 

@@ -201,6 +201,6 @@ const codingFor = (accepted: string, bytes: number): Coding | undefined => {
   return bytes < worthCompressingBytes && mayBePlain ? undefined : coding
 }
 
-// Weak comparison, as RFC 9110 asks for here: `W/` does not count.
+// Weak comparison, as RFC 9110 requires here: `W/` does not count.
 const matches = (ifNoneMatch: string, tag: string): boolean =>
   ifNoneMatch.trim() === '*' || (ifNoneMatch.match(/"[^"]*"/g)?.includes(tag) ?? false)

@@ -52,7 +52,7 @@ export type Answered = {
 export type Access = Answered & {
   readonly requestId: string
   readonly method: string
-  /** As it was received: it may hold what no log should tell. */
+  /** As it was received: it may hold what no log should. */
   readonly url: string
   /** What the cache did, in the words of `cache-status`, for answers with weather. */
   readonly cache: string | undefined

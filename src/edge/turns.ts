@@ -1,4 +1,4 @@
-// Shares of the event loop for work that must not hold up other work: whoever asks goes on until the share of this turn
+// Shares of the event loop for work that must not hold up other work: a task goes on until the share of this turn
 // is used up, and is called back in a later turn. Knows nothing of connections.
 
 export type Turns = {
@@ -60,7 +60,7 @@ export const createTurns = (msPerTurn: number, now = () => performance.now()): T
     const task = mayRun ? next() : undefined
     if (task) {
       cancel(task)
-      // Whoever has its turn does something in it.
+      // A task that has its turn does something in it.
       granted = task
       task.run()
       granted = undefined

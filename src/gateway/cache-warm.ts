@@ -138,7 +138,7 @@ export const createCacheWarm = (
       if (known) known.cells += 1
       else progress.failed.push({ code, message: lost, cells: 1 })
     })
-    // Not one of them: the provider is at fault, and more requests would only tell the same.
+    // Not one of them: the provider is at fault, and more requests would only fail too.
     if (lost !== '' && results.every(({ status }) => status === 'rejected') && left.length === 0)
       stop('provider', lost)
     return { left, retryAt, reason }

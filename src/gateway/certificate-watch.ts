@@ -1,4 +1,4 @@
-// Warns before the API's certificate expires: a line of the log a day, and a detail of /readyz. The metric is in
+// Warns before the API's certificate expires: a line of the log a day and one when it does, and a detail of /readyz. The metric is in
 // ops/gauges.ts; renewed files are taken by the reload.
 
 import { utcDayMs } from '../calendar.ts'
@@ -12,7 +12,7 @@ export type CertificateWatch = {
 }
 
 const warnForMs = 14 * utcDayMs
-const checkEveryMs = 60_000
+const checkEveryMs = 1_000
 
 /** @param expiresAt of the certificate that is served, ms since the epoch; undefined without one */
 export const watchCertificate = (
@@ -20,7 +20,7 @@ export const watchCertificate = (
   clock: Clock,
   log: Log,
 ): CertificateWatch => {
-  let loggedAt = Number.NEGATIVE_INFINITY
+  let logged = { at: Number.NEGATIVE_INFINITY, expired: false }
   const detail = (): string | undefined => {
     const at = expiresAt()
     return at === undefined
@@ -30,13 +30,15 @@ export const watchCertificate = (
   const check = (): void => {
     const at = expiresAt()
     const now = clock.now()
-    if (at === undefined || at - now > warnForMs || Math.abs(now - loggedAt) < utcDayMs) return
-    loggedAt = now
+    if (at === undefined || at - now > warnForMs) return
+    const expired = at <= now
+    if (expired === logged.expired && Math.abs(now - logged.at) < utcDayMs) return
+    logged = { at: now, expired }
     const line = {
       expiresAt: new Date(at).toISOString(),
-      next: 'renew it and replace server.tls.cert and server.tls.key',
+      next: 'renew it and replace server.tls.cert and server.tls.key; docs/runbook.md#abohawacertificateexpires',
     }
-    if (at <= now) log.error(line, 'the certificate has expired')
+    if (expired) log.error(line, 'the certificate has expired')
     else log.warn(line, 'the certificate expires soon')
   }
   check()

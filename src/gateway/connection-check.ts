@@ -1,4 +1,4 @@
-// Connects to what a configuration names, as `config check --connect` asks: pings Redis, and loads the weather of one point
+// Connects to what a configuration names, for `config check --connect`: pings Redis, and loads the weather of one point
 // from the provider without the budget of the fleet. Caches and counts nothing.
 
 import type { Clock } from '../clock.ts'

@@ -1,8 +1,8 @@
 // Checks the files that a configuration names, as a start would find them: certificates, the authority of Redis, the
 // catalogue, and whether the store can be written. Changes nothing and connects to nothing.
 
-import { constants } from 'node:fs'
-import { access, stat } from 'node:fs/promises'
+import { constants, existsSync } from 'node:fs'
+import { access } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { catalogueFile } from '../catalogue/catalogue-file.ts'
 import { readSnapshot } from '../catalogue/snapshot-reader.ts'
@@ -32,7 +32,7 @@ const checkCatalogue: FileCheck = [
 const checks: readonly FileCheck[] = [
   ['server.tls.cert', ({ server }) => tlsOptions(server.tls)],
   ['redis.ca', ({ redis: { url, ca } }) => url !== null && tlsOf({ url, ca })],
-  ['store.path', ({ redis, store }) => (redis.url === null ? checkStore(store.path) : undefined)],
+  ['store.path', ({ redis, store }) => (redis.url === null ? checkStoreFile(store.path) : undefined)],
 ]
 
 /** A fault of a setting, at the place where it was given. */
@@ -57,24 +57,21 @@ export const checkFiles = async (
   return faults
 }
 
-// The file, or the nearest folder that is there: a start makes the rest.
-const checkStore = async (path: string): Promise<void> => {
+/** The folder of the store's file, or the one above: a start makes one folder and no more. */
+export const storeFolder = (path: string): string => {
+  const folder = dirname(resolve(path))
+  return existsSync(folder) ? folder : dirname(folder)
+}
+
+/** Whether the embedded store can be written, or made. @throws InputError when not */
+export const checkStoreFile = async (path: string): Promise<void> => {
   if (path === ':memory:') return
   const file = resolve(path)
   try {
-    if (await exists(file)) return await access(file, R_OK | W_OK)
-    const folder = dirname(file)
-    // A start makes one folder and no more.
-    const nearest = (await exists(folder)) ? folder : dirname(folder)
-    // The dot says what is wrong where a file stands in place of the folder.
-    await access(`${nearest}/.`, W_OK | X_OK)
+    // SQLite writes files beside it. The dot says what is wrong where a file stands in place of the folder.
+    await access(`${storeFolder(path)}/.`, W_OK | X_OK)
+    if (existsSync(file)) await access(file, R_OK | W_OK)
   } catch (cause) {
     throw new InputError(`store.path is ${path}, which can't be written: ${messageOf(cause)}`, { cause })
   }
 }
-
-const exists = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  )

@@ -43,7 +43,7 @@ export const observeSupply = (
   onLoadFailure: failure => {
     const { id: cell, error, purpose } = failure
     const isOfOutage = outages.loadFailed(failure)
-    // What a cold load fails for is told with its 500.
+    // The reason of a failed cold load is logged with its 500.
     if (purpose === 'cold') return
     metrics.refreshFailed(purpose)
     if (isOfOutage) return
@@ -80,7 +80,7 @@ export const observeSupply = (
   },
   request: (outcome, points, ms, reason) => {
     metrics.providerRequest(outcome, points, ms)
-    // Requests of operators ask for no points of their own.
+    // Requests of operators load no points for the cache.
     if (points > 0) outages.requested(reason === undefined ? undefined : { code: outcome, reason })
   },
   refused: metrics.providerAnswerRefused,
@@ -106,11 +106,15 @@ const codeOf = (error: unknown): string => (error instanceof AbohawaError ? erro
 
 const left = (leftOut: number) => (leftOut > 0 ? { leftOut } : {})
 
-/** @param often for lines that name a key, @param seldom for the others */
+/**
+ * @param often for lines that name a key, @param seldom for the others
+ * @param onWriteFault receives why the store can not be written, and null once it can
+ */
 export const observeRecords = (
   metrics: Metrics,
   log: Log,
   { seldom, often }: { seldom: Throttle; often: Throttle },
+  onWriteFault: (reason: string | null) => void,
 ): RecordObserver => ({
   recordRefused: refused => {
     metrics.recordRefused(refused.record)
@@ -126,10 +130,15 @@ export const observeRecords = (
   },
   reserveUsed: reason => {
     metrics.reserveUsed(true)
-    log.error({ reason }, 'the store can not be written, counts are kept in the reserve')
+    onWriteFault(reason)
+    log.error(
+      { reason, next: 'make room, and do not stop the gateway before; docs/runbook.md#abohawastorefull' },
+      'the store can not be written, counts are kept in the reserve',
+    )
   },
   reserveWrittenBack: counts => {
     metrics.reserveUsed(false)
+    onWriteFault(null)
     log.info({ counts }, 'counts of the reserve are in the store')
   },
   reserveMissing: reason =>
@@ -187,9 +196,17 @@ export const observeReload = (metrics: Metrics, log: Log): ReloadObserver => ({
 })
 
 export const observeFleetSettings = (log: Log): FleetSettingsObserver => ({
-  onDiffer: variants => log.warn({ variants }, 'the instances of the fleet run different settings'),
+  onDiffer: variants =>
+    log.warn(
+      { variants, next: 'abohawa status says which instances differ; docs/runbook.md#abohawaconfigdiffers' },
+      'the instances of the fleet run different settings',
+    ),
   onAgree: () => log.info('the instances of the fleet run the same settings again'),
 })
+
+/** The store line of /readyz, of a store that answers. @param writeFault why it can not be written */
+export const storeDetail = (kind: string, writeFault: string | null): string =>
+  writeFault === null ? kind : `${kind}, can not be written, counts are kept in its reserve: ${writeFault}`
 
 /** The configuration line of /readyz. */
 export const configDetail = (

@@ -6,11 +6,15 @@ import type { LoadFailure } from '../cache/read-through.ts'
 import type { Clock } from '../clock.ts'
 import { AbohawaError, messageOf } from '../errors.ts'
 import type { Log } from '../ops/log.ts'
-import { type Cause, createOutage, type Noticed, type Outage } from '../ops/outage.ts'
+import { type Cause, createOutage, type Noticed, type Outage, type OutageState } from '../ops/outage.ts'
 import type { BreakerState } from '../provider/breaker.ts'
 
 /** A part that can't do without the store: the connection, the counts of quotas, the budget for the provider. */
 type StorePart = 'redis' | 'quota' | 'budget'
+
+type OutageName = 'provider' | 'store'
+
+type OpenOutage = OutageState & { readonly outage: OutageName }
 
 export type Outages = {
   /** A request for weather to the provider ended. @param cause why it brought none */
@@ -19,12 +23,19 @@ export type Outages = {
   /** True when the failure belongs to an outage, which counts it. */
   loadFailed(failure: LoadFailure): boolean
   storeAway(part: StorePart, reason: string): void
-  /** @param fields to tell when the outage is over */
+  /** @param fields of the line when the outage is over */
   storeBack(part: StorePart, fields?: Readonly<Record<string, unknown>>): void
   sharedTierFailed(step: string): void
   /** A request ended in 500. True when the failure belongs to an outage, whose lines have the cause. */
   answered500(error: unknown): boolean
+  /** Those that are on. */
+  open(): OpenOutage[]
   close(): void
+}
+
+const nextSteps = {
+  provider: 'abohawa status says how long the cache lasts; docs/runbook.md#abohawaproviderdown',
+  store: 'mend the store and leave the gateways running; docs/runbook.md#abohawastoredown',
 }
 
 // Of loads, without a success in between.
@@ -40,13 +51,13 @@ const ofWaiting: ReadonlySet<string> = new Set(['waited_too_long', 'timeline_exh
 export const openOutages = (log: Log, clock: Clock, staleReads: () => number): Outages => {
   let errors = 0
   const noticed = (): Noticed => ({ stale: staleReads(), errors })
-  const outageOf = (outage: 'provider' | 'store'): Outage =>
+  const outageOf = (outage: OutageName): Outage =>
     createOutage({
       clock,
       noticed,
       write: (phase, fields) =>
         log[phase === 'begins' ? 'error' : phase === 'goes on' ? 'warn' : 'info'](
-          { outage, ...fields },
+          { outage, ...fields, ...(phase === 'begins' ? { next: nextSteps[outage] } : {}) },
           `outage ${phase}`,
         ),
     })
@@ -112,6 +123,11 @@ export const openOutages = (log: Log, clock: Clock, staleReads: () => number): O
         ? store.isOn()
         : provider.isOn() && (code.startsWith('provider_') || ofWaiting.has(code))
     },
+    open: () =>
+      Object.entries({ provider, store }).flatMap(([outage, { state }]) => {
+        const on = state()
+        return on ? [{ outage: outage as OutageName, ...on }] : []
+      }),
     close: () => clearInterval(ticking),
   }
 }

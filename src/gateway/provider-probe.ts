@@ -1,4 +1,4 @@
-// Asks the provider for something that weighs nothing, once and without the circuit breaker: does it answer at all? Used where
+// One request to the provider that weighs nothing, without the circuit breaker: does it answer at all? Used where
 // an operator is about to depend on it.
 
 import type { IncomingHttpHeaders } from 'node:http'

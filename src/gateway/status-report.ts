@@ -26,6 +26,18 @@ const instance = z.object({
   isSelf: z.boolean(),
 })
 
+/** That is on, as this instance sees it: its first failure, and the sums so far. */
+const outage = z.object({
+  outage: z.enum(['provider', 'store']),
+  since: instant,
+  code: z.string(),
+  reason: z.string(),
+  failures: z.number(),
+  /** Requests answered from stale entries, and those that ended in 500. */
+  stale: z.number(),
+  errors: z.number(),
+})
+
 const keyNearLimit = z.object({
   keyId: z.string(),
   subscriber: z.string().nullable(),
@@ -37,6 +49,7 @@ const keyNearLimit = z.object({
 export const statusReport = z.object({
   at: instant,
   version: z.string(),
+  outages: z.array(outage).nullable(),
   instances: z.array(instance),
   provider: z
     .object({
@@ -89,8 +102,12 @@ export const statusReport = z.object({
     latencyMs: z.number().nullable(),
     usedBytes: z.number().nullable(),
     fault: z.string().nullable(),
+    /** Why the embedded store can not be written, so that counts are kept in its reserve. */
+    writeFault: z.string().nullable(),
   }),
   catalogue: z.object({ places: z.number(), checksum: z.string(), fault: z.string().nullable() }),
+  /** The one that the API serves; null where it serves plain HTTP. */
+  certificate: z.object({ expiresAt: instant }).nullable(),
   config: z
     .object({
       hash: z.string().nullable(),
@@ -138,7 +155,7 @@ export type StatusReport = z.infer<typeof statusReport>
 export type InstanceStatus = StatusReport['instances'][number]
 export type KeyNearLimit = z.infer<typeof keyNearLimit>
 
-/** As a stream tells it: without history, with its newest point. */
+/** As a stream sends it: without history, with its newest point. */
 export type LiveStatus = Omit<StatusReport, 'history'> & { readonly point: Point }
 
 export type CellStatus = {

@@ -7,9 +7,9 @@ import packageFile from '../../package.json' with { type: 'json' }
 import { createSingleFlight } from '../cache/single-flight.ts'
 import type { LiveCatalogue } from '../catalogue/live-catalogue.ts'
 import type { Clock } from '../clock.ts'
-import { messageOf } from '../errors.ts'
 import type { History } from '../ops/history.ts'
 import { stepSeconds } from '../ops/history.ts'
+import type { StoreFacts } from '../ops/store-watch.ts'
 import { safeText } from '../outside-text.ts'
 import type { BudgetState } from '../provider/budget.ts'
 import type { SpendingForecast } from '../provider/forecast.ts'
@@ -18,6 +18,7 @@ import { aliveForMs } from '../timelines/heartbeat.ts'
 import { type InstanceReport, type Phase, readReport, writeReport } from '../timelines/instance-report.ts'
 import type { CellSurvey } from './cell-survey.ts'
 import type { Metering } from './metering.ts'
+import type { Outages } from './outages.ts'
 import type { InstanceStatus, KeyNearLimit, LiveStatus, StatusReport } from './status-report.ts'
 import type { Supply } from './supply.ts'
 
@@ -34,13 +35,19 @@ type ConfigStatus = {
 export type StatusParts = {
   readonly supply: Pick<Supply, 'timelines' | 'budget' | 'breaker' | 'lastRequests' | 'runs'>
   readonly metering: Pick<Metering, 'meter' | 'storeClock'>
-  readonly store: Pick<Store, 'kind' | 'ping' | 'usedBytes' | 'instancesSince' | 'findKey' | 'findSubscriber'>
+  readonly store: Pick<Store, 'instancesSince' | 'findKey' | 'findSubscriber'>
+  readonly storeFacts: () => Promise<StoreFacts>
   readonly catalogue: LiveCatalogue
   readonly survey: CellSurvey
   readonly self: SelfReport
   readonly history: History
   readonly forecast: SpendingForecast
+  readonly outages: Pick<Outages, 'open'>
   readonly config: () => ConfigStatus
+  /** Why the store can not be written though it answers; null while it can. */
+  readonly storeWriteFault: () => string | null
+  /** Of the certificate that the API serves, ms since the epoch; undefined without one. */
+  readonly certificateExpiresAt: () => number | undefined
   readonly maxMemoryBytes: number
   readonly clock: Clock
 }
@@ -98,17 +105,6 @@ export const createStatus = (parts: StatusParts): Status => {
     ttl: keepNamesForMs,
   })
 
-  const storeStatus = async (): Promise<StatusReport['store']> => {
-    const startedAt = performance.now()
-    try {
-      await store.ping()
-      const latencyMs = Number((performance.now() - startedAt).toFixed(2))
-      const usedBytes = await store.usedBytes()
-      return { kind: store.kind, isUp: true, latencyMs, usedBytes, fault: null }
-    } catch (error) {
-      return { kind: store.kind, isUp: false, latencyMs: null, usedBytes: null, fault: messageOf(error) }
-    }
-  }
   const instances = async (): Promise<InstanceStatus[]> => {
     const own = instanceStatus(timelines.instance, self(), true)
     try {
@@ -145,26 +141,32 @@ export const createStatus = (parts: StatusParts): Status => {
 
   const common = async (): Promise<Omit<StatusReport, 'history'>> => {
     const counts = usage()
-    const [storeNow, fleet, near] = await Promise.all([storeStatus(), instances(), keysNearLimit(counts)])
+    const [storeNow, fleet, near] = await Promise.all([
+      parts.storeFacts(),
+      instances(),
+      keysNearLimit(counts),
+    ])
     const now = clock.now()
     const spending = budget.state()
     const { state, openUntil } = breaker.state()
     const failure = lastRequests.lastFailure()
-    const servedUntil = timelines.servedUntil()
+    const firstExpiryAt = timelines.firstExpiryAt()
     const run = runs?.newest()
     const held = timelines.held()
     const stretch = timelines.stretch()
     const { hash, appliedAt, fault, needsRestart } = parts.config()
+    const certificateExpiresAt = parts.certificateExpiresAt()
     return {
       at: isoOf(now),
       version,
+      outages: parts.outages.open().map(each => ({ ...each, since: isoOf(each.since) })),
       instances: fleet,
       provider: {
         circuit: state,
         retryAt: isoOrNull(openUntil ?? spending.closedUntil),
         lastSuccessAt: isoOrNull(lastRequests.lastSuccessAt()),
         lastFailure: failure && { ...failure, at: isoOf(failure.at) },
-        firstErrorAt: isoOrNull(servedUntil === null ? null : Math.max(now, servedUntil)),
+        firstErrorAt: isoOrNull(firstExpiryAt === undefined ? null : Math.max(now, firstExpiryAt)),
       },
       budget: {
         ...budgetStatus(spending, forecast, now),
@@ -184,12 +186,13 @@ export const createStatus = (parts: StatusParts): Status => {
         wantedCells: timelines.fleet().wanted,
         counts: survey.counts(),
       },
-      store: storeNow,
+      store: storeStatus(storeNow, parts.storeWriteFault()),
       catalogue: {
         places: catalogue.current.size,
         checksum: catalogue.current.checksum,
         fault: catalogue.fault()?.message ?? null,
       },
+      certificate: certificateExpiresAt === undefined ? null : { expiresAt: isoOf(certificateExpiresAt) },
       config: {
         hash,
         appliedAt: isoOf(appliedAt),
@@ -206,7 +209,7 @@ export const createStatus = (parts: StatusParts): Status => {
       },
     }
   }
-  // However many ask at once, on streams and beside them, it is worked out once.
+  // However many requests and streams need it at once, it is worked out once.
   const working = createSingleFlight<'status', Omit<StatusReport, 'history'>>()
   const collected = () => working.run('status', common).result
 
@@ -215,6 +218,17 @@ export const createStatus = (parts: StatusParts): Status => {
     live: async () => ({ ...(await collected()), point: history.newest() }),
   }
 }
+
+/** @param writeFault why it can not be written though it answers */
+export const storeStatus = (
+  { size, ...facts }: StoreFacts,
+  writeFault: string | null,
+): StatusReport['store'] => ({
+  ...facts,
+  writeFault,
+  isUp: facts.fault === null,
+  usedBytes: size?.usedBytes ?? null,
+})
 
 /** The instances that reported to the store and have not stopped. @throws StoreError */
 export const instancesIn = async (
@@ -260,7 +274,7 @@ export const fullestFirst = <Count extends { readonly used: number; readonly lim
     .sort((one, other) => other.used / other.limit - one.used / one.limit)
     .slice(0, mostKeys)
 
-// One pass: there may be tens of thousands of keys, and this is asked every second.
+// One pass: there may be tens of thousands of keys, and this runs every second.
 const mostUsed = <Count extends { readonly used: number }>(counts: readonly Count[]): Count[] => {
   let top: Count[] = []
   for (const count of counts)

@@ -1,5 +1,5 @@
-// How the fleet is, as the store alone tells it, for the CLI where no gateway answers: who is alive, the budget, and the keys
-// near their limit. What only a running gateway knows is null.
+// How the fleet is as far as the store knows, for the CLI where no gateway answers: instances that are alive, the budget, and
+// the keys near their limit. What only a running gateway knows is null.
 
 import packageFile from '../../package.json' with { type: 'json' }
 import { createCalendar } from '../calendar.ts'
@@ -10,9 +10,10 @@ import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { messageOf } from '../errors.ts'
 import { createAdministration } from '../metering/administration.ts'
+import { createStoreWatch } from '../ops/store-watch.ts'
 import { createForecast } from '../provider/forecast.ts'
 import type { Store } from '../stores/store.ts'
-import { budgetStatus, fullestFirst, instancesIn } from './status.ts'
+import { budgetStatus, fullestFirst, instancesIn, storeStatus } from './status.ts'
 import type { KeyNearLimit, StatusReport } from './status-report.ts'
 import { openBudget } from './supply.ts'
 
@@ -22,14 +23,12 @@ const keysReadAtOnce = 500
 
 /** @throws StoreError */
 export const statusOfStore = async (config: Config, store: Store, clock: Clock): Promise<StatusReport> => {
-  const startedAt = performance.now()
   await store.ping()
-  const latencyMs = Number((performance.now() - startedAt).toFixed(2))
   const quiet = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
   const budget = openBudget(config, { store, clock, instances: () => undefined, observer: quiet })
   const now = clock.now()
-  const [usedBytes, instances, near, catalogue] = await Promise.all([
-    store.usedBytes(),
+  const [facts, instances, near, catalogue] = await Promise.all([
+    createStoreWatch(store, { warn: () => {} })(),
     instancesIn(store, now),
     keysNearLimit(config, store, clock),
     catalogueStatus(config),
@@ -38,13 +37,15 @@ export const statusOfStore = async (config: Config, store: Store, clock: Clock):
   return {
     at: new Date(now).toISOString(),
     version: packageFile.version,
+    outages: null,
     instances,
     provider: null,
     budget: { ...budgetStatus(budget.state(), createForecast(), now), demandPerDay: null, stretch: null },
     run: null,
     cache: null,
-    store: { kind: store.kind, isUp: true, latencyMs, usedBytes, fault: null },
+    store: storeStatus(facts, null),
     catalogue,
+    certificate: null,
     config: null,
     keysNearLimit: near,
     top: null,

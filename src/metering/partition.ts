@@ -55,7 +55,7 @@ export type PartitionParts = {
 export type Partition = {
   readonly counts: Set<Count>
   state(): MeterState
-  /** Asks for one unit. @throws StoreError when the store is away and the local allowance is spent */
+  /** Requests one unit. @throws StoreError when the store is away and the local allowance is spent */
   admit(count: Count, limit: number): Promise<QuotaDecision>
   /** Drops a count, unless a request waits for it or the store may lack units that were admitted. */
   forget(count: Count): boolean
@@ -340,7 +340,7 @@ export const createPartition = ({
     onMessagesLost: () => {
       if (state === 'away' || whenStoreIsDown === 'refuse') return
       // Other instances may be admitting locally.
-      stopCounting('messages of other gateways may be lost')
+      stopCounting('the subscription to the counts of other gateways was lost')
       reconcile()
     },
     report: () => inTurn(reportAll).catch(() => {}),

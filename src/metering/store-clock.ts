@@ -11,7 +11,7 @@ export type StoreClock = Clock & {
   offsetMs(): number
 }
 
-// A slower reply does not tell well enough when the store read its clock.
+// A slower reply leaves too open when the store read its clock.
 const slowestReplyMs = 250
 
 export const createStoreClock = (store: Pick<UsageStore, 'time'>, clock: Clock): StoreClock => {

@@ -21,7 +21,7 @@ export type AnsweredRequest = {
   readonly reason: string | undefined
   /** Ms since the epoch. */
   readonly arrivedAt: number
-  /** An address or a network, as the log may tell it. */
+  /** An address or a network, in the form that the log may hold. */
   readonly client: string | undefined
   readonly connection: number
   readonly connectionRequest: number
@@ -33,7 +33,7 @@ export type AnsweredRequest = {
 }
 
 export type AccessLogOptions = {
-  /** Of answers below 500, the share that gets a line, from 0 to 1; each line tells a share below 1. */
+  /** Of answers below 500, the share that gets a line, from 0 to 1; each line has a share below 1. */
   readonly accessShare: number
 }
 

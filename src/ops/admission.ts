@@ -1,6 +1,6 @@
 // The one place that decides whether a request to the ops or the status listener is admitted: the name it was sent to, the
-// page it was sent from, and the token. What must be told apart is a tool of the operator and a web page that the operator's
-// browser has open. What a request may ask for is not judged here.
+// page it was sent from, and the token. It distinguishes a tool of the operator from a web page that the operator's
+// browser has open. What a request is for is not judged here.
 
 import type { IncomingMessage } from 'node:http'
 import { isIP, isIPv6 } from 'node:net'
@@ -13,9 +13,9 @@ export type AdmissionOptions = {
   readonly section: 'ops' | 'status'
   /** Where the listener listens: an address, or a name that is then allowed. */
   readonly host: string
-  /** Further names by which the listener may be asked. */
+  /** Further names that the listener answers to. */
   readonly allowedHosts: readonly string[]
-  /** What callers must show for all but the public routes; null asks for none. */
+  /** What callers must show for all but the public routes; null for none. */
   readonly token: string | null
 }
 
@@ -29,13 +29,13 @@ export const createAdmit = ({ section, host, allowedHosts, token }: AdmissionOpt
     const hosts = valuesOf(request, 'host')
     const fault = hostFault(hosts, names, section) ?? pageFault(request, hosts[0] ?? '')
     if (fault) return fault
-    // What is not known asks for the token too: it may be there one day.
+    // An unknown path needs the token too: it may be there one day.
     if (tokenFault) return route?.public ? undefined : tokenFault(valuesOf(request, 'authorization'))
     return route?.spends ? browserFault(request) : undefined
   }
 }
 
-// A page can make a name of its own resolve to this address (DNS rebinding), and then asks as if it were ours. It can't
+// A page can make a name of its own resolve to this address (DNS rebinding), and then sends requests as if it were ours. It can't
 // do that with an address, so every address is allowed: a pod is scraped and probed by its own.
 const hostFault = (
   hosts: readonly string[],
@@ -64,7 +64,7 @@ const hostIn = (header: string): string | undefined => {
 
 const canonical = (name: string): string => name.toLowerCase().replace(/\.$/, '')
 
-// What browsers say of the page that asks; nothing else sends it, and no page can change it.
+// What browsers say of the page that sends the request; nothing else sends it, and no page can change it.
 const pageFault = (request: IncomingMessage, host: string): Refusal | undefined => {
   const own = [`http://${host}`.toLowerCase(), `https://${host}`.toLowerCase()]
   const foreign = valuesOf(request, 'origin').find(origin => !own.includes(origin.toLowerCase()))
@@ -85,7 +85,7 @@ const pageFault = (request: IncomingMessage, host: string): Refusal | undefined 
   return undefined
 }
 
-// Without a token nothing tells the operator's own wish from a link in a mail, which browsers send as if its address had
+// Without a token nothing distinguishes the operator's own wish from a link in a mail, which browsers send as if its address had
 // been typed (`none`). Over plain HTTP to anything but loopback they say nothing of it at all, and an image of any page
 // looks like this. So what spends is for tools, and for the pages of this listener.
 const browserFault = (request: IncomingMessage): Refusal | undefined => {

@@ -1,4 +1,4 @@
-// The token of the ops listener: reads the header `authorization` and compares, in a time that tells nothing of the token.
+// The token of the ops listener: reads the header `authorization` and compares, in a time that does not depend on the token.
 // Keeps its hash alone; where it must be shown is for admission.ts.
 
 import { hash, timingSafeEqual } from 'node:crypto'

@@ -6,7 +6,7 @@ import { InputError } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
 import { Refusal } from './refusal.ts'
 
-/** What is asked about the cache, in the operator's own words; all throw InputError for words that mean nothing. */
+/** What operators do with the cache, by targets in their own words; all throw InputError for what is no target. */
 export type OpsCache = {
   explain(of: string): Promise<object>
   /** @param soft undefined where the body does not say */
@@ -47,7 +47,7 @@ export const registerCache = (app: FastifyInstance, cache: OpsCache, longestBody
   app.post<OfCell>('/cache/refresh', async ({ query: { of } }) =>
     cache.refresh(targetIn('/cache/refresh', of)),
   )
-  // JSON has to say that it is: a page in the operator's browser can't send that here without asking first.
+  // JSON has to say that it is: a page in the operator's browser can't send that here without a preflight.
   app.removeContentTypeParser('text/plain')
   const unreadBody =
     (allowed: string) =>

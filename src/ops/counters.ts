@@ -73,7 +73,7 @@ export const createCounters = (): Counters => {
           .map(({ line, count }) => `${line}${count}\n`)
           .join(''),
       )
-      // Whoever hands over more than the label's value, such as who asked, makes no further series.
+      // A caller that passes more than the label's value, such as the client, makes no further series.
       const count =
         labels.length === 1
           ? (first: string): void => {

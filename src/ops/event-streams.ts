@@ -1,5 +1,5 @@
-// /events: streams of server-sent events that tell how the gateway is, every second, and which cells changed, every two. All
-// streams are told the same, worked out once. They are few, and a reader that does not keep up misses events and is dropped
+// /events: streams of server-sent events with the status, every second, and the cells that changed, every two. All
+// streams get the same, worked out once. They are few, and a reader that does not keep up misses events and is dropped
 // in the end, so that nothing is buffered without end.
 
 import type { ServerResponse } from 'node:http'
@@ -93,7 +93,7 @@ export const createEventStreams = (
   const run = (): void => {
     if (isTicking) return
     isTicking = true
-    // What can't be told now is told with the next event.
+    // What can't be sent now goes with the next event.
     tick()
       .catch(() => {})
       .finally(() => {

@@ -4,6 +4,7 @@
 import type { Registry } from 'prom-client'
 import Counter from 'prom-client/lib/counter.js'
 import Gauge from 'prom-client/lib/gauge.js'
+import type { Clock } from '../clock.ts'
 import { providerFailures } from './label-values.ts'
 import type { StoreFacts } from './store-watch.ts'
 
@@ -18,8 +19,8 @@ export type Gauges = {
   readonly certificateExpiresAt: () => number | undefined
   readonly memoryEntries: () => number
   readonly memoryBytes: () => number
-  /** How long until the first cell in demand expires if nothing is loaded; undefined while none is in demand. */
-  readonly untilFirstExpiryMs: () => number | undefined
+  /** When the first cell in demand expires if nothing is loaded, past where one has; undefined while none is in demand. */
+  readonly firstExpiryAt: () => number | undefined
   /** Cells that are backing off, by the code of their last failure. */
   readonly backoffs: () => ReadonlyMap<string, number>
   readonly catalogue: () => Catalogue
@@ -61,9 +62,10 @@ const unknown = Number.NaN
 const secondsOf = (ms: number | undefined): number => (ms === undefined ? unknown : ms / 1000)
 
 /** Returns what is to be awaited before each scrape. */
-export const watchGauges = (registry: Registry, gauges: Gauges): (() => Promise<void>) => {
+export const watchGauges = (registry: Registry, gauges: Gauges, clock: Clock): (() => Promise<void>) => {
   const registers = [registry]
-  let store: StoreFacts = { up: false, kind: 'embedded', memory: undefined }
+  let store: StoreFacts = { kind: 'embedded', latencyMs: null, fault: 'not read yet', size: undefined }
+  const redisSize = () => (store.kind === 'redis' ? store.size : undefined)
 
   const gauge = (name: string, help: string, read: () => number) =>
     new Gauge({
@@ -120,7 +122,10 @@ export const watchGauges = (registry: Registry, gauges: Gauges): (() => Promise<
   gauge(
     'abohawa_cache_time_to_first_expiry_seconds',
     'Time until the first cell in demand expires, and requests for it end in 500, if the provider stays away; NaN while no cell is in demand.',
-    () => secondsOf(gauges.untilFirstExpiryMs()),
+    () => {
+      const at = gauges.firstExpiryAt()
+      return secondsOf(at === undefined ? undefined : Math.max(0, at - clock.now()))
+    },
   )
   gaugeBy(
     'cause',
@@ -186,7 +191,7 @@ export const watchGauges = (registry: Registry, gauges: Gauges): (() => Promise<
   )
   gauge(
     'abohawa_provider_limited_until_timestamp_seconds',
-    'Until when nothing is sent, because the provider said that a limit is reached; 0 while it may be asked.',
+    'Until when nothing is sent, because the provider said that a limit is reached; 0 while requests are sent.',
     () => (gauges.budget().closedUntil ?? 0) / 1000,
   )
   gaugeBy('state', 'abohawa_provider_circuit', '1 for the state the circuit to the provider is in.', () =>
@@ -195,8 +200,8 @@ export const watchGauges = (registry: Registry, gauges: Gauges): (() => Promise<
   gaugeBy('state', 'abohawa_quota_counting', '1 for the present state of quota counting.', () =>
     (['counting', 'away', 'reconciling'] as const).map(state => [state, Number(gauges.meter() === state)]),
   )
-  gaugeBy('store', 'abohawa_store_up', '1 while the store answers, asked at each scrape.', () => [
-    [store.kind, Number(store.up)],
+  gaugeBy('store', 'abohawa_store_up', '1 while the store answers, pinged at each scrape.', () => [
+    [store.kind, Number(store.fault === null)],
   ])
   gauge(
     'abohawa_quota_allowance_instances',
@@ -211,12 +216,12 @@ export const watchGauges = (registry: Registry, gauges: Gauges): (() => Promise<
   gauge(
     'abohawa_redis_memory_used_bytes',
     'What Redis says it uses, on a cluster the master with least room; NaN where that is not known.',
-    () => store.memory?.usedBytes ?? unknown,
+    () => redisSize()?.usedBytes ?? unknown,
   )
   gauge(
     'abohawa_redis_memory_max_bytes',
     'The maxmemory of that Redis, 0 where it has none; NaN where that is not known.',
-    () => store.memory?.maxBytes ?? unknown,
+    () => redisSize()?.maxBytes ?? unknown,
   )
   gauge(
     'abohawa_provider_run_available_timestamp_seconds',

@@ -10,7 +10,7 @@ const mostPoints = 360
 // How often it is checked whether a step is over.
 const tickMs = 1_000
 
-/** What one point tells; null where nothing was measured or there was nothing to measure. Durations in seconds. */
+/** The values of one point; null where nothing was measured or there was nothing to measure. Durations in seconds. */
 export type Point = {
   readonly requestsPerSecond: number | null
   readonly errorsPerSecond: number | null

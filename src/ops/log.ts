@@ -2,7 +2,7 @@
 // requests are gathered and written by the bufferful, at short intervals and at the end. Holds no key and no provider
 // secret: parts hand over ids and sentences only, and what slips through all the same is hidden and cut here.
 
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, writeSync } from 'node:fs'
 import { type LevelWithSilent, type Logger, pino, stdSerializers } from 'pino'
 import { InputError, messageOf } from '../errors.ts'
 import { withoutKeys, withoutPlainKeys } from '../key-redaction.ts'
@@ -32,13 +32,20 @@ const gatherForMs = 250
 const flushForMs = 2_000
 // A reader that stands still costs so much memory; what comes then is lost, and the log says so.
 const maxBytes = 64 * 1024 * 1024
+// Writes to a pipe that are no longer do not mix with those of other processes (POSIX: PIPE_BUF, here that of Linux).
+const atomicBytes = 4_096
 const standardOutput = 1
 const standardError = 2
 
-/** @param file a path, or null for standard output. @throws InputError when it can't be opened */
-export const openLog = (level: LevelWithSilent, file: string | null = null): OpenLog => {
+/**
+ * @param file a path, or null for standard output
+ * @param isShared whether other processes write to the same destination
+ * @throws InputError when it can't be opened
+ */
+export const openLog = (level: LevelWithSilent, file: string | null = null, isShared = false): OpenLog => {
   const writer = createLogWriter(file === null ? standardOutput : openFile(file), {
     maxBytes,
+    ...(isShared && file === null && fstatSync(standardOutput).isFIFO() ? { pieceBytes: atomicBytes } : {}),
     flushForMs,
     onFailed: reason => warnAside(`the log cannot be written: ${reason}; its lines are dropped until it can`),
     onDropped: news => log.warn(news, 'lines of the log were dropped'),
@@ -71,7 +78,7 @@ export const openLog = (level: LevelWithSilent, file: string | null = null): Ope
   })
   // A limit on the size of files is met like a full disk; without a listener it would end the process.
   process.on('SIGXFSZ', () => {})
-  // The last answers may be told of after everything else has ended.
+  // The last requests may be logged after everything else has ended.
   process.once('exit', () => {
     handOver()
     writer.flushNow()
@@ -93,7 +100,7 @@ export const openLog = (level: LevelWithSilent, file: string | null = null): Ope
   }
 }
 
-// Addresses and ids of clients are for whoever operates the gateway.
+// Addresses and ids of clients are for the gateway's operators.
 const mode = 0o640
 
 const openFile = (path: string): number => {
@@ -104,7 +111,7 @@ const openFile = (path: string): number => {
   }
 }
 
-/** Standard error may go somewhere else than the log; where it goes nowhere either, nobody can be told. */
+/** Standard error may go somewhere else than the log; where it goes nowhere either, the sentence is lost. */
 const warnAside = (sentence: string): void => {
   try {
     writeSync(standardError, `abohawa: ${sentence}\n`)
@@ -146,7 +153,7 @@ const boundedIn = (value: unknown, level = 0): unknown => {
   if (level === mostLevels) return '…'
   if (level > 0 && 'toJSON' in value && typeof value.toJSON === 'function')
     return boundedIn(value.toJSON(), level + 1)
-  // Left to its serializer, which asks here again.
+  // Left to its serializer, which calls this again.
   if (value instanceof Error) return value
   if (Array.isArray(value)) return value.slice(0, mostEntries).map(each => boundedIn(each, level + 1))
   const entries = Object.entries(value).slice(0, mostEntries)

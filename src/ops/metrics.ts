@@ -262,7 +262,7 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       ['taken', 'refused'],
     ),
     watch: (gauges: Gauges) => {
-      beforeScrape = watchGauges(registry, gauges)
+      beforeScrape = watchGauges(registry, gauges, clock)
     },
   }
 }

@@ -1,5 +1,5 @@
-// What operators ask for now and then: how the fleet is, what is cached, purges, what the provider says. Needed long after the start and
-// perhaps never, so the listener loads it with the first such request.
+// The routes that operators use now and then: how the fleet is, what is cached, purges, what the provider says. Needed long
+// after the start and perhaps never, so the listener loads them with the first such request.
 
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
 import { AbohawaError, messageOf } from '../errors.ts'

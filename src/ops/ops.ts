@@ -1,5 +1,5 @@
 // The ops listener, for those who run the gateway: the probes, and all that operator-routes.ts answers. On a port of its
-// own, loopback unless told otherwise; consumers never see it. Who is admitted stands in admission.ts, which paths there
+// own, loopback by default; consumers never see it. Which requests are admitted stands in admission.ts, which paths there
 // are in routes.ts, the bounds in bounded-server.ts.
 
 import type { FastifyInstance } from 'fastify'

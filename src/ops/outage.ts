@@ -1,5 +1,6 @@
 // An outage in three kinds of lines: one at its start with the cause, one each minute with what failed since the last one,
-// one at its end with the sums. When it starts and ends is told by the caller; minutes follow the clock. Writes nothing.
+// one at its end with the sums; the sums so far at any time. The caller begins and ends it; minutes follow the clock. Writes
+// nothing.
 
 import { minuteMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
@@ -16,6 +17,14 @@ type FailingCell = {
 /** What consumers noticed since the start of the process. */
 export type Noticed = { readonly stale: number; readonly errors: number }
 
+/** An outage that is on, with its sums so far. */
+export type OutageState = Cause &
+  Noticed & {
+    /** Ms since the epoch. */
+    readonly since: number
+    readonly failures: number
+  }
+
 type Fields = Readonly<Record<string, unknown>>
 
 export type OutageOptions = {
@@ -26,11 +35,13 @@ export type OutageOptions = {
 
 export type Outage = {
   isOn(): boolean
+  /** Undefined while it is not on. */
+  state(): OutageState | undefined
   /** Nothing while it is on. */
   begin(cause: Cause): void
   /** Counts a failure by its code, and for its cell; nothing while it is not on. */
   failed(code: string, cell?: FailingCell): void
-  /** Nothing while it is not on. @param fields more to tell in the last line */
+  /** Nothing while it is not on. @param fields more of the last line */
   end(fields?: Fields): void
   /** Call at least once a second: writes the line of a minute that is over. */
   tick(): void
@@ -41,6 +52,7 @@ const mostCells = 20_000
 
 type Counts = { causes: Map<string, number>; failures: number; before: Noticed }
 type Running = {
+  readonly cause: Cause
   readonly since: number
   toldAt: number
   readonly whole: Counts
@@ -56,17 +68,17 @@ export const createOutage = ({ clock, noticed, write }: OutageOptions): Outage =
     counts.failures += 1
     counts.causes.set(code, (counts.causes.get(code) ?? 0) + 1)
   }
-  const fieldsOf = ({ since, cells }: Running, { causes, failures, before }: Counts): Fields => {
+  const noticedSince = (before: Noticed): Noticed => {
     const { stale, errors } = noticed()
-    return {
-      seconds: Math.round((clock.now() - since) / 1000),
-      failures,
-      causes: Object.fromEntries(causes),
-      ...(cells.size > 0 ? { cells: cells.size, worst: worstOf(cells) } : {}),
-      stale: stale - before.stale,
-      errors: errors - before.errors,
-    }
+    return { stale: stale - before.stale, errors: errors - before.errors }
   }
+  const fieldsOf = ({ since, cells }: Running, { causes, failures, before }: Counts): Fields => ({
+    seconds: Math.round((clock.now() - since) / 1000),
+    failures,
+    causes: Object.fromEntries(causes),
+    ...(cells.size > 0 ? { cells: cells.size, worst: worstOf(cells) } : {}),
+    ...noticedSince(before),
+  })
   const tick = (): void => {
     const now = clock.now()
     if (!running || now - running.toldAt < minuteMs) return
@@ -78,11 +90,17 @@ export const createOutage = ({ clock, noticed, write }: OutageOptions): Outage =
 
   return {
     isOn: () => running !== undefined,
+    state: () => {
+      if (!running) return
+      const { cause, since, whole } = running
+      return { ...cause, since, failures: whole.failures, ...noticedSince(whole.before) }
+    },
     begin: ({ code, reason }) => {
       if (running) return
       const now = clock.now()
-      running = { since: now, toldAt: now, whole: noCounts(), minute: noCounts(), cells: new Map() }
-      write('begins', { code, reason })
+      const cause = { code, reason }
+      running = { cause, since: now, toldAt: now, whole: noCounts(), minute: noCounts(), cells: new Map() }
+      write('begins', cause)
     },
     failed: (code, cell) => {
       if (!running) return

@@ -29,7 +29,7 @@ export const registerPassthrough = (app: FastifyInstance, passthrough: Passthrou
     const method = request.method === 'HEAD' ? 'HEAD' : 'GET'
     try {
       const sent = send({ method, path: target, weight }, ending.signal)
-      // A request that waits for its turn is told in time as well.
+      // A request that waits for its turn is refused in time as well.
       const { status, type, body } = await Promise.race([sent, abortionOf(ending.signal)])
       if (status < 200 || status > 599)
         return reply.code(502).send({ error: `the provider answered with the status ${status}` })

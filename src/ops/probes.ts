@@ -1,4 +1,4 @@
-// What probes and Prometheus ask: is the process alive, does it want traffic, what has it counted. The same bytes on the ops
+// What probes and Prometheus request: is the process alive, does it want traffic, what has it counted. The same bytes on the ops
 // listener and on the status listener; who is admitted is for these.
 
 import type { ServerResponse } from 'node:http'
@@ -38,7 +38,7 @@ export const createProbes = ({ metrics, readiness }: ProbeParts): Probes => {
       body: Buffer.from(await metrics.exposition()),
     }),
   }
-  // However many ask at once, on whichever listener, it is worked out once, and all of them are sent the same bytes.
+  // However many requests come at once, on either listener, it is worked out once, and all get the same bytes.
   const working = createSingleFlight<ProbePath, Probe>()
   return {
     answer: async (path, response) => {

@@ -1,4 +1,4 @@
-// Whether this process should be sent traffic. A store that is away is told as a detail and does not take the process
+// Whether this process should be sent traffic. A store that is away is reported as a detail and does not take the process
 // out: what is cached can still be served, and all instances would go at once.
 
 import { setTimeout as pause } from 'node:timers/promises'
@@ -15,7 +15,7 @@ export type Readiness = {
 }
 
 const notAvailable = 'not available'
-// Probes share one look, so a check that hangs must not hold up all that come after it.
+// Probes share one report, so a check that hangs must not hold up all that come after it.
 const checkWithinMs = 2_000
 
 /** @param details named checks; each gives a word or throws */

@@ -1,5 +1,5 @@
-// A request of an operator that is not answered as it was asked: a status, a reason for the metric, one sentence.
-// Judges nothing; whoever finds the fault makes one of these.
+// A refused request of an operator: a status, a reason for the metric, one sentence.
+// Judges nothing; the part that finds the fault makes one of these.
 
 /** Low in number: the label of `abohawa_ops_refused_total`. */
 export type RefusalReason =

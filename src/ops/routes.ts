@@ -1,4 +1,4 @@
-// The paths of the ops listener and the status listener, what may be done with each, and who may ask it. Judged before any
+// The paths of the ops listener and the status listener, which methods each takes, and whether it needs the token. Judged before any
 // handler is loaded, so a path that is not here has no handler either.
 
 import { assets } from './dashboard/assets.ts'
@@ -8,7 +8,7 @@ import { Refusal } from './refusal.ts'
 export type Route = {
   readonly methods: readonly string[]
   /**
-   * Asked without the token. For what anybody may have who reaches the listener: health, metrics, and the fixed files of a
+   * Answered without the token. For what any client of the listener may have: health, metrics, and the fixed files of a
    * page; never for the data that such a page shows.
    */
   readonly public?: true

@@ -1,4 +1,4 @@
-// The status listener: the probes alone, on a port that the network may reach while the ops listener stays inside. Asks for
+// The status listener: the probes alone, on a port that the network may reach while the ops listener stays inside. Needs
 // no token; names, pages and bounds are judged as on the ops listener.
 
 import { type AdmissionOptions, createAdmit } from './admission.ts'

@@ -1,54 +1,60 @@
-// Asks the store how it is, when metrics are read: whether it answers, and what memory Redis uses. Bounded in time, so that
-// a store that hangs does not hold up a scrape.
+// How the store is, for metrics and status: whether it answers, how fast, and what its data takes. Bounded in time, so that a
+// store that hangs does not hold up a scrape.
 
 import { messageOf } from '../errors.ts'
-import type { Store, StoreMemory } from '../stores/store.ts'
+import type { Store, StoreSize } from '../stores/store.ts'
 import type { Log } from './log.ts'
 
 export type StoreFacts = {
   readonly kind: Store['kind']
-  readonly up: boolean
-  /** Undefined for the embedded store, and where Redis does not say. */
-  readonly memory: StoreMemory | undefined
+  /** The round trip of a ping; null while the store does not answer. */
+  readonly latencyMs: number | null
+  /** Why the store does not answer; null while it does. */
+  readonly fault: string | null
+  /** Undefined while the store does not answer, and where Redis refuses INFO. */
+  readonly size: StoreSize | undefined
 }
 
 const answersWithinMs = 2_000
 // INFO is not free for a busy Redis, and several may scrape.
-const memoryEveryMs = 10_000
+const sizeEveryMs = 10_000
 
 export const createStoreWatch = (
-  store: Pick<Store, 'kind' | 'ping' | 'memory'>,
-  log: Log,
+  store: Pick<Store, 'kind' | 'ping' | 'size'>,
+  log: Pick<Log, 'warn'>,
 ): (() => Promise<StoreFacts>) => {
-  let memory: StoreMemory | undefined
+  let size: Promise<StoreSize | undefined> | undefined
   let readAt = Number.NEGATIVE_INFINITY
   let isRefusalLogged = false
 
-  const readMemory = async (): Promise<void> => {
-    if (performance.now() - readAt < memoryEveryMs) return
-    readAt = performance.now()
+  const readSize = async (): Promise<StoreSize | undefined> => {
     try {
-      memory = await within(answersWithinMs, store.memory())
+      const read = await within(answersWithinMs, store.size())
       isRefusalLogged = false
+      return read
     } catch (error) {
-      memory = undefined
       if (!isRefusalLogged) log.warn({ reason: messageOf(error) }, 'memory of Redis is not known')
       isRefusalLogged = true
+      return undefined
     }
   }
 
   return async () => {
-    const up = await within(answersWithinMs, store.ping()).then(
-      () => true,
-      () => false,
-    )
-    // The figure of a Redis that does not answer is none.
-    if (up) await readMemory()
-    else {
-      memory = undefined
-      readAt = Number.NEGATIVE_INFINITY
+    const { kind } = store
+    const startedAt = performance.now()
+    try {
+      await within(answersWithinMs, store.ping())
+    } catch (error) {
+      // The figure of a Redis that does not answer is none.
+      size = undefined
+      return { kind, latencyMs: null, fault: messageOf(error), size: undefined }
     }
-    return { kind: store.kind, up, memory }
+    const now = performance.now()
+    if (!size || now - readAt >= sizeEveryMs) {
+      readAt = now
+      size = readSize()
+    }
+    return { kind, latencyMs: Number((now - startedAt).toFixed(2)), fault: null, size: await size }
   }
 }
 

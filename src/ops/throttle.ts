@@ -1,4 +1,4 @@
-// Lines of the log that whoever can write to a store could cause without end: so many a minute for each subject, and the
+// Lines of the log that a writer to the store could cause without end: so many a minute for each subject, and the
 // first of the next minute says how many were left out. Writes nothing itself.
 
 import { minuteMs } from '../calendar.ts'

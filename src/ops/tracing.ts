@@ -1,5 +1,5 @@
 // Traces for OpenTelemetry: a span for each request, and below it those for steps of the store and calls of the provider.
-// Switched on by the standard variables of OpenTelemetry; otherwise nothing of it is loaded. What a span tells holds no URL,
+// Switched on by the standard variables of OpenTelemetry; otherwise nothing of it is loaded. A span holds no URL,
 // no key and no text of a consumer.
 
 import { AsyncLocalStorage } from 'node:async_hooks'

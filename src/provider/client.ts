@@ -52,7 +52,7 @@ export type Provider = {
   waiting(): number
   /** For the requests that are sent from now on. */
   apply(options: ProviderOptions): void
-  /** Runs other work that asks the provider, as one of `maxConcurrent` requests and in order of arrival. */
+  /** Runs other work that sends requests to the provider, as one of `maxConcurrent` requests and in order of arrival. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
   close(): void
 }

@@ -60,7 +60,7 @@ export const createPassthrough = (
   totalTimeoutMs: Passthrough['totalTimeoutMs'],
   { call, inTurn, protocol, breaker, budget, clock, observer }: PassthroughParts,
 ): Passthrough => {
-  // However many operators ask, one request of theirs at a time waits among those of the consumers.
+  // However many operators there are, one request of theirs at a time waits among those of the consumers.
   const oneAtATime = pLimit(1)
 
   /** @throws OutOfBudgetError when there is no room for all of it */

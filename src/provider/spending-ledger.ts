@@ -79,7 +79,7 @@ export const createLedger = (
   let closed = 0
   /** The reason of a closure that the store does not have yet. */
   let pendingReason: string | undefined
-  // The last reopening as the store told it; undefined before its first reply.
+  // The last reopening as the store returned it; undefined before its first reply.
   let reopenedAt: number | undefined
   let reopenedHereAt: number | null = null
   // How many shared the account when the store was lost: those that went out of sight with it still spend their allowances.
@@ -91,7 +91,7 @@ export const createLedger = (
   const noteReopening = (at: number): boolean => {
     const now = clock.now()
     const told = at > now + longestClosureMs ? 0 : at
-    // A store that lost the reopening tells an earlier one, as a reply does that was overtaken; that one is not so late.
+    // A store that lost the reopening returns an earlier one, as a reply does that was overtaken; that one is not so late.
     if (reopenedAt !== undefined && told < reopenedAt && now < reopenedAt + overtakenForMs) return false
     if (reopenedAt !== undefined && told > reopenedAt) {
       const before = isClosed() ? closed : null

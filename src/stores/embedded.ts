@@ -110,9 +110,8 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
     ...createLocalLeases(),
     ...embeddedFleet(parts),
     ...embeddedSpending(parts),
-    memory: async () => undefined,
     ping: () => attempt(() => void db.prepare('SELECT 1').get()),
-    usedBytes: () => attempt(() => Number(statements.usedBytes.get()?.bytes ?? 0)),
+    size: () => attempt(() => ({ usedBytes: Number(statements.usedBytes.get()?.bytes ?? 0), maxBytes: 0 })),
     close: () =>
       attempt(() => {
         if (!db.isOpen) return

@@ -3,7 +3,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises'
 import { Cluster, type Command, type Redis, type RedisOptions } from 'ioredis'
-import { messageOf } from '../errors.ts'
+import { redisReason } from './redis-reason.ts'
 
 /** The options of the connection to each server. */
 export type ServerOptions = Pick<
@@ -23,6 +23,8 @@ const checkEveryMs = 200
 /** The address of a node, as in the slot map. */
 const addressOf = ({ options }: Redis): string => `${options.host}:${options.port}`
 
+const timeoutOf = ({ options }: Cluster): number => options.redisOptions?.commandTimeout ?? 0
+
 export class FailFastCluster extends Cluster {
   /** The fault of the cluster: a master that does not answer or is not ok; undefined when all are. */
   async fault(): Promise<string | undefined> {
@@ -32,7 +34,7 @@ export class FailFastCluster extends Cluster {
         const info = (await nodes.get(address)?.cluster('INFO')) ?? 'no connection'
         return info.includes('cluster_state:ok') ? undefined : `${address}: ${info.split('\r\n', 1)}`
       } catch (error) {
-        return `${address}: ${messageOf(error)}`
+        return `${address}: ${redisReason(error, timeoutOf(this))}`
       }
     })
     if (faults.length === 0) return 'no node answers'
@@ -83,7 +85,8 @@ export const connectCluster = async (cluster: FailFastCluster): Promise<void> =>
   let last = "the cluster's state is not ok"
   cluster.on('error', () => {})
   cluster.on('node error', (error: Error, address: string) => {
-    if (error.message !== 'Connection is closed.') last = `${address}: ${messageOf(error)}`
+    if (error.message !== 'Connection is closed.')
+      last = `${address}: ${redisReason(error, timeoutOf(cluster))}`
   })
   // The promise of connect() never settles when the cluster is not ready.
   const ended = new Promise<never>((_, reject) => cluster.once('end', () => reject(new Error(last))))
@@ -118,7 +121,9 @@ export const watchCluster = (
     return false
   }
   const reasons = new Map<string, string>()
-  cluster.on('node error', (error: Error, address: string) => reasons.set(address, messageOf(error)))
+  cluster.on('node error', (error: Error, address: string) =>
+    reasons.set(address, redisReason(error, timeoutOf(cluster))),
+  )
   cluster.on('-node', (node: Redis) => {
     const address = addressOf(node)
     const reason = reasons.get(address) ?? 'the connection was closed'

@@ -14,8 +14,9 @@ import {
   watchCluster,
 } from './redis-cluster.ts'
 import type { RedisKeyNames } from './redis-key-names.ts'
+import { redisReason } from './redis-reason.ts'
 import { answersPlainly, answersTls } from './redis-transport.ts'
-import type { StoreMemory } from './store.ts'
+import type { StoreSize } from './store.ts'
 
 export type RedisMode = 'single' | 'sentinel' | 'cluster'
 
@@ -90,7 +91,7 @@ export const connect = async (options: RedisOptions, observer: RedisObserver): P
   }
   started = true
   if (redis instanceof FailFastCluster) watchCluster(redis, observer)
-  else watchServer(redis, observer)
+  else watchServer(redis, options.commandTimeoutMs, observer)
   return redis
 }
 
@@ -99,14 +100,14 @@ export const ping = async (redis: RedisClient): Promise<void> => {
   try {
     await redis.ping()
   } catch (cause) {
-    throw new Error(reasonsAway.get(redis) ?? messageOf(cause), { cause })
+    throw reasonsAway.has(redis) ? new Error(reasonsAway.get(redis), { cause }) : cause
   }
   const fault = redis instanceof FailFastCluster && (await redis.fault())
   if (fault) throw new Error(fault)
 }
 
 /** The memory of the server; on a cluster that of the master with least room. */
-export const memoryOf = async (redis: RedisClient): Promise<StoreMemory> => {
+export const memoryOf = async (redis: RedisClient): Promise<StoreSize> => {
   const nodes = 'nodes' in redis ? redis.nodes('master') : [redis]
   const found = await Promise.all(nodes.map(async node => memoryIn(await node.info('memory'))))
   const [fullest] = found.toSorted((a, b) => shareOf(b) - shareOf(a) || b.usedBytes - a.usedBytes)
@@ -114,9 +115,9 @@ export const memoryOf = async (redis: RedisClient): Promise<StoreMemory> => {
   return fullest
 }
 
-const shareOf = ({ usedBytes, maxBytes }: StoreMemory): number => (maxBytes === 0 ? 0 : usedBytes / maxBytes)
+const shareOf = ({ usedBytes, maxBytes }: StoreSize): number => (maxBytes === 0 ? 0 : usedBytes / maxBytes)
 
-const memoryIn = (info: string): StoreMemory => {
+const memoryIn = (info: string): StoreSize => {
   const [, used] = /^used_memory:(\d+)/m.exec(info) ?? []
   const [, max] = /^maxmemory:(\d+)/m.exec(info) ?? []
   if (used === undefined) throw new Error('INFO has no used_memory')
@@ -182,7 +183,8 @@ const connectServer = async (redis: Redis, { mode = 'single' }: RedisOptions): P
 // The reason of an outage, for `ping`: a command's own error only says that it can't be sent.
 const reasonsAway = new WeakMap<RedisClient, string>()
 
-const watchServer = (redis: Redis, observer: RedisObserver): void => {
+const watchServer = (redis: Redis, commandTimeoutMs: number, observer: RedisObserver): void => {
+  const reasonOf = (thrown: unknown): string => redisReason(thrown, commandTimeoutMs)
   let last: Error | undefined
   let away = false
   const refusals = new Set<string>()
@@ -250,7 +252,7 @@ const refusal = async (
   const [address] = addressesOf(options)
   const other = await otherTransport(url, address, options.connectTimeoutMs)
   if (other) return new InputError(`${urlName} names ${host} with ${other}`, { cause })
-  const reason = reasonOf(cause)
+  const reason = redisReason(cause, options.commandTimeoutMs)
   if (mode === 'sentinel' && reason.includes('No such master'))
     return new InputError(
       `redis.sentinelMaster is ${sentinelMaster}, but the sentinel at ${host} watches no master of that name`,
@@ -285,13 +287,6 @@ const modeAt = async (
   } finally {
     probe.disconnect()
   }
-}
-
-const reasonOf = (thrown: unknown): string => {
-  // When no address of a host name can be reached, the error has no message of its own.
-  if (thrown instanceof AggregateError) return reasonOf(thrown.errors[0])
-  const reason = messageOf(thrown)
-  return reason.startsWith('NOAUTH') ? 'NOAUTH: it asks for a password, and the URL has none' : reason
 }
 
 /** The mismatch, when the server uses TLS and the URL does not, or the other way round. */

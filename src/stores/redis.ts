@@ -2,7 +2,7 @@
 // cluster. All keys begin with the configured prefix; counts and bytes expire. Fails fast: commands time out, and nothing
 // queues while Redis is unavailable. Key names are in redis-key-names.ts.
 
-import { AbohawaError, messageOf } from '../errors.ts'
+import { AbohawaError } from '../errors.ts'
 import { mostBytesRead, type RecordObserver, unobserved } from './records.ts'
 import {
   connect,
@@ -17,6 +17,7 @@ import { redisFleet } from './redis-fleet.ts'
 import { redisKeyNames } from './redis-key-names.ts'
 import { redisKeys } from './redis-keys.ts'
 import { redisLeases } from './redis-leases.ts'
+import { redisReason } from './redis-reason.ts'
 import { isWrongType } from './redis-records.ts'
 import { redisSpending } from './redis-spending.ts'
 import { createRedisSubscriptions } from './redis-subscriptions.ts'
@@ -33,8 +34,9 @@ export const openRedisStore = async (
   // On a cluster the subscribed connection may stay up while a master is lost.
   const redis = await connect(options, {
     redisAway: reason => {
-      subscriptions.markLost()
+      // First, because it knows why; the subscribers only notice it.
       observer.redisAway(reason)
+      subscriptions.markLost()
     },
     redisBack: () => {
       subscriptions.markLost()
@@ -50,7 +52,7 @@ export const openRedisStore = async (
     } catch (cause) {
       failed = cause
       if (cause instanceof AbohawaError) throw cause
-      throw new StoreError(`Redis failed: ${messageOf(cause)}`, { cause })
+      throw new StoreError(`Redis failed: ${redisReason(cause, options.commandTimeoutMs)}`, { cause })
     } finally {
       observer.redisRequest?.(outcomeOf(failed), performance.now() - startedAt)
     }
@@ -94,8 +96,7 @@ export const openRedisStore = async (
     ...redisFleet(parts),
     ...redisSpending(parts),
     ping: () => attempt(() => ping(redis)),
-    memory: () => attempt(() => memoryOf(redis)),
-    usedBytes: () => attempt(async () => (await memoryOf(redis)).usedBytes),
+    size: () => attempt(() => memoryOf(redis)),
     close: async () => {
       subscriptions.close()
       // Waits for outstanding replies; a broken connection is dropped.

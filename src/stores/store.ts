@@ -282,7 +282,7 @@ export interface SpendingStore {
 }
 
 /** In bytes; `maxBytes` is 0 where there is no limit. */
-export type StoreMemory = { readonly usedBytes: number; readonly maxBytes: number }
+export type StoreSize = { readonly usedBytes: number; readonly maxBytes: number }
 
 export interface Store
   extends KeyStore,
@@ -295,10 +295,8 @@ export interface Store
   readonly kind: 'redis' | 'embedded'
   /** Resolves when the store answers. @throws StoreError */
   ping(): Promise<void>
-  /** What Redis uses, on a cluster the master with least room; undefined for the embedded store. @throws StoreError */
-  memory(): Promise<StoreMemory | undefined>
-  /** What the store's data takes: memory of Redis, as `memory` has it, or the file on disk; in bytes. @throws StoreError */
-  usedBytes(): Promise<number>
+  /** What the data takes: memory of Redis, on a cluster of the master with least room; else the file. @throws StoreError */
+  size(): Promise<StoreSize>
   close(): Promise<void>
 }
 

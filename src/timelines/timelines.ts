@@ -6,7 +6,6 @@ import { type BackoffOptions, createFailures, type Failure } from '../cache/fail
 import { firstExpiry } from '../cache/first-expiry.ts'
 import { createFleetSingleFlight } from '../cache/fleet-single-flight.ts'
 import {
-  createStretch,
   type FreshnessOptions,
   freshByAge,
   freshByRun,
@@ -24,6 +23,7 @@ import {
 import { createRefreshAhead } from '../cache/refresh-ahead.ts'
 import { createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
 import { createSingleFlight } from '../cache/single-flight.ts'
+import { createStretch } from '../cache/stretch.ts'
 import { type Calendar, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
@@ -117,8 +117,11 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   /** The size of the memory tier. */
   held(): { entries: number; bytes: number }
   stretch(): number
-  /** How long until the first cell in demand expires if nothing is loaded; undefined while memory holds none in demand. */
-  untilFirstExpiryMs(): number | undefined
+  /**
+   * When the first cell in demand expires if nothing is loaded, past where one has; undefined while memory holds none in
+   * demand.
+   */
+  firstExpiryAt(): number | undefined
   /** How many cells back off, by the code of their last failure. */
   backoffs(): Map<string, number>
   /** Ends the backoff of cells that failed during an outage of the provider. */
@@ -130,8 +133,6 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   timelineOf(cell: Cell): Timeline | undefined
   /** What memory holds of a cell, without counting as a request. */
   overview(cell: Cell): CellOverview
-  /** The instant at which the first cell in demand can't be served any more unless it is loaded; null without demand. */
-  servedUntil(): number | null
   /** The demand of the fleet in the provider's weight per day, without stretch. */
   demandPerDay(): number
   /** At the last heartbeat. */
@@ -303,10 +304,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     },
     held: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
     stretch: stretch.current,
-    untilFirstExpiryMs: () => {
+    firstExpiryAt: () => {
       const now = clock.now()
-      const first = firstExpiry({ demand, memory, policy }, now - demandForMs, now)
-      return first === undefined ? undefined : Math.max(0, first - now)
+      return firstExpiry({ demand, memory, policy }, now - demandForMs, now)
     },
     backoffs: failures.backoffs,
     endBackoff: failures.endBackoff,
@@ -326,13 +326,6 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
         fetchedAt: entry?.fetchedAt ?? null,
         demand: demand.scoreOf(cell.id, clock.now()),
       }
-    },
-    servedUntil: () => {
-      const ends = demand.since(clock.now() - demandForMs).flatMap(([, { subject }]) => {
-        const entry = cache.peek(subject)
-        return entry ? [entry.purged === 'hard' ? entry.fetchedAt : entry.usableUntil] : []
-      })
-      return ends.reduce<number | null>((first, end) => Math.min(first ?? end, end), null)
     },
     demandPerDay,
     fleet: () => fleet,

@@ -32,5 +32,11 @@ t.test(
     load('older', 3_050)
     t.equal(firstExpiry(parts, 2_000, 3_100), 7_000, 'a load moves it')
     t.equal(firstExpiry(parts, 0, 9_000), 6_100, 'it may be past')
+
+    const purged = { value: null, bytes: 1, fetchedAt: 3_090, jitter: 0, generation: 0, run: null }
+    keepEntry(memory, 'old', purged, 'soft')
+    t.equal(firstExpiry(parts, 2_000, 3_100), 9_050, 'stale after a soft purge, and served')
+    keepEntry(memory, 'old', purged, 'hard')
+    t.equal(firstExpiry(parts, 2_000, 3_100), 3_090, 'not served after a hard one')
   },
 )

@@ -7,6 +7,7 @@ import t from 'tap'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { freePort } from '../support/redis-server.ts'
+import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 
 t.test('all is purged softly where nothing can be loaded, hard where it can or --hard is given', async t => {
@@ -42,20 +43,13 @@ t.test('all is purged softly where nothing can be loaded, hard where it can or -
 
 t.test('a gateway whose circuit is open purges all softly, on its own port and for the command', async t => {
   const provider = await startProvider(t, undefined, null)
-  const env = {
-    ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_OPS__PORT: String(await freePort()),
-    ABOHAWA_PROVIDER__BASE_URL: provider.url,
+  const env = await singleGatewayEnv(t, provider.url, {
     ABOHAWA_PROVIDER__BREAKER__AFTER: '1',
     ABOHAWA_PROVIDER__BREAKER__HALF_OPEN_AFTER: '1m',
     ABOHAWA_PROVIDER__RETRIES: '0',
-  }
+  })
   const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
-  const { key } = JSON.parse(
-    (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)).stdout,
-  )
+  const key = await createFreeKey(env)
   const post = async (body: object) => {
     const response = await fetch(`${gateway.urls.ops}/cache/purge`, {
       method: 'POST',

@@ -2,16 +2,19 @@
 
 import { join } from 'node:path'
 import t from 'tap'
+import { runCommands } from '../support/printed.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { freePort } from '../support/redis-server.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
+import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
-for (const name of ['show', 'purge'])
+const names = ['show', 'purge', 'refresh']
+const helps = await runCommands(names.map(name => ['cache', name, '--help']))
+for (const [i, name] of names.entries())
   t.test(`cache ${name} --help shows an example and the common options`, async t => {
-    const { code, stdout, stderr } = await runCommand(['cache', name, '--help'])
+    const { code, stdout, stderr } = helps[i] ?? {}
     t.match({ code, stderr }, { code: 0, stderr: '' })
     t.match(stdout, `Example:\n  npm run -s abohawa -- cache ${name} district/3026`)
     t.match(stdout, '--config <file>')
@@ -38,14 +41,24 @@ const refusals: [number, string[], RegExp][] = [
   [2, ['purge', '24,90,23,91'], /the box 24,90,23,91 has south 24 beyond north 23; allowed: /],
   [2, ['purge', '-24,90,23,91'], /-24,90,23,91 looks like an option; put `--` before an argument/],
   [2, ['purge', 'all', '--hard', '--soft'], /--soft and --hard are both given; allowed: one of them/],
+  [2, ['refresh'], /missing required argument 'target'/],
+  [2, ['refresh', 'all'], /the target is "all"; allowed: a point such as 23\.81,90\.41 or a place such as/],
+  [2, ['refresh', 'district/3026', '--gateway', 'here'], /--gateway is here; allowed: an address such as/],
+  [
+    1,
+    ['refresh', 'district/3026'],
+    /nothing was refreshed, because no gateway answered at http:\/\/127\.0\.0\.1:1 \(.*\); without one, cache warm loads/,
+  ],
   [1, ['purge', '23.51,90.01,23.52,90.02'], /has no centre of a grid cell in it; allowed: /],
   [1, ['purge', 'union/1'], /the union "1" was not found or is not published/],
 ]
-const folder = t.testdir()
-for (const [exit, args, sentence] of refusals)
+const refused = await runCommands(
+  refusals.map(([, args]) => ['cache', ...args]),
+  { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'), ABOHAWA_OPS__PORT: '1' },
+)
+for (const [i, [exit, args, sentence]] of refusals.entries())
   t.test(`refused: abohawa cache ${args.join(' ')}`, async t => {
-    const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db'), ABOHAWA_OPS__PORT: '1' }
-    const { code, stdout, stderr } = await runCommand(['cache', ...args], env)
+    const { code, stdout, stderr } = refused[i] ?? {}
     t.equal(code, exit)
     t.equal(stdout, '')
     t.match(stderr, sentence)
@@ -56,17 +69,9 @@ t.test(
   'show queries the gateway at the configured address, or the store without one; purge writes to the store',
   async t => {
     const provider = await startProvider(t, undefined, null)
-    const env = {
-      ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_SERVER__DRAIN_FOR: '0s',
-      ABOHAWA_OPS__PORT: String(await freePort()),
-      ABOHAWA_PROVIDER__BASE_URL: provider.url,
-    }
+    const env = await singleGatewayEnv(t, provider.url)
     const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
-    const { key } = JSON.parse(
-      (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)).stdout,
-    )
+    const key = await createFreeKey(env)
     t.equal((await sendRequest(`${gateway.urls.api}/api/v1/weather/district/3026`, { key })).status, 200)
 
     const shown = await runCommand(['cache', 'show', 'district/3026', '--json'], env)
@@ -110,6 +115,59 @@ t.test(
     t.match(
       (await runCommand(['cache', 'show', 'district/3026'], env)).stdout,
       /Nothing is in the shared tier \(embedded\)\./,
+    )
+  },
+)
+
+t.test(
+  'refresh loads one cell in the gateway whatever is cached, and ends with 1 if that failed',
+  async t => {
+    const provider = await startProvider(t, undefined, null)
+    const token = '0123456789abcdef0123456789abcdef'
+    const env = await singleGatewayEnv(t, provider.url, {
+      ABOHAWA_OPS__TOKEN: token,
+      ABOHAWA_PROVIDER__RETRIES: '0',
+    })
+    const gateway = await startCommand(t, ['serve'], ['ops'], env)
+    const refresh = (...args: string[]) => runCommand(['cache', 'refresh', ...args], env)
+    const { calls } = await provider.state()
+    const first = await refresh('district/3026')
+    t.match(first, { code: 0, stderr: '' })
+    t.match(first.stdout, /^Dhaka \(district 3026\)\n {2}cell +23\.7,90\.4, /)
+    t.match(first.stdout, /\n {2}state +fresh +fresh\n/)
+    const again = await refresh('23.71,90.41', '--json', '--gateway', gateway.urls.ops ?? '')
+    const report = JSON.parse(again.stdout)
+    t.match(report, {
+      opsUrl: gateway.urls.ops,
+      cell: { id: '23.7,90.4' },
+      gateway: { memory: { state: 'fresh' }, lastFailure: null },
+    })
+    t.equal((await provider.state()).calls, calls + 2, 'although the first one is fresh')
+
+    await provider.steer({ fault: 'internal-error' })
+    const failed = await refresh('district/3026', '--json')
+    t.equal(failed.code, 1)
+    t.match(
+      failed.stderr,
+      /^The cell 23\.7,90\.4 was not loaded: provider_failing: the provider answered 500.*\.\n$/,
+    )
+    t.match(JSON.parse(failed.stdout).gateway, {
+      memory: { state: 'fresh', fetchedAt: report.gateway.memory.fetchedAt },
+      lastFailure: { code: 'provider_failing' },
+    })
+    t.match(await refresh('district/9'), {
+      code: 1,
+      stdout: '',
+      stderr: 'abohawa: the district "9" was not found or is not published\n',
+    })
+    const without = await runCommand(['cache', 'refresh', 'district/3026'], {
+      ...env,
+      ABOHAWA_OPS__TOKEN: '',
+    })
+    t.equal(without.code, 1)
+    t.match(
+      without.stderr,
+      /^abohawa: nothing was refreshed, because no gateway answered at .*authorization header is missing; /,
     )
   },
 )

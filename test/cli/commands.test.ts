@@ -3,6 +3,7 @@
 import { copyFileSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { runCommands } from '../support/printed.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { productCounts } from '../support/product-places.ts'
 
@@ -21,9 +22,11 @@ const leaves = [
   ...['check', 'print', 'diff', 'explain', 'schema'].map(name => ['config', name]),
 ]
 
-for (const command of leaves)
+// In one process each list: a start takes half a second on a busy machine.
+const helps = await runCommands(leaves.map(command => [...command, '--help']))
+for (const [i, command] of leaves.entries())
   t.test(`${command.join(' ')} --help shows an example and the common options`, async t => {
-    const { code, stdout, stderr } = await runCommand([...command, '--help'])
+    const { code, stdout, stderr } = helps[i] ?? {}
     t.equal(code, 0)
     t.equal(stderr, '')
     t.match(stdout, `Example:\n  npm run -s abohawa -- ${command.join(' ')}`)
@@ -47,15 +50,23 @@ const usageErrors: [string[], RegExp][] = [
   [['provider', '--limits', 'some'], /--limits is some; allowed: free, none/],
   [['demo', '--upstream', 'nowhere'], /--upstream is nowhere; allowed: a URL/],
 ]
-for (const [args, sentence] of usageErrors)
+const [fly] = usageErrors
+const refusals = await runCommands(usageErrors.map(([args]) => args))
+for (const [i, [args, sentence]] of usageErrors.entries())
   t.test(`usage error: abohawa ${args.join(' ')}`, async t => {
-    const { code, stdout, stderr } = await runCommand(args)
+    const { code, stdout, stderr } = refusals[i] ?? {}
     t.equal(code, 2)
     t.equal(stdout, '')
     t.match(stderr, sentence)
     t.match(stderr, /^abohawa: .*\n$/, 'one line')
     t.notMatch(stderr, / at .*\.ts/, 'no stack')
   })
+
+t.test('a process ends with the exit code of its command line', async t => {
+  const [args, sentence] = fly ?? [[], /./]
+  t.match(await runCommand(args), { code: 2, stdout: '', stderr: sentence })
+  t.match(await runCommand(['serve', '--help']), { code: 0, stdout: /Example:/, stderr: '' })
+})
 
 t.test('--version prints the version of package.json', async t => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
@@ -155,8 +166,12 @@ t.test('what does not exist is one sentence and exit code 1', async t => {
     [['catalogue', 'check', '/nowhere.json'], /\/nowhere\.json/],
     [['catalogue', 'build', '--from', '/nowhere.csv', '--out', join(folder, 'x.json')], /\/nowhere\.csv/],
   ]
-  for (const [args, sentence] of failures) {
-    const { code, stdout, stderr } = await runCommand(args, env)
+  const ended = await runCommands(
+    failures.map(([args]) => args),
+    env,
+  )
+  for (const [i, [args, sentence]] of failures.entries()) {
+    const { code, stdout, stderr } = ended[i] ?? {}
     t.equal(code, 1, args.join(' '))
     t.equal(stdout, '')
     t.match(stderr, sentence)

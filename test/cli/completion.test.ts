@@ -45,6 +45,7 @@ t.test('bash completes commands, their options, and the words and files of both'
   t.strictSame(offered('abohawa', 'cache', 'purge', 'all', '--s'), ['--soft'])
   t.strictSame(offered('abohawa', 'cache', 'purge', 'd'), ['district/', 'division/'])
   t.strictSame(offered('abohawa', 'cache', 'show', '--json', 'up'), ['upazila/'])
+  t.strictSame(offered('abohawa', 'cache', 'refresh', 'di'), ['district/', 'division/'])
   t.strictSame(offered('abohawa', 'keys', 'create', '--tier', ''), [
     'business',
     'enterprise',

@@ -35,6 +35,9 @@ t.test('it prints a line for each endpoint, and each works when pasted', async t
     for (const field of fields[i] ?? []) t.ok(field in body, `${field} in ${line}`)
   }
 
+  const [, status = ''] = /^ {2}Status +(npm .*)$/m.exec(text) ?? []
+  t.match((await shell(status)).stdout, /^Abohawa .*\n\nInstances\n/)
+
   const second = await startDemo(['--json'], temporary)
   const output = JSON.parse(second.lines[0] ?? '') as DemoOutput
   t.notOk(text.includes(output.apiUrl), 'a second one takes other ports')

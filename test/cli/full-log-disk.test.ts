@@ -1,12 +1,11 @@
 // A log that cannot be written, as on a full disk: the gateway goes on serving, counts the lost lines and reports them once
 // there is room. The lines before and after are complete, and the process ends in time.
 
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
-import { cleanEnv, product, withoutPrlimit } from '../support/process.ts'
+import { spawnServe, withoutPrlimit } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 const patienceMs = 20_000
@@ -15,24 +14,8 @@ const patienceMs = 20_000
 const serve = async (t: Test, log: string, env: Record<string, string> = {}) => {
   const folder = t.testdir()
   const fd = openSync(log, 'a')
-  const child = spawn(product, ['serve'], {
-    cwd: folder,
-    env: cleanEnv({
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_SERVER__DRAIN_FOR: '0s',
-      ABOHAWA_OPS__PORT: '0',
-      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
-      ABOHAWA_STORE__PATH: ':memory:',
-      ...env,
-    }),
-    stdio: ['ignore', fd, 'pipe'],
-  })
+  const { child, exited } = spawnServe(t, folder, ['ignore', fd, 'pipe'], env)
   closeSync(fd)
-  const exited = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await exited
-  })
   let errors = ''
   child.stderr?.setEncoding('utf8').on('data', text => {
     errors += text

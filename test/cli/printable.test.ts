@@ -306,6 +306,7 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
   const report = {
     at,
     version: evil,
+    outages: [{ outage: 'provider', since: at, code: evil, reason: evil, failures: 1, stale: 1, errors: 1 }],
     instances: [instance],
     provider: {
       circuit: 'open',
@@ -328,8 +329,9 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
       wantedCells: 1,
       counts: { fresh: 1, stale: 1, absent: 1, failed: 1 },
     },
-    store: { kind: 'redis', isUp: true, latencyMs: 1, usedBytes: 1, fault: evil },
+    store: { kind: 'redis', isUp: true, latencyMs: 1, usedBytes: 1, fault: evil, writeFault: evil },
     catalogue: { places: 1, checksum: evil, fault: evil },
+    certificate: { expiresAt: at },
     config: { hash: evil, appliedAt: at, fault: evil, needsRestart: [evil], differs: [evil] },
     keysNearLimit: [{ keyId: evil, subscriber: evil, tier: evil, used: 1, limit: 1 }],
     top: {
@@ -355,6 +357,10 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
   const { stdout = '', stderr = '' } = shown ?? {}
   t.equal(stderr, '', 'the report is one')
   t.match(stdout, /\n {2}circuit .*open, next try now\n/)
+  t.match(
+    stdout,
+    /^Abohawa .*\nprovider outage since 12:00, 1 request answered from stale, 1 failed \(e.*\)\n/,
+  )
   t.ok(stdout.length < 40_000, `${stdout.length} characters`)
   t.ok(stdout.split('\n').length < 50, 'no line of its own')
   report.store.isUp = false
@@ -386,6 +392,7 @@ t.test('what a command line says is repeated escaped and short, without keys', a
     ['cache', 'show', `${hostileArgument}/3026`],
     ['cache', 'show', 'district/3026', '--gateway', hostileArgument],
     ['cache', 'purge', hostileArgument],
+    ['cache', 'refresh', hostileArgument],
     ['provider', '--limits', hostileArgument],
     ['demo', '--upstream', hostileArgument],
     ['store', 'migrate', '--to', 'redis://127.0.0.1:1', '--to-prefix', hostileArgument],

@@ -56,7 +56,7 @@ t.test('a limit that is used up is none', async t => {
 })
 
 t.test('the store is away once, whoever can’t reach it, and back with the last', async t => {
-  const { lines, outages, told } = setUp(t)
+  const { clock, lines, outages, told } = setUp(t)
   outages.storeAway('redis', 'connect ECONNREFUSED')
   outages.storeAway('redis', 'again')
   outages.storeAway('quota', 'x')
@@ -65,9 +65,13 @@ t.test('the store is away once, whoever can’t reach it, and back with the last
   outages.storeBack('redis')
   outages.storeBack('quota', { reconciled: 12 })
   t.strictSame(told(), ['store: outage begins'])
+  t.match(outages.open(), [
+    { outage: 'store', since: clock.now(), reason: 'connect ECONNREFUSED', failures: 4 },
+  ])
   outages.storeBack('budget')
   t.strictSame(told(), ['store: outage begins', 'store: outage is over'])
   t.match(lines[0], { reason: 'connect ECONNREFUSED', code: 'store_unavailable' })
+  t.strictSame(outages.open(), [])
   t.match(lines[1], { causes: { redis: 1, quota: 1, read: 1, budget: 1 }, reconciled: 12 })
 })
 

@@ -3,12 +3,11 @@
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import { cleanEnv, product, runCommand, startCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { freePort } from '../support/redis-server.ts'
+import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -17,24 +16,16 @@ const box = '23.5,90,24,90.8'
 
 const setUp = async (t: Test, more: Record<string, string> = {}) => {
   const provider = await startProvider(t, undefined, null)
-  const env: Record<string, string> = {
-    ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
-    ABOHAWA_SERVER__PORT: '0',
-    ABOHAWA_SERVER__DRAIN_FOR: '0s',
-    ABOHAWA_OPS__PORT: String(await freePort()),
-    ABOHAWA_PROVIDER__BASE_URL: provider.url,
+  const env = await singleGatewayEnv(t, provider.url, {
     ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST: '10',
     ABOHAWA_LOG__ACCESS: 'false',
     ...more,
-  }
+  })
   const warm = async (...args: string[]) => {
     const { code, stdout, stderr } = await runCommand(['cache', 'warm', ...args, '--json'], env)
     return { code, stderr, report: stdout === '' ? undefined : JSON.parse(stdout) }
   }
-  const key = async () =>
-    JSON.parse(
-      (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)).stdout,
-    ).key as string
+  const key = () => createFreeKey(env)
   const points = async () => (await provider.state()).points
   return { provider, env, warm, key, points }
 }

@@ -1,6 +1,9 @@
 // The dashboard in a real browser, on a real gateway over a real provider: what the map shows beside what the cache holds,
 // orders, search, the ways of the keyboard, and both languages.
 
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { BrowserContextOptions } from 'playwright-core'
 import t from 'tap'
 import { startBrowser, withoutBrowser } from '../support/browser.ts'
@@ -130,6 +133,57 @@ t.test('the map shows what the cache holds, and a purge turns the cell', { skip 
   await isShown(page, dhaka, 'absent')
   await until('the drawer shows it', async () => /Nothing is cached here/.test(await drawer.innerText()))
   t.equal((await statesHeld(gateway))['22.3,91.8'], 'stale', 'another cell is untouched')
+  t.strictSame(faultsOf(page, gateway), [])
+})
+
+t.test(
+  'an outage is the first that needs attention, with what consumers noticed so far',
+  { skip },
+  async t => {
+    const { gateway, clock, page } = await start(t)
+    await gateway.get('/weather/district/3026')
+    clock.advance(90 * 60_000)
+    await provider.steer({ fault: 'internal-error' })
+    for (const place of ['2015', '3033', '6091'])
+      t.equal((await gateway.get(`/weather/district/${place}`)).status, 500)
+    const shown = /Outage of the provider since 13:30\. .* stale entries: (\d+); ended in an error: (\d+)\.$/
+    const counts = async () =>
+      shown
+        .exec(await page.locator('#attention li.bad').first().innerText())
+        ?.slice(1)
+        .map(Number)
+    await until('it is shown', async () => (await counts())?.[1] === 3)
+    const [stale = 0] = (await counts()) ?? []
+    await gateway.get('/weather/district/3026')
+    await until('the stale answer is counted', async () => (await counts())?.[0] === stale + 1)
+    await provider.steer({ fault: 'none' })
+    t.strictSame(faultsOf(page, gateway), [])
+  },
+)
+
+t.test('a certificate that expires soon needs attention', { skip }, async t => {
+  const [cert, key] = ['crt', 'key'].map(end => join(import.meta.dirname, `../fixtures/localhost.${end}`))
+  const end = new X509Certificate(readFileSync(cert ?? '')).validToDate.getTime()
+  const clock = manualClock(end - 20 * 86_400_000)
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    clock,
+    env: { ...coldCache, ABOHAWA_SERVER__TLS__CERT: cert ?? '', ABOHAWA_SERVER__TLS__KEY: key ?? '' },
+  })
+  const page = await visit(open, gateway)
+  const attention = page.locator('#attention')
+  t.equal(await attention.innerText().then(text => text.includes('certificate')), false)
+  t.match(await page.locator('[data-part=configuration]').innerText(), /Certificate lasts\s+20 d/)
+  for (const [leftMs, tone, sentence] of [
+    [12 * 86_400_000, 'warn', /The certificate of the API expires \d+ \w+, [\d:]+, in 12 d\./],
+    [86_400_000, 'bad', /expires \d+ \w+, [\d:]+, in 24 h\./],
+    [-3 * 3_600_000, 'bad', /expired [\d:]+, 3 h ago: no client can connect\./],
+  ] as const) {
+    clock.set(end - leftMs)
+    await until(`it is shown as ${tone}`, async () =>
+      (await attention.locator(`li.${tone}`).allInnerTexts()).some(text => sentence.test(text)),
+    )
+  }
   t.strictSame(faultsOf(page, gateway), [])
 })
 

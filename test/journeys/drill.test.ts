@@ -1,222 +1,358 @@
-// The drill of 3 a.m.: six faults of a real gateway. For each, `abohawa status` or /readyz, the log and the metrics name the
-// cause, the alert fires, and its paragraph of the runbook has the next steps.
+// The drill of 3 a.m.: six faults of a real gateway. For each, `abohawa status`, a line of the log, a metric, the alert and
+// its paragraph of the runbook name the cause, and the commands of that paragraph run and lead to it.
 
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { type ManualClock, manualClock } from '../support/manual-clock.ts'
 import { runCommand } from '../support/process.ts'
-import { firesExactly, type Scrape, samplesIn, withoutPromtool } from '../support/promtool.ts'
+import { annotationsOf, firesExactly, type Scrape, samplesIn, withoutPromtool } from '../support/promtool.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
 import { testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { paragraphOf, runInShell } from '../support/runbook.ts'
 import { smallDisk, withoutMounts } from '../support/small-disk.ts'
-import { type GatewaySetting, sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const minute = 60_000
-const runbook = readFileSync(join(root, 'docs/runbook.md'), 'utf8')
+const hour = 60 * minute
+const nowhere = 'http://127.0.0.1:9'
 
 /** What an operator sees of a fault. */
 type Signs = {
-  /** In the text of `abohawa status`, or of /readyz. */
-  readonly status?: RegExp
-  readonly readyz?: RegExp
-  /** Of a line of the log. */
-  readonly log: object
-  /** Series and its value during the fault. */
+  /** In the text of `abohawa status`; it ends with 1 while the store is away, else with 0. */
+  readonly status: { readonly text: RegExp; readonly code?: number }
+  /** Fields of a line of the log; `next` is the next step. */
+  readonly log: { readonly msg: RegExp; readonly next: RegExp; readonly [field: string]: RegExp }
+  /** A series, and its value during the fault. */
   readonly metric: readonly [series: string, value: number]
-  readonly alert: string
+  readonly alert: { readonly name: string; readonly summary: RegExp }
+  /** Others that fire with it. */
+  readonly others?: readonly string[]
+  readonly runbook: {
+    readonly cause: RegExp
+    /** What the first command of the first step prints. */
+    readonly firstStep: RegExp
+  }
+}
+
+type Scene = {
+  readonly gateway: TestGateway
+  readonly clock: ManualClock
+  /** What the shell of the operator has. */
+  readonly variables: Record<string, string>
+}
+
+const started = async (
+  t: Test,
+  setting: { providerUrl: string; clock?: ManualClock; env?: Record<string, string> },
+): Promise<Scene> => {
+  const { providerUrl, clock = manualClock(), env = {} } = setting
+  const gateway = await startGateway(t, { providerUrl, clock, env })
+  const file = join(t.testdir(), 'gateway.yaml')
+  writeFileSync(file, `provider: { baseUrl: '${providerUrl}' }\n`)
+  const path = gateway.config.store.path
+  return {
+    gateway,
+    clock,
+    variables: {
+      OPS: gateway.opsUrl,
+      API: new URL(gateway.apiUrl).host,
+      FILE: file,
+      CERT: env.ABOHAWA_SERVER__TLS__CERT ?? '',
+      DATA: dirname(path),
+      PROVIDER: providerUrl,
+      ABOHAWA_STORE__PATH: path,
+      ...env,
+    },
+  }
 }
 
 const drill = async (
   t: Test,
-  { gateway, clock, env = {} }: { gateway: TestGateway; clock: ManualClock; env?: Record<string, string> },
-  provoke: () => Promise<void>,
-  signs: Signs,
+  { gateway, clock, variables }: Scene,
+  provoke: () => unknown,
+  { status, log, metric: [series, value], alert, others = [], runbook }: Signs,
 ): Promise<void> => {
   const startedAt = clock.now()
   const scrapes: Scrape[] = []
-  const scrape = async (at: number) => {
-    const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
-    scrapes.push({ minute: at, text })
-    return samplesIn(text)
-  }
+  const metrics = async () => (await sendRequest(`${gateway.opsUrl}/metrics`)).text
+  const scrape = async (at: number) => scrapes.push({ minute: at, text: await metrics(), now: clock.now() })
+
   await scrape(0)
   await provoke()
-  const [series, value] = signs.metric
-  await until(`${series} is ${value}`, async () => {
-    const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
-    return samplesIn(text).get(series) === value
-  })
+  await until(`${series} is ${value}`, async () => samplesIn(await metrics()).get(series) === value)
   await scrape(10)
-  if (signs.status) {
-    const { stdout } = await runCommand(['status', '--gateway', gateway.opsUrl], env)
-    t.match(stdout, signs.status, 'the status names it')
-  }
-  if (signs.readyz)
-    t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).text, signs.readyz, 'readiness names it')
-  await until('the log names it', () => gateway.logged.some(line => matches(line, signs.log)))
-  firesExactly(t, { scrapes, startedAt, at: 40, alerts: [signs.alert] })
-  const paragraph = runbook.split(`\n## ${signs.alert}\n`)[1]?.split('\n## ')[0] ?? ''
-  t.match(paragraph, /\*\*Consumers:\*\*/, 'the runbook says what consumers notice')
-  t.ok((paragraph.match(/^\d\. .*`/gm) ?? []).length >= 2, 'and the next steps, with commands')
-}
+  firesExactly(t, { scrapes, startedAt, at: 9, alerts: [] })
+  firesExactly(t, { scrapes, startedAt, at: 40, alerts: [alert.name, ...others] })
+  const { summary, next, runbook_url } = annotationsOf(alert.name)
+  t.match(summary, alert.summary, 'the alert names the cause')
+  t.equal(runbook_url, `docs/runbook.md#${alert.name.toLowerCase()}`)
 
-const matches = (line: Record<string, unknown>, wanted: object): boolean =>
-  Object.entries(wanted).every(([name, value]) =>
-    value instanceof RegExp ? value.test(String(line[name])) : line[name] === value,
+  const shown = await runCommand(['status', '--gateway', gateway.opsUrl], variables)
+  t.match(shown.stdout, status.text, 'the status names it')
+  t.equal(shown.code, status.code ?? 0, shown.stderr)
+  await until(`the log names it, as in ${JSON.stringify(gateway.logged.slice(-3))}`, () =>
+    gateway.logged.some(line =>
+      Object.entries(log).every(([field, wanted]) => wanted.test(String(line[field]))),
+    ),
   )
 
-const started = async (
-  t: Test,
-  { clock = manualClock(), ...setting }: Omit<GatewaySetting, 'clock'> & { clock?: ManualClock },
-) => {
-  const gateway = await startGateway(t, { ...setting, clock })
-  return { gateway, clock, env: { ABOHAWA_STORE__PATH: gateway.config.store.path ?? '' } }
+  const { cause, consumers, steps } = paragraphOf(alert.name)
+  t.match(cause, runbook.cause, 'the runbook says the cause')
+  t.ok(consumers.length > 0, 'and what consumers notice')
+  t.equal(steps.length, 3, 'and three steps')
+  t.equal(next, steps[0]?.commands[0]?.text, 'with which the alert begins')
+  const [first, ...later] = steps.flatMap(({ commands }) => commands).filter(({ skipped }) => !skipped)
+  const found = await runInShell(first?.text ?? 'false', variables)
+  t.equal(found.code, 0, `${first?.text}\n${found.stderr}`)
+  t.match(found.stdout, runbook.firstStep, `its first step names the cause: ${first?.text}`)
+  for (const { text } of later) {
+    const { code, stdout, stderr } = await runInShell(text, variables)
+    const isStatus = text.startsWith('bin/abohawa status ')
+    t.equal(code, (isStatus && status.code) || 0, `${text}\n${stderr}`)
+    t.not(stdout, '', text)
+  }
 }
 
 t.test('the provider is down', { skip: withoutPromtool }, async t => {
   const provider = await startProvider(t)
-  const parts = await started(t, { providerUrl: provider.url })
-  await parts.gateway.get('/weather/district/3026')
+  const scene = await started(t, { providerUrl: provider.url })
+  await scene.gateway.get('/weather/district/3026')
   await drill(
     t,
-    parts,
+    scene,
     async () => {
       await provider.steer({ fault: 'internal-error' })
       for (const cell of ['21.1/89.1', '21.3/89.3', '21.5/89.5', '21.7/89.7'])
-        await parts.gateway.get(`/weather/coords/${cell}`)
+        await scene.gateway.get(`/weather/coords/${cell}`)
     },
     {
-      status: /circuit +open.*\n.*\n.*last failure.*provider_failing/,
-      log: { msg: 'outage begins', outage: 'provider' },
+      status: {
+        text: /circuit +open.*\n.*\n.*last failure.*provider_failing: .*500.*\n.*consumer gets an error/,
+      },
+      log: {
+        msg: /^outage begins$/,
+        outage: /^provider$/,
+        code: /^provider_failing$/,
+        reason: /500/,
+        next: /how long the cache lasts; .*#abohawaproviderdown$/,
+      },
       metric: ['abohawa_provider_circuit{state="closed"}', 0],
-      alert: 'AbohawaProviderDown',
+      alert: { name: 'AbohawaProviderDown', summary: /circuit .* to the provider is open/ },
+      runbook: {
+        cause: /requests failed several times in a row/,
+        firstStep: /last failure .*provider_failing: .*500/,
+      },
     },
   )
 })
 
 t.test('the budget of the day is gone', { skip: withoutPromtool }, async t => {
-  const provider = await startProvider(t)
-  const parts = await started(t, {
+  const provider = await startProvider(t, undefined, null)
+  const scene = await started(t, {
     providerUrl: provider.url,
+    // The commands that read the store have the machine's day.
+    clock: manualClock(Date.now()),
     env: { ABOHAWA_PROVIDER__BUDGET__PER_DAY: '6' },
   })
   await drill(
     t,
-    parts,
+    scene,
     async () => {
       for (const cell of ['21.1/89.1', '21.5/89.5', '22.1/90.1'])
-        await parts.gateway.get(`/weather/coords/${cell}`)
+        await scene.gateway.get(`/weather/coords/${cell}`)
     },
     {
-      status: /day +6 +6/,
-      log: { msg: 'answered', status: 500 },
+      status: { text: /day +6 +6 +100\.0 % +in .* used up/ },
+      log: {
+        msg: /^the budget of the day is spent, /,
+        limit: /^6$/,
+        resetsAt: /T00:00:00/,
+        next: /^raise provider\.budget\.perDay .*#abohawabudgetspent$/,
+      },
       metric: ['abohawa_provider_budget_used{window="day"}', 6],
-      alert: 'AbohawaBudgetSpent',
+      alert: { name: 'AbohawaBudgetSpent', summary: /budget of the day is spent/ },
+      runbook: { cause: /weight of the UTC day is used up/, firstStep: /day .*used up/ },
     },
   )
 })
 
 t.test('the disk of the store is full', { skip: withoutPromtool || withoutMounts }, async t => {
   const disk = await smallDisk(t, 16_000_000)
-  const parts = await started(t, {
-    providerUrl: 'http://127.0.0.1:9',
+  const scene = await started(t, {
+    providerUrl: nowhere,
     env: { ABOHAWA_STORE__PATH: join(disk.folder, 'store.db') },
   })
-  await parts.gateway.get('/locations?type=division')
+  const { gateway } = scene
+  await gateway.get('/locations?type=division')
   await drill(
     t,
-    parts,
+    scene,
     () =>
       until('counts are kept in the reserve', async () => {
         disk.fill()
-        await parts.gateway.get('/locations?type=division')
-        const { text } = await sendRequest(`${parts.gateway.opsUrl}/metrics`)
-        return /^abohawa_store_reserve_in_use 1$/m.test(text)
-      }).then(() => {}),
+        await gateway.get('/locations?type=division')
+        return (await gateway.metric('abohawa_store_reserve_in_use')) === 1
+      }),
     {
-      log: { msg: /store can not be written/, reason: /full/ },
+      status: { text: /can not be written, counts are kept in its reserve: .*full/ },
+      log: { msg: /store can not be written/, reason: /full/, next: /^make room, .*#abohawastorefull$/ },
       metric: ['abohawa_store_reserve_in_use', 1],
-      alert: 'AbohawaStoreFull',
+      alert: { name: 'AbohawaStoreFull', summary: /file of the store .* can not be written/ },
+      runbook: { cause: /can not be written, so counts go to its reserve/, firstStep: /\b100% / },
     },
   )
+  t.match(
+    (await sendRequest(`${gateway.opsUrl}/readyz`)).text,
+    /"store":"embedded, can not be written, .*full"/,
+  )
   disk.free()
+  await until('the counts are in the store', async () => {
+    await gateway.get('/locations?type=division')
+    return (await gateway.metric('abohawa_store_reserve_in_use')) === 0
+  })
+  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).text, /"store":"embedded"/, 'and no fault is told')
 })
 
 t.test('the certificate has expired', { skip: withoutPromtool }, async t => {
   const cert = join(root, 'test/fixtures/localhost.crt')
   const expiresAt = new X509Certificate(readFileSync(cert)).validToDate.getTime()
-  const parts = await started(t, {
-    providerUrl: 'http://127.0.0.1:9',
-    clock: manualClock(expiresAt + 3 * 3_600_000),
+  const scene = await started(t, {
+    providerUrl: nowhere,
+    clock: manualClock(expiresAt - 20 * 24 * hour),
     env: {
       ABOHAWA_SERVER__TLS__CERT: cert,
       ABOHAWA_SERVER__TLS__KEY: join(root, 'test/fixtures/localhost.key'),
     },
   })
-  const { text } = await sendRequest(`${parts.gateway.opsUrl}/metrics`)
-  t.equal(samplesIn(text).get('abohawa_tls_certificate_expiry_timestamp_seconds'), expiresAt / 1000)
-  t.match((await sendRequest(`${parts.gateway.opsUrl}/readyz`)).text, /"certificate":"expired /)
-  t.ok(
-    parts.gateway.logged.some(line =>
-      matches(line, { msg: 'the certificate has expired', next: /renew it/ }),
-    ),
+  const warnings = () => scene.gateway.logged.filter(({ msg }) => /^the certificate /.test(String(msg)))
+  t.strictSame(warnings(), [])
+  await drill(
+    t,
+    scene,
+    async () => {
+      scene.clock.set(expiresAt - minute)
+      await until('the log warns', () => warnings().length === 1)
+      scene.clock.set(expiresAt + 3 * hour)
+    },
+    {
+      status: { text: /certificate +expired 3 h ago/ },
+      log: {
+        msg: /^the certificate has expired$/,
+        level: /^error$/,
+        expiresAt: /^2126-/,
+        next: /^renew it .*#abohawacertificateexpires$/,
+      },
+      metric: ['abohawa_tls_certificate_expiry_timestamp_seconds', expiresAt / 1000],
+      alert: {
+        name: 'AbohawaCertificateExpires',
+        summary: /certificate .* expires in .*consumers are refused/,
+      },
+      runbook: { cause: /or has expired/, firstStep: /certificate +expired 3 h ago/ },
+    },
   )
-  t.match(runbook, /\n## AbohawaCertificateExpires\n/)
+  t.match((await sendRequest(`${scene.gateway.opsUrl}/readyz`)).text, /"certificate":"expired /)
 })
 
 t.test('Redis is frozen', { skip: withoutPromtool || withoutOwnRedis }, async t => {
   const redis = await startRedisProcess()
   t.teardown(redis.stop)
-  const clock = manualClock(Date.now())
-  const gateway = await startGateway(t, {
-    providerUrl: 'http://127.0.0.1:9',
-    clock,
-    env: { ABOHAWA_REDIS__URL: `redis://${redis.address}`, ABOHAWA_REDIS__COMMAND_TIMEOUT: '300ms' },
+  const provider = await startProvider(t, undefined, null)
+  const scene = await started(t, {
+    providerUrl: provider.url,
+    clock: manualClock(Date.now()),
+    env: {
+      ABOHAWA_REDIS__URL: `redis://${redis.address}`,
+      ABOHAWA_REDIS__COMMAND_TIMEOUT: '300ms',
+      ABOHAWA_PROVIDER__BUDGET__PER_DAY: '600',
+    },
   })
-  await gateway.get('/locations?type=division')
-  redis.signal('SIGSTOP')
-  await until('the log names it', async () => {
-    await gateway.get('/locations?type=division')
-    return gateway.logged.some(line => matches(line, { msg: 'outage begins', outage: 'store' }))
+  const { gateway, variables } = scene
+  await gateway.get('/weather/district/3026')
+  await drill(
+    t,
+    scene,
+    async () => {
+      redis.signal('SIGSTOP')
+      await until('quotas are counted here', async () => {
+        await gateway.get('/locations?type=division')
+        return (await gateway.metric('abohawa_quota_counting{state="counting"}')) === 0
+      })
+    },
+    {
+      status: { text: /Redis +away: .*did not answer within [36]00 ms/, code: 1 },
+      log: {
+        msg: /^outage begins$/,
+        outage: /^store$/,
+        reason: /did not answer within [36]00 ms/,
+        next: /leave the gateways running; .*#abohawastoredown$/,
+      },
+      metric: ['abohawa_store_up{store="redis"}', 0],
+      alert: { name: 'AbohawaStoreDown', summary: /store .* does not answer/ },
+      others: ['AbohawaQuotaNotCounted'],
+      runbook: {
+        cause: /store does not answer/,
+        firstStep: /"store":"not available: Redis failed: it did not answer within [36]00 ms"/,
+      },
+    },
+  )
+
+  await t.test('what the gateway knows is on the screen all the same, and soon', async t => {
+    const from = performance.now()
+    const { stdout, stderr } = await runCommand(['status', '--gateway', gateway.opsUrl], variables)
+    t.ok(performance.now() - from < 5_000, `after ${Math.round(performance.now() - from)} ms`)
+    t.match(stderr, /^The store is away: .*did not answer within [36]00 ms\.$/m)
+    t.match(stdout, /\* +[0-9a-f]{8} .* ready /, 'itself')
+    t.match(stdout, /circuit +closed/)
+    t.match(stdout, /day +3 +600/)
+    t.match(stdout, /cache +1 entry/)
   })
-  const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
-  t.equal(samplesIn(text).get('abohawa_store_up{store="redis"}'), 0)
-  const { stdout, stderr, code } = await runCommand(['status', '--gateway', gateway.opsUrl], {
-    ABOHAWA_REDIS__URL: `redis://${redis.address}`,
-  })
-  t.equal(code, 1)
-  t.match(stdout + stderr, /The store is away: /)
-  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).text, /"store":"not available/)
   redis.signal('SIGCONT')
 })
 
-t.test('two gateways of a fleet run with different settings', async t => {
+t.test('two gateways of a fleet run with different settings', { skip: withoutPromtool }, async t => {
   const redis = await testRedis(t)
   const clock = manualClock(Date.now())
   const env = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
-  const setting = { providerUrl: 'http://127.0.0.1:9', clock }
-  const [one] = await Promise.all([
-    startGateway(t, { ...setting, env }),
-    startGateway(t, { ...setting, env: { ...env, ABOHAWA_CACHE__FRESH_FOR: '2h' } }),
-  ])
-  await until(
-    'the log warns of it',
-    () => {
-      clock.advance(minute / 12)
-      return one.logged.some(line => matches(line, { msg: /different settings/ }))
+  const scene = await started(t, { providerUrl: nowhere, clock, env })
+  const { gateway } = scene
+  await drill(
+    t,
+    scene,
+    async () => {
+      await startGateway(t, {
+        providerUrl: nowhere,
+        clock,
+        env: { ...env, ABOHAWA_CACHE__FRESH_FOR: '2h' },
+      })
+      await until(
+        'both have run for two minutes',
+        async () => {
+          clock.advance(minute / 12)
+          return (await gateway.metric('abohawa_config_variants')) === 2 && hasWarned(gateway)
+        },
+        60_000,
+        200,
+      )
     },
-    60_000,
-    200,
+    {
+      status: { text: / differs +ready (.|\n)*1 other instance runs different settings/ },
+      log: {
+        msg: /^the instances of the fleet run different settings$/,
+        variants: /^2$/,
+        next: /which instances differ; .*#abohawaconfigdiffers$/,
+      },
+      metric: ['abohawa_config_variants', 2],
+      alert: { name: 'AbohawaConfigDiffers', summary: /run .* different configurations/ },
+      runbook: { cause: /have run different settings/, firstStep: / differs +ready / },
+    },
   )
-  const { text } = await sendRequest(`${one.opsUrl}/metrics`)
-  t.equal(samplesIn(text).get('abohawa_config_variants'), 2)
-  const { stdout } = await runCommand(['status', '--gateway', one.opsUrl], env)
-  t.match(stdout, /differs/)
-  t.match((await sendRequest(`${one.opsUrl}/readyz`)).text, /the fleet runs 2 different ones/)
-  t.match(runbook, /\n## AbohawaConfigDiffers\n/)
+  t.match((await sendRequest(`${gateway.opsUrl}/readyz`)).text, /the fleet runs 2 different ones/)
 })
+
+const hasWarned = ({ logged }: TestGateway): boolean =>
+  logged.some(({ msg }) => /different settings/.test(String(msg)))

@@ -1,12 +1,10 @@
 // The log in a file that is renamed and reopened under traffic: every request has one whole line, in one of the files.
 
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Pool } from 'undici'
-import { cleanEnv, product } from '../support/process.ts'
+import { spawnServe } from '../support/process.ts'
 import { until } from '../support/until.ts'
 
 type Line = { msg: string; listener?: string; url?: string; requestId?: string; reason?: string }
@@ -14,29 +12,15 @@ type Line = { msg: string; listener?: string; url?: string; requestId?: string; 
 const serve = async (t: Test, env: Record<string, string> = {}) => {
   const folder = t.testdir({ log: {} })
   const file = join(folder, 'log', 'abohawa.log')
-  const child = spawn(product, ['serve'], {
-    cwd: folder,
-    env: cleanEnv({
-      ABOHAWA_SERVER__PORT: '0',
-      ABOHAWA_SERVER__DRAIN_FOR: '0s',
-      ABOHAWA_OPS__PORT: '0',
-      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
-      ABOHAWA_STORE__PATH: ':memory:',
-      ABOHAWA_LOG__FILE: file,
-      ...env,
-    }),
-    stdio: ['ignore', 'pipe', 'pipe'],
+  const { child, exited } = spawnServe(t, folder, ['ignore', 'pipe', 'pipe'], {
+    ABOHAWA_LOG__FILE: file,
+    ...env,
   })
   let printed = ''
   for (const stream of [child.stdout, child.stderr])
     stream?.setEncoding('utf8').on('data', text => {
       printed += text
     })
-  const exited = once(child, 'exit')
-  t.teardown(async () => {
-    child.kill('SIGKILL')
-    await exited
-  })
   const linesIn = (path: string): Line[] => {
     const text = existsSync(path) ? readFileSync(path, 'utf8') : ''
     return text

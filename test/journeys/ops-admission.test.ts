@@ -2,9 +2,10 @@
 // that Chromium sends.
 
 import t from 'tap'
+import { purgeBytes as purge, refusedFor } from '../support/ops-requests.ts'
 import { requestBytes, sendRaw } from '../support/raw-http.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
-import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import { startGateway } from '../support/start-gateway.ts'
 
 const forecastPath = '/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
 const paths = [
@@ -17,23 +18,11 @@ const paths = [
 ]
 const chromium =
   'user-agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/156.0.0.0 Safari/537.36'
-const purgeAll = '{"scope":"all"}'
-const purge = (headers: readonly string[]) =>
-  requestBytes(
-    'POST /cache/purge',
-    [...headers, 'content-type: application/json', `content-length: ${purgeAll.length}`],
-    purgeAll,
-  )
 
 const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, string> = {}) => {
   const provider = await startScriptedProvider(t)
   const gateway = await startGateway(t, { providerUrl: provider.url, env })
-  const refused = async (reason: string) => {
-    const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
-    return Number(
-      new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
-    )
-  }
+  const refused = (reason: string) => refusedFor(gateway.opsUrl, reason)
   const get = (path: string, headers: readonly string[]) =>
     sendRaw(gateway.opsUrl, requestBytes(`GET ${path}`, headers))
   const purges = () => gateway.logged.filter(({ msg }) => msg === 'cache purged').length

@@ -9,22 +9,18 @@ import { buildOps } from '../../src/ops/ops.ts'
 import { createProbes } from '../../src/ops/probes.ts'
 import { createReadiness } from '../../src/ops/readiness.ts'
 import { openMeteo } from '../support/open-meteo.ts'
+import { refusedFor } from '../support/ops-requests.ts'
 import { startCommand } from '../support/process.ts'
 import { openSocket, requestBytes, sendRaw } from '../support/raw-http.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { unusedOpsParts } from '../support/unused-ops-parts.ts'
 
 const host = ['host: 127.0.0.1']
 const providerUrl = 'http://127.0.0.1:9'
 const statusOn = async (socket: Socket): Promise<string> => {
   const [chunk] = (await once(socket, 'data')) as [Buffer]
   return chunk.toString('latin1', 9, 12)
-}
-const refused = async (opsUrl: string, reason: string) => {
-  const { text } = await sendRequest(`${opsUrl}/metrics`, { headers: { connection: 'close' } })
-  return Number(
-    new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
-  )
 }
 
 t.test(
@@ -41,8 +37,8 @@ t.test(
     for (const socket of silent) socket.resume()
     await Promise.all(closed)
     t.equal((await sendRaw(gateway.opsUrl, requestBytes('GET /livez', host))).status, 200)
-    t.equal(await refused(gateway.opsUrl, 'connections'), 1)
-    t.equal(await refused(gateway.opsUrl, 'timeout'), 8)
+    t.equal(await refusedFor(gateway.opsUrl, 'connections'), 1)
+    t.equal(await refusedFor(gateway.opsUrl, 'timeout'), 8)
   },
 )
 
@@ -75,7 +71,7 @@ t.test('a head or a body that comes too slowly, or is too long, is refused with 
   t.match(await post(json(4_097)), long)
   const chunked = `${(5_000).toString(16)}\r\n${json(5_000)}\r\n0\r\n\r\n`
   t.match(await post(chunked, ['transfer-encoding: chunked']), long)
-  t.equal(await refused(gateway.opsUrl, 'body'), 2)
+  t.equal(await refusedFor(gateway.opsUrl, 'body'), 2)
   t.match(
     await sendRaw(gateway.opsUrl, requestBytes('GET /metrics', [...host, `x: ${'x'.repeat(20_000)}`])),
     {
@@ -87,7 +83,7 @@ t.test('a head or a body that comes too slowly, or is too long, is refused with 
     status: 400,
     body: { error: 'the request is not valid HTTP' },
   })
-  t.equal(await refused(gateway.opsUrl, 'unparsable'), 2)
+  t.equal(await refusedFor(gateway.opsUrl, 'unparsable'), 2)
 })
 
 /** A listener with real metrics and readiness; the test counts their work and can delay it. */
@@ -103,10 +99,10 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
     },
     memoryBytes: zero,
     certificateExpiresAt: zero,
-    untilFirstExpiryMs: zero,
+    firstExpiryAt: zero,
     backoffs: () => new Map(),
     catalogue: () => ({ places: 0, checksum: '', generation: 1, faulty: false }),
-    store: async () => ({ kind: 'embedded', up: true, memory: undefined }),
+    store: async () => ({ kind: 'embedded', latencyMs: 0, fault: null, size: undefined }),
     configRefused: () => false,
     configRestartNeeded: zero,
     waitingCells: zero,
@@ -132,23 +128,7 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
     {
       probes: createProbes({ metrics, readiness }),
       passthrough: { protocol: openMeteo.passthrough, totalTimeoutMs: () => 1, send: unused },
-      cache: {
-        explain: unused,
-        purge: unused,
-        refresh: unused,
-        planWarm: unused,
-        startWarm: unused,
-        warmState: () => ({}),
-        stopWarm: unused,
-      },
-      status: {
-        report: unused,
-        live: unused,
-        cells: () => ({ cells: [] }),
-        search: () => ({}),
-        isDraining: () => false,
-      },
-      dashboard: { timeZone: 'UTC' },
+      ...unusedOpsParts,
       observer: { refused: metrics.opsRefused },
     },
     {
@@ -220,7 +200,7 @@ t.test(
     const socket = openSocket(url)
     socket.pause()
     socket.write('GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(5_000))
-    await until('the reader is dropped', () => refused(url, 'timeout'))
+    await until('the reader is dropped', () => refusedFor(url, 'timeout'))
 
     const patient = await counting(t)
     const started = performance.now()

@@ -3,10 +3,11 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { manualClock } from '../support/manual-clock.ts'
+import { purgeBytes as purge, refusedFor } from '../support/ops-requests.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { requestBytes, sendRaw } from '../support/raw-http.ts'
 import { startScriptedProvider } from '../support/scripted-provider.ts'
-import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import { startGateway } from '../support/start-gateway.ts'
 
 const token = 'k3J9-xQ2.mN7_pR4~tW8+yZ1/bD5cF6g=='
 const right = `authorization: Bearer ${token}`
@@ -14,13 +15,6 @@ const host = 'host: 127.0.0.1'
 const question = '/provider/v1/forecast?latitude=23.8&longitude=90.4&current=temperature_2m'
 const open = ['/livez', '/readyz', '/metrics']
 const guarded = ['/cache/cell?of=district/3026', question, '/provider/data/ecmwf_ifs/static/meta.json']
-const purgeAll = '{"scope":"all"}'
-const purge = (headers: readonly string[]) =>
-  requestBytes(
-    'POST /cache/purge',
-    [...headers, 'content-type: application/json', `content-length: ${purgeAll.length}`],
-    purgeAll,
-  )
 
 const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, string> = {}) => {
   const provider = await startScriptedProvider(t)
@@ -30,12 +24,7 @@ const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, 
     clock,
     env: { ABOHAWA_OPS__TOKEN: token, ...env },
   })
-  const refused = async (reason: string) => {
-    const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
-    return Number(
-      new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
-    )
-  }
+  const refused = (reason: string) => refusedFor(gateway.opsUrl, reason)
   const get = (path: string, headers: readonly string[]) =>
     sendRaw(gateway.opsUrl, requestBytes(`GET ${path}`, headers))
   return { provider, clock, gateway, refused, get }

@@ -1,9 +1,13 @@
-// A provider that fails for 110 seconds is three lines of the log beside those of requests: the cause, the minute, the end.
+// A provider that fails for 110 seconds is three lines of the log beside those of requests: the cause, the minute, the end; and
+// a line at the top of `abohawa status` while it lasts.
 
 import t from 'tap'
+import { createCalendar } from '../../src/calendar.ts'
+import { statusLines } from '../../src/cli/status-text.ts'
+import { statusReport } from '../../src/gateway/status-report.ts'
 import { manualClock, noon } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
-import { startGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const provider = await startProvider(t)
@@ -26,11 +30,13 @@ const start = async (t: Parameters<typeof startGateway>[0], env: Record<string, 
     },
   })
   const own = () => gateway.logged.filter(({ msg }) => msg !== 'answered')
-  return { clock, gateway, own }
+  const status = async () => statusReport.parse((await sendRequest(`${gateway.opsUrl}/status`)).body)
+  return { clock, gateway, own, status }
 }
 
 t.test('an outage that opens the circuit', async t => {
-  const { clock, gateway, own } = await start(t)
+  const { clock, gateway, own, status } = await start(t)
+  t.strictSame((await status()).outages, [])
   for (const place of places) t.equal((await gateway.get(`/weather/upazila/${place}`)).status, 200)
   clock.advance(600_000)
   gateway.logged.length = 0
@@ -50,6 +56,16 @@ t.test('an outage that opens the circuit', async t => {
     ['error outage begins', 'warn outage goes on'],
     JSON.stringify(own()),
   )
+  const report = await status()
+  const [open] = report.outages ?? []
+  t.match(report.outages, [{ outage: 'provider', code: 'provider_failing', errors: seen.errors }])
+  t.equal(Date.parse(open?.since ?? ''), Date.parse(noon) + 601_000, 'with the first second')
+  const [, line] = statusLines(report, null, createCalendar('Asia/Dhaka'))
+  const stale = open?.stale.toLocaleString('en-US')
+  t.strictSame(line, {
+    text: `provider outage since 12:10, ${stale} requests answered from stale, ${seen.errors} failed (provider_failing)`,
+    tone: 'bad',
+  })
   const [begins, minute] = own()
   t.match(begins, { outage: 'provider', code: 'provider_failing', reason: /500/ })
   t.match(minute, { outage: 'provider', seconds: Number, failures: Number, cells: Number })
@@ -66,6 +82,11 @@ t.test('an outage that opens the circuit', async t => {
   const lines = own()
   t.equal(lines.length, 3, JSON.stringify(lines))
   const over = lines[2]
+  t.strictSame((await status()).outages, [])
+  t.ok(
+    Number(open?.stale) <= Number(over?.stale) && Number(open?.failures) <= Number(over?.failures),
+    'the sums so far are those of the last line, a little earlier',
+  )
   t.match(over, { level: 'info', outage: 'provider', failures: Number, causes: { provider_failing: Number } })
   t.ok(Number(over?.seconds) >= seconds - 2, `${over?.seconds} s`)
   t.equal(over?.errors, seen.errors)

@@ -1,8 +1,13 @@
-// How a gateway is, as /status, /cells, /search and /events on the ops listener tell it: figures that match what was sent, and
-// who may ask.
+// How a gateway is, as /status, /cells, /search and /events on the ops listener report it and as `abohawa status` shows the
+// report: figures that match what was sent, and which requests are refused.
 
+import { X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { createCalendar, utcDayMs } from '../../src/calendar.ts'
+import { statusLines } from '../../src/cli/status-text.ts'
 import { statusReport } from '../../src/gateway/status-report.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
@@ -103,6 +108,11 @@ t.test('cells are fresh, stale or failed, and the first error is known beforehan
   const { firstErrorAt } = (await status()).provider ?? {}
   t.equal(firstErrorAt, new Date(clock.now() + 3_600_000 + 60_000 + 12 * 3_600_000).toISOString())
   clock.advance(30 * 60_000)
+  t.equal(
+    await gateway.metric('abohawa_cache_time_to_first_expiry_seconds'),
+    (Date.parse(firstErrorAt ?? '') - clock.now()) / 1000,
+    'as the metric has it',
+  )
   t.match(await cell(), { state: 'fresh', ageSeconds: 1_800, demand: 0.5 })
   clock.advance(90 * 60_000)
   await until('it is stale', async () => (await cell()).state === 'stale')
@@ -122,6 +132,34 @@ t.test('cells are fresh, stale or failed, and the first error is known beforehan
   t.match(await cell(), { state: 'failed' })
   t.match(failed.cache?.counts, { failed: 1, stale: 0 })
   await provider.steer({ fault: 'none' })
+})
+
+t.test('the certificate that is served has its days left', async t => {
+  const { status: plain } = await start(t)
+  t.equal((await plain()).certificate, null, 'plain HTTP has none')
+  const [cert, key] = ['crt', 'key'].map(end => join(import.meta.dirname, `../fixtures/localhost.${end}`))
+  const { clock, status } = await start(t, {
+    ABOHAWA_SERVER__TLS__CERT: cert ?? '',
+    ABOHAWA_SERVER__TLS__KEY: key ?? '',
+  })
+  const end = new X509Certificate(readFileSync(cert ?? '')).validToDate.getTime()
+  const calendar = createCalendar('Asia/Dhaka')
+  const shown = async () =>
+    statusLines(await status(), null, calendar).find(({ text }) => text.startsWith('  certificate'))
+  t.equal((await status()).certificate?.expiresAt, new Date(end).toISOString())
+  for (const [leftMs, sentence, tone] of [
+    [20 * utcDayMs, 'expires in 20 days', undefined],
+    [12 * utcDayMs, 'expires in 12 days', 'warn'],
+    [utcDayMs, 'expires in 24 h', 'bad'],
+    [-3 * 3_600_000, 'expired 3 h ago', 'bad'],
+  ] as const) {
+    clock.set(end - leftMs)
+    const line = await shown()
+    t.match(line?.text, new RegExp(`^  certificate +${sentence}$`))
+    t.equal(line?.tone, tone, sentence)
+  }
+  const without = statusLines(await plain(), null, calendar)
+  t.notOk(without.some(({ text }) => text.includes('certificate')))
 })
 
 t.test('a refresh loads one cell whatever is cached, and says how that went', async t => {

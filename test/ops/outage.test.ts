@@ -33,9 +33,17 @@ t.test('a hundred seconds of failures are three lines', async t => {
     outage.tick()
   }
   outage.begin({ code: 'other', reason: 'no second one' })
+  t.strictSame(outage.state(), {
+    ...cause,
+    since: Date.parse('2026-11-21T06:00:00Z'),
+    failures: 110,
+    stale: 1_000,
+    errors: 10,
+  })
   outage.end({ reconciled: 7 })
   outage.end()
   outage.tick()
+  t.equal(outage.state(), undefined)
   t.strictSame(
     lines.map(([phase]) => phase),
     ['begins', 'goes on', 'is over'],
@@ -97,7 +105,7 @@ t.test('a process that stood still writes one line for all minutes, and keeps to
 })
 
 t.test(
-  'whatever the order of events, minutes add up to the whole, and lines stay within one a minute',
+  'whatever the order of events, minutes and the sums so far add up, and lines stay within one a minute',
   async () => {
     const event = fc.oneof(
       fc.record({ advance: fc.integer({ min: 0, max: 90_000 }) }),
@@ -117,6 +125,7 @@ t.test(
           } else if ('fail' in each) {
             if (outage.isOn()) failures += 1
             outage.failed(each.fail)
+            if (outage.isOn() && outage.state()?.failures !== failures) return false
           } else if ('begin' in each) {
             if (!outage.isOn()) since = clock.now()
             outage.begin(cause)

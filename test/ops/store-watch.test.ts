@@ -1,5 +1,4 @@
-// What metrics learn of the store at a scrape: a Redis that answers, one that may not be asked for its memory, and one that
-// hangs.
+// What metrics and status read of the store: a Redis that answers, one that refuses INFO, and one that hangs.
 
 import t, { type Test } from 'tap'
 import { createLog } from '../../src/ops/log.ts'
@@ -24,20 +23,21 @@ const setUp = async (test: Test) => {
   return { redis, store, outcomes, lines, look: createStoreWatch(store, log) }
 }
 
-t.test('a Redis that answers is up, and is asked for its memory once in ten seconds', async t => {
+t.test('a Redis that answers has a latency, and its memory is read once in ten seconds', async t => {
   const { redis, look } = await setUp(t)
   await redis.admin.config('RESETSTAT')
   const [first, second] = [await look(), await look()]
-  t.match(first, { kind: 'redis', up: true, memory: { maxBytes: 0 } })
-  t.ok((first.memory?.usedBytes ?? 0) > 100_000)
-  t.equal(second.memory, first.memory)
+  t.match(first, { kind: 'redis', fault: null, size: { maxBytes: 0 } })
+  t.ok((first.latencyMs ?? 0) > 0)
+  t.ok((first.size?.usedBytes ?? 0) > 100_000)
+  t.equal(second.size, first.size)
   t.match(await redis.admin.info('commandstats'), /cmdstat_info:calls=1,/)
 })
 
-t.test('where INFO is refused, Redis is up, its memory is unknown, and one line says so', async t => {
+t.test('where INFO is refused, Redis answers, its memory is unknown, and one line says so', async t => {
   const { redis, look, lines, outcomes } = await setUp(t)
   await redis.admin.acl('SETUSER', 'default', '-info')
-  t.strictSame(await look(), { kind: 'redis', up: true, memory: undefined })
+  t.match(await look(), { kind: 'redis', latencyMs: Number, fault: null, size: undefined })
   await look()
   t.strictSame(
     lines.map(line => JSON.parse(line)).map(({ level, msg }) => [level, msg]),
@@ -47,12 +47,12 @@ t.test('where INFO is refused, Redis is up, its memory is unknown, and one line 
   t.strictSame(outcomes, ['ok', 'reply', 'ok'])
 })
 
-t.test('a Redis that hangs is not up, and its memory is asked for as soon as it answers', async t => {
+t.test('a Redis that hangs has a fault, and its memory is read as soon as it answers', async t => {
   const { redis, look, outcomes } = await setUp(t)
   await look()
   redis.signal('SIGSTOP')
-  t.strictSame(await look(), { kind: 'redis', up: false, memory: undefined })
+  t.match(await look(), { kind: 'redis', latencyMs: null, fault: /./, size: undefined })
   t.equal(outcomes.at(-1), 'timeout')
   redis.signal('SIGCONT')
-  t.match(await look(), { up: true, memory: { maxBytes: 0 } })
+  t.match(await look(), { fault: null, size: { maxBytes: 0 } })
 })

@@ -20,6 +20,7 @@ import { type Cell, createGrid } from '../../src/weather/cell.ts'
 import { layOut, type Timeline } from '../../src/weather/timeline.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { callOptions, openMeteo } from '../support/open-meteo.ts'
+import { unusedOpsParts } from '../support/unused-ops-parts.ts'
 
 const weightPerCell = 7
 
@@ -227,7 +228,6 @@ t.test('model runs are requested and parsed by the protocol', async t => {
 
 t.test('operators may ask for what the protocol allows, at its weight and with its key', async t => {
   const { call, provider, breaker, clock, network, budget, seen, answers, used } = await setUp(t)
-  const unused = () => Promise.reject(new Error('not asked here'))
   const ops = await buildOperatorRoutes(
     {
       passthrough: createPassthrough(() => network.totalTimeoutMs, {
@@ -239,23 +239,7 @@ t.test('operators may ask for what the protocol allows, at its weight and with i
         clock,
         observer: { request: () => {} },
       }),
-      cache: {
-        explain: unused,
-        purge: unused,
-        refresh: unused,
-        planWarm: unused,
-        startWarm: unused,
-        warmState: () => ({}),
-        stopWarm: unused,
-      },
-      status: {
-        report: unused,
-        live: unused,
-        cells: () => ({ cells: [] }),
-        search: () => ({}),
-        isDraining: () => false,
-      },
-      dashboard: { timeZone: 'UTC' },
+      ...unusedOpsParts,
       observer: { refused: () => {} },
     },
     () => 1,

@@ -73,9 +73,9 @@ t.test('its memory is that of the master with least room', async t => {
   const { store } = await open(t)
   const [first] = cluster.nodes
   await first?.admin.config('SET', 'maxmemory', 50_000_000)
-  t.match(await store.memory(), { maxBytes: 50_000_000 })
+  t.match(await store.size(), { maxBytes: 50_000_000 })
   await first?.admin.config('SET', 'maxmemory', 0)
-  t.match(await store.memory(), { maxBytes: 0 })
+  t.match(await store.size(), { maxBytes: 0 })
 })
 
 t.test('a start in another mode ends with a sentence', async t => {

@@ -1,6 +1,6 @@
 // The product's commands as processes, for tests of whole processes. Every process ends with the test that started it.
 
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, execFile, type StdioOptions, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
@@ -96,6 +96,33 @@ const start = async (
     void exited.then(code => reject(new Error(`${args.join(' ')} ended with ${code}: ${errors}`)))
   })
   return { child, urls, lines, exited }
+}
+
+/** Starts the gateway in a folder without provider and store, for tests of its log, whose streams the test chooses. */
+export const spawnServe = (
+  t: Teardown,
+  cwd: string,
+  stdio: StdioOptions,
+  env: Record<string, string> = {},
+): { child: ChildProcess; exited: Promise<unknown[]> } => {
+  const child = spawn(product, ['serve'], {
+    cwd,
+    env: cleanEnv({
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_SERVER__DRAIN_FOR: '0s',
+      ABOHAWA_OPS__PORT: '0',
+      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
+      ABOHAWA_STORE__PATH: ':memory:',
+      ...env,
+    }),
+    stdio,
+  })
+  const exited = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  return { child, exited }
 }
 
 export type Ended = { code: number; stdout: string; stderr: string }

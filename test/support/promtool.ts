@@ -5,10 +5,13 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { parse } from 'yaml'
 
 /** For tests that evaluate alert rules: false, or why they are skipped. */
 export const withoutPromtool: string | false =
   spawnSync('promtool', ['--version']).status === 0 ? false : 'needs promtool of Prometheus on the path'
+
+const minuteMs = 60_000
 
 export const rulesFile = join(import.meta.dirname, '..', '..', 'deploy', 'prometheus', 'alerts.yaml')
 
@@ -17,7 +20,15 @@ export type Scrape = {
   /** From 0. */
   readonly minute: number
   readonly text: string
+  /** The gateway's clock at it, ms since the epoch, where a test moved it; else so many minutes after the start. */
+  readonly now?: number
 }
+
+/** What an operator gets with an alert, before its templates are filled in. */
+export const annotationsOf = (alert: string): { summary: string; next: string; runbook_url: string } =>
+  parse(readFileSync(rulesFile, 'utf8'))
+    .groups.flatMap(({ rules }: { rules: object[] }) => rules)
+    .find((rule: { alert: string }) => rule.alert === alert).annotations
 
 type Test = { ok(found: unknown, message: string): unknown }
 
@@ -70,16 +81,22 @@ const seriesOf = (
   until: number,
 ): { series: string; values: string }[] => {
   const rules = readFileSync(rulesFile, 'utf8')
-  const samples = scrapes.map(({ minute, text }) => ({ minute, samples: samplesIn(text) }))
+  const samples = scrapes.map(({ minute, text, now = startedAt + minute * minuteMs }) => ({
+    minute,
+    samples: samplesIn(text),
+    // Of promtool's clock at it.
+    aheadMs: now - minute * minuteMs,
+  }))
   const names = new Set(samples.flatMap(({ samples }) => [...samples.keys()]))
   const used = [...names].filter(series => rules.includes(nameOf(series)))
   return ['up', ...used].map(series => ({
     series: labelled(series),
     values: Array.from({ length: until + 1 }, (_, minute) => {
       if (series === 'up') return 1
-      const value = samples.findLast(scrape => scrape.minute <= minute)?.samples.get(series)
-      if (value === undefined) return '_'
-      return nameOf(series).endsWith('_timestamp_seconds') ? value - startedAt / 1000 : value
+      const scrape = samples.findLast(each => each.minute <= minute)
+      const value = scrape?.samples.get(series)
+      if (scrape === undefined || value === undefined) return '_'
+      return nameOf(series).endsWith('_timestamp_seconds') ? value - scrape.aheadMs / 1000 : value
     }).join(' '),
   }))
 }

@@ -2,18 +2,19 @@
 
 import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { access, constants, statfs } from 'node:fs/promises'
+import { statfs } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { utcDayMs } from '../../calendar.ts'
 import { catalogueFile } from '../../catalogue/catalogue-file.ts'
 import { locationTypes } from '../../catalogue/location.ts'
 import { readSnapshot } from '../../catalogue/snapshot-reader.ts'
 import type { Config } from '../../config/schema.ts'
 import { tlsOptions } from '../../edge/tls.ts'
-import { messageOf } from '../../errors.ts'
+import { InputError, messageOf } from '../../errors.ts'
 import { safeText } from '../../outside-text.ts'
 import { exposedStoreFile } from '../../stores/store-file.ts'
+import { checkStoreFile, storeFolder } from '../file-check.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
 const renewWithinDays = 14
@@ -80,19 +81,14 @@ export const embeddedChecks = async (
   if (path === ':memory:')
     return [warn('store', 'it is kept in memory, and gone with the process', 'Name a file in store.path.')]
   const file = resolve(path)
-  const folder = existsSync(dirname(file)) ? dirname(file) : dirname(dirname(file))
-  return [await writableCheck(file, folder), modeCheck(file), await roomCheck(folder, freeBytes)]
+  return [await writableCheck(file), modeCheck(file), await roomCheck(storeFolder(path), freeBytes)]
 }
 
-const { R_OK, W_OK, X_OK } = constants
-
-const writableCheck = async (file: string, folder: string): Promise<Check> => {
+const writableCheck = async (file: string): Promise<Check> => {
   const name = 'store'
   try {
-    // The dot says what is wrong where a file stands in place of the folder.
-    await access(`${folder}/.`, W_OK | X_OK)
+    await checkStoreFile(file)
     if (!existsSync(file)) return ok(name, `${file} is not there yet, and can be made`)
-    await access(file, R_OK | W_OK)
     const { DatabaseSync } = await import('node:sqlite')
     const db = new DatabaseSync(file, { readOnly: true })
     try {
@@ -107,7 +103,7 @@ const writableCheck = async (file: string, folder: string): Promise<Check> => {
   } catch (error) {
     return fail(
       name,
-      `${file} can't be used: ${messageOf(error)}`,
+      error instanceof InputError ? error.message : `${file} can't be used: ${messageOf(error)}`,
       'Let the user of the gateway write the file and its folder, or name another in store.path.',
     )
   }

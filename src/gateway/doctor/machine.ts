@@ -96,7 +96,7 @@ const answerWithinMs = 3_000
 const isOwn = async (url: string): Promise<boolean> => {
   try {
     const { Agent } = await import('undici')
-    // Asked for its name alone, at an address that a certificate need not be made out to.
+    // Only recognised, at an address that a certificate need not be made out to.
     const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
     const { headers, body } = await request(url, { dispatcher, signal: AbortSignal.timeout(answerWithinMs) })
     const text = await body.text()
@@ -114,7 +114,7 @@ const reachedAt = ({ host, port }: Place): string => {
 
 const wideBits = 8
 
-/** What the configuration tells of HTTPS and proxies. */
+/** What the configuration says of HTTPS and proxies. */
 export const proxyCheck = ({ server }: Pick<Config, 'server'>): Check => {
   const { trustedProxies, tls, host } = server
   const wide = trustedProxies.find(range => Number(range.split('/')[1] ?? 128) < wideBits)
@@ -134,7 +134,7 @@ export const proxyCheck = ({ server }: Pick<Config, 'server'>): Check => {
     : ok('proxy headers', 'HTTPS straight from the gateway, no proxy is trusted')
 }
 
-/** What arrives of an unauthenticated request through the proxy: its answer tells HTTPS from plain. */
+/** What arrives of an unauthenticated request through the proxy: its answer distinguishes HTTPS from plain. */
 export const urlCheck = async (url: string): Promise<Check> => {
   const name = 'public URL'
   const address = `${url.replace(/\/+$/, '')}/api/v1`

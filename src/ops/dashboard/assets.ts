@@ -1,4 +1,4 @@
-// The files of the dashboard: by which path each is asked for, where it lies and what it is. Only names, so that the listener
+// The files of the dashboard: the path of each, where it lies and its type. Only names, so that the listener
 // knows its paths before it loads what reads the files.
 
 export type Asset = { readonly path: string; readonly file: string; readonly type: string }

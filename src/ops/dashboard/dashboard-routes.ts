@@ -1,4 +1,4 @@
-// The dashboard: a page of fixed files, each read when it is first asked for and kept. Its data are other routes, which ask for
+// The dashboard: a page of fixed files, each read at its first request and kept. Its data are other routes, which need
 // the token; the page itself holds nothing but the time zone.
 
 import { hash } from 'node:crypto'

@@ -64,6 +64,7 @@ export type Place = { type: string; id: string; name_en: string; name_bn: string
 export type Status = {
   at: string
   version: string
+  outages: { outage: 'provider' | 'store'; since: string; code: string; stale: number; errors: number }[]
   instances: Instance[]
   provider: {
     circuit: 'closed' | 'open' | 'half-open'
@@ -87,8 +88,10 @@ export type Status = {
     latencyMs: number | null
     usedBytes: number | null
     fault: string | null
+    writeFault: string | null
   }
   catalogue: { places: number; checksum: string | null; fault: string | null }
+  certificate: { expiresAt: string } | null
   config: {
     hash: string | null
     appliedAt: string | null

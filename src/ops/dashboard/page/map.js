@@ -27,7 +27,7 @@ const lookOf = ({ state }, ageSeconds) => (state === 'fresh' ? `fresh ${ageClass
 /** @param {number} demand */
 const dotRadius = demand => Math.min(2.9, 1 + Math.log10(1 + demand) * 0.9)
 
-/** Patterns, so that no state is told by its colour alone. */
+/** Patterns, so that no state is shown by its colour alone. */
 const patterns = () => {
   const defs = drawn('defs')
   const stale = drawn('pattern', {

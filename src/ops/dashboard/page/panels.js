@@ -24,12 +24,23 @@ export const factRows = facts =>
     return [element('div', {}, element('dt', {}, label), element('dd', { title }, value))]
   })
 
+const certificateWarnSeconds = 14 * 86_400
+const certificateBadSeconds = 2 * 86_400
+
 /** @param {Status} status @param {Words} words */
 export const showAttention = (status, words) => {
   const { text, figures } = words
-  const { provider, store, catalogue, config, budget, cache, at } = status
+  const { outages, provider, store, catalogue, certificate, config, budget, cache, at } = status
   /** @type {[tone: Tone, sentence: string][]} */
-  const found = []
+  const found = outages.map(({ outage, since, stale, errors }) => [
+    'bad',
+    text(
+      outage === 'provider' ? 'providerOutage' : 'storeOutage',
+      figures.instant(since, at),
+      figures.count(stale),
+      figures.count(errors),
+    ),
+  ])
   if (provider.circuit === 'open')
     found.push(['bad', text('circuitOpen', figures.instant(provider.retryAt, at, true))])
   if (provider.circuit === 'half-open') found.push(['warn', text('circuitHalfOpen')])
@@ -43,6 +54,7 @@ export const showAttention = (status, words) => {
       ),
     ])
   if (!store.isUp) found.push(['bad', text('storeDown', store.kind, store.fault ?? unknown)])
+  if (store.writeFault) found.push(['bad', text('storeUnwritten', store.writeFault)])
   for (const window of budget.windows) {
     const name = text(window.name)
     if (window.used >= window.limit)
@@ -63,6 +75,18 @@ export const showAttention = (status, words) => {
   }
   if (!budget.shared && status.instances.length > 1) found.push(['warn', text('budgetApart')])
   if (cache.counts.failed > 0) found.push(['warn', text('failedCells', figures.count(cache.counts.failed))])
+  if (certificate) {
+    const left = secondsBetween(at, certificate.expiresAt)
+    if (left < certificateWarnSeconds)
+      found.push([
+        left < certificateBadSeconds ? 'bad' : 'warn',
+        text(
+          left > 0 ? 'certificateExpires' : 'certificateExpired',
+          figures.instant(certificate.expiresAt, at),
+          figures.duration(Math.abs(left)),
+        ),
+      ])
+  }
   if (catalogue.fault) found.push(['warn', text('catalogueFault', catalogue.fault)])
   if (config.fault) found.push(['warn', text('configFault', config.fault)])
   if (config.needsRestart.length > 0)
@@ -173,7 +197,10 @@ export const showBudget = ({ budget, at }, words) => {
 }
 
 /** @param {Status} status @param {Words} words */
-export const showParts = ({ provider, store, catalogue, run, cache, config, at }, { text, figures }) => {
+export const showParts = (
+  { provider, store, catalogue, certificate, run, cache, config, at },
+  { text, figures },
+) => {
   /** @param {string | null | undefined} iso */
   const instant = iso => figures.instant(iso, at)
   /** @param {string | null} hash */
@@ -247,6 +274,11 @@ export const showParts = ({ provider, store, catalogue, run, cache, config, at }
       factRows([
         [text('hash'), element('code', {}, short(config.hash)), config.hash],
         [text('appliedAt'), instant(config.appliedAt)],
+        certificate !== null && [
+          text('certificateLasts'),
+          figures.duration(secondsBetween(at, certificate.expiresAt)),
+          certificate.expiresAt,
+        ],
       ]),
     ],
   ]

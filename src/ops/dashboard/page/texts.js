@@ -26,16 +26,23 @@ const en = {
 
   attention: 'Needs attention',
   nothingNeedsAttention: 'Nothing needs attention.',
+  providerOutage:
+    'Outage of the provider since {0}. Requests answered from stale entries: {1}; ended in an error: {2}.',
+  storeOutage:
+    'Outage of the store since {0}. Requests answered from stale entries: {1}; ended in an error: {2}.',
   circuitOpen: 'The circuit to the provider is open: no request is sent. Next probe: {0}.',
   circuitHalfOpen: 'The circuit to the provider is half open: one probe is under way.',
   firstError: 'Without the provider, the first consumer gets an error at {0} (in {1}).',
   storeDown: 'The store ({0}) is away: {1}',
+  storeUnwritten: 'The store can not be written, counts are kept in its reserve: {0}',
   catalogueFault: 'The newer catalogue was refused: {0}',
   configFault: 'The newer configuration was refused: {0}',
   needsRestart: 'Settings that wait for a restart: {0}',
   differs: 'Instances with another configuration: {0}',
   runsOut: 'The budget of the {0} runs out at {1}, {2} before it resets.',
   ranOut: 'The budget of the {0} is used up until {1}.',
+  certificateExpires: 'The certificate of the API expires {0}, in {1}.',
+  certificateExpired: 'The certificate of the API expired {0}, {1} ago: no client can connect.',
   failedCells: 'Cells that could not be loaded: {0}.',
   budgetApart: 'The store does not count the budget of the fleet: each instance counts for itself.',
 
@@ -133,6 +140,7 @@ const en = {
   configuration: 'Configuration',
   hash: 'Hash',
   appliedAt: 'Applied',
+  certificateLasts: 'Certificate lasts',
   fine: 'in force',
   refused: 'newer one refused',
 
@@ -249,16 +257,21 @@ const bn = {
 
   attention: 'নজর দিন',
   nothingNeedsAttention: 'নজর দেওয়ার মতো কিছু নেই।',
+  providerOutage: '{0} থেকে সরবরাহকারীর বিভ্রাট চলছে। বাসি তথ্য দিয়ে উত্তর: {1}টি অনুরোধ; ত্রুটিতে শেষ: {2}টি।',
+  storeOutage: '{0} থেকে স্টোরের বিভ্রাট চলছে। বাসি তথ্য দিয়ে উত্তর: {1}টি অনুরোধ; ত্রুটিতে শেষ: {2}টি।',
   circuitOpen: 'সরবরাহকারীর সার্কিট খোলা: কোনো অনুরোধ যাচ্ছে না। পরের পরীক্ষা: {0}।',
   circuitHalfOpen: 'সরবরাহকারীর সার্কিট আধখোলা: একটি পরীক্ষা চলছে।',
   firstError: 'সরবরাহকারী না ফিরলে প্রথম গ্রাহক ত্রুটি পাবেন {0}-এ ({1} পরে)।',
   storeDown: 'স্টোর ({0}) পাওয়া যাচ্ছে না: {1}',
+  storeUnwritten: 'স্টোরে লেখা যাচ্ছে না, গণনা তার রিজার্ভে রাখা হচ্ছে: {0}',
   catalogueFault: 'নতুন স্থানতালিকা গ্রহণ করা হয়নি: {0}',
   configFault: 'নতুন কনফিগারেশন গ্রহণ করা হয়নি: {0}',
   needsRestart: 'যেসব সেটিং পুনরারম্ভের অপেক্ষায়: {0}',
   differs: 'ভিন্ন কনফিগারেশনের ইনস্ট্যান্স: {0}',
   runsOut: '{0}-এর বাজেট শেষ হবে {1}-এ, নতুন করে শুরুর {2} আগে।',
   ranOut: '{0}-এর বাজেট শেষ, {1} পর্যন্ত।',
+  certificateExpires: 'এপিআইয়ের সনদের মেয়াদ শেষ হবে {0}, {1} পরে।',
+  certificateExpired: 'এপিআইয়ের সনদের মেয়াদ শেষ হয়েছে {0}, {1} আগে: কোনো গ্রাহক সংযোগ করতে পারে না।',
   failedCells: '{0}টি ঘর আনা যায়নি।',
   budgetApart: 'স্টোরে সবার বাজেট একসঙ্গে গোনা হচ্ছে না: প্রতিটি ইনস্ট্যান্স নিজেরটা গুনছে।',
 
@@ -356,6 +369,7 @@ const bn = {
   configuration: 'কনফিগারেশন',
   hash: 'হ্যাশ',
   appliedAt: 'কার্যকর',
+  certificateLasts: 'সনদের মেয়াদ বাকি',
   fine: 'কার্যকর আছে',
   refused: 'নতুনটি গ্রহণ করা হয়নি',
 

@@ -1,0 +1,116 @@
+// Every paragraph of the runbook can be followed: its commands run against a gateway with Redis, TLS and a token, find what
+// they look for, and its links lead somewhere. That they lead to the cause of a fault is for test/journeys/drill.test.ts.
+
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { product } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
+import { paragraphs, runbook, runInShell } from '../support/runbook.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const commands = paragraphs.flatMap(({ steps }) => steps.flatMap(step => step.commands))
+
+t.test('every paragraph says what the alert means, what consumers notice, and three steps', async t => {
+  t.ok(paragraphs.length > 25, `${paragraphs.length} paragraphs`)
+  for (const { alert, cause, consumers, steps } of paragraphs) {
+    t.match(cause, /\w.*\.$/s, alert)
+    t.match(consumers, /\w.*\.$/s, alert)
+    t.equal(steps.length, 3, alert)
+    t.ok(steps[0] && steps[0].commands.length > 0, `${alert} begins with a command`)
+  }
+})
+
+t.test('every command that only reads runs, and prints something', { skip: withoutOwnRedis }, async t => {
+  const provider = await startProvider(t)
+  const { url } = await startRedisFor(t)
+  const env = {
+    ABOHAWA_REDIS__URL: url,
+    ABOHAWA_SERVER__TLS__CERT: join(root, 'test/fixtures/localhost.crt'),
+    ABOHAWA_SERVER__TLS__KEY: join(root, 'test/fixtures/localhost.key'),
+    ABOHAWA_OPS__TOKEN: 'k3J9-xQ2.mN7_pR4~tW8+yZ1/bD5cF6g==',
+    ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000',
+  }
+  const gateway = await startGateway(t, { providerUrl: provider.url, env })
+  const folder = t.testdir()
+  const file = join(folder, 'gateway.yaml')
+  const { port } = new URL(gateway.opsUrl)
+  writeFileSync(file, `ops: { port: ${port} }\nprovider: { baseUrl: '${provider.url}' }\n`)
+  const variables = {
+    ...env,
+    OPS: gateway.opsUrl,
+    API: new URL(gateway.apiUrl).host,
+    FILE: file,
+    CERT: env.ABOHAWA_SERVER__TLS__CERT,
+    DATA: folder,
+    PROVIDER: provider.url,
+  }
+  // Node's own series of garbage collection appear with the first one.
+  const scrape = await until('garbage was collected', async () => {
+    const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
+    return text.includes('\nnodejs_gc_duration_seconds_count') && text
+  })
+
+  for (const text of new Set(commands.filter(({ skipped }) => !skipped).map(command => command.text))) {
+    const { code, stdout, stderr } = await runInShell(text, variables)
+    t.equal(code, 0, `${text}\n${stderr}`)
+    t.not(stdout, '', text)
+    t.notMatch(stdout, /"error"/, text)
+  }
+
+  const samples = scrape.replaceAll(/^#.*\n/gm, '')
+  const patterns = commands.flatMap(({ text }) => {
+    const [, expression, word] = /\/metrics" \| grep (?:-E '([^']+)'|(\S+))/.exec(text) ?? []
+    return expression ?? word ?? []
+  })
+  t.ok(patterns.length > 15, `${patterns.length} patterns`)
+  for (const pattern of patterns)
+    for (const part of alternativesOf(pattern))
+      t.ok(new RegExp(part, 'm').test(samples), `grep ${part} finds a series`)
+})
+
+/** The alternatives of an extended regular expression at its top, each of which is to find something. */
+const alternativesOf = (pattern: string): string[] => {
+  const parts = ['']
+  let depth = 0
+  for (const character of pattern) {
+    if (character === '(') depth += 1
+    if (character === ')') depth -= 1
+    if (character === '|' && depth === 0) parts.push('')
+    else parts[parts.length - 1] += character
+  }
+  return parts
+}
+
+t.test('there are the other commands of the product too', async t => {
+  const others = new Set(
+    commands
+      .filter(({ skipped, text }) => skipped && text.startsWith('bin/abohawa '))
+      .map(({ text }) => text.split(' ').slice(1, 3).join(' ')),
+  )
+  t.ok(others.size >= 3, [...others].join(', '))
+  for (const words of others)
+    t.equal(spawnSync(product, [...words.split(' '), '--help']).status, 0, `abohawa ${words}`)
+})
+
+t.test('every link leads somewhere', async t => {
+  const operating = readFileSync(join(root, 'docs/operating.md'), 'utf8')
+  const headings = new Set([...operating.matchAll(/^#+ (.*)$/gm)].map(([, text = '']) => anchorOf(text)))
+  for (const [, anchor = ''] of runbook.matchAll(/\(operating\.md#([a-z-]+)\)/g))
+    t.ok(headings.has(anchor), `operating.md#${anchor}`)
+  for (const [, anchor = ''] of runbook.matchAll(/\(#([a-z-]+)\)/g))
+    t.ok(
+      paragraphs.some(({ alert }) => alert.toLowerCase() === anchor),
+      `#${anchor}`,
+    )
+})
+
+const anchorOf = (heading: string): string =>
+  heading
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9 -]/g, '')
+    .replaceAll(' ', '-')

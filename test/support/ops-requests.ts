@@ -1,0 +1,22 @@
+// What tests of the ops listener's admission share: a purge as bytes, and how many requests were refused for a reason.
+
+import { requestBytes } from './raw-http.ts'
+import { sendRequest } from './start-gateway.ts'
+
+const purgeAll = '{"scope":"all"}'
+
+/** A purge of everything with these headers beside those of its body. */
+export const purgeBytes = (headers: readonly string[]) =>
+  requestBytes(
+    'POST /cache/purge',
+    [...headers, 'content-type: application/json', `content-length: ${purgeAll.length}`],
+    purgeAll,
+  )
+
+/** By the metric; over a connection of its own, so that none stays open. */
+export const refusedFor = async (opsUrl: string, reason: string): Promise<number> => {
+  const { text } = await sendRequest(`${opsUrl}/metrics`, { headers: { connection: 'close' } })
+  return Number(
+    new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
+  )
+}

@@ -1,0 +1,23 @@
+// The parts of an ops listener whose routes a test does not use: a request for one of them fails.
+
+const unused = () => Promise.reject(new Error('not used here'))
+
+export const unusedOpsParts = {
+  cache: {
+    explain: unused,
+    purge: unused,
+    refresh: unused,
+    planWarm: unused,
+    startWarm: unused,
+    warmState: () => ({}),
+    stopWarm: unused,
+  },
+  status: {
+    report: unused,
+    live: unused,
+    cells: () => ({ cells: [] }),
+    search: () => ({}),
+    isDraining: () => false,
+  },
+  dashboard: { timeZone: 'UTC' },
+}
