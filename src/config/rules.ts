@@ -58,6 +58,14 @@ const servedAtMost = (
     )
   },
 })
+/** Any origin leaves nothing to list. */
+const anyOriginAlone: Rule = {
+  reads: ['server.cors.origins'],
+  fault: ({ server: { cors } }) =>
+    cors.origins.includes('*') &&
+    cors.origins.length > 1 &&
+    'server.cors.origins has * beside other origins, but must have it alone or not at all',
+}
 
 type Listener = 'server' | 'ops' | 'status'
 
@@ -134,6 +142,7 @@ export const rules: readonly Rule[] = [
       !trustedProxies.includes('unix') &&
       'server.socket is set, but server.trustedProxies does not have unix: every request would count as plain HTTP',
   },
+  anyOriginAlone,
   differentPorts('ops', 'server'),
   differentPorts('status', 'server'),
   differentPorts('status', 'ops'),

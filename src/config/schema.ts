@@ -16,6 +16,7 @@ import {
   socketPath,
   timeZone,
   trustedPeer,
+  webOrigin,
   webUrl,
 } from './texts.ts'
 
@@ -43,6 +44,11 @@ const server = section({
     trustedPeer(),
     'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8], and unix for a Unix socket',
   ),
+  cors: section({
+    origins: live(
+      z.array(webOrigin(), 'a list of origins, each with https:// or http:// and a host, or ["*"] for any'),
+    ),
+  }),
   requestTimeout: live(duration('100ms', '10m'), {
     except: 'for TLS handshakes, whose time stays until the next start',
   }),

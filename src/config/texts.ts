@@ -104,6 +104,16 @@ export const webUrl = () =>
     redact: redactedUrl,
   })
 
+const isOrigin = (value: string): boolean => value === '*' || parsedUrl(value)?.origin === value
+
+/** The origin of web pages as browsers send it, or any. */
+export const webOrigin = () =>
+  text(
+    'an origin as browsers send it (https:// or http://, a host in small letters, a port that is not the default, no path and no slash at the end), or *',
+    /^(?:\*|https?:\/\/[^/]+)$/,
+    isOrigin,
+  )
+
 const isZone = (name: string): boolean => {
   try {
     Temporal.Instant.fromEpochMilliseconds(0).toZonedDateTimeISO(name)

@@ -33,7 +33,8 @@ import {
   type Connections,
   trackConnections,
 } from './connections.ts'
-import { apiPrefix, type Endpoint, pathsOf } from './endpoint.ts'
+import { createCors } from './cors.ts'
+import { apiPrefix, type Endpoint, pathsOf, referencePaths } from './endpoint.ts'
 import { forecastEndpoint } from './endpoints/forecast.ts'
 import { locationEndpoint } from './endpoints/location.ts'
 import { locationsEndpoint } from './endpoints/locations.ts'
@@ -45,7 +46,7 @@ import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
 import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './ready-response.ts'
 import { createRenderedLocations } from './rendered-locations.ts'
 import { createRenderedWeather, failedCellOf } from './rendered-weather.ts'
-import { createSend, jsonType } from './representation.ts'
+import { type CorsLines, createSend, jsonType } from './representation.ts'
 import type { Access, Answered, RequestState, RequestTrace } from './request-state.ts'
 import { sentences } from './sentences.ts'
 import {
@@ -88,7 +89,13 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> & {
   readonly writeReady?: WriteReady
 }
 
-export type ApiOptions = ConnectionLimits & {
+/** What may change while the API is served. */
+type ApiSettings = ConnectionLimits & {
+  /** The web pages that may read the responses, by origin; `*` is any. */
+  readonly cors: { readonly origins: readonly string[] }
+}
+
+export type ApiOptions = ApiSettings & {
   readonly tls: TlsSettings
   readonly trustedProxies: readonly string[]
   /** How much of a client's address is logged. */
@@ -110,8 +117,8 @@ export type Api = {
   ): Promise<void>
   /** The process is on its way out: from now on responses ask consumers to open their next connection elsewhere. */
   drain(): void
-  /** Limits and timeouts from now on. */
-  apply(limits: ConnectionLimits): void
+  /** Limits, timeouts and origins from now on. */
+  apply(settings: ApiSettings): void
   /**
    * Reads the files of the certificate again. Returns the step that gives it to new connections; undefined when it is the
    * one in use, or the server speaks plain HTTP. @throws InputError when a file can't be used
@@ -126,19 +133,19 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const { quota, trace } = parts
   let { requestTimeoutMs } = options
   let isUnix = false
+  let cors = createCors(options.cors.origins)
+  const corsLines: CorsLines = ({ origin }) => cors?.lines(origin) ?? ''
   const isTrusted = createIsTrusted(options.trustedProxies, () => isUnix)
   const isPlain = createIsPlain(options.trustedProxies.length === 0 ? undefined : isTrusted)
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
-  const admission = createAdmission({
-    ...parts,
-    transportProblem: createTransportProblem(isPlain),
-  })
+  const transportProblem = createTransportProblem(isPlain)
+  const admission = createAdmission({ ...parts, transportProblem })
   let certificate = tlsOptions(options.tls)
   const { app, connections, http2 } = openServer(
     parts,
     options,
     admission,
-    { isPlain, clientAddress },
+    { isPlain, clientAddress, corsLines },
     certificate,
   )
 
@@ -150,12 +157,16 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     else done()
   })
   // The order of the contract: who has no key learns nothing, and every request with one is counted.
-  app.addHook('onRequest', ({ raw, state }) =>
-    admission.decide(raw, state).then(decision => {
+  app.addHook('onRequest', (request, reply) => {
+    const { raw, state } = request
+    if (request.routeOptions.config.isOpen) return openToAll(request, reply)
+    if (raw.method === 'OPTIONS' && cors)
+      return openToAll(request, reply).then(() => answerPreflight(request, reply))
+    return admission.decide(raw, state).then(decision => {
       connections.authenticated(state.connection)
       admission.enforce(raw, state, decision)
-    }),
-  )
+    })
+  })
 
   const openState = ({ socket, headers: { traceparent } }: IncomingMessage): RequestState => {
     const arrivedAt = quota.now()
@@ -243,7 +254,26 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const dateOf = createDate(parts.clock)
   let isDraining = false
   const staysAfter = ({ raw }: FastifyReply): boolean => raw.shouldKeepAlive && !isDraining
-  const send = createSend(http2 ? writerOfBoth(writerFor(parts)) : writerFor(parts), dateOf, staysAfter)
+  /** The headers of every response that Fastify writes. */
+  const ownFields = (id: string, state: RequestState, reply: FastifyReply, ends: boolean) => ({
+    ...rateLimitFields(rateLimitOf(state)),
+    'x-request-id': id,
+    date: dateOf(),
+    ...(isHttp2(reply.raw) ? {} : connectionFields(!ends && staysAfter(reply))),
+  })
+  // Whoever needs no key gets no more of the connections than who has a wrong one.
+  const openToAll = async ({ raw, state }: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const problem = transportProblem(raw)
+    if (problem) throw problem
+    if (!connections.refused(state.connection)) reply.raw.shouldKeepAlive = false
+  }
+  const answerPreflight = ({ id, raw, state }: FastifyRequest, reply: FastifyReply): FastifyReply =>
+    reply
+      .code(204)
+      .headers({ ...cors?.preflight(raw.headers.origin), ...ownFields(id, state, reply, false) })
+      .send()
+  const write = http2 ? writerOfBoth(writerFor(parts)) : writerFor(parts)
+  const send = createSend(write, dateOf, staysAfter, corsLines)
   for (const { name, path, answer } of endpoints)
     app.route({
       method: ['GET', 'HEAD'],
@@ -255,6 +285,18 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
         return found instanceof Promise
           ? found.then(representation => send(request, reply, representation))
           : send(request, reply, found)
+      },
+    })
+  // The reference is loaded when it is first asked for.
+  for (const path of referencePaths)
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: path,
+      config: { endpoint: 'reference', isOpen: true },
+      handler: async (request, reply) => {
+        const { servedReference } = await import('./reference/served.ts')
+        const { 'accept-language': language } = request.headers
+        await send(request, reply, await servedReference(path, request.query as string, language))
       },
     })
   app.setNotFoundHandler(({ originalUrl }) => {
@@ -282,11 +324,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       .headers({
         'content-type': jsonType,
         'cache-control': 'no-store',
+        ...cors?.fields(request.raw.headers.origin),
         ...problem.headers,
-        ...rateLimitFields(rateLimitOf(state)),
-        'x-request-id': id,
-        date: dateOf(),
-        ...(isHttp2(reply.raw) ? {} : connectionFields(!ends && staysAfter(reply))),
+        ...ownFields(id, state, reply, ends),
       })
       .send(body)
   })
@@ -307,9 +347,10 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       isDraining = true
       http2?.drain()
     },
-    apply: limits => {
-      ;({ requestTimeoutMs } = limits)
-      connections.apply(limits)
+    apply: settings => {
+      ;({ requestTimeoutMs } = settings)
+      cors = createCors(settings.cors.origins)
+      connections.apply(settings)
       app.server.requestTimeout = requestTimeoutMs
       app.server.headersTimeout = Math.min(requestTimeoutMs, longestHeadersMs)
     },
@@ -369,7 +410,15 @@ const openServer = (
   { quota, observer }: ApiParts,
   options: ApiOptions,
   admission: Admission,
-  { isPlain, clientAddress }: { readonly isPlain: IsPlain; readonly clientAddress: ClientAddress },
+  {
+    isPlain,
+    clientAddress,
+    corsLines,
+  }: {
+    readonly isPlain: IsPlain
+    readonly clientAddress: ClientAddress
+    readonly corsLines: CorsLines
+  },
   tls: Certificate | undefined,
 ): { app: FastifyInstance; connections: Connections; http2: Http2 | undefined } => {
   const http = {
@@ -407,9 +456,13 @@ const openServer = (
   const connections = trackConnections(app.server, options, observer, http2)
   const { refuseUnparsable, refuseConnect } = createUnparsable({
     connections,
-    resetsAt: () => quota.resetAfter(quota.now()),
+    day: () => {
+      const arrivedAt = quota.now()
+      return { arrivedAt, resetsAt: quota.resetAfter(arrivedAt) }
+    },
     isPlain,
     requestIdOf,
+    corsLines,
     charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     bodyOf,
     answered: ({ head: { method, url, httpVersion, headers }, connection, socket, ...response }) => {
@@ -487,7 +540,7 @@ const writerOfBoth =
 
 const bodyOf = (problem: Problem): Buffer => {
   const fields = problem instanceof QuotaExhausted ? problem.fields : {}
-  return Buffer.from(JSON.stringify({ error: problem.message, ...fields }))
+  return Buffer.from(JSON.stringify({ error: problem.message, code: problem.code, ...fields }))
 }
 
 const sane = /^[A-Za-z0-9._:/+=@-]{1,128}$/

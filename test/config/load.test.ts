@@ -18,6 +18,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
       workers: 1,
       tls: { cert: null, key: null, http2: true },
       trustedProxies: [],
+      cors: { origins: [] },
       requestTimeoutMs: 30_000,
       writeTimeoutMs: 30_000,
       maxConnections: 10_000,

@@ -145,6 +145,14 @@ const table: Record<string, Row> = {
       ['{}', 'a map'],
     ],
   },
+  'server.cors.origins': {
+    allowed: 'a list of origins, each with https:// or http:// and a host, or ["*"] for any',
+    wrong: [
+      ['https://app.example.org', '"https://app.example.org"'],
+      ['"*"', '"*"'],
+      ['null', 'null'],
+    ],
+  },
   'server.requestTimeout': duration('100ms', '10m', '99ms', '11m'),
   'server.writeTimeout': duration('100ms', '10m', '99ms', '11m'),
   'server.maxConnections': whole(1, 1_000_000),
@@ -492,6 +500,23 @@ t.test('a wrong item of a list is named by its number', async t => {
     `one.yaml:7:7: server.trustedProxies[4] is "proxy", but must be ${RANGE}`,
     `one.yaml:8:7: server.trustedProxies[5] is "fe80::1%eth0", but must be ${RANGE}`,
   ])
+})
+
+t.test('origins are written as browsers send them', async t => {
+  const wrong = [
+    'https://a.example/',
+    'HTTPS://a.example',
+    'https://a.example:443',
+    'https://*.a.example/x',
+    'a.example',
+    'null',
+  ]
+  const origins = wrong.map(each => `      - "${each}"`).join('\n')
+  const faults = faultsOfTexts(t, { files: [`server:\n  cors:\n    origins:\n${origins}`] })
+  t.strictSame(
+    faults.map(fault => /origins\[(\d)\] is .*, but must be an origin as browsers send it/.exec(fault)?.[1]),
+    wrong.map((_, index) => String(index)),
+  )
 })
 
 t.test('a host name that holds a port or a scheme is named by its number', async t => {

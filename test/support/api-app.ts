@@ -103,6 +103,7 @@ export const startApp = async (
       trustedProxies: [],
       clientAddress: 'full',
       requestTimeoutMs: 60_000,
+      cors: { origins: [] },
       writeTimeoutMs: 60_000,
       maxConnections: 1_000,
       maxUnauthenticated: 1_000,
