@@ -49,7 +49,8 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
     { type: 'district', id: '3026', name_en: 'Dhaka', name_bn: 'ঢাকা' },
     { type: 'upazila' },
   ])
-  t.equal(places.length, 10, 'no more than ten')
+  t.ok(places.length > 10)
+  t.equal(places.length, before.placeCount, 'all of them')
   t.strictSame(before, {
     of: 'district/3026',
     place: { type: 'district', id: '3026', name: 'Dhaka' },
