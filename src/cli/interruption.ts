@@ -12,3 +12,16 @@ export const interruption = (...more: NodeJS.Signals[]): Promise<NodeJS.Signals>
     }
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGQUIT', ...more] as const) process.on(signal, stop)
   })
+
+/**
+ * The same for a process that another one has started: resolves with its order, or a signal sent to this process alone. What
+ * a terminal or a service manager sends to all processes at once is the other one's to judge.
+ */
+export const orderToStop = (): Promise<string> =>
+  new Promise(resolve => {
+    process.on('message', order => {
+      if (order === 'stop') resolve('order')
+    })
+    process.on('SIGTERM', () => resolve('SIGTERM'))
+    for (const signal of ['SIGINT', 'SIGQUIT'] as const) process.on(signal, () => {})
+  })

@@ -21,6 +21,7 @@ import { addStatusCommand } from './status.ts'
 import { addStoreCommands } from './store.ts'
 import { addSubscriberCommands } from './subscribers.ts'
 import { createAddCommand, type Surroundings, UsageError } from './terminal.ts'
+import { addWorkerCommands } from './workers.ts'
 
 const { version } = packageFile
 
@@ -47,6 +48,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addCacheCommands(program, add)
   addBudgetCommands(program, add)
   addStatusCommand(program, add)
+  addWorkerCommands(program, add)
   addConfigCommands(program, add)
   addDoctorCommand(program, add)
   addCompletionCommand(program, add)

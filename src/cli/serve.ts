@@ -1,64 +1,136 @@
-// `abohawa serve`: runs the gateway until a signal ends it. Logs lines of JSON on standard output, or in `log.file`.
+// `abohawa serve`: runs the gateway until a signal ends it, in this process or in several workers. Logs lines of JSON on
+// standard output, or in `log.file`.
 
-import type { Command } from 'commander'
+import { type Command, Option } from 'commander'
 import { filesOf, readConfig } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
 import { messageOf } from '../errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
-import { interruption } from './interruption.ts'
-import type { AddCommand } from './terminal.ts'
+import type { Log, OpenLog } from '../ops/log.ts'
+import type { WorkerReady } from '../workers/pool.ts'
+import type { Workers } from '../workers/serve-workers.ts'
+import { interruption, orderToStop } from './interruption.ts'
+import type { AddCommand, Terminal } from './terminal.ts'
 
 export const addServeCommand = (program: Command, add: AddCommand): void =>
-  add(program, 'serve', {
+  add<{ worker?: string }>(program, 'serve', {
     summary: 'run the gateway: the listeners for consumers, operators and probes',
     example: 'serve --config config/production.yaml',
-    run: async ({ sources, clock, env }) => {
-      const { config } = readConfig(sources)
+    setUp: command => {
+      // How a process with several workers starts each of them.
+      command.addOption(new Option('--worker <socket>').hideHelp())
+    },
+    run: async (terminal, { worker }) => {
+      const { config } = readConfig(terminal.sources)
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../ops/log.ts')
-      const { startGateway } = await import('../gateway/gateway.ts')
-      const { openTracing } = await import('../ops/tracing.ts')
-      const { log, lines, dropped, flush, reopen } = openLog(config.log.level, config.log.file)
+      const opened = openLog(config.log.level, config.log.file, config.server.workers > 1)
       try {
-        // Without a listener it would end the process.
-        process.on('SIGUSR2', () => {
-          try {
-            reopen()
-            log.info(config.log.file === null ? 'the log has no file to reopen' : 'log file reopened')
-          } catch (error) {
-            log.error({ reason: messageOf(error) }, 'log file not reopened, the former one stays in use')
-          }
-        })
-        const stopped = interruption()
-        let running: Gateway | undefined
-        // Added first: without a listener SIGHUP would end the process.
-        process.on('SIGHUP', () => {
-          running?.reloadCatalogue().then(
-            () => log.info('catalogue reloaded'),
-            error => log.error({ reason: messageOf(error) }, 'catalogue not reloaded'),
-          )
-          running?.reloadConfig().then(outcome => {
-            // What was applied or refused has a line of its own.
-            if (outcome === 'unchanged') log.info('configuration unchanged')
-          })
-        })
-        const tracing = await openTracing(env, log)
-        const source = { read: () => readConfig(sources), files: filesOf(sources) }
-        const gateway = await startGateway(config, { clock, log, lines, dropped, source, tracing })
-        running = gateway
-        // Logged at every level: who starts it on port 0 has to learn the address.
-        const always = log.child({}, { level: 'info' })
-        always.info({ listener: 'ops', url: gateway.opsUrl }, 'listening')
-        if (gateway.statusUrl !== undefined)
-          always.info({ listener: 'status', url: gateway.statusUrl }, 'listening')
-        always.info({ listener: 'api', url: gateway.apiUrl }, 'listening')
-        const signal = await stopped
-        log.info({ signal }, 'stopping')
-        await gateway.close()
-        await tracing?.close()
-        log.info('stopped')
+        reopenAtSignal(opened, config)
+        if (worker !== undefined) await serveAsWorker(terminal, config, opened, worker)
+        else if (config.server.workers > 1) await serveByWorkers(terminal, config, opened.log)
+        else await serveAlone(terminal, config, opened)
         return 0
       } finally {
-        await flush()
+        await opened.flush()
       }
     },
   })
+
+const reopenAtSignal = ({ log, reopen }: OpenLog, { log: { file } }: Config): void => {
+  // Without a listener it would end the process.
+  process.on('SIGUSR2', () => {
+    try {
+      reopen()
+      log.info(file === null ? 'the log has no file to reopen' : 'log file reopened')
+    } catch (error) {
+      log.error({ reason: messageOf(error) }, 'log file not reopened, the former one stays in use')
+    }
+  })
+}
+
+const serveAlone = async (terminal: Terminal, config: Config, opened: OpenLog): Promise<void> => {
+  const stopped = interruption()
+  await serveUntil(terminal, config, opened, stopped, undefined, ({ apiUrl, opsUrl, statusUrl }) =>
+    logListening(opened.log, { ops: opsUrl, status: statusUrl, api: apiUrl }),
+  )
+}
+
+/** In a process that another one has started, and that operators reach through it. */
+const serveAsWorker = async (
+  terminal: Terminal,
+  config: Config,
+  opened: OpenLog,
+  opsPath: string,
+): Promise<void> => {
+  try {
+    await serveUntil(terminal, config, opened, orderToStop(), opsPath, ({ apiUrl }) =>
+      process.send?.({ ready: { apiUrl } } satisfies WorkerReady),
+    )
+  } finally {
+    // The channel to the other process would keep this one.
+    process.disconnect?.()
+  }
+}
+
+/** Runs a gateway in this process. @param opsPath the Unix socket of the ops listener, in place of its address */
+const serveUntil = async (
+  { sources, clock, env }: Terminal,
+  config: Config,
+  { log, lines, dropped }: OpenLog,
+  stopped: Promise<string>,
+  opsPath: string | undefined,
+  onServing: (gateway: Gateway) => void,
+): Promise<void> => {
+  let running: Gateway | undefined
+  // Added first: without a listener SIGHUP would end the process.
+  process.on('SIGHUP', () => {
+    running?.reloadCatalogue().then(
+      () => log.info('catalogue reloaded'),
+      error => log.error({ reason: messageOf(error) }, 'catalogue not reloaded'),
+    )
+    running?.reloadConfig().then(outcome => {
+      // What was applied or refused has a line of its own.
+      if (outcome === 'unchanged') log.info('configuration unchanged')
+    })
+  })
+  const { startGateway } = await import('../gateway/gateway.ts')
+  const { openTracing } = await import('../ops/tracing.ts')
+  const tracing = await openTracing(env, log)
+  const source = { read: () => readConfig(sources), files: filesOf(sources) }
+  const gateway = await startGateway(config, { clock, log, lines, dropped, source, tracing, opsPath })
+  running = gateway
+  onServing(gateway)
+  const signal = await stopped
+  log.info({ signal }, 'stopping')
+  await gateway.close()
+  await tracing?.close()
+  log.info('stopped')
+}
+
+const serveByWorkers = async ({ sources, clock }: Terminal, config: Config, log: Log): Promise<void> => {
+  const stopped = interruption()
+  let running: Workers | undefined
+  for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => running?.signal(signal))
+  const { startWorkers } = await import('../workers/serve-workers.ts')
+  const workers = await startWorkers(config, {
+    clock,
+    log,
+    args: process.argv.slice(2),
+    read: () => readConfig(sources),
+    files: filesOf(sources),
+  })
+  running = workers
+  logListening(log, { ops: workers.opsUrl, status: workers.statusUrl, api: workers.apiUrl })
+  const signal = await stopped
+  log.info({ signal }, 'stopping')
+  await workers.close()
+  log.info('stopped')
+}
+
+/** Logged at every level: who starts it on port 0 has to learn the addresses. */
+const logListening = (log: Log, urls: Readonly<Record<string, string | undefined>>): void => {
+  const always = log.child({}, { level: 'info' })
+  for (const [listener, url] of Object.entries(urls))
+    if (url !== undefined) always.info({ listener, url }, 'listening')
+}

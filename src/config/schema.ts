@@ -30,6 +30,7 @@ const server = section({
   host: host(),
   port: whole(0, 65535, ' (0 picks a free port)'),
   reusePort: flag(),
+  workers: whole(1, 256),
   tls: section({
     cert: certificateFile(),
     key: certificateFile(),

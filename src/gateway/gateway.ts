@@ -1,7 +1,6 @@
 // The composition root: makes every part from the configuration, introduces the parts to one another, opens the
 // listeners and closes everything in order. Nothing is decided here that a part could decide.
 
-import type { AddressInfo, Server } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import { createAnswers } from '../answer.ts'
 import { createCalendar } from '../calendar.ts'
@@ -36,6 +35,7 @@ import { createCacheWarm } from './cache-warm.ts'
 import { createCellSurvey } from './cell-survey.ts'
 import { watchCertificate } from './certificate-watch.ts'
 import { createFleetSettings } from './fleet-settings.ts'
+import { openListener, openOnSocket } from './listener.ts'
 import { openMetering } from './metering.ts'
 import {
   configDetail,
@@ -90,12 +90,14 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
     readonly tracing?: Tracing | undefined
     /** Without one, the configuration stays as it is. */
     readonly source?: ConfigSource
+    /** A Unix socket for the ops listener, in place of its address; there is no status listener then. */
+    readonly opsPath?: string | undefined
   }
 
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
 export const startGateway = async (
   config: Config,
-  { clock, log, lines, dropped = () => 0, open = openStore, source, tracing }: GatewayParts,
+  { clock, log, lines, dropped = () => 0, open = openStore, source, tracing, opsPath }: GatewayParts,
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
@@ -341,18 +343,21 @@ export const startGateway = async (
 
   // Opened first and closed last, so that readiness can be checked while the API starts and drains.
   opening.defer(() => ops.close())
-  const opsUrl = await listen(ops, 'ops', config.ops)
+  const opsUrl = await (opsPath === undefined
+    ? openListener(ops, 'ops', config.ops)
+    : openOnSocket(ops, opsPath))
   const openStatus = async (port: number): Promise<string> => {
     const opened = buildStatus({ probes, observer: opsObserver }, statusOptions(config))
     opening.defer(() => opened.close())
     status = opened
-    return listen(opened, 'status', { ...config.status, port })
+    return openListener(opened, 'status', { ...config.status, port })
   }
-  const statusUrl = config.status.port === null ? undefined : await openStatus(config.status.port)
+  const statusUrl =
+    config.status.port === null || opsPath !== undefined ? undefined : await openStatus(config.status.port)
   const [warm] = await Promise.all([supply.start(), metering.start(), keys.readChanges()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
-  const apiUrl = await listen(api, 'server', config.server)
+  const apiUrl = await openListener(api, 'server', config.server)
   readiness.phase = 'ready'
   void timelines.sendHeartbeat()
 
@@ -380,28 +385,3 @@ const watchEvery = ({ config: { watch, pollEveryMs } }: Config): number | null =
 
 const certificateFiles = ({ server: { tls } }: Config): string[] =>
   [tls.cert, tls.key].filter(file => file !== null)
-
-type ListenAt = { readonly host: string; readonly port: number; readonly reusePort?: boolean }
-
-type Listener = {
-  readonly server: Server
-  listen(at: ListenAt): Promise<unknown>
-}
-
-const listen = async (
-  app: Listener,
-  section: 'server' | 'ops' | 'status',
-  { host, port, reusePort = false }: ListenAt,
-): Promise<string> => {
-  try {
-    await app.listen({ host, port, reusePort })
-  } catch (cause) {
-    throw new InputError(
-      `${section}.host and ${section}.port are ${host}:${port}, which can't be listened on: ${messageOf(cause)}`,
-      { cause },
-    )
-  }
-  const { address, family, port: bound } = app.server.address() as AddressInfo
-  const scheme = 'setSecureContext' in app.server ? 'https' : 'http'
-  return `${scheme}://${family === 'IPv6' ? `[${address}]` : address}:${bound}`
-}

@@ -56,13 +56,13 @@ export const createBoundedServer = (
   bounds: ServerBounds,
 ): BoundedServer => {
   let { requestTimeoutMs, answerWithinMs } = bounds
-  const fail = (error: unknown, { socket }: IncomingMessage, response: ServerResponse): void => {
+  const fail = (error: unknown, request: IncomingMessage, response: ServerResponse): void => {
     if (response.headersSent) {
       response.destroy()
       return
     }
     const isRefusal = error instanceof Refusal
-    if (isRefusal) observer.refused(error.reason, socket.remoteAddress)
+    if (isRefusal) observer.refused(error.reason, addressOf(request))
     const body = Buffer.from(JSON.stringify({ error: messageOf(error) }))
     response
       .writeHead(isRefusal ? error.status : 500, {
@@ -125,6 +125,10 @@ export const createBoundedServer = (
     },
   }
 }
+
+// A Unix socket has no address: there the process that hands requests on names that of its caller.
+const addressOf = ({ socket, headers }: IncomingMessage): string | undefined =>
+  socket.remoteAddress ?? (headers['x-forwarded-for'] as string | undefined)
 
 /** What never became a request: no HTTP, too much of it, or too slowly. */
 const unparsable = (code: string | undefined, requestTimeoutMs: number): Refusal => {

@@ -7,6 +7,8 @@ import { write, writeSync } from 'node:fs'
 export type LogWriterOptions = {
   /** What may wait for a reader that is behind; lines beyond it are dropped. */
   readonly maxBytes: number
+  /** The most bytes of whole lines in one write; a longer line goes by itself. Unbounded unless given. */
+  readonly pieceBytes?: number
   /** How long the end waits for such a reader. */
   readonly flushForMs: number
   /** A write failed, and none since the last one that succeeded. */
@@ -40,7 +42,7 @@ const readerIsBehind = 'its reader is behind'
 
 export const createLogWriter = (
   firstFd: number,
-  { maxBytes, flushForMs, onFailed, onDropped }: LogWriterOptions,
+  { maxBytes, pieceBytes = Number.POSITIVE_INFINITY, flushForMs, onFailed, onDropped }: LogWriterOptions,
 ): LogWriter => {
   let fd = firstFd
   let next: { readonly fd: number; readonly onIdle: (former: number) => void } | undefined
@@ -124,7 +126,7 @@ export const createLogWriter = (
   }
   const writeFrom = (bytes: Buffer, at: number, wasCut: boolean): void => {
     isWriting = true
-    write(fd, bytes, at, bytes.length - at, null, (error, written) => {
+    write(fd, bytes, at, pieceAt(bytes, at, pieceBytes), null, (error, written) => {
       if (error && isBehind(error)) setTimeout(writeFrom, retryAfterMs, bytes, at, wasCut).unref()
       else if (error) {
         failed(bytes.subarray(at), isBegunAt(bytes, at, wasCut), error)
@@ -164,7 +166,7 @@ export const createLogWriter = (
       for (let taken = take(); taken; taken = take())
         for (let at = 0; at < taken.bytes.length; )
           try {
-            at += writeSync(fd, taken.bytes, at)
+            at += writeSync(fd, taken.bytes, at, pieceAt(taken.bytes, at, pieceBytes))
           } catch (error) {
             // Nothing is left to report it to.
             if (!isBehind(error as NodeJS.ErrnoException) || performance.now() > deadline) return
@@ -183,6 +185,14 @@ export const createLogWriter = (
 
 // For a pause at the end, when no timer runs any more.
 const pauses = new Int32Array(new SharedArrayBuffer(4))
+
+/** The length of the piece that begins there: as many whole lines as it may have, or one that is longer. */
+const pieceAt = (bytes: Buffer, at: number, most: number): number => {
+  if (bytes.length - at <= most) return bytes.length - at
+  const last = bytes.lastIndexOf(newline, at + most - 1)
+  const end = last >= at ? last : bytes.indexOf(newline, at)
+  return (end === -1 ? bytes.length : end + 1) - at
+}
 
 const isBehind = ({ code }: NodeJS.ErrnoException): boolean => code === 'EAGAIN' || code === 'EBUSY'
 

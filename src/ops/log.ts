@@ -2,7 +2,7 @@
 // requests are gathered and written by the bufferful, at short intervals and at the end. Holds no key and no provider
 // secret: parts hand over ids and sentences only, and what slips through all the same is hidden and cut here.
 
-import { closeSync, openSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, writeSync } from 'node:fs'
 import { type LevelWithSilent, type Logger, pino, stdSerializers } from 'pino'
 import { InputError, messageOf } from '../errors.ts'
 import { withoutKeys, withoutPlainKeys } from '../key-redaction.ts'
@@ -32,13 +32,20 @@ const gatherForMs = 250
 const flushForMs = 2_000
 // A reader that stands still costs so much memory; what comes then is lost, and the log says so.
 const maxBytes = 64 * 1024 * 1024
+// Writes to a pipe that are no longer do not mix with those of other processes (POSIX: PIPE_BUF, here that of Linux).
+const atomicBytes = 4_096
 const standardOutput = 1
 const standardError = 2
 
-/** @param file a path, or null for standard output. @throws InputError when it can't be opened */
-export const openLog = (level: LevelWithSilent, file: string | null = null): OpenLog => {
+/**
+ * @param file a path, or null for standard output
+ * @param isShared whether other processes write to the same destination
+ * @throws InputError when it can't be opened
+ */
+export const openLog = (level: LevelWithSilent, file: string | null = null, isShared = false): OpenLog => {
   const writer = createLogWriter(file === null ? standardOutput : openFile(file), {
     maxBytes,
+    ...(isShared && file === null && fstatSync(standardOutput).isFIFO() ? { pieceBytes: atomicBytes } : {}),
     flushForMs,
     onFailed: reason => warnAside(`the log cannot be written: ${reason}; its lines are dropped until it can`),
     onDropped: news => log.warn(news, 'lines of the log were dropped'),

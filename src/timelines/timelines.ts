@@ -6,6 +6,7 @@ import { type BackoffOptions, createFailures, type Failure } from '../cache/fail
 import { firstExpiry } from '../cache/first-expiry.ts'
 import { createFleetSingleFlight } from '../cache/fleet-single-flight.ts'
 import {
+  createStretch,
   type FreshnessOptions,
   freshByAge,
   freshByRun,
@@ -23,7 +24,6 @@ import {
 import { createRefreshAhead } from '../cache/refresh-ahead.ts'
 import { createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
 import { createSingleFlight } from '../cache/single-flight.ts'
-import { createStretch } from '../cache/stretch.ts'
 import { createUncached } from '../cache/uncached.ts'
 import { type Calendar, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'

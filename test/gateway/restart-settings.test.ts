@@ -19,6 +19,7 @@ const table: Record<string, Row> = {
   'server.host': [{}, { 'server.host': 'localhost' }],
   'server.port': [{}, { 'server.port': '1' }],
   'server.reusePort': [{}, { 'server.reusePort': 'true' }],
+  'server.workers': [{}, { 'server.workers': '2' }],
   'server.trustedProxies': [{}, { 'server.trustedProxies': '10.0.0.1' }],
   'ops.host': [{}, { 'ops.host': 'localhost' }],
   'ops.port': [{}, { 'ops.port': '1' }],

@@ -1,0 +1,204 @@
+// The ops listener and the status listener of a gateway with several workers: health and metrics of all workers as one, the
+// workers themselves, and everything else from the first worker that is ready, whose own listener admits and answers it.
+// Knows workers by their sockets; they are started and replaced by pool.ts.
+
+import { Agent, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { pipeline } from 'node:stream/promises'
+import { type AdmissionOptions, createAdmit } from '../ops/admission.ts'
+import { type BoundedServer, createBoundedServer, type ServerBounds } from '../ops/bounded-server.ts'
+import { isProbePath } from '../ops/probes.ts'
+import { Refusal, type RefusalObserver } from '../ops/refusal.ts'
+import { type Route, routeFault, routeOfOps, routeOfStatus } from '../ops/routes.ts'
+import { mergedMetrics } from './merged-metrics.ts'
+import type { WorkerReport } from './pool.ts'
+
+export type FrontParts = {
+  readonly workers: () => readonly WorkerReport[]
+  /** How many there should be. */
+  readonly configured: () => number
+  /** How many have ended by themselves since the start. */
+  readonly ended: () => number
+  /** Begins to replace all workers, one at a time; false when that is under way. */
+  readonly restart: () => boolean
+  readonly isDraining: () => boolean
+  readonly observer: RefusalObserver
+}
+
+export type FrontOptions = AdmissionOptions & Omit<ServerBounds, 'answerWithinMs'>
+
+export type Front = Omit<BoundedServer, 'apply'> & {
+  /** From now on; the host stays. */
+  apply(options: FrontOptions): void
+}
+
+const workersPath = '/workers'
+const restartPath = '/workers/restart'
+const ownRoutes: ReadonlyMap<string, Route> = new Map([
+  [workersPath, { methods: ['GET', 'HEAD'] }],
+  [restartPath, { methods: ['POST'] }],
+])
+
+const jsonType = 'application/json; charset=utf-8'
+const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
+// Longer than any worker takes for an answer, which has a bound of its own.
+const answerWithinMs = 120_000
+// Of one connection, and not of what is behind it.
+const hopByHop = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'te', 'trailer'])
+
+/** Whether it answers probes alone is a matter of its section. */
+export const buildFront = (parts: FrontParts, options: FrontOptions): Front => {
+  const agent = new Agent({ keepAlive: true })
+  const isOps = options.section === 'ops'
+  const routeOf = (path: string): Route | undefined =>
+    isOps ? (ownRoutes.get(path) ?? routeOfOps(path)) : routeOfStatus(path)
+  const paths = isOps
+    ? '/livez, /readyz, /metrics, /workers or POST /workers/restart'
+    : '/livez, /readyz or /metrics'
+  let admit = createAdmit(options)
+  const listener = createBoundedServer(
+    async (request, response, withoutDeadline) => {
+      const { url = '', method = '' } = request
+      const [path = ''] = url.split('?', 1)
+      const route = routeOf(path)
+      if (isOps && !isProbePath(path) && !ownRoutes.has(path)) {
+        if (route?.streams) withoutDeadline()
+        return forward(parts, agent, request, response)
+      }
+      const refusal = admit(request, route) ?? routeFault(method, route, paths)
+      if (refusal) throw refusal
+      if (path === '/livez') send(response, 200, { status: 'live' })
+      else if (path === '/readyz') await sendReadiness(parts, agent, response)
+      else if (path === '/metrics') await sendMetrics(parts, agent, response)
+      else if (path === workersPath) send(response, 200, { workers: reportOf(parts) })
+      else if (parts.restart()) send(response, 202, { workers: reportOf(parts) })
+      else throw new Refusal(409, 'busy', 'the workers are being restarted already')
+    },
+    parts.observer,
+    { ...options, answerWithinMs },
+  )
+  return {
+    ...listener,
+    apply: next => {
+      admit = createAdmit(next)
+      listener.apply({ ...next, answerWithinMs })
+    },
+    close: async () => {
+      await listener.close()
+      agent.destroy()
+    },
+  }
+}
+
+const send = (response: ServerResponse, status: number, body: object): void => {
+  const bytes = Buffer.from(JSON.stringify(body))
+  response.writeHead(status, { 'content-type': jsonType, 'content-length': bytes.length }).end(bytes)
+}
+
+/** The workers as JSON: instants in ISO 8601. */
+const reportOf = ({ workers }: FrontParts) =>
+  workers().map(({ number, pid, isReady, startedAt }) => ({
+    number,
+    pid,
+    isReady,
+    startedAt: new Date(startedAt).toISOString(),
+  }))
+
+const readyOf = ({ workers }: FrontParts): readonly WorkerReport[] =>
+  workers().filter(({ isReady }) => isReady)
+
+type Answer = { readonly status: number; readonly body: Buffer }
+
+/** A worker's own answer; undefined when it has just ended. */
+const ask = (agent: Agent, { opsPath }: WorkerReport, path: string): Promise<Answer | undefined> =>
+  new Promise(resolve => {
+    const sent = requestOf({ agent, socketPath: opsPath, path, headers: { host: 'localhost' } })
+    sent.on('error', () => resolve(undefined))
+    sent.on('response', response => {
+      buffer(response).then(
+        body => resolve({ status: response.statusCode ?? 0, body }),
+        () => resolve(undefined),
+      )
+    })
+    sent.end()
+  })
+
+const askAll = async (
+  parts: FrontParts,
+  agent: Agent,
+  path: string,
+): Promise<readonly { readonly number: number; readonly answer: Answer }[]> => {
+  const answers = await Promise.all(
+    readyOf(parts).map(async worker => ({ number: worker.number, answer: await ask(agent, worker, path) })),
+  )
+  return answers.flatMap(({ number, answer }) => (answer ? [{ number, answer }] : []))
+}
+
+// One worker that serves is enough; how many of them do is a detail, as a store that is away is one.
+const sendReadiness = async (parts: FrontParts, agent: Agent, response: ServerResponse): Promise<void> => {
+  const answers = await askAll(parts, agent, '/readyz')
+  const ready = answers.filter(({ answer }) => answer.status === 200)
+  const [first] = [...ready, ...answers]
+  const { detail = {} } = first ? (JSON.parse(first.answer.body.toString()) as { detail?: object }) : {}
+  const isReady = ready.length > 0 && !parts.isDraining()
+  send(response, isReady ? 200 : 503, {
+    status: isReady ? 'ready' : parts.isDraining() ? 'draining' : 'starting',
+    detail: { ...detail, workers: `${ready.length} of ${parts.configured()} ready` },
+  })
+}
+
+const sendMetrics = async (parts: FrontParts, agent: Agent, response: ServerResponse): Promise<void> => {
+  const answers = await askAll(parts, agent, '/metrics')
+  const own = [
+    '# HELP abohawa_workers Worker processes of this gateway that are ready, and how many there should be.',
+    '# TYPE abohawa_workers gauge',
+    `abohawa_workers{state="ready"} ${readyOf(parts).length}`,
+    `abohawa_workers{state="configured"} ${parts.configured()}`,
+    '',
+    '# HELP abohawa_workers_ended_total Worker processes that ended by themselves, and were replaced.',
+    '# TYPE abohawa_workers_ended_total counter',
+    `abohawa_workers_ended_total ${parts.ended()}`,
+    '',
+  ]
+  const merged = mergedMetrics(new Map(answers.map(({ number, answer }) => [number, answer.body.toString()])))
+  const body = Buffer.from(`${own.join('\n')}\n${merged}`)
+  response.writeHead(200, { 'content-type': metricsType, 'content-length': body.length }).end(body)
+}
+
+/** Hands a request to the first worker that is ready, and its answer back as it comes. */
+const forward = async (
+  parts: FrontParts,
+  agent: Agent,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> => {
+  // The same one for as long as it runs: what it is doing for an operator, such as warming, is asked of it again.
+  const [worker] = readyOf(parts)
+  if (!worker) throw new Refusal(503, 'draining', 'no worker is ready; ask again in a moment')
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  const sent = requestOf({
+    agent,
+    socketPath: worker.opsPath,
+    method: request.method,
+    path: request.url,
+    // Its admission judges the headers as they came; the socket has no address of the caller.
+    headers: [...endToEnd(request.rawHeaders), 'x-forwarded-for', request.socket.remoteAddress ?? ''],
+  })
+  sent.on('response', resolve)
+  sent.on('error', reject)
+  response.once('close', () => sent.destroy())
+  request.pipe(sent)
+  const answer = await promise
+  for (const name of response.getHeaderNames()) response.removeHeader(name)
+  response.writeHead(answer.statusCode ?? 500, endToEnd(answer.rawHeaders))
+  // Its reader may leave, and a worker may end in the middle: there is nobody to tell.
+  await pipeline(answer, response).catch(() => response.destroy())
+}
+
+/** Names and values in turn. */
+const endToEnd = (rawHeaders: readonly string[]): string[] =>
+  rawHeaders.flatMap((text, i) => {
+    if (i % 2 === 1) return []
+    const isForwardedFor = text.toLowerCase() === 'x-forwarded-for'
+    return hopByHop.has(text.toLowerCase()) || isForwardedFor ? [] : [text, rawHeaders[i + 1] ?? '']
+  })

@@ -1,0 +1,156 @@
+// Serves with several workers: the process that operators start, which answers no consumer itself. Starts the workers and the
+// listeners for operators and probes, follows the configuration, hands signals on, and ends when the workers have.
+
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Clock } from '../clock.ts'
+import type { LoadedConfig } from '../config/load.ts'
+import type { Config } from '../config/schema.ts'
+import { watchFiles } from '../config/watch.ts'
+import { messageOf } from '../errors.ts'
+import { openListener } from '../gateway/listener.ts'
+import { createReload } from '../gateway/reload.ts'
+import type { Log } from '../ops/log.ts'
+import { createThrottle } from '../ops/throttle.ts'
+import { buildFront, type Front, type FrontOptions } from './front.ts'
+import { createPool } from './pool.ts'
+
+export type ServeWorkersParts = {
+  readonly clock: Clock
+  readonly log: Log
+  /** The arguments of this process, with which each worker is started. */
+  readonly args: readonly string[]
+  /** @throws ConfigError */
+  readonly read: () => LoadedConfig
+  /** The files of the configuration. */
+  readonly files: readonly string[]
+}
+
+export type Workers = {
+  readonly apiUrl: string
+  readonly opsUrl: string
+  readonly statusUrl: string | undefined
+  /** Hands a signal to every worker, and reads the configuration again at SIGHUP. */
+  signal(signal: NodeJS.Signals): void
+  /** Turns readiness red, and resolves when all workers have finished what they had. */
+  close(): Promise<void>
+}
+
+/** @throws WorkerError, InputError when a worker or a listener can't be started */
+export const startWorkers = async (
+  config: Config,
+  { clock, log, args, read, files }: ServeWorkersParts,
+): Promise<Workers> => {
+  await using opening = new AsyncDisposableStack()
+  // Only this user may enter it.
+  const folder = await mkdtemp(join(tmpdir(), 'abohawa-'))
+  opening.defer(() => rm(folder, { recursive: true, force: true }))
+  let count = config.server.workers
+  let isDraining = false
+  // A start is not disturbed by one either.
+  let isRestarting = true
+  const pool = createPool({
+    args,
+    folder,
+    clock,
+    observer: {
+      onReady: ({ number, pid }) => log.info({ worker: number, pid }, 'worker ready'),
+      onEnded: ({ number, pid }, how, replacedInMs) =>
+        log.error({ worker: number, pid, reason: how, replacedInMs }, 'a worker ended by itself'),
+    },
+  })
+  const restart = async (): Promise<void> => {
+    log.info('restarting the workers, one at a time')
+    try {
+      count = read().config.server.workers
+      await pool.restart(count)
+      log.info({ workers: count }, 'workers restarted')
+    } catch (error) {
+      log.error({ reason: messageOf(error) }, 'workers not restarted, those that are left serve on')
+    }
+  }
+  const seldom = createThrottle(clock)
+  const partsOf = {
+    workers: pool.workers,
+    configured: () => count,
+    ended: pool.ended,
+    restart: () => {
+      if (isRestarting || isDraining) return false
+      isRestarting = true
+      void restart().finally(() => {
+        isRestarting = false
+      })
+      return true
+    },
+    isDraining: () => isDraining,
+    observer: {
+      refused: (reason: string, from?: string) => {
+        if (reason === 'token_wrong')
+          seldom('ops token', () => log.warn({ from }, 'a request to the ops listener had a wrong token'))
+      },
+    },
+  }
+  const ops = buildFront(partsOf, opsOptions(config))
+  opening.defer(() => ops.close())
+  const opsUrl = await openListener(ops, 'ops', config.ops)
+  let status: Front | undefined
+  let statusUrl: string | undefined
+  if (config.status.port !== null) {
+    const opened = buildFront(partsOf, statusOptions(config))
+    opening.defer(() => opened.close())
+    statusUrl = await openListener(opened, 'status', { ...config.status, port: config.status.port })
+    status = opened
+  }
+  opening.defer(() => pool.stop())
+  const apiUrl = await pool.start(count)
+  isRestarting = false
+
+  // The workers log what they applied; here only these two listeners follow.
+  const reload = createReload({
+    running: config,
+    read,
+    prepare: async () => [],
+    apply: next => {
+      log.level = next.log.level
+      ops.apply(opsOptions(next))
+      status?.apply(statusOptions(next))
+    },
+    needRestart: () => [],
+    observer: { onApplied: () => {}, onRestartNeeded: () => {}, onRefused: () => {}, onOutcome: () => {} },
+  })
+  const { watch, pollEveryMs } = config.config
+  const watching = watchFiles({
+    files: () => files,
+    pollMs: watch ? pollEveryMs : null,
+    onChange: reload.now,
+  })
+  opening.defer(() => watching.close())
+
+  const opened = opening.move()
+  return {
+    apiUrl,
+    opsUrl,
+    statusUrl,
+    signal: signal => {
+      pool.signal(signal)
+      if (signal === 'SIGHUP') void reload.now()
+    },
+    close: async () => {
+      isDraining = true
+      await pool.stop()
+      await opened.disposeAsync()
+    },
+  }
+}
+
+const opsOptions = ({ ops }: Config): FrontOptions => ({ ...ops, section: 'ops' })
+
+const statusOptions = ({ ops, status }: Config): FrontOptions => ({
+  section: 'status',
+  host: status.host,
+  allowedHosts: ops.allowedHosts,
+  token: null,
+  maxConnections: status.maxConnections,
+  requestTimeoutMs: ops.requestTimeoutMs,
+})

@@ -1,0 +1,199 @@
+// A gateway with several workers: they share the port, operators meet one gateway, a worker that ends is replaced, and
+// neither that, nor a restart of all of them, nor the end loses a request that a worker has not begun.
+
+import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
+import t, { type Test } from 'tap'
+import { type Caller, openCallers } from '../scenarios/callers.ts'
+import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
+import { type Running, runCommand, startCommand } from '../support/process.ts'
+import { samplesIn } from '../support/promtool.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { sendRequest } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const path = '/api/v1/locations?type=division'
+
+const start = async (
+  t: Test,
+  more: Env = {},
+): Promise<{ running: Running; key: string; ops: string; env: Env }> => {
+  const redis = await testRedis(t)
+  const env = processEnv('http://127.0.0.1:9', {
+    ABOHAWA_REDIS__URL: redis.url,
+    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ABOHAWA_SERVER__WORKERS: '2',
+    ABOHAWA_LOG__LEVEL: 'info',
+    ...more,
+  })
+  const key = await createKey(env)
+  const running = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  return { running, key, ops: running.urls.ops ?? '', env }
+}
+
+type Worker = { number: number; pid: number; isReady: boolean }
+const workersAt = async (ops: string): Promise<Worker[]> =>
+  JSON.parse((await sendRequest(`${ops}/workers`)).text).workers
+const metricsAt = async (ops: string) => samplesIn((await sendRequest(`${ops}/metrics`)).text)
+
+/** Sends until `stop`: half of the callers keep their connections, half open one for each request. Returns what went wrong. */
+const load = (t: Test, callers: readonly Caller[]) => {
+  let isOver = false
+  let answered = 0
+  const faults: number[] = []
+  const sending = Promise.all(
+    callers.map(async (caller, i) => {
+      while (!isOver) {
+        const { status } = await caller.send(path, undefined, i % 2 === 0 ? {} : { connection: 'close' })
+        if (status === 200) answered += 1
+        else faults.push(status)
+        // The processor is for the new workers too.
+        await pause(5)
+      }
+    }),
+  )
+  const stop = async () => {
+    isOver = true
+    await sending
+    return { answered, faults }
+  }
+  t.teardown(stop)
+  return { stop }
+}
+
+t.test('operators meet one gateway, whose workers share the port', async t => {
+  const { running, key, ops, env } = await start(t)
+  const callers = await openCallers(t, running.urls.api ?? '', key, 32)
+  const statuses = await Promise.all(callers.map(caller => caller.send(path)))
+  t.ok(statuses.every(({ status }) => status === 200))
+
+  const samples = await metricsAt(ops)
+  const answered = [1, 2].map(
+    worker =>
+      samples.get(
+        `http_server_request_duration_seconds_count{worker="${worker}",endpoint="locations",status="200"}`,
+      ) ?? 0,
+  )
+  t.equal((answered[0] ?? 0) + (answered[1] ?? 0), 32, 'the metrics of both are there, and told apart')
+  t.ok(
+    answered.every(count => count > 0),
+    `each took connections: ${answered}`,
+  )
+  t.equal(samples.get('abohawa_workers{state="ready"}'), 2)
+
+  const ready = await sendRequest(`${ops}/readyz`)
+  t.match(JSON.parse(ready.text), { status: 'ready', detail: { store: 'redis', workers: '2 of 2 ready' } })
+  t.match(JSON.parse((await sendRequest(`${ops}/status`)).text), { version: String })
+  await until('each sees the other', async () => {
+    const { instances } = JSON.parse((await sendRequest(`${ops}/status`)).text) as { instances: unknown[] }
+    return instances.length === 2
+  })
+  t.match((await sendRequest(`${ops}/`)).text, /<!doctype html>/i, 'the dashboard')
+  t.equal((await sendRequest(`${ops}/nothing`)).status, 404)
+  t.equal((await sendRequest(`${ops}/workers`, { method: 'DELETE' })).status, 405)
+  t.match(JSON.parse((await sendRequest(`${ops}/cache/warm`)).text), {}, 'a path that one worker answers')
+  const { stdout, code } = await runCommand(['status', '--gateway', ops], env)
+  t.equal(code, 0)
+  t.match(stdout, /Instances/)
+
+  running.child.kill('SIGTERM')
+  t.equal(await running.exited, 0)
+  for (const line of running.lines) t.doesNotThrow(() => JSON.parse(line), 'every line of the log is whole')
+  t.equal(
+    running.lines.filter(line => line.includes('"msg":"stopped"')).length,
+    3,
+    'all of them ended in order',
+  )
+})
+
+t.test('a worker that is killed is replaced, and the other one goes on', async t => {
+  const { running, key, ops } = await start(t)
+  const [first] = await workersAt(ops)
+  process.kill(first?.pid ?? 0, 'SIGKILL')
+  await until('there is another in its place', async () => {
+    const workers = await workersAt(ops)
+    return workers.length === 2 && workers.every(({ isReady, pid }) => isReady && pid !== first?.pid)
+  })
+  t.equal((await metricsAt(ops)).get('abohawa_workers_ended_total'), 1)
+  const line = running.lines.find(text => text.includes('a worker ended by itself'))
+  t.match(JSON.parse(line ?? '{}'), { level: 'error', worker: 1, reason: 'ended by SIGKILL' })
+  const callers = await openCallers(t, running.urls.api ?? '', key, 16)
+  for (const { status } of await Promise.all(callers.map(caller => caller.send(path)))) t.equal(status, 200)
+})
+
+t.test('a restart of all workers loses no request', async t => {
+  const { running, key, ops, env } = await start(t, { ABOHAWA_SERVER__DRAIN_FOR: '300ms' })
+  const before = await workersAt(ops)
+  const callers = await openCallers(t, running.urls.api ?? '', key, 16)
+  const sending = load(t, callers)
+  const { code, stdout } = await runCommand(['workers', 'restart', '--gateway', ops], env)
+  t.equal(code, 0, stdout)
+  t.equal((await sendRequest(`${ops}/workers/restart`, { method: 'POST' })).status, 409, 'one at a time')
+  await until(
+    'the restart has ended',
+    () => running.lines.some(line => line.includes('workers restarted')),
+    60_000,
+    50,
+  )
+  const after = await workersAt(ops)
+  t.equal(after.length, 2)
+  for (const { pid, isReady } of after) {
+    t.ok(isReady)
+    t.notOk(
+      before.some(former => former.pid === pid),
+      'another process',
+    )
+  }
+  const { answered, faults } = await sending.stop()
+  t.strictSame(faults, [], `${answered} requests`)
+  t.ok(answered > 100)
+})
+
+t.test('the end loses no request that was begun, and leaves no process', async t => {
+  const { running, key, ops } = await start(t, { ABOHAWA_SERVER__DRAIN_FOR: '300ms' })
+  const pids = (await workersAt(ops)).map(({ pid }) => pid)
+  const callers = await openCallers(t, running.urls.api ?? '', key, 8)
+  t.ok((await Promise.all(callers.map(caller => caller.send(path)))).every(({ status }) => status === 200))
+  const last = callers.map(caller => caller.send(path))
+  // As a service manager does: to every process of the unit.
+  for (const pid of [running.child.pid ?? 0, ...pids]) process.kill(pid, 'SIGTERM')
+  t.ok((await Promise.all(last)).every(({ status }) => status === 200))
+  t.equal(await running.exited, 0)
+  for (const pid of pids) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+})
+
+t.test('what is wrong at the start is said once, and ends all', async t => {
+  const env = processEnv('http://127.0.0.1:9', {
+    ABOHAWA_REDIS__URL: 'redis://127.0.0.1:9',
+    ABOHAWA_SERVER__WORKERS: '2',
+  })
+  const { code, stderr } = await runCommand(['serve'], env)
+  t.equal(code, 1)
+  t.equal(stderr.match(/redis\.url names 127\.0\.0\.1:9, which can't be used/g)?.length, 1, stderr)
+})
+
+t.test('the token holds for the workers too, and a wrong one is logged with its address', async t => {
+  const token = '0123456789-abcdefghijklmnopqrstuv'
+  const { running, ops } = await start(t, { ABOHAWA_OPS__TOKEN: token })
+  for (const each of ['/workers', '/status', '/cells']) {
+    t.equal((await sendRequest(`${ops}${each}`)).status, 401, each)
+    const authorization = `Bearer ${token}`
+    t.equal((await sendRequest(`${ops}${each}`, { headers: { authorization } })).status, 200, each)
+  }
+  t.equal((await sendRequest(`${ops}/status`, { headers: { authorization: 'Bearer wrong' } })).status, 401)
+  await until('it is logged', () => running.lines.some(line => line.includes('wrong token')))
+  const line = running.lines.find(each => each.includes('wrong token'))
+  t.match(JSON.parse(line ?? '{}'), { from: /127\.0\.0\.1/ })
+})
+
+t.test('the socket of a worker is for this user alone, and goes with it', async t => {
+  const { running, ops } = await start(t)
+  const [first] = await workersAt(ops)
+  const args = readFileSync(`/proc/${first?.pid}/cmdline`, 'utf8').split('\0')
+  const socket = args[args.indexOf('--worker') + 1] ?? ''
+  const { statSync, existsSync } = await import('node:fs')
+  t.equal(statSync(socket.replace(/\/[^/]*$/, '')).mode & 0o777, 0o700)
+  running.child.kill('SIGTERM')
+  t.equal(await running.exited, 0)
+  t.notOk(existsSync(socket))
+})
