@@ -118,7 +118,9 @@ t.test('the map shows what the cache holds, and a purge turns the cell', { skip 
     t.match(await drawer.innerText(), part)
 
   await page.getByRole('button', { name: 'Refresh' }).click()
-  await until('the failure is told', async () => /Not done: the (provider|circuit)/.test(await drawer.innerText()))
+  await until('the failure is told', async () =>
+    /Not done: the (provider|circuit)/.test(await drawer.innerText()),
+  )
   await provider.steer({ fault: 'none' })
   clock.advance(10 * 60_000)
   const circuit = page.locator('[data-part=provider] .badge')
