@@ -186,7 +186,7 @@ export const startGateway = async (
   })
   opening.defer(supply.close)
   const { grid, timelines, provider, budget, breaker, runs } = supply
-  const budgetWatch = watchBudget(budget.state, log)
+  const budgetWatch = watchBudget(budget.state, clock.now, log)
   opening.defer(budgetWatch.close)
 
   const storeFacts = createStoreWatch(store, log)

@@ -58,6 +58,8 @@ export type SpendingLedger = {
   used(window: LimitedWindow): number
   /** Null when open. */
   closedUntil(): number | null
+  /** The reason of the closure; null when open, and where no reason is known. */
+  closedBecause(): string | null
   /** When this process noticed the last reopening by an operator; null without one. */
   reopenedHereAt(): number | null
   /** False while the store is away. */
@@ -79,6 +81,8 @@ export const createLedger = (
   let { provider, chargedAheadMs } = options
   let local = createLocalAllowance(allowanceOptions(options))
   let closed = 0
+  /** Why it is closed; null where nobody gave a reason, undefined until the store was asked for it. */
+  let closedBecause: string | null | undefined
   /** The reason of a closure that the store does not have yet. */
   let pendingReason: string | undefined
   // The last reopening as the store returned it; undefined before its first reply.
@@ -107,6 +111,7 @@ export const createLedger = (
     if (reopenedAt !== undefined && told > reopenedAt) {
       const before = isClosed() ? closed : null
       closed = 0
+      closedBecause = undefined
       pendingReason = undefined
       reopenedHereAt = now
       observer.reopened(before)
@@ -129,7 +134,16 @@ export const createLedger = (
     local.recordStored(windows, used, readAt)
     if (!noteReopening(at) || closedUntil === null) return
     // The provider has no longer window: ignore a closure that can't be right.
-    if (closedUntil <= clock.now() + longestClosureMs) closed = Math.max(closed, closedUntil)
+    if (closedUntil <= closed || closedUntil > clock.now() + longestClosureMs) return
+    closed = closedUntil
+    closedBecause = undefined
+  }
+  // Another gateway closed it. One read for each closure: the replies to reservations do without the reason.
+  const readReason = async (account: string): Promise<void> => {
+    if (!isClosed() || closedBecause !== undefined) return
+    const until = closed
+    const { reason } = await store.closure(account)
+    if (account === provider && closed === until) closedBecause = reason
   }
   const storeClosure = async (reason: string): Promise<void> => {
     const account = provider
@@ -160,6 +174,7 @@ export const createLedger = (
       const names = windows.map(({ name }) => name)
       const readAt = clock.now()
       recordStored(account, windows, await store.spending(account, names), readAt)
+      await readReason(account)
     } catch (cause) {
       return storeLost(cause)
     }
@@ -198,6 +213,7 @@ export const createLedger = (
         const now = clock.now()
         const reply = await store.reserve({ provider: account, windows: bounds, wanted, unit, now })
         recordStored(account, windows, reply, now)
+        await readReason(account)
         const full = windows.filter((window, i) => window.limit - (reply.used[i] ?? 0) < unit)
         return { granted: reply.granted, full }
       } catch (cause) {
@@ -216,7 +232,10 @@ export const createLedger = (
       }
     }),
     close: tracked(async (until: number, reason: string) => {
-      closed = Math.max(closed, until)
+      if (until > closed) {
+        closed = until
+        closedBecause = reason
+      }
       try {
         await storeClosure(reason)
       } catch (cause) {
@@ -227,6 +246,7 @@ export const createLedger = (
     reconcile: tracked(reconcileOnce),
     used: window => local.used(window),
     closedUntil: () => (isClosed() ? closed : null),
+    closedBecause: () => (isClosed() ? (closedBecause ?? null) : null),
     reopenedHereAt: () => reopenedHereAt,
     shared: () => away === undefined,
     apply: settings => {
@@ -236,6 +256,7 @@ export const createLedger = (
       else {
         local = createLocalAllowance(allowanceOptions(settings))
         closed = 0
+        closedBecause = undefined
         pendingReason = undefined
         reopenedAt = undefined
         reopenedHereAt = null

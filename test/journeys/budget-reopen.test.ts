@@ -72,6 +72,24 @@ t.test(
       await command('budget', 'show'),
       /^Closed until \d{4}-.* the provider answered 429: Daily API.*[^.]\.\n/,
     )
+    for (const { urls, lines } of gateways) {
+      const { body } = await sendRequest(`${urls.ops}/status`)
+      t.strictSame(body.budget.closure, { until: shown.closedUntil, reason: shown.reason })
+      t.equal(body.provider.circuit, 'closed')
+      const screen = await command('status', '--gateway', urls.ops ?? '')
+      t.match(screen, /^budget closed, nothing is loaded from the provider until .*answered 429: Daily/m)
+      t.match(screen, /^abohawa budget reopen ends it/m)
+      t.match(screen, /^ {2}circuit +closed$/m)
+      t.match(screen, /^ {2}day +\d+ .* closed$/m)
+      const closed = () => lines.filter(line => line.includes('"msg":"budget closed'))
+      await until('the log says so', async () => closed().length > 0)
+      t.equal(closed().length, 1, 'also of a gateway that sent nothing')
+      t.match(JSON.parse(closed()[0] ?? ''), {
+        closedUntil: shown.closedUntil,
+        reason: shown.reason,
+        next: /budget reopen/,
+      })
+    }
 
     const [first] = gateways
     const later = await startCommand(t, ['serve'], ['api', 'ops'], env)

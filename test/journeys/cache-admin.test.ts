@@ -43,13 +43,14 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
     return stdout
   }
 
-  const { places, ...before } = await explain(gateway.opsUrl)
+  const { places, placeCount, ...before } = await explain(gateway.opsUrl)
   t.match(places, [
     { type: 'division', id: '30' },
     { type: 'district', id: '3026', name_en: 'Dhaka', name_bn: 'ঢাকা' },
     { type: 'upazila' },
   ])
-  t.equal(places.length, 10, 'no more than ten')
+  t.ok(places.length > 10)
+  t.equal(places.length, placeCount, 'all of them')
   t.strictSame(before, {
     of: 'district/3026',
     place: { type: 'district', id: '3026', name: 'Dhaka' },
