@@ -211,7 +211,9 @@ export const writeToStream = (
   if (response.headersSent) return
   response.statusCode = status
   if (response.stream.destroyed) return
-  response.writeHead(status, { ...headersIn(head), ...headersOf(own) })
+  const headers = { ...headersIn(head) }
+  for (const [name, value] of Object.entries(headersOf(own))) add(headers, name, value)
+  response.writeHead(status, headers)
   if (body && response.req.method !== 'HEAD') {
     const [first, second] = body
     if (second) response.write(first)
@@ -234,11 +236,17 @@ const headersIn = (head: string | Buffer): Headers => {
 
 const withoutStatusLine = (head: string): string => head.slice(head.indexOf('\r\n') + 2)
 
+/** Values of lines with one name are one list. */
+const add = (headers: Record<string, string>, name: string, value: string): void => {
+  const before = headers[name]
+  headers[name] = before === undefined ? value : `${before}, ${value}`
+}
+
 const headersOf = (lines: string): Headers => {
   const headers: Record<string, string> = {}
   for (const line of lines.split('\r\n')) {
     const colon = line.indexOf(': ')
-    if (colon > 0) headers[line.slice(0, colon)] = line.slice(colon + 2)
+    if (colon > 0) add(headers, line.slice(0, colon), line.slice(colon + 2))
   }
   return headers
 }

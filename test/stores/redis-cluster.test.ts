@@ -105,8 +105,11 @@ t.test('a command finds the store on the cluster, names it, and ends', async t =
     ABOHAWA_REDIS__MODE: 'cluster',
     ABOHAWA_REDIS__PREFIX: 'nothing-there:',
   })
-  t.strictSame([code, stderr], [0, ''])
-  t.equal(stdout, `There is no key yet in ${cluster.url.replace('redis://', '')}.\n`)
+  t.strictSame([code, stdout], [1, ''])
+  t.match(
+    stderr,
+    `there is no store yet at ${cluster.url} (prefix nothing-there:), for no gateway has used it`,
+  )
 })
 
 t.test('slots that move are followed without an error or a lost count', async t => {

@@ -88,8 +88,8 @@ t.test('a command finds the store through the sentinels, names it, and ends', as
     ABOHAWA_REDIS__SENTINEL_PASSWORD: password,
     ABOHAWA_REDIS__PREFIX: 'nothing-there:',
   })
-  t.strictSame([code, stderr], [0, ''])
-  t.equal(stdout, `There is no key yet in ${masterName} at ${sentinel.url.replace('redis://', '')}.\n`)
+  t.strictSame([code, stdout], [1, ''])
+  t.match(stderr, `there is no store yet at ${sentinel.url} (master ${masterName}, prefix nothing-there:)`)
 })
 
 t.test('the first sentinel may be away', async t => {

@@ -58,8 +58,40 @@ const parametersOf = ({ parameters, example }: Operation): Json[] => {
           : { example: shape.type === 'string' || shape.enum ? shown : Number(shown) }),
       }
     })
-  return [...of('path', parameters.path, example.path), ...of('query', parameters.query, example.query)]
+  return [
+    ...of('path', parameters.path, example.path),
+    ...of('query', parameters.query, example.query),
+    ...requestHeaders,
+  ]
 }
+
+// The key is a security scheme, and codings are the client library's.
+const requestHeaders: readonly Json[] = [
+  {
+    name: 'if-none-match',
+    in: 'header',
+    ...described(
+      text(
+        'The etag of a body that you have; where it still holds, the answer is 304 without a body.',
+        'আপনার কাছে থাকা বডির etag; তা এখনও ঠিক থাকলে উত্তর বডি ছাড়া 304।',
+      ),
+    ),
+    required: false,
+    schema: { type: 'string' },
+  },
+  {
+    name: 'x-request-id',
+    in: 'header',
+    ...described(
+      text(
+        'Your own id of the request, which the answer and the log of the operator repeat.',
+        'অনুরোধের জন্য আপনার নিজের আইডি, যা উত্তর ও পরিচালকের লগে থাকে।',
+      ),
+    ),
+    required: false,
+    schema: { type: 'string', pattern: '^[A-Za-z0-9._:/+=@-]{1,128}$' },
+  },
+]
 
 const headerRefs = (names: readonly HeaderName[]): Json =>
   Object.fromEntries(

@@ -28,7 +28,7 @@ type Schema = Texts & {
 
 type Parameter = Texts & {
   readonly name: string
-  readonly in: 'path' | 'query'
+  readonly in: 'path' | 'query' | 'header'
   readonly required: boolean
   readonly schema: Schema
   readonly example?: string | number
@@ -264,7 +264,10 @@ ${samples
   .join('')}
 <h4 id="${operationId}-try">${escaped(say('try'))}</h4>
 <form class="try" data-path="${escaped(path)}" aria-labelledby="${operationId}-title ${operationId}-try" autocomplete="off">
-${parameters.map(parameter => inputOf(operationId, parameter)).join('\n')}
+${parameters
+  .filter(({ in: where }) => where !== 'header')
+  .map(parameter => inputOf(operationId, parameter))
+  .join('\n')}
 <button type="submit" disabled>${escaped(say('send'))}</button>
 <div class="result" hidden>
 <p class="url"><code lang="en"></code></p>

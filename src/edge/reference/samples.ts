@@ -37,8 +37,8 @@ const curl = (request: Request): string => {
   const query = Object.entries(request.example.query).map(
     ([name, value]) => ` \\\n  --data-urlencode '${name}=${value}'`,
   )
-  return `# curl waits for retry-after, but no longer than a minute in all.
-curl --silent --show-error --fail-with-body --retry 2 --retry-max-time 60 \\
+  return `# curl waits for retry-after, but no longer than a minute in all. Without --fail it prints the sentence of an error too.
+curl --silent --show-error --fail --max-time 30 --retry 2 --retry-max-time 60 \\
   --header "x-api-key: $ABOHAWA_KEY" \\
   --get ${url}${query.join('')}
 `
@@ -60,8 +60,11 @@ const typescript = (request: Request): string => {
 const url = new URL(\`${apiPrefix}/${path}\`, base)
 ${search}
 for (let attempt = 1; ; attempt += 1) {
-  const response = await fetch(url, { headers: { 'x-api-key': process.env.ABOHAWA_KEY ?? '' } })
-  const body = await response.json()
+  const response = await fetch(url, {
+    headers: { 'x-api-key': process.env.ABOHAWA_KEY ?? '' },
+    signal: AbortSignal.timeout(30_000),
+  })
+  const body = JSON.parse(await response.text())
   if (response.ok) {
     console.log(body${shown})
     break
