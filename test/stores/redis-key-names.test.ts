@@ -87,6 +87,7 @@ t.test('every key of the store has the name that gateways of every version know'
   t.strictSame((await raw.keys(`${prefix}*`)).map(name => name.slice(prefix.length)).sort(), [
     'bytes:{q:23.8,90.4}',
     'flight:{q:23.8,90.4}',
+    'format',
     'instance:one',
     'instances',
     'key-of:h1',
@@ -145,6 +146,7 @@ t.test('names keep their format, whatever they contain', async t => {
   const names = redisKeyNames('abohawa:')
   t.strictSame(
     [
+      names.format,
       names.key('key_9hK2mPq4XyZa'),
       names.keyOfHash('5f2a'),
       names.keys,
@@ -168,6 +170,7 @@ t.test('names keep their format, whatever they contain', async t => {
       names.reopenedAt('acc1'),
     ],
     [
+      'abohawa:format',
       'abohawa:key:key_9hK2mPq4XyZa',
       'abohawa:key-of:5f2a',
       'abohawa:keys',
