@@ -52,7 +52,8 @@ const origin = `https://127.0.0.1:${https}`
 // Not nginx's own address.
 const client = '127.0.0.2'
 const agent = new Agent({
-  connect: { ca: readFileSync(cert), servername: 'weather.example', localAddress: client },
+  connect: { ca: readFileSync(cert), servername: 'weather.example' },
+  localAddress: client,
   connections: 16,
 })
 t.teardown(() => agent.destroy())
