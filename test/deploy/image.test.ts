@@ -8,11 +8,14 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
+  mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
@@ -29,16 +32,11 @@ const steps = [...dockerfile.matchAll(/^([A-Z]+) (.*)$/gm)].map(([, step = '', t
 }))
 const all = (step: string) => steps.filter(each => each.step === step).map(({ text }) => text)
 
-const folder = t.testdir({
-  app: {},
-  data: {},
-  cache: {},
-  tmp: {},
-  path: {},
-  old: {},
-  links: {},
-  elsewhere: {},
-})
+// Not within this repository, where Node would find packages of development in a folder above.
+const folder = mkdtempSync(join(tmpdir(), 'abohawa-image-'))
+t.teardown(() => rmSync(folder, { recursive: true }))
+for (const name of ['app', 'data', 'cache', 'tmp', 'path', 'old', 'links', 'elsewhere'])
+  mkdirSync(join(folder, name))
 const at = (name: string) => join(folder, name)
 symlinkSync(process.execPath, at('path/node'))
 writeFileSync(
@@ -103,16 +101,14 @@ t.test('npm ci --omit=dev installs what production needs', async t => {
 
 t.test('the warm-up ends by itself, and leaves what every later start reads', async t => {
   const index = steps.findIndex(({ step, text }) => step === 'RUN' && text.includes('bin/abohawa serve'))
-  const [, warmUp] = [index, steps[index]?.text ?? '']
+  const warmUp = steps[index]?.text ?? ''
   t.notMatch(warmUp, /timeout|sleep [1-9]/, 'nothing in it is over after some time')
   const ports = {
     ABOHAWA_SERVER__PORT: String(await freePort()),
     ABOHAWA_OPS__PORT: String(await freePort()),
   }
-  const before = steps.length
   const { status, stderr } = run(warmUp, { ...variables(index), ...clean('path'), ...ports })
   t.strictSame([status, stderr], [0, ''])
-  t.ok(before > index)
   const compiled = readdirSync(at('cache'), { recursive: true })
   t.ok(compiled.length > 500, `${compiled.length} files are compiled`)
 
