@@ -10,6 +10,7 @@ WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json locations.json ./
 COPY config ./config
+COPY docs/openapi.json ./docs/openapi.json
 COPY bin ./bin
 COPY simulator ./simulator
 COPY src ./src

@@ -105,10 +105,11 @@ const setUp = async () => {
       observer,
     },
     {
-      tls: { cert: null, key: null },
+      tls: { cert: null, key: null, http2: false },
       trustedProxies: [],
       clientAddress: 'full',
       requestTimeoutMs: 60_000,
+      cors: { origins: [] },
       writeTimeoutMs: 60_000,
       maxConnections: 1_000,
       maxUnauthenticated: 1_000,

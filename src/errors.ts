@@ -22,8 +22,17 @@ export class AbohawaError extends Error {
 export class InputError extends AbohawaError {
   override name = 'InputError'
 
-  constructor(message: string | readonly string[], options?: ErrorOptions) {
-    super('bad_input', message, options)
+  constructor(message: string | readonly string[], options?: ErrorOptions, code = 'bad_input') {
+    super(code, message, options)
+  }
+}
+
+/** Bad input that names something which is not there. */
+export class NotFoundError extends InputError {
+  override name = 'NotFoundError'
+
+  constructor(message: string) {
+    super(message, undefined, 'not_found')
   }
 }
 

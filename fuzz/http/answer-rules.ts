@@ -97,9 +97,11 @@ const bodyRules = (answer: Answer): Finding[] => {
   const body = jsonOf(answer)
   if (!body) return [finding('a body that is not one JSON object', answer.body.toString('latin1'))]
   if (answer.status === 200) return []
-  const { error } = body
+  const { error, code } = body
   if (typeof error !== 'string' || error === '')
     return [finding('a failure without error', JSON.stringify(body))]
+  if (typeof code !== 'string' || !/^[a-z][a-z0-9_]+$/.test(code))
+    return [finding('a failure without code', JSON.stringify(body))]
   if (error.length > longestError) return [finding('an error that is too long', error)]
   if (/\p{Cc}/u.test(error) || !error.isWellFormed())
     return [finding('an error with control characters', error)]

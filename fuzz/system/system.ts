@@ -1,7 +1,7 @@
 // The system under attack: a gateway process, a real Redis, a provider process, and keys. A gateway that died is restarted on
 // the same Redis, so that one fault does not hide the others.
 
-import { administerWith } from '../../src/cli/keys.ts'
+import { administerWith } from '../../src/cli/administer.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type ProviderProcess, startProvider } from '../../test/support/provider-process.ts'

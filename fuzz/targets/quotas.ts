@@ -1,7 +1,7 @@
 // Target: records in Redis of keys, quotas, usage and the budget. One record is replaced by nonsense while its key and
 // healthy keys send requests: the healthy ones are counted exactly and never fail, and the damaged one recovers.
 
-import { administerWith } from '../../src/cli/keys.ts'
+import { administerWith } from '../../src/cli/administer.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { createAdministration } from '../../src/metering/administration.ts'

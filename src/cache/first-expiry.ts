@@ -1,34 +1,36 @@
-// When the cache runs out of what is in demand if no load succeeds any more. Reads memory alone: what only the shared tier holds
-// is not counted. As costly as one pass of refresh-ahead.ts, and only done for operators.
+// When the cache runs out of what is in demand if no load succeeds any more. Reads memory alone: an entry that only the shared
+// tier holds counts as served, and its end is not known. As costly as one pass of refresh-ahead.ts, and only done for
+// operators.
 
-import type { Demand } from './demand.ts'
 import type { EntryMetadata } from './entry.ts'
 import type { FreshnessPolicy } from './freshness.ts'
 import type { PurgeKind } from './purges.ts'
 
 export type FirstExpiryParts = {
-  readonly demand: Pick<Demand<unknown>, 'since'>
   readonly memory: {
     peek(key: string): (EntryMetadata & { readonly purged: PurgeKind | undefined }) | undefined
   }
+  /** Whether it is known that no tier holds anything usable of a key. */
+  readonly isUncached: (key: string) => boolean
   readonly policy: Pick<FreshnessPolicy, 'usableUntil'>
 }
 
 /**
- * The instant at which the first entry expires whose key was requested at or after `since`; undefined without such an entry.
- * It is past where one has expired already. All instants are ms since the epoch.
+ * The instant at which the first of the keys can't be served any more: 0 where one has nothing cached, past where an entry
+ * has expired already; undefined where nothing is known of any. All instants are ms since the epoch.
  */
 export const firstExpiry = (
-  { demand, memory, policy }: FirstExpiryParts,
-  since: number,
+  { memory, isUncached, policy }: FirstExpiryParts,
+  keys: Iterable<string>,
   now: number,
 ): number | undefined => {
   let first = Number.POSITIVE_INFINITY
-  for (const [key] of demand.since(since)) {
+  for (const key of keys) {
     const entry = memory.peek(key)
-    if (!entry) continue
-    // One that a hard purge met while it was loaded is not served any more.
-    first = Math.min(first, entry.purged === 'hard' ? entry.fetchedAt : policy.usableUntil(entry, now))
+    if (entry) {
+      // One that a hard purge met while it was loaded is not served any more.
+      first = Math.min(first, entry.purged === 'hard' ? entry.fetchedAt : policy.usableUntil(entry, now))
+    } else if (isUncached(key)) first = 0
   }
   return Number.isFinite(first) ? first : undefined
 }

@@ -1,6 +1,7 @@
-// The freshness policies: by age, or until a newer model run. Both stretch when the provider's budget runs short, and
-// neither serves an entry beyond the time its data reaches. All instants are ms since the epoch.
+// The freshness policies: by age, or until a newer model run. Both stretch when the provider's budget runs short, by a factor
+// that is computed elsewhere, and neither serves an entry beyond the time its data reaches. All instants are ms since the epoch.
 
+import type { Clock } from '../clock.ts'
 import type { EntryMetadata } from './entry.ts'
 
 /** `fresh`: serve it. `stale`: serve it and refresh it in the background. `expired`: load before serving. */
@@ -150,6 +151,34 @@ const policyOf = (options: FreshnessOptions, due: Due): FreshnessPolicy => {
       Object.assign(options, next)
       lead = leadOf(options)
       longest = longestUseMs(options)
+    },
+  }
+}
+
+/** The factor, computed at most once a second, because every read uses it. */
+export type Stretch = {
+  /** The factor on freshness, at least 1. */
+  current(): number
+  /** Computes it anew with the next use. */
+  renew(): void
+}
+
+const stretchEveryMs = 1_000
+
+export const createStretch = (compute: () => number, clock: Clock): Stretch => {
+  let stretch = 1
+  let computedAt = Number.NEGATIVE_INFINITY
+  return {
+    current: () => {
+      const now = clock.now()
+      if (Math.abs(now - computedAt) >= stretchEveryMs) {
+        computedAt = now
+        stretch = compute()
+      }
+      return stretch
+    },
+    renew: () => {
+      computedAt = Number.NEGATIVE_INFINITY
     },
   }
 }

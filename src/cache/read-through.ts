@@ -12,6 +12,7 @@ import { keepEntry, type MemoryEntry, type MemoryTier } from './memory-tier.ts'
 import type { Purge, PurgeKind, Purges } from './purges.ts'
 import type { SharedTier } from './shared-tier.ts'
 import { createSingleFlight } from './single-flight.ts'
+import type { Uncached } from './uncached.ts'
 
 /** `hit`: fresh from a tier. `stale`: from a tier, past its freshness. `miss`: loaded for this read. */
 type Outcome = 'hit' | 'stale' | 'miss'
@@ -122,6 +123,8 @@ export type CacheParts<Of extends Subject, Value, Scope> = {
   readonly policy: FreshnessPolicy
   readonly purges: Purges<Scope>
   readonly failures: Failures
+  /** Learns here which keys no tier holds. */
+  readonly uncached: Uncached
   readonly demand: Demand<Of>
   /** How long a read waits when nothing is cached. The load continues after that. */
   readonly waitForMs: number
@@ -142,8 +145,8 @@ type Found<Value> = { entry: MemoryEntry<Value>; source: Source; joined: boolean
 export const createReadThrough = <Of extends Subject, Value, Scope>(
   parts: CacheParts<Of, Value, Scope>,
 ): Cache<Of, Value, Scope> => {
-  const { keyOf, load, expedite, memory, shared, fleet, policy, purges, failures, demand, clock, observer } =
-    parts
+  const { keyOf, load, expedite, memory, shared, fleet, policy, purges, failures, uncached, demand } = parts
+  const { clock, observer } = parts
   let { waitForMs } = parts
   const finding = createSingleFlight<string, Found<Value>>()
   const refreshing = createSingleFlight<string, void>()
@@ -158,8 +161,10 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
   /** The state of an entry that memory does not hold. */
   const stateOutside = (id: string, entry: EntryMetadata): Freshness =>
     stateOf(entry, purges.of(id, entry), clock.now())
-  const keep = (id: string, entry: Entry<Value>): MemoryEntry<Value> =>
-    keepEntry(memory, id, entry, purges.of(id, entry))
+  const keep = (id: string, entry: Entry<Value>): MemoryEntry<Value> => {
+    uncached.delete(id)
+    return keepEntry(memory, id, entry, purges.of(id, entry))
+  }
 
   const loadAndKeep = async (subject: Of, purpose: Purpose, token: number | undefined) => {
     const { id } = subject
@@ -198,6 +203,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
 
   const recordFailure = (id: string, purpose: Purpose, error: unknown): Failure => {
     const failure = failures.record(id, error, purpose === 'cold')
+    if (purpose === 'cold') uncached.add(id)
     const entry = memory.peek(id)
     const usableUntil = entry ? Math.floor(policy.usableUntil(entry, clock.now())) : null
     observer.onLoadFailure({ id, purpose, error, usableUntil })
@@ -328,7 +334,10 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     },
     warm: async subject => {
       const entry = await shared.get(keyOf(subject))
-      if (!entry || stateOutside(subject.id, entry) === 'expired') return false
+      if (!entry || stateOutside(subject.id, entry) === 'expired') {
+        if (!memory.has(subject.id)) uncached.add(subject.id)
+        return false
+      }
       keep(subject.id, entry)
       return true
     },
@@ -349,9 +358,14 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
       const isCovered = (id: string): boolean => purges.covers(purge.scope, id)
       for (const [id, entry] of [...memory.entries()]) {
         if (!isCovered(id)) continue
-        if (purge.kind === 'hard') memory.delete(id)
-        else entry.purged = purges.of(id, entry)
+        if (purge.kind === 'soft') entry.purged = purges.of(id, entry)
+        else {
+          memory.delete(id)
+          uncached.add(id)
+        }
       }
+      // A hard purge removes from the shared tier too, what memory has evicted.
+      if (purge.kind === 'hard') for (const [id] of demand.since(0)) if (isCovered(id)) uncached.add(id)
       failures.clearWhere(isCovered)
     },
     waitFor: ms => {

@@ -6,7 +6,7 @@ import type { Config } from '../config/schema.ts'
 import type { BudgetAdmin, BudgetReport, ReopenReport } from '../gateway/budget-admin.ts'
 import { printable } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
-import { openStore, storeName } from '../stores/open-store.ts'
+import { openUsedStore, storeName } from '../stores/open-store.ts'
 import { distance } from './cell-text.ts'
 import { type AddCommand, counted, factsText, indented, type Terminal, tableOf } from './terminal.ts'
 
@@ -48,7 +48,7 @@ const withBudgetAdmin = async <Result>(
 ): Promise<Result> => {
   // Imported here, so that the other commands start without the parts of a gateway.
   const { createBudgetAdmin } = await import('../gateway/budget-admin.ts')
-  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
     return await act(createBudgetAdmin(config, { store, clock }))
   } finally {
@@ -64,7 +64,7 @@ const reportText = (report: BudgetReport, config: Config): string => {
   const state =
     closedUntil === null
       ? 'Open.'
-      : `Closed until ${timeOf(closedUntil)}: ${printable(reason ?? 'a limit of the provider is reached')}.`
+      : `Closed until ${timeOf(closedUntil)}: ${printable(reason ?? 'a limit of the provider is reached').replace(/\.$/, '')}.`
   const shared =
     config.redis.url === null
       ? 'by this gateway alone, in its own store'
@@ -98,12 +98,20 @@ const reportText = (report: BudgetReport, config: Config): string => {
 }
 
 const reopenText = ({ at, account, closedUntil, reason }: ReopenReport, where: string): string => {
-  const was =
-    closedUntil === null
-      ? 'it was not closed in the store'
-      : `it was closed until ${secondOf(closedUntil)} UTC (${distance(Date.parse(closedUntil) - Date.parse(at))})`
+  if (closedUntil === null)
+    return [
+      'Nothing was closed: the budget is open in the store.',
+      factsText([
+        ['account', account],
+        ['store', where],
+        [
+          'gateways',
+          'one that the store does not know to be closed, because it was away, opens within seconds',
+        ],
+      ]),
+    ].join('\n')
   return [
-    `Reopened: ${was}.`,
+    `Reopened: it was closed until ${secondOf(closedUntil)} UTC (${distance(Date.parse(closedUntil) - Date.parse(at))}).`,
     factsText([
       ...(reason === null ? [] : [['because', printable(reason)] as [string, string]]),
       ['account', account],

@@ -11,7 +11,7 @@ import { spotIn, targetIn } from '../gateway/cache-target.ts'
 import type { PurgeReport } from '../gateway/cell-report.ts'
 import { printable } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
-import { openStore, storeName } from '../stores/open-store.ts'
+import { openUsedStore, storeName } from '../stores/open-store.ts'
 import { cellText } from './cell-text.ts'
 import { addGatewayOption, checkGateway, opsAddress, queryGateway } from './gateway-query.ts'
 import { type AddCommand, factsText, type Terminal, UsageError } from './terminal.ts'
@@ -33,7 +33,12 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
       const config = terminal.config()
       const address = opsAddress(gateway, config)
       const found = await queryGateway(
-        { address, path: `/cache/cell?of=${encodeURIComponent(of)}`, token: config.ops.token },
+        {
+          address,
+          isNamed: gateway !== undefined,
+          path: `/cache/cell?of=${encodeURIComponent(of)}`,
+          token: config.ops.token,
+        },
         async () => (await import('../gateway/cell-report.ts')).cellReport,
       )
       const report =
@@ -87,7 +92,14 @@ export const addCacheCommands = (program: Command, add: AddCommand): void => {
       const address = opsAddress(gateway, config)
       const path = `/cache/refresh?of=${encodeURIComponent(of)}`
       const found = await queryGateway(
-        { address, path, token, method: 'POST', timeoutMs: config.provider.totalTimeoutMs + refreshExtraMs },
+        {
+          address,
+          isNamed: gateway !== undefined,
+          path,
+          token,
+          method: 'POST',
+          timeoutMs: config.provider.totalTimeoutMs + refreshExtraMs,
+        },
         async () => (await import('../gateway/cell-report.ts')).cellReport,
       )
       const opsUrl = redactedUrl(address)
@@ -151,7 +163,7 @@ const withCacheAdmin = async <Result>(
   const { catalogueFile } = await import('../catalogue/catalogue-file.ts')
   const { readSnapshot } = await import('../catalogue/snapshot-reader.ts')
   const { path, bounds } = config.catalogue
-  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
     const catalogue = async () => createCatalogue(await readSnapshot(catalogueFile(path), bounds))
     const faultElsewhere = () => circuitFault(opsAddress(undefined, config))

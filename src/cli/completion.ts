@@ -1,8 +1,9 @@
-// `abohawa completion …`: prints a script that completes commands, options and fixed words in a shell. Reads what there is from
+// `abohawa completion …`: prints a script that completes commands, options, files and fixed words in a shell. Reads what there is from
 // the commands themselves; what each shell needs is in completion-scripts.ts.
 
 import { Argument, type Command, type Option } from 'commander'
 import { locationTypes } from '../catalogue/location.ts'
+import { knownPaths } from '../config/explain.ts'
 import { loadConfig } from '../config/load.ts'
 import { type CompletedCommand, type CompletedValues, scriptOf, shells } from './completion-scripts.ts'
 import type { AddCommand } from './terminal.ts'
@@ -29,6 +30,7 @@ const commandsIn = (program: Command): CompletedCommand[] => {
   const wordsOf: Readonly<Record<string, readonly string[]>> = {
     target: ['all', ...locationTypes.map(type => `${type}/`)],
     tier: tiers,
+    setting: knownPaths(),
   }
   const valuesOf = (name: string, placeholder: string, choices: readonly string[]): CompletedValues => {
     if (choices.length > 0) return { words: choices }

@@ -3,11 +3,13 @@
 import type { Command } from 'commander'
 import { parse } from 'yaml'
 import { describeConfig } from '../config/describe.ts'
+import { configFilesOf } from '../config/environment.ts'
 import { type ExplainedSetting, explainConfig, explainPath, nearestKnown } from '../config/explain.ts'
 import { configJsonSchemaText } from '../config/json-schema.ts'
 import { ConfigError, type ConfigFault, loadConfig, readConfig } from '../config/load.ts'
 import { changesBetween } from '../config/values.ts'
 import { InputError, messageOf } from '../errors.ts'
+import type { Reached } from '../gateway/connection-check.ts'
 import { checkFiles } from '../gateway/file-check.ts'
 import { type AddCommand, factsText, indented, type Terminal, tableOf } from './terminal.ts'
 
@@ -29,14 +31,21 @@ export const addConfigCommands = (program: Command, add: AddCommand): void => {
           'also connect to Redis, and load the weather of one point from the provider, which weighs what a cell weighs',
         ),
     run: async (terminal, options, ...files) => {
+      // Kept beside the faults: where one of two is away, the other is known to answer.
+      const reached: Reached[] = []
+      const shown = () => (options.connect ? { reached } : {})
       try {
-        await check(terminal, options, files)
+        await check(terminal, options, files, reached)
       } catch (error) {
         // With --json the faults are on standard output too; standard error has the same sentences.
-        if (terminal.json) terminal.show({ ok: false, faults: faultsIn(error) }, '')
+        if (terminal.json) terminal.show({ ok: false, faults: faultsIn(error), ...shown() }, '')
+        else if (reached.length > 0) terminal.show(reached, reachedText(reached))
         throw error
       }
-      terminal.show({ ok: true, faults: [] }, 'The configuration is right.')
+      terminal.show(
+        { ok: true, faults: [], ...shown() },
+        ['The configuration is right.', ...(reached.length > 0 ? [reachedText(reached)] : [])].join('\n'),
+      )
       return 0
     },
   })
@@ -93,11 +102,10 @@ export const addConfigCommands = (program: Command, add: AddCommand): void => {
     summary:
       'explain a setting: its purpose, values, default, origin, variable, and whether it needs a restart',
     example: 'config explain cache.freshFor',
-    setUp: command => void command.argument('<path>', 'a setting such as cache.freshFor, or a section'),
+    setUp: command => void command.argument('<setting>', 'a setting such as cache.freshFor, or a section'),
     run: async (terminal, _, path = '') => {
       const found = explainPath(readConfig(terminal.sources), path)
-      if (found.length === 0)
-        throw new InputError(`"${path}" is not a known setting; did you mean ${nearestKnown(path)}?`)
+      if (found.length === 0) throw new InputError(`"${path}" is not a known setting${suggestion(path)}`)
       terminal.show(
         found.map(each => ({ ...each, ...withOrigin(each) })),
         found.map(explanation).join('\n\n'),
@@ -116,20 +124,31 @@ export const addConfigCommands = (program: Command, add: AddCommand): void => {
   })
 }
 
+const suggestion = (path: string): string => {
+  const nearest = nearestKnown(path)
+  return nearest === undefined ? '; config print lists all of them' : `; did you mean ${nearest}?`
+}
+
 const check = async (
-  { sources, clock }: Terminal,
+  { given, env, clock }: Terminal,
   { files: withFiles, connect = false }: { files: boolean; connect?: boolean },
   files: readonly string[],
+  reached: Reached[],
 ): Promise<void> => {
-  const { config, origins } = readConfig({ ...sources, files: [...sources.files, ...files] })
+  const { config, origins } = readConfig({ files: configFilesOf([...given, ...files], env), env })
   const faults: ConfigFault[] = withFiles ? await checkFiles(config, origins) : []
   if (connect) {
     // Imported here, so that a check without it starts without the clients.
     const { checkConnections } = await import('../gateway/connection-check.ts')
-    faults.push(...(await checkConnections(config, origins, clock)))
+    const found = await checkConnections(config, origins, clock)
+    faults.push(...found.faults)
+    reached.push(...found.reached)
   }
   if (faults.length > 0) throw new ConfigError(faults)
 }
+
+const reachedText = (reached: readonly Reached[]): string =>
+  factsText(reached.map(({ path, url, what, latencyMs }) => [path, `${url}: ${what}, ${latencyMs} ms`]))
 
 const faultsIn = (error: unknown): readonly ConfigFault[] =>
   error instanceof ConfigError ? error.faults : [{ sentence: messageOf(error) }]
@@ -137,23 +156,24 @@ const faultsIn = (error: unknown): readonly ConfigFault[] =>
 const effectText = ({ effect, except }: ExplainedSetting): string =>
   effect === 'restart' ? 'needs a restart' : except ? `live, except ${except}` : 'live'
 
-const withOrigin = ({ path, value, default: usual, origin, effect }: ExplainedSetting) => ({
+const withOrigin = ({ path, value, default: usual, origin, effect, except }: ExplainedSetting) => ({
   path,
   value: parse(value),
   default: usual === undefined ? null : parse(usual),
   origin,
   effect,
+  except: except ?? null,
 })
 
 const originTable = (all: readonly ExplainedSetting[]): string =>
   tableOf(
     ['setting', 'value', 'default', 'from', 'a change is'],
-    all.map(({ path, value, default: usual, origin, effect }) => [
+    all.map(({ path, value, default: usual, origin, effect, except }) => [
       path,
       short(value),
       usual === value ? '=' : short(usual ?? '–'),
       origin,
-      effect,
+      except === undefined ? effect : `${effect}, except ${except}`,
     ]),
   )
 

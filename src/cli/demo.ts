@@ -8,8 +8,8 @@ import { join } from 'node:path'
 import type { Command } from 'commander'
 import type { IssuedKey } from '../metering/administration.ts'
 import { safeText } from '../outside-text.ts'
+import { administerWith } from './administer.ts'
 import { interruption } from './interruption.ts'
-import { administerWith } from './keys.ts'
 import { type AddCommand, tableOf, UsageError } from './terminal.ts'
 
 export const addDemoCommand = (program: Command, add: AddCommand): void =>

@@ -6,6 +6,7 @@ import type * as z from 'zod'
 import type { Config } from '../config/schema.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
+import { redactedUrl } from '../redacted-url.ts'
 import { UsageError } from './terminal.ts'
 
 /** Adds `--gateway <url>`. */
@@ -31,7 +32,10 @@ export const opsAddress = (gateway: string | undefined, { ops: { host, port } }:
 }
 
 export type GatewayRequest = {
+  /** Of `opsAddress`. */
   readonly address: string
+  /** Whether `--gateway` named it: then a gateway that is not there is an error. */
+  readonly isNamed: boolean
   readonly path: string
   readonly token: string | null
   readonly method?: 'GET' | 'POST'
@@ -40,11 +44,19 @@ export type GatewayRequest = {
 
 const queryTimeoutMs = 10_000
 
-/** The gateway's report, or why there is none. @throws InputError when the gateway refuses the request as wrong */
+/**
+ * The gateway's report, or why there is none.
+ * @throws InputError when the gateway refuses the request, and when the address that `--gateway` named has none
+ */
 export const queryGateway = async <Report>(
-  { address, path, token, method = 'GET', timeoutMs = queryTimeoutMs }: GatewayRequest,
+  { address, isNamed, path, token, method = 'GET', timeoutMs = queryTimeoutMs }: GatewayRequest,
   readSchema: () => Promise<z.ZodType<Report>>,
 ): Promise<{ report: Report } | { unavailable: string }> => {
+  const unavailable = (reason: string): { unavailable: string } => {
+    if (isNamed)
+      throw new InputError(`--gateway is ${redactedUrl(address)}, where no gateway answers: ${reason}`)
+    return { unavailable: reason }
+  }
   let status: number
   let body: unknown
   try {
@@ -58,16 +70,31 @@ export const queryGateway = async <Report>(
     status = statusCode
     body = jsonIn(await responseBody.text())
   } catch (error) {
-    return { unavailable: messageOf(error) }
+    return unavailable(connectionFault(error))
   }
   const report = (await readSchema()).safeParse(body).data
   if (report !== undefined) return { report }
   const refusal = body instanceof Object && 'error' in body ? body.error : undefined
-  if (status === 400 && typeof refusal === 'string') throw new InputError(refusal)
-  // A gateway that has another token, or does not allow this host name.
-  if ((status === 401 || status === 403) && typeof refusal === 'string') return { unavailable: refusal }
-  return { unavailable: `it answered ${status}, and is no gateway of this version` }
+  if (typeof refusal === 'string') {
+    if (status === 400) throw new InputError(refusal)
+    if (status === 401 || status === 403)
+      throw new InputError(refusalText(redactedUrl(address), status, refusal))
+  }
+  return unavailable(`it answered ${status}, and is no gateway of this version`)
 }
+
+/** The sentence for a gateway that is there and does not answer this caller. @param refusal what it said */
+export const refusalText = (where: string, status: number, refusal: string): string => {
+  const fix =
+    status === 401 ? '; set ops.token (ABOHAWA_OPS__TOKEN) to the token that this gateway runs with' : ''
+  return `the gateway at ${where} refused: ${refusal}${fix}`
+}
+
+/** Why a request got no answer; OpenSSL's own words for a listener without TLS name its source files. */
+const connectionFault = (error: unknown): string =>
+  error instanceof Error && 'code' in error && error.code === 'ERR_SSL_WRONG_VERSION_NUMBER'
+    ? 'it speaks plain HTTP; allowed: http:// in place of https://'
+    : messageOf(error)
 
 const jsonIn = (text: string): unknown => {
   try {

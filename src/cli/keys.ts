@@ -2,17 +2,21 @@
 // shown once. metering/administration.ts does the work.
 
 import type { Command } from 'commander'
-import { createCalendar } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
-import type { Config } from '../config/schema.ts'
 import { parseDuration } from '../config/units.ts'
 import { messageOf } from '../errors.ts'
-import { type Administration, createAdministration, type ListedKey } from '../metering/administration.ts'
-import { printable, quoted, safeText } from '../outside-text.ts'
-import { openStore, storeName } from '../stores/open-store.ts'
-import type { RefusedRecord } from '../stores/records.ts'
-import { type AddCommand, counted, type Terminal, tableOf, UsageError } from './terminal.ts'
-import { usageCsv, usageText } from './usage-text.ts'
+import {
+  type Administration,
+  type KeyUsage,
+  type ListedKey,
+  limitIn,
+  type UsageOfKey,
+} from '../metering/administration.ts'
+import { printable, safeText } from '../outside-text.ts'
+import { administer } from './administer.ts'
+import { addCreateCommand, checkTier } from './key-create.ts'
+import { keysCsv, keyTable } from './key-table.ts'
+import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
+import { allUsageCsv, allUsageText, usageCsv, usageText } from './usage-text.ts'
 
 export const addKeyCommands = (program: Command, add: AddCommand): void => {
   const keys = program
@@ -20,59 +24,42 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
     .summary('create, rotate, revoke and inspect API keys')
     .description('API keys.')
 
-  add<{ subscriber: string; tier: string }>(keys, 'create', {
-    summary: 'create a key; it is shown this once',
-    example: 'keys create --subscriber "Dhaka Tribune" --tier starter',
+  addCreateCommand(keys, add)
+
+  add<{ filter?: string; csv?: boolean }>(keys, 'list', {
+    summary: 'list keys, all or those that a filter lets through',
+    example: "keys list --filter 'tier=starter status=active subscriber=~Dhaka used=0 expires<30d'",
     setUp: command =>
       command
-        .requiredOption('--subscriber <name>', 'who gets the key; a new name adds a subscriber')
-        .requiredOption(
-          '--tier <name>',
-          'the daily quota: free, starter, business, enterprise, or as configured',
-        ),
-    run: async (terminal, { subscriber, tier }) => {
-      checkTier(terminal, '--tier', tier)
-      return administer(terminal, async administration => {
-        const meant = await administration.nearlyNamed(subscriber)
-        if (meant !== undefined)
-          terminal.remark(
-            `${quoted(subscriber.trim(), 100)} is a new subscriber, and nearly ${quoted(meant, 100)}. If that was meant, revoke this key and create another.`,
-          )
-        const issued = await administration.createKey(subscriber, tier)
-        terminal.show(
-          issued,
-          `${issued.key}\n\n${issued.id} for ${printable(issued.subscriber)}, tier ${tier}: ${counted(issued.limit)} requests a day.\nKeep the key now: it can't be shown again.`,
+        .option(
+          '--filter <terms>',
+          'terms of a field (id, external_id, subscriber, tier, status, limit, created, expires, used today, last_used), an operator (= != =~ < <= > >=) and a value; all must hold',
         )
+        .option('--csv', 'print CSV'),
+    run: async (terminal, { filter, csv = false }) => {
+      if (csv && terminal.json) throw new UsageError('--csv and --json are two forms; allowed: one of them')
+      return administer(terminal, async (administration, store) => {
+        const all = await administration.listKeys(filter)
+        const none = filter === undefined ? `There is no key yet in ${store}.` : 'No key matches.'
+        if (csv) await terminal.writeAll(keysCsv(all))
+        else terminal.show(all, all.length === 0 ? none : keyTable(all))
       })
     },
-  })
-
-  add(keys, 'list', {
-    summary: 'list all keys',
-    example: 'keys list --json',
-    run: terminal =>
-      administer(terminal, async administration => {
-        const all = await administration.listKeys()
-        terminal.show(
-          all,
-          all.length === 0 ? `There is no key yet in ${storeName(terminal.config())}.` : keyTable(all),
-        )
-      }),
   })
 
   const oneKey = (
     name: string,
     summary: string,
-    act: (administration: Administration, id: string) => Promise<ListedKey>,
+    act: (administration: Administration, id: string) => Promise<ListedKey & KeyUsage>,
   ) =>
     add(keys, name, {
       summary,
       example: `keys ${name} key_9hK2mPq4XyZa`,
-      setUp: command => command.argument('<id>', 'id of the key'),
+      setUp: command => command.argument('<id>', 'id of the key, or external: and its external id'),
       run: (terminal, _options, id = '') =>
-        administer(terminal, async administration => {
+        administer(terminal, async (administration, store) => {
           const key = await act(administration, id)
-          terminal.show(key, keyTable([key]))
+          terminal.show({ ...key, store }, keyTable([key]))
         }),
     })
   oneKey('show', 'show one key', (administration, id) => administration.showKey(id))
@@ -88,7 +75,7 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
         .option('--overlap <duration>', 'how long the former key goes on working; 0s: no longer', '24h'),
     run: async (terminal, { overlap }, id = '') => {
       const overlapMs = overlapOf(overlap)
-      return administer(terminal, async administration => {
+      return administer(terminal, async (administration, store) => {
         const rotated = await administration.rotateKey(id, overlapMs)
         const { key, subscriber, tier, limit, formerKeyUntil } = rotated
         const former =
@@ -96,7 +83,7 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
             ? 'The former key is refused within a second.'
             : `The former key works until ${formerKeyUntil.slice(0, 19).replace('T', ' ')} UTC.`
         terminal.show(
-          rotated,
+          { ...rotated, store },
           `${key}\n\n${id} for ${printable(subscriber)}, tier ${tier}: ${counted(limit)} requests a day, those of today included.\n${former}\nKeep the new key now: it can't be shown again.`,
         )
       })
@@ -109,14 +96,14 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
     setUp: command =>
       command.argument('<id>', 'id of the key').argument('<tier>', 'name of a tier of the configuration'),
     run: async (terminal, _options, id = '', tier = '') => {
-      checkTier(terminal, 'the tier', tier)
-      return administer(terminal, async administration => {
+      checkTier(terminal, tier, 'the tier')
+      return administer(terminal, async (administration, store) => {
         const key = await administration.setTier(id, tier)
         if (key.ownLimit)
           terminal.remark(
             `Its own limit of ${counted(key.limit ?? 0)} stays; \`abohawa keys limit ${id} --tier\` lifts it.`,
           )
-        terminal.show(key, keyTable([key]))
+        terminal.show({ ...key, store }, keyTable([key]))
       })
     },
   })
@@ -132,69 +119,81 @@ export const addKeyCommands = (program: Command, add: AddCommand): void => {
     run: async (terminal, { tier = false }, id = '', requests) => {
       if (tier === (requests !== undefined))
         throw new UsageError('the limit is a number of requests a day or --tier, one of the two')
-      if (requests !== undefined && !/^[1-9]\d{0,11}$/.test(requests))
-        throw new UsageError(`the limit is ${safeText(requests, 60)}; allowed: a whole number of at least 1`)
-      return administer(terminal, async administration => {
-        const key = await administration.setLimit(id, requests === undefined ? null : Number(requests))
-        terminal.show(key, keyTable([key]))
+      const limit = requests === undefined ? null : limitOf(requests)
+      return administer(terminal, async (administration, store) => {
+        const key = await administration.setLimit(id, limit)
+        terminal.show({ ...key, store }, keyTable([key]))
       })
     },
   })
 
-  add<{ days: string; csv?: boolean }>(keys, 'usage', {
-    summary: 'show what a key used, by local day, and how it was answered today',
-    example: 'keys usage key_9hK2mPq4XyZa --days 30',
+  add(keys, 'expire', {
+    summary: 'set until when a key is valid, within a second; never lifts it',
+    example: 'keys expire key_9hK2mPq4XyZa 2027-01-31',
     setUp: command =>
       command
         .argument('<id>', 'id of the key')
+        .argument('<when>', 'never, a day (until its end), an instant, or a duration such as 90d'),
+    run: (terminal, _options, id = '', when = '') =>
+      administer(terminal, async (administration, store) => {
+        const key = await administration.setExpiry(id, when)
+        terminal.show({ ...key, store }, keyTable([key]))
+      }),
+  })
+
+  add<{ days: string; csv?: boolean; all?: boolean }>(keys, 'usage', {
+    summary: 'show what a key used, by local day, and how it was answered today; or what all used',
+    example:
+      'keys usage key_9hK2mPq4XyZa --days 30\n  npm run -s abohawa -- keys usage --all --csv --days 31 > usage.csv',
+    setUp: command =>
+      command
+        .argument('[id]', 'id of the key')
+        .option('--all', 'the usage of all keys')
         .option('--days <number>', 'how many days, today included', '30')
-        .option('--csv', 'print CSV: day, used, limit'),
-    run: async (terminal, { days, csv = false }, id = '') => {
+        .option('--csv', 'print CSV: day, used, limit; with --all also the key, and no days without a count'),
+    run: async (terminal, { days, csv = false, all = false }, id = '') => {
+      if (all === (id !== '')) throw new UsageError('usage is of the id of a key or of --all, one of the two')
       if (csv && terminal.json) throw new UsageError('--csv and --json are two forms; allowed: one of them')
       const count = /^\d{1,3}$/.test(days) ? Number(days) : 0
       if (count < 1 || count > 400)
         throw new UsageError(`--days is ${safeText(days, 60)}; allowed: a whole number from 1 to 400`)
-      return administer(terminal, async administration => {
+      return administer(terminal, async (administration, store) => {
+        if (all) return usageOfAll(terminal, administration, count, csv)
         const usage = await administration.usage(id, count)
         if (csv) terminal.write(usageCsv(usage))
-        else terminal.show(usage, usageText(usage, terminal.columns))
+        else terminal.show({ ...usage, store }, usageText(usage, terminal.columns))
       })
     },
   })
 }
 
-/** Runs one action on the store of the terminal's configuration. */
-export const administer = async (
+/** Printed as it is read, so that many keys need little memory; the table for people needs all of it. */
+const usageOfAll = async (
   terminal: Terminal,
-  act: (administration: Administration) => Promise<void>,
-): Promise<number> => {
-  await administerWith(terminal.config(), terminal.clock, act, refused => terminal.remark(remarkOn(refused)))
-  return 0
-}
-
-/** Opens the store of a configuration, runs one action on it and closes it. */
-export const administerWith = async (
-  config: Config,
-  clock: Clock,
-  act: (administration: Administration) => Promise<void>,
-  recordRefused: (refused: RefusedRecord) => void = () => {},
+  administration: Administration,
+  days: number,
+  csv: boolean,
 ): Promise<void> => {
-  // The command's own error reports a lost connection, so the observers stay silent.
-  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
-  try {
-    const { timeZone, tiers } = config.quota
-    await act(createAdministration({ store, tiers, calendar: createCalendar(timeZone), clock }))
-  } finally {
-    await store.close()
+  const total = await administration.countKeys()
+  const rows: UsageOfKey[] = []
+  let read = 0
+  if (csv) await terminal.writeAll(allUsageCsv.head)
+  for await (const part of administration.usageOfAll(days)) {
+    read += part.length
+    terminal.progress(`${counted(read)} of ${counted(total)} keys`)
+    if (csv) await terminal.writeAll(part.map(allUsageCsv.lines).join(''))
+    else rows.push(...part)
   }
+  terminal.progress('')
+  if (!csv) terminal.show(rows, allUsageText(rows))
 }
 
-const remarkOn = ({ record, name, fault }: RefusedRecord): string =>
-  `The record of ${record} ${name} is damaged: ${fault}.`
-
-const checkTier = (terminal: Terminal, name: string, tier: string): void => {
-  const tiers = Object.keys(terminal.config().quota.tiers)
-  if (!tiers.includes(tier)) throw new UsageError(`${name} is ${quoted(tier)}; allowed: ${tiers.join(', ')}`)
+const limitOf = (given: string): number => {
+  try {
+    return limitIn(given)
+  } catch (error) {
+    throw new UsageError(messageOf(error), { cause: error })
+  }
 }
 
 const overlapOf = (given: string): number => {
@@ -204,29 +203,3 @@ const overlapOf = (given: string): number => {
     throw new UsageError(`--overlap: ${messageOf(error)}`, { cause: error })
   }
 }
-
-const keyTable = (keys: readonly ListedKey[]): string => {
-  const anyFormer = keys.some(key => key.formerKeyUntil !== null)
-  return tableOf(
-    [
-      'id',
-      'subscriber',
-      'tier',
-      'limit',
-      'status',
-      'created (UTC)',
-      ...(anyFormer ? ['former key until (UTC)'] : []),
-    ],
-    keys.map(key => [
-      key.id,
-      key.subscriber,
-      key.tier,
-      `${key.limit ?? 'not configured'}${key.ownLimit ? ' (own)' : ''}`,
-      key.status,
-      minuteOf(key.createdAt),
-      ...(anyFormer ? [key.formerKeyUntil === null ? '' : minuteOf(key.formerKeyUntil)] : []),
-    ]),
-  )
-}
-
-const minuteOf = (iso: string): string => iso.slice(0, 16).replace('T', ' ')

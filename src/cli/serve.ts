@@ -4,7 +4,7 @@
 import { type Command, Option } from 'commander'
 import { filesOf, readConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
-import { messageOf } from '../errors.ts'
+import { InputError, messageOf } from '../errors.ts'
 import type { Gateway } from '../gateway/gateway.ts'
 import type { Log, OpenLog } from '../ops/log.ts'
 import type { WorkerReady } from '../workers/pool.ts'
@@ -95,10 +95,21 @@ const serveUntil = async (
     })
   })
   const { startGateway } = await import('../gateway/gateway.ts')
+  const { inheritedSockets } = await import('../gateway/inherited-sockets.ts')
   const { openTracing } = await import('../ops/tracing.ts')
+  const inherited = inheritedSockets(env, process.pid)
   const tracing = await openTracing(env, log)
   const source = { read: () => readConfig(sources), files: filesOf(sources) }
-  const gateway = await startGateway(config, { clock, log, lines, dropped, source, tracing, opsPath })
+  const gateway = await startGateway(config, {
+    clock,
+    log,
+    lines,
+    dropped,
+    source,
+    tracing,
+    opsPath,
+    inherited,
+  })
   running = gateway
   onServing(gateway)
   const signal = await stopped
@@ -108,10 +119,15 @@ const serveUntil = async (
   log.info('stopped')
 }
 
-const serveByWorkers = async ({ sources, clock }: Terminal, config: Config, log: Log): Promise<void> => {
+const serveByWorkers = async ({ sources, clock, env }: Terminal, config: Config, log: Log): Promise<void> => {
   const stopped = interruption()
   let running: Workers | undefined
   for (const signal of ['SIGHUP', 'SIGUSR2'] as const) process.on(signal, () => running?.signal(signal))
+  const { inheritedSockets } = await import('../gateway/inherited-sockets.ts')
+  if (Object.keys(inheritedSockets(env, process.pid)).length > 0)
+    throw new InputError(
+      `server.workers is ${config.server.workers}, but this process inherits sockets (LISTEN_FDS), which one worker alone can listen on: set server.workers to 1, or pass no sockets`,
+    )
   const { startWorkers } = await import('../workers/serve-workers.ts')
   const workers = await startWorkers(config, {
     clock,

@@ -2,7 +2,7 @@
 // report, and the title has the local time.
 
 import { styleText } from 'node:util'
-import { type Calendar, utcDayMs } from '../calendar.ts'
+import type { Calendar } from '../calendar.ts'
 import type { StatusReport } from '../gateway/status-report.ts'
 import { printable } from '../outside-text.ts'
 import { distance, localSecond } from './cell-text.ts'
@@ -31,6 +31,7 @@ export const statusLines = (
       text: `Abohawa ${printable(report.version)}, ${source}, ${localSecond(now, calendar)} ${calendar.zone}`,
       tone: 'title',
     },
+    ...closureLines(report, calendar),
     ...outageLines(report, calendar),
     ...section('Instances', instanceLines(report, now)),
     ...section('Provider', providerLines(report, now)),
@@ -44,13 +45,30 @@ export const statusLines = (
   ]
 }
 
+/** Of an instant: without its day where that is the day of the report. */
+const clockTime = (iso: string, at: string, calendar: Calendar): string => {
+  const [today] = localSecond(Date.parse(at), calendar).split(' ')
+  const [day, time = ''] = localSecond(Date.parse(iso), calendar).split(' ')
+  return `${day === today ? '' : `${day} `}${time.slice(0, 5)}`
+}
+
+const closureLines = ({ at, budget: { closure } }: StatusReport, calendar: Calendar): StatusLine[] => {
+  if (!closure) return []
+  const until = `${clockTime(closure.until, at, calendar)} (${ago(closure.until, Date.parse(at))})`
+  const reason = closure.reason === null ? '' : `: ${printable(closure.reason)}`
+  return [
+    {
+      text: `budget closed, nothing is loaded from the provider until ${until}${reason}`,
+      tone: 'bad',
+    },
+    { text: 'abohawa budget reopen ends it for the fleet, if the provider is wrong', tone: 'bad' },
+  ]
+}
+
 const outageLines = ({ at, outages }: StatusReport, calendar: Calendar): StatusLine[] =>
   (outages ?? []).map(({ outage, since, code, stale, errors }) => {
-    const [today] = localSecond(Date.parse(at), calendar).split(' ')
-    const [day, time = ''] = localSecond(Date.parse(since), calendar).split(' ')
-    const from = `${day === today ? '' : `${day} `}${time.slice(0, 5)}`
     return {
-      text: `${outage} outage since ${from}, ${numbered(stale, 'request', 'requests')} answered from stale, ${counted(errors)} failed (${printable(code)})`,
+      text: `${outage} outage since ${clockTime(since, at, calendar)}, ${numbered(stale, 'request', 'requests')} answered from stale, ${counted(errors)} failed (${printable(code)})`,
       tone: 'bad',
     }
   })
@@ -126,12 +144,14 @@ const instanceLines = ({ instances, config }: StatusReport, now: number): Status
   )
 }
 
-const providerLines = ({ provider, run }: StatusReport, now: number): StatusLine[] => {
+const providerLines = ({ provider, budget, cache, run }: StatusReport, now: number): StatusLine[] => {
   if (!provider) return []
   const { circuit, retryAt, lastSuccessAt, lastFailure, firstErrorAt } = provider
-  const retry = retryAt === null ? '' : `, next try ${ago(retryAt, now)}`
+  const isOpen = circuit !== 'closed'
+  const retry = retryAt === null || !isOpen ? '' : `, next try ${ago(retryAt, now)}`
+  const failsNow = firstErrorAt !== null && Date.parse(firstErrorAt) <= now
   return facts([
-    ['circuit', `${circuit}${retry}`, circuit === 'closed' && retryAt === null ? undefined : 'bad'],
+    ['circuit', `${circuit}${retry}`, isOpen ? 'bad' : undefined],
     ['last success', orUnknown(lastSuccessAt, at => ago(at, now))],
     [
       'last failure',
@@ -140,11 +160,13 @@ const providerLines = ({ provider, run }: StatusReport, now: number): StatusLine
     [
       'if it stays away',
       firstErrorAt === null
-        ? 'nothing is in demand'
-        : Date.parse(firstErrorAt) <= now
-          ? 'consumers get errors now'
+        ? (cache?.wantedCells ?? 0) > 0
+          ? 'not known: the cells in demand are not in the memory of this gateway'
+          : 'nothing is in demand'
+        : failsNow
+          ? 'consumers get errors now: a cell in demand can not be served'
           : `the first consumer gets an error ${ago(firstErrorAt, now)}`,
-      circuit !== 'closed' ? 'warn' : undefined,
+      isOpen || budget.closure ? (failsNow ? 'bad' : 'warn') : undefined,
     ],
     [
       'model run',
@@ -156,7 +178,7 @@ const providerLines = ({ provider, run }: StatusReport, now: number): StatusLine
 }
 
 const budgetLines = ({ budget }: StatusReport, now: number): StatusLine[] => {
-  const { windows, demandPerDay, stretch } = budget
+  const { windows, demandPerDay, stretch, closure } = budget
   const rows = windows.map(({ name, limit, used, resetsAt, exhaustedAt }): Row => {
     const isSpent = used >= limit
     return {
@@ -166,9 +188,13 @@ const budgetLines = ({ budget }: StatusReport, now: number): StatusLine[] => {
         weight(limit),
         percent(Math.min(1, used / limit)),
         ago(resetsAt, now),
-        isSpent ? 'used up' : exhaustedAt === null ? 'no' : ago(exhaustedAt, now),
+        closure ? 'closed' : isSpent ? 'used up' : exhaustedAt === null ? 'no' : ago(exhaustedAt, now),
       ],
-      ...(isSpent ? { tone: 'bad' as const } : exhaustedAt === null ? {} : { tone: 'warn' as const }),
+      ...(isSpent || closure
+        ? { tone: 'bad' as const }
+        : exhaustedAt === null
+          ? {}
+          : { tone: 'warn' as const }),
     }
   })
   const lines: StatusLine[] =
@@ -187,8 +213,7 @@ const budgetLines = ({ budget }: StatusReport, now: number): StatusLine[] => {
   ]
 }
 
-const certificateWarnMs = 14 * utcDayMs
-const certificateBadMs = 2 * utcDayMs
+const certificateTones = { valid: undefined, due: 'warn', urgent: 'bad', expired: 'bad' } as const
 
 const gatewayLines = (
   { cache, store, catalogue, certificate, config }: StatusReport,
@@ -227,7 +252,7 @@ const gatewayLines = (
     rows.push([
       'certificate',
       `${leftMs <= 0 ? 'expired' : 'expires'} ${distance(leftMs)}`,
-      leftMs < certificateBadMs ? 'bad' : leftMs < certificateWarnMs ? 'warn' : undefined,
+      certificateTones[certificate.renewal],
     ])
   }
   if (config) {

@@ -9,8 +9,14 @@ import { messageOf } from '../errors.ts'
 import type { StatusReport } from '../gateway/status-report.ts'
 import { jsonText, printable } from '../outside-text.ts'
 import { redactedUrl, redactedUrls } from '../redacted-url.ts'
-import { openStore } from '../stores/open-store.ts'
-import { addGatewayOption, checkGateway, opsAddress, queryGateway } from './gateway-query.ts'
+import { openUsedStore } from '../stores/open-store.ts'
+import {
+  addGatewayOption,
+  checkGateway,
+  type GatewayRequest,
+  opsAddress,
+  queryGateway,
+} from './gateway-query.ts'
 import { interruption } from './interruption.ts'
 import { paint, type StatusLine, statusLines } from './status-text.ts'
 import type { AddCommand, Terminal } from './terminal.ts'
@@ -29,9 +35,9 @@ export const addStatusCommand = (program: Command, add: AddCommand): void =>
     run: async (terminal, { gateway, watch = false }) => {
       checkGateway(gateway)
       const config = terminal.config()
-      const address = opsAddress(gateway, config)
-      if (watch) return watchStatus(terminal, config, address)
-      const { report, opsUrl, remark } = await readStatus(terminal, config, address)
+      const query = { address: opsAddress(gateway, config), isNamed: gateway !== undefined }
+      if (watch) return watchStatus(terminal, config, query)
+      const { report, opsUrl, remark } = await readStatus(terminal, config, query)
       if (remark !== undefined) terminal.remark(remark)
       const lines = linesOf(report, opsUrl, config)
       if (terminal.json) terminal.show({ opsUrl, ...report }, '')
@@ -49,16 +55,19 @@ type Found = {
   readonly remark: string | undefined
 }
 
+type Query = Pick<GatewayRequest, 'address' | 'isNamed'>
+
 /** @throws InputError, StoreError when neither a gateway nor the store answers */
-const readStatus = async ({ clock }: Terminal, config: Config, address: string): Promise<Found> => {
+const readStatus = async ({ clock }: Terminal, config: Config, query: Query): Promise<Found> => {
+  const { address } = query
   const found = await queryGateway(
-    { address, path: '/status', token: config.ops.token },
+    { ...query, path: '/status', token: config.ops.token },
     async () => (await import('../gateway/status-report.ts')).statusReport,
   )
   if ('report' in found) return { report: found.report, opsUrl: redactedUrl(address), remark: undefined }
   // Imported here, so that the other commands start without the parts of a gateway.
   const { statusOfStore } = await import('../gateway/store-status.ts')
-  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   try {
     return {
       report: await statusOfStore(config, store, clock),
@@ -76,14 +85,14 @@ const linesOf = (report: StatusReport, opsUrl: string | null, config: Config): S
 const screenText = ({ colours }: Terminal, lines: readonly StatusLine[]): string =>
   lines.map(line => (colours ? paint(line) : line.text)).join('\n')
 
-const watchStatus = async (terminal: Terminal, config: Config, address: string): Promise<number> => {
+const watchStatus = async (terminal: Terminal, config: Config, query: Query): Promise<number> => {
   const stopped = interruption('SIGHUP')
   const ending = new AbortController()
   void stopped.then(() => ending.abort())
   await using screen = openScreen(terminal)
   while (!ending.signal.aborted) {
     try {
-      const { report, opsUrl, remark } = await readStatus(terminal, config, address)
+      const { report, opsUrl, remark } = await readStatus(terminal, config, query)
       const lines = linesOf(report, opsUrl, config)
       if (remark !== undefined) lines.unshift({ text: printable(remark), tone: 'warn' })
       if (terminal.json) terminal.write(`${jsonText({ opsUrl, ...report })}\n`)

@@ -1,7 +1,6 @@
 // `abohawa store …`: exports keys, subscribers and usage as lines of JSON, imports them, or copies them to another store.
 
 import { createReadStream } from 'node:fs'
-import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
@@ -17,13 +16,14 @@ import {
   readRecord,
   type Totals,
   type TransferRecord,
+  writeRecord,
 } from '../metering/transfer.ts'
-import { jsonText } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
-import { openStore, type StoreOptions } from '../stores/open-store.ts'
+import { openStore, openUsedStore, type StoreOptions, storeName } from '../stores/open-store.ts'
 import type { RefusedRecord } from '../stores/records.ts'
 import type { RedisMode } from '../stores/redis-connection.ts'
 import type { Store } from '../stores/store.ts'
+import { addCreateStoreOption } from './administer.ts'
 import { isFileOrFree, writePrivateFile } from './private-file.ts'
 import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
 
@@ -42,30 +42,36 @@ export const addStoreCommands = (program: Command, add: AddCommand): void => {
       command.option('--file <path>', 'the file to write, in one step; standard output if not given'),
     run: async (terminal, { file }) => {
       const config = terminal.config()
-      await using opened = await openParts(terminal, config)
+      await using opened = await openParts(terminal, config, openUsedStore)
       const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
       const lines = linesOf(exportRecords(opened.store, opened.calendar, terminal.clock), totals, terminal)
       if (file === undefined) {
         await pipeline(Readable.from(lines), process.stdout, { end: false })
-        terminal.remark(`${totalsText(totals)}, of ${nameOf(config)}.`)
+        terminal.remark(`${totalsText(totals)}, of ${storeName(config)}.`)
       } else {
         await writeWhole(file, lines)
-        terminal.show({ file, ...totals }, `${file}: ${totalsText(totals)}, of ${nameOf(config)}.`)
+        terminal.show(
+          { file, ...totals, store: storeName(config) },
+          `${file}: ${totalsText(totals)}, of ${storeName(config)}.`,
+        )
       }
       return 0
     },
   })
 
-  add(store, 'import', {
+  add<{ createStore?: boolean }>(store, 'import', {
     summary: 'import an export: all of it, or nothing when a line conflicts with an existing record',
     example: 'store import keys.ndjson',
-    setUp: command => command.argument('<file>', 'a file that `store export` wrote'),
-    run: async (terminal, _options, file = '') => {
+    setUp: command => addCreateStoreOption(command.argument('<file>', 'a file that `store export` wrote')),
+    run: async (terminal, { createStore = false }, file = '') => {
       const config = terminal.config()
-      await using opened = await openParts(terminal, config)
+      await using opened = await openParts(terminal, config, createStore ? openStore : openUsedStore)
       const lineOf = (number: number) => `line ${number} of ${file}`
       const imported = await importInto(terminal, config, opened.store, () => recordsIn(file, lineOf), lineOf)
-      terminal.show({ file, ...imported }, `${file} into ${nameOf(config)}: ${importedText(imported)}.`)
+      terminal.show(
+        { file, ...imported, store: storeName(config) },
+        `${file} into ${storeName(config)}: ${importedText(imported)}.`,
+      )
       return 0
     },
   })
@@ -86,22 +92,23 @@ export const addStoreCommands = (program: Command, add: AddCommand): void => {
     run: async (terminal, { to, toPrefix, toMode }) => {
       const config = terminal.config()
       const target = targetOf(config, to, toPrefix, toMode)
-      if (nameOf(target) === nameOf(config))
+      if (storeName(target) === storeName(config))
         throw new UsageError(
           `--to is ${redactedUrl(to)}; allowed: another store than that of the configuration`,
         )
-      await using from = await openParts(terminal, config)
-      await using into = await openParts(terminal, target)
+      await using from = await openParts(terminal, config, openUsedStore)
+      // Named on the command line, so it may be new.
+      await using into = await openParts(terminal, target, openStore)
       // Read into memory first, so that both passes see the same records while a gateway still counts.
       const records = await Array.fromAsync(exportRecords(from.store, from.calendar, terminal.clock))
       const replay = async function* () {
         yield* records
       }
-      const lineOf = (number: number) => `record ${number} of ${nameOf(config)}`
+      const lineOf = (number: number) => `record ${number} of ${storeName(config)}`
       const imported = await importInto(terminal, config, into.store, replay, lineOf)
       terminal.show(
-        { from: nameOf(config), to: nameOf(target), ...imported },
-        `${nameOf(config)} into ${nameOf(target)}: ${importedText(imported)}.`,
+        { from: storeName(config), to: storeName(target), ...imported },
+        `${storeName(config)} into ${storeName(target)}: ${importedText(imported)}.`,
       )
       return 0
     },
@@ -111,12 +118,13 @@ export const addStoreCommands = (program: Command, add: AddCommand): void => {
 const openParts = async (
   { clock }: Terminal,
   options: StoreOptions & Pick<Config, 'quota'>,
+  open: typeof openStore,
 ): Promise<{ store: Store; calendar: Calendar } & AsyncDisposable> => {
   // An unreadable record would be missing in the other store.
   const recordRefused = ({ record, name, fault }: RefusedRecord): void => {
     throw new InputError(`the record of ${record} ${name} is damaged: ${fault}; repair or remove it first`)
   }
-  const store = await openStore(options, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
+  const store = await open(options, clock, { redisAway: () => {}, redisBack: () => {}, recordRefused })
   return {
     store,
     calendar: createCalendar(options.quota.timeZone),
@@ -160,13 +168,6 @@ const targetOf = (
   return { ...config, redis: { ...redis, ...names, url: to, prefix, mode, nodes } }
 }
 
-/** The name of a store for messages, without the secrets of a URL. */
-const nameOf = ({ redis, store }: StoreOptions): string => {
-  if (redis.url === null) return resolve(store.path)
-  const { protocol, host, pathname } = new URL(redis.url)
-  return `${protocol}//${host}${pathname === '/' ? '' : pathname} (prefix ${redis.prefix})`
-}
-
 const progressEvery = 10_000
 const redisModes: readonly RedisMode[] = ['single', 'sentinel', 'cluster']
 
@@ -181,7 +182,7 @@ async function* linesOf(
       const { record: _, ...counts } = record
       Object.assign(totals, counts)
     }
-    yield `${jsonText(record)}\n`
+    yield `${writeRecord(record)}\n`
     written += 1
     if (written % progressEvery === 0) terminal.remark(`${counted(written)} records written`)
   }

@@ -3,8 +3,7 @@
 
 import type { Command } from 'commander'
 import type { Administration, ListedSubscriber } from '../metering/administration.ts'
-import { storeName } from '../stores/open-store.ts'
-import { administer } from './keys.ts'
+import { administer } from './administer.ts'
 import { type AddCommand, tableOf } from './terminal.ts'
 
 export const addSubscriberCommands = (program: Command, add: AddCommand): void => {
@@ -17,13 +16,11 @@ export const addSubscriberCommands = (program: Command, add: AddCommand): void =
     summary: 'list all subscribers',
     example: 'subscribers list',
     run: terminal =>
-      administer(terminal, async administration => {
+      administer(terminal, async (administration, store) => {
         const all = await administration.listSubscribers()
         terminal.show(
           all,
-          all.length === 0
-            ? `There is no subscriber yet in ${storeName(terminal.config())}.`
-            : subscriberTable(all),
+          all.length === 0 ? `There is no subscriber yet in ${store}.` : subscriberTable(all),
         )
       }),
   })
@@ -38,9 +35,9 @@ export const addSubscriberCommands = (program: Command, add: AddCommand): void =
       example: `subscribers ${name} "Dhaka Tribune"`,
       setUp: command => command.argument('<id or name>', 'id or name of the subscriber'),
       run: (terminal, _options, idOrName = '') =>
-        administer(terminal, async administration => {
+        administer(terminal, async (administration, store) => {
           const subscriber = await act(administration, idOrName)
-          terminal.show(subscriber, subscriberTable([subscriber]))
+          terminal.show({ ...subscriber, store }, subscriberTable([subscriber]))
         }),
     })
   oneSubscriber('revoke', 'refuse all keys of a subscriber from now on', (administration, idOrName) =>

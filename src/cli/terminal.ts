@@ -3,6 +3,7 @@
 
 import type { Command } from 'commander'
 import type { Clock } from '../clock.ts'
+import { configFilesOf } from '../config/environment.ts'
 import { type ConfigSources, loadConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { InputError } from '../errors.ts'
@@ -20,7 +21,9 @@ export type Terminal = {
   readonly rows: number | undefined
   /** Whether it shows colours: standard output is a terminal, and NO_COLOR is not set. */
   readonly colours: boolean
-  /** The configuration files of `--config`, then the environment, then `overrides` in the environment's own form. */
+  /** The files of `--config`. */
+  readonly given: readonly string[]
+  /** The configuration files of `--config`, or else of ABOHAWA_CONFIG_FILE, then the environment, then `overrides` in the environment's own form. */
   config(overrides?: NodeJS.ProcessEnv): Config
   /** The same files and variables, not read yet. */
   readonly sources: ConfigSources
@@ -28,6 +31,10 @@ export type Terminal = {
   show(value: unknown, text: string): void
   /** Prints text as it is, for formats such as CSV. */
   write(text: string): void
+  /** Prints text as it is, and resolves when standard output has taken it: for long outputs. */
+  writeAll(text: string): Promise<void>
+  /** Shows how far a long command is, on a line of its own that the next one replaces; only where a terminal shows it. */
+  progress(text: string): void
   /** Prints a remark or progress on standard error, on one line. */
   remark(text: string): void
 }
@@ -65,12 +72,17 @@ export const createAddCommand =
     const command = parent.command(name).summary(summary).description(summary)
     setUp?.(command)
     command
-      .option('-c, --config <file>', 'a configuration file; may be given again, the later one wins', collect)
+      .option(
+        '-c, --config <file>',
+        'a configuration file; may be given again, the later one wins; else those in ABOHAWA_CONFIG_FILE, with colons between',
+        collect,
+      )
       .option('--json', 'print JSON, for programs')
       .addHelpText('after', `\nExample:\n  npm run -s abohawa -- ${example}`)
       .action(async () => {
         const options = command.opts()
-        const sources = { files: (options.config as string[] | undefined) ?? [], env }
+        const given = (options.config as string[] | undefined) ?? []
+        const sources = { files: configFilesOf(given, env), env }
         const terminal: Terminal = {
           json: options.json === true,
           clock,
@@ -82,6 +94,7 @@ export const createAddCommand =
             return process.stdout.isTTY ? process.stdout.rows : undefined
           },
           colours: process.stdout.isTTY && !env.NO_COLOR && env.TERM !== 'dumb',
+          given,
           sources,
           config: overrides => loadConfig({ ...sources, env: { ...env, ...overrides } }),
           show: (value, text) => {
@@ -89,6 +102,13 @@ export const createAddCommand =
           },
           write: text => {
             process.stdout.write(text)
+          },
+          writeAll: text =>
+            new Promise((resolve, reject) => {
+              process.stdout.write(text, error => (error ? reject(error) : resolve()))
+            }),
+          progress: text => {
+            if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${printable(text)}`)
           },
           remark: text => {
             process.stderr.write(`${printable(text)}\n`)

@@ -2,8 +2,9 @@
 // today by endpoint.
 
 import { dayNumber, type LocalDay } from '../calendar.ts'
-import type { Usage } from '../metering/administration.ts'
+import type { Usage, UsageOfKey } from '../metering/administration.ts'
 import { printable } from '../outside-text.ts'
+import { csvLine } from './csv-text.ts'
 import { counted, tableOf } from './terminal.ts'
 
 /** @param columns width of the terminal; undefined for other outputs */
@@ -18,6 +19,28 @@ export const usageCsv = ({ days, limit }: Usage): string =>
   [['day', 'used', 'limit'], ...days.toReversed().map(({ day, used }) => [day, used, limit ?? ''])]
     .map(row => `${row.join(',')}\r\n`)
     .join('')
+
+/** The usage of many keys: a line for each key and day with a count, newest day first. */
+export const allUsageCsv = {
+  head: csvLine(['id', 'external_id', 'subscriber', 'tier', 'limit', 'day', 'used']),
+  lines: ({ id, externalId, subscriber, tier, limit, days }: UsageOfKey): string =>
+    days.map(({ day, used }) => csvLine([id, externalId, subscriber, tier, limit, day, used])).join(''),
+}
+
+/** A line for each key, with the sum of the days. */
+export const allUsageText = (keys: readonly UsageOfKey[]): string =>
+  tableOf(
+    ['id', 'subscriber', 'tier', 'limit', 'used', 'last day'],
+    keys.map(({ id, subscriber, tier, limit, used, days }) => [
+      id,
+      subscriber,
+      tier,
+      String(limit ?? '–'),
+      counted(used),
+      days[0]?.day ?? '–',
+    ]),
+    [3, 4],
+  )
 
 const plainDays = ({ days, limit }: Usage): string =>
   tableOf(

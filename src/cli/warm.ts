@@ -19,7 +19,8 @@ import {
 import { openSupply } from '../gateway/supply.ts'
 import { printable } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
-import { openStore } from '../stores/open-store.ts'
+import { openUsedStore } from '../stores/open-store.ts'
+import { refusalText } from './gateway-query.ts'
 import { interruption } from './interruption.ts'
 import { counted, factsText, type Terminal } from './terminal.ts'
 
@@ -89,8 +90,11 @@ const gatewayAt = async (
     const report = warmReport.safeParse(answer).data
     if (report) return report
     const refusal = answer instanceof Object && 'error' in answer ? String(answer.error) : undefined
+    const where = redactedUrl(address)
     throw new InputError(
-      `the gateway at ${redactedUrl(address)} answered ${statusCode}: ${refusal ?? 'it is no gateway of this version'}`,
+      refusal !== undefined && (statusCode === 401 || statusCode === 403)
+        ? refusalText(where, statusCode, refusal)
+        : `the gateway at ${where} answered ${statusCode}: ${refusal ?? 'it is no gateway of this version'}`,
     )
   }
   try {
@@ -124,7 +128,7 @@ const ownSupply = async (
 ): Promise<{ warmer: Warmer; [Symbol.asyncDispose](): Promise<void> }> => {
   const { path, bounds } = config.catalogue
   const catalogue = { current: createCatalogue(await readSnapshot(catalogueFile(path), bounds)) }
-  const store = await openStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
+  const store = await openUsedStore(config, clock, { redisAway: () => {}, redisBack: () => {} })
   // Nothing but what was ordered.
   const quiet: Config = { ...config, cache: { ...config.cache, prefetch: 'none' } }
   const nothing = (): void => {}

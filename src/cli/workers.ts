@@ -53,7 +53,11 @@ const query = async (
   checkGateway(gateway)
   const config = terminal.config()
   const address = opsAddress(gateway, config)
-  const found = await queryGateway({ address, path, token: config.ops.token, method }, async () => report)
+  // Whether it is named or not: without an answer there is no report, and the sentence below says what that may mean.
+  const found = await queryGateway(
+    { address, isNamed: false, path, token: config.ops.token, method },
+    async () => report,
+  )
   if ('report' in found) return found.report
   throw new InputError(
     `the workers of the gateway at ${address} are not known: ${found.unavailable}; only one with server.workers above 1 has any`,

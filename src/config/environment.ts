@@ -15,6 +15,8 @@ const PREFIX = 'ABOHAWA_'
 const longestName = 80
 const IGNORED = 'ABOHAWA_TEST_'
 const FILE = '__FILE'
+// No setting: where settings are read from.
+const CONFIG_FILES = 'ABOHAWA_CONFIG_FILE'
 const longestFile = 300
 
 // What Kubernetes puts into every container of a namespace that has a service called abohawa or abohawa-…
@@ -52,6 +54,15 @@ const renamedVariables = new Map(
 const shownVariable = ({ path, named }: Setting): string => variableOf(path) + (named ? '__<NAME>' : '')
 
 const namedSettings = settings.map(({ path, named }) => ({ path, named, name: variableOf(path) }))
+
+// Compared without what all begin with.
+const suggestions = [
+  ...settings.map(setting => ({
+    near: variableOf(setting.path).slice(PREFIX.length),
+    shown: shownVariable(setting),
+  })),
+  ...['CONFIG', 'CONFIG_FILE'].map(near => ({ near, shown: CONFIG_FILES })),
+]
 
 const pathOf = (variable: string): readonly string[] | undefined => {
   for (const { path, named, name } of namedSettings) {
@@ -133,22 +144,27 @@ const read = (variable: string, text: string): Assignment | Fault => {
   }
   const renamed = renamedVariables.get(variable)
   if (renamed !== undefined) return { at, reason: `this variable is now called ${renamed}; use that name` }
-  const nearest = nearestOf(variable, settings, setting => variableOf(setting.path))
-  const suggestion = nearest ? `; did you mean ${shownVariable(nearest)}?` : ''
+  const nearest = nearestOf(variable.slice(PREFIX.length), suggestions, ({ near }) => near)
+  const suggestion = nearest ? `; did you mean ${nearest.shown}?` : ''
   return { at, reason: `this variable is not known${suggestion}` }
 }
+
+/** The config files of a command: those given, else those that ABOHAWA_CONFIG_FILE names, with colons between. */
+export const configFilesOf = (given: readonly string[], env: NodeJS.ProcessEnv): readonly string[] =>
+  given.length > 0 ? given : (env[CONFIG_FILES] ?? '').split(':').filter(file => file !== '')
 
 /** The files that secrets are read from: those that variables ending in __FILE name. */
 export const secretFilesIn = (env: NodeJS.ProcessEnv): string[] =>
   Object.entries(env).flatMap(([variable, file]) => (file && secretOf(variable) ? [file] : []))
 
 /**
- * What the variables that start with ABOHAWA_ say; those that start with ABOHAWA_TEST_ and those of Kubernetes are left
- * alone.
+ * What the variables that start with ABOHAWA_ say; ABOHAWA_CONFIG_FILE, those that start with ABOHAWA_TEST_ and those of
+ * Kubernetes are left alone.
  */
 export const readEnvironment = (env: NodeJS.ProcessEnv): Reading =>
   Object.entries(env).flatMap(([variable, text]) => {
-    if (text === undefined || !variable.startsWith(PREFIX) || variable.startsWith(IGNORED)) return []
+    if (text === undefined || !variable.startsWith(PREFIX)) return []
+    if (variable.startsWith(IGNORED) || variable === CONFIG_FILES) return []
     const secret = secretOf(variable)
     if (secret) return [readSecret(variable, secret, env)]
     return isOfKubernetes(variable, text) ? [] : [read(variable, text)]

@@ -7,7 +7,7 @@ import { variableOf } from './environment.ts'
 import { printPlace } from './faults.ts'
 import { secrets } from './kinds.ts'
 import { type LoadedConfig, loadConfig } from './load.ts'
-import { coreOf, nearestOf, printPath, type Setting, settings } from './tree.ts'
+import { coreOf, nearestPath, printPath, type Setting, settings } from './tree.ts'
 import { type Effect, effectOf, exceptionOf, valuesOf } from './values.ts'
 
 /** A setting with its value; `default` is undefined for a name of the operator's own. */
@@ -66,10 +66,13 @@ export const explainConfig = ({ config, origins }: LoadedConfig): ExplainedSetti
 export const explainPath = (loaded: LoadedConfig, path: string): ExplainedSetting[] =>
   explainConfig(loaded).filter(each => each.path === path || each.path.startsWith(`${path}.`))
 
-/** The known path nearest to an unknown one: of a setting or a section. */
-export const nearestKnown = (path: string): string => {
-  const known = new Set(
-    settings.flatMap(setting => setting.path.map((_, i) => printPath(setting.path.slice(0, i + 1)))),
-  )
-  return nearestOf(path, [...known], each => each) ?? ''
+/** The paths of all settings and sections. */
+export const knownPaths = (): string[] => [
+  ...new Set(settings.flatMap(({ path }) => path.map((_, i) => printPath(path.slice(0, i + 1))))),
+]
+
+/** The known path nearest to an unknown one: of a setting or a section; undefined where none is near. */
+export const nearestKnown = (path: string): string | undefined => {
+  const nearest = nearestPath(path.split('.'))
+  return nearest && printPath(nearest)
 }

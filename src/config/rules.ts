@@ -13,7 +13,8 @@ const loopback = new BlockList()
 loopback.addSubnet('127.0.0.0', 8, 'ipv4')
 loopback.addAddress('::1', 'ipv6')
 
-const isLoopback = (host: string): boolean =>
+/** Whether a host reaches this machine alone. */
+export const isLoopback = (host: string): boolean =>
   isIP(host) ? loopback.check(host, isIP(host) === 6 ? 'ipv6' : 'ipv4') : host.toLowerCase() === 'localhost'
 
 const addressOf = (host: string): string => (host.toLowerCase() === 'localhost' ? '127.0.0.1' : host)
@@ -41,6 +42,31 @@ const atLeast = (
   },
 })
 
+/** Fresh and stale time together have a bound; the longer of the two settings for fresh time counts. */
+const servedAtMost = (
+  name: 'freshFor' | 'freshForAtMost',
+  ifLonger: (cache: Config['cache']) => number | false,
+): Rule => ({
+  reads: [`cache.${name}`, 'cache.staleFor'],
+  fault: ({ cache }) => {
+    const longest = ifLonger(cache)
+    return (
+      longest !== false &&
+      longest + cache.staleForMs > LONGEST_SERVED &&
+      `cache.${name} and cache.staleFor are ${printDuration(longest)} and ${printDuration(cache.staleForMs)}, ` +
+        'but together must be at most 48h'
+    )
+  },
+})
+/** Any origin leaves nothing to list. */
+const anyOriginAlone: Rule = {
+  reads: ['server.cors.origins'],
+  fault: ({ server: { cors } }) =>
+    cors.origins.includes('*') &&
+    cors.origins.length > 1 &&
+    'server.cors.origins has * beside other origins, but must have it alone or not at all',
+}
+
 type Listener = 'server' | 'ops' | 'status'
 
 /** Two listeners need a port each where their hosts overlap. */
@@ -48,6 +74,7 @@ const differentPorts = (later: Exclude<Listener, 'server'>, earlier: Listener): 
   reads: [earlier, later].flatMap(listener => [`${listener}.host`, `${listener}.port`]),
   fault: config => {
     const { host, port } = config[later]
+    if (earlier === 'server' && config.server.socket !== null) return false
     return (
       port === config[earlier].port &&
       port !== null &&
@@ -76,8 +103,9 @@ export const rules: readonly Rule[] = [
         'is not: set both of them or neither',
   },
   {
-    reads: ['server.host', 'server.tls.cert', 'server.tls.key', 'server.trustedProxies'],
-    fault: ({ server: { host, tls, trustedProxies } }) =>
+    reads: ['server.host', 'server.tls.cert', 'server.tls.key', 'server.trustedProxies', 'server.socket'],
+    fault: ({ server: { host, tls, trustedProxies, socket } }) =>
+      socket === null &&
       tls.cert === null &&
       tls.key === null &&
       trustedProxies.length === 0 &&
@@ -85,6 +113,36 @@ export const rules: readonly Rule[] = [
       `server.host is "${host}", where plain HTTP is not allowed: set server.tls.cert and server.tls.key, ` +
         'or server.trustedProxies, or a loopback host such as 127.0.0.1',
   },
+  {
+    reads: ['server.socket', 'server.tls.cert', 'server.tls.key'],
+    fault: ({ server: { socket, tls } }) =>
+      socket !== null &&
+      (tls.cert !== null || tls.key !== null) &&
+      'server.socket is set, and so is server.tls: a Unix socket speaks plain HTTP; set one of the two',
+  },
+  {
+    reads: ['server.socket', 'server.reusePort'],
+    fault: ({ server: { socket, reusePort } }) =>
+      socket !== null &&
+      reusePort &&
+      'server.socket and server.reusePort are set: a Unix socket has one process; set one of the two',
+  },
+  {
+    reads: ['server.socket', 'server.workers'],
+    fault: ({ server: { socket, workers } }) =>
+      socket !== null &&
+      workers > 1 &&
+      `server.socket is set, but server.workers is ${workers}: a Unix socket has one process; set one of the two`,
+  },
+  {
+    reads: ['server.socket', 'server.trustedProxies'],
+    fault: ({ server: { socket, trustedProxies } }) =>
+      socket !== null &&
+      trustedProxies.length > 0 &&
+      !trustedProxies.includes('unix') &&
+      'server.socket is set, but server.trustedProxies does not have unix: every request would count as plain HTTP',
+  },
+  anyOriginAlone,
   differentPorts('ops', 'server'),
   differentPorts('status', 'server'),
   differentPorts('status', 'ops'),
@@ -162,18 +220,11 @@ export const rules: readonly Rule[] = [
       bounds.west >= bounds.east &&
       `catalogue.bounds.west is ${bounds.west}, but must be less than catalogue.bounds.east, which is ${bounds.east}`,
   },
-  {
-    reads: ['cache.freshFor', 'cache.freshForAtMost', 'cache.staleFor'],
-    fault: ({ cache: { freshForMs, freshForAtMostMs, staleForMs } }) => {
-      const [name, longest] =
-        freshForMs > freshForAtMostMs ? ['freshFor', freshForMs] : ['freshForAtMost', freshForAtMostMs]
-      return (
-        longest + staleForMs > LONGEST_SERVED &&
-        `cache.${name} and cache.staleFor are ${printDuration(longest)} and ${printDuration(staleForMs)}, ` +
-          'but together must be at most 48h'
-      )
-    },
-  },
+  servedAtMost('freshFor', ({ freshForMs, freshForAtMostMs }) => freshForMs > freshForAtMostMs && freshForMs),
+  servedAtMost(
+    'freshForAtMost',
+    ({ freshForMs, freshForAtMostMs }) => freshForMs <= freshForAtMostMs && freshForAtMostMs,
+  ),
   atLeast('cache.retryAfterAtMost', 'cache.retryAfter', ({ cache }) => [
     cache.retryAfterAtMostMs,
     cache.retryAfterMs,

@@ -5,7 +5,6 @@ import * as z from 'zod'
 import { decimal, duration, flag, live, oneOf, sized, text, whole } from './kinds.ts'
 import { section } from './section.ts'
 import {
-  addressRange,
   bearerToken,
   filePath,
   host,
@@ -14,7 +13,10 @@ import {
   providerUrl,
   redisUrl,
   secretText,
+  socketPath,
   timeZone,
+  trustedPeer,
+  webOrigin,
   webUrl,
 } from './texts.ts'
 
@@ -30,12 +32,23 @@ const server = section({
   host: host(),
   port: whole(0, 65535, ' (0 picks a free port)'),
   reusePort: flag(),
+  socket: socketPath().nullable(),
+  socketMode: text('an octal file mode in quotes, such as "0660"', /^0[0-7]{3}$/),
   workers: whole(1, 256),
   tls: section({
     cert: certificateFile(),
     key: certificateFile(),
+    http2: flag(),
   }),
-  trustedProxies: z.array(addressRange(), 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8]'),
+  trustedProxies: z.array(
+    trustedPeer(),
+    'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8], and unix for a Unix socket',
+  ),
+  cors: section({
+    origins: live(
+      z.array(webOrigin(), 'a list of origins, each with https:// or http:// and a host, or ["*"] for any'),
+    ),
+  }),
   requestTimeout: live(duration('100ms', '10m'), {
     except: 'for TLS handshakes, whose time stays until the next start',
   }),

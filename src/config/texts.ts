@@ -32,12 +32,27 @@ const isAddressRange = (value: string): boolean => {
   return bits === undefined || (/^[0-9]{1,3}$/.test(bits) && Number(bits) <= (family === 4 ? 32 : 128))
 }
 
-/** One IP address, or a range of them in CIDR notation. */
-export const addressRange = () =>
-  text('an IP address or a CIDR range, such as 10.0.0.0/8', /^[0-9A-Fa-f.:/]+$/, isAddressRange)
+/** One IP address, a range of them in CIDR notation, or whoever connects to a Unix socket. */
+export const trustedPeer = () =>
+  text(
+    'an IP address, a CIDR range such as 10.0.0.0/8, or unix',
+    /^(unix|[0-9A-Fa-f.:/]+)$/,
+    value => value === 'unix' || isAddressRange(value),
+  )
 
 /** A file, relative to the directory the process starts in or absolute. */
 export const filePath = (allowed = 'a file path') => text(allowed)
+
+// Of the systems that Node runs on, the least that a path of a socket may have.
+const mostSocketPathBytes = 103
+
+/** Where a Unix socket is. */
+export const socketPath = () =>
+  text(
+    `a file path of at most ${mostSocketPathBytes} bytes, or null`,
+    /\S/,
+    value => Buffer.byteLength(value) <= mostSocketPathBytes,
+  )
 
 const withoutQuery = (value: string): string => redactedUrl(value).replace(/\?.*$/s, '?***')
 
@@ -88,6 +103,16 @@ export const webUrl = () =>
   text('an http or https URL', /^https?:\/\/\S+$/, value => URL.canParse(value)).register(secrets, {
     redact: redactedUrl,
   })
+
+const isOrigin = (value: string): boolean => value === '*' || parsedUrl(value)?.origin === value
+
+/** The origin of web pages as browsers send it, or any. */
+export const webOrigin = () =>
+  text(
+    'an origin as browsers send it (https:// or http://, a host in small letters, a port that is not the default, no path and no slash at the end), or *',
+    /^(?:\*|https?:\/\/[^/]+)$/,
+    isOrigin,
+  )
 
 const isZone = (name: string): boolean => {
   try {

@@ -78,11 +78,21 @@ const pathsIn = (schema: z.core.$ZodType, path: Path): Path[] =>
 
 const distance = (one: string, other: string): number => leven(one.toLowerCase(), other.toLowerCase())
 
-/** The item nearest to what was written. */
-export const nearestOf = <Item>(written: string, items: readonly Item[], nameOf: (item: Item) => string) =>
-  items.toSorted((a, b) => distance(written, nameOf(a)) - distance(written, nameOf(b)))[0]
+// A third of the letters may be wrong: beyond that another name was meant, and a suggestion would mislead.
+const isNear = (written: string, name: string): boolean =>
+  distance(written, name) <= Math.ceil(written.length / 3)
 
-/** The path that somebody who wrote an unknown one most likely meant: a near name here, or the same one elsewhere. */
+/** The item nearest to what was written; undefined where none is near. */
+export const nearestOf = <Item>(
+  written: string,
+  items: readonly Item[],
+  nameOf: (item: Item) => string,
+): Item | undefined =>
+  items
+    .filter(item => isNear(written, nameOf(item)))
+    .toSorted((a, b) => distance(written, nameOf(a)) - distance(written, nameOf(b)))[0]
+
+/** The path that somebody who wrote an unknown one most likely meant: a near name here or elsewhere; undefined for none. */
 export const nearestPath = (written: Path): Path | undefined => {
   const parent = written.slice(0, -1)
   const name = String(written.at(-1))
@@ -90,5 +100,5 @@ export const nearestPath = (written: Path): Path | undefined => {
   const here = inList ? pathsIn(schemaAt(parent) ?? configSchema, parent) : pathsIn(configSchema, [])
   const elsewhere = (path: Path) => (printPath(path.slice(0, -1)) === printPath(parent) ? 0 : 1)
   const far = (path: Path) => distance(name, String(path.at(-1))) + elsewhere(path)
-  return here.toSorted((a, b) => far(a) - far(b))[0]
+  return here.filter(path => isNear(name, String(path.at(-1)))).toSorted((a, b) => far(a) - far(b))[0]
 }

@@ -6,6 +6,7 @@ import type { IncomingMessage } from 'node:http'
 import type { Authenticate, Authentication, KeyMemo, Refusal } from '../metering/authentication.ts'
 import type { Quota } from '../metering/meter.ts'
 import type { QuotaDecision } from '../metering/partition.ts'
+import { isHttp2 } from './http2.ts'
 import { badHttp, badRequest, Problem } from './problem.ts'
 import type { RequestState } from './request-state.ts'
 import { sentences } from './sentences.ts'
@@ -100,26 +101,56 @@ export const createAdmission = ({
   }
 }
 
-/** The figures of a quota after a request; `resetsAt` in ms since the epoch. */
-type RateLimit = { readonly limit: number; readonly remaining: number; readonly resetsAt: number }
+/** The figures of a quota after a request; instants in ms since the epoch. */
+type RateLimit = {
+  readonly limit: number
+  readonly remaining: number
+  readonly resetsAt: number
+  readonly arrivedAt: number
+  /** Whether `remaining` is what is left, and not the zero before. */
+  readonly isDecided: boolean
+}
 
 /** The figures of a request; zeros before its key is known. */
-export const rateLimitOf = ({ client, remaining, resetsAt }: RequestState): RateLimit => ({
+export const rateLimitOf = ({
+  client,
+  remaining,
+  resetsAt,
+  arrivedAt,
+  isDecided,
+}: RequestState): RateLimit => ({
   limit: client?.limit ?? 0,
   remaining,
   resetsAt,
+  arrivedAt,
+  isDecided: isDecided && client !== null,
 })
 
-/** The three header lines of every response. The reset is a Unix timestamp in seconds. */
-export const rateLimitLines = ({ limit, remaining, resetsAt }: RateLimit): string =>
-  `x-ratelimit-limit: ${limit}\r\nx-ratelimit-remaining: ${remaining}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\n`
+/** The header lines of every response. The contract's reset is a Unix timestamp in seconds. */
+export const rateLimitLines = (given: RateLimit): string => {
+  const { limit, remaining, resetsAt, isDecided } = given
+  const contract = `x-ratelimit-limit: ${limit}\r\nx-ratelimit-remaining: ${remaining}\r\nx-ratelimit-reset: ${Math.floor(resetsAt / 1000)}\r\n`
+  return isDecided
+    ? `${contract}ratelimit-policy: ${policyOf(given)}\r\nratelimit: ${leftOf(given)}\r\n`
+    : contract
+}
 
 /** The same by name. */
-export const rateLimitFields = ({ limit, remaining, resetsAt }: RateLimit) => ({
-  'x-ratelimit-limit': String(limit),
-  'x-ratelimit-remaining': String(remaining),
-  'x-ratelimit-reset': String(Math.floor(resetsAt / 1000)),
-})
+export const rateLimitFields = (given: RateLimit) => {
+  const { limit, remaining, resetsAt, isDecided } = given
+  return {
+    'x-ratelimit-limit': String(limit),
+    'x-ratelimit-remaining': String(remaining),
+    'x-ratelimit-reset': String(Math.floor(resetsAt / 1000)),
+    ...(isDecided ? { 'ratelimit-policy': policyOf(given), ratelimit: leftOf(given) } : {}),
+  }
+}
+
+// draft-ietf-httpapi-ratelimit-headers-11. Before the quota is known they are left out: a client would take r=0 for
+// a reason to wait for midnight.
+const policyOf = ({ limit }: RateLimit): string => `"daily";q=${limit};w=86400`
+const leftOf = ({ remaining, resetsAt, arrivedAt }: RateLimit): string =>
+  `"daily";r=${remaining};t=${Math.ceil((resetsAt - arrivedAt) / 1000)}`
 
 /** The 429 of the contract, with its own fields in the body. */
 export class QuotaExhausted extends Problem {
@@ -177,9 +208,11 @@ export const createTransportProblem = (isPlain: IsPlain): TransportProblem => {
 }
 
 // RFC 9110 and 9112, where Node's parser is more patient.
-const httpProblem = ({ httpVersion, headers }: IncomingMessage): Problem | undefined => {
+const httpProblem = (request: IncomingMessage): Problem | undefined => {
+  const { httpVersion, headers } = request
   const transferEncoding = headers['transfer-encoding']
-  if (httpVersion !== '1.1' && httpVersion !== '1.0') return badHttp(sentences.http.version(httpVersion))
+  if (httpVersion !== '1.1' && httpVersion !== '1.0' && !isHttp2(request))
+    return badHttp(sentences.http.version(httpVersion))
   if (transferEncoding === undefined) return undefined
   if (httpVersion === '1.0') return badHttp(sentences.http.transferEncodingInHttp10)
   return transferEncoding.toLowerCase() === 'chunked'

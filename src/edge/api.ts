@@ -4,9 +4,10 @@
 
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Server as TlsServer } from 'node:https'
-import type { Socket } from 'node:net'
+import type { ListenOptions, Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
 import type { Answers } from '../answer.ts'
 import type { Bounds } from '../catalogue/location.ts'
@@ -32,21 +33,29 @@ import {
   type Connections,
   trackConnections,
 } from './connections.ts'
-import { apiPrefix, type Endpoint, pathsOf } from './endpoint.ts'
+import { createCors } from './cors.ts'
+import { apiPrefix, type Endpoint, pathsOf, referencePaths } from './endpoint.ts'
 import { forecastEndpoint } from './endpoints/forecast.ts'
 import { locationEndpoint } from './endpoints/location.ts'
 import { locationsEndpoint } from './endpoints/locations.ts'
 import { weatherEndpoint } from './endpoints/weather.ts'
 import { weatherCoordsEndpoint } from './endpoints/weather-coords.ts'
+import { createHttp2, type Http2, isHttp2, writeToStream } from './http2.ts'
 import { type CurrentCatalogue, createPlaces } from './places.ts'
 import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
 import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './ready-response.ts'
 import { createRenderedLocations } from './rendered-locations.ts'
 import { createRenderedWeather, failedCellOf } from './rendered-weather.ts'
-import { createSend, jsonType } from './representation.ts'
+import { type CorsLines, createSend, jsonType } from './representation.ts'
 import type { Access, Answered, RequestState, RequestTrace } from './request-state.ts'
 import { sentences } from './sentences.ts'
-import { type Certificate, createCertificateExpiry, type TlsFiles, tlsOptions } from './tls.ts'
+import {
+  type Certificate,
+  createCertificateExpiry,
+  type TlsFiles,
+  type TlsSettings,
+  tlsOptions,
+} from './tls.ts'
 import { type TraceContext, traceContextOf } from './trace-context.ts'
 import { createIsTrusted } from './trusted-proxies.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
@@ -81,13 +90,13 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> & {
 }
 
 /** What may change while the API is served. */
-type ApiLimits = ConnectionLimits & {
-  /** How long a request may take to arrive. */
-  readonly requestTimeoutMs: number
+type ApiSettings = ConnectionLimits & {
+  /** The web pages that may read the responses, by origin; `*` is any. */
+  readonly cors: { readonly origins: readonly string[] }
 }
 
-export type ApiOptions = ApiLimits & {
-  readonly tls: TlsFiles
+export type ApiOptions = ApiSettings & {
+  readonly tls: TlsSettings
   readonly trustedProxies: readonly string[]
   /** How much of a client's address is logged. */
   readonly clientAddress: AddressForm
@@ -102,16 +111,14 @@ export type Api = {
   connections(): ConnectionCount
   /** Of the certificate that is served, ms since the epoch; undefined without TLS. */
   certificateExpiresAt(): number | undefined
-  listen(at: {
-    readonly host: string
-    readonly port: number
-    /** Whether other processes may listen there too. */
-    readonly reusePort?: boolean
-  }): Promise<void>
+  /** A host and a port, the path of a Unix socket, or a file descriptor that listens already. */
+  listen(
+    at: Pick<ListenOptions, 'host' | 'port' | 'reusePort' | 'path'> & { readonly fd?: number },
+  ): Promise<void>
   /** The process is on its way out: from now on responses ask consumers to open their next connection elsewhere. */
   drain(): void
-  /** Limits and timeouts from now on. */
-  apply(limits: ApiLimits): void
+  /** Limits, timeouts and origins from now on. */
+  apply(settings: ApiSettings): void
   /**
    * Reads the files of the certificate again. Returns the step that gives it to new connections; undefined when it is the
    * one in use, or the server speaks plain HTTP. @throws InputError when a file can't be used
@@ -125,15 +132,22 @@ export type Api = {
 export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const { quota, trace } = parts
   let { requestTimeoutMs } = options
-  const isTrusted = createIsTrusted(options.trustedProxies)
+  let isUnix = false
+  let cors = createCors(options.cors.origins)
+  const corsLines: CorsLines = ({ origin }) => cors?.lines(origin) ?? ''
+  const isTrusted = createIsTrusted(options.trustedProxies, () => isUnix)
   const isPlain = createIsPlain(options.trustedProxies.length === 0 ? undefined : isTrusted)
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
-  const admission = createAdmission({
-    ...parts,
-    transportProblem: createTransportProblem(isPlain),
-  })
+  const transportProblem = createTransportProblem(isPlain)
+  const admission = createAdmission({ ...parts, transportProblem })
   let certificate = tlsOptions(options.tls)
-  const { app, connections } = openServer(parts, options, admission, { isPlain, clientAddress }, certificate)
+  const { app, connections, http2 } = openServer(
+    parts,
+    options,
+    admission,
+    { isPlain, clientAddress, corsLines },
+    certificate,
+  )
 
   app.decorateRequest('state')
   app.addHook('onRequest', (request, reply, done) => {
@@ -143,12 +157,16 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     else done()
   })
   // The order of the contract: who has no key learns nothing, and every request with one is counted.
-  app.addHook('onRequest', ({ raw, state }) =>
-    admission.decide(raw, state).then(decision => {
+  app.addHook('onRequest', (request, reply) => {
+    const { raw, state } = request
+    if (request.routeOptions.config.isOpen) return openToAll(request, reply)
+    if (raw.method === 'OPTIONS' && cors)
+      return openToAll(request, reply).then(() => answerPreflight(request, reply))
+    return admission.decide(raw, state).then(decision => {
       connections.authenticated(state.connection)
       admission.enforce(raw, state, decision)
-    }),
-  )
+    })
+  })
 
   const openState = ({ socket, headers: { traceparent } }: IncomingMessage): RequestState => {
     const arrivedAt = quota.now()
@@ -236,7 +254,26 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const dateOf = createDate(parts.clock)
   let isDraining = false
   const staysAfter = ({ raw }: FastifyReply): boolean => raw.shouldKeepAlive && !isDraining
-  const send = createSend(writerFor(parts), dateOf, staysAfter)
+  /** The headers of every response that Fastify writes. */
+  const ownFields = (id: string, state: RequestState, reply: FastifyReply, ends: boolean) => ({
+    ...rateLimitFields(rateLimitOf(state)),
+    'x-request-id': id,
+    date: dateOf(),
+    ...(isHttp2(reply.raw) ? {} : connectionFields(!ends && staysAfter(reply))),
+  })
+  // Whoever needs no key gets no more of the connections than who has a wrong one.
+  const openToAll = async ({ raw, state }: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const problem = transportProblem(raw)
+    if (problem) throw problem
+    if (!connections.refused(state.connection)) reply.raw.shouldKeepAlive = false
+  }
+  const answerPreflight = ({ id, raw, state }: FastifyRequest, reply: FastifyReply): FastifyReply =>
+    reply
+      .code(204)
+      .headers({ ...cors?.preflight(raw.headers.origin), ...ownFields(id, state, reply, false) })
+      .send()
+  const write = http2 ? writerOfBoth(writerFor(parts)) : writerFor(parts)
+  const send = createSend(write, dateOf, staysAfter, corsLines)
   for (const { name, path, answer } of endpoints)
     app.route({
       method: ['GET', 'HEAD'],
@@ -250,7 +287,20 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
           : send(request, reply, found)
       },
     })
+  // The reference is loaded when it is first asked for.
+  for (const path of referencePaths)
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: path,
+      config: { endpoint: 'reference', isOpen: true },
+      handler: async (request, reply) => {
+        const { servedReference } = await import('./reference/served.ts')
+        const { 'accept-language': language } = request.headers
+        await send(request, reply, await servedReference(path, request.query as string, language))
+      },
+    })
   app.setNotFoundHandler(({ originalUrl }) => {
+    if (!isAscii(originalUrl)) throw badRequest(sentences.http.notEncoded)
     const path = pathOf(originalUrl)
     throw isDecodable(path)
       ? notFound(sentences.path.nothing(path, pathsOf(endpoints)))
@@ -274,11 +324,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       .headers({
         'content-type': jsonType,
         'cache-control': 'no-store',
+        ...cors?.fields(request.raw.headers.origin),
         ...problem.headers,
-        ...rateLimitFields(rateLimitOf(state)),
-        'x-request-id': id,
-        date: dateOf(),
-        ...connectionFields(!ends && staysAfter(reply)),
+        ...ownFields(id, state, reply, ends),
       })
       .send(body)
   })
@@ -292,13 +340,17 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       await app.ready()
       app.server.listen({ ...at, backlog: listenBacklog })
       await once(app.server, 'listening')
+      // A Unix socket that was inherited has no name here.
+      isUnix = typeof (app.server.address() ?? '') === 'string'
     },
     drain: () => {
       isDraining = true
+      http2?.drain()
     },
-    apply: limits => {
-      ;({ requestTimeoutMs } = limits)
-      connections.apply(limits)
+    apply: settings => {
+      ;({ requestTimeoutMs } = settings)
+      cors = createCors(settings.cors.origins)
+      connections.apply(settings)
       app.server.requestTimeout = requestTimeoutMs
       app.server.headersTimeout = Math.min(requestTimeoutMs, longestHeadersMs)
     },
@@ -358,9 +410,17 @@ const openServer = (
   { quota, observer }: ApiParts,
   options: ApiOptions,
   admission: Admission,
-  { isPlain, clientAddress }: { readonly isPlain: IsPlain; readonly clientAddress: ClientAddress },
+  {
+    isPlain,
+    clientAddress,
+    corsLines,
+  }: {
+    readonly isPlain: IsPlain
+    readonly clientAddress: ClientAddress
+    readonly corsLines: CorsLines
+  },
   tls: Certificate | undefined,
-): { app: FastifyInstance; connections: Connections } => {
+): { app: FastifyInstance; connections: Connections; http2: Http2 | undefined } => {
   const http = {
     // A missing host header is answered by us, in JSON, instead of by Node with an empty body. One that came twice is
     // joined, and then is none.
@@ -371,13 +431,15 @@ const openServer = (
     // What is read ahead of a connection whose requests have to wait.
     highWaterMark: 16 * 1024,
   }
+  const offered = options.tls.http2 ? { ALPNProtocols: ['h2', 'http/1.1'] } : {}
   const app = fastify({
-    ...(tls ? { https: { ...http, ...tls, handshakeTimeout: options.requestTimeoutMs } } : { http }),
+    ...(tls
+      ? { https: { ...http, ...tls, ...offered, handshakeTimeout: options.requestTimeoutMs } }
+      : { http }),
     requestTimeout: options.requestTimeoutMs,
     keepAliveTimeout: keepAliveMs,
-    trustProxy: options.trustedProxies.length > 0 ? [...options.trustedProxies] : false,
     genReqId: ({ headers }) => requestIdOf(headers['x-request-id'] as string | undefined),
-    rewriteUrl: ({ url = '' }) => routableUrl(url),
+    rewriteUrl: options.tls.http2 && tls ? routableUrlOf : ({ url = '' }) => routableUrl(url),
     // Queries are read strictly, by parameters.ts.
     routerOptions: { maxParamLength: maxUrlLength, querystringParser: query => query as never },
     exposeHeadRoutes: false,
@@ -387,12 +449,20 @@ const openServer = (
     // The types of Fastify have the packet as JSON would.
     clientErrorHandler: (error, socket) => refuseUnparsable(socket, error as unknown as ParserError),
   }) as unknown as FastifyInstance
-  const connections = trackConnections(app.server, options, observer)
+  const http2 =
+    tls && options.tls.http2
+      ? createHttp2(options.maxPipelined, (request, response) => app.routing(...asHttp1(request, response)))
+      : undefined
+  const connections = trackConnections(app.server, options, observer, http2)
   const { refuseUnparsable, refuseConnect } = createUnparsable({
     connections,
-    resetsAt: () => quota.resetAfter(quota.now()),
+    day: () => {
+      const arrivedAt = quota.now()
+      return { arrivedAt, resetsAt: quota.resetAfter(arrivedAt) }
+    },
     isPlain,
     requestIdOf,
+    corsLines,
     charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     bodyOf,
     answered: ({ head: { method, url, httpVersion, headers }, connection, socket, ...response }) => {
@@ -419,8 +489,12 @@ const openServer = (
   app.server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   app.server.on('checkExpectation', app.routing)
-  return { app, connections }
+  return { app, connections, http2 }
 }
+
+/** To Fastify they are alike, but its types have the one or the other. */
+const asHttp1 = (...pair: [Http2ServerRequest, Http2ServerResponse]) =>
+  pair as unknown as [IncomingMessage, ServerResponse]
 
 const beginTrace = (
   trace: NonNullable<ApiParts['trace']>,
@@ -457,9 +531,16 @@ const writerFor = ({ writeReady, observer }: ApiParts): WriteReady => {
   return write
 }
 
+const writerOfBoth =
+  (write: WriteReady): WriteReady =>
+  (response, status, head, own, stays, body) =>
+    isHttp2(response)
+      ? writeToStream(response, status, head, own, stays, body)
+      : write(response, status, head, own, stays, body)
+
 const bodyOf = (problem: Problem): Buffer => {
   const fields = problem instanceof QuotaExhausted ? problem.fields : {}
-  return Buffer.from(JSON.stringify({ error: problem.message, ...fields }))
+  return Buffer.from(JSON.stringify({ error: problem.message, code: problem.code, ...fields }))
 }
 
 const sane = /^[A-Za-z0-9._:/+=@-]{1,128}$/
@@ -488,6 +569,14 @@ export const routableUrl = (url: string): string => {
   if (path.includes('#') || (path.includes('%') && !isDecodable(path))) return nowhere
   return relative
 }
+
+// Of HTTP/1.1 Node's parser refuses such a URL.
+const routableUrlOf = (request: IncomingMessage): string => {
+  const { url = '' } = request
+  return isHttp2(request) && !isAscii(url) ? nowhere : routableUrl(url)
+}
+
+const isAscii = (url: string): boolean => /^[\x21-\x7e]*$/.test(url)
 
 /** The path of a URL in origin form or in absolute form. */
 export const pathOf = (url: string): string => withoutQuery(withoutOrigin(url))

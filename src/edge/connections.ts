@@ -1,12 +1,15 @@
 // The open connections of the API: whose they are, what is owed on them, and which have to go when there are too many.
 // A connection is read in small pieces until a good key came on it, so that strangers can neither queue thousands of
-// requests nor hold the event loop; then it goes at full speed. How it is read is for paced-reading.ts.
+// requests nor hold the event loop; then it goes at full speed. How it is read is for paced-reading.ts, and for http2.ts.
 
 import type { IncomingMessage, Server } from 'node:http'
 import type { Socket } from 'node:net'
+import type { TLSSocket } from 'node:tls'
 import { emptyKeyMemo, type KeyMemo } from '../metering/authentication.ts'
 import type { Peer } from './client-address.ts'
+import { type Http2, type Http2Connection, streamsFor } from './http2.ts'
 import { type PacedReading, readPaced } from './paced-reading.ts'
+import { keepAliveMs } from './ready-response.ts'
 import { createTurns, type Task } from './turns.ts'
 
 export type ConnectionLimits = {
@@ -20,6 +23,8 @@ export type ConnectionLimits = {
   readonly maxQueuedRequests: number
   /** How long a client may take nothing of an answer. */
   readonly writeTimeoutMs: number
+  /** How long a request may take to arrive. */
+  readonly requestTimeoutMs: number
 }
 
 /**
@@ -56,6 +61,8 @@ export type ConnectionCount = {
 export type Connections = {
   /** The connection of a socket on which a request came. */
   of(socket: Socket): Connection
+  /** The accepted socket below one whose TLS handshake is not done; undefined for others. */
+  below(handshaking: Socket): Socket | undefined
   requestCame(connection: Connection, request: IncomingMessage): void
   /** A request came with a good key. */
   authenticated(connection: Connection): void
@@ -84,6 +91,8 @@ type Tracked = Connection & {
   isBegun: boolean
   /** Undefined while Node reads by itself. */
   reading: PacedReading | undefined
+  /** Undefined where HTTP/1.1 is spoken. */
+  http2: Http2Connection | undefined
   /** The connection's turn to be read. */
   readonly task: Task
   /** The number of the sweep before. */
@@ -121,6 +130,8 @@ const mostRefusals = 1_000
 const pacedMsPerTurn = 1
 // Requests that are taken at once from a suspect; from a client that is not known yet it is a single one.
 const suspectPipelined = 4
+// Requests over HTTP/2 that wait before a good key came, and make a suspect.
+const greedyWaiting = 32
 // More than one request, and than any head may have, before a good key came: a suspect.
 const greedyBytes = 32 * 1024
 // Idle connections make room in numbers, so that they are seldom searched for.
@@ -131,8 +142,10 @@ export const trackConnections = (
   server: Server,
   limits: ConnectionLimits,
   observer: ConnectionObserver,
+  http2?: Http2,
 ): Connections => {
-  let { maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests, writeTimeoutMs } = limits
+  let { maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests } = limits
+  let { writeTimeoutMs, requestTimeoutMs } = limits
   const open = new Set<Tracked>()
   // Those without a good key, the oldest first: nothing speaks against them yet, or something does.
   const unknown = new Set<Tracked>()
@@ -145,7 +158,7 @@ export const trackConnections = (
 
   const forget = (connection: Tracked): void => {
     if (!open.delete(connection)) return
-    queued -= Math.max(0, (connection.requests ?? 0) - 1)
+    queued -= Math.max(0, (connection.requests ?? 0) - 1) + (connection.http2?.waiting ?? 0)
     unknown.delete(connection)
     suspects.delete(connection)
     turns.cancel(connection.task)
@@ -154,7 +167,7 @@ export const trackConnections = (
     if (!connection) return
     observer.connectionClosed(reason)
     forget(connection)
-    freeReadAhead(connection.http)
+    if (!connection.http2) freeReadAhead(connection.http)
     connection.http.destroy()
     connection.socket.destroy()
   }
@@ -170,6 +183,7 @@ export const trackConnections = (
       http: socket,
       isBegun: false,
       reading: undefined,
+      http2: undefined,
       task: {
         // Clients that have been let in are heard before others are, and suspects come last.
         get priority() {
@@ -236,28 +250,57 @@ export const trackConnections = (
     reading.resume()
     endPacing(connection)
   }
-  /** A connection that showed a good key, and waits for no response, is read by Node itself. True if that is so from now on. */
+  /**
+   * A connection that showed a good key, and over HTTP/1.1 waits for no response, is read by Node itself. True if that is so
+   * from now on.
+   */
   const endPacing = (connection: Tracked): boolean => {
     const { reading, isAuthenticated, requests, whenAnswered } = connection
-    if (!reading || !isAuthenticated || requests || whenAnswered || !reading.end()) return false
+    if (!reading || !isAuthenticated || whenAnswered) return false
+    if ((requests && !connection.http2) || !reading.end()) return false
     connection.reading = undefined
     return true
   }
-  const isFull = ({ requests = 0, isAuthenticated, isSuspect }: Tracked): boolean =>
-    requests >= Math.min(maxPipelined, isAuthenticated ? maxPipelined : isSuspect ? suspectPipelined : 1)
+  const isFull = ({ requests = 0, isAuthenticated, isSuspect, http2 }: Tracked): boolean => {
+    const most = http2 ? streamsFor(maxPipelined) : maxPipelined
+    return requests >= Math.min(most, isAuthenticated ? most : isSuspect ? suspectPipelined : 1)
+  }
   const begin = (connection: Tracked): void => {
     connection.isBegun = true
     connection.begunAfter = sweeps
-    // Under TLS it has been given already.
-    if (!isTls) for (const give of giveToHttp) give.call(server, connection.socket)
+    if (http2 && (connection.http as TLSSocket).alpnProtocol === 'h2') {
+      beginHttp2(connection, http2)
+      return
+    }
+    for (const give of giveToHttp) give.call(server, connection.http)
     pace(connection)
     connection.http.once('end', () => {
       connection.endedAt = performance.now()
     })
   }
+  const mayReadOn = (connection: Tracked) => (): boolean =>
+    !isFull(connection) && !connection.whenAnswered && turns.mayGoOn(connection.task)
+  const beginHttp2 = (connection: Tracked, { open: openSession }: Http2): void => {
+    const own = openSession(connection.http as TLSSocket, {
+      mayRead: mayReadOn(connection),
+      onReadable: () => {
+        if (!open.has(connection)) return
+        queued += 1
+        if (!connection.isAuthenticated && own.waiting > greedyWaiting) suspect(connection)
+        if (queued > maxQueuedRequests) closeDeepest()
+        read(connection)
+      },
+      onTaken: () => {
+        if (open.has(connection)) queued -= 1
+      },
+      onResume: () => {},
+    })
+    connection.http2 = own
+    connection.reading = own
+  }
   const pace = (connection: Tracked): void => {
     connection.reading = readPaced(connection.http, {
-      mayRead: () => !isFull(connection) && !connection.whenAnswered && turns.mayGoOn(connection.task),
+      mayRead: mayReadOn(connection),
       onReadable: () => {
         if (!connection.isAuthenticated && connection.http.readableLength > greedyBytes) suspect(connection)
         read(connection)
@@ -268,45 +311,66 @@ export const trackConnections = (
 
   const closeDeepest = (): void => {
     let deepest: Tracked | undefined
-    for (const connection of open)
-      if ((connection.requests ?? 0) > (deepest?.requests ?? 0)) deepest = connection
+    for (const connection of open) if (depthOf(connection) > depthOf(deepest)) deepest = connection
     drop(deepest, 'pipelining')
   }
   const sweep = (): void => {
     const now = performance.now()
     sweeps += 1
     for (const connection of open) {
+      const { http2: own } = connection
       const { bytesWritten, writableLength } = connection.http
-      const taken = bytesWritten - writableLength
-      if (writableLength === 0 || taken !== connection.taken) {
-        connection.taken = taken
+      const owed = own ? own.taken() : writableLength === 0 ? undefined : bytesWritten - writableLength
+      if (own) closeResting(connection, own, now)
+      if (owed === undefined || owed !== connection.taken) {
+        connection.taken = owed ?? 0
         connection.takenAt = now
       } else if (now - connection.takenAt >= writeTimeoutMs) drop(connection, 'write_timeout')
       if (now - connection.endedAt >= answerAfterEndMs) connection.http.destroy()
     }
   }
 
-  const closeThose = (mayGo: (requests: number | undefined) => boolean): void => {
-    for (const { socket, requests } of open) if (mayGo(requests)) socket.destroy()
+  // As Node does with connections of HTTP/1.1.
+  const closeResting = (
+    { requests, requestsCame, usedAt, http }: Tracked,
+    own: Http2Connection,
+    now: number,
+  ) => {
+    if (requests || own.waiting > 0) return
+    if (now - usedAt < (requestsCame === 0 ? requestTimeoutMs : keepAliveMs)) return
+    // A client that does not close its side either is closed a sweep later.
+    if (own.isClosing) http.destroy()
+    else own.close()
+  }
+
+  const closeThose = (mayGo: (requests: number | undefined, isHttp2: boolean) => boolean): void => {
+    for (const { socket, requests, http2 } of open) if (mayGo(requests, http2 !== undefined)) socket.destroy()
   }
   // Options of the server that Node's HTTP does not hand on. Under TLS the handshake has to be read at once.
   Object.assign(server, { httpAllowHalfOpen: true, pauseOnConnect: !isTls })
-  server.closeIdleConnections = () => closeThose(requests => requests === 0)
+  server.closeIdleConnections = () => {
+    for (const connection of open) connection.http2?.close()
+    closeThose((requests, isHttp2) => requests === 0 && !isHttp2)
+  }
   const startSweeping = () => setInterval(sweep, Math.min(sweepEveryMs, writeTimeoutMs)).unref()
   let sweeping = startSweeping()
   server.once('close', () => clearInterval(sweeping))
 
   // Under TLS the socket that connects and the socket that carries requests are two objects of one connection.
   const handshaking = new Map<string, Tracked>()
-  // Node's HTTP is given a connection when its turn comes: in a flood of them, those that wait cost little.
-  const giveToHttp = isTls ? [] : server.listeners('connection')
-  if (!isTls) server.removeAllListeners('connection')
+  // Node's HTTP is given a connection when its turn comes: in a flood of them, those that wait cost little. Under TLS it is
+  // given those that do not speak HTTP/2.
+  const given = isTls ? 'secureConnection' : 'connection'
+  const giveToHttp = server.listeners(given)
+  server.removeAllListeners(given)
   server.on('connection', (socket: Marked) => {
     // Without a listener, a reset would end the process.
     socket.on('error', () => {})
     const connection = track(socket)
     if (!open.has(connection)) return
     if (!isTls) return turns.mayGoOn(connection.task) ? read(connection) : undefined
+    // Its handshake is read from now on: one that does not come makes it silent.
+    connection.isBegun = true
     const peer = peerOf(socket)
     handshaking.set(peer, connection)
     socket.once('close', () => {
@@ -325,6 +389,7 @@ export const trackConnections = (
 
   return {
     of: (socket: Marked) => socket[mark] ?? track(socket),
+    below: socket => handshaking.get(peerOf(socket))?.socket,
     requestCame: (given, request) => {
       const connection = given as Tracked
       const requests = (connection.requests ?? 0) + 1
@@ -334,7 +399,7 @@ export const trackConnections = (
       if (requests === 1 || !open.has(connection)) return
       queued += 1
       // More than it may have came at once; from now on they come one by one.
-      if (requests > maxPipelined && !connection.reading) pace(connection)
+      if (requests > maxPipelined && !connection.reading && !connection.http2) pace(connection)
       if (queued > maxQueuedRequests) closeDeepest()
     },
     authenticated: given => {
@@ -352,7 +417,7 @@ export const trackConnections = (
       connection.refusals += 1
       if (open.has(connection)) suspect(connection)
       if (connection.refusals < mostRefusals) return true
-      connection.whenAnswered ??= () => {}
+      connection.whenAnswered ??= () => connection.http2?.refuse()
       return false
     },
     requestEnded: (given, request) => {
@@ -377,12 +442,17 @@ export const trackConnections = (
     closeSilent: () => closeThose(requests => !requests),
     count: () => ({ open: open.size, unauthenticated: unknown.size + suspects.size, queuedRequests: queued }),
     apply: next => {
-      ;({ maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests, writeTimeoutMs } = next)
+      ;({ maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests } = next)
+      ;({ writeTimeoutMs, requestTimeoutMs } = next)
+      http2?.apply(maxPipelined)
       clearInterval(sweeping)
       if (server.listening) sweeping = startSweeping()
     },
   }
 }
+
+const depthOf = (connection: Tracked | undefined): number =>
+  (connection?.requests ?? 0) + (connection?.http2?.waiting ?? 0)
 
 const peerOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
 

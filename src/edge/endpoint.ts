@@ -21,6 +21,15 @@ export type Endpoint = {
 
 export const apiPrefix = '/api/v1'
 
+/** What is served of the API's reference, to anyone and uncounted. */
+export const referencePaths: readonly string[] = [
+  `${apiPrefix}/openapi.json`,
+  '/docs',
+  '/docs/reference.css',
+  '/docs/reference.js',
+  '/docs/icon.svg',
+]
+
 /** The paths of endpoints as people write them, for an error that lists them. */
 export const pathsOf = (endpoints: readonly Endpoint[]): string => {
   const paths = endpoints.map(({ path }) => path.replaceAll(/:(\w+)/g, '{$1}'))

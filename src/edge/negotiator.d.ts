@@ -4,6 +4,7 @@ declare module 'negotiator' {
   export default class Negotiator {
     constructor(request: { headers: Record<string, string | undefined> })
     /** Those of the available ones that may be used, the preferred first. */
+    language(available: readonly string[]): string | undefined
     encodings(available: readonly string[], options?: { preferred?: readonly string[] }): string[]
   }
 }

@@ -15,7 +15,7 @@ export type PacedReading = {
   end(): boolean
 }
 
-type PacedOwner = {
+export type PacedOwner = {
   /** Whether one more request may be taken from this connection now. */
   readonly mayRead: () => boolean
   /** Bytes have arrived. */

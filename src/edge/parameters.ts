@@ -1,22 +1,64 @@
 // The parameters of a request, read strictly: what is malformed is a 400 that names the parameter, what was received
-// and what is allowed. Pure; knows the shapes of parameters and not what they select.
+// and what is allowed. The schemas that check them are also those of the API reference. Pure; knows the shapes of
+// parameters and not what they select.
 
-import { type LocationType, locationTypes } from '../catalogue/location.ts'
+import * as z from 'zod'
+import { locationTypes } from '../catalogue/location.ts'
 import { badRequest } from './problem.ts'
-import { sentences } from './sentences.ts'
+import { type Sentence, sentences } from './sentences.ts'
 
-export type Language = 'bn' | 'en'
+/** A parameter of a path or a query. */
+export type Parameter<Value> = {
+  /** Of the value, which for a number is the number. */
+  readonly schema: z.ZodType<Value>
+  /** Its value, or its default where none is given. @throws Problem 400 */
+  read(given: string | undefined): Value
+}
+
+/** By name. */
+export type Parameters = Readonly<Record<string, Parameter<unknown>>>
+
+/** @param convert to the value that a text stands for; the text itself where it stands for none */
+const parameter = <Value>(
+  schema: Parameter<Value>['schema'],
+  // Not one of zod's messages, because an error has a code beside its sentence.
+  refusal: (given: string, isMalformed: boolean) => Sentence,
+  convert: (given: string) => unknown = given => given,
+): Parameter<Value> => {
+  const absent = schema.safeParse(undefined)
+  return {
+    schema,
+    read: given => {
+      // Most requests leave out what they may.
+      if (given === undefined && absent.success) return absent.data
+      const value = given === undefined ? undefined : convert(given)
+      const { success, data } = schema.safeParse(value)
+      if (success) return data
+      throw badRequest(refusal(given as string, value === given))
+    },
+  }
+}
+
+/** Numbers are only what looks like one: no exponent, no blank, no other digits. */
+const numberIn =
+  (form: RegExp) =>
+  (given: string): number | string =>
+    // Number('-0') would otherwise be sent back as it came.
+    form.test(given) ? Number(given) + 0 : given
 
 export type Query<Name extends string> = Partial<Record<Name, string>>
 
-/** The named parameters of a query. Others are ignored; one of these given twice is refused. */
-export const queryOf = <Name extends string>(query: string, names: readonly Name[]): Query<Name> => {
+/** The parameters of a query that are wanted. Others are ignored; one of these given twice is refused. */
+export const queryOf = <Name extends string>(
+  query: string,
+  wanted: Readonly<Record<Name, Parameter<unknown>>>,
+): Query<Name> => {
   const found: Query<Name> = {}
   if (query === '') return found
   for (const pair of query.split('&')) {
     const equals = pair.indexOf('=')
     const name = decoded(equals === -1 ? pair : pair.slice(0, equals))
-    if (name === undefined || !isOneOf(names, name)) continue
+    if (name === undefined || !isIn(wanted, name)) continue
     const given = equals === -1 ? '' : pair.slice(equals + 1)
     const value = decoded(given)
     if (value === undefined) throw badRequest(sentences.parameter.notEncoded(name, given))
@@ -36,51 +78,62 @@ const decoded = (part: string): string | undefined => {
   }
 }
 
-const isOneOf = <Name extends string>(names: readonly Name[], given: string): given is Name =>
-  (names as readonly string[]).includes(given)
+const isIn = <Name extends string>(
+  wanted: Readonly<Record<Name, Parameter<unknown>>>,
+  given: string,
+): given is Name => Object.hasOwn(wanted, given)
 
-export const locationTypeOf = (given: string | undefined): LocationType => {
-  if (given !== undefined && isOneOf(locationTypes, given)) return given
-  throw badRequest(sentences.parameter.type(given, locationTypes))
-}
+const languages = ['bn', 'en'] as const
+export type Language = (typeof languages)[number]
 
-export const languageOf = (given: string | undefined): Language => {
-  if (given === undefined) return 'bn'
-  if (given !== 'bn' && given !== 'en') throw badRequest(sentences.parameter.language(given))
-  return given
-}
+export const language = parameter(z.enum(languages).default('bn'), sentences.parameter.language)
+
+export const locationType = parameter(z.enum(locationTypes), given =>
+  sentences.parameter.type(given, locationTypes),
+)
+
+/** Text that selects something, or nothing. */
+export const identifier: Parameter<string> = parameter(z.string(), () => sentences.unexpected)
+export const optionalIdentifier: Parameter<string | undefined> = parameter(
+  z.string().optional(),
+  () => sentences.unexpected,
+)
 
 /** A whole number in decimal digits within min..max, or `fallback` when absent. */
-export const wholeNumberOf = (
+export const wholeNumber = (
   name: string,
-  given: string | undefined,
   { min, max, fallback }: { min: number; max: number; fallback: number },
-): number => {
-  if (given === undefined) return fallback
-  const value = /^\d+$/.test(given) ? Number(given) : Number.NaN
-  if (value >= min && value <= max) return value
-  throw badRequest(sentences.parameter.wholeNumber(name, given, min, max))
-}
+): Parameter<number> =>
+  parameter(
+    z.int().min(min).max(max).default(fallback),
+    given => sentences.parameter.wholeNumber(name, given, min, max),
+    numberIn(/^\d+$/),
+  )
 
 /** A plain decimal number of degrees inside a range that includes both ends. */
-export const degreesOf = (
+export const degrees = (
   name: 'lat' | 'lng',
-  given: string,
   { min, max, area }: { min: number; max: number; area: string },
-): number => {
-  const value = /^[+-]?\d+(\.\d+)?$/.test(given) ? Number(given) : Number.NaN
-  if (Number.isNaN(value)) throw badRequest(sentences.parameter.degrees(name, given, min, max))
-  if (value < min || value > max)
-    throw badRequest(sentences.parameter.outOfBounds(name, given, area, min, max))
-  // Number('-0') would otherwise be sent back as it came.
-  return value + 0
-}
+): Parameter<number> =>
+  parameter(
+    z.number().min(min).max(max),
+    (given, isMalformed) =>
+      isMalformed
+        ? sentences.parameter.degrees(name, given, min, max)
+        : sentences.parameter.outOfBounds(name, given, area, min, max),
+    numberIn(/^[+-]?\d+(\.\d+)?$/),
+  )
 
 const longestSearch = 100
+const lengthOf = (text: string): number => [...text].length
 
-export const searchTextOf = (given: string | undefined): string => {
-  const text = (given ?? '').trim()
-  const length = [...text].length
-  if (length > longestSearch) throw badRequest(sentences.parameter.longSearch(text, length, longestSearch))
-  return text
-}
+export const searchText: Parameter<string> = parameter(
+  z
+    .string()
+    .trim()
+    // As people and JSON Schema count; zod counts halves of pairs.
+    .refine(text => lengthOf(text) <= longestSearch)
+    .meta({ maxLength: longestSearch })
+    .default(''),
+  given => sentences.parameter.longSearch(given.trim(), lengthOf(given.trim()), longestSearch),
+)

@@ -5,10 +5,10 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location, LocationType } from '../catalogue/location.ts'
 import type { Cell } from '../weather/cell.ts'
 import { namedSummaryOf, placeText, pointOf, summaryOf } from './bodies.ts'
-import { type Language, locationTypeOf } from './parameters.ts'
+import { type Language, locationType } from './parameters.ts'
 import { notFound } from './problem.ts'
 import { tagOf } from './representation.ts'
-import { sentences } from './sentences.ts'
+import { type Sentence, sentences } from './sentences.ts'
 import { createArena } from './unpooled.ts'
 
 /** The catalogue in force; it may be swapped between two requests. */
@@ -30,14 +30,14 @@ type Place = {
 
 /** The published place of a path. @throws Problem 400 for a wrong type, 404 for no such place */
 export const findLocation = (catalogue: Catalogue, type: string, id: string): Location => {
-  const wanted = locationTypeOf(type)
+  const wanted = locationType.read(type)
   const location = catalogue.find(wanted, id)
   if (!location) throw notFound(notFoundText(catalogue, wanted, id))
   return location
 }
 
 // Former codes stand in tables and programs for years after a change.
-const notFoundText = (catalogue: Catalogue, type: LocationType, id: string): string => {
+const notFoundText = (catalogue: Catalogue, type: LocationType, id: string): Sentence => {
   const successor = catalogue.successorOf(type, id)
   return successor
     ? sentences.path.formerCode(type, id, successor.location.id, successor.since)

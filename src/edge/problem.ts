@@ -1,8 +1,8 @@
-// The response to a request that is refused or fails: a status, one sentence, and its own headers.
-// What the sentences are is for sentences.ts.
+// The response to a request that is refused or fails: a status, a code with its sentence, and its own headers.
+// What codes and sentences are is for sentences.ts.
 
 import { AbohawaError } from '../errors.ts'
-import { failureSentences, sentences } from './sentences.ts'
+import { failureSentence, type Sentence, sentences } from './sentences.ts'
 
 /** What a consumer can be refused with. */
 export type ProblemStatus = 400 | 401 | 404 | 405 | 429 | 500
@@ -11,38 +11,37 @@ export type ProblemStatus = 400 | 401 | 404 | 405 | 429 | 500
 export class Problem extends Error {
   override name = 'Problem'
   readonly status: ProblemStatus
+  readonly code: string
   readonly headers: Readonly<Record<string, string>>
   /** Nothing that follows on the connection can be trusted to be a request. */
   readonly endsConnection: boolean
 
   constructor(
     status: ProblemStatus,
-    sentence: string,
+    { code, text }: Sentence,
     headers: Readonly<Record<string, string>> = {},
     endsConnection = false,
   ) {
-    super(sentence)
+    super(text)
     this.status = status
+    this.code = code
     this.headers = headers
     this.endsConnection = endsConnection
   }
 }
 
-export const badRequest = (sentence: string) => new Problem(400, sentence)
+export const badRequest = (sentence: Sentence) => new Problem(400, sentence)
 /** A request that breaks the rules of HTTP itself; its connection ends. */
-export const badHttp = (sentence: string) => new Problem(400, sentence, {}, true)
-export const notFound = (sentence: string) => new Problem(404, sentence)
+export const badHttp = (sentence: Sentence) => new Problem(400, sentence, {}, true)
+export const notFound = (sentence: Sentence) => new Problem(404, sentence)
 
 const shortPauseSeconds = 10
 
 /** The problem that a failure is for a consumer: always 500, always with the time to wait. */
 export const problemOf = (error: unknown, now: number): Problem => {
   if (error instanceof Problem) return error
-  const sentence =
-    error instanceof AbohawaError && Object.hasOwn(failureSentences, error.code)
-      ? failureSentences[error.code]
-      : undefined
+  const sentence = error instanceof AbohawaError ? failureSentence(error.code) : sentences.unexpected
   const retryAt = error instanceof Error && 'retryAt' in error ? Number(error.retryAt) : Number.NaN
   const seconds = Number.isNaN(retryAt) ? shortPauseSeconds : Math.max(1, Math.ceil((retryAt - now) / 1000))
-  return new Problem(500, sentence ?? sentences.unexpected, { 'retry-after': String(seconds) })
+  return new Problem(500, sentence, { 'retry-after': String(seconds) })
 }

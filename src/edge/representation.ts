@@ -1,4 +1,4 @@
-// Sends a JSON body: its ETag, a 304 when the consumer has it already, br or gzip when it accepts them. An encoding that was
+// Sends a body: its ETag, a 304 when the consumer has it already, br or gzip when it accepts them. An encoding that was
 // made once is kept as long as the body is. What the body says is decided elsewhere; how ready bytes are written, in
 // ready-response.ts.
 
@@ -15,10 +15,12 @@ import { unpooledCopy, unpooledText } from './unpooled.ts'
 
 export const jsonType = 'application/json; charset=utf-8'
 
-/** A JSON body for a GET or HEAD, with what goes before it. */
+/** A body for a GET or HEAD, with what goes before it. */
 export type Representation = {
   /** What its bytes are called; see `tagOf`. */
   readonly tag: string
+  /** JSON unless given. */
+  readonly type?: string
   /** Header lines of a 200 and a 304 alike. */
   readonly headers: string
   readonly pieces: Pieces
@@ -82,11 +84,15 @@ type Send = (
   representation: Representation,
 ) => void | Promise<void>
 
+/** The header lines that let a web page read a response to a request with these headers; empty where none may. */
+export type CorsLines = (headers: Readonly<Pick<IncomingHttpHeaders, 'origin'>>) => string
+
 /** Sends representations; a promise where an encoding has to be made first. */
 export const createSend = (
   write: WriteReady,
   dateOf: () => string,
   staysAfter: (reply: FastifyReply) => boolean,
+  corsLines: CorsLines,
 ): Send => {
   const writeSelected = (
     { id, state, raw }: FastifyRequest,
@@ -95,7 +101,7 @@ export const createSend = (
   ): void => {
     if (body && raw.method !== 'HEAD') state.bytes = bytesOf(body)
     state.encoding = coding
-    const perResponse = `${rateLimitLines(rateLimitOf(state))}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
+    const perResponse = `${rateLimitLines(rateLimitOf(state))}${corsLines(raw.headers)}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
     reply.hijack()
     write(reply.raw, status, head, perResponse, staysAfter(reply), body)
   }
@@ -118,14 +124,14 @@ const readyHead = (
   coding: Coding | 'identity',
   body: Pieces,
 ): string | Buffer => {
-  const { heads } = representation
+  const { heads, type = jsonType } = representation
   const before = heads[coding]
   if (typeof before === 'object') return before
   const start =
     before === undefined
       ? headOf(
           200,
-          `content-type: ${jsonType}\r\ncontent-length: ${bytesOf(body)}\r\n${codingLines[coding]}${linesOf(representation)}`,
+          `content-type: ${type}\r\ncontent-length: ${bytesOf(body)}\r\n${codingLines[coding]}${linesOf(representation)}`,
         )
       : unpooledText(before, 'latin1')
   heads[coding] = start

@@ -80,5 +80,7 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** The endpoint's name in logs and metrics. */
     endpoint?: string
+    /** Served to anyone: no key, no quota. */
+    isOpen?: boolean
   }
 }

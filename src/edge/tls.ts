@@ -9,6 +9,9 @@ import { InputError, messageOf } from '../errors.ts'
 /** Files in PEM form; null where TLS ends elsewhere. */
 export type TlsFiles = { readonly cert: string | null; readonly key: string | null }
 
+/** The same, and whether HTTP/2 is offered there. */
+export type TlsSettings = TlsFiles & { readonly http2: boolean }
+
 /** A chain and its key in PEM form. */
 export type Certificate = { readonly cert: Buffer; readonly key: Buffer }
 

@@ -1,6 +1,6 @@
-// Requests that never become one: garbage on the socket, heads that are too large, CONNECT. They are answered in JSON
-// like every other failure, written straight to the socket because there is no response object, after the answers to
-// all requests that came whole before them.
+// Requests that never become one: garbage on the socket, heads that are too large, CONNECT, plain HTTP where TLS is spoken.
+// They are answered in JSON like every other failure, written straight to the socket because there is no response object,
+// after the answers to all requests that came whole before them.
 
 import type { Socket } from 'node:net'
 import { type Charged, type IsPlain, rateLimitLines } from './admission.ts'
@@ -8,7 +8,7 @@ import type { Connection, Connections } from './connections.ts'
 import { type InvalidHead, type InvalidHeadReader, readInvalidHead } from './invalid-head.ts'
 import { badRequest, Problem } from './problem.ts'
 import { jsonType } from './representation.ts'
-import { sentences } from './sentences.ts'
+import { type Sentence, sentences } from './sentences.ts'
 
 // Imported by name it would load Node's own client for fetch too, a twentieth of a start.
 const { STATUS_CODES } = process.getBuiltinModule('node:http')
@@ -23,11 +23,13 @@ export type ParserError = NodeJS.ErrnoException & {
 
 export type UnparsableParts = {
   readonly connections: Connections
-  /** The next local midnight, ms since the epoch, for the rate-limit headers. */
-  readonly resetsAt: () => number
+  /** Now and the next local midnight, ms since the epoch, for the rate-limit headers. */
+  readonly day: () => { readonly arrivedAt: number; readonly resetsAt: number }
   readonly isPlain: IsPlain
   /** The id of a request whose consumer gave this one, or none. */
   readonly requestIdOf: (given: string | undefined) => string
+  /** The header lines that let a web page read a response. */
+  readonly corsLines: (headers: { readonly origin?: string }) => string
   /** Counts a request for the key that came with it. */
   readonly charge: (key: string | undefined, connection: Connection) => Promise<Charged>
   readonly bodyOf: (problem: Problem) => Buffer
@@ -47,9 +49,10 @@ export type UnparsableParts = {
 
 export const createUnparsable = ({
   connections,
-  resetsAt,
+  day,
   isPlain,
   requestIdOf,
+  corsLines,
   charge,
   bodyOf,
   answered,
@@ -58,7 +61,13 @@ export const createUnparsable = ({
   readonly refuseConnect: Refuse<[]>
 } => {
   /** Returns the length of the body. */
-  const refuse = (socket: Socket, id: string, problem: Problem, { limit, remaining } = nothing): number => {
+  const refuse = (
+    socket: Socket,
+    id: string,
+    problem: Problem,
+    { limit, remaining } = nothing,
+    headersGiven: { readonly origin?: string } = {},
+  ): number => {
     const { status, headers } = problem
     const body = bodyOf(problem)
     const lines = [
@@ -68,7 +77,7 @@ export const createUnparsable = ({
       'cache-control: no-store',
       ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
       `x-request-id: ${id}`,
-      `${rateLimitLines({ limit, remaining, resetsAt: resetsAt() })}connection: close`,
+      `${corsLines(headersGiven)}${rateLimitLines({ limit, remaining, isDecided: limit > 0, ...day() })}connection: close`,
     ]
     socket.write(`${lines.join('\r\n')}\r\n\r\n`)
     socket.write(body)
@@ -82,17 +91,22 @@ export const createUnparsable = ({
     const requestId = requestIdOf(headers['x-request-id'])
     // The order of the contract: HTTPS before the key.
     if (isPlain({ socket, headers })) {
-      refuse(socket, requestId, badRequest(sentences.http.plain))
+      refuse(socket, requestId, badRequest(sentences.http.plain), nothing, headers)
       return
     }
     const connection = connections.of(socket)
     const charged = await charge(headers['x-api-key'], connection)
     const final = charged.problem ?? problem
-    const bytes = refuse(socket, requestId, final, charged)
+    const bytes = refuse(socket, requestId, final, charged, headers)
     const { keyId, tier } = charged
     const ms = Math.round((performance.now() - started) * 1000) / 1000
     if (keyId !== undefined)
       answered({ head, connection, socket, requestId, status: final.status, keyId, tier, bytes, ms })
+  }
+  // Below TLS, which could not begin: plain HTTP gets plain HTTP back.
+  const refusePlain = (socket: Socket): void => {
+    refuse(socket, requestIdOf(undefined), badRequest(sentences.http.plain))
+    socket.destroySoon()
   }
   const refuseUnparsable = (socket: Socket, code: string | undefined, head?: InvalidHead): void => {
     connections.end(connections.of(socket), lastIsWhole => {
@@ -113,7 +127,10 @@ export const createUnparsable = ({
 
   return {
     refuseUnparsable: (socket, { code, rawPacket, bytesParsed = 0 }) => {
-      if (code === 'ECONNRESET' || !socket.writable) {
+      const below = connections.below(socket)
+      if (below && plainFaults.has(code ?? '')) return refusePlain(below)
+      // What is written before the handshake is done waits for it, and would never go out.
+      if (below || code === 'ECONNRESET' || !socket.writable) {
         socket.destroy()
         return
       }
@@ -141,9 +158,15 @@ export const createUnparsable = ({
 
 const nothing = { limit: 0, remaining: 0 }
 
+// A first byte that begins no TLS: GET, HEAD, POST and PUT; CONNECT; any other.
+const plainFaults: ReadonlySet<string> = new Set([
+  'ERR_SSL_HTTP_REQUEST',
+  'ERR_SSL_HTTPS_PROXY_REQUEST',
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+])
 const headFaults: ReadonlySet<string> = new Set(['HPE_INVALID_URL', 'HPE_HEADER_OVERFLOW'])
 
-const sentenceFor = (code: string | undefined): string => {
+const sentenceFor = (code: string | undefined): Sentence => {
   if (code === 'HPE_HEADER_OVERFLOW') return sentences.http.tooLarge
   if (code === 'HPE_INVALID_URL') return sentences.http.notEncoded
   return code === 'ERR_HTTP_REQUEST_TIMEOUT' ? sentences.http.late : sentences.http.invalid

@@ -1,6 +1,8 @@
-// Warns when the budget of the day is spent: one line of the log for each UTC day in which it is. The metrics are in
-// ops/gauges.ts; what a request gets then is decided by the budget.
+// Tells the log what keeps weather from being loaded: the spent budget of the day, one line for each UTC day in which it is, and
+// a closure after a limit that the provider reported, one line when this gateway knows of it and one when it is over. The
+// metrics are in ops/gauges.ts; what a request gets then is decided by the budget.
 
+import { hourMs } from '../calendar.ts'
 import type { Log } from '../ops/log.ts'
 import type { BudgetState } from '../provider/budget.ts'
 
@@ -10,13 +12,26 @@ export type BudgetWatch = { close(): void }
 const spentShare = 0.98
 const checkEveryMs = 1_000
 
-export const watchBudget = (state: () => BudgetState, log: Log): BudgetWatch => {
+export const watchBudget = (state: () => BudgetState, now: () => number, log: Log): BudgetWatch => {
+  const checkSpent = daySpent(log)
+  const checkClosed = closureTold(log)
+  const check = (): void => {
+    const current = state()
+    checkSpent(current)
+    checkClosed(current, now())
+  }
+  check()
+  const timer = setInterval(check, checkEveryMs).unref()
+  return { close: () => clearInterval(timer) }
+}
+
+const daySpent = (log: Log) => {
   // The end of the day, and its limit: a limit that was raised can be spent too.
   let warnedOf = ''
-  const check = (): void => {
-    const day = state().windows.find(({ name }) => name === 'day')
+  return ({ windows }: BudgetState): void => {
+    const day = windows.find(({ name }) => name === 'day')
     if (!day || day.used < day.limit * spentShare) return
-    const resetsAt = new Date(day.resetsAt).toISOString()
+    const resetsAt = isoOf(day.resetsAt)
     const spent = `${resetsAt} ${day.limit}`
     if (spent === warnedOf) return
     warnedOf = spent
@@ -30,7 +45,29 @@ export const watchBudget = (state: () => BudgetState, log: Log): BudgetWatch => 
       'the budget of the day is spent, and no weather is loaded before it resets',
     )
   }
-  check()
-  const timer = setInterval(check, checkEveryMs).unref()
-  return { close: () => clearInterval(timer) }
 }
+
+const closureTold = (log: Log) => {
+  let told: number | null = null
+  return ({ closedUntil, closedBecause }: BudgetState, now: number): void => {
+    if (closedUntil === told) return
+    if (closedUntil === null) {
+      // One that ends early has its line already: an operator reopened the budget, or the account is another one.
+      if (told !== null && told <= now) log.info({ closedUntil: isoOf(told) }, 'budget is open again')
+    } else {
+      // A limit of a minute soon has room again by itself.
+      const level = closedUntil - now > hourMs ? 'error' : 'warn'
+      log[level](
+        {
+          closedUntil: isoOf(closedUntil),
+          reason: closedBecause,
+          next: 'abohawa budget reopen ends it if the provider is wrong; docs/runbook.md#abohawaproviderlimits',
+        },
+        'budget closed: the provider reported a limit, and no weather is loaded before it ends',
+      )
+    }
+    told = closedUntil
+  }
+}
+
+const isoOf = (instant: number): string => new Date(instant).toISOString()

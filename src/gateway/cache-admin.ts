@@ -57,7 +57,7 @@ export type CacheAdminParts = {
 }
 
 // Of a cell; a crowded one has some hundred.
-const mostPlaces = 10
+const mostPlaces = 500
 
 export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheAdmin => {
   const { store, clock, running } = parts
@@ -111,12 +111,14 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
   const explain = async (of: string): Promise<CellReport> => {
     const { cell, place } = await locate(of)
     const explained = await running?.timelines.explain(cell)
+    const places = running ? placesIn(cell, await parts.catalogue()) : null
     return {
       of,
       place: placeOf(place),
       cell,
       cellDegrees: config.cache.cellDegrees,
-      places: running ? placesIn(cell, await parts.catalogue()) : null,
+      places: places?.slice(0, mostPlaces) ?? null,
+      placeCount: places?.length ?? null,
       at: isoOf(clock.now()),
       shared: await readShared(cell.id, explained?.shared),
       gateway: running && explained ? runningReport(config, running, explained, slicesNow(cell)) : null,
@@ -131,7 +133,6 @@ export const createCacheAdmin = (config: Config, parts: CacheAdminParts): CacheA
     Array.from(catalogue.all())
       .filter(({ latitude, longitude }) => area.grid.cellOf(latitude, longitude).id === cell.id)
       .sort((one, other) => locationTypes.indexOf(one.type) - locationTypes.indexOf(other.type))
-      .slice(0, mostPlaces)
       .map(({ type, id, name_en, name_bn }) => ({ type, id, name_en, name_bn }))
 
   return {

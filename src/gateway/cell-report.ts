@@ -44,11 +44,13 @@ export const cellReport = z.object({
   place: z.object({ type: z.string(), id: z.string(), name: z.string() }).nullable(),
   cell: z.object({ id: z.string(), latitude: z.number(), longitude: z.number() }),
   cellDegrees: z.number(),
-  /** Places in the cell, widest first, ten at most; null in a report of the store alone. */
+  /** Places in the cell, widest first, five hundred at most; null in a report of the store alone. */
   places: z
     .array(z.object({ type: z.string(), id: z.string(), name_en: z.string(), name_bn: z.string() }))
     .nullable()
     .default(null),
+  /** How many places are in the cell; null where `places` is. */
+  placeCount: z.number().nullable().default(null),
   /** The instant of the report. */
   at: instant,
   shared: z.object({

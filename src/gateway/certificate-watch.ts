@@ -12,7 +12,16 @@ export type CertificateWatch = {
 }
 
 const warnForMs = 14 * utcDayMs
+const urgentForMs = 2 * utcDayMs
 const checkEveryMs = 1_000
+
+/** How near its end a certificate is. */
+export const renewalOf = (expiresAt: number, now: number): 'valid' | 'due' | 'urgent' | 'expired' => {
+  const leftMs = expiresAt - now
+  if (leftMs > warnForMs) return 'valid'
+  if (leftMs > urgentForMs) return 'due'
+  return leftMs > 0 ? 'urgent' : 'expired'
+}
 
 /** @param expiresAt of the certificate that is served, ms since the epoch; undefined without one */
 export const watchCertificate = (
@@ -30,8 +39,8 @@ export const watchCertificate = (
   const check = (): void => {
     const at = expiresAt()
     const now = clock.now()
-    if (at === undefined || at - now > warnForMs) return
-    const expired = at <= now
+    if (at === undefined || renewalOf(at, now) === 'valid') return
+    const expired = renewalOf(at, now) === 'expired'
     if (expired === logged.expired && Math.abs(now - logged.at) < utcDayMs) return
     logged = { at: now, expired }
     const line = {

@@ -1,5 +1,5 @@
-// Connects to what a configuration names, for `config check --connect`: pings Redis, and loads the weather of one point
-// from the provider without the budget of the fleet. Caches and counts nothing.
+// Connects to what a configuration names, for `config check --connect`, and says what answered: pings Redis, and loads the
+// weather of one point from the provider without the budget of the fleet. Caches and counts nothing.
 
 import type { Clock } from '../clock.ts'
 import type { ConfigFault, LoadedConfig } from '../config/load.ts'
@@ -9,40 +9,68 @@ import { createBreaker } from '../provider/breaker.ts'
 import type { Budget } from '../provider/budget.ts'
 import { createProvider } from '../provider/client.ts'
 import { createProviderCall } from '../provider/provider-call.ts'
-import { openStore } from '../stores/open-store.ts'
+import { redactedUrl } from '../redacted-url.ts'
+import { connect, ping, type RedisOptions } from '../stores/redis-connection.ts'
+import { infoOf, serverName } from '../stores/redis-info.ts'
 import { createGrid } from '../weather/cell.ts'
 import { faultAt } from './file-check.ts'
 import { protocolIn } from './supply.ts'
 
 const nobody = () => {}
 
-/** What can't be reached or does not answer as it should; none where all is well. */
+/** What answered: the setting that names it, its address without what is secret, what it is, and how long it took. */
+export type Reached = {
+  readonly path: 'redis.url' | 'provider.baseUrl'
+  readonly url: string
+  /** Such as `Redis 8.0.1 (single)`. */
+  readonly what: string
+  /** Of a ping, or of the load of one point. */
+  readonly latencyMs: number
+}
+
+/** What answers as it should, and a fault for each that does not. */
 export const checkConnections = async (
   config: Config,
   origins: LoadedConfig['origins'],
   clock: Clock,
-): Promise<ConfigFault[]> => {
+): Promise<{ faults: ConfigFault[]; reached: Reached[] }> => {
   const faults: ConfigFault[] = []
-  const attempt = async (path: string, check: () => Promise<void>): Promise<void> => {
+  const reached: Reached[] = []
+  const attempt = async (
+    path: Reached['path'],
+    url: string,
+    check: () => Promise<Pick<Reached, 'what' | 'latencyMs'>>,
+  ): Promise<void> => {
     try {
-      await check()
+      reached.push({ path, url: redactedUrl(url), ...(await check()) })
     } catch (error) {
       faults.push(faultAt(path, messageOf(error), origins))
     }
   }
+  const { url } = config.redis
   // The embedded store is a file, which is checked as one.
-  if (config.redis.url !== null) await attempt('redis.url', () => pingStore(config, clock))
-  await attempt('provider.baseUrl', () => loadOnePoint(config, clock))
-  return faults
+  if (url !== null) await attempt('redis.url', url, () => pingRedis({ ...config.redis, url }))
+  await attempt('provider.baseUrl', config.provider.baseUrl, async () => {
+    const latencyMs = await timed(() => loadOnePoint(config, clock))
+    return { what: `the provider, with ${config.provider.apiKey === null ? 'no' : 'a'} key`, latencyMs }
+  })
+  return { faults, reached }
 }
 
-const pingStore = async (config: Config, clock: Clock): Promise<void> => {
-  const store = await openStore(config, clock, { redisAway: nobody, redisBack: nobody })
+const pingRedis = async (options: RedisOptions): Promise<Pick<Reached, 'what' | 'latencyMs'>> => {
+  const redis = await connect(options, { redisAway: nobody, redisBack: nobody })
   try {
-    await store.ping()
+    const what = `${serverName(infoOf(await redis.info('server')))} (${options.mode})`
+    return { what, latencyMs: await timed(() => ping(redis)) }
   } finally {
-    await store.close()
+    redis.disconnect()
   }
+}
+
+const timed = async (step: () => Promise<void>): Promise<number> => {
+  const from = performance.now()
+  await step()
+  return Number((performance.now() - from).toFixed(1))
 }
 
 /** Loads the weather of one point. @param budget by default one without limits. @throws ProviderError */

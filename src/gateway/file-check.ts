@@ -12,6 +12,7 @@ import type { Config } from '../config/schema.ts'
 import { tlsOptions } from '../edge/tls.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { tlsOf } from '../stores/redis-connection.ts'
+import { socketFault } from './unix-socket.ts'
 
 /** A setting that names a file, and a check that throws when the file can't be used. */
 type FileCheck = readonly [path: string, check: (config: Config) => unknown]
@@ -31,6 +32,7 @@ const checkCatalogue: FileCheck = [
 
 const checks: readonly FileCheck[] = [
   ['server.tls.cert', ({ server }) => tlsOptions(server.tls)],
+  ['server.socket', ({ server: { socket } }) => socket !== null && checkSocket(socket)],
   ['redis.ca', ({ redis: { url, ca } }) => url !== null && tlsOf({ url, ca })],
   ['store.path', ({ redis, store }) => (redis.url === null ? checkStoreFile(store.path) : undefined)],
 ]
@@ -73,5 +75,17 @@ export const checkStoreFile = async (path: string): Promise<void> => {
     if (existsSync(file)) await access(file, R_OK | W_OK)
   } catch (cause) {
     throw new InputError(`store.path is ${path}, which can't be written: ${messageOf(cause)}`, { cause })
+  }
+}
+
+const checkSocket = async (path: string): Promise<void> => {
+  try {
+    const fault = socketFault(path)
+    if (fault !== undefined) throw new Error(fault)
+    await access(dirname(resolve(path)), W_OK | X_OK)
+  } catch (cause) {
+    throw new InputError(`server.socket is ${path}, which can't be listened on: ${messageOf(cause)}`, {
+      cause,
+    })
   }
 }

@@ -10,7 +10,7 @@ export type FleetSettingsObserver = {
   onAgree(): void
 }
 
-// Former settings are remembered for 20 s, and a restart of many instances takes a while.
+// Each reads its own file, and a restart of many instances takes a while.
 const toleratedMs = 2 * minuteMs
 
 export type FleetSettings = {

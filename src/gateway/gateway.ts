@@ -35,6 +35,7 @@ import { createCacheWarm } from './cache-warm.ts'
 import { createCellSurvey } from './cell-survey.ts'
 import { watchCertificate } from './certificate-watch.ts'
 import { createFleetSettings } from './fleet-settings.ts'
+import type { InheritedSockets } from './inherited-sockets.ts'
 import { openListener, openOnSocket } from './listener.ts'
 import { openMetering } from './metering.ts'
 import {
@@ -58,10 +59,10 @@ import { createSelfReport, createStatus, reportText } from './status.ts'
 import { beyondHorizon, openSupply } from './supply.ts'
 
 export type Gateway = {
-  /** Base addresses of the listeners, such as `http://127.0.0.1:8080`. */
+  /** Base addresses of the listeners, such as `http://127.0.0.1:8080` or `unix:/run/abohawa/api.sock`. */
   readonly apiUrl: string
   readonly opsUrl: string
-  /** Undefined unless `status.port` is set. */
+  /** Undefined unless `status.port` is set or a socket for it is inherited. */
   readonly statusUrl: string | undefined
   /** Reads the catalogue's file again now. @throws InputError when it is faulty; the old one stays */
   reloadCatalogue(): Promise<void>
@@ -90,6 +91,8 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
     readonly tracing?: Tracing | undefined
     /** Without one, the configuration stays as it is. */
     readonly source?: ConfigSource
+    /** Sockets that are listened on in place of hosts and ports. */
+    readonly inherited?: InheritedSockets
     /** A Unix socket for the ops listener, in place of its address; there is no status listener then. */
     readonly opsPath?: string | undefined
   }
@@ -97,7 +100,17 @@ export type GatewayParts = Pick<OpenLog, 'log' | 'lines'> &
 /** @throws InputError when something in the configuration can't be used: a file, an address, a store */
 export const startGateway = async (
   config: Config,
-  { clock, log, lines, dropped = () => 0, open = openStore, source, tracing, opsPath }: GatewayParts,
+  {
+    clock,
+    log,
+    lines,
+    dropped = () => 0,
+    open = openStore,
+    source,
+    tracing,
+    opsPath,
+    inherited = {},
+  }: GatewayParts,
 ): Promise<Gateway> => {
   // What is open so far, so that a failing start lets go of it again; let go of last first.
   await using opening = new AsyncDisposableStack()
@@ -173,7 +186,7 @@ export const startGateway = async (
   })
   opening.defer(supply.close)
   const { grid, timelines, provider, budget, breaker, runs } = supply
-  const budgetWatch = watchBudget(budget.state, log)
+  const budgetWatch = watchBudget(budget.state, clock.now, log)
   opening.defer(budgetWatch.close)
 
   const storeFacts = createStoreWatch(store, log)
@@ -208,7 +221,13 @@ export const startGateway = async (
       await store.ping()
       return storeDetail(store.kind, storeWriteFault)
     },
-    quota: async () => quotaDetail(metering.meter.state(), metering.storeClock.offsetMs()),
+    quota: async () => {
+      const isUp = await store.ping().then(
+        () => true,
+        () => false,
+      )
+      return quotaDetail(metering.meter.state(), isUp, metering.storeClock.offsetMs())
+    },
     catalogue: async () => {
       const fault = catalogue.fault()
       return `${catalogue.current.size} places${fault ? `, newer file refused: ${fault.message}` : ''}`
@@ -291,6 +310,10 @@ export const startGateway = async (
       probes,
       passthrough: supply.passthrough,
       cache: { ...cache, ...warming },
+      keys: {
+        parts: () => ({ store, tiers: reload.running().quota.tiers, calendar, clock }),
+        changed: (action, id) => log.info({ action, id }, 'keys changed through the ops listener'),
+      },
       status: { ...fleetStatus, ...survey, isDraining: () => readiness.phase === 'draining' },
       dashboard: { timeZone: calendar.zone },
       observer: opsObserver,
@@ -344,20 +367,21 @@ export const startGateway = async (
   // Opened first and closed last, so that readiness can be checked while the API starts and drains.
   opening.defer(() => ops.close())
   const opsUrl = await (opsPath === undefined
-    ? openListener(ops, 'ops', config.ops)
+    ? openListener(ops, 'ops', config.ops, config, inherited.ops)
     : openOnSocket(ops, opsPath))
-  const openStatus = async (port: number): Promise<string> => {
+  const openStatus = async (): Promise<string> => {
     const opened = buildStatus({ probes, observer: opsObserver }, statusOptions(config))
     opening.defer(() => opened.close())
     status = opened
-    return openListener(opened, 'status', { ...config.status, port })
+    const { host, port } = config.status
+    return openListener(opened, 'status', { host, port: port ?? 0 }, config, inherited.status)
   }
-  const statusUrl =
-    config.status.port === null || opsPath !== undefined ? undefined : await openStatus(config.status.port)
+  const hasStatus = opsPath === undefined && (config.status.port !== null || inherited.status !== undefined)
+  const statusUrl = hasStatus ? await openStatus() : undefined
   const [warm] = await Promise.all([supply.start(), metering.start(), keys.readChanges()])
   log.info(warm, 'weather taken over from the shared tier')
   opening.defer(() => api.close())
-  const apiUrl = await openListener(api, 'server', config.server)
+  const apiUrl = await openListener(api, 'server', config.server, config, inherited.api)
   readiness.phase = 'ready'
   void timelines.sendHeartbeat()
 

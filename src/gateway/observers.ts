@@ -90,11 +90,10 @@ export const observeSupply = (
   storeAway: reason => outages.storeAway('budget', reason),
   storeBack: () => outages.storeBack('budget'),
   reopened: closedUntil => {
+    // Nothing was closed here, so nothing changes.
+    if (closedUntil === null) return log.debug('an operator reopened the budget, which was open here')
     metrics.budgetReopened()
-    log.warn(
-      { closedUntil: closedUntil === null ? null : isoOf(closedUntil) },
-      'budget reopened by an operator',
-    )
+    log.warn({ closedUntil: isoOf(closedUntil) }, 'budget reopened by an operator')
   },
   breaker: state => {
     outages.breaker(state)
@@ -185,7 +184,10 @@ export const observeReload = (metrics: Metrics, log: Log): ReloadObserver => ({
     const changed = changes.map(
       ({ path, before = 'none', after = 'none' }) => `${path}: ${before} → ${after}`,
     )
-    log.info({ changes: changed }, 'configuration applied')
+    log.info(
+      { changes: changed },
+      changed.length > 0 ? 'configuration applied' : 'configuration applied, none is refused any more',
+    )
   },
   onRestartNeeded: paths =>
     paths.length > 0
@@ -263,13 +265,12 @@ const unforeseen = (error: unknown): object => {
   return Object.assign(bare, { message, stack: redactedUrls(error.stack ?? '') })
 }
 
-/** The quota line of /readyz. */
-export const quotaDetail = (state: MeterState, offsetMs: number): string => {
-  const words = {
-    counting: 'counted in the store',
-    away: 'counted locally, the store is away',
-    reconciling: 'reconciling with the store',
-  }
+/** The quota line of /readyz. @param isUp whether the store answers now: counting notices it with its next batch */
+export const quotaDetail = (state: MeterState, isUp: boolean, offsetMs: number): string => {
+  const away = 'counted locally, the store is away'
+  const words = isUp
+    ? { counting: 'counted in the store', away, reconciling: 'reconciling with the store' }
+    : { counting: 'counted locally from the next request on, the store is away', away, reconciling: away }
   const skew = Math.abs(offsetMs) >= 1000 ? `, clock here is ${Math.round(-offsetMs / 1000)} s off` : ''
   return `${words[state]}${skew}`
 }

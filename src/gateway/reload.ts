@@ -13,7 +13,7 @@ import { checkFiles } from './file-check.ts'
 type Step = () => void
 
 export type ReloadObserver = {
-  /** Live settings are in effect. */
+  /** Live settings are in effect; none where only the fault of a refused configuration is gone. */
   onApplied(changes: readonly Change[]): void
   /** Settings that differ from those in effect until the next start; called when that list changes. */
   onRestartNeeded(paths: readonly string[]): void
@@ -76,13 +76,14 @@ export const createReload = (options: ReloadOptions): Reload => {
     for (const step of steps) step()
     if (live.length > 0) apply(next)
     running = next
+    const wasRefused = fault !== undefined
     fault = undefined
     const left = changes.filter(change => !live.includes(change)).map(({ path }) => path)
     const isNews = left.join() !== restartNeeded.join()
     restartNeeded = left
-    if (live.length > 0) observer.onApplied(live)
+    if (live.length > 0 || wasRefused) observer.onApplied(live)
     if (isNews) observer.onRestartNeeded(left)
-    return live.length + steps.length > 0 ? 'applied' : 'unchanged'
+    return live.length + steps.length > 0 || wasRefused ? 'applied' : 'unchanged'
   }
   const reloadSafely = async (): Promise<ReloadOutcome> => {
     let outcome: ReloadOutcome = 'refused'

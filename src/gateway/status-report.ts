@@ -57,13 +57,15 @@ export const statusReport = z.object({
       retryAt: instant.nullable(),
       lastSuccessAt: instant.nullable(),
       lastFailure: z.object({ at: instant, code: z.string(), message: z.string() }).nullable(),
-      /** When the first cell in demand can't be served any more if the provider stays away. */
+      /** When the first cell in demand can't be served any more if the provider stays away; now where one can not be already. */
       firstErrorAt: instant.nullable(),
     })
     .nullable(),
   budget: z.object({
     /** Whether it is counted over the fleet at present. */
     shared: z.boolean(),
+    /** While the provider has said that a limit is reached and no gateway of the account sends a request; else null. */
+    closure: z.object({ until: instant, reason: z.string().nullable() }).nullable().default(null),
     /** In the provider's weight; a window without a limit is absent. */
     windows: z.array(
       z.object({
@@ -107,7 +109,9 @@ export const statusReport = z.object({
   }),
   catalogue: z.object({ places: z.number(), checksum: z.string(), fault: z.string().nullable() }),
   /** The one that the API serves; null where it serves plain HTTP. */
-  certificate: z.object({ expiresAt: instant }).nullable(),
+  certificate: z
+    .object({ expiresAt: instant, renewal: z.enum(['valid', 'due', 'urgent', 'expired']).default('valid') })
+    .nullable(),
   config: z
     .object({
       hash: z.string().nullable(),

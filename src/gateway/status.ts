@@ -17,6 +17,7 @@ import type { Store } from '../stores/store.ts'
 import { aliveForMs } from '../timelines/heartbeat.ts'
 import { type InstanceReport, type Phase, readReport, writeReport } from '../timelines/instance-report.ts'
 import type { CellSurvey } from './cell-survey.ts'
+import { renewalOf } from './certificate-watch.ts'
 import type { Metering } from './metering.ts'
 import type { Outages } from './outages.ts'
 import type { InstanceStatus, KeyNearLimit, LiveStatus, StatusReport } from './status-report.ts'
@@ -192,7 +193,10 @@ export const createStatus = (parts: StatusParts): Status => {
         checksum: catalogue.current.checksum,
         fault: catalogue.fault()?.message ?? null,
       },
-      certificate: certificateExpiresAt === undefined ? null : { expiresAt: isoOf(certificateExpiresAt) },
+      certificate:
+        certificateExpiresAt === undefined
+          ? null
+          : { expiresAt: isoOf(certificateExpiresAt), renewal: renewalOf(certificateExpiresAt, now) },
       config: {
         hash,
         appliedAt: isoOf(appliedAt),
@@ -250,13 +254,14 @@ const instanceStatus = (id: string, report: InstanceReport, isSelf: boolean): In
 
 /** The budget with its forecast; the spending of now is recorded for it. */
 export const budgetStatus = (
-  { shared, windows }: BudgetState,
+  { shared, windows, closedUntil, closedBecause }: BudgetState,
   forecast: SpendingForecast,
   now: number,
-): Pick<StatusReport['budget'], 'shared' | 'windows'> => {
+): Pick<StatusReport['budget'], 'shared' | 'closure' | 'windows'> => {
   forecast.record(windows, now)
   return {
     shared,
+    closure: closedUntil === null ? null : { until: isoOf(closedUntil), reason: closedBecause },
     windows: windows.map(window => ({
       ...window,
       resetsAt: isoOf(window.resetsAt),

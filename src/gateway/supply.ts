@@ -237,6 +237,7 @@ export const openSupply = (
       runs?.close()
       provider.close()
       await call.close()
+      await budget.end()
     },
   }
 }

@@ -1,39 +1,38 @@
 // Administers keys and subscribers: create, list, change, rotate, revoke, reinstate, read usage. Notifies the running
-// gateways of each change. Unknown names are InputErrors. The command line uses it; it knows no terminal and no HTTP.
+// gateways of each change. Unknown names are InputErrors. The command line and the ops listener use it; it knows no terminal
+// and no HTTP.
 
-import { closestMatch } from 'leven'
-import { type Calendar, daysUpTo, type LocalDay } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
-import { InputError } from '../errors.ts'
-import { holdsKey } from '../key-redaction.ts'
-import { isPrintable, quoted } from '../outside-text.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { daysUpTo, type LocalDay } from '../calendar.ts'
+import { InputError, NotFoundError } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
 import { DamagedRecordError } from '../stores/records.ts'
-import type { AnswerCount, KeyChange, KeyRecord, Store, Subscriber } from '../stores/store.ts'
-import { limitOfTier, type Tiers } from './authentication.ts'
+import type { AnswerCount, KeyChange, KeyRecord, Subscriber } from '../stores/store.ts'
+import {
+  type AdministrationParts,
+  createKeyCreation,
+  type IssuedKey,
+  longestName,
+  tierLimitOf,
+} from './key-creation.ts'
 import { announceChange } from './key-directory.ts'
-import { createKey, hashOf, keyPrefix, type PresentedKey, randomBase62 } from './key-form.ts'
+import { expiryIn } from './key-expiry.ts'
+import { type KeyFilter, keyFilterIn } from './key-filter.ts'
+import { createKey, hashOf, keyPrefix } from './key-form.ts'
+import { isoOf, isoOrNull, type KeyUsage, type ListedKey, listedKey } from './listed-key.ts'
 
-/** A new key. `key` is returned once and can't be recovered. */
-export type IssuedKey = { id: string; key: PresentedKey; subscriber: string; tier: string; limit: number }
+export {
+  type AdministrationParts,
+  type CreatedKey,
+  type IssuedKey,
+  type KeyRequest,
+  limitIn,
+} from './key-creation.ts'
+export type { KeyUsage, ListedKey } from './listed-key.ts'
 
 /** The key that replaces another one under the same id; the former key works until `formerKeyUntil`. */
-export type RotatedKey = IssuedKey & { formerKeyUntil: string }
-
-/** A key as lists show it. `status` counts the subscriber's revocation too. */
-export type ListedKey = {
-  id: string
-  subscriber: string
-  subscriberId: string
-  tier: string
-  /** Null when the tier is not configured any more and the key has no limit of its own; requests with it get 500. */
-  limit: number | null
-  /** Whether the limit is the key's own and not its tier's. */
-  ownLimit: boolean
-  status: 'active' | 'revoked' | 'subscriber revoked'
-  createdAt: string
-  revokedAt: string | null
-  /** Until when a former key of this id works; null when none does. */
-  formerKeyUntil: string | null
+export type RotatedKey = Pick<IssuedKey, 'id' | 'key' | 'subscriber' | 'tier' | 'limit'> & {
+  formerKeyUntil: string
 }
 
 export type ListedSubscriber = {
@@ -43,6 +42,12 @@ export type ListedSubscriber = {
   keys: number
   createdAt: string
   revokedAt: string | null
+}
+
+/** The usage of one of many keys: the days with a count alone, newest first, and their sum. */
+export type UsageOfKey = Pick<ListedKey, 'id' | 'externalId' | 'subscriber' | 'tier' | 'limit'> & {
+  used: number
+  days: { day: LocalDay; used: number }[]
 }
 
 /** Newest day first; `today` counts the answers of the running day, those of refused requests too. */
@@ -55,77 +60,71 @@ export type Usage = {
   today: AnswerCount[]
 }
 
-export type AdministrationParts = { store: Store; tiers: Tiers; calendar: Calendar; clock: Clock }
-
 export type Administration = ReturnType<typeof createAdministration>
 
 export const createAdministration = ({ store, tiers, calendar, clock }: AdministrationParts) => {
-  const limitOf = (tier: string): number => {
-    const limit = limitOfTier(tiers, tier)
-    if (limit === undefined)
-      throw new InputError(`tier is ${quoted(tier)}; allowed: ${Object.keys(tiers).join(', ')}`)
-    return limit
-  }
   const keyById = async (id: string): Promise<KeyRecord> => {
     if (id.startsWith(keyPrefix))
       throw new InputError(
         'that is a key and not the id of one, which begins with key_; `abohawa keys list` shows the ids',
       )
-    const key = await store.findKey(id)
-    if (!key) throw new InputError(`there is no key ${quoted(id)}; \`abohawa keys list\` shows them all`)
+    const key = id.startsWith(externalPrefix)
+      ? await store.findByExternalId(id.slice(externalPrefix.length).normalize('NFC'))
+      : await store.findKey(id)
+    if (!key) throw new NotFoundError(`there is no key ${quoted(id)}; \`abohawa keys list\` shows them all`)
     return key
   }
-  /** When the key was revoked. Null also for a damaged record: the change may repair it. @throws InputError if there is no key */
-  const revocationOf = async (id: string): Promise<number | null> => {
+  /**
+   * The id of a key to change, and when it was revoked. Null also for a damaged record: the change may repair it.
+   * @throws InputError if there is no key
+   */
+  const changeable = async (id: string): Promise<{ id: string; revokedAt: number | null }> => {
     try {
-      return (await keyById(id)).revokedAt
+      return await keyById(id)
     } catch (error) {
-      if (error instanceof DamagedRecordError) return null
+      if (error instanceof DamagedRecordError && !id.startsWith(externalPrefix))
+        return { id, revokedAt: null }
       throw error
     }
   }
   const subscriberBy = async (idOrName: string): Promise<Subscriber> => {
     const subscriber = await store.findSubscriber(idOrName)
     if (!subscriber)
-      throw new InputError(
+      throw new NotFoundError(
         `there is no subscriber ${quoted(idOrName, longestName)}; \`abohawa subscribers list\` shows them all`,
       )
     return subscriber
   }
-  const limitOrNull = ({ limit, tier }: KeyRecord) => limit ?? limitOfTier(tiers, tier) ?? null
-
-  const listed = (key: KeyRecord, subscriber: Subscriber | undefined): ListedKey => ({
-    id: key.id,
-    subscriber: subscriber?.name ?? '',
-    subscriberId: key.subscriberId,
-    tier: key.tier,
-    limit: limitOrNull(key),
-    ownLimit: key.limit !== null,
-    status:
-      key.revokedAt !== null ? 'revoked' : subscriber?.revokedAt != null ? 'subscriber revoked' : 'active',
-    createdAt: isoOf(key.createdAt),
-    revokedAt: isoOrNull(key.revokedAt),
-    formerKeyUntil: isoOrNull(
-      key.formers.findLast(({ validUntil }) => validUntil > clock.now())?.validUntil ?? null,
-    ),
-  })
-  const showKey = async (id: string): Promise<ListedKey> => {
+  const listed = (key: KeyRecord, subscriber: Subscriber | undefined): ListedKey =>
+    listedKey(key, subscriber, tiers, clock.now())
+  const usageOf = async ({ id, createdAt }: KeyRecord): Promise<KeyUsage> => {
+    const today = calendar.dayOf(clock.now())
+    const [oldest = today] = daysUpTo(today, mostDays).slice(-1)
+    // An import may have brought counts of days before the key was created here, as far as they are kept.
+    const since = createdAt === 0 ? oldest : [oldest, calendar.dayOf(createdAt)].sort()[1]
+    const lastUsedOn = (await store.lastUsedOn(id, since ?? oldest, today)) ?? null
+    return { lastUsedOn, usedToday: lastUsedOn === today ? ((await store.usedOn(id, [today]))[0] ?? 0) : 0 }
+  }
+  const showKey = async (id: string): Promise<ListedKey & KeyUsage> => {
     const key = await keyById(id)
-    return listed(key, await store.findSubscriber(key.subscriberId))
+    const [subscriber, usage] = await Promise.all([store.findSubscriber(key.subscriberId), usageOf(key)])
+    return { ...listed(key, subscriber), ...usage }
   }
   const showSubscriber = async (id: string): Promise<ListedSubscriber> => {
     const subscriber = await subscriberBy(id)
-    const keys = await store.listKeys()
+    let keys = 0
+    for await (const part of partsOfKeys())
+      keys += part.filter(({ subscriberId }) => subscriberId === subscriber.id).length
     return listedSubscriber(subscriber, keys)
   }
   // Announces even without a change: an earlier try may have failed between the two steps.
-  const changeKey = async (id: string, change: KeyChange): Promise<ListedKey> => {
+  const changeKey = async (id: string, change: KeyChange): Promise<ListedKey & KeyUsage> => {
     await store.changeKey(id, change)
     await announceChange(store, id, clock.now())
     return showKey(id)
   }
-  const setKeyRevoked = async (id: string, at: number | null): Promise<ListedKey> => {
-    const revokedAt = await revocationOf(id)
+  const setKeyRevoked = async (given: string, at: number | null): Promise<ListedKey & KeyUsage> => {
+    const { id, revokedAt } = await changeable(given)
     // A second revocation keeps the instant of the first.
     return changeKey(id, { revokedAt: at === null ? null : (revokedAt ?? at) })
   }
@@ -136,51 +135,66 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
     return showSubscriber(id)
   }
 
-  return {
-    /** Creates a key for the subscriber of that name, and the subscriber if there is none. @throws InputError */
-    createKey: async (subscriberName: string, tier: string): Promise<IssuedKey> => {
-      const limit = limitOf(tier)
-      const name = subscriberNameOf(subscriberName)
-      const createdAt = clock.now()
-      const subscriber = await store.ensureSubscriber({
-        id: `sub_${randomBase62(12)}`,
-        name,
-        createdAt,
-        revokedAt: null,
-      })
-      if (subscriber.revokedAt !== null)
-        throw new InputError(
-          `subscriber ${quoted(name, longestName)} is revoked; \`abohawa subscribers reinstate ${subscriber.id}\` first`,
+  /** Keys in parts, oldest first; lets others have the event loop in between. */
+  async function* partsOfKeys(): AsyncGenerator<KeyRecord[]> {
+    const total = await store.countKeys()
+    for (let from = 0; from < total; from += keysRead) {
+      yield await store.listKeys(from, keysRead)
+      await nextTurn()
+    }
+  }
+  /** Looks subscribers up, each once; undefined for a missing or damaged one. */
+  const subscribersOf = () => {
+    const known = new Map<string, Promise<Subscriber | undefined>>()
+    return (id: string): Promise<Subscriber | undefined> => {
+      const subscriber =
+        known.get(id) ??
+        store.findSubscriber(id).catch((error: unknown) => {
+          if (error instanceof DamagedRecordError) return undefined
+          throw error
+        })
+      known.set(id, subscriber)
+      return subscriber
+    }
+  }
+  /** Puts keys together with their usage, without those that a filter keeps out. */
+  const judgeOf = (filter: string | undefined) => {
+    const { mayMatch, matches } = filter === undefined ? noFilter : keyFilterIn(filter, calendar, clock.now())
+    const named = subscribersOf()
+    return async (keys: readonly KeyRecord[]): Promise<(ListedKey & KeyUsage)[]> => {
+      const found = await Promise.all(
+        keys.map(async key => {
+          const shown = listed(key, await named(key.subscriberId))
+          if (!mayMatch(shown)) return []
+          const whole = { ...shown, ...(await usageOf(key)) }
+          return matches(whole) ? [whole] : []
+        }),
+      )
+      return found.flat()
+    }
+  }
+
+  const usageOfPart = (keys: readonly KeyRecord[], count: number): Promise<UsageOfKey[]> => {
+    const days = daysUpTo(calendar.dayOf(clock.now()), count)
+    const named = subscribersOf()
+    return Promise.all(
+      keys.map(async key => {
+        const { id, externalId, subscriber, tier, limit } = listed(key, await named(key.subscriberId))
+        const counts = (await store.usedOn(id, days)).flatMap((used, i) =>
+          used > 0 ? [{ day: days[i] ?? '', used }] : [],
         )
-      const key = createKey()
-      const id = `key_${randomBase62(12)}`
-      await store.addKey({
-        id,
-        hash: hashOf(key),
-        subscriberId: subscriber.id,
-        tier,
-        limit: null,
-        createdAt,
-        revokedAt: null,
-        formers: [],
-      })
-      await announceChange(store, id, createdAt)
-      return { id, key, subscriber: name, tier, limit }
-    },
-    /** The known subscriber whose name is nearly this new one, as after a typing error. */
-    nearlyNamed: async (subscriberName: string): Promise<string | undefined> => {
-      const name = subscriberNameOf(subscriberName)
-      const names = (await store.listSubscribers()).map(subscriber => subscriber.name)
-      if (names.includes(name)) return undefined
-      const folded = names.map(fold)
-      const nearest = closestMatch(fold(name), folded, {
-        maxDistance: Math.min(3, Math.floor(name.length / 4)),
-      })
-      return nearest === undefined ? undefined : names[folded.indexOf(nearest)]
-    },
+        const used = counts.reduce((sum, { used }) => sum + used, 0)
+        return { id, externalId, subscriber, tier, limit, used, days: counts }
+      }),
+    )
+  }
+
+  return {
+    ...createKeyCreation({ store, tiers, calendar, clock }),
     /** Creates another key under the same id and count; the former key works for `overlapMs` more. */
-    rotateKey: async (id: string, overlapMs: number): Promise<RotatedKey> => {
-      const record = await keyById(id)
+    rotateKey: async (given: string, overlapMs: number): Promise<RotatedKey> => {
+      const record = await keyById(given)
+      const { id } = record
       const { subscriber, status, tier } = listed(record, await store.findSubscriber(record.subscriberId))
       if (status === 'revoked')
         throw new InputError(`key ${id} is revoked; \`abohawa keys reinstate ${id}\` first`)
@@ -188,7 +202,7 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
         throw new InputError(
           `subscriber ${quoted(subscriber, longestName)} is revoked; \`abohawa subscribers reinstate ${record.subscriberId}\` first`,
         )
-      const limit = record.limit ?? limitOf(tier)
+      const limit = record.limit ?? tierLimitOf(tiers, tier)
       const key = createKey()
       const until = clock.now() + overlapMs
       await store.replaceHash(id, hashOf(key), until)
@@ -196,25 +210,48 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
       return { id, key, subscriber, tier, limit, formerKeyUntil: isoOf(until) }
     },
     /** Moves a key to another tier; a limit of its own stays. */
-    setTier: async (id: string, tier: string): Promise<ListedKey> => {
-      limitOf(tier)
-      await revocationOf(id)
+    setTier: async (given: string, tier: string): Promise<ListedKey & KeyUsage> => {
+      tierLimitOf(tiers, tier)
+      const { id } = await changeable(given)
       return changeKey(id, { tier })
     },
     /** Sets a key's own limit; null removes it, so that the tier's applies. */
-    setLimit: async (id: string, limit: number | null): Promise<ListedKey> => {
-      await revocationOf(id)
+    setLimit: async (given: string, limit: number | null): Promise<ListedKey & KeyUsage> => {
+      const { id } = await changeable(given)
       return changeKey(id, { limit })
     },
-    listKeys: async (): Promise<ListedKey[]> => {
-      const subscribers = new Map((await store.listSubscribers()).map(each => [each.id, each]))
-      return (await store.listKeys()).map(key => listed(key, subscribers.get(key.subscriberId)))
+    /** Sets until when a key is valid, as in key-expiry.ts; `never` lifts it. */
+    setExpiry: async (given: string, expires: string): Promise<ListedKey & KeyUsage> => {
+      const expiresAt = expiryIn(expires, calendar, clock.now())
+      const { id } = await changeable(given)
+      return changeKey(id, { expiresAt })
+    },
+    /** All keys, oldest first, or those that a filter lets through. @throws InputError for a wrong filter */
+    listKeys: async (filter?: string): Promise<(ListedKey & KeyUsage)[]> => {
+      const judge = judgeOf(filter)
+      const all: (ListedKey & KeyUsage)[] = []
+      for await (const part of partsOfKeys()) all.push(...(await judge(part)))
+      return all
+    },
+    /**
+     * The matching ones of `count` keys after the first `from`, and where the next part begins, null at the end. Keys are
+     * never deleted, so parts fit together unless a clock goes back.
+     */
+    partOfKeys: async (
+      from: number,
+      count: number,
+      filter?: string,
+    ): Promise<{ keys: (ListedKey & KeyUsage)[]; next: number | null }> => {
+      const judge = judgeOf(filter)
+      const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
+      return { keys: await judge(part), next: from + count < total ? from + count : null }
     },
     showKey,
     revokeKey: (id: string) => setKeyRevoked(id, clock.now()),
     reinstateKey: (id: string) => setKeyRevoked(id, null),
-    usage: async (id: string, count: number): Promise<Usage> => {
-      const key = await keyById(id)
+    usage: async (given: string, count: number): Promise<Usage> => {
+      const key = await keyById(given)
+      const { id } = key
       const days = daysUpTo(calendar.dayOf(clock.now()), count)
       const [used, today, subscriber] = await Promise.all([
         store.usedOn(id, days),
@@ -225,46 +262,51 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
         id,
         subscriber: subscriber?.name ?? '',
         tier: key.tier,
-        limit: limitOrNull(key),
+        limit: listed(key, undefined).limit,
         days: days.map((day, i) => ({ day, used: used[i] ?? 0 })),
         today: today.toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)),
       }
     },
+    /** The usage of all keys, oldest first, some at a time. */
+    async *usageOfAll(count: number): AsyncGenerator<UsageOfKey[]> {
+      for await (const part of partsOfKeys()) yield usageOfPart(part, count)
+    },
+    /** The same of `count` keys after the first `from`, and where the next part begins, null at the end. */
+    partOfUsage: async (
+      from: number,
+      count: number,
+      days: number,
+    ): Promise<{ keys: UsageOfKey[]; next: number | null }> => {
+      const [part, total] = [await store.listKeys(from, count), await store.countKeys()]
+      return { keys: await usageOfPart(part, days), next: from + count < total ? from + count : null }
+    },
+    countKeys: () => store.countKeys(),
+    showSubscriber,
     listSubscribers: async (): Promise<ListedSubscriber[]> => {
-      const keys = await store.listKeys()
-      return (await store.listSubscribers()).map(subscriber => listedSubscriber(subscriber, keys))
+      const keys = new Map<string, number>()
+      for await (const part of partsOfKeys())
+        for (const { subscriberId } of part) keys.set(subscriberId, (keys.get(subscriberId) ?? 0) + 1)
+      return (await store.listSubscribers()).map(each => listedSubscriber(each, keys.get(each.id) ?? 0))
     },
     revokeSubscriber: (idOrName: string) => setSubscriberRevoked(idOrName, clock.now()),
     reinstateSubscriber: (idOrName: string) => setSubscriberRevoked(idOrName, null),
   }
 }
 
-const listedSubscriber = (subscriber: Subscriber, keys: readonly KeyRecord[]): ListedSubscriber => ({
+const listedSubscriber = (subscriber: Subscriber, keys: number): ListedSubscriber => ({
   id: subscriber.id,
   name: subscriber.name,
   status: subscriber.revokedAt === null ? 'active' : 'revoked',
-  keys: keys.filter(key => key.subscriberId === subscriber.id).length,
+  keys,
   createdAt: isoOf(subscriber.createdAt),
   revokedAt: isoOrNull(subscriber.revokedAt),
 })
 
-const isoOf = (instant: number): string => new Date(instant).toISOString()
-const isoOrNull = (instant: number | null): string | null => (instant === null ? null : isoOf(instant))
-
 const sortKey = ({ endpoint, statusClass }: AnswerCount): string => `${endpoint} ${statusClass}`
-const fold = (name: string): string => name.toLowerCase().replaceAll(/\s+/g, ' ')
+const noFilter: KeyFilter = { mayMatch: () => true, matches: () => true }
 
-const longestName = 100
-
-const subscriberNameOf = (given: string): string => {
-  const name = given.trim().normalize('NFC')
-  if (name === '' || [...name].length > longestName || !isPrintable(name))
-    throw new InputError(
-      `the subscriber's name is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction`,
-    )
-  if (/^sub_/.test(name))
-    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't begin with sub_, as ids do`)
-  if (holdsKey(name))
-    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't hold an API key`)
-  return name
-}
+/** In place of an id: `external:` and the external id. */
+const externalPrefix = 'external:'
+/** The days of which counts are read, and the keys that are read at a time. */
+const mostDays = 400
+const keysRead = 500

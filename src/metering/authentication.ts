@@ -31,6 +31,7 @@ export type Refusal =
   | 'replaced'
   | 'key-revoked'
   | 'subscriber-revoked'
+  | 'key-expired'
 
 export type Authentication = { client: Client } | { refusal: Refusal }
 
@@ -59,6 +60,7 @@ export const createAuthenticate = (
     if (found === 'unknown') return { refusal: 'unknown' }
     if (found.key.revokedAt !== null) return { refusal: 'key-revoked' }
     if (found.subscriber.revokedAt !== null) return { refusal: 'subscriber-revoked' }
+    if (found.key.expiresAt !== null && found.key.expiresAt <= clock.now()) return { refusal: 'key-expired' }
     if (found.validUntil !== null && found.validUntil <= clock.now()) return { refusal: 'replaced' }
     const { id: keyId, subscriberId, tier } = found.key
     const limit = found.key.limit ?? limitOfTier(tiers, tier)

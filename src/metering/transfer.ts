@@ -37,6 +37,8 @@ const keyRecord = z.strictObject({
   limit: z.int().min(1).nullable(),
   createdAt: instant,
   revokedAt: instant.nullable(),
+  expiresAt: instant.nullable().default(null),
+  externalId: text.nullable().default(null),
   formers: z.array(z.strictObject({ hash: text, validUntil: instant })),
 })
 const usageRecord = z.strictObject({
@@ -92,6 +94,17 @@ export async function* exportRecords(
     }
   }
   yield { record: 'end', ...totals }
+}
+
+/** A record as a line of an export: one that former versions read, unless it has what they do not know. */
+export const writeRecord = (record: TransferRecord): string => {
+  if (record.record !== 'key') return jsonText(record)
+  const { expiresAt, externalId, ...key } = record
+  return jsonText({
+    ...key,
+    ...(expiresAt === null ? {} : { expiresAt }),
+    ...(externalId === null ? {} : { externalId }),
+  })
 }
 
 /** @throws InputError that says what is wrong with the line */
@@ -179,6 +192,7 @@ const createCheck = async (store: TransferStore) => {
   const keys = new Map((await store.listKeys()).map(each => [each.id, each]))
   const subscriberIdOf = new Map([...subscribers.values()].map(({ id, name }) => [name, id]))
   const keyIdOf = new Map([...keys.values()].flatMap(key => hashesOf(key).map(hash => [hash, key.id])))
+  const keyIdOfExternal = new Map([...keys.values()].map(({ externalId, id }) => [externalId, id]))
   const [subscribersBefore, keysBefore] = [new Set(subscribers.keys()), new Set(keys.keys())]
   const totals: Totals = { subscribers: 0, keys: 0, usage: 0 }
   let ended: RecordOf<'end'> | undefined
@@ -205,6 +219,10 @@ const createCheck = async (store: TransferStore) => {
         return `key ${given.id} has the hash ${hash}, which is that of ${taken}`
       keyIdOf.set(hash, given.id)
     }
+    const holder = given.externalId === null ? undefined : keyIdOfExternal.get(given.externalId)
+    if (holder !== undefined && holder !== given.id)
+      return `key ${given.id} has the external id ${quoted(given.externalId ?? '', longestText)}, which is that of ${holder}`
+    if (given.externalId !== null) keyIdOfExternal.set(given.externalId, given.id)
     keys.set(given.id, given)
     totals.keys += 1
     return undefined

@@ -29,6 +29,7 @@ export const createAdmit = ({ section, host, allowedHosts, token }: AdmissionOpt
     const hosts = valuesOf(request, 'host')
     const fault = hostFault(hosts, names, section) ?? pageFault(request, hosts[0] ?? '')
     if (fault) return fault
+    if (route?.administers && !tokenFault) return tokenUnset()
     // An unknown path needs the token too: it may be there one day.
     if (tokenFault) return route?.public ? undefined : tokenFault(valuesOf(request, 'authorization'))
     return route?.spends ? browserFault(request) : undefined
@@ -84,6 +85,14 @@ const pageFault = (request: IncomingMessage, host: string): Refusal | undefined 
     )
   return undefined
 }
+
+// Keys are what consumers pay for: on loopback too every user of the machine could make one.
+const tokenUnset = (): Refusal =>
+  new Refusal(
+    403,
+    'token_unset',
+    'ops.token is not set; allowed: keys are administered here only with a token, so set ops.token (ABOHAWA_OPS__TOKEN)',
+  )
 
 // Without a token nothing distinguishes the operator's own wish from a link in a mail, which browsers send as if its address had
 // been typed (`none`). Over plain HTTP to anything but loopback they say nothing of it at all, and an image of any page

@@ -3,7 +3,7 @@
 
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { Socket } from 'node:net'
+import type { ListenOptions, Socket } from 'node:net'
 import { messageOf } from '../errors.ts'
 import { Refusal, type RefusalObserver } from './refusal.ts'
 
@@ -20,7 +20,7 @@ export type ServerBounds = {
 
 export type BoundedServer = {
   readonly server: Server
-  listen(at: { readonly host: string; readonly port: number }): Promise<unknown>
+  listen(at: Pick<ListenOptions, 'host' | 'port' | 'path'> & { readonly fd?: number }): Promise<unknown>
   /** From now on. */
   apply(bounds: ServerBounds): void
   /** Breaks off what is still connected. */
@@ -110,7 +110,7 @@ export const createBoundedServer = (
 
   return {
     server,
-    listen: ({ host, port }) => once(server.listen(port, host), 'listening'),
+    listen: at => once(server.listen(at), 'listening'),
     apply: next => {
       ;({ requestTimeoutMs, answerWithinMs } = next)
       server.requestTimeout = requestTimeoutMs

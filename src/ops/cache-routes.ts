@@ -1,10 +1,9 @@
 // /cache/*: what is cached for a place, purges, and loads of one cell. Reads the requests; what they mean is for those who know the cache.
 
-import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import * as z from 'zod'
 import { InputError } from '../errors.ts'
-import { safeText } from '../outside-text.ts'
-import { Refusal } from './refusal.ts'
+import { bodyAs, unreadBody } from './json-body.ts'
 
 /** What operators do with the cache, by targets in their own words; all throw InputError for what is no target. */
 export type OpsCache = {
@@ -34,8 +33,7 @@ const warming = z.strictObject({
 })
 const warmingExample = 'JSON such as {"scope":"all"}, {"top":100,"dryRun":true} or {}'
 
-/** @param longestBodyBytes of an order, which the app sees to */
-export const registerCache = (app: FastifyInstance, cache: OpsCache, longestBodyBytes: number): void => {
+export const registerCache = (app: FastifyInstance, cache: OpsCache): void => {
   type OfCell = { Querystring: { of?: string | string[] } }
   const targetIn = (path: string, of: string | string[] | undefined): string => {
     if (typeof of === 'string') return of
@@ -47,35 +45,13 @@ export const registerCache = (app: FastifyInstance, cache: OpsCache, longestBody
   app.post<OfCell>('/cache/refresh', async ({ query: { of } }) =>
     cache.refresh(targetIn('/cache/refresh', of)),
   )
-  // JSON has to say that it is: a page in the operator's browser can't send that here without a preflight.
-  app.removeContentTypeParser('text/plain')
-  const unreadBody =
-    (allowed: string) =>
-    (error: FastifyError, request: FastifyRequest): void => {
-      const isUnread = error.code?.startsWith('FST_ERR_CTP_') === true
-      if (!isUnread) throw error
-      if (error.statusCode === 413)
-        throw new Refusal(
-          413,
-          'body',
-          `the body is longer than ${longestBodyBytes} bytes; allowed: ${allowed}`,
-        )
-      const type = request.headers['content-type'] ?? 'missing'
-      const sentence =
-        error.statusCode === 415
-          ? `content-type is ${safeText(type, 60)}; allowed: application/json`
-          : `the body can't be read; allowed: ${allowed}`
-      throw new Refusal(400, 'body', sentence)
-    }
   app.post('/cache/purge', { errorHandler: unreadBody(example) }, async ({ body }) => {
-    const { data } = order.safeParse(body)
-    if (!data) throw new InputError(`the body is ${shown(body)}; allowed: ${example}`)
-    return cache.purge(data.scope, data.soft)
+    const { scope, soft } = bodyAs(order, body, example)
+    return cache.purge(scope, soft)
   })
 
   app.post('/cache/warm', { errorHandler: unreadBody(warmingExample) }, async ({ body }, reply) => {
-    const { data } = warming.safeParse(body)
-    if (!data) throw new InputError(`the body is ${shown(body)}; allowed: ${warmingExample}`)
+    const data = bodyAs(warming, body, warmingExample)
     const asked = { of: data.scope, top: data.top }
     if (data.dryRun) return cache.planWarm(asked)
     const started = await cache.startWarm(asked)
@@ -85,5 +61,3 @@ export const registerCache = (app: FastifyInstance, cache: OpsCache, longestBody
   app.get('/cache/warm', async () => cache.warmState())
   app.delete('/cache/warm', async () => cache.stopWarm())
 }
-
-const shown = (body: unknown): string => safeText(JSON.stringify(body) ?? 'missing', 100)

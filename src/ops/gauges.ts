@@ -19,7 +19,7 @@ export type Gauges = {
   readonly certificateExpiresAt: () => number | undefined
   readonly memoryEntries: () => number
   readonly memoryBytes: () => number
-  /** When the first cell in demand expires if nothing is loaded, past where one has; undefined while none is in demand. */
+  /** When the first cell in demand can't be served if nothing is loaded, past where one can't; undefined where that is not known. */
   readonly firstExpiryAt: () => number | undefined
   /** Cells that are backing off, by the code of their last failure. */
   readonly backoffs: () => ReadonlyMap<string, number>
@@ -121,7 +121,7 @@ export const watchGauges = (registry: Registry, gauges: Gauges, clock: Clock): (
   )
   gauge(
     'abohawa_cache_time_to_first_expiry_seconds',
-    'Time until the first cell in demand expires, and requests for it end in 500, if the provider stays away; NaN while no cell is in demand.',
+    'Time until the first cell in demand can not be served, and requests for it end in 500, if the provider stays away; 0 where one has nothing cached, NaN while none is known to be in demand.',
     () => {
       const at = gauges.firstExpiryAt()
       return secondsOf(at === undefined ? undefined : Math.max(0, at - clock.now()))

@@ -18,10 +18,11 @@ export const pairs = <First, Second>(
 ): (readonly [First, Second])[] => firsts.flatMap(first => seconds.map(second => [first, second] as const))
 
 const errors = [400, 401, 404, 405, 429, 499, 500]
-/** Endpoint and status; `other` is a path of no endpoint. */
+/** Endpoint and status; `other` is a path of no endpoint, and with 204 a preflight request of a browser. */
 export const requests = [
   ...pairs(['weather', 'coords', 'forecast', 'locations', 'location'], [200, 304, ...errors]),
-  ...pairs(['other'], errors),
+  ...pairs(['other'], [204, ...errors]),
+  ...pairs(['reference'], [200, 304, 400, 499, 500]),
 ]
 
 export const decisions = allOf<'allowed' | 'exhausted' | 'unavailable' | Refusal>({
@@ -34,6 +35,7 @@ export const decisions = allOf<'allowed' | 'exhausted' | 'unavailable' | Refusal
   replaced: true,
   'key-revoked': true,
   'subscriber-revoked': true,
+  'key-expired': true,
   unavailable: true,
 })
 
@@ -110,6 +112,7 @@ export const opsRefusals = allOf<RefusalReason>({
   browser: true,
   token_missing: true,
   token_wrong: true,
+  token_unset: true,
   method: true,
   path: true,
   query: true,

@@ -1,4 +1,4 @@
-// The routes that operators use now and then: how the fleet is, what is cached, purges, what the provider says. Needed long
+// The routes that operators use now and then: how the fleet is, what is cached, purges, keys, what the provider says. Needed long
 // after the start and perhaps never, so the listener loads them with the first such request.
 
 import Fastify, { type FastifyInstance, type FastifyReply } from 'fastify'
@@ -6,6 +6,8 @@ import { AbohawaError, messageOf } from '../errors.ts'
 import type { Passthrough } from '../provider/passthrough.ts'
 import { type OpsCache, registerCache } from './cache-routes.ts'
 import { type DashboardOptions, registerDashboard } from './dashboard/dashboard-routes.ts'
+import { longestBodyBytes } from './json-body.ts'
+import { type OpsKeys, registerKeys } from './key-routes.ts'
 import { registerPassthrough } from './passthrough.ts'
 import { quoted, Refusal, type RefusalObserver } from './refusal.ts'
 import { type OpsStatus, registerStatus } from './status-routes.ts'
@@ -13,17 +15,15 @@ import { type OpsStatus, registerStatus } from './status-routes.ts'
 export type OperatorParts = {
   readonly passthrough: Passthrough
   readonly cache: OpsCache
+  readonly keys: OpsKeys
   readonly status: OpsStatus
   readonly dashboard: DashboardOptions
   readonly observer: RefusalObserver
 }
 
-/** The most that the body of a purge may have; a box and a flag are some hundred bytes. */
-const longestBodyBytes = 4_096
-
 /** An app that never listens itself: requests are handed to its `routing`. @param mostStreams of events at once */
 export const buildOperatorRoutes = async (
-  { passthrough, cache, status, dashboard, observer }: OperatorParts,
+  { passthrough, cache, keys, status, dashboard, observer }: OperatorParts,
   mostStreams: () => number,
 ): Promise<FastifyInstance> => {
   const fail = (error: Error & { statusCode?: number }, reply: FastifyReply): void => {
@@ -39,7 +39,10 @@ export const buildOperatorRoutes = async (
     frameworkErrors: (_error, { raw: { url = '' } }, reply) =>
       fail(new Refusal(400, 'path', `the path ${quoted(url)} is not percent-encoded UTF-8`), reply),
   })
-  registerCache(app, cache, longestBodyBytes)
+  // JSON has to say that it is.
+  app.removeContentTypeParser('text/plain')
+  registerCache(app, cache)
+  registerKeys(app, keys)
   registerStatus(app, status, mostStreams)
   registerDashboard(app, dashboard)
   registerPassthrough(app, passthrough)
@@ -50,6 +53,7 @@ export const buildOperatorRoutes = async (
 
 const statuses: ReadonlyMap<string, number> = new Map([
   ['bad_input', 400],
+  ['not_found', 404],
   ['store_unavailable', 503],
   ['already_warming', 409],
 ])

@@ -9,6 +9,7 @@ export type RefusalReason =
   | 'browser'
   | 'token_missing'
   | 'token_wrong'
+  | 'token_unset'
   | 'method'
   | 'path'
   | 'query'

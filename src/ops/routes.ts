@@ -14,6 +14,8 @@ export type Route = {
   readonly public?: true
   /** Spends the provider's quota, with a request that a browser may send for a page, an image, a link or a form. */
   readonly spends?: true
+  /** Reads or changes keys and subscribers: refused unless a token is configured. */
+  readonly administers?: true
   /** Answered without end. */
   readonly streams?: true
 }
@@ -50,8 +52,18 @@ const statusRoutes: ReadonlyMap<string, Route> = new Map(probeRoutes)
 /** Which paths there are below it is the protocol's. */
 const providerRoute: Route = { methods: reads, spends: true }
 
+const administers = true
+const keyRoutes: readonly [path: RegExp, route: Route][] = [
+  [/^\/keys$/, { methods: [...reads, 'POST'], administers }],
+  [/^\/(?:keys|subscribers)\/[^/]+$/, { methods: reads, administers }],
+  [/^\/keys\/[^/]+\/(?:rotate|revoke|reinstate|tier|limit|expire)$/, { methods: ['POST'], administers }],
+  [/^\/subscribers\/[^/]+\/(?:revoke|reinstate)$/, { methods: ['POST'], administers }],
+  [/^\/keys\/[^/]+\/usage$|^\/(?:subscribers|usage)$/, { methods: reads, administers }],
+]
+
 export const routeOfOps: Routes = path =>
-  opsRoutes.get(path) ?? (path.startsWith('/provider/') ? providerRoute : undefined)
+  opsRoutes.get(path) ??
+  (path.startsWith('/provider/') ? providerRoute : keyRoutes.find(([pattern]) => pattern.test(path))?.[1])
 
 export const routeOfStatus: Routes = path => statusRoutes.get(path)
 

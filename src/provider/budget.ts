@@ -60,6 +60,8 @@ export type Reservation = {
 export type BudgetState = {
   readonly windows: readonly SpendingNow[]
   readonly closedUntil: number | null
+  /** Why it is closed; null when it is open, and where that is not known. */
+  readonly closedBecause: string | null
   /** False while a gateway counts for itself, because the store is away. */
   readonly shared: boolean
 }
@@ -82,6 +84,8 @@ export type Budget = {
   state(): BudgetState
   /** For the requests that are granted from now on. */
   apply(options: BudgetSettings): void
+  /** Before the store is closed: waits for what is under way there. */
+  end(): Promise<void>
 }
 
 type Charge = {
@@ -213,6 +217,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
         resetsAt: window.endsAt,
       })),
       closedUntil: ledger.closedUntil(),
+      closedBecause: ledger.closedBecause(),
       shared: ledger.shared(),
     }),
     apply: next => {
@@ -223,6 +228,7 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       ledger.apply({ provider, limits, chargedAheadMs })
       highest = { day: '', price: 0 }
     },
+    end: ledger.end,
   }
 }
 

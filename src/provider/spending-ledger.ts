@@ -58,12 +58,16 @@ export type SpendingLedger = {
   used(window: LimitedWindow): number
   /** Null when open. */
   closedUntil(): number | null
+  /** The reason of the closure; null when open, and where no reason is known. */
+  closedBecause(): string | null
   /** When this process noticed the last reopening by an operator; null without one. */
   reopenedHereAt(): number | null
   /** False while the store is away. */
   shared(): boolean
   /** From now on. What is known of another account is forgotten. */
   apply(settings: LedgerSettings): void
+  /** Waits for the steps in the store that are under way. Failures of later ones are no outage: the store is being closed. */
+  end(): Promise<void>
 }
 
 // Longer than a command of the store can take: a reply that is later has not been overtaken.
@@ -77,6 +81,8 @@ export const createLedger = (
   let { provider, chargedAheadMs } = options
   let local = createLocalAllowance(allowanceOptions(options))
   let closed = 0
+  /** Why it is closed; null where nobody gave a reason, undefined until the store was asked for it. */
+  let closedBecause: string | null | undefined
   /** The reason of a closure that the store does not have yet. */
   let pendingReason: string | undefined
   // The last reopening as the store returned it; undefined before its first reply.
@@ -85,7 +91,16 @@ export const createLedger = (
   // How many shared the account when the store was lost: those that went out of sight with it still spend their allowances.
   let away: { readonly instances: number | undefined; readonly since: number } | undefined
   let reconciling: Promise<void> | undefined
+  const underWay = new Set<Promise<unknown>>()
+  let hasEnded = false
 
+  const tracked =
+    <Given extends unknown[], Value>(step: (...given: Given) => Promise<Value>) =>
+    (...given: Given): Promise<Value> => {
+      const ended = step(...given).finally(() => underWay.delete(ended))
+      underWay.add(ended)
+      return ended
+    }
   const isClosed = (): boolean => closed > clock.now()
   /** @returns false for a reply from before a reopening that is known here */
   const noteReopening = (at: number): boolean => {
@@ -96,6 +111,7 @@ export const createLedger = (
     if (reopenedAt !== undefined && told > reopenedAt) {
       const before = isClosed() ? closed : null
       closed = 0
+      closedBecause = undefined
       pendingReason = undefined
       reopenedHereAt = now
       observer.reopened(before)
@@ -106,7 +122,7 @@ export const createLedger = (
   const storeLost = (cause: unknown): void => {
     if (away) return
     away = { instances: instances(), since: clock.now() }
-    observer.storeAway(messageOf(cause))
+    if (!hasEnded) observer.storeAway(messageOf(cause))
   }
   const recordStored = (
     account: string,
@@ -118,7 +134,16 @@ export const createLedger = (
     local.recordStored(windows, used, readAt)
     if (!noteReopening(at) || closedUntil === null) return
     // The provider has no longer window: ignore a closure that can't be right.
-    if (closedUntil <= clock.now() + longestClosureMs) closed = Math.max(closed, closedUntil)
+    if (closedUntil <= closed || closedUntil > clock.now() + longestClosureMs) return
+    closed = closedUntil
+    closedBecause = undefined
+  }
+  // Another gateway closed it. One read for each closure: the replies to reservations do without the reason.
+  const readReason = async (account: string): Promise<void> => {
+    if (!isClosed() || closedBecause !== undefined) return
+    const until = closed
+    const { reason } = await store.closure(account)
+    if (account === provider && closed === until) closedBecause = reason
   }
   const storeClosure = async (reason: string): Promise<void> => {
     const account = provider
@@ -149,6 +174,7 @@ export const createLedger = (
       const names = windows.map(({ name }) => name)
       const readAt = clock.now()
       recordStored(account, windows, await store.spending(account, names), readAt)
+      await readReason(account)
     } catch (cause) {
       return storeLost(cause)
     }
@@ -175,7 +201,7 @@ export const createLedger = (
   }
 
   return {
-    reserve: async (windows, wanted, unit) => {
+    reserve: tracked(async (windows: readonly LimitedWindow[], wanted: number, unit: number) => {
       if (away || pendingReason !== undefined || local.hasPending()) await reconcileOnce(windows)
       if (away) return reserveLocally(windows, wanted, unit)
       const account = provider
@@ -187,14 +213,15 @@ export const createLedger = (
         const now = clock.now()
         const reply = await store.reserve({ provider: account, windows: bounds, wanted, unit, now })
         recordStored(account, windows, reply, now)
+        await readReason(account)
         const full = windows.filter((window, i) => window.limit - (reply.used[i] ?? 0) < unit)
         return { granted: reply.granted, full }
       } catch (cause) {
         storeLost(cause)
         return reserveLocally(windows, wanted, unit)
       }
-    },
-    settle: async changes => {
+    }),
+    settle: tracked(async (changes: readonly WindowAmount[]) => {
       if (away) return local.addPending(changes)
       try {
         await apply(changes)
@@ -203,19 +230,23 @@ export const createLedger = (
         storeLost(cause)
         local.addUncertain(changes)
       }
-    },
-    close: async (until, reason) => {
-      closed = Math.max(closed, until)
+    }),
+    close: tracked(async (until: number, reason: string) => {
+      if (until > closed) {
+        closed = until
+        closedBecause = reason
+      }
       try {
         await storeClosure(reason)
       } catch (cause) {
         pendingReason = reason
         storeLost(cause)
       }
-    },
-    reconcile: reconcileOnce,
+    }),
+    reconcile: tracked(reconcileOnce),
     used: window => local.used(window),
     closedUntil: () => (isClosed() ? closed : null),
+    closedBecause: () => (isClosed() ? (closedBecause ?? null) : null),
     reopenedHereAt: () => reopenedHereAt,
     shared: () => away === undefined,
     apply: settings => {
@@ -225,10 +256,15 @@ export const createLedger = (
       else {
         local = createLocalAllowance(allowanceOptions(settings))
         closed = 0
+        closedBecause = undefined
         pendingReason = undefined
         reopenedAt = undefined
         reopenedHereAt = null
       }
+    },
+    end: async () => {
+      await Promise.all(underWay)
+      hasEnded = true
     },
   }
 }

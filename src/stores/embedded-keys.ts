@@ -29,6 +29,10 @@ const migrations = [
      hash TEXT PRIMARY KEY, key_id TEXT NOT NULL REFERENCES keys (id), valid_until INTEGER NOT NULL
    ) STRICT, WITHOUT ROWID;
    CREATE INDEX former_hashes_by_key ON former_hashes (key_id);`,
+  `ALTER TABLE keys ADD COLUMN expires_at INTEGER;
+   ALTER TABLE keys ADD COLUMN external_id TEXT;
+   CREATE UNIQUE INDEX keys_by_external_id ON keys (external_id) WHERE external_id IS NOT NULL;
+   CREATE INDEX keys_by_creation ON keys (created_at, id);`,
 ]
 
 /** The format of a file that this version writes. */
@@ -53,29 +57,37 @@ const migrate = (db: DatabaseSync): void => {
 // Columns as text of bounded length: records.ts judges them as it does for Redis.
 const textOf = (...columns: string[]): string =>
   columns.map(column => `substr(CAST(${column} AS TEXT), 1, ${longestText + 1}) AS ${column}`).join(', ')
-const keyColumns = textOf('id', 'hash', 'subscriber_id', 'tier', 'own_limit', 'created_at', 'revoked_at')
+const keyColumns = textOf(
+  ...['id', 'hash', 'subscriber_id', 'tier', 'own_limit', 'created_at', 'revoked_at'],
+  ...['expires_at', 'external_id'],
+)
 const subscriberColumns = textOf('id', 'name', 'created_at', 'revoked_at')
 
 export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore => {
   migrate(db)
   const statements = {
     addKey: db.prepare(
-      `INSERT INTO keys (id, hash, subscriber_id, tier, own_limit, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO keys
+         (id, hash, subscriber_id, tier, own_limit, created_at, revoked_at, expires_at, external_id)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ),
     addFormer: db.prepare(`INSERT INTO former_hashes VALUES (?, ?, ?)`),
     findKey: db.prepare(`SELECT ${keyColumns} FROM keys WHERE id = ?`),
+    findByExternalId: db.prepare(`SELECT ${keyColumns} FROM keys WHERE external_id = ?`),
+    countKeys: db.prepare(`SELECT count(*) AS keys FROM keys`),
     formersOf: db.prepare(
       `SELECT ${textOf('hash', 'valid_until')} FROM former_hashes WHERE key_id = ? LIMIT ${mostFields}`,
     ),
     findByHash: db.prepare(
       `SELECT id FROM keys WHERE hash = ?1 UNION ALL SELECT key_id FROM former_hashes WHERE hash = ?1`,
     ),
-    listKeys: db.prepare(`SELECT ${keyColumns} FROM keys ORDER BY keys.created_at, keys.id`),
+    listKeys: db.prepare(`SELECT ${keyColumns} FROM keys ORDER BY keys.created_at, keys.id LIMIT ? OFFSET ?`),
     // A change only needs the record to exist; it may be damaged otherwise.
     isKey: db.prepare(`SELECT 1 FROM keys WHERE id = ?`),
     setTier: db.prepare(`UPDATE keys SET tier = ? WHERE id = ?`),
     setLimit: db.prepare(`UPDATE keys SET own_limit = ? WHERE id = ?`),
     setRevoked: db.prepare(`UPDATE keys SET revoked_at = ? WHERE id = ?`),
+    setExpiry: db.prepare(`UPDATE keys SET expires_at = ? WHERE id = ?`),
     shortenFormers: db.prepare(
       `UPDATE former_hashes SET valid_until = MIN(valid_until, ?2) WHERE key_id = ?1`,
     ),
@@ -114,6 +126,8 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
         limit: textIn(row.own_limit),
         createdAt: textIn(row.created_at),
         revokedAt: textIn(row.revoked_at),
+        expiresAt: textIn(row.expires_at),
+        externalId: textIn(row.external_id),
       }
       return keyRecordOf(id, fields, formersOf(id))
     })
@@ -127,6 +141,10 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
     )
   const readKey = (id: string): KeyRecord | undefined => {
     const row = statements.findKey.get(id)
+    return row && keyIn(row)
+  }
+  const readByExternalId = (externalId: string): KeyRecord | undefined => {
+    const row = statements.findByExternalId.get(externalId)
     return row && keyIn(row)
   }
   const readSubscriber = (idOrName: string): Subscriber | undefined => {
@@ -145,14 +163,21 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
     })
 
   return {
-    addKey: ({ id, hash, subscriberId, tier, limit, createdAt, revokedAt, formers }) =>
+    addKey: ({ id, hash, subscriberId, tier, limit, createdAt, revokedAt, expiresAt, externalId, formers }) =>
       attempt(() =>
         inTransaction(db, () => {
-          statements.addKey.run(id, hash, subscriberId, tier, limit, createdAt, revokedAt)
+          const there = externalId === null ? undefined : readByExternalId(externalId)
+          if (there) return there
+          statements.addKey.run(
+            ...([id, hash, subscriberId, tier, limit] as const),
+            ...([createdAt, revokedAt, expiresAt, externalId] as const),
+          )
           for (const former of formers) statements.addFormer.run(former.hash, id, former.validUntil)
+          return undefined
         }),
       ),
     findKey: id => attempt(() => readKey(id)),
+    findByExternalId: externalId => attempt(() => readByExternalId(externalId)),
     findByHash: hash =>
       attempt(() => {
         const row = statements.findByHash.get(hash)
@@ -163,14 +188,16 @@ export const embeddedKeys = ({ db, attempt, observer }: EmbeddedParts): KeyStore
         const subscriber = readSubscriber(key.subscriberId)
         return subscriber && { key, subscriber, validUntil }
       }),
-    listKeys: () => attempt(() => readAll(statements.listKeys.all(), keyIn)),
-    changeKey: (id, { tier, limit, revokedAt }) =>
+    listKeys: (from = 0, count = -1) => attempt(() => readAll(statements.listKeys.all(count, from), keyIn)),
+    countKeys: () => attempt(() => Number(statements.countKeys.get()?.keys)),
+    changeKey: (id, { tier, limit, revokedAt, expiresAt }) =>
       attempt(() =>
         inTransaction(db, () => {
           if (!statements.isKey.get(id)) return false
           if (tier !== undefined) statements.setTier.run(tier, id)
           if (limit !== undefined) statements.setLimit.run(limit, id)
           if (revokedAt !== undefined) statements.setRevoked.run(revokedAt, id)
+          if (expiresAt !== undefined) statements.setExpiry.run(expiresAt, id)
           return true
         }),
       ),

@@ -49,6 +49,9 @@ export const embeddedUsage = ({
        ON CONFLICT (key_id, day) DO UPDATE SET used = CASE
          WHEN used BETWEEN 0 AND ${mostCounted} THEN MAX(used, excluded.used) ELSE excluded.used END`,
     ),
+    lastUsedOn: db.prepare(
+      `SELECT day FROM usage WHERE key_id = ? AND day BETWEEN ? AND ? AND used > 0 ORDER BY day DESC LIMIT 1`,
+    ),
     sweep: db.prepare(`DELETE FROM usage WHERE keep_until <= ?`),
   }
   statements.find.setReturnArrays(true)
@@ -140,6 +143,11 @@ export const embeddedUsage = ({
           return admittedByAll(keyId, day)
         }),
       ),
+    lastUsedOn: (keyId, since, upTo) =>
+      attempt(() => {
+        const day = statements.lastUsedOn.get(keyId, since, upTo)?.day
+        return day === undefined ? undefined : String(day)
+      }),
     // One process: there is nobody to notify.
     onUsage: () => () => {},
     time: () => attempt(() => clock.now()),

@@ -1,7 +1,10 @@
-// Chooses the store: Redis if a URL is configured, else the embedded store. The client for Redis is loaded only then.
+// Chooses the store: Redis if a URL is configured, else the embedded store. The client for Redis is loaded only then. A
+// gateway makes its store; commands open one that is there.
 
+import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { Clock } from '../clock.ts'
+import { InputError } from '../errors.ts'
 import { openEmbeddedStore } from './embedded.ts'
 import type { RecordObserver } from './records.ts'
 import type { RedisObserver, RedisOptions } from './redis-connection.ts'
@@ -18,11 +21,12 @@ export type StoreObserver = RedisObserver & {
   storeExposed?(path: string): void
 }
 
-/** The name of the store for messages. */
-export const storeName = ({ redis: { url, mode, sentinelMaster }, store }: StoreOptions): string => {
-  if (url === null) return resolve(store.path)
-  const { host } = new URL(url)
-  return mode === 'sentinel' ? `${sentinelMaster} at ${host}` : host
+/** The name of the store for messages, without the secrets of a URL. */
+export const storeName = ({ redis, store }: StoreOptions): string => {
+  if (redis.url === null) return store.path === ':memory:' ? store.path : resolve(store.path)
+  const { protocol, host, pathname } = new URL(redis.url)
+  const master = redis.mode === 'sentinel' ? `master ${redis.sentinelMaster}, ` : ''
+  return `${protocol}//${host}${pathname === '/' ? '' : pathname} (${master}prefix ${redis.prefix})`
 }
 
 /** @throws InputError when the store can't be opened */
@@ -42,3 +46,28 @@ export const openStore = async (
   const { openRedisStore } = await import('./redis.ts')
   return openRedisStore({ ...redis, url }, observer)
 }
+
+/**
+ * Opens a store that a gateway or a key has used, and makes none: a command in the wrong folder would make an empty one.
+ * @throws InputError also when nobody has used it
+ */
+export const openUsedStore = async (
+  options: StoreOptions,
+  clock: Clock,
+  observer: StoreObserver & Partial<RecordObserver>,
+): Promise<Store> => {
+  const unused = () => new InputError(unusedSentence(options))
+  const { redis, store } = options
+  if (redis.url === null && !statSync(resolve(store.path), { throwIfNoEntry: false })?.size) throw unused()
+  const opened = await openStore(options, clock, observer)
+  try {
+    if (await opened.isUsed()) return opened
+    throw unused()
+  } catch (error) {
+    await opened.close()
+    throw error
+  }
+}
+
+const unusedSentence = (options: StoreOptions): string =>
+  `there is no store yet at ${storeName(options)}, for no gateway has used it; give the configuration of the gateway with --config, start the gateway first, or make the store with \`abohawa keys create --create-store\``

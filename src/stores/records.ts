@@ -141,6 +141,8 @@ export const keyRecordOf = (id: string, fields: Fields, formers: readonly Former
     limit: read.limitOrNull('limit'),
     createdAt: instantIn(fields.createdAt) ?? 0,
     revokedAt: read.instantOrNull('revokedAt'),
+    expiresAt: read.instantOrNull('expiresAt'),
+    externalId: read.textOrNull('externalId'),
     formers: formers.toSorted(byEnd),
   }
 }
@@ -168,6 +170,11 @@ const readerOf = (record: RecordKind, id: string, fields: Fields) => {
       const value = fields[field]
       if (!value || value.length > longestText) throw damaged(field, `1 to ${longestText} characters`)
       return value
+    },
+    textOrNull: (field: string): string | null => {
+      const value = fields[field] ?? ''
+      if (value.length > longestText) throw damaged(field, `at most ${longestText} characters`)
+      return value || null
     },
     limitOrNull: (field: string): number | null => {
       if (!fields[field]) return null

@@ -243,14 +243,20 @@ const refusal = async (
   const { url, mode = 'single', nodes = [], sentinelMaster } = options
   const { urlName = 'redis.url', modeName = 'redis.mode' } = options
   const { host } = new URL(url)
-  const found = cause instanceof OtherMode ? cause.found : await modeAt(options, serverOptions)
+  const [address] = addressesOf(options)
+  // Together, because a server that is frozen answers neither.
+  const [found, other] =
+    cause instanceof OtherMode
+      ? [cause.found]
+      : await Promise.all([
+          modeAt(options, serverOptions),
+          otherTransport(url, address, Math.min(options.connectTimeoutMs, options.commandTimeoutMs * 2)),
+        ])
   if (found !== undefined && found !== mode)
     return new InputError(
       `${urlName} names ${host}, which is ${kinds[found]}, but ${modeName} is ${mode}: set ${modeName} to ${found}`,
       { cause },
     )
-  const [address] = addressesOf(options)
-  const other = await otherTransport(url, address, options.connectTimeoutMs)
   if (other) return new InputError(`${urlName} names ${host} with ${other}`, { cause })
   const reason = redisReason(cause, options.commandTimeoutMs)
   if (mode === 'sentinel' && reason.includes('No such master'))

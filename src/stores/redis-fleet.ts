@@ -18,7 +18,7 @@ import {
   wholeIn,
 } from './records.ts'
 import type { RedisParts } from './redis-connection.ts'
-import { isWrongType, onOwnType, recordsLua } from './redis-records.ts'
+import { isWrongType, namesLua, onOwnType, recordsLua } from './redis-records.ts'
 import { type ChangeRecord, type FleetStore, StoreError } from './store.ts'
 
 // No valid number is more than a day ahead of the store's clock. Such a record is deleted, because every later number would
@@ -78,8 +78,39 @@ for i = 1, #long do call('ZREM', KEYS[1], long[i]) end
 names[1] = #long
 return names`
 
+// A member is the settings and the instance that runs with them, its score the time of the heartbeat. ARGV: the member, empty
+// for an instance that stops, the instance, now, the latest instant of one that is not alive, the latest possible one, the most members, and how long the set
+// is kept. Returns how many members were deleted as surplus, and how many different settings there are.
+const settingsScript = `${namesLua}
+if ARGV[1] ~= '' then call('ZADD', KEYS[1], ARGV[3], ARGV[1]) end
+call('ZREMRANGEBYSCORE', KEYS[1], '-inf', ARGV[4])
+call('ZREMRANGEBYSCORE', KEYS[1], '(' .. ARGV[5], '+inf')
+local surplus = call('ZREMRANGEBYRANK', KEYS[1], 0, -1 - tonumber(ARGV[6]))
+call('PEXPIRE', KEYS[1], ARGV[7])
+local members, seen, variants = call('ZRANGE', KEYS[1], 0, -1), {}, 0
+for i = 1, #members do
+  local settings, instance = string.match(members[i], '^(%S*) ?(.*)$')
+  if instance == ARGV[2] and members[i] ~= ARGV[1] then
+    call('ZREM', KEYS[1], members[i])
+  elseif not seen[settings] then
+    seen[settings] = true
+    variants = variants + 1
+  end
+end
+return { surplus, variants }`
+
 declare module 'ioredis' {
   interface RedisCommander<Context> {
+    abohawaSettings(
+      key: string,
+      member: string,
+      instance: string,
+      now: number,
+      deadUntil: number,
+      latest: number,
+      most: number,
+      keepForMs: number,
+    ): Result<number[], Context>
     abohawaAppend(key: string, text: string, keepUntil: number, most: number): Result<number[], Context>
     abohawaChangeRecords(
       key: string,
@@ -101,6 +132,7 @@ const namesPerCommand = 1_000
 export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): FleetStore => {
   redis.defineCommand('abohawaAppend', { numberOfKeys: 1, lua: appendScript })
   redis.defineCommand('abohawaChangeRecords', { numberOfKeys: 1, lua: changeRecordsScript })
+  redis.defineCommand('abohawaSettings', { numberOfKeys: 1, lua: settingsScript })
   redis.defineCommand('abohawaWanted', { numberOfKeys: 1, lua: wantedScript })
   const ownType = onOwnType(redis, observer)
   const refuse = (record: RecordKind, name: string, fault: string): void =>
@@ -144,18 +176,25 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
     if (alive > believed.instances || now >= believed.until) believed = { instances: alive, until: 0 }
     return Math.max(1, believed.instances)
   }
-  const report = async (settings: string, aliveForMs: number, now: number): Promise<number> => {
+  const report = async (
+    instance: string,
+    settings: string | null,
+    aliveForMs: number,
+    now: number,
+  ): Promise<number> => {
     const name = names.settings
-    const [, , , surplus, variants] = await Promise.all([
-      redis.zadd(name, now, settings),
-      redis.zremrangebyscore(name, '-inf', now - aliveForMs),
-      redis.zremrangebyscore(name, `(${now + clockToleranceMs}`, '+inf'),
-      redis.zremrangebyrank(name, 0, -1 - mostInstances),
-      redis.zcard(name),
-      redis.pexpire(name, aliveForMs * 2),
-    ])
-    refuseSome('settings', name, surplus, `are beyond ${mostInstances}, and were removed`)
-    return variants
+    const [surplus, variants] = await redis.abohawaSettings(
+      name,
+      settings === null ? '' : `${settings} ${instance}`,
+      instance,
+      now,
+      now - aliveForMs,
+      now + clockToleranceMs,
+      mostInstances,
+      aliveForMs * 2,
+    )
+    refuseSome('settings', name, Number(surplus), `are beyond ${mostInstances}, and were removed`)
+    return Number(variants)
   }
   const want = async (
     topic: string,
@@ -196,7 +235,7 @@ export const redisFleet = ({ redis, names, attempt, observer }: RedisParts): Fle
       attempt(async () => {
         const [instances, variants, wanted] = await Promise.all([
           ownType('instances', names.instances, () => heartbeat(instance, aliveForMs, now)),
-          ownType('settings', names.settings, () => report(settings, aliveForMs, now)),
+          ownType('settings', names.settings, () => report(instance, settings, aliveForMs, now)),
           ownType('wanted', names.wanted(topic), () => want(topic, requested, wantedForMs, now)),
           redis.set(names.instance(instance), text, 'PX', aliveForMs * 2),
         ])

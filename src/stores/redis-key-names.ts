@@ -22,9 +22,10 @@ export const redisKeyNames = (prefix: string) => {
     /** The number of the store's format. */
     format: named('format'),
 
-    /** The record of an API key; the key id for a hash; the ids of all keys. */
+    /** The record of an API key; the key id for a hash and for an external id; the ids of all keys. */
     key: (id: string) => named('key', id),
     keyOfHash: (hash: string) => named('key-of', hash),
+    keyOfExternalId: (externalId: string) => named('external-id', externalId),
     keys: named('keys'),
 
     /** The record of a subscriber; the subscriber id for a name; the ids of all subscribers. */

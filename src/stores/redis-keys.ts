@@ -1,5 +1,5 @@
 // Stores API keys and subscribers in Redis. `key:<id>` is the record of a key with its present and former hashes;
-// `key-of:<hash>` points to the id. The record alone decides whether a hash is valid, so each change of a key is one step
+// `key-of:<hash>` and `external-id:<id>` point to the id. The record alone decides whether a hash is valid, so each change of a key is one step
 // on one slot, and a pointer whose record is missing or lacks the hash is ignored. Damaged records are never repaired.
 
 import type { Result } from 'ioredis'
@@ -34,9 +34,18 @@ if #record == 0 then return 0 end
 redis.call('HSET', KEYS[1], unpack(change))
 return 1`
 
+// Points an external id at a key unless it points at another one. ARGV: the key, and the one whose place it may take.
+// Returns the key that it points at then.
+const claimScript = `
+local held = redis.call('GETRANGE', KEYS[1], 0, ${longestName})
+if held ~= '' and held ~= ARGV[2] then return held end
+redis.call('SET', KEYS[1], ARGV[1])
+return ARGV[1]`
+
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     abohawaReplaceHash(key: string, hash: string, formerValidUntil: number): Result<number, Context>
+    abohawaClaim(pointer: string, id: string, inPlaceOf: string): Result<string, Context>
   }
 }
 
@@ -46,6 +55,7 @@ const idsPerCommand = 1_000
 
 export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyStore => {
   redis.defineCommand('abohawaReplaceHash', { numberOfKeys: 1, lua: replaceScript })
+  redis.defineCommand('abohawaClaim', { numberOfKeys: 1, lua: claimScript })
   const readHash = hashReader(redis)
   const refuse = (record: 'key' | 'subscriber', name: string, fault: string): RefusedRecord => {
     const refused = { record, name: shown(name), fault }
@@ -81,14 +91,38 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
     }
     throw new DamagedRecordError(refuse(record, name, 'it is no id'))
   }
+  /** The key that an external id points at, if the record agrees. */
+  const keyAt = async (id: string | undefined, externalId: string): Promise<KeyRecord | undefined> => {
+    const key = id === undefined || id.length > longestName ? undefined : await readKey(id)
+    return key?.externalId === externalId ? key : undefined
+  }
+  const readByExternalId = async (externalId: string): Promise<KeyRecord | undefined> =>
+    keyAt(await pointedAt('key', names.keyOfExternalId(externalId)), externalId)
+  const enlist = ({ id, createdAt }: KeyRecord) => redis.zadd(names.keys, String(createdAt), id)
+  /** Claims the external id for a written record; the key that has it already, else undefined. */
+  const claim = async (record: KeyRecord, externalId: string): Promise<KeyRecord | undefined> => {
+    const pointer = names.keyOfExternalId(externalId)
+    let held = await redis.abohawaClaim(pointer, record.id, '')
+    while (held !== record.id) {
+      const there = await keyAt(held, externalId)
+      if (there) return there
+      // A failover may have lost the record that it points at.
+      held = await redis.abohawaClaim(pointer, record.id, held)
+    }
+    return undefined
+  }
   /** All listed records; leaves damaged ones out and reports them to the observer. */
   const readAll = async <Value>(
     list: string,
     read: (id: string) => Promise<Value | undefined>,
+    first = 0,
+    count = Number.POSITIVE_INFINITY,
   ): Promise<Value[]> => {
     const all: Value[] = []
-    for (let from = 0; ; from += idsPerCommand) {
-      const ids = await redis.zrange(list, String(from), String(from + idsPerCommand - 1))
+    for (let from = first; ; from += idsPerCommand) {
+      const most = Math.min(idsPerCommand, first + count - from)
+      if (most <= 0) return all
+      const ids = await redis.zrange(list, String(from), String(from + most - 1))
       const found = await Promise.all(
         ids.map(async id => {
           try {
@@ -111,8 +145,23 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
   }
 
   return {
-    addKey: record => attempt(() => writeKey(redis, names, record)),
+    // The record, then the pointers, then the list: a crash in between leaves an unlisted key that was never shown, not a
+    // listed key that fails.
+    addKey: record =>
+      attempt(async () => {
+        const { externalId } = record
+        let there = externalId === null ? undefined : await readByExternalId(externalId)
+        if (!there) {
+          await writeKey(redis, names, record)
+          there = externalId === null ? undefined : await claim(record, externalId)
+          if (there) await removeKey(redis, names, record)
+        }
+        // Whoever stored that one may have ended before it was listed.
+        await enlist(there ?? record)
+        return there
+      }),
     findKey: id => attempt(() => readKey(id)),
+    findByExternalId: externalId => attempt(() => readByExternalId(externalId)),
     findByHash: hash =>
       attempt(async () => {
         const id = await pointedAt('key', names.keyOfHash(hash))
@@ -123,13 +172,15 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
         const subscriber = await readSubscriber(found.subscriberId)
         return subscriber && { key: found, subscriber, validUntil }
       }),
-    listKeys: () => attempt(() => readAll(names.keys, readKey)),
-    changeKey: (id, { tier, limit, revokedAt }) =>
+    listKeys: (from, count) => attempt(() => readAll(names.keys, readKey, from, count)),
+    countKeys: () => attempt(() => redis.zcard(names.keys)),
+    changeKey: (id, { tier, limit, revokedAt, expiresAt }) =>
       attempt(() =>
         change(names.key(id), {
           ...(tier === undefined ? {} : { tier }),
           ...(limit === undefined ? {} : { limit: fieldOf(limit) }),
           ...(revokedAt === undefined ? {} : { revokedAt: fieldOf(revokedAt) }),
+          ...(expiresAt === undefined ? {} : { expiresAt: fieldOf(expiresAt) }),
         }),
       ),
     replaceHash: (id, hash, formerValidUntil) =>
@@ -166,10 +217,8 @@ export const redisKeys = ({ redis, names, attempt, observer }: RedisParts): KeyS
   }
 }
 
-// The record, then the pointers, then the list: a crash in between leaves an unlisted key that was never shown, not a
-// listed key that fails.
 const writeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRecord): Promise<void> => {
-  const { id, hash, subscriberId, tier, limit, createdAt, revokedAt, formers } = record
+  const { id, subscriberId, tier, hash, limit, createdAt, revokedAt, expiresAt, externalId, formers } = record
   await redis.hset(names.key(id), {
     hash,
     subscriberId,
@@ -177,11 +226,20 @@ const writeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRec
     limit: fieldOf(limit),
     createdAt,
     revokedAt: fieldOf(revokedAt),
+    // As a former version wrote it, where there is nothing to add.
+    ...(expiresAt === null ? {} : { expiresAt }),
+    ...(externalId === null ? {} : { externalId }),
     ...Object.fromEntries(formers.map(({ hash, validUntil }) => [`former:${hash}`, validUntil])),
   })
-  for (const known of [hash, ...formers.map(({ hash }) => hash)]) await redis.set(names.keyOfHash(known), id)
-  await redis.zadd(names.keys, String(createdAt), id)
+  for (const known of hashesOf(record)) await redis.set(names.keyOfHash(known), id)
 }
+
+const removeKey = async (redis: RedisClient, names: RedisKeyNames, record: KeyRecord): Promise<void> => {
+  for (const known of hashesOf(record)) await redis.del(names.keyOfHash(known))
+  await redis.del(names.key(record.id))
+}
+
+const hashesOf = ({ hash, formers }: KeyRecord): string[] => [hash, ...formers.map(former => former.hash)]
 
 type Fields = Record<string, string>
 

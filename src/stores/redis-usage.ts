@@ -4,7 +4,7 @@
 
 import type { Result } from 'ioredis'
 import { LRUCache } from 'lru-cache'
-import { dayNumber, hourMs, utcDayMs } from '../calendar.ts'
+import { dayNumber, dayOfNumber, hourMs, utcDayMs } from '../calendar.ts'
 import { longestName, shown, wholeFrom, wholeIn } from './records.ts'
 import type { RedisParts } from './redis-connection.ts'
 import { usagePartitionOf } from './redis-key-names.ts'
@@ -142,6 +142,18 @@ export const redisUsage = (
         )
         return days.map(day => found.get(day) ?? 0)
       }),
+    lastUsedOn: (keyId, since, upTo) =>
+      attempt(async () => {
+        for (let month = upTo.slice(0, 7); month >= since.slice(0, 7); month = monthBefore(month)) {
+          const counts = (await redis.abohawaUsed(names.monthUsage(keyId, month), ...daysOfMonth)).split(' ')
+          const day = daysOfMonth
+            .map(number => `${month}-${number}`)
+            // What is unreadable was a count.
+            .findLast((day, i) => counts[i] !== '0' && day >= since && day <= upTo)
+          if (day !== undefined) return day
+        }
+        return undefined
+      }),
     onUsage: listener => {
       let lost = false
       return subscribe(channel, {
@@ -186,6 +198,9 @@ export const redisUsage = (
       }),
   }
 }
+
+const daysOfMonth = Array.from({ length: 31 }, (_, i) => String(i + 1).padStart(2, '0'))
+const monthBefore = (month: string): string => dayOfNumber(dayNumber(`${month}-01`) - 1).slice(0, 7)
 
 /** The reply of the script as grants; only whole numbers leave the store. @throws StoreError */
 const grantsIn = (reply: string, entries: readonly UsageEntry[]): UsageGrant[] => {

@@ -117,6 +117,12 @@ export const openRedisStore = async (
     heartbeat: async beat => (await Promise.all([fleet.heartbeat(beat), format.mark()]))[0],
     ...redisSpending(parts),
     ping: () => attempt(() => ping(redis)),
+    isUsed: () =>
+      attempt(async () => {
+        // One command each: on a cluster they lie in different slots.
+        const marks = [names.keys, names.instances, names.changeRecords('keys')]
+        return (await Promise.all(marks.map(mark => redis.exists(mark)))).includes(1)
+      }),
     size: () => attempt(() => memoryOf(redis)),
     close,
   }

@@ -23,6 +23,10 @@ export type KeyRecord = {
   readonly limit: number | null
   readonly createdAt: number
   readonly revokedAt: number | null
+  /** From this instant on the key is invalid; null for never. */
+  readonly expiresAt: number | null
+  /** The id that another program gave the key, unique over the store; null for none. */
+  readonly externalId: string | null
   /** Former hashes, with the instant until which each is valid; it may be past. */
   readonly formers: readonly FormerHash[]
 }
@@ -30,7 +34,7 @@ export type KeyRecord = {
 export type FormerHash = { readonly hash: string; readonly validUntil: number }
 
 /** A change of a key; absent fields stay. `revokedAt` null reinstates. */
-export type KeyChange = Partial<Pick<KeyRecord, 'tier' | 'limit' | 'revokedAt'>>
+export type KeyChange = Partial<Pick<KeyRecord, 'tier' | 'limit' | 'revokedAt' | 'expiresAt'>>
 
 /** The key that a hash belongs to. `validUntil` is null for the current hash. */
 export type FoundKey = {
@@ -40,16 +44,25 @@ export type FoundKey = {
 }
 
 export interface KeyStore {
-  /** Stores a new key. The subscriber must exist. */
-  addKey(record: KeyRecord): Promise<void>
+  /**
+   * Stores a new key. The subscriber must exist. Where a key has the same external id already it stores nothing and returns
+   * that one, also under concurrent calls; else undefined.
+   */
+  addKey(record: KeyRecord): Promise<KeyRecord | undefined>
   findKey(id: string): Promise<KeyRecord | undefined>
+  findByExternalId(externalId: string): Promise<KeyRecord | undefined>
   /**
    * The key with this current or former hash, and its subscriber. Always reads the store, so that the next call sees a
    * revocation elsewhere.
    */
   findByHash(hash: string): Promise<FoundKey | undefined>
-  /** All keys, oldest first. */
-  listKeys(): Promise<KeyRecord[]>
+  /**
+   * The keys, oldest first: all, or `count` of them after the first `from`. Leaves damaged records out, so that it may return
+   * fewer before the end.
+   */
+  listKeys(from?: number, count?: number): Promise<KeyRecord[]>
+  /** How many keys there are, damaged ones too. */
+  countKeys(): Promise<number>
   /** False when there is no such key. */
   changeKey(id: string, change: KeyChange): Promise<boolean>
   /**
@@ -110,6 +123,8 @@ export interface UsageStore {
   commit(batch: UsageBatch): Promise<UsageGrant[]>
   /** The usage of a key on each of the days, in their order; 0 for a day without a count. */
   usedOn(keyId: string, days: readonly string[]): Promise<number[]>
+  /** The latest of the days from `since` to `upTo` with a count of the key; undefined for none. */
+  lastUsedOn(keyId: string, since: string, upTo: string): Promise<string | undefined>
   /** Subscribes to counts of all instances that passed a step; `lost`: messages may have been lost. Returns an unsubscribe. */
   onUsage(listener: (message: UsageMessage | 'lost') => void): () => void
   /** The store's own clock, ms since the epoch. */
@@ -176,8 +191,8 @@ type Heartbeat = {
   /** The instance, and how long after this heartbeat it counts as alive. */
   readonly instance: string
   readonly aliveForMs: number
-  /** A short hash of the settings that the instances of a fleet should have in common. */
-  readonly settings: string
+  /** A short hash of the settings that the instances of a fleet should have in common; null with the last heartbeat. */
+  readonly settings: string | null
   /** The names requested since its last heartbeat, under a topic, and how long they count as in demand. */
   readonly topic: string
   readonly requested: readonly string[]
@@ -192,8 +207,8 @@ type AliveInstance = { readonly id: string; readonly report: string | undefined 
 
 export interface FleetStore {
   /**
-   * Records a heartbeat; returns how many instances are alive, how many different settings they reported while they were
-   * alive, and how many names are in demand.
+   * Records a heartbeat; returns how many instances are alive, how many different settings they run with, by
+   * the last report of each, and how many names are in demand.
    */
   heartbeat(heartbeat: Heartbeat): Promise<{ instances: number; variants: number; wanted: number }>
   /** The instances whose last heartbeat is not older than an instant, in no particular order; none in an embedded store. */
@@ -295,6 +310,8 @@ export interface Store
   readonly kind: 'redis' | 'embedded'
   /** Resolves when the store answers. @throws StoreError */
   ping(): Promise<void>
+  /** Whether a gateway has started on it, or a key was made. @throws StoreError */
+  isUsed(): Promise<boolean>
   /** What the data takes: memory of Redis, on a cluster of the master with least room; else the file. @throws StoreError */
   size(): Promise<StoreSize>
   close(): Promise<void>

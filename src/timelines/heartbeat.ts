@@ -56,7 +56,7 @@ export const createHeartbeat = ({
   const instance = randomUUID()
   let sentAt = Number.NEGATIVE_INFINITY
 
-  const send = async (reported = report()): Promise<void> => {
+  const send = async (reported: string, runsWith: string | null): Promise<void> => {
     const now = clock.now()
     const requested = demand.since(sentAt).map(([, { subject }]) => subject.id)
     const before = sentAt
@@ -66,7 +66,7 @@ export const createHeartbeat = ({
         await store.heartbeat({
           instance,
           aliveForMs,
-          settings: settings(),
+          settings: runsWith,
           topic: namespace,
           requested,
           wantedForMs: demandFor(),
@@ -81,12 +81,14 @@ export const createHeartbeat = ({
     }
   }
 
+  const sendNow = (): Promise<void> => send(report(), settings())
+
   return {
     instance,
-    send: () => send(),
-    sendLast: () => send(stoppedReport),
+    send: sendNow,
+    sendLast: () => send(stoppedReport, null),
     sendIfDue: async () => {
-      if (Math.abs(clock.now() - sentAt) >= everyMs) await send()
+      if (Math.abs(clock.now() - sentAt) >= everyMs) await sendNow()
     },
   }
 }

@@ -6,6 +6,7 @@ import { type BackoffOptions, createFailures, type Failure } from '../cache/fail
 import { firstExpiry } from '../cache/first-expiry.ts'
 import { createFleetSingleFlight } from '../cache/fleet-single-flight.ts'
 import {
+  createStretch,
   type FreshnessOptions,
   freshByAge,
   freshByRun,
@@ -23,7 +24,7 @@ import {
 import { createRefreshAhead } from '../cache/refresh-ahead.ts'
 import { createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
 import { createSingleFlight } from '../cache/single-flight.ts'
-import { createStretch } from '../cache/stretch.ts'
+import { createUncached } from '../cache/uncached.ts'
 import { type Calendar, utcDayMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
@@ -118,8 +119,9 @@ export type Timelines = ReadThrough<Cell, Timeline> & {
   held(): { entries: number; bytes: number }
   stretch(): number
   /**
-   * When the first cell in demand expires if nothing is loaded, past where one has; undefined while memory holds none in
-   * demand.
+   * When the first cell in demand can't be served any more if nothing is loaded: 0 where one has nothing cached, past where
+   * one has expired; undefined where nothing is known of any. In demand are the cells requested here and those that were in
+   * demand over the fleet at the start. A cell that the provider refuses does not count: it has errors with the provider, too.
    */
   firstExpiryAt(): number | undefined
   /** How many cells back off, by the code of their last failure. */
@@ -179,8 +181,10 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   const purges = createPurges(covers)
   const memory = createMemoryTier<Timeline>(options.memoryBytes)
   const demand = createDemand<Cell>()
-  const longestAfter = (error: unknown): number | undefined =>
-    error instanceof AbohawaError && error.code === 'provider_refused' ? refusedForMs : undefined
+  const uncached = createUncached()
+  const isRefusal = (error: unknown): boolean =>
+    error instanceof AbohawaError && error.code === 'provider_refused'
+  const longestAfter = (error: unknown): number | undefined => (isRefusal(error) ? refusedForMs : undefined)
   // Of other instances too: their errors have the code as well.
   const isLifted = ({ error, failedAt }: Pick<Failure, 'error' | 'failedAt'>): boolean =>
     error instanceof AbohawaError && error.code === 'provider_limited' && parts.isLimitLifted(failedAt)
@@ -212,6 +216,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     policy,
     purges,
     failures,
+    uncached,
     demand,
     waitForMs: options.waitForMs,
     clock,
@@ -228,6 +233,21 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     demandFor: () => demandForMs,
     clock,
   })
+
+  // The fleet's demand before this instance took part in it.
+  let atStart: { readonly at: number; readonly ids: ReadonlySet<string> } = { at: 0, ids: new Set() }
+  const demandedSince = (): number => clock.now() - demandForMs
+  const isInDemand = (id: string): boolean =>
+    (demand.of(id)?.lastRequestedAt ?? 0) >= demandedSince() ||
+    (atStart.at >= demandedSince() && atStart.ids.has(id))
+  const inDemand = (): Iterable<string> => {
+    const here = demand.since(demandedSince()).map(([id]) => id)
+    return atStart.at >= demandedSince() ? new Set([...here, ...atStart.ids]) : here
+  }
+  const lookUp = async (id: string): Promise<void> => {
+    const cell = grid.cellNamed(id)
+    if (cell) await cache.warm(cell)
+  }
 
   // One read at a time, so that no purge is reported twice. The first read finds purges from before the start: they are in
   // force, but not reported.
@@ -262,6 +282,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       fleet = { ...seen, wanted: Math.min(seen.wanted, options.mostCells) }
       stretch.renew()
       observer.onHeartbeat(fleet)
+      void uncached.check(isInDemand, lookUp)
     },
     onHeartbeatFailure: observer.onHeartbeatFailure,
   })
@@ -300,13 +321,14 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
         const found = await Promise.all(cells.slice(i, i + warmAtOnce).map(cache.warm))
         warmed += found.filter(Boolean).length
       }
+      atStart = { at: clock.now(), ids: new Set(cells.map(({ id }) => id)) }
       return { warmed, wanted: cells.length }
     },
     held: () => ({ entries: memory.size, bytes: memory.calculatedSize }),
     stretch: stretch.current,
     firstExpiryAt: () => {
-      const now = clock.now()
-      return firstExpiry({ demand, memory, policy }, now - demandForMs, now)
+      const isUncached = (id: string) => uncached.has(id) && !isRefusal(failures.last(id)?.error)
+      return firstExpiry({ memory, isUncached, policy }, inDemand(), clock.now())
     },
     backoffs: failures.backoffs,
     endBackoff: failures.endBackoff,

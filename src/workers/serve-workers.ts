@@ -93,13 +93,13 @@ export const startWorkers = async (
   }
   const ops = buildFront(partsOf, opsOptions(config))
   opening.defer(() => ops.close())
-  const opsUrl = await openListener(ops, 'ops', config.ops)
+  const opsUrl = await openListener(ops, 'ops', config.ops, config)
   let status: Front | undefined
   let statusUrl: string | undefined
   if (config.status.port !== null) {
     const opened = buildFront(partsOf, statusOptions(config))
     opening.defer(() => opened.close())
-    statusUrl = await openListener(opened, 'status', { ...config.status, port: config.status.port })
+    statusUrl = await openListener(opened, 'status', { ...config.status, port: config.status.port }, config)
     status = opened
   }
   opening.defer(() => pool.stop())

@@ -1,42 +1,61 @@
-// When the cache runs out of what is in demand: the first expiry of an entry whose key was requested lately.
+// When the cache runs out of what is in demand: the first of the keys that can't be served any more.
 
 import t from 'tap'
-import { createDemand } from '../../src/cache/demand.ts'
 import { firstExpiry } from '../../src/cache/first-expiry.ts'
 import { freshByAge } from '../../src/cache/freshness.ts'
 import { createMemoryTier, keepEntry } from '../../src/cache/memory-tier.ts'
+import { createUncached } from '../../src/cache/uncached.ts'
 
 const policy = freshByAge(
   { freshForMs: 1_000, freshSpread: 0, freshForAtMostMs: 1_000, refreshAheadForMs: 0, staleForMs: 5_000 },
   () => 1,
 )
 
-t.test(
-  'the entry in demand that expires first decides, and what nobody asked for lately does not',
-  async t => {
-    const demand = createDemand<null>()
-    const memory = createMemoryTier<null>(1_000)
-    const parts = { demand, memory, policy }
-    const load = (key: string, fetchedAt: number) =>
-      keepEntry(memory, key, { value: null, bytes: 1, fetchedAt, jitter: 0, generation: 0, run: null })
-    t.equal(firstExpiry(parts, 0, 100), undefined, 'nothing is in demand')
+t.test('the entry in demand that expires first decides, and one with nothing cached at once', async t => {
+  const memory = createMemoryTier<null>(1_000)
+  const uncached = createUncached()
+  const parts = { memory, isUncached: uncached.has, policy }
+  const load = (key: string, fetchedAt: number) =>
+    keepEntry(memory, key, { value: null, bytes: 1, fetchedAt, jitter: 0, generation: 0, run: null })
+  t.equal(firstExpiry(parts, [], 100), undefined, 'nothing is in demand')
 
-    load('old', 1_000)
-    load('older', 500)
-    load('oldest', 100)
-    demand.record('oldest', null, 600)
-    demand.record('old', null, 3_000)
-    demand.record('older', null, 3_001)
-    demand.record('not in memory', null, 3_002)
-    t.equal(firstExpiry(parts, 2_000, 3_100), 6_500)
-    load('older', 3_050)
-    t.equal(firstExpiry(parts, 2_000, 3_100), 7_000, 'a load moves it')
-    t.equal(firstExpiry(parts, 0, 9_000), 6_100, 'it may be past')
+  load('old', 1_000)
+  load('older', 500)
+  load('oldest', 100)
+  const keys = ['old', 'older', 'perhaps in the shared tier']
+  t.equal(firstExpiry(parts, keys, 3_100), 6_500)
+  load('older', 3_050)
+  t.equal(firstExpiry(parts, keys, 3_100), 7_000, 'a load moves it')
+  t.equal(firstExpiry(parts, ['oldest'], 9_000), 6_100, 'it may be past')
 
-    const purged = { value: null, bytes: 1, fetchedAt: 3_090, jitter: 0, generation: 0, run: null }
-    keepEntry(memory, 'old', purged, 'soft')
-    t.equal(firstExpiry(parts, 2_000, 3_100), 9_050, 'stale after a soft purge, and served')
-    keepEntry(memory, 'old', purged, 'hard')
-    t.equal(firstExpiry(parts, 2_000, 3_100), 3_090, 'not served after a hard one')
-  },
-)
+  uncached.add('purged')
+  t.equal(firstExpiry(parts, keys, 3_100), 7_000, 'one that is not in demand does not count')
+  t.equal(firstExpiry(parts, [...keys, 'purged'], 3_100), 0, 'one in demand with nothing cached')
+  uncached.add('old')
+  t.equal(firstExpiry(parts, keys, 3_100), 7_000, 'what memory has is served')
+
+  const purged = { value: null, bytes: 1, fetchedAt: 3_090, jitter: 0, generation: 0, run: null }
+  keepEntry(memory, 'old', purged, 'soft')
+  t.equal(firstExpiry(parts, keys, 3_100), 9_050, 'stale after a soft purge, and served')
+  keepEntry(memory, 'old', purged, 'hard')
+  t.equal(firstExpiry(parts, keys, 3_100), 3_090, 'not served after a hard one')
+})
+
+t.test('keys with nothing cached are looked up again in turn, a bounded number at a time', async t => {
+  const uncached = createUncached()
+  for (let i = 0; i < 100; i += 1) uncached.add(`key ${i}`)
+  uncached.add('not in demand')
+  const looked: string[] = []
+  const lookUp = async (key: string) => {
+    looked.push(key)
+    if (key === 'key 0') uncached.delete(key)
+    else uncached.add(key)
+  }
+  const isInDemand = (key: string) => key !== 'not in demand'
+  await uncached.check(isInDemand, lookUp)
+  t.notOk(uncached.has('not in demand'))
+  t.notOk(uncached.has('key 0'), 'another instance has loaded it')
+  t.equal(looked.length, 64)
+  await uncached.check(isInDemand, lookUp)
+  t.equal(new Set(looked).size, 100, 'the second time the others')
+})

@@ -11,6 +11,7 @@ import { createMemoryTier } from '../../src/cache/memory-tier.ts'
 import { createPurges } from '../../src/cache/purges.ts'
 import { createReadThrough, type Subject } from '../../src/cache/read-through.ts'
 import { createSharedTier } from '../../src/cache/shared-tier.ts'
+import { createUncached } from '../../src/cache/uncached.ts'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { testRedis } from '../support/redis-server.ts'
@@ -65,6 +66,7 @@ const setUp = async (t: Test) => {
       policy,
       purges: createPurges(() => false),
       failures: createFailures({ retryAfterMs: 1_000, retryAfterAtMostMs: 1_000 }, clock),
+      uncached: createUncached(),
       demand: createDemand(),
       waitForMs: 30_000,
       clock,

@@ -10,6 +10,7 @@ import { createMemoryTier } from '../../src/cache/memory-tier.ts'
 import { createPurges } from '../../src/cache/purges.ts'
 import { type CacheParts, createReadThrough, type Subject } from '../../src/cache/read-through.ts'
 import { createSharedTier } from '../../src/cache/shared-tier.ts'
+import { createUncached } from '../../src/cache/uncached.ts'
 import { openEmbeddedStore } from '../../src/stores/embedded.ts'
 import { manualClock } from '../support/manual-clock.ts'
 
@@ -73,6 +74,7 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
     policy,
     purges,
     failures: createFailures({ retryAfterMs: 500, retryAfterAtMostMs: 2_000 }, clock, () => 0),
+    uncached: createUncached(),
     demand: createDemand(),
     waitForMs: 60_000,
     clock,

@@ -9,6 +9,7 @@ import { startProvider } from '../support/provider-process.ts'
 import { freePort } from '../support/redis-server.ts'
 import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
+import { useStore } from '../support/use-store.ts'
 
 t.test('all is purged softly where nothing can be loaded, hard where it can or --hard is given', async t => {
   let status = 200
@@ -23,6 +24,7 @@ t.test('all is purged softly where nothing can be loaded, hard where it can or -
     ABOHAWA_OPS__PORT: String(await freePort()),
     ABOHAWA_PROVIDER__BASE_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
   }
+  await useStore(env)
   const purge = async (...args: string[]) =>
     JSON.parse((await runCommand(['cache', 'purge', ...args, '--json'], env)).stdout)
   t.match(await purge('all'), { kind: 'hard', softBecause: null })

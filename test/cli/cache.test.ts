@@ -9,6 +9,7 @@ import { startScriptedProvider } from '../support/scripted-provider.ts'
 import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { useStore } from '../support/use-store.ts'
 
 const names = ['show', 'purge', 'refresh']
 const helps = await runCommands(names.map(name => ['cache', name, '--help']))
@@ -52,9 +53,11 @@ const refusals: [number, string[], RegExp][] = [
   [1, ['purge', '23.51,90.01,23.52,90.02'], /has no centre of a grid cell in it; allowed: /],
   [1, ['purge', 'union/1'], /the union "1" was not found or is not published/],
 ]
+const refusalEnv = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'), ABOHAWA_OPS__PORT: '1' }
+await useStore(refusalEnv)
 const refused = await runCommands(
   refusals.map(([, args]) => ['cache', ...args]),
-  { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'), ABOHAWA_OPS__PORT: '1' },
+  refusalEnv,
 )
 for (const [i, [exit, args, sentence]] of refusals.entries())
   t.test(`refused: abohawa cache ${args.join(' ')}`, async t => {
@@ -167,7 +170,7 @@ t.test(
     t.equal(without.code, 1)
     t.match(
       without.stderr,
-      /^abohawa: nothing was refreshed, because no gateway answered at .*authorization header is missing; /,
+      /^abohawa: the gateway at .* refused: the authorization header is missing; .*; set ops\.token \(ABOHAWA_OPS__TOKEN\) to .*\n$/,
     )
   },
 )
@@ -175,9 +178,13 @@ t.test(
 t.test('a server that is no gateway is reported differently from no response', async t => {
   const provider = await startProvider(t)
   const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  await useStore(env)
   const { code, stderr } = await runCommand(['cache', 'show', '23.81,90.41', '--gateway', provider.url], env)
-  t.equal(code, 0)
-  t.match(stderr, /\(it answered 404, and is no gateway of this version\)/)
+  t.equal(code, 1)
+  t.equal(
+    stderr,
+    `abohawa: --gateway is ${provider.url}, where no gateway answers: it answered 404, and is no gateway of this version\n`,
+  )
 })
 
 t.test('a gateway that refuses the host name says which setting allows it', async t => {
@@ -187,6 +194,29 @@ t.test('a gateway that refuses the host name says which setting allows it', asyn
     response.end(JSON.stringify({ error }))
   })
   const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  await useStore(env)
   const { code, stderr } = await runCommand(['cache', 'show', 'district/3026', '--gateway', gateway.url], env)
-  t.match({ code, stderr }, { code: 0, stderr: `(${error}): this is the shared tier alone.` })
+  t.strictSame(
+    { code, stderr },
+    { code: 1, stderr: `abohawa: the gateway at ${gateway.url} refused: ${error}\n` },
+  )
+})
+
+t.test('an address of --gateway without a gateway is an error', async t => {
+  const provider = await startProvider(t)
+  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  const cases: [url: string, args: string[], reason: RegExp][] = [
+    ['http://127.0.0.1:9', ['status'], /ECONNREFUSED/],
+    [
+      provider.url.replace('http:', 'https:'),
+      ['cache', 'show', 'district/3026'],
+      / answers: it speaks plain HTTP; allowed: http:\/\/ in place of https:\/\/\n$/,
+    ],
+  ]
+  for (const [url, args, reason] of cases) {
+    const { code, stdout, stderr } = await runCommand([...args, '--gateway', url], env)
+    t.strictSame([code, stdout], [1, ''], `${args.join(' ')} ${url}`)
+    t.ok(stderr.startsWith(`abohawa: --gateway is ${url}, where no gateway answers: `), stderr)
+    t.match(stderr, reason)
+  }
 })

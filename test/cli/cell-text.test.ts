@@ -24,6 +24,7 @@ const report: CellReport = {
   cell: { id: '23.7,90.4', latitude: 23.7, longitude: 90.4 },
   cellDegrees: 0.1,
   places: null,
+  placeCount: null,
   at: '2026-11-21T06:00:00.000Z',
   shared: { kind: 'redis', entry: null, fault: 'Redis failed: away' },
   gateway: {

@@ -1,11 +1,13 @@
 // The command line in general: help with an example, JSON, exit codes, one sentence for every error.
 
-import { copyFileSync, readFileSync, statSync } from 'node:fs'
+import { copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runCommands } from '../support/printed.ts'
 import { runCommand, startCommand } from '../support/process.ts'
 import { productCounts } from '../support/product-places.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { useStore } from '../support/use-store.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 const leaves = [
@@ -37,7 +39,7 @@ for (const [i, command] of leaves.entries())
 const usageErrors: [string[], RegExp][] = [
   [['fly'], /unknown command 'fly'/],
   [['serve', '--fast'], /unknown option '--fast'/],
-  [['keys', 'create'], /required option '--subscriber <name>' not specified/],
+  [['keys', 'create'], /--subscriber is missing; allowed: --subscriber and --tier, or --from with a file/],
   [
     ['keys', 'create', '--subscriber', 'A', '--tier', 'gold'],
     /--tier is "gold"; allowed: free, starter, business, enterprise/,
@@ -106,8 +108,25 @@ t.test('the life of a key', async t => {
     t.equal(code, 0, stderr)
     return JSON.parse(stdout)
   }
-  const issued = await json('keys', 'create', '--subscriber', 'Dhaka Tribune', '--tier', 'business')
-  t.strictSame(Object.keys(issued), ['id', 'key', 'subscriber', 'tier', 'limit'])
+  const issued = await json(
+    'keys',
+    'create',
+    '--create-store',
+    '--subscriber',
+    'Dhaka Tribune',
+    '--tier',
+    'business',
+  )
+  t.strictSame(Object.keys(issued), [
+    'id',
+    'key',
+    'subscriber',
+    'tier',
+    'limit',
+    'externalId',
+    'expiresAt',
+    'store',
+  ])
   t.match(issued, {
     key: /^svc_live_[0-9A-Za-z]{38}$/,
     subscriber: 'Dhaka Tribune',
@@ -137,7 +156,7 @@ t.test('the life of a key', async t => {
   })
 
   const people = await runCommand(['keys', 'list'], env)
-  t.match(people.stdout, /^id +subscriber +tier +limit +status +created \(UTC\)\n/)
+  t.match(people.stdout, /^id +subscriber +tier +limit +status +created \(UTC\) +last used\n/)
   const shownOnce = [
     people.stdout,
     JSON.stringify(await json('keys', 'show', issued.id)),
@@ -149,6 +168,7 @@ t.test('the life of a key', async t => {
 t.test('what does not exist is one sentence and exit code 1', async t => {
   const folder = t.testdir()
   const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
+  await useStore(env)
   const failures: [string[], RegExp][] = [
     [['keys', 'show', 'key_9'], /there is no key "key_9"/],
     [['keys', 'revoke', 'key_9'], /there is no key "key_9"/],
@@ -177,6 +197,23 @@ t.test('what does not exist is one sentence and exit code 1', async t => {
     t.match(stderr, sentence)
     t.match(stderr, /^abohawa: .*\n$/)
   }
+})
+
+t.test('ABOHAWA_CONFIG_FILE names the config files of every command, and --config others', async t => {
+  const folder = t.testdir({ a: 'server: { port: 1 }\n', b: 'cache: { freshFor: 2h }\n' })
+  const env = { ABOHAWA_CONFIG_FILE: `${join(folder, 'a')}:${join(folder, 'b')}` }
+  const effective = async (...args: string[]) => {
+    const { server, cache } = JSON.parse(
+      (await runCommand(['config', 'print', '--json', ...args], env)).stdout,
+    )
+    return [server.port, cache.freshFor]
+  }
+  t.strictSame(await effective(), [1, '2h'])
+  t.strictSame(await effective('-c', join(folder, 'a')), [1, '1h'])
+  const bad = join(folder, 'bad')
+  writeFileSync(bad, 'server: { port: x }\n')
+  t.equal((await runCommand(['config', 'check', join(folder, 'a')], { ABOHAWA_CONFIG_FILE: bad })).code, 0)
+  t.equal((await runCommand(['config', 'check'], { ABOHAWA_CONFIG_FILE: bad })).code, 1)
 })
 
 t.test('the configuration is checked and printed, later files and the environment win', async t => {
@@ -261,10 +298,18 @@ t.test('config check --connect says what can not be reached, and is content with
     { path: 'provider.baseUrl', line: 2, sentence: /no connection to the provider: ECONNREFUSED/ },
   ])
   const { urls } = await startCommand(t, ['provider', '--port', '0'], ['provider'])
-  t.match(await runCommand(args, { ABOHAWA_PROVIDER__BASE_URL: urls.provider ?? '' }), {
-    code: 0,
-    stdout: '{"ok":true,"faults":[]}\n',
+  const right = await runCommand(args, { ABOHAWA_PROVIDER__BASE_URL: urls.provider ?? '' })
+  const { reached, ...found } = JSON.parse(right.stdout)
+  t.strictSame([right.code, found], [0, { ok: true, faults: [] }])
+  t.match(reached, [{ path: 'provider.baseUrl', url: urls.provider, what: 'the provider, with no key' }])
+  t.ok(reached[0].latencyMs > 0)
+  const redis = await testRedis(t)
+  const half = await runCommand(args.slice(0, -1), {
+    ABOHAWA_REDIS__URL: redis.url,
+    ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
   })
+  t.equal(half.code, 1)
+  t.match(half.stdout, /^ {2}redis\.url +redis:\/\/\S+: (Redis|Valkey) \d+\.\S+ \(single\), [\d.]+ ms\n$/)
 })
 
 t.test(
@@ -281,6 +326,8 @@ t.test(
       default: '1h',
       origin: `${file}:2`,
       effect: 'live',
+      except:
+        'to weather older than the present settings serve together, for which more hours have to be fetched',
     })
     t.strictSame(of('server.port'), {
       path: 'server.port',
@@ -288,11 +335,13 @@ t.test(
       default: 8080,
       origin: 'ABOHAWA_SERVER__PORT',
       effect: 'restart',
+      except: null,
     })
     t.match(of('log.level'), { value: 'info', default: 'info', origin: 'default' })
     t.notMatch(stdout, 'hunter2')
     const text = await runCommand(['config', 'print', '--origin', '--config', file])
-    t.match(text.stdout, /^cache\.freshFor +2h +1h +\S+gateway\.yaml:2 +live$/m)
+    t.match(text.stdout, /^cache\.freshFor +2h +1h +\S+gateway\.yaml:2 +live, except to weather older /m)
+    t.match(text.stdout, /^ops\.token +null +.* live, except from null or to null, /m)
   },
 )
 
@@ -324,6 +373,10 @@ t.test('config diff names what differs between two files, and config explain wha
   t.match(await runCommand(['config', 'explain', 'cache.freshfor']), {
     code: 1,
     stderr: 'abohawa: "cache.freshfor" is not a known setting; did you mean cache.freshFor?\n',
+  })
+  t.match(await runCommand(['config', 'explain', 'nosuch']), {
+    code: 1,
+    stderr: 'abohawa: "nosuch" is not a known setting; config print lists all of them\n',
   })
 })
 

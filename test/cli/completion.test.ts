@@ -65,6 +65,13 @@ t.test('bash completes commands, their options, and the words and files of both'
     'zsh',
   ])
   t.strictSame(offered('abohawa', 'serve', '--config', 'g'), ['gateway.yaml'])
+  t.strictSame(offered('abohawa', 'config', 'check', 'g'), ['gateway.yaml'])
+  t.strictSame(offered('abohawa', 'config', 'explain', 'g'), [], 'a setting, and no file')
+  t.strictSame(offered('abohawa', 'config', 'explain', 'cache.freshF'), [
+    'cache.freshFor',
+    'cache.freshForAtMost',
+  ])
+  t.ok(offered('abohawa', 'config', 'explain', 'cache').includes('cache'), 'a section too')
   t.strictSame(offered('abohawa', '-x', 'serve', '-c', 'o'), ['other.txt'])
   t.strictSame(offered('abohawa', 'keys', 'create', '--subscriber', ''), [], 'a name is typed')
   t.strictSame(offered('abohawa', 'serve', 'z'), [])

@@ -13,6 +13,7 @@ import { leakIn } from '../support/key-spellings.ts'
 import { checkOutput, runCommands } from '../support/printed.ts'
 import { runCommand } from '../support/process.ts'
 import { hostileText, rawControlIn } from '../support/raw-controls.ts'
+import { useStore } from '../support/use-store.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 // Arguments and file names cannot contain NUL, and file names no slash.
@@ -46,6 +47,8 @@ t.test('names that a store holds from before are shown escaped, each in its row'
     limit: 5,
     createdAt: 0,
     revokedAt: null,
+    expiresAt: null,
+    externalId: null,
     formers: [],
   })
   await store.close()
@@ -97,6 +100,8 @@ t.test('an import with such a name is refused by its line', async t => {
     limit: null,
     createdAt: 0,
     revokedAt: null,
+    expiresAt: null,
+    externalId: null,
     formers: [],
   }
   const end = { record: 'end', subscribers: 1, keys: 1, usage: 0 }
@@ -126,13 +131,18 @@ t.test('an import with such a name is refused by its line', async t => {
     return file
   })
   const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
-  const lines = [...files, join(folder, hostileArgument)].map(file => ['store', 'import', file])
+  const lines = [...files, join(folder, hostileArgument)].map(file => [
+    'store',
+    'import',
+    '--create-store',
+    file,
+  ])
   const ended = await checkOutput(t, lines, { code: 1 }, env)
   for (const [i, [, sentence]] of cases.entries()) t.match(ended[i]?.stderr, sentence)
 
   const good = join(folder, 'good.ndjson')
   writeFileSync(good, [subscriber, key, end].map(record => `${JSON.stringify(record)}\n`).join(''))
-  await checkOutput(t, [['store', 'import', good]], { code: 0 }, env)
+  await checkOutput(t, [['store', 'import', '--create-store', good]], { code: 0 }, env)
 })
 
 t.test('a configuration is complained of in clean lines', async t => {
@@ -365,14 +375,9 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
   t.ok(stdout.split('\n').length < 50, 'no line of its own')
   report.store.isUp = false
   report.instances.push({ ...instance, phase: 'hacked' })
-  const [other] = await checkOutput(
-    t,
-    [['status', '--gateway', address]],
-    { code: 0 },
-    {
-      ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db'),
-    },
-  )
+  const env = { ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') }
+  await useStore(env)
+  const [other] = await checkOutput(t, [['status', '--gateway', address]], { code: 0 }, env)
   t.match(
     other?.stderr,
     /it answered 200, and is no gateway of this version\): this is what the store knows\.\n$/,

@@ -6,6 +6,7 @@ import { copyFileSync, writeFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { product, runCommand } from '../support/process.ts'
+import { testRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
 
 type Line = { readonly msg: string; readonly reason?: string }
@@ -73,6 +74,18 @@ t.test('SIGQUIT and SIGTERM end it gracefully', async t => {
     const { child, exited } = await serve(t)
     child.kill(signal)
     t.strictSame(await exited, [0, null], signal)
+  }
+})
+
+t.test('a stop on Redis is no outage of it', async t => {
+  const redis = await testRedis(t)
+  const env = { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix }
+  for (let stops = 0; stops < 3; stops++) {
+    const { child, lines } = await serve(t, env)
+    const closed = once(child, 'close')
+    child.kill('SIGTERM')
+    await closed
+    t.equal(lines.at(-1)?.msg, 'stopped', JSON.stringify(lines.at(-1)))
   }
 })
 

@@ -64,7 +64,9 @@ const filled = async (t: Test) => {
   const here = inFile(path)
   const ids = await here.open(async (administration, store) => {
     const one = await administration.createKey('Dhaka Tribune', 'starter')
-    const two = await administration.createKey('যমুনা', 'free')
+    const request = { subscriber: 'যমুনা', tier: 'free', externalId: 'crm/2', expires: '90d' }
+    const [two] = (await Array.fromAsync(administration.createKeys([request]))).flat()
+    if (!two) throw new Error('no key')
     await administration.rotateKey(one.id, 3_600_000)
     await administration.setLimit(one.id, 77)
     await administration.revokeKey(two.id)
@@ -90,13 +92,25 @@ t.test('an export is taken in whole and once, into either store, and back', asyn
   const expected = await lookOf(from, from.ids[0])
   t.match(expected.days, [{ used: 12 }, { used: 70 }, { used: 0 }])
   t.ok(expected.keys[0]?.formerKeyUntil, 'the overlap moves too')
+  t.match(expected.keys[1], { externalId: 'crm/2', expiresAt: /Z$/ })
+  const [plain = '', dated = ''] = readFileSync(from.file, 'utf8').match(/^.*"record":"key".*$/gm) ?? []
+  t.notMatch(plain, /expiresAt|externalId/, 'as former versions wrote it')
+  t.match(dated, /"externalId":"crm\/2"/)
   t.equal((await from.command('store', 'export')).stdout, readFileSync(from.file, 'utf8'))
 
   const redis = await testRedis(t)
   const inRedis = at({ redis, path: from.path })
-  t.match(await inRedis.json('store', 'import', from.file), { newSubscribers: 2, newKeys: 2, usage: 2 })
+  t.match(await inRedis.json('store', 'import', '--create-store', from.file), {
+    newSubscribers: 2,
+    newKeys: 2,
+    usage: 2,
+  })
   t.strictSame(await lookOf(inRedis, from.ids[0]), expected)
-  t.match(await inRedis.json('store', 'import', from.file), { newSubscribers: 0, newKeys: 0, usage: 2 })
+  t.match(await inRedis.json('store', 'import', '--create-store', from.file), {
+    newSubscribers: 0,
+    newKeys: 0,
+    usage: 2,
+  })
   t.strictSame(await lookOf(inRedis, from.ids[0]), expected, 'twice is once')
 
   const path = join(from.folder, 'back.db')
@@ -205,7 +219,7 @@ t.test(
       faults.map(async ([title, content, sentence], i) => {
         const file = join(from.folder, `${i}-x.ndjson`)
         writeFileSync(file, `${content.join('\n')}\n`)
-        const { code, stdout, stderr } = await target.command('store', 'import', file)
+        const { code, stdout, stderr } = await target.command('store', 'import', '--create-store', file)
         t.match({ code, stdout }, { code: 1, stdout: '' }, title)
         t.match(stderr, sentence, title)
         t.match(stderr, /; nothing was imported\n$/, title)
@@ -216,21 +230,21 @@ t.test(
       ...(await store.listSubscribers()),
     ])
     t.strictSame(empty, [])
-    t.match(await target.command('store', 'import', '/nowhere'), {
+    t.match(await target.command('store', 'import', '--create-store', '/nowhere'), {
       code: 1,
       stderr: /\/nowhere can't be read/,
     })
 
-    await target.json('store', 'import', from.file)
+    await target.json('store', 'import', '--create-store', from.file)
     await target.open(administration => administration.setTier(from.ids[0], 'business'))
-    const refused = await target.command('store', 'import', from.file)
+    const refused = await target.command('store', 'import', '--create-store', from.file)
     t.match(refused, {
       code: 1,
       stderr: `line ${keyLine} of ${from.file}: key ${from.ids[0]} is there with another tier: "business", and here it is "starter"; nothing was imported`,
     })
     const other = inFile(join(from.folder, 'other.db'))
     await other.open(administration => administration.createKey('যমুনা', 'free'))
-    t.match(await other.command('store', 'import', from.file), {
+    t.match(await other.command('store', 'import', '--create-store', from.file), {
       code: 1,
       stderr: new RegExp(
         `line ${numberOf('যমুনা')} of .*: subscriber sub_\\w+ is named "যমুনা", which is the name of sub_\\w+; nothing was imported`,

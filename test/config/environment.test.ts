@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import * as z from 'zod'
 import { type Entry, readDefaults } from '../../src/config/defaults.ts'
-import { variableOf } from '../../src/config/environment.ts'
+import { configFilesOf, variableOf } from '../../src/config/environment.ts'
 import { filesOf, loadConfig, readConfig } from '../../src/config/load.ts'
 import { coreOf, printPath, settings } from '../../src/config/tree.ts'
 import { faultsOfTexts, loadTexts } from './load-text.ts'
@@ -53,7 +53,7 @@ for (const { path, schema } of reachable) {
 t.test('each variable is named after its path in upper snake case', async t => {
   const names = settings.map(({ path }) => variableOf(path))
   t.equal(new Set(names).size, names.length)
-  for (const name of names) t.match(name, /^ABOHAWA_[A-Z]+(__[A-Z]+(_[A-Z]+)*)+$/)
+  for (const name of names) t.match(name, /^ABOHAWA_[A-Z]+(__[A-Z][A-Z0-9]*(_[A-Z]+)*)+$/)
   t.equal(variableOf(['provider', 'baseUrl']), 'ABOHAWA_PROVIDER__BASE_URL')
   t.equal(variableOf(['provider', 'maxPointsPerRequest']), 'ABOHAWA_PROVIDER__MAX_POINTS_PER_REQUEST')
   t.equal(variableOf(['server', 'tls', 'cert']), 'ABOHAWA_SERVER__TLS__CERT')
@@ -117,16 +117,28 @@ t.test('a variable that is not known is refused with the nearest one that is', a
   const env = {
     ABOHAWA_PROVIDER__BASEURL: 'x',
     ABOHAWA_SERVER_PORT: '1',
+    ABOHAWA_CONFIG: '/x',
+    ABOHAWA_BOGUS: '/x',
     ABOHAWA_QUOTA__TIERS: '{}',
     ABOHAWA_QUOTA__TIERS__9: '1',
   }
   t.strictSame(faultsOfTexts(t, { env }), [
     'ABOHAWA_PROVIDER__BASEURL: this variable is not known; did you mean ABOHAWA_PROVIDER__BASE_URL?',
     'ABOHAWA_SERVER_PORT: this variable is not known; did you mean ABOHAWA_SERVER__PORT?',
+    'ABOHAWA_CONFIG: this variable is not known; did you mean ABOHAWA_CONFIG_FILE?',
+    'ABOHAWA_BOGUS: this variable is not known',
     'ABOHAWA_QUOTA__TIERS: this variable is not known; did you mean ABOHAWA_QUOTA__TIERS__<NAME>?',
     'ABOHAWA_QUOTA__TIERS__9: quota.tiers.9 must end in a tier name: lower-case letters, digits and hyphens, ' +
       'with a letter first',
   ])
+})
+
+t.test('one variable names the config files, unless some are given', async t => {
+  const env = { ABOHAWA_CONFIG_FILE: 'a.yaml:/b.yaml:' }
+  t.strictSame(configFilesOf([], env), ['a.yaml', '/b.yaml'])
+  t.strictSame(configFilesOf(['c.yaml'], env), ['c.yaml'])
+  t.strictSame(configFilesOf([], {}), [])
+  t.strictSame(load(env), load({}), 'and is no setting')
 })
 
 t.test('variables of other programs and of tests are left alone', async t => {
@@ -143,7 +155,7 @@ t.test('the environment of the process is not looked at', async t => {
 t.test('a variable with a name that steers a terminal is repeated without that', async t => {
   const name = `ABOHAWA_\u001b[2J\u202e\n${'X'.repeat(100_000)}`
   const { message } = t.throws(() => loadConfig({ files: [], env: { [name]: '1' } })) as Error
-  t.match(message, /^ABOHAWA_\\u001b\[2J\\u202e\\u000aX+…: this variable is not known; did you mean /)
+  t.match(message, /^ABOHAWA_\\u001b\[2J\\u202e\\u000aX+…: this variable is not known$/)
   t.ok(message.length < 300)
 })
 
@@ -163,7 +175,7 @@ t.test('what Kubernetes injects for a service of our name is left alone', async 
   t.strictSame(load(env), load({}))
   // A port that somebody meant for us is none of them.
   t.match(faultsOfTexts(t, { env: { ABOHAWA_PORT: '8080', ABOHAWA_OPS_PORT: '9090' } }), [
-    /^ABOHAWA_PORT: this variable is not known; did you mean ABOHAWA_OPS__PORT\?$/,
+    /^ABOHAWA_PORT: this variable is not known$/,
     /^ABOHAWA_OPS_PORT: this variable is not known; did you mean ABOHAWA_OPS__PORT\?$/,
   ])
 })

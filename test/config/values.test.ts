@@ -6,7 +6,7 @@ import { faultsOfTexts, loadTexts } from './load-text.ts'
 
 const PORT = 'a whole number from 0 to 65535 (0 picks a free port)'
 const HOST = 'an IP address or a host name, such as 127.0.0.1 or localhost'
-const RANGE = 'an IP address or a CIDR range, such as 10.0.0.0/8'
+const RANGE = 'an IP address, a CIDR range such as 10.0.0.0/8, or unix'
 const CELL = '1/n degrees for a whole n from 1 to 100, such as 1, 0.5, 0.25, 0.2, 0.1, 0.05 or 0.01'
 const BASE_URL = 'an http or https URL without user, query or fragment'
 const REDIS_URL =
@@ -96,6 +96,24 @@ const table: Record<string, Row> = {
       ['null', 'null'],
     ],
   },
+  'server.socket': {
+    allowed: 'a file path of at most 103 bytes, or null',
+    wrong: [
+      ['5', '5'],
+      ['""', '""'],
+      [`/${'a'.repeat(103)}`, `"/${'a'.repeat(79)}…"`],
+    ],
+  },
+  'server.socketMode': {
+    allowed: 'an octal file mode in quotes, such as "0660"',
+    wrong: [
+      ['0660', '660'],
+      ['"660"', '"660"'],
+      ['"0888"', '"0888"'],
+      ['null', 'null'],
+    ],
+  },
+  'server.workers': whole(1, 256),
   'server.tls.cert': {
     allowed: 'a file path, or null',
     wrong: [
@@ -112,12 +130,27 @@ const table: Record<string, Row> = {
       ['[a]', 'a list'],
     ],
   },
+  'server.tls.http2': {
+    allowed: 'true or false',
+    wrong: [
+      ['"true"', '"true"'],
+      ['null', 'null'],
+    ],
+  },
   'server.trustedProxies': {
-    allowed: 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8]',
+    allowed: 'a list of IP addresses and CIDR ranges, such as [10.0.0.0/8], and unix for a Unix socket',
     wrong: [
       ['10.0.0.1', '"10.0.0.1"'],
       ['null', 'null'],
       ['{}', 'a map'],
+    ],
+  },
+  'server.cors.origins': {
+    allowed: 'a list of origins, each with https:// or http:// and a host, or ["*"] for any',
+    wrong: [
+      ['https://app.example.org', '"https://app.example.org"'],
+      ['"*"', '"*"'],
+      ['null', 'null'],
     ],
   },
   'server.requestTimeout': duration('100ms', '10m', '99ms', '11m'),
@@ -467,6 +500,23 @@ t.test('a wrong item of a list is named by its number', async t => {
     `one.yaml:7:7: server.trustedProxies[4] is "proxy", but must be ${RANGE}`,
     `one.yaml:8:7: server.trustedProxies[5] is "fe80::1%eth0", but must be ${RANGE}`,
   ])
+})
+
+t.test('origins are written as browsers send them', async t => {
+  const wrong = [
+    'https://a.example/',
+    'HTTPS://a.example',
+    'https://a.example:443',
+    'https://*.a.example/x',
+    'a.example',
+    'null',
+  ]
+  const origins = wrong.map(each => `      - "${each}"`).join('\n')
+  const faults = faultsOfTexts(t, { files: [`server:\n  cors:\n    origins:\n${origins}`] })
+  t.strictSame(
+    faults.map(fault => /origins\[(\d)\] is .*, but must be an origin as browsers send it/.exec(fault)?.[1]),
+    wrong.map((_, index) => String(index)),
+  )
 })
 
 t.test('a host name that holds a port or a scheme is named by its number', async t => {

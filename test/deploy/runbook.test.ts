@@ -8,7 +8,7 @@ import t from 'tap'
 import { product } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { startRedisFor, withoutOwnRedis } from '../support/redis-server.ts'
-import { paragraphs, runbook, runInShell } from '../support/runbook.ts'
+import { paragraphOf, paragraphs, runbook, runInShell } from '../support/runbook.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
@@ -22,6 +22,37 @@ t.test('every paragraph says what the alert means, what consumers notice, and th
     t.match(consumers, /\w.*\.$/s, alert)
     t.equal(steps.length, 3, alert)
     t.ok(steps[0] && steps[0].commands.length > 0, `${alert} begins with a command`)
+  }
+})
+
+t.test('every command of the product is told which gateway and which configuration', t => {
+  for (const { text } of commands.filter(({ text }) => text.startsWith('bin/abohawa '))) {
+    if (/ config diff /.test(text)) continue
+    t.match(text, / --config "\$FILE"/, text)
+    if (/ (status|cache show) /.test(text)) t.match(text, / --gateway "\$OPS"/, text)
+  }
+  t.end()
+})
+
+t.test('the causes of errors are in the log, in an outage and without one', async t => {
+  const step = paragraphOf('AbohawaErrors').steps[1]?.commands[0]?.text ?? ''
+  const printing = step.replace(/^docker compose logs --since 10m gateway-1/, 'cat "$LOG"')
+  t.not(printing, step)
+  const log = join(t.testdir(), 'log')
+  const found: [code: string, msg: string, env: Record<string, string>][] = [
+    ['provider_unreachable', 'outage begins', {}],
+    ['provider_limited', 'failed', { ABOHAWA_PROVIDER__BUDGET__PER_DAY: '1' }],
+  ]
+  for (const [code, msg, env] of found) {
+    const { get, logged } = await startGateway(t, { providerUrl: 'http://127.0.0.1:9', env })
+    for (const point of ['21.1/89.1', '21.3/89.3', '21.5/89.5', '21.7/89.7'])
+      t.equal((await get(`/weather/coords/${point}`)).status, 500)
+    t.ok(
+      logged.some(line => line.msg === msg),
+      msg,
+    )
+    writeFileSync(log, `${logged.map(line => JSON.stringify(line)).join('\n')}\n`)
+    t.match((await runInShell(printing, { LOG: log })).stdout, new RegExp(`^ +\\d+ "code":"${code}"\\n$`))
   }
 })
 

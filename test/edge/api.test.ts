@@ -18,6 +18,8 @@ t.test('a hit carries the quota, its freshness and what the cache did', async t 
     'x-ratelimit-limit': '10',
     'x-ratelimit-remaining': '9',
     'x-ratelimit-reset': String(Date.parse('2026-11-21T18:00:00Z') / 1000),
+    'ratelimit-policy': '"daily";q=10;w=86400',
+    ratelimit: '"daily";r=9;t=42900',
     'cache-control': 'private, max-age=600',
     'cache-status': /^abohawa; hit; ttl=86400; detail=memory; key="/,
     etag: /^W\/"/,
@@ -43,7 +45,13 @@ t.test('key, quota, method and path are judged in this order', async t => {
   const exhausted = await app.inject('/nowhere', { 'x-api-key': goodKey }, 'POST')
   t.match(exhausted, {
     status: 429,
-    headers: { 'x-ratelimit-limit': '10', 'x-ratelimit-remaining': '0', 'retry-after': '42900' },
+    headers: {
+      'x-ratelimit-limit': '10',
+      'x-ratelimit-remaining': '0',
+      'ratelimit-policy': '"daily";q=10;w=86400',
+      ratelimit: '"daily";r=0;t=42900',
+      'retry-after': '42900',
+    },
     body: { limit: 10, reset_at: '2026-11-21T18:00:00.000Z' },
   })
   t.equal(app.reads(), 8, 'weather is read for nobody else')
@@ -124,6 +132,23 @@ t.test('a failure after the admission is 500, with its cause in the log alone', 
   t.strictSame(app.decisions, ['unavailable'])
 })
 
+t.test(
+  'a request that could not be counted has no figures of the draft, which would read as a used-up day',
+  async t => {
+    const app = await startApp(t, {
+      quota: {
+        now: () => 0,
+        resetAfter: () => 1,
+        consume: () => Promise.reject(new AbohawaError('store_unavailable', 'Redis failed')),
+      },
+    })
+    const { status, headers } = await app.inject(weather)
+    t.equal(status, 500)
+    t.match(headers, { 'x-ratelimit-limit': '10', 'x-ratelimit-remaining': '0' })
+    t.strictSame([headers.ratelimit, headers['ratelimit-policy']], [undefined, undefined])
+  },
+)
+
 t.test('a draining process closes connections', async t => {
   const app = await startApp(t)
   app.drain()
@@ -132,14 +157,14 @@ t.test('a draining process closes connections', async t => {
 
 t.test('certificates that can not be used stop the start', async t => {
   const [cert, key] = ['test/fixtures/localhost.crt', 'test/fixtures/localhost.key']
-  await t.rejects(startApp(t, {}, { tls: { cert: 'none.pem', key } }), {
+  await t.rejects(startApp(t, {}, { tls: { cert: 'none.pem', key, http2: true } }), {
     name: 'InputError',
     message: /^server\.tls\.cert is none\.pem, which can't be read: ENOENT/,
   })
-  await t.rejects(startApp(t, {}, { tls: { cert: key, key: cert } }), {
+  await t.rejects(startApp(t, {}, { tls: { cert: key, key: cert, http2: true } }), {
     name: 'InputError',
     message: /no certificate and key in PEM form that belong together/,
   })
-  const app = await startApp(t, {}, { tls: { cert, key } })
+  const app = await startApp(t, {}, { tls: { cert, key, http2: true } })
   t.ok('setSecureContext' in app.app.server, 'the server speaks TLS')
 })

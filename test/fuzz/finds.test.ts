@@ -60,17 +60,34 @@ type Row = [what: string, rule: string, respond: Respond]
 const close = 'connection: close\r\n'
 
 const onSockets: Row[] = [
-  ['two answers', 'more answers than requests', () => answer(200, '{}') + answer(400, '{"error":"x"}')],
+  [
+    'two answers',
+    'more answers than requests',
+    () => answer(200, '{}') + answer(400, '{"error":"x","code":"x_y"}'),
+  ],
   [
     'an answer behind the close',
     'the answer is not HTTP/1.1',
     () => answer(200, '{}', close) + answer(200, '{}'),
   ],
-  ['a status of its own', 'a status that the contract does not have', () => answer(503, '{"error":"x"}')],
-  ['a failure', '5xx although nothing failed', () => answer(500, '{"error":"x"}', 'retry-after: 1\r\n')],
+  [
+    'a status of its own',
+    'a status that the contract does not have',
+    () => answer(503, '{"error":"x","code":"x_y"}'),
+  ],
+  [
+    'a failure',
+    '5xx although nothing failed',
+    () => answer(500, '{"error":"x","code":"x_y"}', 'retry-after: 1\r\n'),
+  ],
   ['no JSON', 'a body that is not one JSON object', () => answer(200, 'hello')],
   ['no sentence', 'a failure without error', () => answer(400, '{"message":"x"}')],
-  ['control characters', 'an error with control characters', () => answer(400, '{"error":"\\u001b[2J"}')],
+  ['no code', 'a failure without code', () => answer(400, '{"error":"x"}')],
+  [
+    'control characters',
+    'an error with control characters',
+    () => answer(400, '{"error":"\\u001b[2J","code":"x_y"}'),
+  ],
   [
     'bytes of the request in a header',
     'a header holds bytes of the request',
@@ -88,11 +105,15 @@ const onSockets: Row[] = [
     'rate-limit headers',
     () => answer(200, '{}').replace('remaining: 8', 'remaining: 10'),
   ],
-  ['a 401 without a challenge', '401 without a challenge', () => answer(401, '{"error":"x"}')],
+  ['a 401 without a challenge', '401 without a challenge', () => answer(401, '{"error":"x","code":"x_y"}')],
   ['an age', 'an age', () => answer(200, '{}', 'age: 1\r\n')],
   ['another type', 'content-type', () => answer(200, '{}').replace('application/json', 'text/html')],
   ['a half answer', 'an answer breaks off', () => answer(200, '{}').slice(0, -1)],
-  ['a refusal', 'another status than HTTP and the contract demand', () => answer(404, '{"error":"x"}')],
+  [
+    'a refusal',
+    'another status than HTTP and the contract demand',
+    () => answer(404, '{"error":"x","code":"x_y"}'),
+  ],
 ]
 
 for (const [what, rule, respond] of onSockets)
@@ -105,7 +126,7 @@ t.test('sockets: a server that accepts two hosts is found', async t => {
   const rules = await broken(t, sockets as Target<never>, 'two hosts', () => answer(200, '{}'))
   t.ok(rules.includes('another status than HTTP and the contract demand'), rules.join('; '))
   const right = await broken(t, sockets as Target<never>, 'two hosts', () =>
-    answer(400, '{"error":"x"}', close),
+    answer(400, '{"error":"x","code":"x_y"}', close),
   )
   t.strictSame(right, [], 'and one that refuses them is not')
 })

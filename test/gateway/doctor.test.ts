@@ -9,7 +9,6 @@ import { catalogueCheck, certificateCheck, embeddedChecks } from '../../src/gate
 import { nodeCheck, openFilesCheck, proxyCheck } from '../../src/gateway/doctor/machine.ts'
 import { budgetCheck } from '../../src/gateway/doctor/provider.ts'
 import {
-  infoOf,
   judgedClock,
   judgedLatency,
   memoryCheck,
@@ -17,6 +16,7 @@ import {
   roleCheck,
   versionCheck,
 } from '../../src/gateway/doctor/redis.ts'
+import { infoOf } from '../../src/stores/redis-info.ts'
 
 const configOf = (env: Record<string, string> = {}) => loadConfig({ files: [], env })
 const info = (fields: Record<string, string | number>) =>
@@ -95,7 +95,7 @@ for (const [name, check, status, detail] of judged)
   })
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures')
-const tls = { cert: join(fixtures, 'localhost.crt'), key: join(fixtures, 'localhost.key') }
+const tls = { http2: true, cert: join(fixtures, 'localhost.crt'), key: join(fixtures, 'localhost.key') }
 const server = { ...configOf().server, tls }
 
 t.test('a certificate expires, is not valid yet, is for another name, or does not belong to the key', t => {

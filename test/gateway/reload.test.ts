@@ -91,6 +91,18 @@ t.test(
   },
 )
 
+t.test('the end of a fault is reported, also where the former configuration is put back', async t => {
+  const { reload, told, env } = setUp(t)
+  env.ABOHAWA_SERVER__PORT = 'x'
+  await reload.now()
+  delete env.ABOHAWA_SERVER__PORT
+  told.length = 0
+  await reload.now()
+  t.strictSame(told, [[], 'applied'])
+  await reload.now()
+  t.strictSame(told.slice(2), ['unchanged'], 'once')
+})
+
 t.test('files that a configuration names are checked before anything is replaced', async t => {
   let applied = 0
   const { reload, told, env, folder } = setUp(t, {

@@ -105,7 +105,7 @@ t.test('the provider is down, and nothing is cached', { skip: withoutPromtool },
     })
     await scrapeAt(minute)
   }
-  fires(18, 'AbohawaErrors', 'AbohawaProviderDown')
+  fires(18, 'AbohawaCacheRunsOut', 'AbohawaErrors', 'AbohawaProviderDown')
 })
 
 t.test('the provider refuses the key', { skip: withoutPromtool }, async t => {
@@ -132,7 +132,7 @@ t.test(
     const samples = await scrapeAt(10)
     t.equal(samples.get('abohawa_cache_backoff_cells{cause="provider_refused"}'), 1)
     fires(14, 'AbohawaProviderLimits')
-    fires(45, 'AbohawaCellsRefused', 'AbohawaProviderLimits')
+    fires(45, 'AbohawaCacheRunsOut', 'AbohawaCellsRefused', 'AbohawaProviderLimits')
   },
 )
 

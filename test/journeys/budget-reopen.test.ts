@@ -27,11 +27,11 @@ const setUp = async (t: Test, more: Record<string, string>, count: number) => {
   for (let i = 0; i < count; i += 1) gateways.push(await startCommand(t, ['serve'], ['api', 'ops'], env))
   const command = async (...args: string[]) => {
     const { code, stdout, stderr } = await runCommand(args, env)
-    t.match({ code, stderr }, { code: 0, stderr: '' }, args.join(' '))
+    t.match({ code, stderr }, { code: 0, stderr: /^(?:Store: .*\n)?$/ }, args.join(' '))
     return stdout
   }
   const { key } = JSON.parse(
-    await command('keys', 'create', '--subscriber', 'A', '--tier', 'enterprise', '--json'),
+    await command('keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'enterprise', '--json'),
   )
   const get = async ({ urls }: Running, path: string) => sendRequest(`${urls.api}/api/v1${path}`, { key })
   const provider429 = async () => {
@@ -68,7 +68,28 @@ t.test(
     const shown = JSON.parse(await command('budget', 'show', '--json'))
     t.match(shown, { reason: /^the provider answered 429: Daily API request limit exceeded/ })
     t.ok(Date.parse(shown.closedUntil) > Date.parse(shown.at))
-    t.match(await command('budget', 'show'), /^Closed until \d{4}-.* the provider answered 429: Daily API/)
+    t.match(
+      await command('budget', 'show'),
+      /^Closed until \d{4}-.* the provider answered 429: Daily API.*[^.]\.\n/,
+    )
+    for (const { urls, lines } of gateways) {
+      const { body } = await sendRequest(`${urls.ops}/status`)
+      t.strictSame(body.budget.closure, { until: shown.closedUntil, reason: shown.reason })
+      t.equal(body.provider.circuit, 'closed')
+      const screen = await command('status', '--gateway', urls.ops ?? '')
+      t.match(screen, /^budget closed, nothing is loaded from the provider until .*answered 429: Daily/m)
+      t.match(screen, /^abohawa budget reopen ends it/m)
+      t.match(screen, /^ {2}circuit +closed$/m)
+      t.match(screen, /^ {2}day +\d+ .* closed$/m)
+      const closed = () => lines.filter(line => line.includes('"msg":"budget closed'))
+      await until('the log says so', async () => closed().length > 0)
+      t.equal(closed().length, 1, 'also of a gateway that sent nothing')
+      t.match(JSON.parse(closed()[0] ?? ''), {
+        closedUntil: shown.closedUntil,
+        reason: shown.reason,
+        next: /budget reopen/,
+      })
+    }
 
     const [first] = gateways
     const later = await startCommand(t, ['serve'], ['api', 'ops'], env)
@@ -90,13 +111,15 @@ t.test(
       )
     }
     t.ok(performance.now() - ended < 10_000, `${Math.round(performance.now() - ended)} ms`)
-    t.match(await command('budget', 'reopen'), /^Reopened: it was not closed in the store\.\n/)
+    t.match(await command('budget', 'reopen'), /^Nothing was closed: the budget is open in the store\.\n/)
 
     await provider.steer({ fault: 'daily-limit', times: 1 })
     if (first) t.equal((await get(first, third)).status, 500)
     t.match(JSON.parse(await command('budget', 'show', '--json')), { closedUntil: shown.closedUntil })
-    for (const gateway of gateways)
+    for (const gateway of gateways) {
       await until('it is closed again', async () => /limited until/.test(await detailOf(gateway)))
+      t.equal(reopenedLines(gateway).length, 1, 'a reopening of what is open is none')
+    }
   },
 )
 

@@ -43,13 +43,14 @@ t.test('a cell is explained before a fetch, after it, after a failure and after 
     return stdout
   }
 
-  const { places, ...before } = await explain(gateway.opsUrl)
+  const { places, placeCount, ...before } = await explain(gateway.opsUrl)
   t.match(places, [
     { type: 'division', id: '30' },
     { type: 'district', id: '3026', name_en: 'Dhaka', name_bn: 'ঢাকা' },
     { type: 'upazila' },
   ])
-  t.equal(places.length, 10, 'no more than ten')
+  t.ok(places.length > 10)
+  t.equal(places.length, placeCount, 'all of them')
   t.strictSame(before, {
     of: 'district/3026',
     place: { type: 'district', id: '3026', name: 'Dhaka' },
@@ -286,7 +287,12 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
   }
   const gateways = await Promise.all([1, 2].map(() => startCommand(t, ['serve'], ['api', 'ops'], env)))
   const { key } = JSON.parse(
-    (await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'enterprise', '--json'], env)).stdout,
+    (
+      await runCommand(
+        ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'enterprise', '--json'],
+        env,
+      )
+    ).stdout,
   )
   const cacheStatus = async ({ urls }: (typeof gateways)[number], path = dhaka) =>
     (await sendRequest(`${urls.api}/api/v1${path}`, { key })).headers['cache-status'] ?? ''

@@ -10,6 +10,7 @@ import { startProvider } from '../support/provider-process.ts'
 import { createFreeKey, singleGatewayEnv } from '../support/single-gateway.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
+import { useStore } from '../support/use-store.ts'
 
 // 54 cells, each of weight 3.
 const box = '23.5,90,24,90.8'
@@ -21,6 +22,7 @@ const setUp = async (t: Test, more: Record<string, string> = {}) => {
     ABOHAWA_LOG__ACCESS: 'false',
     ...more,
   })
+  await useStore(env)
   const warm = async (...args: string[]) => {
     const { code, stdout, stderr } = await runCommand(['cache', 'warm', ...args, '--json'], env)
     return { code, stderr, report: stdout === '' ? undefined : JSON.parse(stdout) }

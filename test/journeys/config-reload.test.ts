@@ -155,6 +155,7 @@ const others: Settings = {
   'ops.maxConnections': 64,
   'status.maxConnections': 64,
   'ops.requestTimeout': '5s',
+  'server.cors.origins': ['https://app.example.org'],
   'provider.apiKey': 'another-key',
   'provider.connectTimeout': '3s',
   'provider.timeout': '11s',

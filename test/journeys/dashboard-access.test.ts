@@ -1,10 +1,9 @@
 // The dashboard beyond its figures: the token that it asks for, a connection that is lost and comes back, a stream too many,
 // and what axe-core finds in either theme and language, on a desk and on a phone.
 
-import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import t from 'tap'
-import { startBrowser, type WatchedPage, withoutBrowser } from '../support/browser.ts'
+import { accessibilityFaults } from '../support/accessibility.ts'
+import { startBrowser, withoutBrowser } from '../support/browser.ts'
 import {
   coldCache,
   dhaka,
@@ -25,14 +24,6 @@ const skip = withoutBrowser
 const provider = await startProvider(t)
 const open = skip ? undefined : await startBrowser(t)
 const token = '0123456789abcdef0123456789abcdef'
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
-
-/** What axe-core finds, each with the elements that it finds it in. */
-const findings = async (page: WatchedPage): Promise<string[]> => {
-  await page.evaluate(axe)
-  return page.evaluate(`axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
-    violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html, any }) => html + ' ' + (any[0]?.message ?? '')).join(' | ')))`)
-}
 
 t.test('the token is asked for once, kept in the tab alone, and never in an address', { skip }, async t => {
   if (!open) return
@@ -45,7 +36,7 @@ t.test('the token is asked for once, kept in the tab alone, and never in an addr
   const dialog = page.locator('#token')
   await until('the token is asked for', () => dialog.isVisible())
   t.equal(await page.locator('[data-cell]').count(), 0, 'nothing is shown before')
-  t.strictSame(await findings(page), [])
+  t.strictSame(await accessibilityFaults(page), [])
   await page.keyboard.press('Escape')
   t.ok(await dialog.isVisible(), 'there is nothing behind it')
 
@@ -90,7 +81,7 @@ t.test('a lost connection is told with its time, and comes back by itself', { sk
   await until('the page says so', () => lost.isVisible())
   t.match(await lost.innerText(), /^Connection lost at \d\d:\d\d:\d\d\. .* Trying again by itself\.$/)
   t.equal(await page.locator('#connection').innerText(), 'Connection lost')
-  t.strictSame(await findings(page), [])
+  t.strictSame(await accessibilityFaults(page), [])
 
   const second = await startGateway(t, { providerUrl: provider.url, clock, env })
   await isLive(page)
@@ -148,17 +139,17 @@ t.test(
               await page.evaluate('document.documentElement.scrollWidth <= innerWidth'),
               'nothing beyond the edge',
             )
-            t.strictSame(await findings(page), [])
+            t.strictSame(await accessibilityFaults(page), [])
             await page.locator('#table summary').click()
             await page.locator('#search').fill('dhaka')
             await until('places are found', async () => (await page.getByRole('option').count()) > 0)
-            t.strictSame(await findings(page), [], 'with the table and the list of places')
+            t.strictSame(await accessibilityFaults(page), [], 'with the table and the list of places')
             await page.locator('#search').press('Enter')
             await until('the cell is read', () => page.locator('#cell .state').first().isVisible())
-            t.strictSame(await findings(page), [], 'with a cell')
+            t.strictSame(await accessibilityFaults(page), [], 'with a cell')
             await page.keyboard.press('Escape')
             await page.locator('#purge-all').click()
-            t.strictSame(await findings(page), [], 'with the question')
+            t.strictSame(await accessibilityFaults(page), [], 'with the question')
             t.strictSame(faultsOf(page, gateway), [])
             await page.close()
           })

@@ -112,13 +112,15 @@ t.test('the map shows what the cache holds, and a purge turns the cell', { skip 
     /Right now\s+13:30 · \d+\.\d °C/,
     /Days\s+\d+ · /,
     /In the store \(embedded\)\s+State\s+stale/,
-    /Last error\s+13:30:00\s+provider_failing/,
+    /Last error\s+13:30:00\s+the provider answered with a server error provider_failing\s/,
     /Failures in a row\s+1/,
   ])
     t.match(await drawer.innerText(), part)
 
   await page.getByRole('button', { name: 'Refresh' }).click()
-  await until('the failure is told', async () => /Not done: the provider/.test(await drawer.innerText()))
+  await until('the failure is told', async () =>
+    /Not done: the (provider|circuit)/.test(await drawer.innerText()),
+  )
   await provider.steer({ fault: 'none' })
   clock.advance(10 * 60_000)
   const circuit = page.locator('[data-part=provider] .badge')
@@ -193,7 +195,7 @@ t.test('a purge of all asks first', { skip }, async t => {
   await isShown(page, dhaka, 'fresh')
   const question = page.locator('#purge-question')
   await page.getByRole('button', { name: 'Purge all…' }).click()
-  t.match(await question.innerText(), /Purge every cell\?\s+Cells with a timeline: 1\./)
+  t.match(await question.innerText(), /Purge every cell\?\s+Timelines in memory here: 1\./)
   t.equal(await focused(page), 'purge-cancel', 'Enter at once does no harm')
   await page.keyboard.press('Enter')
   t.notOk(await question.isVisible())

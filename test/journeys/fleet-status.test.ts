@@ -32,13 +32,18 @@ const setUp = async (t: Test) => {
   const start = (own: Record<string, string> = {}) =>
     startCommand(t, ['serve'], ['api', 'ops'], { ...env, ABOHAWA_OPS__PORT: '0', ...own })
   /** The report of `status --json`, checked against its schema. */
-  const status = async (opsUrl: string) => {
-    const { code, stdout, stderr } = await runCommand(['status', '--json', '--gateway', opsUrl], env)
+  const status = async (...given: ['--gateway', string] | []) => {
+    const { code, stdout, stderr } = await runCommand(['status', '--json', ...given], env)
     return { code, stderr, opsUrl: JSON.parse(stdout).opsUrl, ...statusReport.parse(JSON.parse(stdout)) }
   }
   const createKey = async (tier: string): Promise<{ id: string; key: string }> =>
     JSON.parse(
-      (await runCommand(['keys', 'create', '--subscriber', 'Padma', '--tier', tier, '--json'], env)).stdout,
+      (
+        await runCommand(
+          ['keys', 'create', '--create-store', '--subscriber', 'Padma', '--tier', tier, '--json'],
+          env,
+        )
+      ).stdout,
     )
   return { env, raw, start, status, createKey }
 }
@@ -58,7 +63,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
     const { instances } = await reportOf(one)
     return instances.filter(({ phase }) => phase === 'ready').length === 3
   })
-  const all = await status(urlOf(one))
+  const all = await status('--gateway', urlOf(one))
   t.strictSame([all.code, all.stderr, all.opsUrl], [0, '', urlOf(one)])
   t.strictSame(new Set(all.instances.map(({ pid }) => pid)), new Set(pids))
   t.strictSame(
@@ -87,7 +92,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
     20_000,
     100,
   )
-  const known = await status(urlOf(two))
+  const known = await status('--gateway', urlOf(two))
   t.match(ratesIn(known), [{ hitShare: 1 }, { hitShare: 89 / 90 }], 'one load for the fleet')
   t.match(known.keysNearLimit, [{ keyId: free.id, subscriber: 'Padma', tier: 'free', used: 90, limit: 100 }])
   t.match(known.budget.windows.at(-1), { name: 'day', used: 3, limit: 10_000 })
@@ -95,11 +100,11 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   t.ok(Number(known.store.usedBytes) > 500_000)
 
   await t.test('without a gateway the store tells the same', async t => {
-    const alone = await status('http://127.0.0.1:9')
+    const alone = await status()
     t.match(alone, {
       code: 0,
       opsUrl: null,
-      stderr: /^No gateway answered at http:\/\/127\.0\.0\.1:9 \(.*\): this is what the store knows\.\n$/,
+      stderr: /^No gateway answered at http:\/\/127\.0\.0\.1:\d+ \(.*\): this is what the store knows\.\n$/,
       provider: null,
       cache: null,
       config: null,
@@ -145,7 +150,7 @@ t.test('a fleet is seen from each gateway and from the store', { skip: withoutOw
   await until('the killed one is gone after four missed heartbeats', async () =>
     (await pidsSeen()).every(seen => seen.startsWith(`${one.child.pid} `)),
   )
-  t.match(await status(urlOf(one)), { instances: [{ pid: one.child.pid, phase: 'ready' }] })
+  t.match(await status('--gateway', urlOf(one)), { instances: [{ pid: one.child.pid, phase: 'ready' }] })
 })
 
 t.test('with Redis away it says so in a sentence, and ends with 1', { skip: withoutOwnRedis }, async t => {
@@ -160,7 +165,7 @@ t.test('with Redis away it says so in a sentence, and ends with 1', { skip: with
   t.match(away.stderr, /^The store is away: Redis failed: .*\.\n$/)
   t.match(away.stdout, /\n {2}Redis .*away: Redis failed: /, 'what the gateway knows is shown all the same')
   t.match(away.stdout, /\n {2}circuit .*closed/)
-  const neither = await runCommand(['status', '--gateway', 'http://127.0.0.1:9'], env)
+  const neither = await runCommand(['status'], { ...env, ABOHAWA_OPS__PORT: '9' })
   t.match(neither, { code: 1, stdout: '' })
   t.match(neither.stderr, /^abohawa: redis\.url names 127\.0\.0\.1:\d+, which can't be used: .*\n$/)
 })

@@ -19,7 +19,7 @@ const list = '/api/v1/locations?type=division'
 
 const createKey = async (env: Record<string, string>, tier = 'starter') => {
   const { stdout, stderr } = await runCommand(
-    ['keys', 'create', '--subscriber', 'Load', '--tier', tier, '--json'],
+    ['keys', 'create', '--create-store', '--subscriber', 'Load', '--tier', tier, '--json'],
     env,
   )
   return JSON.parse(stdout || `{"error":${JSON.stringify(stderr)}}`) as {

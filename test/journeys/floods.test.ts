@@ -25,7 +25,7 @@ const startFlooded = async (t: Test, more: Record<string, string> = {}) => {
     ...more,
   }
   const made = await runCommand(
-    ['keys', 'create', '--subscriber', 'A', '--tier', 'enterprise', '--json'],
+    ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'enterprise', '--json'],
     env,
   )
   const key = JSON.parse(made.stdout).key as string

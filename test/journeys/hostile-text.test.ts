@@ -87,7 +87,10 @@ for (const [title, hostility] of Object.entries(hostilities))
       ABOHAWA_PROVIDER__RETRIES: '0',
       ABOHAWA_PROVIDER__BASE_URL: await hostileProvider(hostility),
     }
-    const issued = await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)
+    const issued = await runCommand(
+      ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--json'],
+      env,
+    )
     const { key } = JSON.parse(issued.stdout)
     const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
     execFileSync('prlimit', ['--pid', String(gateway.child.pid), `--data=${mostOfTheGateway}`])
@@ -139,7 +142,10 @@ t.test('text that others write to Redis is short and escaped too: the message of
     ABOHAWA_LOG__LEVEL: 'trace',
     ABOHAWA_PROVIDER__BASE_URL: good.url,
   }
-  const issued = await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)
+  const issued = await runCommand(
+    ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--json'],
+    env,
+  )
   const { key } = JSON.parse(issued.stdout)
   const gateway = await startCommand(t, ['serve'], ['api', 'ops'], env)
   execFileSync('prlimit', ['--pid', String(gateway.child.pid), `--data=${mostOfTheGateway}`])

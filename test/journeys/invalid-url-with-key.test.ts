@@ -98,10 +98,12 @@ t.test('over plain HTTP, where HTTPS is required, it is not counted and shows no
     const plain = await sendThroughProxy(headers)
     t.match(plain, { status: 400, error: /HTTPS is required/ })
     t.strictSame(figures(plain.headers), [0, 0])
+    t.equal(plain.headers.get('ratelimit'), undefined)
   }
   const secure = await sendThroughProxy({ 'x-forwarded-proto': 'https', 'x-request-id': 'mine' })
   t.match(secure, { status: 400, error: /must be percent-encoded/ })
   t.strictSame(figures(secure.headers), [100_000, 99_999], 'the first that is counted')
+  t.match(secure.headers.get('ratelimit'), /^"daily";r=99999;t=\d+$/)
   t.equal(secure.headers.get('x-request-id'), 'mine')
 })
 

@@ -30,15 +30,25 @@ const quotaOf = ({ headers }: Answer) => [
 t.test('a request without a valid key is 401 with a reason, zero rate-limit headers and no cost', async t => {
   const good = gateway.keys.free ?? ''
   const lastChanged = good.slice(0, -1) + (good.endsWith('a') ? 'b' : 'a')
-  const ways: [string, string | null, string][] = [
-    ['no key', null, 'the API key is missing: send it in the header x-api-key'],
-    ['an empty key', '', 'the API key is missing: send it in the header x-api-key'],
-    ['another prefix', 'sk_live_abc', 'the API key is invalid: a key begins with svc_live_'],
-    ['the prefix alone', 'svc_live_', 'the API key is invalid: it is mistyped or cut off'],
-    ['a typing error', lastChanged, 'the API key is invalid: it is mistyped or cut off'],
-    ['a well-formed key that nobody issued', createKey(), 'the API key is invalid: it is not known'],
+  const ways: [string, string | null, string, string][] = [
+    ['no key', null, 'the API key is missing: send it in the header x-api-key', 'key_missing'],
+    ['an empty key', '', 'the API key is missing: send it in the header x-api-key', 'key_missing'],
+    [
+      'another prefix',
+      'sk_live_abc',
+      'the API key is invalid: a key begins with svc_live_',
+      'key_wrong_prefix',
+    ],
+    ['the prefix alone', 'svc_live_', 'the API key is invalid: it is mistyped or cut off', 'key_malformed'],
+    ['a typing error', lastChanged, 'the API key is invalid: it is mistyped or cut off', 'key_malformed'],
+    [
+      'a well-formed key that nobody issued',
+      createKey(),
+      'the API key is invalid: it is not known',
+      'key_unknown',
+    ],
   ]
-  for (const [way, key, error] of ways)
+  for (const [way, key, error, code] of ways)
     for (const path of [
       '/locations?type=division',
       '/weather/district/3026',
@@ -47,7 +57,7 @@ t.test('a request without a valid key is 401 with a reason, zero rate-limit head
     ]) {
       const answer = await gateway.get(path, { key })
       t.equal(answer.status, 401, `${way} at ${path}`)
-      t.strictSame(answer.body, { error })
+      t.strictSame(answer.body, { error, code })
       t.equal(answer.headers['content-type'], 'application/json; charset=utf-8')
       t.strictSame(quotaOf(answer), [0, 0, reset])
       t.match(answer.headers['x-request-id'], /./)
@@ -137,6 +147,7 @@ t.test(
       t.equal(answer.status, 429, path)
       t.strictSame(answer.body, {
         error: 'the daily quota of 3 requests of this key is exhausted',
+        code: 'quota_exhausted',
         limit: 3,
         reset_at: '2026-11-21T18:00:00.000Z',
       })

@@ -21,7 +21,7 @@ const env = {
 }
 const issue = async (): Promise<string> => {
   const { stdout } = await runCommand(
-    ['keys', 'create', '--subscriber', 'A', '--tier', 'enterprise', '--json'],
+    ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'enterprise', '--json'],
     env,
   )
   return JSON.parse(stdout).key

@@ -507,6 +507,19 @@ proof(['server.writeTimeout'], 'a client that takes nothing is closed', {}, asyn
   )
 })
 
+proof(['server.cors.origins'], 'another page may read the answers', {}, async (t, gateway) => {
+  const origin = 'https://app.example.org'
+  const readableBy = async () =>
+    (await gateway.get('/locations?type=division', { headers: { origin } })).headers[
+      'access-control-allow-origin'
+    ]
+  t.equal(await readableBy(), undefined)
+  await applied(t, gateway, { 'server.cors.origins': origin })
+  t.equal(await readableBy(), origin)
+  await applied(t, gateway, { 'server.cors.origins': '' })
+  t.equal(await readableBy(), undefined)
+})
+
 proof(['server.maxConnections'], 'idle connections make room', {}, async (t, gateway) => {
   await applied(t, gateway, { 'server.maxConnections': '2' })
   for (let i = 0; i < 4; i++) {

@@ -186,12 +186,15 @@ t.test('cache show shows the token of the configuration to the gateway it asks',
   ]
   for (const [more, shown] of cases) {
     const unknown = await runCommand(show, { ...env, ...more })
-    t.equal(unknown.code, 0)
+    t.equal(unknown.code, 1)
     t.equal(
       unknown.stderr,
-      `No gateway answered at ${gateway.urls.ops} (${sentenceOf(shown)}): this is the shared tier alone.\n`,
+      `abohawa: the gateway at ${gateway.urls.ops} refused: ${sentenceOf(shown)}; set ops.token (ABOHAWA_OPS__TOKEN) to the token that this gateway runs with\n`,
     )
-    t.equal(JSON.parse(unknown.stdout).opsUrl, null)
+    t.equal(unknown.stdout, '')
+    const { port } = new URL(gateway.urls.ops ?? '')
+    const status = await runCommand(['status'], { ...env, ...more, ABOHAWA_OPS__PORT: port })
+    t.strictSame([status.code, status.stderr], [1, unknown.stderr], 'also where no --gateway names it')
   }
   t.notOk(gateway.lines.join('').includes(token.slice(0, 12)))
 })

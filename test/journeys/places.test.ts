@@ -187,7 +187,7 @@ t.test('a former code is 404 with the current code, on every endpoint, under its
   const error = 'the union "10040939" was not found: its code is 10049039 since 2012-04-25; ask for that'
   for (const endpoint of ['locations', 'weather', 'forecast']) {
     const { status, body } = await gateway.get(`/${endpoint}/union/10040939`)
-    t.strictSame([status, body], [404, { error }], endpoint)
+    t.strictSame([status, body], [404, { error, code: 'place_code_changed' }], endpoint)
     t.equal((await gateway.get(`/${endpoint}/union/10049039`)).status, 200)
     t.match(await gateway.get(`/${endpoint}/upazila/10040939`), {
       status: 404,

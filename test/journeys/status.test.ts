@@ -10,6 +10,7 @@ import { createCalendar, utcDayMs } from '../../src/calendar.ts'
 import { statusLines } from '../../src/cli/status-text.ts'
 import { statusReport } from '../../src/gateway/status-report.ts'
 import { manualClock } from '../support/manual-clock.ts'
+import { orderPurge } from '../support/ops-requests.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { requestBytes, sendRaw } from '../support/raw-http.ts'
 import { sendRequest, startGateway } from '../support/start-gateway.ts'
@@ -91,6 +92,74 @@ t.test('the forecast of the budget follows what is spent', async t => {
   // 34 are left, at 66 in the six hours since midnight.
   t.equal(day?.exhaustedAt, new Date(clock.now() + Math.ceil((34 * 6 * 3_600_000) / 66)).toISOString())
 })
+
+t.test('a cell in demand that no tier holds makes the first error now', async t => {
+  const away = { ABOHAWA_PROVIDER__RETRIES: '0', ABOHAWA_CACHE__PREFETCH: 'none' }
+  const { gateway, clock, status } = await start(t, away)
+  const places = ['district/3026', 'district/2015', 'district/3033'].map(place => `/weather/${place}`)
+  const calendar = createCalendar('Asia/Dhaka')
+  const isNow = async () => {
+    const report = await status()
+    const text = statusLines(report, gateway.opsUrl, calendar).map(line => line.text)
+    return {
+      metric: await gateway.metric('abohawa_cache_time_to_first_expiry_seconds'),
+      isAtOnce: report.provider?.firstErrorAt === report.at,
+      isTold: text.some(line => /if it stays away +consumers get errors now/.test(line)),
+    }
+  }
+  const now = { metric: 0, isAtOnce: true, isTold: true }
+  const purge = async (scope: string) => {
+    await orderPurge(gateway.opsUrl, scope, false)
+    await until('the purge is applied', async () => gateway.logged.some(line => line.msg === 'cache purged'))
+    gateway.logged.length = 0
+  }
+  for (const place of places) t.equal((await gateway.get(place)).status, 200)
+  t.match(await isNow(), { isAtOnce: false, isTold: false })
+
+  await provider.steer({ fault: 'internal-error' })
+  await purge('district/3026')
+  t.strictSame(await isNow(), now, 'one of three is purged')
+  t.equal((await gateway.get('/weather/district/3026')).status, 500)
+  t.strictSame(await isNow(), now, 'and could not be loaded')
+  await provider.steer({ fault: 'none' })
+  clock.advance(10 * 60_000)
+  await until('it is served again', async () => (await gateway.get('/weather/district/3026')).status === 200)
+  t.match(await isNow(), { isAtOnce: false, isTold: false })
+
+  await provider.steer({ fault: 'internal-error' })
+  t.equal((await gateway.get('/weather/district/6091')).status, 500)
+  t.strictSame(await isNow(), now, 'a cell that was never cached')
+  await provider.steer({ fault: 'none' })
+  clock.advance(10 * 60_000)
+  await until('it is served too', async () => (await gateway.get('/weather/district/6091')).status === 200)
+  await purge('all')
+  t.strictSame(await isNow(), now, 'everything is purged')
+})
+
+t.test(
+  'after a restart the demand of before counts, and what only the shared tier holds is served',
+  async t => {
+    const path = join(t.testdir(), 'store.db')
+    const env = { ABOHAWA_STORE__PATH: path, ABOHAWA_CACHE__PREFETCH: 'none', ABOHAWA_CACHE__WARM_FOR: '5s' }
+    const first = await start(t, env)
+    for (const place of ['3026', '2015', '3033'])
+      t.equal((await first.gateway.get(`/weather/district/${place}`)).status, 200)
+    await first.gateway.close()
+
+    const second = await start(t, env)
+    const report = await second.status()
+    t.equal(report.cache?.entries, 3, 'the shared tier had them')
+    t.ok(Date.parse(report.provider?.firstErrorAt ?? '') > Date.parse(report.at), 'nobody asked here yet')
+    await orderPurge(second.gateway.opsUrl, 'district/3026', false)
+    await second.gateway.close()
+
+    const third = await start(t, env)
+    const missed = await third.status()
+    t.match(missed, { cache: { entries: 2, wantedCells: 3 } })
+    t.equal(missed.provider?.firstErrorAt, missed.at)
+    t.equal(await third.gateway.metric('abohawa_cache_time_to_first_expiry_seconds'), 0)
+  },
+)
 
 t.test('cells are fresh, stale or failed, and the first error is known beforehand', async t => {
   const { gateway, clock, ops, status } = await start(t, {

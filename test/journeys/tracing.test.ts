@@ -73,7 +73,7 @@ const serve = async (t: Test, env: Record<string, string>) => {
     ...env,
   }
   const { stdout } = await runCommand(
-    ['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'],
+    ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--json'],
     all,
   )
   const { key } = JSON.parse(stdout) as { key: string }

@@ -52,7 +52,7 @@ const addKey = async (store: Store, id: string, hash: string) => {
   const subscriber = { id: 'sub_1', name: 'Padma', createdAt: 1, revokedAt: null }
   await store.ensureSubscriber(subscriber)
   const key = { id, hash, subscriberId: 'sub_1', tier: 'free', limit: null, createdAt: 1, revokedAt: null }
-  await store.addKey({ ...key, formers: [] })
+  await store.addKey({ ...key, expiresAt: null, externalId: null, formers: [] })
 }
 const revokedAt = (found: FoundKey | 'unknown') => (found === 'unknown' ? found : found.key.revokedAt)
 

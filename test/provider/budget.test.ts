@@ -217,7 +217,7 @@ t.test('without limits everything is granted, and the store has nothing but a cl
   await reservation.settle('answered')
   await budget.reconcile()
   t.equal(budget.stretch(1e9), 1)
-  t.strictSame(budget.state(), { windows: [], closedUntil: null, shared: true })
+  t.strictSame(budget.state(), { windows: [], closedUntil: null, closedBecause: null, shared: true })
   t.strictSame(state.steps, [])
   await budget.limited(start + 1_000, 'daily')
   t.match(await budget.reserve(1, 'cold'), { points: 0, retryAt: start + 1_000 }, 'but a 429 is a 429')

@@ -1,7 +1,7 @@
 // Creates keys for a scenario and reads their usage in this process, which is faster than a command for each. Offers a time
 // zone far from midnight, so that no scenario splits its counts over two days.
 
-import { administerWith } from '../../src/cli/keys.ts'
+import { administerWith } from '../../src/cli/administer.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import type { Env } from './set-up.ts'

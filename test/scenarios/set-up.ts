@@ -57,7 +57,16 @@ export const processEnv = (providerUrl: string, more: Env): Env => ({
 })
 
 export const createKey = async (env: Env): Promise<string> => {
-  const given = ['keys', 'create', '--subscriber', 'Bench', '--tier', 'enterprise', '--json']
+  const given = [
+    'keys',
+    'create',
+    '--create-store',
+    '--subscriber',
+    'Bench',
+    '--tier',
+    'enterprise',
+    '--json',
+  ]
   const { code, stdout, stderr } = await runCommand(given, env)
   if (code !== 0) throw new Error(`no key: ${stderr}`)
   return (JSON.parse(stdout) as { key: string }).key

@@ -152,7 +152,7 @@ t.test('a file of the first version is migrated with all of its records', async 
   for (const store of stores) await store.close()
   const store = openEmbeddedStore(path, systemClock)
   t.teardown(() => store.close())
-  const key = { subscriberId: 'sub_1', limit: null, formers: [] }
+  const key = { subscriberId: 'sub_1', limit: null, expiresAt: null, externalId: null, formers: [] }
   t.strictSame(await store.listKeys(), [
     { id: 'key_1', hash: 'hash-1', tier: 'free', createdAt: 1_000, revokedAt: null, ...key },
     { id: 'key_2', hash: 'hash-2', tier: 'gone', createdAt: 2_000, revokedAt: 7, ...key },

@@ -35,7 +35,7 @@ const later = Date.now() + 3_600_000
 const useAll = async (store: Store): Promise<void> => {
   await store.ensureSubscriber({ id: 'sub_a', name: 'Padma', createdAt: 1, revokedAt: null })
   const key = { id: 'key_1', subscriberId: 'sub_a', tier: 'free', limit: null, createdAt: 1, revokedAt: null }
-  await store.addKey({ ...key, hash: 'h1', formers: [] })
+  await store.addKey({ ...key, hash: 'h1', expiresAt: null, externalId: 'ours-1', formers: [] })
   await store.replaceHash('key_1', 'h2', later)
   await store.changeKey('key_1', { limit: 7 })
   await store.findByHash('h2')
@@ -86,6 +86,7 @@ t.test('every key of the store has the name that gateways of every version know'
   await useAll(store)
   t.strictSame((await raw.keys(`${prefix}*`)).map(name => name.slice(prefix.length)).sort(), [
     'bytes:{q:23.8,90.4}',
+    'external-id:ours-1',
     'flight:{q:23.8,90.4}',
     'format',
     'instance:one',
@@ -138,7 +139,7 @@ t.test('a script touches the keys it declares and no other, and they lie in one 
       t.ok(declared.includes(rest[0] ?? ''), `${command} ${rest[0]} is of a declared key`)
     }
   }
-  t.equal(touched.size, 14, [...touched].join(', '))
+  t.equal(touched.size, 15, [...touched].join(', '))
   t.strictSame(published, ['used key_1 2026-11-21 1', 'flights q:23.8,90.4 done'])
 })
 

@@ -1,5 +1,7 @@
 // A single Redis that hangs, or is stopped and started again.
 
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { startRedisProcess } from '../support/redis-process.ts'
@@ -59,6 +61,9 @@ t.test('a Redis that is restarted is reported away and back, and messages arrive
   await first.stop()
   await until('it is away', async () => events.length > 0)
   await t.rejects(store.ping(), { name: 'StoreError' })
+  await t.rejects(store.appendChangeRecord('purges', '{}', Date.now() + 60_000), {
+    message: 'Redis failed: there is no connection to it',
+  })
   const again = await startRedisProcess({ port: first.port })
   t.teardown(again.stop)
   await until('messages arrive', async () => {
@@ -66,6 +71,28 @@ t.test('a Redis that is restarted is reported away and back, and messages arrive
     return released.includes('cell')
   })
   t.match(inTurn(events), wentAndCameBack)
+})
+
+t.test('a start without an answer ends soon: what else may be wrong is looked at together', async t => {
+  const silent = createServer(socket => sockets.add(socket))
+  const sockets = new Set<Socket>()
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy()
+    silent.close()
+  })
+  const { port } = silent.address() as AddressInfo
+  const from = performance.now()
+  await t.rejects(
+    openRedisStore(
+      { url: `redis://127.0.0.1:${port}`, prefix: 'x:', connectTimeoutMs: 5_000, commandTimeoutMs: 200 },
+      { redisAway: () => {}, redisBack: () => {} },
+    ),
+    { message: /did not answer within [24]00 ms/ },
+  )
+  const tookMs = performance.now() - from
+  t.ok(tookMs < 2_500, `after ${Math.round(tookMs)} ms`)
 })
 
 t.test('a closed store does not report Redis away', async t => {

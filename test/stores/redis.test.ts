@@ -189,7 +189,7 @@ t.test('a heartbeat tells how many different settings the instances alive run wi
   const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
   t.teardown(() => store.close())
   const now = Date.now()
-  const beat = async (instance: string, settings: string, at: number) => {
+  const beat = async (instance: string, settings: string | null, at: number) => {
     const alive = {
       instance,
       settings,
@@ -205,10 +205,12 @@ t.test('a heartbeat tells how many different settings the instances alive run wi
   t.strictSame(await beat('one', 'a', now), [1, 1])
   t.strictSame(await beat('two', 'a', now + 1), [2, 1])
   t.strictSame(await beat('two', 'b', now + 5_000), [2, 2], 'the second runs others from now on')
-  t.strictSame(
-    await beat('one', 'b', now + 10_000),
-    [2, 2],
-    'the former are remembered for as long as an instance',
-  )
-  t.strictSame(await beat('two', 'b', now + 21_000), [2, 1])
+  t.strictSame(await beat('one', 'b', now + 6_000), [2, 1], 'the former ones are forgotten with the change')
+  for (const [i, settings] of ['c', 'd', 'e'].entries()) {
+    t.strictSame(await beat('one', settings, now + 7_000 + i * 6_000), [2, 2], 'one instance is ahead')
+    t.strictSame(await beat('two', settings, now + 8_000 + i * 6_000), [2, 1], 'and the other follows')
+  }
+  t.strictSame(await beat('two', 'f', now + 21_000), [2, 2])
+  t.strictSame(await beat('two', null, now + 22_000), [2, 1], 'those of an instance that stops are gone')
+  t.strictSame(await beat('one', 'e', now + 42_001), [1, 1])
 })

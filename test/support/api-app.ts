@@ -99,10 +99,11 @@ export const startApp = async (
       ...parts,
     },
     {
-      tls: { cert: null, key: null },
+      tls: { cert: null, key: null, http2: true },
       trustedProxies: [],
       clientAddress: 'full',
       requestTimeoutMs: 60_000,
+      cors: { origins: [] },
       writeTimeoutMs: 60_000,
       maxConnections: 1_000,
       maxUnauthenticated: 1_000,

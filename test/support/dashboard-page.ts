@@ -27,7 +27,7 @@ export const isDrawn = (page: WatchedPage) =>
 /** Opens the page and waits for its data. */
 export const visit = async (
   open: OpenPage | undefined,
-  gateway: TestGateway,
+  gateway: Pick<TestGateway, 'opsUrl'>,
   options: BrowserContextOptions = {},
 ): Promise<WatchedPage> => {
   if (!open) throw new Error('no browser')
@@ -89,7 +89,7 @@ export const latinTexts = (page: WatchedPage): Promise<string[]> =>
   })()`)
 
 /** What was amiss in the browser, and what was asked elsewhere than at this gateway. */
-export const faultsOf = ({ complaints, asked }: WatchedPage, { opsUrl }: TestGateway): string[] => [
-  ...complaints,
-  ...asked.filter(url => !url.startsWith(`${opsUrl}/`)),
-]
+export const faultsOf = (
+  { complaints, asked }: WatchedPage,
+  { opsUrl }: Pick<TestGateway, 'opsUrl'>,
+): string[] => [...complaints, ...asked.filter(url => !url.startsWith(`${opsUrl}/`))]

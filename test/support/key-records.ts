@@ -13,5 +13,7 @@ export const sampleKey = (id: string): KeyRecord => ({
   limit: null,
   createdAt: 1_000,
   revokedAt: null,
+  expiresAt: null,
+  externalId: null,
   formers: [{ hash: `former-of-${id}`, validUntil: 9_000 }],
 })

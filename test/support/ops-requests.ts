@@ -1,4 +1,4 @@
-// What tests of the ops listener's admission share: a purge as bytes, and how many requests were refused for a reason.
+// What tests of the ops listener share: a purge as bytes, one that is ordered, and how many requests were refused for a reason.
 
 import { requestBytes } from './raw-http.ts'
 import { sendRequest } from './start-gateway.ts'
@@ -19,4 +19,15 @@ export const refusedFor = async (opsUrl: string, reason: string): Promise<number
   return Number(
     new RegExp(`^abohawa_ops_refused_total\\{reason="${reason}"\\} (\\d+)$`, 'm').exec(text)?.[1] ?? 0,
   )
+}
+
+/** Orders a purge at this gateway; without `soft` the listener decides. */
+export const orderPurge = async (opsUrl: string, scope: string, soft?: boolean): Promise<unknown> => {
+  const response = await fetch(`${opsUrl}/cache/purge`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(soft === undefined ? { scope } : { scope, soft }),
+  })
+  if (!response.ok) throw new Error(`purge: ${response.status} ${await response.text()}`)
+  return response.json()
 }

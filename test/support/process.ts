@@ -130,7 +130,7 @@ export type Ended = { code: number; stdout: string; stderr: string }
 /** Runs a command to its end. */
 export const runCommand = (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> =>
   new Promise(resolve => {
-    execFile(product, args, { env: cleanEnv(env) }, (error, stdout, stderr) => {
+    execFile(product, args, { env: cleanEnv(env), maxBuffer: 1e8 }, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code) : 0, stdout, stderr })
     })
   })

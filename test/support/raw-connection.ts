@@ -57,7 +57,8 @@ export const openRaw = async (t: Teardown, url: string): Promise<RawConnection> 
     const [statusLine = '', ...lines] = received.toString('latin1', 0, end).split('\r\n')
     const headers = new Map(lines.map(line => line.split(/: (.*)/s).slice(0, 2) as [string, string]))
     const status = Number(/^HTTP\/1\.1 (\d{3}) /.exec(statusLine)?.[1])
-    const length = method === 'HEAD' || status === 304 ? 0 : Number(headers.get('content-length'))
+    const length =
+      method === 'HEAD' || status === 304 || status === 204 ? 0 : Number(headers.get('content-length'))
     while (received.length < end + 4 + length) await more('the body of an answer')
     const body = received.toString('utf8', end + 4, end + 4 + length)
     received = received.subarray(end + 4 + length)

@@ -14,6 +14,7 @@ import { type Gateway, startGateway as start } from '../../src/gateway/gateway.t
 import { createAdministration } from '../../src/metering/administration.ts'
 import { createLog } from '../../src/ops/log.ts'
 import { openStore } from '../../src/stores/open-store.ts'
+import { assertConforming } from './conforming.ts'
 import { manualClock } from './manual-clock.ts'
 
 export type Answer = {
@@ -119,7 +120,7 @@ export const startGateway = async (
   }
 }
 
-/** Sends a request to a URL over a real connection. */
+/** Sends a request to a URL over a real connection. A response of the API is held against docs/openapi.json. */
 export const sendRequest = async (
   url: string,
   { key, method = 'GET', headers = {} }: RequestOptions = {},
@@ -132,11 +133,15 @@ export const sendRequest = async (
     method: method as 'GET',
     headers: { ...(key ? { 'x-api-key': key } : {}), ...headers },
   })
-  const text = await body.text()
+  const bytes = Buffer.from(await body.arrayBuffer())
+  const text = bytes.toString()
+  const flat = Object.fromEntries(Object.entries(received).map(([name, value]) => [name, String(value)]))
+  if (/^https?:\/\/[^/]+\/api\/v1\//.test(url) && !(method === 'OPTIONS' && statusCode === 204))
+    assertConforming({ method, url, status: statusCode, headers: flat, bytes })
   const isJson = String(received['content-type']).startsWith('application/json')
   return {
     status: statusCode,
-    headers: Object.fromEntries(Object.entries(received).map(([name, value]) => [name, String(value)])),
+    headers: flat,
     text,
     body: isJson && text !== '' && !received['content-encoding'] ? JSON.parse(text) : undefined,
   }

@@ -25,6 +25,8 @@ const keyRecord = (id: string, subscriberId: string, createdAt = 1_000): KeyReco
   limit: null,
   createdAt,
   revokedAt: null,
+  expiresAt: null,
+  externalId: null,
   formers: [],
 })
 
@@ -76,6 +78,8 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       { limit: 77 },
       { revokedAt: null },
       { limit: null, tier: 'business' },
+      { expiresAt: 7_000 },
+      { expiresAt: null },
       {},
     ]
     let expected: KeyRecord = key
@@ -100,6 +104,69 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame(await store.findKey('key_1'), key)
     t.strictSame(await store.listKeys(), [key])
     t.equal((await store.findByHash('old'))?.validUntil, 2_000)
+  })
+
+  test('a key is kept with its expiry and external id, and found by that one', async (t, store) => {
+    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
+    const key = { ...keyRecord('key_1', 'sub_a'), expiresAt: 9_000, externalId: 'নদী/1' }
+    t.equal(await store.addKey(key), undefined)
+    t.strictSame(await store.findKey('key_1'), key)
+    t.strictSame((await store.findByHash('hash-of-key_1'))?.key, key)
+    t.strictSame(await store.findByExternalId('নদী/1'), key)
+    t.equal(await store.findByExternalId('নদী/2'), undefined)
+    t.equal(await store.findByExternalId(''), undefined)
+  })
+
+  test('an external id is of one key, also when many are stored at once', async (t, store) => {
+    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
+    const keys = Array.from({ length: 20 }, (_, i) => ({
+      ...keyRecord(`key_${i}`, 'sub_a'),
+      externalId: 'ours-1',
+    }))
+    const there = await Promise.all(keys.map(key => store.addKey(key)))
+    t.equal(there.filter(each => each === undefined).length, 1)
+    const first = keys[there.indexOf(undefined)]
+    for (const each of there) if (each) t.strictSame(each, first)
+    t.strictSame(await store.listKeys(), [first])
+    t.equal(await store.countKeys(), 1)
+    for (const key of keys)
+      t.equal((await store.findByHash(key.hash))?.key.id, key === first ? key.id : undefined, key.id)
+    t.strictSame(await store.addKey({ ...keyRecord('key_99', 'sub_a'), externalId: 'ours-1' }), first)
+    t.strictSame(await store.listKeys(), [first])
+  })
+
+  test('keys are listed in parts', async (t, store) => {
+    await store.ensureSubscriber(subscriber('sub_a', 'Padma'))
+    for (const number of [1, 2, 3, 4, 5]) await store.addKey(keyRecord(`key_${number}`, 'sub_a', number))
+    const ids = async (from?: number, count?: number) =>
+      (await store.listKeys(from, count)).map(({ id }) => id)
+    t.strictSame(await ids(0, 2), ['key_1', 'key_2'])
+    t.strictSame(await ids(2, 2), ['key_3', 'key_4'])
+    t.strictSame(await ids(4, 2), ['key_5'])
+    t.strictSame(await ids(5, 2), [])
+    t.strictSame(await ids(3), ['key_4', 'key_5'])
+    t.equal(await store.countKeys(), 5)
+  })
+
+  test('the last day of use is the latest one with a count', async (t, store) => {
+    const keepUntil = Date.now() + 1e9
+    const last = (since: string, upTo = '2026-11-21') => store.lastUsedOn('key_1', since, upTo)
+    t.equal(await last('2025-11-01'), undefined)
+    await store.raiseUsed('key_1', '2025-12-31', 3, keepUntil)
+    await store.raiseUsed('key_2', '2026-11-21', 3, keepUntil)
+    t.equal(await last('2025-11-01'), '2025-12-31')
+    t.equal(await last('2026-01-01'), undefined)
+    await instanceOn(store, 'one')({ keyId: 'key_1', day: '2026-11-20', limit: 10 })
+    t.equal(await last('2025-11-01'), '2026-11-20')
+    t.equal(await last('2025-11-01', '2026-11-19'), '2025-12-31')
+  })
+
+  test('a store is used from its first key on, or the start of a gateway', async (t, store) => {
+    t.equal(await store.isUsed(), false)
+    await store.writeBytes('cell', Buffer.from('x'), Date.now() + 60_000)
+    t.equal(await store.isUsed(), false)
+    await store.appendChangeRecord('keys', 'begin', Date.now() + 60_000)
+    t.equal(await store.isUsed(), true)
   })
 
   test('a replaced hash leads to the key until its instant, and no earlier one works longer', async (t, store) => {

@@ -3,6 +3,12 @@
 const unused = () => Promise.reject(new Error('not used here'))
 
 export const unusedOpsParts = {
+  keys: {
+    parts: () => {
+      throw new Error('not used here')
+    },
+    changed: () => {},
+  },
   cache: {
     explain: unused,
     purge: unused,

@@ -2,20 +2,23 @@
 
 import { forecastDays } from '../../weather/variables.ts'
 import type { Endpoint } from '../endpoint.ts'
-import { queryOf, wholeNumberOf } from '../parameters.ts'
+import { identifier, locationType, queryOf, wholeNumber } from '../parameters.ts'
 import type { FindPlace } from '../places.ts'
 import type { RenderedWeather } from '../rendered-weather.ts'
+
+const days = wholeNumber('days', { min: 1, max: forecastDays, fallback: forecastDays })
+
+export const forecastParameters = {
+  path: { type: locationType, id: identifier },
+  query: { days },
+} as const
 
 export const forecastEndpoint = (findPlace: FindPlace, rendered: RenderedWeather): Endpoint => ({
   name: 'forecast',
   path: '/forecast/:type/:id',
   answer: ({ params: { type = '', id = '' }, query }) => {
-    const days = wholeNumberOf('days', queryOf(query, ['days']).days, {
-      min: 1,
-      max: forecastDays,
-      fallback: forecastDays,
-    })
+    const wanted = days.read(queryOf(query, forecastParameters.query).days)
     const place = findPlace(type, id)
-    return rendered.forecast(place.cell, days, place.piece('forecast'))
+    return rendered.forecast(place.cell, wanted, place.piece('forecast'))
   },
 })

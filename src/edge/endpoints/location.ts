@@ -2,8 +2,11 @@
 
 import { detailOf } from '../bodies.ts'
 import type { Endpoint } from '../endpoint.ts'
+import { identifier, locationType } from '../parameters.ts'
 import { type CurrentCatalogue, findLocation } from '../places.ts'
 import type { RenderedLocations } from '../rendered-locations.ts'
+
+export const locationParameters = { path: { type: locationType, id: identifier }, query: {} } as const
 
 export const locationEndpoint = (served: CurrentCatalogue, rendered: RenderedLocations): Endpoint => ({
   name: 'location',

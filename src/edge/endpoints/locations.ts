@@ -5,28 +5,48 @@ import type { LocationType } from '../../catalogue/location.ts'
 import { withoutKeys } from '../../key-redaction.ts'
 import { listOf } from '../bodies.ts'
 import { apiPrefix, type Endpoint } from '../endpoint.ts'
-import { locationTypeOf, type Query, queryOf, searchTextOf, wholeNumberOf } from '../parameters.ts'
+import {
+  locationType,
+  optionalIdentifier,
+  type Query,
+  queryOf,
+  searchText,
+  wholeNumber,
+} from '../parameters.ts'
 import type { CurrentCatalogue } from '../places.ts'
 import type { RenderedLocations } from '../rendered-locations.ts'
+
+export const locationsParameters = {
+  path: {},
+  query: {
+    type: locationType,
+    division_id: optionalIdentifier,
+    district_id: optionalIdentifier,
+    upazila_id: optionalIdentifier,
+    q: searchText,
+    limit: wholeNumber('limit', { min: 1, max: 100, fallback: 50 }),
+    offset: wholeNumber('offset', { min: 0, max: 1_000_000_000, fallback: 0 }),
+  },
+} as const
+const wanted = locationsParameters.query
+type ListParameter = keyof typeof wanted
 
 const parentParameters: Readonly<Partial<Record<LocationType, keyof Query<ListParameter>>>> = {
   district: 'division_id',
   upazila: 'district_id',
   union: 'upazila_id',
 }
-const listParameters = ['type', 'division_id', 'district_id', 'upazila_id', 'q', 'limit', 'offset'] as const
-type ListParameter = (typeof listParameters)[number]
 
 export const locationsEndpoint = (served: CurrentCatalogue, rendered: RenderedLocations): Endpoint => ({
   name: 'locations',
   path: '/locations',
   answer: ({ query: given }) => {
-    const query = queryOf(given, listParameters)
-    const type = locationTypeOf(query.type)
+    const query = queryOf(given, wanted)
+    const type = locationType.read(query.type)
     const parent = parentParameters[type]
-    const limit = wholeNumberOf('limit', query.limit, { min: 1, max: 100, fallback: 50 })
-    const offset = wholeNumberOf('offset', query.offset, { min: 0, max: 1_000_000_000, fallback: 0 })
-    const q = searchTextOf(query.q)
+    const limit = wanted.limit.read(query.limit)
+    const offset = wanted.offset.read(query.offset)
+    const q = searchText.read(query.q)
 
     const parentId = parent && query[parent]
 

@@ -3,10 +3,20 @@
 import type { Answers } from '../../answer.ts'
 import type { Bounds } from '../../catalogue/location.ts'
 import type { Endpoint } from '../endpoint.ts'
-import { degreesOf, languageOf, queryOf } from '../parameters.ts'
+import { degrees, language, queryOf } from '../parameters.ts'
 import { pointPiece } from '../places.ts'
 import type { RenderedWeather } from '../rendered-weather.ts'
 import { languageHeaders } from './weather.ts'
+
+/** @param area what the bounds are called */
+export const weatherCoordsParameters = ({ south, north, west, east }: Bounds, area: string) =>
+  ({
+    path: {
+      lat: degrees('lat', { min: south, max: north, area }),
+      lng: degrees('lng', { min: west, max: east, area }),
+    },
+    query: { lang: language },
+  }) as const
 
 /** @param area what the bounds are called */
 export const weatherCoordsEndpoint = (
@@ -14,14 +24,17 @@ export const weatherCoordsEndpoint = (
   rendered: RenderedWeather,
   bounds: Bounds,
   area: string,
-): Endpoint => ({
-  name: 'coords',
-  path: '/weather/coords/:lat/:lng',
-  answer: ({ params: { lat = '', lng = '' }, query }) => {
-    const lang = languageOf(queryOf(query, ['lang']).lang)
-    const latitude = degreesOf('lat', lat, { min: bounds.south, max: bounds.north, area })
-    const longitude = degreesOf('lng', lng, { min: bounds.west, max: bounds.east, area })
-    const cell = cellAt({ latitude, longitude })
-    return rendered.current(cell, pointPiece(latitude, longitude), languageHeaders[lang])
-  },
-})
+): Endpoint => {
+  const { path, query: inQuery } = weatherCoordsParameters(bounds, area)
+  return {
+    name: 'coords',
+    path: '/weather/coords/:lat/:lng',
+    answer: ({ params, query }) => {
+      const lang = language.read(queryOf(query, inQuery).lang)
+      const latitude = path.lat.read(params.lat)
+      const longitude = path.lng.read(params.lng)
+      const cell = cellAt({ latitude, longitude })
+      return rendered.current(cell, pointPiece(latitude, longitude), languageHeaders[lang])
+    },
+  }
+}

@@ -1,18 +1,23 @@
 // GET /weather/{type}/{id}: the current weather of a place.
 
 import type { Endpoint } from '../endpoint.ts'
-import { languageOf, queryOf } from '../parameters.ts'
+import { identifier, language, locationType, queryOf } from '../parameters.ts'
 import type { FindPlace } from '../places.ts'
 import { badRequest } from '../problem.ts'
 import type { RenderedWeather } from '../rendered-weather.ts'
 import { sentences } from '../sentences.ts'
+
+export const weatherParameters = {
+  path: { type: locationType, id: identifier },
+  query: { lang: language },
+} as const
 
 export const weatherEndpoint = (findPlace: FindPlace, rendered: RenderedWeather): Endpoint => ({
   name: 'weather',
   path: '/weather/:type/:id',
   answer: ({ params: { type = '', id = '' }, query }) => {
     if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
-    const lang = languageOf(queryOf(query, ['lang']).lang)
+    const lang = language.read(queryOf(query, weatherParameters.query).lang)
     const place = findPlace(type, id)
     return rendered.current(place.cell, place.piece(lang), languageHeaders[lang])
   },

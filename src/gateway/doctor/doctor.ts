@@ -51,22 +51,27 @@ export const examine = async (config: Config, options: DoctorOptions): Promise<r
   return [
     ...before,
     ...(await spendingChecks(config, clock, {
-      spend: spend && provider?.status !== 'fail',
+      notSpent: !spend
+        ? 'not tried, so that nothing is spent'
+        : provider?.status === 'fail'
+          ? 'not tried, because the provider is away'
+          : undefined,
       storeIsWell: store?.status !== 'fail',
     })),
   ]
 }
 
+/** @param notSpent why no point is loaded; undefined where one may be */
 const spendingChecks = async (
   config: Config,
   clock: Clock,
-  { spend, storeIsWell }: { spend: boolean; storeIsWell: boolean },
+  { notSpent, storeIsWell }: { notSpent: string | undefined; storeIsWell: boolean },
 ): Promise<readonly Check[]> => {
   const { redis, store: file } = config
   // Nobody has counted anything yet, and a look makes no store.
   if (redis.url === null && !existsSync(file.path))
     return [
-      spend ? await keyCheck(config, clock) : skip('provider key', 'not tried, so that nothing is spent'),
+      notSpent === undefined ? await keyCheck(config, clock) : skip('provider key', notSpent),
       ok('budget', 'nothing is counted yet'),
     ]
   if (!storeIsWell)
@@ -77,9 +82,8 @@ const spendingChecks = async (
       const observer = { storeAway: () => {}, storeBack: () => {}, reopened: () => {} }
       const budget = openBudget(config, { store, clock, instances: () => undefined, observer })
       await budget.reconcile()
-      const key = spend
-        ? await keyCheck(config, clock, budget)
-        : skip('provider key', 'not tried, so that nothing is spent')
+      const key =
+        notSpent === undefined ? await keyCheck(config, clock, budget) : skip('provider key', notSpent)
       return [key, budgetCheck(await createBudgetAdmin(config, { store, clock }).show())]
     } finally {
       await store.close()

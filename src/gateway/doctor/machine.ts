@@ -1,5 +1,5 @@
-// Checks of the machine: the version of Node, open files, and the ports of the listeners. A port may be held by a running
-// gateway of this product, which is well.
+// Checks of the machine: the version of Node, open files, and where the listeners are. A port or a socket may be held by a
+// running gateway of this product, which is well.
 
 import { execFile } from 'node:child_process'
 import { createServer } from 'node:net'
@@ -7,6 +7,7 @@ import { promisify } from 'node:util'
 import { request } from 'undici'
 import type { Config } from '../../config/schema.ts'
 import { messageOf } from '../../errors.ts'
+import { isListenedOn, socketFault } from '../unix-socket.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
 const leastNode = 26
@@ -50,14 +51,30 @@ export const portChecks = (config: Config): Promise<Check[]> => {
   const { server, ops, status } = config
   const scheme = server.tls.cert === null ? 'http' : 'https'
   const places: [name: 'server' | 'ops' | 'status', place: Place, url: string][] = [
-    ['server', server, `${scheme}://${reachedAt(server)}/api/v1`],
     ['ops', ops, `http://${reachedAt(ops)}/livez`],
   ]
+  if (server.socket === null) places.unshift(['server', server, `${scheme}://${reachedAt(server)}/api/v1`])
   if (status.port !== null) {
     const place = { host: status.host, port: status.port }
     places.push(['status', place, `http://${reachedAt(place)}/livez`])
   }
-  return Promise.all(places.map(([name, place, url]) => portCheck(name, place, url)))
+  const checks = places.map(([name, place, url]) => portCheck(name, place, url))
+  return Promise.all(server.socket === null ? checks : [socketCheck(server.socket), ...checks])
+}
+
+const socketCheck = async (path: string): Promise<Check> => {
+  const name = 'socket of server'
+  const fault = socketFault(path)
+  if (fault !== undefined)
+    return fail(name, `${path} can't be listened on: ${fault}`, 'Set server.socket to another path.')
+  if (!(await isListenedOn(path))) return ok(name, `${path} is free`)
+  return (await isOwn('http://localhost/api/v1', path))
+    ? ok(name, `${path} is held by a running gateway`)
+    : fail(
+        name,
+        `${path} is held by another program`,
+        'Stop that program (ss -lxp names it), or set server.socket to another path.',
+      )
 }
 
 const portCheck = async (listener: string, { host, port }: Place, url: string): Promise<Check> => {
@@ -93,11 +110,11 @@ const listenFault = ({ host, port }: Place): Promise<NodeJS.ErrnoException | und
 const answerWithinMs = 3_000
 
 /** Whether a gateway of this product answers: every answer of the API has the headers of its quota, a probe says live. */
-const isOwn = async (url: string): Promise<boolean> => {
+const isOwn = async (url: string, socketPath: string | null = null): Promise<boolean> => {
   try {
     const { Agent } = await import('undici')
     // Only recognised, at an address that a certificate need not be made out to.
-    const dispatcher = new Agent({ connect: { rejectUnauthorized: false } })
+    const dispatcher = new Agent({ connect: { rejectUnauthorized: false, socketPath } })
     const { headers, body } = await request(url, { dispatcher, signal: AbortSignal.timeout(answerWithinMs) })
     const text = await body.text()
     await dispatcher.close()
@@ -116,7 +133,7 @@ const wideBits = 8
 
 /** What the configuration says of HTTPS and proxies. */
 export const proxyCheck = ({ server }: Pick<Config, 'server'>): Check => {
-  const { trustedProxies, tls, host } = server
+  const { trustedProxies, tls, host, socket } = server
   const wide = trustedProxies.find(range => Number(range.split('/')[1] ?? 128) < wideBits)
   if (wide !== undefined)
     return fail(
@@ -130,9 +147,21 @@ export const proxyCheck = ({ server }: Pick<Config, 'server'>): Check => {
       `x-forwarded-proto of ${trustedProxies.join(', ')} is believed; other requests ${tls.cert === null ? 'count as plain HTTP and are 400' : 'need HTTPS'}`,
     )
   return tls.cert === null
-    ? ok('proxy headers', `plain HTTP on ${host}, no proxy is trusted`)
+    ? ok('proxy headers', `plain HTTP on ${socket ?? host}, no proxy is trusted`)
     : ok('proxy headers', 'HTTPS straight from the gateway, no proxy is trusted')
 }
+
+// Node's own sentences recommend an option of its command line.
+const unknownAuthority = new Set([
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+])
+
+const isOfUnknownAuthority = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && unknownAuthority.has(String(error.code))
 
 /** What arrives of an unauthenticated request through the proxy: its answer distinguishes HTTPS from plain. */
 export const urlCheck = async (url: string): Promise<Check> => {
@@ -167,6 +196,12 @@ export const urlCheck = async (url: string): Promise<Check> => {
       )
     return ok(name, isHttps ? 'HTTPS arrives as HTTPS' : 'plain HTTP is refused')
   } catch (error) {
+    if (isOfUnknownAuthority(error))
+      return fail(
+        name,
+        `the certificate at ${address} is of an authority that Node.js does not know`,
+        'Where the authority is your own, name its certificate: NODE_EXTRA_CA_CERTS=ca.pem before the command.',
+      )
     return fail(
       name,
       `no answer at ${address}: ${messageOf(error)}`,

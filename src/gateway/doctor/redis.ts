@@ -9,6 +9,7 @@ import { messageOf } from '../../errors.ts'
 import { safeText } from '../../outside-text.ts'
 import { clockToleranceMs } from '../../stores/records.ts'
 import { connect, listenerOn, ping, type RedisClient } from '../../stores/redis-connection.ts'
+import { infoOf, type RedisInfo, serverName } from '../../stores/redis-info.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
 // A slow Redis is judged by its latency, and not by the first command that is late.
@@ -55,24 +56,11 @@ export const redisChecks = async (
   }
 }
 
-/** The fields of an INFO reply. */
-export type RedisInfo = ReadonlyMap<string, string>
-
-export const infoOf = (text: string): RedisInfo =>
-  new Map(
-    text
-      .split('\r\n')
-      .filter(line => /^\w+:/.test(line))
-      .map(line => [line.slice(0, line.indexOf(':')), safeText(line.slice(line.indexOf(':') + 1), 100)]),
-  )
-
 const leastVersion = 7
 
 export const versionCheck = (info: RedisInfo): Check => {
-  const valkey = info.get('valkey_version')
-  const version = valkey ?? info.get('redis_version') ?? 'unknown'
-  const shown = `${valkey === undefined ? 'Redis' : 'Valkey'} ${version}`
-  return Number.parseInt(version, 10) >= leastVersion
+  const shown = serverName(info)
+  return Number.parseInt(shown.replace(/^\w+ /, ''), 10) >= leastVersion
     ? ok('redis version', shown)
     : fail(
         'redis version',

@@ -35,6 +35,7 @@ const own = [
   'panels.js',
   'place-search.js',
   'preferences.js',
+  'purge-question.js',
   'texts.js',
 ]
 

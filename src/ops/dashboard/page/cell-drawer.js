@@ -3,7 +3,7 @@
 
 import { byId, element, setChildren, setText } from './dom.js'
 import { order, read } from './listener.js'
-import { factRows, placeLabel } from './panels.js'
+import { factRows, failureLabel, ownSentence, placeLabel } from './panels.js'
 
 /** @typedef {import('./contract.ts').CellReport} CellReport */
 /** @typedef {import('./contract.ts').Entry} Entry */
@@ -11,8 +11,17 @@ import { factRows, placeLabel } from './panels.js'
 
 const readEveryMs = 2_000
 
-/** @param {{ words: () => Words, onFault: (error: unknown) => void }} parts */
-export const createCellDrawer = ({ words, onFault }) => {
+/** How many are shown before somebody wants all of them. */
+const placesAtFirst = 10
+
+/**
+ * @param {object} parts
+ * @param {() => Words} parts.words
+ * @param {() => string | undefined} parts.obstacle why nothing can be loaded now
+ * @param {(question: import('./purge-question.js').Question) => void} parts.ask
+ * @param {(error: unknown) => void} parts.onFault
+ */
+export const createCellDrawer = ({ words, obstacle, ask, onFault }) => {
   const dialog = /** @type {HTMLDialogElement} */ (byId('cell'))
   const body = byId('cell-body')
   const result = byId('cell-result')
@@ -23,6 +32,7 @@ export const createCellDrawer = ({ words, onFault }) => {
   let opened
   /** @type {CellReport | undefined} */
   let report
+  let showsAllPlaces = false
 
   const show = () => {
     const { text, figures } = words()
@@ -32,7 +42,7 @@ export const createCellDrawer = ({ words, onFault }) => {
       setChildren(body, [element('p', { class: 'empty' }, text('loadingCell'))])
       return
     }
-    setChildren(body, sectionsOf(report, words()))
+    setChildren(body, sectionsOf(report, showsAllPlaces, words()))
   }
 
   const readAgain = async () => {
@@ -53,7 +63,7 @@ export const createCellDrawer = ({ words, onFault }) => {
     }
   }
 
-  /** @param {() => Promise<string | undefined>} act gives the sentence of a failure @param {import('./texts.js').TextName} done */
+  /** @param {() => Promise<{ code: string, message: string } | null | undefined>} act gives its failure @param {import('./texts.js').TextName} done */
   const run = async (act, done) => {
     const { text } = words()
     for (const button of buttons) button.disabled = true
@@ -62,7 +72,17 @@ export const createCellDrawer = ({ words, onFault }) => {
     try {
       const failure = await act()
       result.classList.toggle('fault', Boolean(failure))
-      setText(result, failure ? text('failedOrder', failure) : text(done))
+      setChildren(
+        result,
+        failure
+          ? [
+              document.createTextNode(text('failedOrder', '')),
+              failureLabel(failure.code, words()),
+              document.createTextNode(' '),
+              ownSentence(failure.message),
+            ]
+          : [document.createTextNode(text(done))],
+      )
     } catch (error) {
       onFault(error)
       result.classList.add('fault')
@@ -78,16 +98,41 @@ export const createCellDrawer = ({ words, onFault }) => {
     await order('/cache/purge', { scope: opened, soft })
     return undefined
   }
+  const purgeOrAsk = () => {
+    const id = opened
+    if (id === undefined) return
+    if (obstacle() === undefined) void run(() => purge(false), 'purgedHard')
+    else
+      ask({
+        scope: id,
+        title: 'purgeCellTitle',
+        sentence: words().text('purgeCellText'),
+        soft: 'purgeSoft',
+        hard: 'purgeHard',
+        onDone: kind => {
+          if (opened !== id) return
+          result.classList.remove('fault')
+          setText(result, words().text(kind === 'soft' ? 'purgedSoft' : 'purgedHard'))
+          void readAgain()
+        },
+      })
+  }
   refresh?.addEventListener('click', () =>
     run(async () => {
       const answer = /** @type {CellReport} */ (
         await order(`/cache/refresh?of=${encodeURIComponent(opened ?? '')}`)
       )
-      return answer.gateway?.lastFailure?.message
+      return answer.gateway?.lastFailure
     }, 'refreshed'),
   )
   soft?.addEventListener('click', () => run(() => purge(true), 'purgedSoft'))
-  hard?.addEventListener('click', () => run(() => purge(false), 'purgedHard'))
+  hard?.addEventListener('click', purgeOrAsk)
+  body.addEventListener('click', event => {
+    if (!(event.target instanceof Element) || !event.target.closest('#more-places')) return
+    showsAllPlaces = true
+    show()
+    body.focus()
+  })
   byId('cell-close').addEventListener('click', () => dialog.close())
   // A press beside the drawer closes it, as Escape does.
   dialog.addEventListener('click', event => {
@@ -103,6 +148,7 @@ export const createCellDrawer = ({ words, onFault }) => {
     open: id => {
       opened = id
       report = undefined
+      showsAllPlaces = false
       setText(result, '')
       result.classList.remove('fault')
       show()
@@ -124,8 +170,8 @@ export const createCellDrawer = ({ words, onFault }) => {
   }
 }
 
-/** @param {CellReport} report @param {Words} words @returns {HTMLElement[]} */
-const sectionsOf = ({ shared, gateway, at, places }, words) => {
+/** @param {CellReport} report @param {boolean} showsAllPlaces @param {Words} words @returns {HTMLElement[]} */
+const sectionsOf = ({ shared, gateway, at, places, placeCount }, showsAllPlaces, words) => {
   const { text, figures } = words
   /** @param {string | null | undefined} iso */
   const instant = iso => figures.instant(iso, at, true)
@@ -154,7 +200,9 @@ const sectionsOf = ({ shared, gateway, at, places }, words) => {
       : element('p', { class: 'empty' }, text('nothingCached'))
   const failure = gateway?.lastFailure
   return [
-    ...(places && places.length > 0 ? [section(text('placesHere'), placesOf(places, words))] : []),
+    ...(places && places.length > 0
+      ? [section(text('placesHere'), ...placesOf(places, placeCount ?? places.length, showsAllPlaces, words))]
+      : []),
     section(text('inMemory'), entryOf(gateway?.memory ?? null)),
     ...(gateway?.slices ? [section(text('slices'), slicesOf(gateway.slices, at, words))] : []),
     section(
@@ -168,13 +216,13 @@ const sectionsOf = ({ shared, gateway, at, places }, words) => {
             'dl',
             { class: 'facts' },
             ...factRows([
-              [instant(failure.failedAt), element('span', { class: 'state failed' }, failure.code)],
+              [instant(failure.failedAt), failureLabel(failure.code, words)],
               [text('attempts'), figures.count(failure.attempts)],
               [text('backoffUntil'), instant(failure.backoffUntil)],
             ]),
           )
         : element('p', { class: 'empty' }, text('noError')),
-      ...(failure ? [element('p', { lang: 'en' }, failure.message)] : []),
+      ...(failure ? [ownSentence(failure.message)] : []),
     ),
     section(
       text('requests'),
@@ -190,9 +238,29 @@ const sectionsOf = ({ shared, gateway, at, places }, words) => {
   ]
 }
 
-/** @param {readonly import('./contract.ts').Place[]} places @param {Words} words */
-const placesOf = (places, words) =>
-  element('ul', { class: 'places' }, ...places.map(place => element('li', {}, placeLabel(place, words))))
+/**
+ * @param {readonly import('./contract.ts').Place[]} places @param {number} count of all, which may be more
+ * @param {boolean} showsAll @param {Words} words
+ */
+const placesOf = (places, count, showsAll, words) => {
+  const { text, figures } = words
+  const shown = showsAll ? places : places.slice(0, placesAtFirst)
+  const left = count - shown.length
+  return [
+    element('ul', { class: 'places' }, ...shown.map(place => element('li', {}, placeLabel(place, words)))),
+    ...(left === 0
+      ? []
+      : shown.length < places.length
+        ? [
+            element(
+              'button',
+              { type: 'button', id: 'more-places', class: 'quiet' },
+              text('moreRows', figures.count(left)),
+            ),
+          ]
+        : [element('p', { class: 'note' }, text('placesLeftOut', figures.count(left)))]),
+  ]
+}
 
 /** @param {import('./contract.ts').Slices} slices @param {string} at @param {Words} words */
 const slicesOf = ({ quarterHours, hours, days, now }, at, { text, figures }) => {

@@ -174,7 +174,8 @@ export const createCharts = words => {
       {
         width: Math.max(160, figure.clientWidth),
         height: heightOfChart,
-        padding: [8, 4, 0, 0],
+        // Half a time of day fits beside the end of the axis.
+        padding: [8, 20, 0, 0],
         tzDate: ts => uPlot.tzDate(new Date(ts * 1000), timeZone),
         legend: { show: false },
         cursor: { sync: { key: 'hour' }, drag: { x: false, y: false }, points: { size: 7 } },

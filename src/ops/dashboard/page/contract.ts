@@ -73,7 +73,13 @@ export type Status = {
     lastFailure: { at: string; code: string; message: string } | null
     firstErrorAt: string | null
   }
-  budget: { shared: boolean; windows: Window[]; demandPerDay: number | null; stretch: number | null }
+  budget: {
+    shared: boolean
+    closure: { until: string; reason: string | null } | null
+    windows: Window[]
+    demandPerDay: number | null
+    stretch: number | null
+  }
   run: { initialisedAt: string; availableAt: string; nextExpectedAt: string | null } | null
   cache: {
     entries: number
@@ -91,7 +97,7 @@ export type Status = {
     writeFault: string | null
   }
   catalogue: { places: number; checksum: string | null; fault: string | null }
-  certificate: { expiresAt: string } | null
+  certificate: { expiresAt: string; renewal: 'valid' | 'due' | 'urgent' | 'expired' } | null
   config: {
     hash: string | null
     appliedAt: string | null
@@ -141,8 +147,11 @@ export type Slices = {
   } | null
 }
 
+export type PurgeReport = { kind: 'soft' | 'hard'; softBecause: string | null }
+
 export type CellReport = {
   places: Place[] | null
+  placeCount: number | null
   cell: { id: string; latitude: number; longitude: number }
   at: string
   shared: { kind: string; entry: Entry | null; fault: string | null }

@@ -7,12 +7,13 @@ import { createCharts } from './charts.js'
 import { byId, setText } from './dom.js'
 import { createFigures, secondsBetween } from './figures.js'
 import { newestOf } from './history.js'
-import { order, Refused, TokenNeeded, token } from './listener.js'
+import { Refused, TokenNeeded, token } from './listener.js'
 import { follow } from './live.js'
 import { createMap, showLegend } from './map.js'
-import { showAttention, showBudget, showLists, showParts, showTiles } from './panels.js'
+import { obstacleTo, showAttention, showBudget, showLists, showParts, showTiles } from './panels.js'
 import { createPlaceSearch } from './place-search.js'
 import { applyTheme, chosenLanguage, chosenTheme, keepLanguage, keepTheme } from './preferences.js'
+import { createPurgeQuestion } from './purge-question.js'
 import { isTextName, textsIn } from './texts.js'
 
 /** @typedef {import('./contract.ts').Cell} Cell */
@@ -45,11 +46,20 @@ const now = () =>
 const ageOf = cell =>
   (cell.ageSeconds ?? 0) + Math.max(0, secondsBetween(cells.get(cell.id)?.at ?? now(), now()))
 
+/** @param {unknown} error */
+const onFault = error => {
+  if (error instanceof TokenNeeded) void askForToken(false)
+}
+const question = createPurgeQuestion({
+  words,
+  obstacle: () => status && obstacleTo(status, words()),
+  onFault,
+})
 const drawer = createCellDrawer({
   words,
-  onFault: error => {
-    if (error instanceof TokenNeeded) void askForToken(false)
-  },
+  obstacle: () => status && obstacleTo(status, words()),
+  ask: question.ask,
+  onFault,
 })
 const map = createMap(
   byId('map'),
@@ -179,6 +189,11 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => char
 
 // The map's tools, and the purge of everything.
 
+// The map stays below the bar, whose height follows the language and the width.
+new ResizeObserver(() => {
+  document.documentElement.style.setProperty('--bar-height', `${byId('bar').offsetHeight}px`)
+}).observe(byId('bar'))
+
 /** @param {1 | -1} step */
 const zoom = step => {
   const { isFirst, isLast } = map.zoom(step)
@@ -188,30 +203,16 @@ const zoom = step => {
 byId('zoom-in').addEventListener('click', () => zoom(1))
 byId('zoom-out').addEventListener('click', () => zoom(-1))
 
-const question = /** @type {HTMLDialogElement} */ (byId('purge-question'))
-const purgeResult = byId('purge-result')
-byId('purge-all').addEventListener('click', () => {
-  const { fresh, stale } = countStates()
-  setText(byId('purge-text'), text('purgeAllText', figures.count(fresh + stale)))
-  setText(purgeResult, '')
-  question.showModal()
-  byId('purge-cancel').focus()
-})
-byId('purge-cancel').addEventListener('click', () => question.close())
-/** @param {boolean} soft */
-const purgeAll = async soft => {
-  setText(purgeResult, text('working'))
-  try {
-    await order('/cache/purge', { scope: 'all', soft })
-    question.close()
-    announce(text(soft ? 'softenedAll' : 'purgedAll'))
-  } catch (error) {
-    setText(purgeResult, text('failedOrder', error instanceof Error ? error.message : String(error)))
-    if (error instanceof TokenNeeded) void askForToken(false)
-  }
-}
-byId('purge-soft').addEventListener('click', () => purgeAll(true))
-byId('purge-hard').addEventListener('click', () => purgeAll(false))
+byId('purge-all').addEventListener('click', () =>
+  question.ask({
+    scope: 'all',
+    title: 'purgeAllTitle',
+    sentence: text('purgeAllText', figures.count(status?.cache.entries)),
+    soft: 'purgeAllSoft',
+    hard: 'purgeAllHard',
+    onDone: kind => announce(text(kind === 'soft' ? 'softenedAll' : 'purgedAll')),
+  }),
+)
 
 // The token.
 

@@ -3,6 +3,7 @@
 
 import { byId, element, setChildren, setText } from './dom.js'
 import { secondsBetween, unknown } from './figures.js'
+import { isTextName } from './texts.js'
 
 /** @typedef {import('./contract.ts').Status} Status */
 /** @typedef {import('./texts.js').TextName} TextName */
@@ -24,34 +25,75 @@ export const factRows = facts =>
     return [element('div', {}, element('dt', {}, label), element('dd', { title }, value))]
   })
 
-const certificateWarnSeconds = 14 * 86_400
-const certificateBadSeconds = 2 * 86_400
+/** @type {Record<NonNullable<Status['certificate']>['renewal'], Tone>} */
+const certificateTones = { valid: 'good', due: 'warn', urgent: 'bad', expired: 'bad' }
+
+/** What failed, as a sentence with its code. @param {string} code @param {Words} words */
+export const failureLabel = (code, { text }) => {
+  const name = `code_${code}`
+  return element(
+    'span',
+    {},
+    text(isTextName(name) ? name : 'codeUnknown'),
+    ' ',
+    element('small', {}, element('code', {}, code)),
+  )
+}
+
+/** What the gateway itself says, which is English in both languages. @param {string} sentence */
+export const ownSentence = sentence => element('small', { lang: 'en', class: 'detail' }, sentence)
+
+/** The part of an id by which instances are told apart. @param {string} id */
+const shortId = id => id.slice(0, 8)
+
+/** Why nothing can be loaded from the provider now; undefined where it can. @param {Status} status @param {Words} words */
+export const obstacleTo = ({ provider, budget, at }, { text, figures }) => {
+  if (provider.circuit !== 'closed') return text('obstacleCircuit')
+  if (budget.closure) return text('obstacleLimit', figures.instant(budget.closure.until, at))
+  return undefined
+}
 
 /** @param {Status} status @param {Words} words */
 export const showAttention = (status, words) => {
   const { text, figures } = words
   const { outages, provider, store, catalogue, certificate, config, budget, cache, at } = status
-  /** @type {[tone: Tone, sentence: string][]} */
-  const found = outages.map(({ outage, since, stale, errors }) => [
-    'bad',
-    text(
-      outage === 'provider' ? 'providerOutage' : 'storeOutage',
-      figures.instant(since, at),
-      figures.count(stale),
-      figures.count(errors),
-    ),
-  ])
-  if (provider.circuit === 'open')
-    found.push(['bad', text('circuitOpen', figures.instant(provider.retryAt, at, true))])
-  if (provider.circuit === 'half-open') found.push(['warn', text('circuitHalfOpen')])
-  if (provider.firstErrorAt && provider.circuit !== 'closed')
+  /** @type {[tone: Tone, sentence: string, ...more: HTMLElement[]][]} */
+  const found = []
+  const { closure } = budget
+  if (closure)
     found.push([
       'bad',
       text(
-        'firstError',
-        figures.instant(provider.firstErrorAt, at),
-        figures.duration(secondsBetween(at, provider.firstErrorAt)),
+        'budgetClosed',
+        figures.instant(closure.until, at),
+        figures.duration(secondsBetween(at, closure.until)),
       ),
+      element('code', {}, 'abohawa budget reopen'),
+      ...(closure.reason === null ? [] : [ownSentence(closure.reason)]),
+    ])
+  for (const { outage, since, stale, errors } of outages)
+    found.push([
+      'bad',
+      text(
+        outage === 'provider' ? 'providerOutage' : 'storeOutage',
+        figures.instant(since, at),
+        figures.count(stale),
+        figures.count(errors),
+      ),
+    ])
+  if (provider.circuit === 'open')
+    found.push(['bad', text('circuitOpen', figures.instant(provider.retryAt, at, true))])
+  if (provider.circuit === 'half-open') found.push(['warn', text('circuitHalfOpen')])
+  if (provider.firstErrorAt && (provider.circuit !== 'closed' || closure))
+    found.push([
+      'bad',
+      provider.firstErrorAt <= at
+        ? text('errorsNow')
+        : text(
+            'firstError',
+            figures.instant(provider.firstErrorAt, at),
+            figures.duration(secondsBetween(at, provider.firstErrorAt)),
+          ),
     ])
   if (!store.isUp) found.push(['bad', text('storeDown', store.kind, store.fault ?? unknown)])
   if (store.writeFault) found.push(['bad', text('storeUnwritten', store.writeFault)])
@@ -75,33 +117,31 @@ export const showAttention = (status, words) => {
   }
   if (!budget.shared && status.instances.length > 1) found.push(['warn', text('budgetApart')])
   if (cache.counts.failed > 0) found.push(['warn', text('failedCells', figures.count(cache.counts.failed))])
-  if (certificate) {
-    const left = secondsBetween(at, certificate.expiresAt)
-    if (left < certificateWarnSeconds)
-      found.push([
-        left < certificateBadSeconds ? 'bad' : 'warn',
-        text(
-          left > 0 ? 'certificateExpires' : 'certificateExpired',
-          figures.instant(certificate.expiresAt, at),
-          figures.duration(Math.abs(left)),
-        ),
-      ])
-  }
+  if (certificate && certificate.renewal !== 'valid')
+    found.push([
+      certificateTones[certificate.renewal],
+      text(
+        certificate.renewal === 'expired' ? 'certificateExpired' : 'certificateExpires',
+        figures.instant(certificate.expiresAt, at),
+        figures.duration(Math.abs(secondsBetween(at, certificate.expiresAt))),
+      ),
+    ])
   if (catalogue.fault) found.push(['warn', text('catalogueFault', catalogue.fault)])
   if (config.fault) found.push(['warn', text('configFault', config.fault)])
   if (config.needsRestart.length > 0)
     found.push(['warn', text('needsRestart', config.needsRestart.join(', '))])
-  if (config.differs.length > 0) found.push(['warn', text('differs', config.differs.join(', '))])
+  if (config.differs.length > 0)
+    found.push(['warn', text('differs'), element('code', {}, config.differs.map(shortId).join(', '))])
   const sentences =
     found.length > 0 ? found : /** @type {typeof found} */ ([['good', text('nothingNeedsAttention')]])
   setChildren(
     byId('attention'),
-    sentences.map(([tone, sentence]) =>
+    sentences.map(([tone, sentence, ...more]) =>
       element(
         'li',
         { class: tone },
         element('i', { 'aria-hidden': 'true' }, signs[tone]),
-        element('span', {}, sentence),
+        element('span', {}, sentence, ...more.flatMap(each => [' ', each])),
       ),
     ),
   )
@@ -136,10 +176,11 @@ export const showBudget = ({ budget, at }, words) => {
   const host = byId('budget')
   const gauges = budget.windows.map(({ name, limit, used, resetsAt, exhaustedAt }) => {
     const share = Math.min(1, limit > 0 ? used / limit : 1)
-    const tone = share >= 1 ? 'bad' : exhaustedAt ? 'warn' : 'good'
+    const tone = share >= 1 || budget.closure ? 'bad' : exhaustedAt ? 'warn' : 'good'
     const amount = text('usedOf', figures.count(used), figures.count(limit))
-    const forecast =
-      share >= 1
+    const forecast = budget.closure
+      ? text('closedUntil', figures.instant(budget.closure.until, at))
+      : share >= 1
         ? text('usedUp')
         : exhaustedAt
           ? text('exhaustedAt', figures.instant(exhaustedAt, at))
@@ -196,31 +237,45 @@ export const showBudget = ({ budget, at }, words) => {
   )
 }
 
+/** @param {string | null} hash */
+const short = hash => (hash === null ? unknown : hash.replace(/^sha256:/, '').slice(0, 8))
+
 /** @param {Status} status @param {Words} words */
 export const showParts = (
-  { provider, store, catalogue, certificate, run, cache, config, at },
-  { text, figures },
+  { provider, budget, store, catalogue, certificate, run, cache, config, at },
+  words,
 ) => {
+  const { text, figures } = words
   /** @param {string | null | undefined} iso */
   const instant = iso => figures.instant(iso, at)
-  /** @param {string | null} hash */
-  const short = hash => (hash === null ? unknown : hash.replace(/^sha256:/, '').slice(0, 8))
   const circuitTone = /** @type {const} */ ({ closed: 'good', 'half-open': 'warn', open: 'bad' })
   const failure = provider.lastFailure
+  /** @param {string | null} iso */
+  const sooner = iso => (iso !== null && iso <= at ? text('atOnce') : instant(iso))
   /** @type {[title: TextName, state: HTMLElement | null, rows: HTMLElement[]][]} */
   const parts = [
     [
       'provider',
-      badge(`${text('circuit')}: ${text(provider.circuit)}`, circuitTone[provider.circuit]),
-      factRows([
-        [text('lastSuccess'), instant(provider.lastSuccessAt)],
-        [
-          text('lastFailure'),
-          failure ? `${instant(failure.at)} · ${failure.code}` : text('none'),
-          failure?.message,
-        ],
-        [text('firstErrorAt'), instant(provider.firstErrorAt)],
-      ]),
+      budget.closure && provider.circuit === 'closed'
+        ? badge(text('closedUntil', instant(budget.closure.until)), 'bad')
+        : badge(`${text('circuit')}: ${text(provider.circuit)}`, circuitTone[provider.circuit]),
+      [
+        ...factRows([
+          [text('lastSuccess'), instant(provider.lastSuccessAt)],
+          [text('firstErrorAt'), sooner(provider.firstErrorAt)],
+          [text('lastFailure'), failure ? instant(failure.at) : text('none')],
+        ]),
+        ...(failure
+          ? [
+              element(
+                'div',
+                { class: 'failure' },
+                element('dt', { class: 'unseen' }, text('lastFailure')),
+                element('dd', {}, failureLabel(failure.code, words), ' ', ownSentence(failure.message)),
+              ),
+            ]
+          : []),
+      ],
     ],
     [
       'store',
@@ -345,12 +400,13 @@ const tableOr = (host, empty, isEmpty, make) =>
 const isPhase = phase => phase === 'starting' || phase === 'ready' || phase === 'draining'
 
 /** @param {Status} status @param {Words} words */
-export const showLists = ({ instances, top, keysNearLimit, at }, { text, figures }) => {
+export const showLists = ({ instances, config, top, keysNearLimit, at }, { text, figures }) => {
   tableOr(byId('instances'), text('noInstances'), instances.length === 0, () =>
     table(
       text('instances'),
       [
         { title: text('instance') },
+        { title: text('id') },
         { title: text('phase') },
         {
           title: text('requestsColumn').concat('/', figures.language === 'bn' ? 'সে.' : 's'),
@@ -360,14 +416,17 @@ export const showLists = ({ instances, top, keysNearLimit, at }, { text, figures
         { title: text('memory'), isNumber: true },
         { title: text('startedAt'), isNumber: true },
         { title: text('version') },
+        { title: text('configuration') },
       ],
       instances.map(one => [
         element(
           'span',
-          { title: one.id },
+          {},
           `${one.host ?? one.id}${one.pid === null ? '' : ` · ${figures.plain(one.pid)}`}`,
+          one.isSelf && ' ',
           one.isSelf && element('em', {}, text('thisOne')),
         ),
+        element('code', { title: one.id }, shortId(one.id)),
         badge(
           isPhase(one.phase) ? text(one.phase) : (one.phase ?? unknown),
           one.phase === 'ready' ? 'good' : 'warn',
@@ -377,6 +436,12 @@ export const showLists = ({ instances, top, keysNearLimit, at }, { text, figures
         figures.bytes(one.memoryBytes),
         figures.instant(one.startedAt, at),
         one.version ?? unknown,
+        element(
+          'span',
+          { class: 'hash' },
+          element('code', { title: one.configHash }, short(one.configHash)),
+          config.differs.includes(one.id) && badge(text('isDifferent'), 'warn'),
+        ),
       ]),
     ),
   )
@@ -401,7 +466,12 @@ export const showLists = ({ instances, top, keysNearLimit, at }, { text, figures
       keysNearLimit.map(({ keyId, subscriber, tier, used, limit }) => [
         element('code', { title: tier }, keyId),
         subscriber ?? unknown,
-        `${text('usedOf', figures.count(used), figures.count(limit))} · ${figures.share(limit > 0 ? used / limit : 1)}`,
+        element(
+          'span',
+          {},
+          text('usedOf', figures.count(used), figures.count(limit)),
+          element('small', { class: 'detail' }, figures.share(limit > 0 ? used / limit : 1)),
+        ),
       ]),
     ),
   )

@@ -1,0 +1,40 @@
+// The keys that are known to have nothing usable in either tier, so that their next read needs a load. Learned where it costs
+// nothing: from failed cold loads, hard purges, and reads of the shared tier that found nothing. A key that was never looked
+// up is not among them. Another instance may load one meanwhile, so some are looked up again at intervals.
+
+import { LRUCache } from 'lru-cache'
+
+const mostKeys = 50_000
+// Each is a read of the shared tier.
+const mostLookUps = 64
+
+export type Uncached = {
+  add(key: string): void
+  delete(key: string): void
+  has(key: string): boolean
+  /**
+   * Looks some of them up again, those first that were looked up longest ago, and forgets those that are not in demand.
+   * @param lookUp adds or deletes the key
+   */
+  check(isInDemand: (key: string) => boolean, lookUp: (key: string) => Promise<unknown>): Promise<void>
+}
+
+export const createUncached = (): Uncached => {
+  // By size, because lru-cache allocates `max` entries at once.
+  const keys = new LRUCache<string, true>({ maxSize: mostKeys, sizeCalculation: () => 1 })
+  return {
+    add: key => void keys.set(key, true),
+    delete: key => void keys.delete(key),
+    has: key => keys.has(key),
+    check: async (isInDemand, lookUp) => {
+      const oldest = [...keys.rkeys()]
+      for (const key of oldest) if (!isInDemand(key)) keys.delete(key)
+      await Promise.all(
+        oldest
+          .filter(key => keys.has(key))
+          .slice(0, mostLookUps)
+          .map(lookUp),
+      )
+    },
+  }
+}

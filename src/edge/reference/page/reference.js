@@ -1,0 +1,85 @@
+// Sends the requests of the reference page with the key that was typed in. The key stays in its field: it is not stored, not put
+// into an address, and sent to this gateway alone.
+
+/**
+ * @template {Element} Found
+ * @param {ParentNode} within
+ * @param {string} selector
+ * @returns {Found}
+ */
+const find = (within, selector) => {
+  const found = within.querySelector(selector)
+  if (!found) throw new Error(`the page has no ${selector}`)
+  return /** @type {Found} */ (found)
+}
+
+/**
+ * A text of the page with its values.
+ * @param {'sending' | 'notSent' | 'status'} name
+ * @param {...(string | number)} values
+ */
+const say = (name, ...values) =>
+  (document.body.dataset[name] ?? '').replaceAll(/\{(\d)\}/g, (_, at) => String(values[Number(at)]))
+
+/** @param {HTMLFormElement} form */
+const urlOf = form => {
+  const query = new URLSearchParams()
+  let path = form.dataset.path ?? ''
+  for (const field of form.querySelectorAll('input, select')) {
+    const { name, value, dataset } = /** @type {HTMLInputElement} */ (field)
+    if (dataset.in === 'path') path = path.replace(`{${name}}`, encodeURIComponent(value))
+    else if (value !== '') query.set(name, value)
+  }
+  return query.size === 0 ? path : `${path}?${query}`
+}
+
+/** @param {string} text */
+const pretty = text => {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}
+
+/** @param {HTMLFormElement} form */
+const send = async form => {
+  const key = keyField.value.trim()
+  const url = urlOf(form)
+  /** @type {HTMLElement} */
+  const result = find(form, '.result')
+  const status = find(form, '.status')
+  const headers = find(form, '.headers')
+  const body = find(form, '.answer')
+  result.hidden = false
+  find(form, '.url code').textContent = `GET ${url}`
+  status.textContent = say('sending')
+  headers.textContent = ''
+  body.textContent = ''
+  const started = performance.now()
+  try {
+    const response = await fetch(url, {
+      headers: key === '' ? {} : { 'x-api-key': key },
+      credentials: 'omit',
+      cache: 'no-store',
+    })
+    const text = await response.text()
+    status.textContent = say('status', response.status, Math.round(performance.now() - started))
+    headers.textContent = [...response.headers].map(([name, value]) => `${name}: ${value}`).join('\n')
+    body.textContent = pretty(text)
+  } catch (error) {
+    status.textContent = say('notSent', String(error))
+  }
+}
+
+/** @type {HTMLInputElement} */
+const keyField = find(document, '#key')
+for (const form of document.querySelectorAll('form')) {
+  /** @type {HTMLButtonElement} */
+  const button = find(form, 'button')
+  form.addEventListener('submit', event => {
+    event.preventDefault()
+    void send(form)
+  })
+  button.disabled = false
+}

@@ -1,0 +1,77 @@
+// What the API listener serves of its reference: the page in two languages, its files, and the OpenAPI document. Each is read
+// or made at its first request and kept, with its encodings.
+
+import { readFile } from 'node:fs/promises'
+import Negotiator from 'negotiator'
+import { type Encodings, jsonType, type Representation, tagOf } from '../representation.ts'
+import { unpooledCopy } from '../unpooled.ts'
+import { type ReferenceDocument, referencePage } from './page.ts'
+import type { PageLanguage } from './page-texts.ts'
+
+// Nothing from elsewhere, nothing inline, nothing sent anywhere but back here.
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self'",
+  "connect-src 'self'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
+].join('; ')
+
+const always = 'cache-control: no-cache\r\nx-content-type-options: nosniff\r\n'
+const ofPage = `${always}content-security-policy: ${policy}\r\nreferrer-policy: no-referrer\r\n`
+
+const represent = (text: Buffer, type: string, headers: string): Representation => {
+  const bytes = unpooledCopy(text)
+  const encodings: Encodings = {}
+  return { tag: tagOf(bytes), type, headers, pieces: [bytes], heads: {}, encodings: () => encodings }
+}
+
+const documentAt = new URL('../../../docs/openapi.json', import.meta.url)
+const pageFile = (name: string, type: string) => async (): Promise<Representation> =>
+  represent(await readFile(new URL(`page/${name}`, import.meta.url)), type, always)
+const page = (language: PageLanguage) => async (): Promise<Representation> => {
+  const document = JSON.parse(await readFile(documentAt, 'utf8')) as ReferenceDocument
+  const headers = `${ofPage}content-language: ${language}\r\nvary: accept-language\r\n`
+  return represent(Buffer.from(referencePage(document, language)), 'text/html; charset=utf-8', headers)
+}
+
+const makers: Readonly<Record<string, () => Promise<Representation>>> = {
+  en: page('en'),
+  bn: page('bn'),
+  '/api/v1/openapi.json': async () => represent(await readFile(documentAt), jsonType, always),
+  '/docs/reference.css': pageFile('reference.css', 'text/css; charset=utf-8'),
+  '/docs/reference.js': pageFile('reference.js', 'text/javascript; charset=utf-8'),
+  '/docs/icon.svg': pageFile('icon.svg', 'image/svg+xml'),
+}
+
+const kept = new Map<string, Promise<Representation>>()
+
+/**
+ * @param path one of `referencePaths`
+ * @param query of which `lang` is read
+ * @param acceptLanguage the header, for a page whose query names no language
+ */
+export const servedReference = (
+  path: string,
+  query: string,
+  acceptLanguage: string | undefined,
+): Promise<Representation> => {
+  const name = path === '/docs' ? languageOf(query, acceptLanguage) : path
+  const known = kept.get(name)
+  if (known) return known
+  const made = makers[name]?.() ?? Promise.reject(new Error(`the reference has no ${name}`))
+  kept.set(name, made)
+  // A file that can't be read may be there the next time.
+  made.catch(() => kept.delete(name))
+  return made
+}
+
+const languageOf = (query: string, acceptLanguage: string | undefined): PageLanguage => {
+  const asked = new URLSearchParams(query).get('lang')
+  if (asked === 'en' || asked === 'bn') return asked
+  const headers = acceptLanguage === undefined ? {} : { 'accept-language': acceptLanguage }
+  return new Negotiator({ headers }).language(['en', 'bn']) === 'bn' ? 'bn' : 'en'
+}

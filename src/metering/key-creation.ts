@@ -1,0 +1,269 @@
+// Creates keys, one or many: checks what is wanted, stores each once, and makes the subscribers that are new. A run that was
+// broken off is repeated as a whole: an external id that has a key keeps it.
+
+import { closestMatch } from 'leven'
+import type { Calendar } from '../calendar.ts'
+import type { Clock } from '../clock.ts'
+import { InputError } from '../errors.ts'
+import { holdsKey } from '../key-redaction.ts'
+import { isPrintable, quoted } from '../outside-text.ts'
+import type { KeyRecord, Store, Subscriber } from '../stores/store.ts'
+import { limitOfTier, type Tiers } from './authentication.ts'
+import { announceChange } from './key-directory.ts'
+import { expiryIn } from './key-expiry.ts'
+import { createKey, hashOf, type PresentedKey, randomBase62 } from './key-form.ts'
+import { isoOrNull, listedKey } from './listed-key.ts'
+
+export type AdministrationParts = { store: Store; tiers: Tiers; calendar: Calendar; clock: Clock }
+
+/** A new key. `key` is returned once and can't be recovered. */
+export type IssuedKey = KeyFacts & { key: PresentedKey }
+
+/** A key of a request; `key` is null where the external id had one already, which stays as it is. */
+export type CreatedKey = Omit<KeyFacts, 'limit'> & {
+  key: PresentedKey | null
+  /** Null when the tier of a key that existed is not configured any more. */
+  limit: number | null
+  existed: boolean
+}
+
+type KeyFacts = {
+  id: string
+  subscriber: string
+  tier: string
+  limit: number
+  externalId: string | null
+  expiresAt: string | null
+}
+
+/** A key to create, in the words of whoever wants it. `expires` as in key-expiry.ts. */
+export type KeyRequest = {
+  readonly subscriber: string
+  readonly tier: string
+  readonly externalId?: string | undefined
+  /** Its own limit; that of the tier if not given. */
+  readonly limit?: number | undefined
+  readonly expires?: string | undefined
+}
+
+/** What is wrong with the request of this index, from 0. */
+export type RequestFault = { readonly index: number; readonly message: string }
+
+/** The most characters of a subscriber's name and of an external id. */
+export const longestName = 100
+const mostLimit = 999_999_999_999
+/** The keys that are checked at a time, and those that are created. */
+const keysChecked = 500
+const keysCreated = 50
+
+export const createKeyCreation = ({ store, tiers, calendar, clock }: AdministrationParts) => {
+  /** A request whose words are checked. @throws InputError */
+  const orderOf = ({ subscriber, tier, externalId, limit, expires }: KeyRequest) => {
+    const tierLimit = tierLimitOf(tiers, tier)
+    if (limit !== undefined) limitIn(String(limit))
+    return {
+      name: subscriberNameOf(subscriber),
+      tier,
+      tierLimit,
+      limit: limit ?? null,
+      externalId: externalId === undefined ? null : externalIdOf(externalId),
+      expiresAt: expires === undefined ? null : expiryIn(expires, calendar, clock.now()),
+    }
+  }
+  const refuseRevoked = (subscriber: Subscriber | undefined): void => {
+    if (subscriber && subscriber.revokedAt !== null)
+      throw new InputError(
+        `subscriber ${quoted(subscriber.name, longestName)} is revoked; \`abohawa subscribers reinstate ${subscriber.id}\` first`,
+      )
+  }
+  const issue = async (order: ReturnType<typeof orderOf>): Promise<CreatedKey> => {
+    const { name, tier, limit, externalId, expiresAt } = order
+    const createdAt = clock.now()
+    const subscriber = await store.ensureSubscriber({
+      id: `sub_${randomBase62(12)}`,
+      name,
+      createdAt,
+      revokedAt: null,
+    })
+    refuseRevoked(subscriber)
+    const key = createKey()
+    const record: KeyRecord = {
+      id: `key_${randomBase62(12)}`,
+      hash: hashOf(key),
+      subscriberId: subscriber.id,
+      tier,
+      limit,
+      createdAt,
+      revokedAt: null,
+      expiresAt,
+      externalId,
+      formers: [],
+    }
+    const there = await store.addKey(record)
+    if (there) return existing(there)
+    return {
+      id: record.id,
+      key,
+      subscriber: name,
+      tier,
+      limit: limit ?? order.tierLimit,
+      externalId,
+      expiresAt: isoOrNull(expiresAt),
+      existed: false,
+    }
+  }
+  const existing = async (record: KeyRecord): Promise<CreatedKey> => {
+    const subscriberRecord = await store.findSubscriber(record.subscriberId)
+    const { id, subscriber, tier, limit, externalId, expiresAt } = listedKey(
+      record,
+      subscriberRecord,
+      tiers,
+      clock.now(),
+    )
+    return { id, key: null, subscriber, tier, limit, externalId, expiresAt, existed: true }
+  }
+  /** What has its key needs no valid words: an expiry of then may be past now. */
+  const issueOnce = async (request: KeyRequest): Promise<CreatedKey> => {
+    const there =
+      request.externalId === undefined
+        ? undefined
+        : await store.findByExternalId(externalIdOf(request.externalId))
+    // Stored once more, which changes nothing but lists a key that an earlier run left unlisted.
+    if (there) return existing((await store.addKey(there)) ?? there)
+    return issue(orderOf(request))
+  }
+
+  return {
+    /** Creates a key for the subscriber of that name, and the subscriber if there is none. @throws InputError */
+    createKey: async (
+      subscriber: string,
+      tier: string,
+      more: Pick<KeyRequest, 'limit' | 'expires'> = {},
+    ): Promise<IssuedKey> => {
+      const order = orderOf({ subscriber, tier, ...more })
+      refuseRevoked(await store.findSubscriber(order.name))
+      const { existed: _, key, ...issued } = await issue(order)
+      await announceChange(store, issued.id, clock.now())
+      // Without an external id there is always a new one.
+      return { ...issued, key: key as PresentedKey, limit: order.limit ?? order.tierLimit }
+    },
+    /** What is wrong with requests; none of them may be created then. Reads the store and changes nothing. */
+    faultsOf: async (requests: readonly KeyRequest[]): Promise<RequestFault[]> => {
+      const faults: RequestFault[] = []
+      const seen = new Set<string>()
+      const subscribers = new Map<string, Promise<Subscriber | undefined>>()
+      const subscriberNamed = (name: string) => {
+        const known = subscribers.get(name) ?? store.findSubscriber(name)
+        subscribers.set(name, known)
+        return known
+      }
+      const check = async (request: KeyRequest): Promise<void> => {
+        const externalId = request.externalId === undefined ? null : externalIdOf(request.externalId)
+        const there = externalId === null ? undefined : await store.findByExternalId(externalId)
+        const name = subscriberNameOf(request.subscriber)
+        const subscriber = await subscriberNamed(name)
+        if (there && there.subscriberId !== subscriber?.id)
+          throw new InputError(
+            `external id ${quoted(externalId ?? '', longestName)} is that of ${there.id}, a key of another subscriber; allowed: one external id for each key`,
+          )
+        if (there) return
+        orderOf(request)
+        refuseRevoked(subscriber)
+      }
+      for (const [index, { externalId }] of requests.entries()) {
+        if (externalId === undefined) continue
+        const bare = externalId.trim().normalize('NFC')
+        if (seen.has(bare))
+          faults.push({
+            index,
+            message: `the external id is ${quoted(externalId, longestName)}, as in a request before; allowed: each once`,
+          })
+        seen.add(bare)
+      }
+      for (let from = 0; from < requests.length; from += keysChecked)
+        await Promise.all(
+          requests.slice(from, from + keysChecked).map(async (request, i) => {
+            await check(request).catch((error: unknown) => {
+              if (!(error instanceof InputError)) throw error
+              faults.push({ index: from + i, message: error.message })
+            })
+          }),
+        )
+      return faults.sort((one, other) => one.index - other.index)
+    },
+    /**
+     * Creates keys that `faultsOf` found nothing wrong with, a few at a time; yields those that are in the store. An external
+     * id that has a key keeps it, so that a run which was broken off is repeated as a whole. @throws InputError, StoreError
+     */
+    async *createKeys(requests: readonly KeyRequest[]): AsyncGenerator<CreatedKey[]> {
+      for (let from = 0; from < requests.length; from += keysCreated) {
+        const part = requests.slice(from, from + keysCreated)
+        const outcomes = await Promise.allSettled(part.map(async request => issueOnce(request)))
+        const created = outcomes.flatMap(each => (each.status === 'fulfilled' ? [each.value] : []))
+        const [first] = created.filter(({ existed }) => !existed)
+        // Gateways forget with any change which keys were unknown.
+        const announced = first ? await settled(announceChange(store, first.id, clock.now())) : undefined
+        yield created
+        const failed = outcomes.find(each => each.status === 'rejected') ?? announced
+        if (failed?.status === 'rejected') throw failed.reason
+      }
+    },
+    /** The known subscriber whose name is nearly this new one, as after a typing error. */
+    nearlyNamed: async (subscriberName: string): Promise<string | undefined> => {
+      const name = subscriberNameOf(subscriberName)
+      const names = (await store.listSubscribers()).map(subscriber => subscriber.name)
+      if (names.includes(name)) return undefined
+      const folded = names.map(fold)
+      const nearest = closestMatch(fold(name), folded, {
+        maxDistance: Math.min(3, Math.floor(name.length / 4)),
+      })
+      return nearest === undefined ? undefined : names[folded.indexOf(nearest)]
+    },
+  }
+}
+
+/** @throws InputError for a tier that is not configured */
+export const tierLimitOf = (tiers: Tiers, tier: string): number => {
+  const limit = limitOfTier(tiers, tier)
+  if (limit === undefined)
+    throw new InputError(`tier is ${quoted(tier)}; allowed: ${Object.keys(tiers).join(', ')}`)
+  return limit
+}
+
+const settled = async (step: Promise<void>) => (await Promise.allSettled([step]))[0]
+
+const fold = (name: string): string => name.toLowerCase().replaceAll(/\s+/g, ' ')
+
+const subscriberNameOf = (given: string): string => {
+  const name = given.trim().normalize('NFC')
+  if (name === '' || [...name].length > longestName || !isPrintable(name))
+    throw new InputError(
+      `the subscriber's name is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction`,
+    )
+  if (/^sub_/.test(name))
+    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't begin with sub_, as ids do`)
+  if (holdsKey(name))
+    throw new InputError(`the subscriber's name is ${quoted(given)}; names can't hold an API key`)
+  return name
+}
+
+const externalIdOf = (given: string): string => {
+  const externalId = given.trim().normalize('NFC')
+  if (
+    externalId === '' ||
+    [...externalId].length > longestName ||
+    !isPrintable(externalId) ||
+    holdsKey(externalId)
+  )
+    throw new InputError(
+      `the external id is ${quoted(given)}; allowed: 1 to ${longestName} characters on one line, none of them a control or an invisible mark of direction, and no API key`,
+    )
+  return externalId
+}
+
+/** A limit of requests a day as text. @throws InputError */
+export const limitIn = (given: string): number => {
+  if (!/^[1-9]\d{0,11}$/.test(given))
+    throw new InputError(`the limit is ${quoted(given)}; allowed: a whole number from 1 to ${mostLimit}`)
+  return Number(given)
+}

@@ -1,0 +1,279 @@
+// `abohawa keys create` in bulk: many alike, those of a CSV file once each, and runs that are broken off and repeated.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'csv-parse/sync'
+import t, { type Test } from 'tap'
+import { runCommands } from '../support/printed.ts'
+import { cleanEnv, product, runCommand } from '../support/process.ts'
+import { startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+const setUp = (t: Test, more: Record<string, string> = {}) => {
+  const folder = t.testdir()
+  const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db'), ...more }
+  const command = (...args: string[]) => runCommand(args, env)
+  const create = (...args: string[]) => command('keys', 'create', '--create-store', ...args)
+  const file = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  const list = async () => JSON.parse((await command('keys', 'list', '--json')).stdout)
+  return { folder, env, command, create, file, list }
+}
+const some = ['--subscriber', 'Schools', '--tier', 'free']
+const head = 'subscriber,tier,external_id,limit,expires'
+const rows = (text: string): Record<string, string>[] => parse(text, { columns: true })
+
+t.test('many keys are created at once, as text, JSON and CSV', async t => {
+  const { create, list } = setUp(t)
+  const json = await create(...some, '--count', '30', '--json')
+  t.match(json, { code: 0, stderr: /^30 created, 0 existed\. Keep the keys now/ })
+  const created = JSON.parse(json.stdout)
+  t.equal(new Set(created.map(({ key }: { key: string }) => key)).size, 30)
+  t.match(created[0], {
+    key: /^svc_live_\w{38}$/,
+    tier: 'free',
+    limit: 100,
+    externalId: null,
+    existed: false,
+  })
+  const text = await create(...some, '--count', '2', '--expires', '90d', '--limit', '7')
+  t.match(text.stdout, /^(key_\w{12} {2}svc_live_\w{38} {2}Schools\n){2}$/)
+  const csv = await create(...some, '--count', '2', '--csv')
+  t.match(rows(csv.stdout), [
+    { key: /^svc_live_/, subscriber: 'Schools' },
+    { tier: 'free', existed: 'false' },
+  ])
+  const all = await list()
+  t.equal(all.length, 34)
+  t.match(all[31], { limit: 7, ownLimit: true, expiresAt: /Z$/ })
+})
+
+t.test(
+  'a file is created once, whatever is in it is shown or reported, and a second run creates nothing',
+  async t => {
+    const { create, file, folder, list } = setUp(t)
+    const given = file(
+      'keys.csv',
+      `\ufeff${head}\r\n"Padma, Ltd",free,p-1,,\r\nযমুনা,starter,নদী 2,50,2099-01-31\r\n`,
+    )
+    const out = join(folder, 'issued.csv')
+    const first = await create('--from', given, '--csv', '--out', out)
+    t.match(first, { code: 0, stdout: '', stderr: `2 created, 0 existed. Keep ${out} now` })
+    t.equal(statSync(out).mode & 0o777, 0o600)
+    const issued = rows(readFileSync(out, 'utf8'))
+    t.match(issued, [
+      { key: /^svc_live_/, external_id: 'p-1', subscriber: 'Padma, Ltd', limit: '100', existed: 'false' },
+      { external_id: 'নদী 2', limit: '50', expires: '2099-01-31T18:00:00.000Z' },
+    ])
+
+    t.match(await create('--from', given, '--csv', '--out', out), {
+      code: 1,
+      stderr: `--out is ${out}, which is there already; allowed: a new file`,
+    })
+    const again = await create('--from', given, '--json')
+    t.match(again, { code: 0, stderr: /^0 created, 2 existed\. Keys that existed are not shown again/ })
+    t.match(JSON.parse(again.stdout), [
+      { id: issued[0]?.id, key: null, existed: true },
+      { id: issued[1]?.id, key: null, existed: true },
+    ])
+    file('keys.csv', `${head}\nযমুনা,starter,নদী 2,,\n"Padma, Ltd",free,p-1,,2020-01-01\nPadma,free,p-3,,\n`)
+    t.match(await create('--from', given), { code: 0, stderr: /^1 created, 2 existed\./ })
+    t.equal((await list()).length, 3)
+  },
+)
+
+t.test('one key has an external id, by which commands name it', async t => {
+  const { create, command } = setUp(t)
+  const first = JSON.parse((await create(...some, '--external-id', 'crm/7', '--json')).stdout)
+  t.match(first, { externalId: 'crm/7', existed: false, key: /^svc_live_/ })
+  const again = await create(...some, '--external-id', 'crm/7')
+  t.match(again, { code: 0, stdout: `${first.id} for Schools has the external id crm/7 already.` })
+  t.match(JSON.parse((await command('keys', 'show', 'external:crm/7', '--json')).stdout), {
+    id: first.id,
+    lastUsedOn: null,
+    usedToday: 0,
+  })
+  t.match(JSON.parse((await command('keys', 'expire', 'external:crm/7', '2099-12-31', '--json')).stdout), {
+    id: first.id,
+    expiresAt: '2099-12-31T18:00:00.000Z',
+  })
+  t.match(
+    (await command('keys', 'list')).stdout,
+    /^id +external id +subscriber .* expires \(UTC\) +last used\n/,
+  )
+  const other = await create('--subscriber', 'Other', '--tier', 'free', '--external-id', 'crm/7')
+  t.match(other, {
+    code: 1,
+    stderr: `external id "crm/7" is that of ${first.id}, a key of another subscriber`,
+  })
+})
+
+t.test('a file with anything wrong is refused by line and column, and nothing is created', async t => {
+  const { create, env, file, list } = setUp(t)
+  await create(...some, '--external-id', 'taken')
+  const cases = [
+    ['', /line 1, subscriber: /],
+    [`${head}\n`, /has 0 keys; allowed: 1 to 100,000/],
+    ['subscriber,teir,external_id\nA,free,1\n', /line 1, teir: .*did you mean tier\?/],
+    [`${head}\nA,free,1\nB,gold,2\n`, /line 3: tier is "gold"; allowed: free, starter, business, enterprise/],
+    [
+      `${head}\nA,free,1,0\nB,free,2,many\n`,
+      /line 2: the limit is "0"; allowed: /,
+      /line 3: the limit is "many"/,
+    ],
+    [`${head}\nA,free,1,,soon\n`, /line 2: expires is "soon"; allowed: never, a day/],
+    [`${head}\nA,free,1,,2020-01-01\n`, /line 2: expires is "2020-01-01"; allowed: a time that is not past/],
+    [`${head}\nA,free,\n`, /line 2: the external id is ""; allowed: 1 to 100 characters/],
+    [`${head}\nA,free,1\nB,free, 1\n`, /line 3: the external id is " 1", as in a request before/],
+    [
+      `${head}\nA,free,taken\n`,
+      /line 2: external id "taken" is that of key_\w+, a key of another subscriber/,
+    ],
+    [`${head}\n ,free,1\nA,free,"2\n`, /not CSV: a quotation mark opens a field and nothing closes it/],
+    [`${head}\n\u001b[2J,free,1\n`, /line 2: the subscriber's name is /],
+    [`${head}\nA,free,1,2,3d,x\n`, /line 2, the row: /],
+  ] as [string, ...RegExp[]][]
+  const files = cases.map(([text], i) => file(`bad-${i}.csv`, text))
+  const ended = await runCommands(
+    files.map(from => ['keys', 'create', '--from', from]),
+    env,
+  )
+  for (const [i, [text, ...sentences]] of cases.entries()) {
+    const { code, stdout, stderr = '' } = ended[i] ?? {}
+    t.match({ code, stdout }, { code: 1, stdout: '' }, JSON.stringify(text))
+    for (const sentence of sentences) t.match(stderr, sentence)
+    t.match(stderr, /^abohawa: [^\n]*\n$/)
+  }
+  t.equal((await list()).length, 1)
+})
+
+t.test('what can not be meant is one sentence', async t => {
+  const { create, file } = setUp(t)
+  const good = file('keys.csv', `${head}\nA,free,1\n`)
+  await Promise.all(
+    (
+      [
+        [[...some, '--count', '0'], 2, /--count is 0; allowed: a whole number from 1 to 10000/],
+        [[...some, '--count', '10001'], 2, /--count is 10001/],
+        [[...some, '--count', '2', '--external-id', 'a'], 2, /--external-id is of one key/],
+        [[...some, '--limit', 'x'], 2, /--limit is "x"; allowed: a whole number/],
+        [[...some, '--expires', 'x'], 1, /expires is "x"; allowed: never, a day/],
+        [[...some, '--csv', '--json'], 2, /--csv and --json are two forms/],
+        [['--from', good, '--tier', 'free'], 2, /--from names a file that says all of each key/],
+        [['--from', '/nowhere.csv'], 1, /--from is \/nowhere\.csv, which can't be read: ENOENT/],
+        [['--subscriber', 'A'], 2, /--tier is missing/],
+        [['--from', good, '--out', '/nowhere/x'], 1, /--out is \/nowhere\/x, which can't be written: ENOENT/],
+      ] as [string[], number, RegExp][]
+    ).map(async ([args, exit, sentence]) => {
+      const { code, stderr } = await create(...args)
+      t.equal(code, exit, args.join(' '))
+      t.match(stderr, sentence)
+    }),
+  )
+})
+
+const many = (count: number) =>
+  `${head}\n${Array.from({ length: count }, (_, i) => `School ${i % 40},free,s-${i},,\n`).join('')}`
+
+for (const [signal, onRedis] of [
+  ['SIGKILL', false],
+  ['SIGKILL', true],
+  ['SIGINT', true],
+] as const)
+  t.test(
+    `a run that ${signal} ends on ${onRedis ? 'Redis' : 'a file'} is repeated to the same set, each once`,
+    { skip: onRedis && withoutOwnRedis },
+    async t => {
+      const redis = onRedis ? await startRedis() : undefined
+      if (redis) t.teardown(redis.stop)
+      const { env, create, file, folder, list } = setUp(t, redis ? { ABOHAWA_REDIS__URL: redis.url } : {})
+      const count = 2_000
+      const given = file('keys.csv', many(count))
+      const [first, second] = [join(folder, '1.csv'), join(folder, '2.csv')]
+      const args = ['keys', 'create', '--create-store', '--from', given, '--csv', '--out']
+      const child = spawn(product, [...args, first], {
+        env: cleanEnv(env),
+        stdio: ['ignore', 'ignore', 'pipe'],
+      })
+      let stderr = ''
+      child.stderr.setEncoding('utf8').on('data', text => {
+        stderr += text
+      })
+      const exited = once(child, 'exit')
+      await until(
+        'some are written',
+        async () => existsSync(first) && readFileSync(first, 'utf8').length > 2_000,
+      )
+      child.kill(signal)
+      const [code] = await exited
+      const shown = rows(readFileSync(first, 'utf8').replace(/[^\n]*$/, ''))
+      t.ok(shown.length > 0 && shown.length < count, `${shown.length} of ${count}`)
+      if (signal === 'SIGINT') {
+        t.equal(code, 1)
+        t.match(stderr, /the command was interrupted; [\d,]+ created, 0 existed of 2,000: the same command/)
+      }
+      const before = await list()
+      t.ok(
+        before.length - shown.length <= (signal === 'SIGINT' ? 0 : 50),
+        `${before.length} are in the store`,
+      )
+
+      t.match(await create('--from', given, '--csv', '--out', second), { code: 0 })
+      const all: { id: string; externalId: string }[] = await list()
+      t.equal(all.length, count)
+      t.equal(new Set(all.map(({ externalId }) => externalId)).size, count)
+      const repeated = rows(readFileSync(second, 'utf8'))
+      t.equal(repeated.length, count)
+      for (const { id, external_id } of shown)
+        t.equal(repeated.find(row => row.external_id === external_id)?.id, id)
+      const withKey = new Set([...shown, ...repeated].filter(({ key }) => key).map(({ id }) => id))
+      t.ok(
+        count - withKey.size <= (signal === 'SIGINT' ? 0 : 50),
+        `${count - withKey.size} keys were not shown`,
+      )
+    },
+  )
+
+t.test(
+  'Redis away in the middle: what was created is shown, and the rest follows',
+  { skip: withoutOwnRedis },
+  async t => {
+    const redis = await startRedis()
+    t.teardown(redis.stop)
+    const { env, create, file, folder, list } = setUp(t, {
+      ABOHAWA_REDIS__URL: redis.url,
+      ABOHAWA_REDIS__COMMAND_TIMEOUT: '1s',
+    })
+    const given = file('keys.csv', many(2_000))
+    const [first, second] = [join(folder, '1.json'), join(folder, '2.json')]
+    const running = runCommand(
+      ['keys', 'create', '--create-store', '--from', given, '--json', '--out', first],
+      env,
+    )
+    await until(
+      'some are written',
+      async () => existsSync(first) && readFileSync(first, 'utf8').length > 2_000,
+    )
+    const { pid } = await redisInfo(redis.url)
+    process.kill(pid, 'SIGSTOP')
+    const ended = await running
+    process.kill(pid, 'SIGCONT')
+    t.match(ended, { code: 1, stderr: /abohawa: .*; [\d,]+ created, 0 existed of 2,000: the same command/ })
+    const shown = JSON.parse(readFileSync(first, 'utf8'))
+    t.ok(shown.length > 0 && shown.length < 2_000)
+    t.match(await create('--from', given, '--json', '--out', second), { code: 0 })
+    t.equal((await list()).length, 2_000)
+  },
+)
+
+const redisInfo = async (url: string): Promise<{ pid: number }> => {
+  const { Redis } = await import('ioredis')
+  const redis = new Redis(url)
+  const [, pid] = /process_id:(\d+)/.exec(await redis.info('server')) ?? []
+  await redis.quit()
+  return { pid: Number(pid) }
+}

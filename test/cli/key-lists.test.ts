@@ -1,0 +1,67 @@
+// `abohawa keys list` and `keys usage --all`: filters, the last day of use, and CSV.
+
+import { join } from 'node:path'
+import t from 'tap'
+import { createCalendar, daysUpTo } from '../../src/calendar.ts'
+import { systemClock } from '../../src/clock.ts'
+import { createAdministration } from '../../src/metering/administration.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { runCommands } from '../support/printed.ts'
+
+const path = join(t.testdir(), 'store.db')
+const calendar = createCalendar('Asia/Dhaka')
+const [newest = '', before = ''] = daysUpTo(calendar.dayOf(Date.now()), 2)
+const store = openEmbeddedStore(path, systemClock)
+const tiers = { free: 100, starter: 1_000 }
+const administration = createAdministration({ store, tiers, calendar, clock: systemClock })
+const used = await administration.createKey('Dhaka Tribune', 'starter')
+const idle = await administration.createKey('Dhaka Tribune', 'free')
+await store.raiseUsed(used.id, newest, 12, Date.now() + 86_400_000)
+await store.raiseUsed(used.id, before, 30, Date.now() + 86_400_000)
+await store.close()
+
+const run = (...lines: string[][]) => runCommands(lines, { ABOHAWA_STORE__PATH: path })
+
+t.test('the usage of all keys is a line of CSV for each day with a count', async t => {
+  const [csv, json, text, neither] = await run(
+    ['keys', 'usage', '--all', '--csv', '--days', '2'],
+    ['keys', 'usage', '--all', '--json', '--days', '1'],
+    ['keys', 'usage', '--all'],
+    ['keys', 'usage'],
+  )
+  const rows = [
+    `${used.id},,Dhaka Tribune,starter,1000,${newest},12\r\n`,
+    `${used.id},,Dhaka Tribune,starter,1000,${before},30\r\n`,
+  ]
+  t.equal(csv?.stdout, `id,external_id,subscriber,tier,limit,day,used\r\n${rows.join('')}`)
+  const all: { id: string }[] = JSON.parse(json?.stdout ?? '')
+  t.match(
+    all.find(({ id }) => id === used.id),
+    { used: 12, days: [{ day: newest, used: 12 }] },
+  )
+  t.match(
+    all.find(({ id }) => id === idle.id),
+    { used: 0, days: [] },
+  )
+  t.match(text?.stdout, new RegExp(`${used.id} .* 42  ${newest}\\n`))
+  t.match(neither, { code: 2, stderr: /the id of a key or of --all, one of the two/ })
+})
+
+t.test('a list is filtered, says when a key was last used, and is CSV', async t => {
+  const filters = ['used>11 subscriber=~dhaka', 'last_used=never', 'tier=free used>0']
+  const lists = await run(...filters.map(filter => ['keys', 'list', '--json', '--filter', filter]))
+  t.strictSame(
+    lists.map(({ stdout }) => JSON.parse(stdout).map(({ id }: { id: string }) => id)),
+    [[used.id], [idle.id], []],
+  )
+  const [none, table, csv, wrong] = await run(
+    ['keys', 'list', '--filter', 'tier=business'],
+    ['keys', 'list'],
+    ['keys', 'list', '--csv'],
+    ['keys', 'list', '--filter', 'a=b'],
+  )
+  t.match(none?.stdout, 'No key matches.\n')
+  t.match(table?.stdout, new RegExp(`${used.id} .* ${newest}\\n`))
+  t.match(csv?.stdout, new RegExp(`^${used.id},.*,${newest},12\\r\\n`, 'm'))
+  t.match(wrong, { code: 1, stderr: /the filter has "a=b"; allowed: / })
+})

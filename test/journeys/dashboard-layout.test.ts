@@ -1,0 +1,146 @@
+// How the dashboard is laid out, measured in a real browser: nothing covers or cuts anything, in both languages, from a phone to a
+// wide screen. On a fleet of two with different settings, a token and a key near its limit.
+
+import { join } from 'node:path'
+import t from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { startBrowser, type WatchedPage, withoutBrowser } from '../support/browser.ts'
+import { coldCache, dhaka, isDrawn, isLive, openCell } from '../support/dashboard-page.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const skip = withoutBrowser
+const sizes = [
+  [1366, 768],
+  [1440, 900],
+  [1920, 1080],
+  [1100, 800],
+  [390, 844],
+] as const
+const token = '0123456789abcdef0123456789abcdef'
+
+t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
+  const provider = await startProvider(t)
+  const redis = await testRedis(t)
+  const open = await startBrowser(t)
+  const start = (staleFor: string) =>
+    startGateway(t, {
+      providerUrl: provider.url,
+      // Its heartbeats go on.
+      clock: systemClock,
+      env: {
+        ...coldCache,
+        ABOHAWA_REDIS__URL: redis.url,
+        ABOHAWA_REDIS__PREFIX: redis.prefix,
+        ABOHAWA_OPS__TOKEN: token,
+        ABOHAWA_CACHE__STALE_FOR: staleFor,
+        // Large numbers, which need room.
+        ABOHAWA_PROVIDER__BUDGET__PER_DAY: '10000000',
+        ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '1000000',
+        ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '100000',
+      },
+    })
+  const gateway = await start('12h')
+  await start('8h')
+  await gateway.get('/weather/district/3026')
+  for (let i = 0; i < 93; i += 1)
+    await gateway.get('/locations?type=division', { key: gateway.keys.free ?? '' })
+
+  const visit = async (locale: string): Promise<WatchedPage> => {
+    const page = await open({ viewport: { width: 1366, height: 768 }, locale })
+    await page.goto(gateway.opsUrl)
+    await page.locator('#token-value').fill(token)
+    await page.locator('#token-form button').click()
+    await isDrawn(page)
+    await isLive(page)
+    await until('the fleet is known', async () => (await page.locator('#instances tbody tr').count()) === 2)
+    await page.evaluate('document.fonts.ready.then(() => {})')
+    return page
+  }
+  for (const locale of ['en-GB', 'bn-BD']) {
+    const page = await visit(locale)
+    for (const isOpen of [false, true]) {
+      if (isOpen) await page.locator('#table summary').click()
+      for (const [width, height] of sizes) {
+        await page.setViewportSize({ width, height })
+        const where = `${width}x${height} ${locale}${isOpen ? ' with the table' : ''}`
+        await page.evaluate('scrollTo(0, 0)')
+        t.strictSame(await page.evaluate(faults), [], where)
+        await page.evaluate('scrollTo(0, document.body.scrollHeight)')
+        t.strictSame(await page.evaluate(faults), [], `${where}, at the end`)
+      }
+    }
+    await page.context().close()
+  }
+
+  const page = await visit('en-GB')
+  const rows = page.locator('#instances tbody tr')
+  const other = rows.filter({ hasText: 'differs' })
+  t.equal(await other.count(), 1)
+  const id = await other.locator('code').first().innerText()
+  t.match(await page.locator('#attention').innerText(), new RegExp(`another configuration: ${id}$`, 'm'))
+  t.notMatch(await rows.filter({ hasText: 'this one' }).innerText(), id)
+
+  await openCell(page, dhaka)
+  const places = page.locator('#cell .places li')
+  await until('the cell is open', async () => (await places.count()) > 0)
+  t.equal(await places.count(), 10)
+  const more = page.getByRole('button', { name: /^Show \d+ more$/ })
+  const left = Number(/\d+/.exec(await more.innerText())?.[0])
+  await more.click()
+  t.equal(await places.count(), 10 + left)
+  t.notOk(await more.isVisible())
+})
+
+t.test('the time at the end of a chart has room', { skip }, async t => {
+  const provider = await startProvider(t)
+  const open = await startBrowser(t)
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ...coldCache, ABOHAWA_STORE__PATH: join(t.testdir(), 'store.db') },
+  })
+  const page = await open({ viewport: { width: 1100, height: 800 } })
+  await page.goto(gateway.opsUrl)
+  await isLive(page)
+  await until('a chart is drawn', async () => (await page.locator('.chart .u-over').count()) === 3)
+  const room = await page.evaluate(
+    `(() => {
+      const [over, wrap] = ['.u-over', '.u-wrap'].map(name => document.querySelector('.chart ' + name).getBoundingClientRect())
+      return wrap.right - over.right
+    })()`,
+  )
+  // Half of a time of day as it is drawn, 11 px high.
+  t.ok(Number(room) >= 16, `${room} px`)
+})
+
+/** What covers, cuts or breaks something, as sentences. */
+const faults = `(() => {
+  const found = []
+  const box = at => at.getBoundingClientRect()
+  const overlap = (a, b) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1
+  const bar = box(document.querySelector('header.bar'))
+  const map = document.querySelector('.country')
+  for (const panel of document.querySelectorAll('.lists .panel, .side > *'))
+    if (overlap(box(map), box(panel))) found.push('the map covers ' + panel.innerText.slice(0, 30))
+  if (getComputedStyle(map).position === 'sticky' && parseFloat(getComputedStyle(map).top) < bar.height)
+    found.push('the bar cuts the map')
+  if (innerWidth < 1000 && document.body.scrollWidth > innerWidth) found.push('wider than the screen')
+  if (innerWidth > 1000) {
+    const controls = [...document.querySelectorAll('.controls > :not([hidden])')].map(box)
+    if (controls.some(each => each.top > controls[0].bottom)) found.push('the bar has two rows')
+  }
+  for (const scroll of document.querySelectorAll('.lists .scroll'))
+    if (innerWidth > 1000 && scroll.scrollWidth > scroll.clientWidth) found.push('cut at the right: ' + scroll.innerText.slice(0, 60))
+  const height = at => {
+    const range = document.createRange()
+    range.selectNodeContents(at)
+    return new Set([...range.getClientRects()].map(({ top }) => Math.round(top / 8))).size
+  }
+  for (const value of document.querySelectorAll('#budget-facts dd, .gauge > b, .parts .facts dd, #tiles dd, .figures em'))
+    if (value.childElementCount === 0 && !/\\s/.test(value.textContent) && height(value) > 1) found.push('broken: ' + value.textContent)
+  for (const em of document.querySelectorAll('.figures em')) if (height(em) > 1) found.push('broken: ' + em.textContent)
+  return found
+})()`

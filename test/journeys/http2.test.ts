@@ -1,0 +1,188 @@
+// HTTP/2, chosen by ALPN where the gateway speaks TLS: what clients of both versions get is the same, many requests share a
+// connection, and a gateway that stops answers what came. The bounds of a session are in http2-bounds.test.ts.
+
+import { execFile } from 'node:child_process'
+import { once } from 'node:events'
+import { connect as connectTls } from 'node:tls'
+import { promisify } from 'node:util'
+import t from 'tap'
+import { Agent, request } from 'undici'
+import { openHttp2, startTlsGateway, trusting } from '../support/http2-client.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { until } from '../support/until.ts'
+
+const provider = await startProvider(t)
+const weather = '/api/v1/weather/district/3026'
+const http1 = new Agent({ allowH2: false, connect: trusting })
+t.teardown(() => http1.close())
+
+/** Headers of one connection, and those that differ from one request to the next. */
+const own = ['connection', 'keep-alive', 'x-request-id', 'x-ratelimit-remaining']
+
+t.test('both versions give the same answer to the same request', async t => {
+  const gateway = await startTlsGateway(t, provider)
+  const key = { 'x-api-key': gateway.keys.free ?? '' }
+  const client = await openHttp2(t, gateway.apiUrl)
+  // So that both find it in memory.
+  const { headers: warm } = await client.send(weather, key)
+  await client.send('/api/v1/forecast/district/3026?days=3', key)
+  const requests: [path: string, headers?: Record<string, string>, method?: string][] = [
+    [weather, key],
+    [`${weather}?lang=en`, { ...key, 'accept-encoding': 'br' }],
+    [weather, { ...key, 'accept-encoding': 'gzip' }],
+    [weather, { ...key, 'if-none-match': String(warm.etag) }],
+    [weather, key, 'HEAD'],
+    ['/api/v1/forecast/district/3026?days=3', key],
+    ['/api/v1/locations?type=division', key],
+    ['/api/v1/locations?type=upazila&limit=100', key],
+    ['/api/v1/locations/district/3026', key],
+    [weather],
+    [weather, { 'x-api-key': 'svc_live_wrong' }],
+    ['/api/v1/nothing', key],
+    ['/api/v1/nothing', key, 'HEAD'],
+    ['/api/v1/weather/district/9', key],
+    ['/%', key],
+    ['/api/v1/locations?type=all', key],
+    [`${weather}?lang=en&lang=bn`, key],
+    [weather, key, 'DELETE'],
+    [weather, key, 'POST'],
+    [weather, { ...key, 'x-request-id': 'mine' }],
+  ]
+  for (const [path, headers = {}, method = 'GET'] of requests) {
+    const answer = await client.send(path, headers, method)
+    const other = await request(`${gateway.apiUrl}${path}`, {
+      dispatcher: http1,
+      method: method as 'GET',
+      headers,
+    })
+    const bytes = Buffer.from(await other.body.arrayBuffer())
+    const title = `${method} ${path} ${Object.keys(headers)}`
+    t.equal(answer.status, other.statusCode, title)
+    t.ok(answer.bytes.equals(bytes), `the body of ${title}`)
+    const without = (given: Record<string, unknown>) =>
+      Object.fromEntries(
+        Object.entries(given)
+          .filter(([name]) => !own.includes(name) && !name.startsWith(':'))
+          .map(([name, value]) => [name, String(value)]),
+      )
+    t.strictSame(without(answer.headers), without(other.headers), `the headers of ${title}`)
+    for (const name of ['connection', 'keep-alive', 'transfer-encoding'])
+      t.notOk(name in answer.headers, `${name} of ${title}`)
+    t.equal(
+      Number(other.headers['x-ratelimit-remaining']),
+      Math.max(0, Number(answer.headers['x-ratelimit-remaining']) - 1),
+      `both are counted: ${title}`,
+    )
+  }
+  const paths = gateway.logged.filter(({ msg }) => msg === 'answered')
+  const http2 = paths.filter(({ httpVersion }) => httpVersion === '2.0')
+  t.equal(http2.length, requests.length + 2)
+  t.equal(new Set(http2.map(({ connection }) => connection)).size, 1)
+  t.strictSame(
+    http2.map(({ connectionRequest }) => connectionRequest),
+    http2.map((_, i) => i + 1),
+  )
+  for (const { client } of http2) t.equal(client, '127.0.0.1')
+  t.equal(await gateway.metric('abohawa_connections'), 2)
+})
+
+t.test('the quota ends with 429, and what is not percent-encoded is 400, as ever', async t => {
+  const gateway = await startTlsGateway(t, provider, { ABOHAWA_QUOTA__TIERS__FREE: '2' })
+  const key = { 'x-api-key': gateway.keys.free ?? '' }
+  const client = await openHttp2(t, gateway.apiUrl)
+  const encoded = await client.send('/ঢাকা', key)
+  t.equal(encoded.status, 400)
+  t.match(encoded.json(), { error: /must be percent-encoded/ })
+  t.equal(encoded.headers['x-ratelimit-remaining'], '1')
+  t.equal((await client.send(weather, key)).status, 200)
+  const exhausted = await client.send(weather, key)
+  t.equal(exhausted.status, 429)
+  t.match(exhausted.json(), { error: /^the daily quota of 2 requests/, limit: 2, reset_at: /^2026-/ })
+  t.ok(exhausted.headers['retry-after'])
+})
+
+t.test('a client that names one host twice is refused like one that names two', async t => {
+  const gateway = await startTlsGateway(t, provider)
+  const key = { 'x-api-key': gateway.keys.free ?? '' }
+  const client = await openHttp2(t, gateway.apiUrl)
+  const send = (host: Record<string, string>) =>
+    client.send('/api/v1/locations/district/3026', { ...key, ...host })
+  t.equal((await send({ ':authority': 'one.example', host: 'one.example' })).status, 200)
+  t.equal((await send({ host: 'one.example' })).status, 200)
+  const two = await send({ ':authority': 'one.example', host: 'two.example' })
+  t.equal(two.status, 400)
+  t.match(two.json(), { error: /^the host header is "two\.example, one\.example"; allowed: one host/ })
+})
+
+t.test('hundreds of requests share a connection, hits and misses, each with its own answer', async t => {
+  const gateway = await startTlsGateway(t, provider)
+  const key = { 'x-api-key': gateway.keys.enterprise ?? '' }
+  const client = await openHttp2(t, gateway.apiUrl)
+  const warm = await client.send(weather, key)
+  await provider.steer({ hold: true })
+  const slow = ['23/90', '24/89', '25/90'].map(point => client.send(`/api/v1/weather/coords/${point}`, key))
+  await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
+  // More than may be under way at once: Node's client lets the rest wait.
+  const hits = await Promise.all(Array.from({ length: 400 }, () => client.send(weather, key)))
+  t.ok(
+    hits.every(({ status, bytes }) => status === 200 && bytes.equals(warm.bytes)),
+    'hits do not wait for misses',
+  )
+  await provider.steer({ hold: false })
+  for (const { status } of await Promise.all(slow)) t.equal(status, 200)
+  t.equal(new Set(hits.map(({ headers }) => headers['x-request-id'])).size, 400)
+  t.equal((await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)).days[0]?.used, 404)
+  await until('nothing is queued', async () => (await gateway.metric('abohawa_requests_queued')) === 0)
+})
+
+t.test('a hundred requests at once on a new connection are all answered', async t => {
+  const gateway = await startTlsGateway(t, provider)
+  const key = { 'x-api-key': gateway.keys.enterprise ?? '' }
+  // Sent before the client has read how many it may send.
+  const client = await openHttp2(t, gateway.apiUrl, false)
+  const answers = await Promise.all(Array.from({ length: 100 }, () => client.send(weather, key)))
+  t.ok(answers.every(({ status }) => status === 200))
+})
+
+t.test('a stopping gateway says so, answers what came, and takes nothing more', async t => {
+  const gateway = await startTlsGateway(t, provider, { ABOHAWA_SERVER__DRAIN_FOR: '1s' })
+  const key = { 'x-api-key': gateway.keys.enterprise ?? '' }
+  const [idle, busy] = [await openHttp2(t, gateway.apiUrl), await openHttp2(t, gateway.apiUrl)]
+  t.equal((await idle.send(weather, key)).status, 200)
+  const left = once(idle.session, 'goaway')
+  await provider.steer({ hold: true })
+  const slow = busy.send('/api/v1/weather/coords/23.5/90.5', key)
+  await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
+  const closed = gateway.close()
+  const [code, lastStream] = await left
+  t.strictSame([code, lastStream], [0, 2 ** 31 - 1], 'an idle client is told at once')
+  t.equal((await busy.send(weather, key)).status, 200, 'a busy one goes on while the gateway drains')
+  const told = once(busy.session, 'goaway')
+  await told
+  await provider.steer({ hold: false })
+  t.equal((await slow).status, 200)
+  await closed
+})
+
+t.test('curl chooses HTTP/2 by itself, and HTTP/1.1 when it is to', async t => {
+  const gateway = await startTlsGateway(t, provider)
+  const run = async (...args: string[]) =>
+    (
+      await promisify(execFile)('curl', [
+        ...['-sk', '-o', '/dev/null', '-w', '%{http_version} %{http_code}'],
+        ...['-H', `x-api-key: ${gateway.keys.free}`, ...args, `${gateway.apiUrl}${weather}`],
+      ])
+    ).stdout
+  const { stdout } = await promisify(execFile)('curl', ['-V'])
+  if (stdout.includes('HTTP2')) t.equal(await run(), '2 200')
+  t.equal(await run('--http1.1'), '1.1 200')
+})
+
+t.test('server.tls.http2: false offers HTTP/1.1 alone', async t => {
+  const gateway = await startTlsGateway(t, provider, { ABOHAWA_SERVER__TLS__HTTP2: 'false' })
+  const { hostname: host, port } = new URL(gateway.apiUrl)
+  const socket = connectTls({ host, port: Number(port), ...trusting, ALPNProtocols: ['h2', 'http/1.1'] })
+  t.teardown(() => socket.destroy())
+  await once(socket, 'secureConnect')
+  t.equal(socket.alpnProtocol, 'http/1.1')
+})

@@ -1,0 +1,205 @@
+// The reference that the API listener serves: open to all and uncounted, validated by ETag, no way around the limits of
+// strangers; and the page in a real browser: a request with one's own key, both languages, phone, keyboard, axe-core.
+
+import { readFileSync } from 'node:fs'
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { request } from 'undici'
+import { accessibilityFaults } from '../support/accessibility.ts'
+import { withoutBrowser as skip, startBrowser } from '../support/browser.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { openRaw } from '../support/raw-connection.ts'
+import { sendRequest, startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const provider = await startProvider(t)
+const gateway = await startGateway(t, {
+  providerUrl: provider.url,
+  env: { ABOHAWA_QUOTA__TIERS__TRIAL: '5' },
+})
+const open = skip ? undefined : await startBrowser(t)
+
+const fetchRaw = async (path: string, headers: Record<string, string> = {}, method = 'GET') => {
+  const response = await request(gateway.apiUrl + path, { method: method as 'GET', headers })
+  return {
+    status: response.statusCode,
+    headers: response.headers,
+    bytes: Buffer.from(await response.body.arrayBuffer()),
+  }
+}
+
+t.test('the document is the committed file, without a key, compressed and validated', async t => {
+  const path = '/api/v1/openapi.json'
+  const plain = await fetchRaw(path)
+  t.equal(plain.status, 200)
+  t.equal(plain.bytes.toString(), readFileSync('docs/openapi.json', 'utf8'))
+  t.match(plain.headers, {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': 'no-cache',
+    'x-ratelimit-limit': '0',
+    'x-request-id': /./,
+  })
+  const packed = await fetchRaw(path, { 'accept-encoding': 'gzip' })
+  t.equal(packed.headers['content-encoding'], 'gzip')
+  t.strictSame(gunzipSync(packed.bytes), plain.bytes)
+  t.ok(packed.bytes.length < 40_000)
+  const etag = String(plain.headers.etag)
+  t.match(await fetchRaw(path, { 'if-none-match': etag }), { status: 304, bytes: Buffer.alloc(0) })
+  const head = await fetchRaw(path, {}, 'HEAD')
+  t.match(head, { status: 200, headers: { 'content-length': String(plain.bytes.length) } })
+})
+
+t.test('the page and its files are open and strict; what lies beside them needs a key as before', async t => {
+  const page = await fetchRaw('/docs?lang=en')
+  t.match(page.headers, {
+    'content-type': 'text/html; charset=utf-8',
+    'content-language': 'en',
+    'referrer-policy': 'no-referrer',
+    'x-content-type-options': 'nosniff',
+    'content-security-policy':
+      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'none'; frame-ancestors 'none'; base-uri 'none'",
+  })
+  const files = [...page.bytes.toString().matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path]) => path ?? '')
+  t.ok(files.length >= 4)
+  for (const file of files) t.equal((await fetchRaw(file)).status, 200, file)
+  for (const [language, lang] of [
+    ['bn-BD,bn;q=0.9,en;q=0.8', 'bn'],
+    ['fr', 'en'],
+    ['en-US,en', 'en'],
+  ] as const)
+    t.equal((await fetchRaw('/docs', { 'accept-language': language })).headers['content-language'], lang)
+  t.equal(
+    (await fetchRaw('/docs?lang=xx&lang=bn', { 'accept-language': 'bn' })).headers['content-language'],
+    'bn',
+  )
+
+  for (const path of ['/docs/', '/docs/page.ts', '/docs/../locations', '/api/v1/openapi', '/', '/api/v1'])
+    t.equal((await fetchRaw(path)).status, 401, path)
+  for (const path of ['/docs', '/api/v1/openapi.json'])
+    for (const method of ['POST', 'OPTIONS']) t.equal((await fetchRaw(path, {}, method)).status, 401)
+})
+
+t.test('no request for the reference counts, with a key or without', async t => {
+  const key = gateway.keys.trial ?? ''
+  for (let i = 0; i < 8; i++) t.equal((await fetchRaw('/docs', { 'x-api-key': key })).status, 200)
+  const { headers } = await gateway.get('/locations?type=division', { key })
+  t.equal(headers['x-ratelimit-remaining'], '4')
+  t.ok(
+    ((await gateway.metric(
+      'http_server_request_duration_seconds_count{endpoint="reference",status="200"}',
+    )) ?? 0) > 8,
+  )
+})
+
+t.test('a stranger gets no more of a connection than with a wrong key', async t => {
+  const raw = await openRaw(t, gateway.apiUrl)
+  raw.send('GET /docs/icon.svg HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(1_200))
+  const answers = await raw.answersToTheEnd()
+  t.equal(answers.length, 1_000)
+  t.ok(answers.every(({ status }) => status === 200))
+  t.equal(answers.at(-1)?.headers.get('connection'), 'close')
+})
+
+t.test('where HTTPS is required the reference needs it too', async t => {
+  const behind = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1' },
+  })
+  t.match(await sendRequest(`${behind.apiUrl}/docs`), { status: 400, body: { code: 'https_required' } })
+  t.equal(
+    (await sendRequest(`${behind.apiUrl}/docs`, { headers: { 'x-forwarded-proto': 'https' } })).status,
+    200,
+  )
+})
+
+t.test('a request is sent with the typed key, and nothing keeps the key', { skip }, async t => {
+  const page = await open?.()
+  if (!page) return
+  await page.goto(`${gateway.apiUrl}/docs?lang=en`)
+  const form = page.locator('#getWeather form')
+  const status = form.locator('.status')
+  await form.getByRole('button', { name: 'Send' }).click()
+  await until('it is refused', async () => /^Status 401/.test(await status.innerText()))
+  t.match(await form.locator('.answer').innerText(), /"code": "key_missing"/)
+  const key = gateway.keys.enterprise ?? ''
+  // By keyboard alone.
+  await page.getByLabel('Your API key').focus()
+  await page.keyboard.type(key)
+  await form.getByLabel('id').focus()
+  await page.keyboard.press('Enter')
+  await until('it is answered', async () => /^Status 200/.test(await status.innerText()))
+  t.match(await form.locator('.headers').innerText(), /^x-ratelimit-remaining: \d+$/m)
+  t.match(JSON.parse(await form.locator('.answer').innerText()), { location: { name: 'Dhaka' } })
+  t.equal(await form.locator('.url').innerText(), 'GET /api/v1/weather/district/3026?lang=en')
+
+  const list = page.locator('#listLocations form')
+  await list.getByLabel('q', { exact: true }).fill('ঢাকা &')
+  await list.getByRole('button').click()
+  await until('the list is there', async () => /^Status 200/.test(await list.locator('.status').innerText()))
+  t.match(await list.locator('.url').innerText(), /q=%E0%A6%A2%E0%A6%BE%E0%A6%95%E0%A6%BE\+%26/)
+
+  const kept = await page.evaluate(
+    `JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href, history.state])`,
+  )
+  t.equal(kept, JSON.stringify([{}, {}, '', `${gateway.apiUrl}/docs?lang=en`, null]))
+  await page.reload()
+  t.equal(await page.getByLabel('Your API key').inputValue(), '', 'gone with the page')
+  t.notOk(page.asked.some(url => url.includes(key)))
+  t.strictSame(
+    page.asked.filter(url => !url.startsWith(`${gateway.apiUrl}/`)),
+    [],
+    'nothing from elsewhere',
+  )
+  t.strictSame(
+    page.complaints.filter(each => !/401 \(Unauthorized\)/.test(each)),
+    [],
+  )
+})
+
+t.test('the page is read without a script too', { skip }, async t => {
+  const page = await open?.({ javaScriptEnabled: false })
+  await page?.goto(`${gateway.apiUrl}/docs?lang=en`)
+  const text = (await page?.locator('main').innerText()) ?? ''
+  for (const word of ['temperature_2m', 'quota_exhausted', 'retry-after', 'getWeather'.slice(3)])
+    t.ok(text.includes(word), word)
+})
+
+t.test('each language is a link away, and in Bengali nothing but names is English', { skip }, async t => {
+  const page = await open?.({ locale: 'bn-BD' })
+  if (!page) return
+  await page.goto(`${gateway.apiUrl}/docs`)
+  const english = await page.evaluate(`(() => {
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    const found = []
+    for (let node = walker.nextNode(); node; node = walker.nextNode())
+      if (/[A-Za-z]{3}/.test(node.textContent) && !node.parentElement.closest('[lang=en], noscript, script, option, summary')) found.push(node.textContent)
+    return found
+  })()`)
+  const names =
+    /API|OpenAPI|Open-Meteo|CC BY|HTTPS?|HEAD|GET|URL|UTF|BBS|WMO|IANA|IETF|RFC|WGS|HTTP|KiB|UTC|Unix|null|CONNECT|svc_live_|bn|en|chunked|host|transfer-encoding|lang|type|division|district|upazila|union|retry-after|x-request-id|x-api-key|if-none-match|accept-encoding|x-api|lat|lng|id|q/g
+  t.strictSame(
+    (english as string[]).filter(text => /[A-Za-z]{3}/.test(text.replaceAll(names, ''))),
+    [],
+  )
+  await page.getByRole('link', { name: 'English' }).click()
+  t.equal(await page.evaluate('document.documentElement.lang'), 'en')
+})
+
+for (const [lang, colorScheme, width] of [
+  ['en', 'light', 1280],
+  ['bn', 'dark', 1280],
+  ['en', 'dark', 390],
+  ['bn', 'light', 390],
+] as const)
+  t.test(`axe-core finds nothing: ${lang}, ${colorScheme}, ${width} pixels`, { skip }, async t => {
+    const page = await open?.({ colorScheme, viewport: { width, height: 844 }, reducedMotion: 'reduce' })
+    if (!page) return
+    await page.goto(`${gateway.apiUrl}/docs?lang=${lang}`)
+    await page.locator('#getLocation form button').click()
+    await until('it is answered', () => page.locator('#getLocation .answer').innerText())
+    await page.evaluate(
+      `for (const each of document.querySelectorAll('details:not([name])')) each.open = true`,
+    )
+    t.strictSame(await accessibilityFaults(page), [])
+    t.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'), 'nothing beyond the edge')
+  })

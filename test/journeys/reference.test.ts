@@ -1,0 +1,184 @@
+// The API reference: docs/openapi.json is what the schemas and a real gateway give today, a linter has nothing against it,
+// responses that differ from it are found, and its programs run.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t from 'tap'
+import type { Sample } from '../../src/edge/reference/samples.ts'
+import { deviations } from '../support/conforming.ts'
+import { documentFile, documentText } from '../support/openapi-document.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { startGateway } from '../support/start-gateway.ts'
+
+const committed = readFileSync(documentFile, 'utf8')
+type Operation = {
+  operationId: string
+  'x-codeSamples': Sample[]
+  responses: Record<string, { content: Record<string, { example: object }> }>
+}
+const document = JSON.parse(committed) as { paths: Record<string, { get: Operation }> }
+const operations = Object.values(document.paths).map(({ get }) => get)
+
+t.test('docs/openapi.json is not stale; `npm run openapi` renews it', async t => {
+  t.equal(await documentText(t), committed)
+})
+
+t.test('a linter has nothing against it', async t => {
+  const { status, stdout, stderr } = spawnSync('npm', ['run', '-s', 'lint:api'], { encoding: 'utf8' })
+  t.equal(status, 0, stdout + stderr)
+})
+
+t.test('a response that is not as documented is found', async t => {
+  const url = '/api/v1/locations/division/30'
+  const headers = {
+    'x-ratelimit-limit': '1',
+    'x-ratelimit-remaining': '1',
+    'x-ratelimit-reset': '1',
+    'x-request-id': 'a',
+    'cache-control': 'no-store',
+  }
+  const body = document.paths['/api/v1/locations/{type}/{id}']?.get.responses[200]?.content[
+    'application/json'
+  ]?.example as { location: object }
+  const given = (status: number, content: unknown, more: Record<string, string> = {}) =>
+    deviations({
+      method: 'GET',
+      url,
+      status,
+      headers: { ...headers, ...more },
+      bytes: Buffer.from(JSON.stringify(content)),
+    }).join()
+  t.equal(given(200, body), '')
+  t.match(given(200, { location: { ...body.location, extra: 1 } }), /additional properties/)
+  t.match(given(200, { location: { ...body.location, website: undefined } }), /required property 'website'/)
+  t.match(given(200, { location: { ...body.location, population: '1' } }), /population must be integer/)
+  t.match(given(200, body, { 'x-new': '1' }), /has the header x-new/)
+  t.match(given(200, body, { 'retry-after': '1' }), /has the header retry-after/)
+  t.equal(given(404, { error: 'x', code: 'place_not_found' }), '')
+  t.match(given(404, { error: 'x', code: 'place_lost' }), /the code place_lost, which is not documented/)
+  t.match(given(404, { error: 'x' }), /required property 'code'/)
+  t.match(given(503, { error: 'x', code: 'x_y' }), /is not documented/)
+  const { 'x-request-id': _, ...fewer } = headers
+  t.match(deviations({ method: 'HEAD', url, status: 200, headers: fewer, bytes: Buffer.alloc(0) }), [
+    /lacks the header x-request-id/,
+  ])
+})
+
+const runs = (command: string) => spawnSync(command, ['--version']).error === undefined
+const folder = mkdtempSync(join(tmpdir(), 'abohawa-samples-'))
+t.teardown(() => rmSync(folder, { recursive: true }))
+
+/** How a program is run; undefined where this machine can't. */
+const languages: Readonly<Record<string, { ending: string; command: string[] } | undefined>> = {
+  shell: { ending: 'sh', command: ['bash'] },
+  typescript: { ending: 'mts', command: [process.execPath] },
+  python: runs('python3') ? { ending: 'py', command: ['python3'] } : undefined,
+  go: spawnSync('go', ['version']).error ? undefined : { ending: 'go', command: ['go', 'run'] },
+}
+
+const run = ({ lang, source }: Sample, env: Record<string, string>) => {
+  const language = languages[lang]
+  if (!language) return undefined
+  const file = join(folder, `sample.${language.ending}`)
+  writeFileSync(file, source)
+  const [command = '', ...args] = language.command
+  // Not synchronously: the gateway runs in this process.
+  const child = spawn(command, [...args, file], {
+    env: { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '', ...env },
+  })
+  let [out, err] = ['', '']
+  child.stdout.on('data', chunk => {
+    out += chunk
+  })
+  child.stderr.on('data', chunk => {
+    err += chunk
+  })
+  return new Promise<{ code: number | null; out: string; err: string }>(resolve => {
+    child.on('close', code => resolve({ code, out, err }))
+  })
+}
+
+t.test('the programs of the reference print what a real gateway answers', async t => {
+  const provider = await startProvider(t)
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_QUOTA__TIERS__TRIAL: '1' },
+  })
+  const env = { ABOHAWA_URL: gateway.apiUrl, ABOHAWA_KEY: gateway.keys.enterprise ?? '' }
+  const expected: Record<string, RegExp> = {
+    getWeather: /^-?\d+(\.\d)?\n$/,
+    getPointWeather: /^-?\d+(\.\d)?\n$/,
+    getForecast: /^\[ ?-?[\d.]+, -?[\d.]+, -?[\d.]+ ?\]\n$/,
+    listLocations: /^3026\n$/,
+    getLocation: /^\d{8}\n$/,
+  }
+  for (const { operationId, 'x-codeSamples': samples } of operations)
+    for (const sample of samples)
+      await t.test(`${operationId} in ${sample.label}`, async t => {
+        const ended = await run(sample, env)
+        if (!ended) {
+          t.comment(`${sample.label} is not installed`)
+          return
+        }
+        t.strictSame([ended.code, ended.err], [0, ''])
+        if (sample.lang === 'shell' || sample.lang === 'go') t.type(JSON.parse(ended.out), 'object')
+        else t.match(ended.out, expected[operationId])
+      })
+
+  const trial = gateway.keys.trial ?? ''
+  await gateway.get('/locations?type=division', { key: trial })
+  for (const sample of operations[0]?.['x-codeSamples'] ?? [])
+    await t.test(`in ${sample.label} a used-up day ends at once with the error`, async t => {
+      const ended = await run(sample, { ...env, ABOHAWA_KEY: trial })
+      if (!ended) {
+        t.comment(`${sample.label} is not installed`)
+        return
+      }
+      t.not(ended.code, 0)
+      t.match(ended.out + ended.err, /quota_exhausted/)
+    })
+})
+
+t.test('every program on docs/api.md runs, and the walk ends in a cached answer', async t => {
+  const provider = await startProvider(t)
+  const gateway = await startGateway(t, { providerUrl: provider.url })
+  const env = { ABOHAWA_URL: gateway.apiUrl, ABOHAWA_KEY: gateway.keys.enterprise ?? '' }
+  const page = readFileSync('docs/api.md', 'utf8')
+  const langs: Readonly<Record<string, string>> = {
+    sh: 'shell',
+    ts: 'typescript',
+    python: 'python',
+    go: 'go',
+  }
+  const programs = [...page.matchAll(/^```(sh|ts|python|go)\n(.*?)^```$/gms)].map(
+    ([, lang = '', source = '']) => ({ lang: langs[lang] ?? '', label: lang, source }),
+  )
+  t.equal(programs.length, 6)
+  const printed: string[] = []
+  for (const program of programs) {
+    const ended = await run(program, env)
+    if (!ended) continue
+    t.strictSame([ended.code, ended.err], [0, ''], program.source)
+    printed.push(ended.out)
+  }
+  const [list = '', weather = '', notModified, number] = printed
+  t.equal(JSON.parse(list).results[0].id, '3026')
+  t.match(weather, /^etag: W\//m)
+  t.equal(notModified, '304\n')
+  t.match(number, /^-?[\d.]+\n$/)
+})
+
+t.test(
+  'programs in Go are formatted and sound',
+  { skip: languages.go === undefined && 'needs go' },
+  async t => {
+    for (const { operationId, 'x-codeSamples': samples } of operations) {
+      const file = join(folder, 'main.go')
+      writeFileSync(file, samples.find(({ lang }) => lang === 'go')?.source ?? '')
+      t.equal(spawnSync('gofmt', ['-l', file], { encoding: 'utf8' }).stdout, '', operationId)
+      t.equal(spawnSync('go', ['vet', file], { encoding: 'utf8' }).stderr, '', operationId)
+    }
+  },
+)

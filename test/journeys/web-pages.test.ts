@@ -1,0 +1,106 @@
+// A page of another origin in a real browser: it sends requests with a key, reads bodies, figures and errors, and is
+// refused by the browser where its origin is not configured.
+
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import t from 'tap'
+import { withoutBrowser as skip, startBrowser } from '../support/browser.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { openRaw } from '../support/raw-connection.ts'
+import { startGateway } from '../support/start-gateway.ts'
+
+const site = createServer((_request, response) => {
+  response.writeHead(200, { 'content-type': 'text/html' }).end('<!doctype html><title>an app</title>')
+})
+await new Promise<void>(resolve => site.listen(0, '127.0.0.1', resolve))
+t.teardown(() => {
+  site.close()
+  site.closeAllConnections()
+})
+const origin = `http://127.0.0.1:${(site.address() as AddressInfo).port}`
+const provider = await startProvider(t)
+const open = skip ? undefined : await startBrowser(t)
+
+// Runs in the page.
+const ask = (
+  url: string,
+  headers: object,
+) => `fetch(${JSON.stringify(url)}, { headers: ${JSON.stringify(headers)} })
+  .then(async response => ({
+    status: response.status,
+    seen: Object.fromEntries(response.headers),
+    body: response.status === 304 ? null : await response.json(),
+  }), error => ({ refused: String(error) }))`
+
+type Seen = { status?: number; seen: Record<string, string>; body: Record<string, unknown>; refused?: string }
+
+t.test('a page on a configured origin reads answers, figures and errors', { skip }, async t => {
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_SERVER__CORS__ORIGINS: origin },
+  })
+  const page = await open?.()
+  await page?.goto(origin)
+  const fetchThere = (path: string, headers: object): Promise<Seen> =>
+    page?.evaluate(ask(`${gateway.apiUrl}/api/v1${path}`, headers)) as Promise<Seen>
+  const key = { 'x-api-key': gateway.keys.free ?? '' }
+
+  const first = await fetchThere('/weather/district/3026?lang=en', key)
+  t.match(first, {
+    status: 200,
+    body: { location: { name: 'Dhaka' } },
+    seen: {
+      'x-ratelimit-limit': '100',
+      'x-ratelimit-remaining': '99',
+      ratelimit: /^"daily";r=99;t=/,
+      etag: /^W\//,
+      'x-request-id': /./,
+      'cache-status': /^abohawa; /,
+    },
+  })
+  const again = await fetchThere('/weather/district/3026?lang=en', {
+    ...key,
+    'if-none-match': first.seen.etag,
+    'x-request-id': 'page-1',
+  })
+  t.match(again, { status: 304, seen: { 'x-ratelimit-remaining': '98', 'x-request-id': 'page-1' } })
+  t.match(await fetchThere('/locations?type=district', {}), { status: 401, body: { code: 'key_missing' } })
+  t.match(await fetchThere('/nowhere', key), { status: 404, seen: { 'x-ratelimit-remaining': '97' } })
+})
+
+t.test('another page is refused by the browser, and costs nothing', { skip }, async t => {
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_SERVER__CORS__ORIGINS: 'https://app.example.org' },
+  })
+  const page = await open?.()
+  await page?.goto(origin)
+  const key = gateway.keys.free ?? ''
+  const answer = await page?.evaluate(
+    ask(`${gateway.apiUrl}/api/v1/locations?type=district`, { 'x-api-key': key }),
+  )
+  t.match(answer, { refused: /Failed to fetch/ })
+  t.equal((await gateway.get('/locations?type=division', { key })).headers['x-ratelimit-remaining'], '99')
+})
+
+t.test(
+  'requests that are no HTTP of ours are readable too, and 1,000 preflights end a connection',
+  async t => {
+    const gateway = await startGateway(t, {
+      providerUrl: provider.url,
+      env: { ABOHAWA_SERVER__CORS__ORIGINS: origin },
+    })
+    const raw = await openRaw(t, gateway.apiUrl)
+    raw.send(`GET /api/v1/locations?q=ঢাকা HTTP/1.1\r\nhost: x\r\norigin: ${origin}\r\n\r\n`)
+    const [invalid] = await raw.answersToTheEnd()
+    t.equal(invalid?.status, 400)
+    t.equal(invalid?.headers.get('access-control-allow-origin'), origin)
+
+    const many = await openRaw(t, gateway.apiUrl)
+    const preflight = `OPTIONS /api/v1/locations HTTP/1.1\r\nhost: x\r\norigin: ${origin}\r\n\r\n`
+    many.send(preflight.repeat(1_200))
+    const answers = await many.answersToTheEnd()
+    t.equal(answers.length, 1_000, 'as with a wrong key')
+    t.ok(answers.every(({ status }) => status === 204))
+  },
+)

@@ -1,0 +1,114 @@
+// The API reference as it should be: the OpenAPI document with answers of a real gateway over a real provider, whose
+// clocks stand still. `npm run openapi` writes it; a test compares it with docs/openapi.json.
+
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { openApiDocument } from '../../src/edge/reference/document.ts'
+import { errors as errorMeanings } from '../../src/edge/reference/errors.ts'
+import { operationsFor } from '../../src/edge/reference/operations.ts'
+import { apiVersion } from '../../src/edge/reference/version.ts'
+import { failureSentences, type Sentence, sentences } from '../../src/edge/sentences.ts'
+import { createKey } from '../../src/metering/key-form.ts'
+import { startProvider } from './provider-process.ts'
+import { type RequestOptions, startGateway } from './start-gateway.ts'
+
+export const documentFile = join(import.meta.dirname, '../../docs/openapi.json')
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+// What no request can be made to meet on a healthy gateway has the body that its sentence gives.
+const untried: Readonly<Record<string, Sentence>> = {
+  https_required: sentences.http.plain,
+  host_missing: sentences.http.hostMissing,
+  host_invalid: sentences.http.host('a b'),
+  http_version_not_supported: sentences.http.version('1.2'),
+  transfer_encoding_in_http_1_0: sentences.http.transferEncodingInHttp10,
+  transfer_encoding_not_supported: sentences.http.transferEncoding('gzip'),
+  head_too_large: sentences.http.tooLarge,
+  url_not_encoded: sentences.http.notEncoded,
+  request_timeout: sentences.http.late,
+  http_invalid: sentences.http.invalid,
+  key_replaced: sentences.key.replaced,
+  key_expired: sentences.key['key-expired'],
+  path_not_encoded: sentences.path.notEncoded('/api/v1/weather/%zz'),
+  internal_error: sentences.unexpected,
+}
+
+/** The document as text. */
+export const documentText = async (t: Teardown): Promise<string> => {
+  const provider = await startProvider(t)
+  const gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_QUOTA__TIERS__TRIAL: '1', ABOHAWA_PROVIDER__RETRIES: '0' },
+  })
+  const { catalogue } = gateway.config
+  const operations = operationsFor(catalogue.bounds, catalogue.title)
+
+  const bodies: Record<string, unknown> = {}
+  for (const { name, path, example } of operations) {
+    const filled = path.replaceAll(/\{(\w+)\}/g, (_, parameter) => example.path[parameter] ?? '')
+    const { status, body } = await gateway.get(`${filled}?${new URLSearchParams(example.query)}`)
+    if (status !== 200) throw new Error(`${filled} is ${status}`)
+    bodies[name] = body
+  }
+
+  const revoked = await gateway.administration.createKey('Revoked', 'free')
+  await gateway.administration.revokeKey(revoked.id)
+  const gone = await gateway.administration.createKey('Gone', 'free')
+  await gateway.administration.revokeSubscriber('Gone')
+  const { trial = '' } = gateway.keys
+  await gateway.get('/locations?type=division', { key: trial })
+  const good = gateway.keys.enterprise ?? ''
+  const tries: readonly [string, RequestOptions?][] = [
+    ['/weather/district/3026', { key: null }],
+    ['/weather/district/3026', { key: 'sk_live_abc' }],
+    ['/weather/district/3026', { key: good.slice(0, -3) }],
+    ['/weather/district/3026', { key: createKey() }],
+    ['/weather/district/3026', { key: revoked.key }],
+    ['/weather/district/3026', { key: gone.key }],
+    ['/weather/district/3026', { key: trial }],
+    ['/weather/district/3026', { method: 'POST' }],
+    ['/weather/country/50'],
+    ['/weather/coords/23.81'],
+    ['/weather/district/3026?lang=fr'],
+    ['/weather/district/3026?lang=bn&lang=en'],
+    ['/weather/coords/23,81/90.41'],
+    ['/weather/coords/19.9/90.41'],
+    ['/forecast/district/3026?days=8'],
+    [`/locations?type=union&q=${'x'.repeat(101)}`],
+    ['/locations?type=union&q=%E0%A6'],
+    ['/weather/district/9999'],
+    ['/weather/union/10040939'],
+    ['/alerts'],
+  ]
+  const errors: Record<string, unknown> = {}
+  for (const [path, options] of tries) {
+    const { body } = await gateway.get(path, options)
+    if (errors[body.code] !== undefined) throw new Error(`${path} is ${body.code} too`)
+    errors[body.code] = body
+  }
+  await provider.steer({ fault: 'internal-error' })
+  const failing = await gateway.get('/weather/coords/21.0/90.0')
+  errors[failing.body.code] = failing.body
+  for (const { code, text } of Object.values(untried)) errors[code] = { error: text, code }
+  for (const [code, error] of Object.entries(failureSentences)) errors[code] ??= { error, code }
+  const missing = Object.keys(errorMeanings).filter(code => errors[code] === undefined)
+  if (missing.length > 0) throw new Error(`no example of ${missing.join(', ')}`)
+
+  const document = openApiDocument({
+    version: apiVersion,
+    bounds: catalogue.bounds,
+    area: catalogue.title,
+    examples: { bodies, errors },
+  })
+  return `${JSON.stringify(document, null, 2)}\n`
+}
+
+if (import.meta.main) {
+  const undo: (() => unknown)[] = []
+  try {
+    writeFileSync(documentFile, await documentText({ teardown: fn => void undo.unshift(fn) }))
+  } finally {
+    for (const fn of undo) await fn()
+  }
+}
