@@ -3,7 +3,7 @@
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { until } from './until.ts'
@@ -47,13 +47,11 @@ export const makeCertificate = (folder: string): { cert: string; key: string } =
   return { cert, key }
 }
 
-/** Starts nginx with a file for conf.d, and waits until a port of it is open. @throws Error with what nginx says is wrong */
-export const startNginx = async (
-  t: Teardown,
-  folder: string,
-  site: string,
-  port: number,
-): Promise<{ stderr: () => string }> => {
+/**
+ * Starts nginx with a file for conf.d, and waits until it runs, and a port of it is open where there is one.
+ * @throws Error with what nginx says is wrong
+ */
+export const startNginx = async (t: Teardown, folder: string, site: string, port?: number): Promise<void> => {
   writeFileSync(join(folder, 'site.conf'), site)
   writeFileSync(
     join(folder, 'nginx.conf'),
@@ -80,8 +78,8 @@ http {
     child.kill('SIGTERM')
     await exited
   })
-  await until('nginx listens', () => accepts(port))
-  return { stderr: () => readFileSync(join(folder, 'error.log'), 'utf8') }
+  await until('nginx runs', () => existsSync(join(folder, 'nginx.pid')))
+  if (port !== undefined) await until('nginx listens', () => accepts(port))
 }
 
 const accepts = async (port: number): Promise<boolean> => {
