@@ -10,6 +10,7 @@ import {
   memoryOf,
   outcomeOf,
   ping,
+  type RedisClient,
   type RedisObserver,
   type RedisOptions,
 } from './redis-connection.ts'
@@ -25,6 +26,15 @@ import { createRedisSubscriptions } from './redis-subscriptions.ts'
 import { redisUsage } from './redis-usage.ts'
 import { redisUsageDetail } from './redis-usage-detail.ts'
 import { type Store, StoreError } from './store.ts'
+
+const namesOf = (options: RedisOptions) => redisKeyNames(options.prefix)
+
+const placeOf = ({ url, urlName = 'redis.url' }: RedisOptions): string =>
+  `${urlName} names ${new URL(url).host}`
+
+/** Reads the number of the store's format. @throws InputError when a newer version wrote what is there */
+export const checkRedisFormat = (redis: RedisClient, options: RedisOptions): Promise<void> =>
+  redisFormat(redis, namesOf(options)).check(placeOf(options))
 
 /** Connects. @throws InputError when Redis can't be reached at the start, or a newer version wrote what is there */
 export const openRedisStore = async (
@@ -44,7 +54,7 @@ export const openRedisStore = async (
       observer.redisBack()
     },
   })
-  const names = redisKeyNames(options.prefix)
+  const names = namesOf(options)
   const attempt = async <Value>(step: () => Promise<Value>): Promise<Value> => {
     const startedAt = performance.now()
     let failed: unknown
@@ -71,7 +81,7 @@ export const openRedisStore = async (
     await redis.quit().catch(() => redis.disconnect())
   }
   try {
-    await attempt(() => format.check(`${options.urlName ?? 'redis.url'} names ${new URL(options.url).host}`))
+    await attempt(() => format.check(placeOf(options)))
   } catch (error) {
     await close()
     throw error

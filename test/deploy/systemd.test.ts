@@ -124,7 +124,7 @@ t.test('files, ports and times of the units belong together', async t => {
   t.equal(length, secrets.length)
   for (const name of secrets) t.match(service, `__FILE=%d/${name}\n`)
   t.equal(oneOf(socket, 'FileDescriptorName'), 'api')
-  t.match(oneOf(service, 'Requires'), 'abohawa.socket')
+  t.match(oneOf(service, 'After'), 'abohawa.socket')
   t.equal(oneOf(service, 'MemoryDenyWriteExecute'), 'no', 'V8 compiles at run time')
   t.ok(existsSync(join(root, oneOf(service, 'ExecStart').split(' ')[0]?.replace('/opt/abohawa/', '') ?? '')))
 })

@@ -59,6 +59,7 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
     ['serve'],
     ['keys', 'create', '--subscriber', 'Padma', '--tier', 'free'],
     ['keys', 'list'],
+    ['config', 'check', '--connect'],
   ]) {
     const ports = { ABOHAWA_SERVER__PORT: '0', ABOHAWA_OPS__PORT: '0' }
     const { code, stderr } = await runCommand(args, {
@@ -69,6 +70,13 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
     t.equal(code, 1, args.join(' '))
     t.match(stderr, /redis\.url names [^\n]*format 2 of a newer version of abohawa/)
   }
+  const { code, stdout } = await runCommand(['doctor', '--no-spend', '--json'], env)
+  t.equal(code, 1)
+  const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string; fix: string }[] }
+  t.match(
+    checks.find(({ name }) => name === 'redis format'),
+    { status: 'fail', fix: /restore the copy/ },
+  )
   t.strictSame(await everything(), before)
 
   for (const number of ['0', '-1', 'x', '1.5', '12345678']) {
