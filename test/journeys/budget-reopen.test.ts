@@ -100,6 +100,7 @@ t.test(
     t.match(report, { closedUntil: shown.closedUntil, reason: shown.reason })
     for (const gateway of [...gateways, later]) {
       await until('it has reopened', async () => !/limited until/.test(await detailOf(gateway)))
+      await until('its log says so', () => reopenedLines(gateway).length > 0)
       t.equal(reopenedLines(gateway).length, 1)
       t.match(reopenedLines(gateway)[0], `"closedUntil":"${shown.closedUntil}"`)
       // Both cells were told to wait until midnight.

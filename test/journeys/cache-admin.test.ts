@@ -263,7 +263,7 @@ t.test('an invalid target is 400 with one sentence, and purges nothing', async t
   t.match(await form.json(), { error: 'content-type is text/plain; allowed: application/json' })
   t.match(
     (await sendRequest(`${gateway.opsUrl}/nothing`)).body.error,
-    /\/cache\/cell\?of=…, .*POST \/cache\/purge, \/cache\/warm or/,
+    /\/cache\/cell\?of=…, .*POST \/cache\/purge, \/cache\/warm, /,
   )
   t.equal((await explain(gateway.opsUrl)).gateway.memory.purged, null)
   t.match(
@@ -296,6 +296,11 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
   )
   const cacheStatus = async ({ urls }: (typeof gateways)[number], path = dhaka) =>
     (await sendRequest(`${urls.api}/api/v1${path}`, { key })).headers['cache-status'] ?? ''
+  /** When the weather that a gateway has in memory was fetched, ms since the epoch. */
+  const fetchedAt = async ({ urls }: (typeof gateways)[number]): Promise<number> => {
+    const { body } = await sendRequest(`${urls.ops}/cache/cell?of=district/3026`)
+    return Date.parse(body.gateway?.memory?.fetchedAt ?? '') || 0
+  }
   const settle = async (path = dhaka) => {
     for (const gateway of gateways)
       await until(`${path} is in memory`, async () =>
@@ -310,17 +315,23 @@ t.test('a purge on the command line reaches two gateways on one Redis within a s
     const took: number[] = []
     for (let round = 0; round < 3; round += 1) {
       await settle()
+      const before = Math.max(...(await Promise.all(gateways.map(fetchedAt))))
       const { code, stdout } = await runCommand(['cache', 'purge', 'district/3026', '--json', ...flags], env)
       const ended = performance.now()
       t.match(
         { code, body: JSON.parse(stdout) },
         { code: 0, body: { kind, removed: kind === 'hard' ? 1 : 0 } },
       )
-      // After a hard purge the second gateway may find the first one's load in the shared tier.
+      // After a hard purge the second gateway may find the first one's load in the shared tier, or have looked it up by itself.
       const purged = kind === 'soft' ? /fwd=stale/ : /fwd=miss|detail=(?!memory)/
       await Promise.all(
         gateways.map(gateway =>
-          until('it answers as purged', async () => purged.test(await cacheStatus(gateway))),
+          until(
+            'it answers as purged',
+            async () =>
+              purged.test(await cacheStatus(gateway)) ||
+              (kind === 'hard' && (await fetchedAt(gateway)) > before),
+          ),
         ),
       )
       took.push(Math.round(performance.now() - ended))

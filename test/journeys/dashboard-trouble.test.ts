@@ -156,7 +156,8 @@ t.test('a store that can not be written needs attention', { skip: skip || withou
     ABOHAWA_STORE__PATH: join(disk.folder, 'store.db'),
     ABOHAWA_PROVIDER__BASE_URL: provider.url,
   }
-  const made = await runCommand(['keys', 'create', '--subscriber', 'A', '--tier', 'free', '--json'], env)
+  const create = ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'free', '--json']
+  const made = await runCommand(create, env)
   const { key } = JSON.parse(made.stdout)
   const { urls } = await startCommand(t, ['serve'], ['api', 'ops'], env)
   const gateway = { opsUrl: urls.ops ?? '' }

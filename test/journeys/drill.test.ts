@@ -132,7 +132,7 @@ t.test('the provider is down', { skip: withoutPromtool }, async t => {
     },
     {
       status: {
-        text: /circuit +open.*\n.*\n.*last failure.*provider_failing: .*500.*\n.*consumer gets an error/,
+        text: /circuit +open.*\n.*\n.*last failure.*provider_failing: .*500.*\n.*consumers get errors now/,
       },
       log: {
         msg: /^outage begins$/,

@@ -17,7 +17,7 @@ const http1 = new Agent({ allowH2: false, connect: trusting })
 t.teardown(() => http1.close())
 
 /** Headers of one connection, and those that differ from one request to the next. */
-const own = ['connection', 'keep-alive', 'x-request-id', 'x-ratelimit-remaining']
+const own = ['connection', 'keep-alive', 'x-request-id', 'x-ratelimit-remaining', 'ratelimit']
 
 t.test('both versions give the same answer to the same request', async t => {
   const gateway = await startTlsGateway(t, provider)

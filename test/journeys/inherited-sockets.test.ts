@@ -29,7 +29,7 @@ const envOf = (t: Test, more: Record<string, string> = {}) => ({
 })
 const keyIn = async (env: Record<string, string>) => {
   const made = await runCommand(
-    ['keys', 'create', '--subscriber', 'A', '--tier', 'enterprise', '--json'],
+    ['keys', 'create', '--create-store', '--subscriber', 'A', '--tier', 'enterprise', '--json'],
     env,
   )
   return JSON.parse(made.stdout).key as string

@@ -19,6 +19,7 @@ const others: Readonly<Record<string, string>> = {
   'cache.freshForAtMost': '6h',
   'cache.staleFor': '6h',
   'ops.allowedHosts': '["ops.example"]',
+  'server.cors.origins': '["https://a.example"]',
   'ops.token': 'present-0123456789-abcdefghijklmnop',
   'provider.apiKey': 'another-account',
   'cache.prefetch': 'population',

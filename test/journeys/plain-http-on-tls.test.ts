@@ -34,7 +34,10 @@ t.test('every method is answered with 400 and the sentence, whatever follows it'
   ] as const) {
     const answer = await sendRaw(gateway.apiUrl, requestBytes(line, headers, body))
     t.equal(answer.status, 400, line)
-    t.strictSame(answer.body, { error: 'the request came over plain HTTP; HTTPS is required' })
+    t.strictSame(answer.body, {
+      error: 'the request came over plain HTTP; HTTPS is required',
+      code: 'https_required',
+    })
     t.match(answer.headers, {
       connection: 'close',
       'cache-control': 'no-store',
