@@ -217,6 +217,7 @@ const noPolls: Record<string, RegExp> = {
   'fuzz/http/conversation.ts': /receivesWithin/,
   'test/support/raw-connection.ts': /more\(/,
   'test/journeys/ops.test.ts': /while \(swapping\)/,
+  'test/deploy/nginx.test.ts': /while \(!isOver\)/,
   'test/journeys/workers.test.ts': /while \(!isOver\)/,
   'test/catalogue/publication.test.ts': /while \(editing\)/,
 }

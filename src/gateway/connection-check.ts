@@ -10,6 +10,7 @@ import type { Budget } from '../provider/budget.ts'
 import { createProvider } from '../provider/client.ts'
 import { createProviderCall } from '../provider/provider-call.ts'
 import { redactedUrl } from '../redacted-url.ts'
+import { checkRedisFormat } from '../stores/redis.ts'
 import { connect, ping, type RedisOptions } from '../stores/redis-connection.ts'
 import { infoOf, serverName } from '../stores/redis-info.ts'
 import { createGrid } from '../weather/cell.ts'
@@ -60,6 +61,7 @@ export const checkConnections = async (
 const pingRedis = async (options: RedisOptions): Promise<Pick<Reached, 'what' | 'latencyMs'>> => {
   const redis = await connect(options, { redisAway: nobody, redisBack: nobody })
   try {
+    await checkRedisFormat(redis, options)
     const what = `${serverName(infoOf(await redis.info('server')))} (${options.mode})`
     return { what, latencyMs: await timed(() => ping(redis)) }
   } finally {

@@ -35,8 +35,15 @@ const migrations = [
    CREATE INDEX keys_by_creation ON keys (created_at, id);`,
 ]
 
+/** The format of a file that this version writes. */
+export const fileFormat = migrations.length
+
+/** The format of a file; 0 also for a new one. */
+export const formatOf = (db: DatabaseSync): number =>
+  Number(db.prepare('PRAGMA user_version').get()?.user_version)
+
 const migrate = (db: DatabaseSync): void => {
-  const version = () => Number(db.prepare('PRAGMA user_version').get()?.user_version)
+  const version = () => formatOf(db)
   if (version() === migrations.length) return
   // Checks again inside the transaction, because another process may be opening the file too.
   inTransaction(db, () => {

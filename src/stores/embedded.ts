@@ -8,7 +8,7 @@ import type { Clock } from '../clock.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { attemptsOn, inTransaction } from './embedded-attempt.ts'
 import { embeddedFleet } from './embedded-fleet.ts'
-import { embeddedKeys } from './embedded-keys.ts'
+import { embeddedKeys, fileFormat, formatOf } from './embedded-keys.ts'
 import { embeddedSpending } from './embedded-spending.ts'
 import { embeddedUsage } from './embedded-usage.ts'
 import { embeddedUsageDetail } from './embedded-usage-detail.ts'
@@ -16,6 +16,7 @@ import { createLocalLeases } from './local-leases.ts'
 import { mostBytesRead, type RecordObserver, unobserved } from './records.ts'
 import type { Store } from './store.ts'
 import { prepareStoreFile } from './store-file.ts'
+import { newerFormat } from './store-format.ts'
 
 const schema = `
   PRAGMA journal_mode = WAL;
@@ -39,9 +40,13 @@ export const openEmbeddedStore = (
   try {
     if (path !== ':memory:') prepareStoreFile(path)
     db = new DatabaseSync(path, { timeout: busyTimeoutMs })
+    const before = formatOf(db)
+    // Before anything is changed, the journal's mode too.
+    if (before > fileFormat) throw newerFormat(`store.path is ${path}`, before, fileFormat)
     return storeOn(db, path, clock, { ...unobserved, ...observer })
   } catch (cause) {
     if (db?.isOpen) db.close()
+    if (cause instanceof InputError) throw cause
     throw new InputError(
       `store.path is ${path}, which can't be opened and written as an SQLite file: ${messageOf(cause)}`,
       { cause },

@@ -19,6 +19,9 @@ export type RedisKeyNames = ReturnType<typeof redisKeyNames>
 export const redisKeyNames = (prefix: string) => {
   const named = (...parts: string[]): string => prefix + parts.join(':')
   return {
+    /** The number of the store's format. */
+    format: named('format'),
+
     /** The record of an API key; the key id for a hash and for an external id; the ids of all keys. */
     key: (id: string) => named('key', id),
     keyOfHash: (hash: string) => named('key-of', hash),

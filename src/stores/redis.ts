@@ -10,10 +10,12 @@ import {
   memoryOf,
   outcomeOf,
   ping,
+  type RedisClient,
   type RedisObserver,
   type RedisOptions,
 } from './redis-connection.ts'
 import { redisFleet } from './redis-fleet.ts'
+import { redisFormat } from './redis-format.ts'
 import { redisKeyNames } from './redis-key-names.ts'
 import { redisKeys } from './redis-keys.ts'
 import { redisLeases } from './redis-leases.ts'
@@ -25,7 +27,16 @@ import { redisUsage } from './redis-usage.ts'
 import { redisUsageDetail } from './redis-usage-detail.ts'
 import { type Store, StoreError } from './store.ts'
 
-/** Connects. @throws InputError when Redis can't be reached at the start */
+const namesOf = (options: RedisOptions) => redisKeyNames(options.prefix)
+
+const placeOf = ({ url, urlName = 'redis.url' }: RedisOptions): string =>
+  `${urlName} names ${new URL(url).host}`
+
+/** Reads the number of the store's format. @throws InputError when a newer version wrote what is there */
+export const checkRedisFormat = (redis: RedisClient, options: RedisOptions): Promise<void> =>
+  redisFormat(redis, namesOf(options)).check(placeOf(options))
+
+/** Connects. @throws InputError when Redis can't be reached at the start, or a newer version wrote what is there */
 export const openRedisStore = async (
   options: RedisOptions,
   observer: RedisObserver & Partial<RecordObserver>,
@@ -43,7 +54,7 @@ export const openRedisStore = async (
       observer.redisBack()
     },
   })
-  const names = redisKeyNames(options.prefix)
+  const names = namesOf(options)
   const attempt = async <Value>(step: () => Promise<Value>): Promise<Value> => {
     const startedAt = performance.now()
     let failed: unknown
@@ -61,10 +72,29 @@ export const openRedisStore = async (
   const subscriptions = createRedisSubscriptions(() => listenerOn(redis), records)
 
   const { writeFenced, ...leases } = redisLeases(parts, subscriptions.subscribe)
+  const keys = redisKeys(parts)
+  const fleet = redisFleet(parts)
+  const format = redisFormat(redis, names)
+  const close = async () => {
+    subscriptions.close()
+    // Waits for outstanding replies; a broken connection is dropped.
+    await redis.quit().catch(() => redis.disconnect())
+  }
+  try {
+    await attempt(() => format.check(placeOf(options)))
+  } catch (error) {
+    await close()
+    throw error
+  }
 
   return {
     kind: 'redis',
-    ...redisKeys(parts),
+    ...keys,
+    // The first writes of a command that makes keys and of a gateway, which repeats its own.
+    ensureSubscriber: async subscriber => {
+      await format.mark()
+      return keys.ensureSubscriber(subscriber)
+    },
     ...redisUsage(parts, subscriptions.subscribe),
     ...redisUsageDetail(parts),
     readBytes: (name, most = mostBytesRead) =>
@@ -93,7 +123,8 @@ export const openRedisStore = async (
         return removed.reduce((sum, count) => sum + count, 0)
       }),
     ...leases,
-    ...redisFleet(parts),
+    ...fleet,
+    heartbeat: async beat => (await Promise.all([fleet.heartbeat(beat), format.mark()]))[0],
     ...redisSpending(parts),
     ping: () => attempt(() => ping(redis)),
     isUsed: () =>
@@ -103,10 +134,6 @@ export const openRedisStore = async (
         return (await Promise.all(marks.map(mark => redis.exists(mark)))).includes(1)
       }),
     size: () => attempt(() => memoryOf(redis)),
-    close: async () => {
-      subscriptions.close()
-      // Waits for outstanding replies; a broken connection is dropped.
-      await redis.quit().catch(() => redis.disconnect())
-    },
+    close,
   }
 }

@@ -165,7 +165,15 @@ t.test('Redis: away, of the wrong policy, without persistence, without a right',
     ABOHAWA_REDIS__PREFIX: shared.prefix,
   })
   const well = await doctor('--no-spend')
-  for (const name of ['redis', 'redis version', 'redis memory', 'redis rights', 'redis clock', 'redis role'])
+  for (const name of [
+    'redis',
+    'redis version',
+    'redis format',
+    'redis memory',
+    'redis rights',
+    'redis clock',
+    'redis role',
+  ])
     t.equal(well.get(name)?.status, 'ok', name)
   t.match(well.get('redis latency'), { detail: /^p50 \d+\.\d ms, max \d+\.\d ms of 20 pings/ })
   const raw = new Redis(shared.url)

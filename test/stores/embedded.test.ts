@@ -164,15 +164,3 @@ t.test('a file of the first version is migrated with all of its records', async 
   t.equal(await store.replaceHash('key_1', 'new', 9_000), true)
   t.match(await store.findByHash('hash-1'), { key: { hash: 'new' }, validUntil: 9_000 })
 })
-
-t.test('a file of a newer version stops the start with a sentence', t => {
-  const path = join(t.testdir(), 'store.db')
-  const newer = new DatabaseSync(path)
-  newer.exec('PRAGMA user_version = 99')
-  newer.close()
-  t.throws(() => openEmbeddedStore(path, systemClock), {
-    name: 'InputError',
-    message: /it was written by a newer version of this program$/,
-  })
-  t.end()
-})

@@ -88,6 +88,7 @@ t.test('every key of the store has the name that gateways of every version know'
     'bytes:{q:23.8,90.4}',
     'external-id:ours-1',
     'flight:{q:23.8,90.4}',
+    'format',
     'instance:one',
     'instances',
     'key-of:h1',
@@ -138,7 +139,7 @@ t.test('a script touches the keys it declares and no other, and they lie in one 
       t.ok(declared.includes(rest[0] ?? ''), `${command} ${rest[0]} is of a declared key`)
     }
   }
-  t.equal(touched.size, 15, [...touched].join(', '))
+  t.equal(touched.size, 16, [...touched].join(', '))
   t.strictSame(published, ['used key_1 2026-11-21 1', 'flights q:23.8,90.4 done'])
 })
 
@@ -146,6 +147,7 @@ t.test('names keep their format, whatever they contain', async t => {
   const names = redisKeyNames('abohawa:')
   t.strictSame(
     [
+      names.format,
       names.key('key_9hK2mPq4XyZa'),
       names.keyOfHash('5f2a'),
       names.keys,
@@ -169,6 +171,7 @@ t.test('names keep their format, whatever they contain', async t => {
       names.reopenedAt('acc1'),
     ],
     [
+      'abohawa:format',
       'abohawa:key:key_9hK2mPq4XyZa',
       'abohawa:key-of:5f2a',
       'abohawa:keys',

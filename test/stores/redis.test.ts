@@ -50,7 +50,8 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
       keepUntil: inAnHour,
     },
   ])
-  const keys = await raw.keys(`${prefix}*`)
+  // The number of the format stays.
+  const keys = (await raw.keys(`${prefix}*`)).filter(key => key !== `${prefix}format`)
   t.equal(keys.length, 11, keys.join(', '))
   for (const key of keys) {
     // A month's usage record expires with the last of its days.

@@ -1,6 +1,6 @@
-// Ensures the real programs that the tests need: redis-server, promtool and Chromium, installed ones, or Debian's packages
-// where they can be installed. Without Redis or promtool it fails with one sentence that says what to do; without Chromium the
-// tests with a browser are skipped, except in CI.
+// Ensures the real programs that the tests need: redis-server, promtool, Chromium and nginx, installed ones, or Debian's packages
+// where they can be installed. Without Redis or promtool it fails with one sentence that says what to do; without Chromium or
+// nginx the tests with them are skipped, except in CI.
 
 import { browser } from './browser.ts'
 import { installPackage, runs } from './debian-package.ts'
@@ -28,6 +28,13 @@ if (!ensure(has('promtool'), 'promtool', 'prometheus')) {
 if (!ensure(() => browser !== undefined, 'chromium')) {
   say(
     'No Chromium was found and none could be installed, so the tests with a browser are skipped: install chromium (on Debian: apt-get install chromium).',
+  )
+  if (process.env.CI) process.exitCode = 1
+}
+const hasNginx = () => runs('nginx', '-v')
+if (!hasNginx() && !(installPackage('nginx-light') && hasNginx())) {
+  say(
+    'No nginx was found and none could be installed, so the tests with it are skipped: install nginx (on Debian: apt-get install nginx-light).',
   )
   if (process.env.CI) process.exitCode = 1
 }

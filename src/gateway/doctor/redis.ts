@@ -5,12 +5,19 @@ import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import type { Clock } from '../../clock.ts'
 import type { Config } from '../../config/schema.ts'
-import { messageOf } from '../../errors.ts'
+import { InputError, messageOf } from '../../errors.ts'
 import { safeText } from '../../outside-text.ts'
 import { clockToleranceMs } from '../../stores/records.ts'
-import { connect, listenerOn, ping, type RedisClient } from '../../stores/redis-connection.ts'
+import { checkRedisFormat } from '../../stores/redis.ts'
+import {
+  connect,
+  listenerOn,
+  ping,
+  type RedisClient,
+  type RedisOptions,
+} from '../../stores/redis-connection.ts'
 import { infoOf, type RedisInfo, serverName } from '../../stores/redis-info.ts'
-import { type Check, fail, ok, warn } from './check.ts'
+import { type Check, fail, ok, skip, warn } from './check.ts'
 
 // A slow Redis is judged by its latency, and not by the first command that is late.
 const leastTimeoutMs = 5_000
@@ -36,6 +43,7 @@ export const redisChecks = async (
     return [
       ok('redis', `${new URL(url).host} answers (${mode})`),
       versionCheck(info),
+      await formatCheck(redis, { ...settings, url }),
       memoryCheck(info),
       persistenceCheck(info),
       await rightsCheck(redis, settings.prefix, url),
@@ -53,6 +61,21 @@ export const redisChecks = async (
     ]
   } finally {
     redis.disconnect()
+  }
+}
+
+const formatCheck = async (redis: RedisClient, options: RedisOptions): Promise<Check> => {
+  try {
+    await checkRedisFormat(redis, options)
+    return ok('redis format', 'this version can work on the store')
+  } catch (error) {
+    // What the user may not do is told by another check.
+    if (!(error instanceof InputError)) return skip('redis format', messageOf(error))
+    return fail(
+      'redis format',
+      messageOf(error),
+      'Start the version that wrote it, or restore the copy from before it (docs/upgrading.md).',
+    )
   }
 }
 

@@ -1,0 +1,144 @@
+// compose.yaml without an engine: names, ports, paths and variables in it hold against the files that it mounts, against each other and
+// against real gateways; promtool takes the file of Prometheus. What an image does is in image.test.ts.
+
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { parse } from 'yaml'
+import { loadConfig } from '../../src/config/load.ts'
+import { replaced } from '../support/nginx.ts'
+import { startCommand } from '../support/process.ts'
+import { withoutPromtool } from '../support/promtool.ts'
+import { sendRaw } from '../support/raw-http.ts'
+import { testRedis } from '../support/redis-server.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+type Service = {
+  image?: string
+  build?: string
+  command?: string[]
+  ports?: string[]
+  volumes?: string[]
+  depends_on?: string[]
+  environment?: Record<string, string>
+}
+const compose = parse(read('compose.yaml'), { merge: true }) as {
+  services: Record<string, Service>
+  volumes: Record<string, null>
+}
+const services = new Map(Object.entries(compose.services))
+const gateways = [...services].filter(([name]) => name.startsWith('gateway-'))
+const [, gateway = {}] = gateways[0] ?? []
+const prometheus = parse(read('deploy/prometheus/prometheus.yml'))
+
+/** Path on this machine and in the container, of what is mounted from the repository. */
+const mountsOf = ({ volumes = [] }: Service): [from: string, to: string][] =>
+  volumes.filter(volume => volume.startsWith('./')).map(volume => volume.split(':', 2) as [string, string])
+
+t.test('every service is there, is pinned, and is reached from this machine alone', async t => {
+  const published: string[] = []
+  for (const [name, { image, build, depends_on = [], ports = [], volumes = [] }] of services) {
+    if (image !== undefined) t.match(image, /^[a-z/]+:v?\d+\.\d+\.\d+$/, `${name} has the tag of one version`)
+    else t.ok(existsSync(join(root, build ?? '-', 'Dockerfile')))
+    for (const other of depends_on) t.ok(services.has(other), `${name} needs ${other}`)
+    for (const port of ports) {
+      t.match(port, /^127\.0\.0\.1:\d+:\d+$/)
+      published.push(port.split(':')[1] ?? '')
+    }
+    for (const volume of volumes)
+      if (!volume.startsWith('./')) t.ok((volume.split(':')[0] ?? '') in compose.volumes, volume)
+  }
+  t.equal(new Set(published).size, published.length, 'no port is published twice')
+  t.equal(gateways.length, 2)
+})
+
+t.test('what is mounted is a file or folder of the repository', async t => {
+  for (const [name, service] of services)
+    for (const [from] of mountsOf(service)) t.ok(existsSync(join(root, from)), `${name}: ${from}`)
+})
+
+t.test('the gateways’ variables pass the check, and their ports are the published ones', async t => {
+  const dockerfile = read('Dockerfile')
+  const [, block = ''] = /^ENV (NODE_ENV(?:.*\\\n)*.*)$/m.exec(dockerfile) ?? []
+  const image = Object.fromEntries(
+    [...block.matchAll(/(ABOHAWA_\w+)=(\S+)/g)].map(([, name, value]) => [name, value]),
+  )
+  t.ok(Object.keys(image).length > 2)
+  for (const [name, { environment = {}, ports = [] }] of gateways) {
+    const config = loadConfig({ files: [], env: { ...image, ...environment } })
+    const targets = ports.map(port => Number(port.split(':')[2]))
+    t.strictSame(targets, [config.server.port, config.status.port], name)
+    t.ok(services.has(new URL(config.redis.url ?? '').hostname))
+    const provider = new URL(config.provider.baseUrl)
+    t.match(services.get(provider.hostname)?.command?.join(' '), `--port ${provider.port}`)
+    t.ok(config.ops.allowedHosts.includes(name))
+  }
+})
+
+t.test('Prometheus scrapes every gateway at its status port, and finds its rules', async t => {
+  const [job] = prometheus.scrape_configs
+  t.equal(job.job_name, 'abohawa')
+  t.strictSame(
+    job.static_configs[0].targets,
+    gateways.map(([name, { environment }]) => `${name}:${environment?.ABOHAWA_STATUS__PORT}`),
+  )
+  const mounts = new Map(mountsOf(services.get('prometheus') ?? {}).map(([from, to]) => [to, from]))
+  t.equal(
+    mounts.get('/etc/prometheus/prometheus.yml'),
+    './deploy/prometheus/prometheus.yml',
+    'where the image looks',
+  )
+  for (const file of prometheus.rule_files) t.ok(existsSync(join(root, mounts.get(file) ?? '-')), file)
+})
+
+t.test('promtool takes the file', { skip: withoutPromtool }, async t => {
+  const file = join(
+    t.testdir({
+      'prometheus.yml': replaced(read('deploy/prometheus/prometheus.yml'), {
+        '/etc/prometheus/alerts.yaml': join(root, 'deploy/prometheus/alerts.yaml'),
+      }),
+    }),
+    'prometheus.yml',
+  )
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'config', file], { encoding: 'utf8' })
+  t.equal(status, 0, stderr)
+  t.match(stdout, /SUCCESS: \d+ rules found/)
+})
+
+t.test('Grafana gets Prometheus and the dashboard', async t => {
+  const mounts = mountsOf(services.get('grafana') ?? {})
+  const [source] = parse(read('deploy/grafana/provisioning/datasources/prometheus.yaml')).datasources
+  const { hostname, port } = new URL(source.url)
+  t.ok(services.has(hostname))
+  t.equal(services.get(hostname)?.ports?.[0]?.split(':')[2], port)
+  t.strictSame([source.type, source.isDefault], ['prometheus', true])
+  const [provider] = parse(read('deploy/grafana/provisioning/dashboards/abohawa.yaml')).providers
+  const [from] = mounts.find(([, to]) => to.startsWith(`${provider.options.path}/`)) ?? ['-']
+  t.match(JSON.parse(read(from)), { uid: 'abohawa', title: /./ })
+  t.match(read('compose.yaml'), `:3000/d/abohawa`)
+  const provisioning = mounts.find(([, to]) => to === '/etc/grafana/provisioning')?.[0] ?? '-'
+  for (const folder of ['datasources', 'dashboards'])
+    t.ok(statSync(join(root, provisioning, folder)).isDirectory())
+})
+
+t.test('a gateway with these variables answers Prometheus by the name of the service', async t => {
+  const redis = await testRedis(t)
+  const { urls } = await startCommand(t, ['serve'], ['api', 'status'], {
+    ...gateway.environment,
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_OPS__PORT: '0',
+    ABOHAWA_STATUS__HOST: '127.0.0.1',
+    ABOHAWA_STATUS__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_REDIS__URL: redis.url,
+    ABOHAWA_REDIS__PREFIX: redis.prefix,
+  })
+  const scrape = (host: string) =>
+    sendRaw(urls.status ?? '', `GET /metrics HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
+  for (const target of prometheus.scrape_configs[0].static_configs[0].targets)
+    t.match(await scrape(target), { status: 200, text: /abohawa_build_info/ })
+  t.equal((await scrape('gateway-3:9091')).status, 403)
+})

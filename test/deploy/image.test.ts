@@ -1,0 +1,186 @@
+// The steps of the Dockerfile by hand in a clean folder: copies, `npm ci --omit=dev` and the warm-up, then its entry point. From that
+// installation bin/abohawa is also started from other folders, through links, and on a Node that is too old.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t, { type Test } from 'tap'
+import { replaced } from '../support/nginx.ts'
+import { freePort } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+// Continued lines are one.
+const dockerfile = readFileSync(join(root, 'Dockerfile'), 'utf8').replace(/\\\n/g, ' ')
+const steps = [...dockerfile.matchAll(/^([A-Z]+) (.*)$/gm)].map(([, step = '', text = '']) => ({
+  step,
+  text,
+}))
+const all = (step: string) => steps.filter(each => each.step === step).map(({ text }) => text)
+
+// Not within this repository, where Node would find packages of development in a folder above.
+const folder = mkdtempSync(join(tmpdir(), 'abohawa-image-'))
+t.teardown(() => rmSync(folder, { recursive: true }))
+for (const name of ['app', 'data', 'cache', 'tmp', 'path', 'old', 'links', 'elsewhere'])
+  mkdirSync(join(folder, name))
+const at = (name: string) => join(folder, name)
+symlinkSync(process.execPath, at('path/node'))
+writeFileSync(
+  at('old/node'),
+  '#!/bin/sh\nif [ "$1" = --version ]; then echo v24.9.1; else echo started; fi\n',
+)
+chmodSync(at('old/node'), 0o755)
+const clean = (node: string) => ({ PATH: `${at(node)}:/usr/local/bin:/usr/bin:/bin`, HOME: folder })
+
+/** The variables of ENV up to a step, with this folder in place of the image's root. */
+const variables = (upTo: number): Record<string, string> =>
+  Object.fromEntries(
+    steps
+      .slice(0, upTo)
+      .filter(({ step }) => step === 'ENV')
+      .flatMap(({ text }) => [...text.matchAll(/(\w+)=(\S+)/g)])
+      .map(([, name = '', value = '']) => [name, value.replace(/^\/(cache|data)/, `${folder}/$1`)]),
+  )
+const run = (text: string, env: Record<string, string>) =>
+  spawnSync('sh', ['-c', replaced(text, text.includes('/tmp/') ? { '/tmp/': `${at('tmp')}/` } : {})], {
+    cwd: at('app'),
+    env,
+    encoding: 'utf8',
+  })
+
+t.test('every copied file is there, and is in the context of the build', async t => {
+  const ignored = readFileSync(join(root, '.dockerignore'), 'utf8').split('\n')
+  t.equal(ignored[0], '*')
+  for (const text of all('COPY').filter(line => !line.startsWith('--from='))) {
+    const [target = '', ...sources] = text.split(' ').reverse()
+    for (const source of sources) {
+      t.ok(ignored.includes(`!${source}`), `${source} is in the context`)
+      cpSync(
+        join(root, source),
+        sources.length > 1 || target === './' ? join(at('app'), source) : join(at('app'), target),
+        {
+          recursive: true,
+        },
+      )
+    }
+  }
+})
+
+t.test('the image has the Node that the product needs', async t => {
+  const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  for (const text of all('FROM')) t.match(text, `node:${/\d+/.exec(engines.node)?.[0]}-slim`)
+})
+
+t.test('npm ci --omit=dev installs what production needs', async t => {
+  const [install = ''] = all('RUN')
+  t.equal(install, 'npm ci --omit=dev')
+  // From the cache of this machine, which the installation of the tests has filled.
+  const env = {
+    ...clean('path'),
+    npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm'),
+  }
+  const { status, stderr } = run(`${install} --prefer-offline`, env)
+  t.equal(status, 0, stderr)
+  t.notOk(existsSync(at('app/node_modules/.bin/node')), 'no Node of its own')
+  t.notOk(existsSync(at('app/node_modules/typescript')))
+})
+
+t.test('the warm-up ends by itself, and leaves what every later start reads', async t => {
+  const index = steps.findIndex(({ step, text }) => step === 'RUN' && text.includes('bin/abohawa serve'))
+  const warmUp = steps[index]?.text ?? ''
+  t.notMatch(warmUp, /timeout|sleep [1-9]/, 'nothing in it is over after some time')
+  const ports = {
+    ABOHAWA_SERVER__PORT: String(await freePort()),
+    ABOHAWA_OPS__PORT: String(await freePort()),
+  }
+  const { status, stderr } = run(warmUp, { ...variables(index), ...clean('path'), ...ports })
+  t.strictSame([status, stderr], [0, ''])
+  const compiled = readdirSync(at('cache'), { recursive: true })
+  t.ok(compiled.length > 500, `${compiled.length} files are compiled`)
+
+  const failing = run(warmUp, { ...variables(index), ...clean('path'), ...ports, ABOHAWA_SERVER__PORT: 'x' })
+  t.not(failing.status, 0, 'a start that fails fails the build, and does not wait')
+})
+
+/** Starts the entry point with what follows, and waits until it serves. */
+const startImage = async (t: Test, args: string[]) => {
+  const ports = { ABOHAWA_SERVER__PORT: '0', ABOHAWA_OPS__PORT: String(await freePort()) }
+  const env = {
+    ...variables(steps.length),
+    ...clean('path'),
+    ...ports,
+    ABOHAWA_SERVER__HOST: '127.0.0.1',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
+  }
+  const [entry = ''] = JSON.parse(all('ENTRYPOINT')[0] ?? '[]')
+  const child = spawn(join(at('app'), entry), args, {
+    cwd: at('app'),
+    env,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  const lines: string[] = []
+  createInterface({ input: child.stdout }).on('line', line => lines.push(line))
+  await until('it listens', () => lines.some(line => line.includes('"listener":"api"')))
+  return { child, exited, env }
+}
+
+t.test('the entry point serves, the health check agrees, and the store is on the volume', async t => {
+  const { child, exited, env } = await startImage(t, JSON.parse(all('CMD')[0] ?? '[]'))
+  const [, json = '[]'] = /CMD (\[.*\])$/.exec(all('HEALTHCHECK')[0] ?? '') ?? []
+  const [command = '', ...args] = JSON.parse(json)
+  t.equal(spawnSync(command, args, { env }).status, 0, 'healthy')
+  t.ok(existsSync(at('data/abohawa.db')))
+  child.kill('SIGTERM')
+  t.equal((await exited)[0], 0)
+  t.equal(spawnSync(command, args, { env }).status, 1, 'and not when it has ended')
+})
+
+/** The command as it is found on the path, from another folder. */
+const elsewhere = (command: string, args: string[], node: string) =>
+  spawnSync(command, args, {
+    cwd: at('elsewhere'),
+    env: { ...clean(node), PATH: `${at('links')}:${clean(node).PATH}` },
+    encoding: 'utf8',
+  })
+
+t.test('the command works from any folder: by its path, through links, and on the path', async t => {
+  mkdirSync(at('links/deeper'))
+  symlinkSync(at('app/bin/abohawa'), at('links/abohawa'))
+  // A relative link to a link, as package managers make them.
+  symlinkSync('../abohawa', at('links/deeper/abohawa'))
+  for (const command of [at('app/bin/abohawa'), '../app/bin/abohawa', '../links/deeper/abohawa', 'abohawa']) {
+    const { status, stdout, stderr } = elsewhere(command, ['config', 'check'], 'path')
+    t.strictSame([status, stdout, stderr], [0, 'The configuration is right.\n', ''], command)
+  }
+  const { status, stdout } = elsewhere('abohawa', ['catalogue', 'check'], 'path')
+  t.equal(status, 0, 'it finds its own catalogue')
+  t.match(stdout, /\d/)
+})
+
+t.test('on a Node that is too old it says so in one sentence', async t => {
+  for (const command of [at('app/bin/abohawa'), 'abohawa']) {
+    const { status, stdout, stderr } = elsewhere(command, ['serve'], 'old')
+    t.strictSame([status, stdout], [1, ''])
+    t.match(stderr, /^abohawa needs Node \d+ or later; [^\n]*\/old\/node is Node 24\.9\.1\.\n$/)
+  }
+})

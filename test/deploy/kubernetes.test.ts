@@ -1,0 +1,176 @@
+// deploy/kubernetes, built by kubectl without a cluster: ports, probes, paths and names hold against the product and against each
+// other, the configuration in it passes `config check`, and a gateway started as the pod says answers its probes.
+
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import t from 'tap'
+import { parseAllDocuments } from 'yaml'
+import { loadConfig } from '../../src/config/load.ts'
+import { replaced } from '../support/nginx.ts'
+import { runCommand, startCommand } from '../support/process.ts'
+import { freePort, testRedis } from '../support/redis-server.ts'
+
+const overlay = join(import.meta.dirname, '..', '..', 'deploy/kubernetes/overlays/example')
+const built = spawnSync('kubectl', ['kustomize', overlay], { encoding: 'utf8', cwd: '/' })
+if (built.error) {
+  t.plan(0, 'needs kubectl on the path')
+  process.exit(0)
+}
+t.equal(built.status, 0, built.stderr)
+
+// biome-ignore lint/suspicious/noExplicitAny: objects of every kind
+type Resource = any
+const resources: Resource[] = parseAllDocuments(built.stdout).map(document => document.toJS())
+const named = (kind: string): Resource => {
+  const found = resources.filter(resource => resource.kind === kind)
+  t.equal(found.length, 1, `one ${kind}`)
+  return found[0]
+}
+const { spec: deployment } = named('Deployment')
+const { spec: pod, metadata: template } = deployment.template
+const [gateway] = pod.containers
+const file: string = named('ConfigMap').data['gateway.yaml']
+const secret = named('Secret')
+const token = 'f00dfeedfacedeadbeef0123456789abcdef0123456789abcdef'
+
+/** The environment of the container, with the secrets in a folder of the test. */
+const environmentIn = (folder: string, secrets: Record<string, string>): Record<string, string> => {
+  mkdirSync(folder, { recursive: true })
+  return Object.fromEntries(
+    gateway.env.map(({ name, value }: { name: string; value: string }) => {
+      const path = join(folder, basename(value))
+      writeFileSync(path, `${secrets[basename(value)]}\n`)
+      return [name, path]
+    }),
+  )
+}
+
+t.test('every object selects the pods of the deployment', async t => {
+  const { labels } = template
+  t.ok(Object.keys(labels).length > 0)
+  t.strictSame(deployment.selector.matchLabels, labels)
+  t.strictSame(named('Service').spec.selector, labels)
+  t.strictSame(named('PodDisruptionBudget').spec.selector.matchLabels, labels)
+  t.strictSame(named('NetworkPolicy').spec.podSelector.matchLabels, labels)
+  t.strictSame(named('ServiceMonitor').spec.selector.matchLabels, named('Service').metadata.labels)
+  for (const { labelSelector } of pod.topologySpreadConstraints)
+    t.strictSame(labelSelector.matchLabels, labels)
+  const { kind, name } = named('HorizontalPodAutoscaler').spec.scaleTargetRef
+  t.strictSame([kind, name], ['Deployment', named('Deployment').metadata.name])
+  const namespaces = resources
+    .filter(({ kind }) => kind !== 'Namespace')
+    .map(({ metadata }) => metadata.namespace)
+  t.strictSame([...new Set(namespaces)], [named('Namespace').metadata.name])
+  t.equal(named('Service').metadata.name, 'abohawa', 'the job that alerts and dashboard expect')
+})
+
+t.test('the pod is restricted, and told nothing of services', async t => {
+  t.equal(pod.enableServiceLinks, false)
+  t.equal(pod.automountServiceAccountToken, false)
+  t.match(pod.securityContext, { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } })
+  t.match(gateway.securityContext, {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  })
+  t.notOk(gateway.lifecycle, 'no preStop')
+})
+
+t.test('the file passes the check, and its ports and times are those of the objects', async t => {
+  const folder = t.testdir({ 'gateway.yaml': file })
+  const path = join(folder, 'gateway.yaml')
+  const env = environmentIn(join(folder, 'secrets'), {
+    'redis-url': 'redis://redis:6379',
+    'ops-token': token,
+  })
+  const { code, stdout, stderr } = await runCommand(['config', 'check', '--no-files', path], env)
+  t.strictSame([code, stdout, stderr], [0, 'The configuration is right.\n', ''])
+
+  const { server, ops, status, provider } = loadConfig({ files: [path], env })
+  const ports = Object.fromEntries(
+    gateway.ports.map(({ name, containerPort }: { name: string; containerPort: number }) => [
+      name,
+      containerPort,
+    ]),
+  )
+  t.strictSame(ports, { api: server.port, status: status.port })
+  t.equal(ops.host, '127.0.0.1', 'nothing outside of the pod reaches it')
+  for (const { port, targetPort } of named('Service').spec.ports) {
+    t.ok(targetPort in ports, targetPort)
+    if (targetPort === 'status') t.equal(port, ports.status)
+  }
+  const allowed = named('NetworkPolicy').spec.ingress.flatMap((rule: Resource) => rule.ports)
+  t.strictSame(
+    allowed.map(({ port }: { port: string }) => port),
+    ['api', 'status'],
+  )
+  t.ok(pod.terminationGracePeriodSeconds * 1_000 > server.drainForMs + provider.totalTimeoutMs)
+  const { periodSeconds, failureThreshold } = gateway.readinessProbe
+  t.ok(
+    server.drainForMs > periodSeconds * failureThreshold * 1_000,
+    'drains for longer than the kubelet takes to see it',
+  )
+  const scaler = named('HorizontalPodAutoscaler').spec
+  t.ok(scaler.minReplicas > named('PodDisruptionBudget').spec.maxUnavailable)
+})
+
+t.test('what is mounted is what the command line and the variables name', async t => {
+  const mounts = new Map<string, string>(
+    gateway.volumeMounts.map(({ name, mountPath }: Record<string, string>) => [mountPath, name]),
+  )
+  const volumes = new Map<string, Resource>(pod.volumes.map((volume: Resource) => [volume.name, volume]))
+  const volumeOf = (path: string): Resource => volumes.get(mounts.get(dirname(path)) ?? '')
+  const config = gateway.args[gateway.args.indexOf('--config') + 1]
+  t.equal(volumeOf(config).configMap.name, named('ConfigMap').metadata.name)
+  t.ok(basename(config) in named('ConfigMap').data)
+  for (const { value } of gateway.env) {
+    t.equal(volumeOf(value).secret.secretName, secret.metadata.name)
+    t.ok(basename(value) in secret.data, value)
+  }
+})
+
+t.test('the secrets of the example are refused', async t => {
+  const folder = t.testdir({ 'gateway.yaml': file })
+  const given = Object.fromEntries(
+    Object.entries(secret.data).map(([name, value]) => [
+      name,
+      Buffer.from(String(value), 'base64').toString().trim(),
+    ]),
+  )
+  const env = environmentIn(join(folder, 'secrets'), given)
+  const { code, stderr } = await runCommand(['config', 'check', join(folder, 'gateway.yaml')], env)
+  t.equal(code, 1)
+  t.match(stderr, /redis\.url/)
+  t.match(stderr, /ops\.token/)
+})
+
+t.test('a gateway started as the pod says answers each probe and the scrape at its path', async t => {
+  const redis = await testRedis(t)
+  const status = await freePort()
+  const local = replaced(file, {
+    'host: 0.0.0.0\n  port: 8080': 'host: 127.0.0.1\n  port: 0',
+    'port: 9090': 'port: 0',
+    'host: 0.0.0.0\n  port: 9091': `host: 127.0.0.1\n  port: ${status}`,
+    'drainFor: 10s': 'drainFor: 0s',
+  })
+  const folder = t.testdir({ 'gateway.yaml': local })
+  const env = environmentIn(join(folder, 'secrets'), { 'redis-url': redis.url, 'ops-token': token })
+  const more = { ABOHAWA_REDIS__PREFIX: redis.prefix, ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9' }
+  const [command, ...options] = gateway.args as string[]
+  t.equal(options[0], '--config')
+  const { urls } = await startCommand(
+    t,
+    [command ?? '', '--config', join(folder, 'gateway.yaml')],
+    ['api', 'status'],
+    { ...env, ...more },
+  )
+  const { endpoints } = named('ServiceMonitor').spec
+  const probes = [gateway.startupProbe, gateway.livenessProbe, gateway.readinessProbe].map(
+    ({ httpGet }: Resource) => httpGet,
+  )
+  for (const { path, port } of [...probes, ...endpoints]) {
+    t.equal(port, 'status')
+    t.equal((await fetch(`${urls.status}${path}`)).status, 200, path)
+  }
+})

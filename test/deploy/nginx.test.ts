@@ -1,0 +1,174 @@
+// deploy/nginx with a real nginx, a certificate and two real gateways on one Redis: what arrives at the gateways, what comes back,
+// and a rolling restart under load that loses no request.
+
+import { readFileSync } from 'node:fs'
+import { connect as connectHttp2 } from 'node:http2'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import t from 'tap'
+import { Agent, request } from 'undici'
+import { createKey, processEnv } from '../scenarios/set-up.ts'
+import { makeCertificate, replaced, startNginx, withoutNginx } from '../support/nginx.ts'
+import { type Running, startCommand } from '../support/process.ts'
+import { freePort, testRedis } from '../support/redis-server.ts'
+import { until } from '../support/until.ts'
+
+if (withoutNginx) {
+  t.plan(0, withoutNginx)
+  process.exit(0)
+}
+
+const path = '/api/v1/locations?type=division'
+const folder = t.testdir()
+const { cert, key: certKey } = makeCertificate(folder)
+const [https, http, ...ports] = await Promise.all([freePort(), freePort(), freePort(), freePort()])
+const redis = await testRedis(t)
+const env = processEnv('http://127.0.0.1:9', {
+  ABOHAWA_REDIS__URL: redis.url,
+  ABOHAWA_REDIS__PREFIX: redis.prefix,
+  ABOHAWA_SERVER__TRUSTED_PROXIES: '127.0.0.1',
+  ABOHAWA_SERVER__DRAIN_FOR: '500ms',
+  ABOHAWA_LOG__LEVEL: 'info',
+  ABOHAWA_LOG__ACCESS: 'true',
+})
+const key = await createKey(env)
+const gateways: Running[] = []
+const startAt = (i: number): Promise<Running> =>
+  startCommand(t, ['serve'], ['api', 'ops'], { ...env, ABOHAWA_SERVER__PORT: String(ports[i]) })
+for (const i of [0, 1]) gateways[i] = await startAt(i)
+
+const site = replaced(readFileSync('deploy/nginx/abohawa.conf', 'utf8'), {
+  'listen 80;': `listen 127.0.0.1:${http};`,
+  'listen 443 ssl http2;': `listen 127.0.0.1:${https} ssl http2;`,
+  '/etc/nginx/tls/abohawa.crt': cert,
+  '/etc/nginx/tls/abohawa.key': certKey,
+  '/var/log/nginx/abohawa.log': join(folder, 'access.log'),
+  '127.0.0.1:8081': `127.0.0.1:${ports[0]}`,
+  '127.0.0.1:8082': `127.0.0.1:${ports[1]}`,
+})
+await startNginx(t, folder, site, https)
+
+const origin = `https://127.0.0.1:${https}`
+// Not nginx's own address.
+const client = '127.0.0.2'
+const agent = new Agent({
+  connect: { ca: readFileSync(cert), servername: 'weather.example' },
+  localAddress: client,
+  connections: 16,
+})
+t.teardown(() => agent.destroy())
+const get = async (where: string, headers: Record<string, string> = {}) => {
+  const answer = await request(where.startsWith('http') ? where : `${origin}${where}`, {
+    dispatcher: agent,
+    headers: { 'x-api-key': key, ...headers },
+  })
+  return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
+}
+const answeredLines = () =>
+  gateways
+    .flatMap(({ lines }) => lines)
+    .map(line => JSON.parse(line))
+    .filter(({ msg }) => msg === 'answered')
+
+t.test('quota, validators and compression of the gateway reach the client', async t => {
+  const { status, headers } = await get(path, { 'accept-encoding': 'gzip' })
+  t.equal(status, 200)
+  t.match(headers, {
+    'x-ratelimit-limit': /^\d+$/,
+    'x-ratelimit-remaining': /^\d+$/,
+    'content-encoding': 'gzip',
+    'strict-transport-security': /max-age/,
+  })
+  const { etag } = headers
+  t.equal((await get(path, { 'accept-encoding': 'gzip', 'if-none-match': String(etag) })).status, 304)
+  t.equal((await get(path, { 'x-api-key': 'svc_live_no' })).status, 401)
+})
+
+t.test('the client is the one that nginx sees, whatever the request claims', async t => {
+  const requestId = 'claims-an-address'
+  const claimed = {
+    'x-forwarded-for': '203.0.113.9',
+    'x-forwarded-proto': 'http',
+    forwarded: 'for=203.0.113.9',
+  }
+  const { status } = await get(path, { ...claimed, 'x-request-id': requestId })
+  t.equal(status, 200, 'a proto of the client is not believed: TLS was ended here')
+  const line = await until('the request is logged', () =>
+    answeredLines().find(entry => entry.requestId === requestId),
+  )
+  t.equal(line.client, client)
+})
+
+t.test('plain HTTP is sent to HTTPS, without asking a gateway', async t => {
+  const { status, headers } = await get(`http://127.0.0.1:${http}${path}`, { host: 'weather.example' })
+  t.equal(status, 308)
+  t.equal(headers.location, `https://weather.example${path}`)
+})
+
+t.test('HTTP/2 is spoken to clients', async t => {
+  const session = connectHttp2(origin, { ca: readFileSync(cert), servername: 'weather.example' })
+  t.teardown(() => session.close())
+  const stream = session.request({ ':path': path, 'x-api-key': key })
+  const status = await new Promise((resolve, reject) => {
+    stream.once('response', headers => resolve(headers[':status'])).once('error', reject)
+  })
+  stream.resume()
+  t.equal(status, 200)
+})
+
+t.test('the log of nginx holds no query', async t => {
+  await get('/api/v1/locations?type=division&api_key=svc_live_secret')
+  const log = () => readFileSync(join(folder, 'access.log'), 'utf8')
+  await until('the lines are written', () => log().includes(' 400 ') || log().includes(' 200 '))
+  t.match(log(), /GET \/api\/v1\/locations 200 /)
+  t.notMatch(log(), /\?|svc_live/)
+})
+
+t.test('a rolling restart under load loses no request, and both gateways serve', async t => {
+  let isOver = false
+  let answered = 0
+  const faults: string[] = []
+  const callers = Array.from({ length: 6 }, async () => {
+    while (!isOver) {
+      try {
+        const { status, text } = await get(path)
+        if (status === 200) answered += 1
+        else faults.push(`${status} ${text}`)
+      } catch (error) {
+        faults.push(String(error))
+      }
+      // The processor is for the starting gateways too.
+      await pause(10)
+    }
+  })
+  t.teardown(() => {
+    isOver = true
+  })
+  for (const i of [0, 1]) {
+    const former = gateways[i] as Running
+    const before = answered
+    former.child.kill('SIGTERM')
+    t.equal(await former.exited, 0)
+    gateways[i] = await startAt(i)
+    const next = gateways[i] as Running
+    await until('nginx uses the new gateway', () =>
+      next.lines.some(line => line.includes('"msg":"answered"')),
+    )
+    t.ok(answered > before, 'requests were answered meanwhile')
+  }
+  isOver = true
+  await Promise.all(callers)
+  t.strictSame(faults, [], `${answered} were answered`)
+})
+
+t.test('without any gateway the answer is JSON that says so, and when to try again', async t => {
+  for (const { child, exited } of gateways) {
+    child.kill('SIGKILL')
+    await exited
+  }
+  const { status, headers, text } = await get(path)
+  t.equal(status, 503)
+  t.equal(headers['retry-after'], '5')
+  t.equal(headers['content-type'], 'application/json')
+  t.match(JSON.parse(text), { error: /no gateway answers at present/ })
+})

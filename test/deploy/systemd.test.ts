@@ -1,0 +1,225 @@
+// deploy/systemd: systemd itself reads the units and judges how much a break-in could reach; their command lines run by hand, with
+// the environment and nothing but the environment that the unit gives. No test runs under systemd as the first process.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t, { type Test } from 'tap'
+import { replaced } from '../support/nginx.ts'
+import { freePort, testRedis } from '../support/redis-server.ts'
+import { environmentOf, oneOf, valuesOf } from '../support/unit-file.ts'
+import { until } from '../support/until.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const service = readFileSync(join(root, 'deploy/systemd/abohawa.service'), 'utf8')
+const socket = readFileSync(join(root, 'deploy/systemd/abohawa.socket'), 'utf8')
+const token = 'f00dfeedfacedeadbeef0123456789abcdef0123456789abcdef'
+
+const has = (...command: string[]): boolean => spawnSync(command[0] ?? '', command.slice(1)).status === 0
+const withoutAnalyze = has('systemd-analyze', '--version') ? false : 'needs systemd-analyze'
+const withoutStrace = has('strace', '--version') ? false : 'needs strace'
+const withoutCurl = has('curl', '--version') ? false : 'needs curl'
+const withoutActivate =
+  (!has('systemd-socket-activate', '--version') && 'needs systemd-socket-activate') ||
+  (!existsSync(join(root, 'src/gateway/inherited-sockets.ts')) &&
+    'needs a gateway that takes inherited sockets')
+
+/** The units as they are installed, with the paths of this machine. */
+const installed = async (t: Test) => {
+  const folder = t.testdir({ etc: {}, credentials: {}, state: {}, cache: {}, node: {} })
+  const redis = await testRedis(t)
+  const [api, ops] = await Promise.all([freePort(), freePort()])
+  writeFileSync(
+    join(folder, 'etc/gateway.yaml'),
+    `server: { port: ${api}, drainFor: 0s }
+ops: { port: ${ops} }
+redis: { prefix: '${redis.prefix}' }
+provider: { baseUrl: 'http://127.0.0.1:9' }
+`,
+  )
+  writeFileSync(join(folder, 'credentials/redis-url'), `${redis.url}\n`)
+  writeFileSync(join(folder, 'credentials/ops-token'), `${token}\n`)
+  const unit = replaced(service, {
+    '/opt/abohawa': root,
+    '/etc/abohawa': join(folder, 'etc'),
+    '%d': join(folder, 'credentials'),
+    '%S/abohawa': join(folder, 'state'),
+    '%C/abohawa': join(folder, 'cache'),
+    '127.0.0.1:9090': `127.0.0.1:${ops}`,
+  })
+  return {
+    folder,
+    unit,
+    socket: replaced(socket, { '8080': String(api) }),
+    api,
+    ops: `http://127.0.0.1:${ops}`,
+  }
+}
+
+/** Runs ExecStart=, by default as it is. */
+const startUnit = async (
+  t: Test,
+  { unit }: { unit: string },
+  listeners: readonly string[],
+  wrapper: readonly string[] = [],
+) => {
+  const [command = '', ...args] = [...wrapper, ...oneOf(unit, 'ExecStart').split(' ')]
+  const child = spawn(command, args, {
+    env: environmentOf(unit),
+    cwd: oneOf(unit, 'WorkingDirectory'),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const exited = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGKILL')
+    await exited
+  })
+  const lines: string[] = []
+  let errors = ''
+  child.stderr.setEncoding('utf8').on('data', text => {
+    errors += text
+  })
+  createInterface({ input: child.stdout }).on('line', line => lines.push(line))
+  const logs = (text: string) =>
+    until(
+      `the log says ${text}`,
+      () => {
+        if (child.exitCode !== null) throw new Error(errors)
+        return lines.some(line => line.includes(text))
+      },
+      30_000,
+    )
+  for (const listener of listeners) await logs(`"listener":"${listener}"`)
+  return { child, exited, lines, logs }
+}
+
+t.test('systemd takes both units', { skip: withoutAnalyze }, async t => {
+  const { folder, unit, socket: changed } = await installed(t)
+  mkdirSync(join(folder, 'units'))
+  writeFileSync(join(folder, 'units/abohawa.service'), unit)
+  writeFileSync(join(folder, 'units/abohawa.socket'), changed)
+  const units = ['service', 'socket'].map(kind => join(folder, `units/abohawa.${kind}`))
+  const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', ...units], {
+    encoding: 'utf8',
+  })
+  const own = `${stdout}${stderr}`.split('\n').filter(line => line.includes('abohawa'))
+  t.strictSame([status, own], [0, []])
+})
+
+t.test('systemd judges its exposure as 2.0 or less', { skip: withoutAnalyze }, async t => {
+  const file = join(root, 'deploy/systemd/abohawa.service')
+  const { status, stdout } = spawnSync(
+    'systemd-analyze',
+    ['security', '--offline=yes', '--threshold=20', '--no-pager', file],
+    { encoding: 'utf8' },
+  )
+  t.equal(status, 0, stdout.trim().split('\n').at(-1) ?? '')
+})
+
+t.test('files, ports and times of the units belong together', async t => {
+  const secrets = valuesOf(service, 'LoadCredential').map(line => line.split(':')[0])
+  const { length } = valuesOf(service, 'Environment').filter(line => line.includes('__FILE=%d/'))
+  t.equal(length, secrets.length)
+  for (const name of secrets) t.match(service, `__FILE=%d/${name}\n`)
+  t.equal(oneOf(socket, 'FileDescriptorName'), 'api')
+  t.match(oneOf(service, 'After'), 'abohawa.socket')
+  t.equal(oneOf(service, 'MemoryDenyWriteExecute'), 'no', 'V8 compiles at run time')
+  t.ok(existsSync(join(root, oneOf(service, 'ExecStart').split(' ')[0]?.replace('/opt/abohawa/', '') ?? '')))
+})
+
+t.test(
+  'the command lines start it, wait for it, have it read again, and stop it',
+  { skip: withoutCurl },
+  async t => {
+    const parts = await installed(t)
+    const { child, exited, logs } = await startUnit(t, parts, [])
+    // Begun before it listens, as systemd does.
+    const [wait = '', ...args] = oneOf(parts.unit, 'ExecStartPost').split(' ')
+    const waiting = spawn(wait, args, { env: environmentOf(parts.unit), stdio: 'ignore' })
+    const [code] = await once(waiting, 'exit')
+    t.equal(code, 0, 'it has waited until the gateway is ready')
+    t.equal((await fetch(`${parts.ops}/readyz`)).status, 200)
+    t.equal((await fetch(`${parts.ops}/status`)).status, 401, 'the token of the credential is asked for')
+    const authorization = `Bearer ${token}`
+    t.equal((await fetch(`${parts.ops}/status`, { headers: { authorization } })).status, 200)
+    t.ok(existsSync(environmentOf(parts.unit).NODE_COMPILE_CACHE ?? '-'))
+
+    const reload = oneOf(parts.unit, 'ExecReload').replace('$MAINPID', String(child.pid)).split(' ')
+    t.equal(spawnSync(reload[0] ?? '', reload.slice(1)).status, 0)
+    await logs('configuration unchanged')
+    child.kill('SIGTERM')
+    t.equal((await exited)[0], 0)
+  },
+)
+
+/** The names of a filter's group, those of groups in it too. */
+const callsOf = (group: string): string[] =>
+  spawnSync('systemd-analyze', ['syscall-filter', '--no-pager', group], { encoding: 'utf8' })
+    .stdout.split('\n')
+    .filter(line => /^ {4}[@a-z]/.test(line))
+    .map(line => line.trim())
+    .flatMap(name => (name.startsWith('@') ? callsOf(name) : [name]))
+
+t.test(
+  'it needs no system call that the filter refuses',
+  { skip: withoutAnalyze || withoutStrace },
+  async t => {
+    const allowed = new Set<string>()
+    for (const filter of valuesOf(service, 'SystemCallFilter'))
+      for (const group of filter.replace('~', '').split(' '))
+        for (const name of callsOf(group)) filter.startsWith('~') ? allowed.delete(name) : allowed.add(name)
+    t.ok(allowed.size > 200)
+
+    const parts = await installed(t)
+    const trace = join(parts.folder, 'trace')
+    const wrapper = ['strace', '-f', '-qq', '--seccomp-bpf', '-e', 'signal=none', '-o', trace, '-e']
+    // Only what is refused is stopped at and written, which keeps it quick.
+    const refused = `trace=!${[...allowed].map(name => `?${name}`).join(',')}`
+    const { child, exited } = await startUnit(t, parts, ['api'], [...wrapper, refused])
+    t.equal((await fetch(`http://127.0.0.1:${parts.api}/api/v1/locations`)).status, 401)
+    t.equal((await fetch(`${parts.ops}/metrics`)).status, 200)
+    // strace does not hand a signal on.
+    process.kill(childOf(child.pid), 'SIGTERM')
+    t.equal((await exited)[0], 0)
+    const calls = [...readFileSync(trace, 'utf8').matchAll(/^\d+ +(?:<\.\.\. )?(\w+)/gm)].map(
+      ([, name]) => name,
+    )
+    t.strictSame([...new Set(calls)], [])
+  },
+)
+
+const childOf = (pid = 0): number =>
+  Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ')[0])
+
+t.test('it serves on the socket that systemd holds', { skip: withoutActivate }, async t => {
+  const parts = await installed(t)
+  const listen = oneOf(parts.socket, 'ListenStream')
+  const name = oneOf(parts.socket, 'FileDescriptorName')
+  const environment = Object.keys(environmentOf(parts.unit)).flatMap(variable => ['-E', variable])
+  const { logs } = await startUnit(
+    t,
+    parts,
+    [],
+    ['systemd-socket-activate', ...['--listen', listen, `--fdname=${name}`, ...environment]],
+  )
+  // The first connection starts it, and waits until it is there.
+  const answer = await until('the socket is held', () => fetch(`http://${listen}/api/v1/locations`))
+  t.equal(answer.status, 401)
+  await logs(`"url":"http://${listen}"`)
+})
+
+t.test('the folders of the unit are those of its variables', async t => {
+  for (const [setting, prefix] of [
+    ['StateDirectory', '%S'],
+    ['CacheDirectory', '%C'],
+  ] as const)
+    t.ok(
+      valuesOf(service, 'Environment').some(line => {
+        const path = line.slice(line.indexOf('=') + 1)
+        return [path, dirname(path)].includes(`${prefix}/${oneOf(service, setting)}`)
+      }),
+      setting,
+    )
+})

@@ -1,0 +1,143 @@
+// The walk at the top of docs/operating.md: all of its commands, in their order, in one shell, from an installation without packages of
+// development to the end. Only folders of root, ports and the provider's address are replaced.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import t from 'tap'
+import { replaced, startNginx, withoutNginx } from '../support/nginx.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { freePort, startRedis, withoutOwnRedis } from '../support/redis-server.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const page = readFileSync(join(root, 'docs/operating.md'), 'utf8')
+const [, walk = ''] = /^<!-- walk -->\n(.*?)^<!-- end of the walk -->$/ms.exec(page) ?? []
+const blocks = [...walk.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+
+const isFree = async (port: number): Promise<boolean> => {
+  const server = createServer().listen(port, '127.0.0.1')
+  try {
+    await once(server, 'listening')
+    return true
+  } catch {
+    return false
+  } finally {
+    server.close()
+  }
+}
+
+/** The beginning of two free ports, which end with 1 and with 2, as those of the page do. */
+const freePair = async (): Promise<string> => {
+  for (;;) {
+    const begin = 2_000 + Math.floor(Math.random() * 1_200)
+    if ((await isFree(begin * 10 + 1)) && (await isFree(begin * 10 + 2))) return String(begin)
+  }
+}
+
+const skip = withoutNginx || withoutOwnRedis
+t.test('every command of the walk works, in its order', { skip }, async t => {
+  t.ok(blocks.length >= 8, `${blocks.length} blocks`)
+  t.equal(walk.match(/^```/gm)?.length, blocks.length * 2, 'what is shown is run')
+
+  const folder = mkdtempSync(join(tmpdir(), 'abohawa-walk-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const at = (name: string) => join(folder, name)
+  for (const name of ['product', 'programs', 'etc/nginx/conf.d', 'nginx'])
+    mkdirSync(at(name), { recursive: true })
+  const kept = [
+    'package.json',
+    'package-lock.json',
+    '.npmrc',
+    'locations.json',
+    'bin',
+    'config',
+    'simulator',
+    'src',
+    'deploy',
+  ]
+  for (const name of kept) cpSync(join(root, name), join(at('product'), name), { recursive: true })
+  symlinkSync(process.execPath, at('programs/node'))
+
+  const [{ url: provider }, redis, http, https] = await Promise.all([
+    startProvider(t, ['--runs', 'none'], null),
+    startRedis(),
+    freePort(),
+    freePort(),
+  ])
+  t.teardown(redis.stop)
+  // The nginx of the machine: it runs already, and reads conf.d.
+  await startNginx(t, at('nginx'), `include ${at('etc/nginx/conf.d')}/*.conf;`)
+  const nginxOptions = `-p ${at('nginx')} -e ${at('nginx/error.log')} -c ${at('nginx/nginx.conf')}`
+  writeFileSync(at('programs/nginx'), `#!/bin/sh\nexec /usr/sbin/nginx ${nginxOptions} "$@"\n`, {
+    mode: 0o755,
+  })
+
+  const [apis, ops] = [await freePair(), await freePair()]
+  const site = join(at('product'), 'deploy/nginx/abohawa.conf')
+  writeFileSync(
+    site,
+    replaced(readFileSync(site, 'utf8'), {
+      'listen 80;': `listen 127.0.0.1:${http};`,
+      'listen 443 ': `listen 127.0.0.1:${https} `,
+      '/etc/nginx': at('etc/nginx'),
+      '/var/log/nginx': at('nginx'),
+      '127.0.0.1:808': `127.0.0.1:${apis}`,
+    }),
+  )
+  const script = replaced(blocks.join('echo "--- done"\n'), {
+    '/etc/': `${at('etc')}/`,
+    '6379': String(redis.port),
+    'https://api.open-meteo.com': provider,
+    'port: 808': `port: ${apis}`,
+    'port: 908': `port: ${ops}`,
+    'ready 908': `ready ${ops}`,
+    ':443': `:${https}`,
+  })
+  t.teardown(() => {
+    for (const name of readdirSync(at('etc/abohawa')).filter(each => each.endsWith('.pid')))
+      try {
+        process.kill(Number(readFileSync(at(`etc/abohawa/${name}`), 'utf8')), 'SIGKILL')
+      } catch {
+        // It has ended, as it should have.
+      }
+  })
+  const shell = spawn('bash', ['-euo', 'pipefail', '-c', script], {
+    cwd: at('product'),
+    env: {
+      PATH: `${at('programs')}:/usr/local/bin:/usr/bin:/bin`,
+      HOME: folder,
+      npm_config_cache: process.env.npm_config_cache ?? join(process.env.HOME ?? '', '.npm'),
+      npm_config_prefer_offline: 'true',
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(shell.stdout),
+    text(shell.stderr),
+    once(shell, 'exit'),
+  ])
+  t.equal(code, 0, `${stdout}\n${stderr}`)
+  const [install, configure, start, , nginx, weather, restart] = stdout.split('--- done\n')
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  t.match(install, `${version}\n`)
+  t.match(configure, /^PONG\n/)
+  t.equal(start, '')
+  t.equal(nginx, '')
+  t.match(weather, /HTTP\/2 200/)
+  t.match(weather, /x-ratelimit-remaining: 999\r/i)
+  t.match(weather, /^"Dhaka"$/m)
+  t.equal(restart, '')
+})

@@ -1,0 +1,139 @@
+// The number of a store's format, in both directions: a store of a newer version is refused before anything is changed, one
+// of an earlier version is taken over. On a file, on Redis and on a cluster; the migrations of a file are in embedded.test.ts.
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { Cluster, Redis } from 'ioredis'
+import t from 'tap'
+import { systemClock } from '../../src/clock.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { openRedisStore } from '../../src/stores/redis.ts'
+import { runCommand } from '../support/process.ts'
+import { startCluster } from '../support/redis-cluster.ts'
+import { testRedis, withoutOwnRedis } from '../support/redis-server.ts'
+
+const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
+const quiet = { redisAway: () => {}, redisBack: () => {} }
+const padma = { id: 'sub_1', name: 'Padma', createdAt: 1, revokedAt: null }
+
+t.test('a file of a newer version is refused by name, and not a byte of it changes', async t => {
+  const path = join(t.testdir(), 'store.db')
+  const newer = new DatabaseSync(path)
+  newer.exec('CREATE TABLE of_tomorrow (x); PRAGMA user_version = 99')
+  newer.close()
+  const before = readFileSync(path)
+  t.throws(() => openEmbeddedStore(path, systemClock), {
+    name: 'InputError',
+    message: new RegExp(
+      `^store\\.path is ${path}, a store of format 99 of a newer version of abohawa; this version knows formats up to \\d+: start `,
+    ),
+  })
+  for (const args of [['serve'], ['keys', 'list']]) {
+    const env = { ABOHAWA_SERVER__PORT: '0', ABOHAWA_OPS__PORT: '0', ABOHAWA_STORE__PATH: path }
+    const { code, stdout, stderr } = await runCommand(args, env)
+    t.strictSame([code, stdout], [1, ''], args.join(' '))
+    t.match(stderr, /^abohawa: store\.path is [^\n]*format 99[^\n]*\n$/)
+  }
+  t.ok(readFileSync(path).equals(before))
+})
+
+t.test('Redis: one that a newer version wrote is refused, and nothing in it changes', async t => {
+  const { url, prefix } = await testRedis(t)
+  const raw = new Redis(url)
+  t.teardown(() => raw.quit())
+  const everything = async () => {
+    const keys = (await raw.keys(`${prefix}*`)).sort()
+    return Promise.all(keys.map(async key => [key, await raw.dump(key), await raw.pttl(key)]))
+  }
+  await raw.set(`${prefix}format`, '2')
+  await raw.hset(`${prefix}key:key_1`, 'of', 'tomorrow')
+  const before = await everything()
+  const env = { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix }
+  await t.rejects(openRedisStore({ ...timeouts, url, prefix }, quiet), {
+    name: 'InputError',
+    message:
+      /^redis\.url names 127\.0\.0\.1:\d+, a store of format 2 of a newer version of abohawa; this version knows /,
+  })
+  for (const args of [
+    ['serve'],
+    ['keys', 'create', '--subscriber', 'Padma', '--tier', 'free'],
+    ['keys', 'list'],
+    ['config', 'check', '--connect'],
+  ]) {
+    const ports = { ABOHAWA_SERVER__PORT: '0', ABOHAWA_OPS__PORT: '0' }
+    const { code, stderr } = await runCommand(args, {
+      ...env,
+      ...ports,
+      ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
+    })
+    t.equal(code, 1, args.join(' '))
+    t.match(stderr, /redis\.url names [^\n]*format 2 of a newer version of abohawa/)
+  }
+  const { code, stdout } = await runCommand(['doctor', '--no-spend', '--json'], env)
+  t.equal(code, 1)
+  const { checks } = JSON.parse(stdout) as { checks: { name: string; status: string; fix: string }[] }
+  t.match(
+    checks.find(({ name }) => name === 'redis format'),
+    { status: 'fail', fix: /restore the copy/ },
+  )
+  t.strictSame(await everything(), before)
+
+  for (const number of ['0', '-1', 'x', '1.5', '12345678']) {
+    await raw.set(`${prefix}format`, number)
+    await t.rejects(openRedisStore({ ...timeouts, url, prefix }, quiet), {
+      name: 'InputError',
+      message: `format is ${number.slice(0, 7)}, but must be the number of a format; this version writes 1`,
+    })
+  }
+  await raw.del(`${prefix}format`)
+  await raw.lpush(`${prefix}format`, '1')
+  await t.rejects(openRedisStore({ ...timeouts, url, prefix }, quiet), {
+    message: 'format is of another type',
+  })
+})
+
+t.test('Redis: one without a number is of an earlier version, and gets it with the first record', async t => {
+  const { url, prefix } = await testRedis(t)
+  const raw = new Redis(url)
+  t.teardown(() => raw.quit())
+  const store = await openRedisStore({ ...timeouts, url, prefix }, quiet)
+  t.teardown(() => store.close())
+  t.strictSame(await raw.keys(`${prefix}*`), [], 'a look leaves nothing behind')
+  await store.ensureSubscriber(padma)
+  t.equal(await raw.get(`${prefix}format`), '1')
+  t.equal(await raw.ttl(`${prefix}format`), -1, 'for ever')
+
+  await raw.del(`${prefix}format`)
+  const again = await openRedisStore({ ...timeouts, url, prefix }, quiet)
+  t.teardown(() => again.close())
+  t.match(await again.listSubscribers(), [{ id: 'sub_1', name: 'Padma' }])
+  const alive = { instance: 'one', aliveForMs: 60_000, settings: 'a', wantedForMs: 60_000, report: '{}' }
+  const beat = { ...alive, now: Date.now(), topic: 'q', requested: [] }
+  await again.heartbeat(beat)
+  t.equal(await raw.get(`${prefix}format`), '1', 'as each heartbeat sees to')
+
+  await raw.set(`${prefix}format`, '7')
+  await again.heartbeat(beat)
+  t.equal(await raw.get(`${prefix}format`), '7', 'a gateway that still runs leaves a later number alone')
+})
+
+t.test('a cluster: both directions', { skip: withoutOwnRedis }, async t => {
+  const cluster = await startCluster(0)
+  t.teardown(cluster.stop)
+  const raw = new Cluster(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })))
+  t.teardown(() => raw.disconnect())
+  const options = { ...timeouts, url: cluster.url, mode: 'cluster' as const, prefix: 'x:' }
+  const store = await openRedisStore(options, quiet)
+  await store.ensureSubscriber(padma)
+  await store.close()
+  t.equal(await raw.get('x:format'), '1')
+  const again = await openRedisStore(options, quiet)
+  t.match(await again.listSubscribers(), [{ name: 'Padma' }])
+  await again.close()
+  await raw.set('x:format', '2')
+  await t.rejects(openRedisStore(options, quiet), {
+    name: 'InputError',
+    message: /a store of format 2 of a newer version/,
+  })
+})

@@ -1,0 +1,93 @@
+// A real nginx for a test, with a configuration file of this repository whose addresses and paths are replaced. It runs in the
+// foreground as this user, writes into the folder of the test alone, and ends with it.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { until } from './until.ts'
+
+type Teardown = { teardown(fn: () => unknown): void }
+
+/** For tests with nginx: false, or why they are skipped. */
+export const withoutNginx: string | false =
+  spawnSync('nginx', ['-v']).status === 0 ? false : 'needs nginx on the path'
+
+/** A text with every part replaced. @throws Error for a part that is not there: the file has changed */
+export const replaced = (text: string, parts: Readonly<Record<string, string>>): string =>
+  Object.entries(parts).reduce((changed, [from, to]) => {
+    if (!changed.includes(from)) throw new Error(`"${from}" is not in the text`)
+    return changed.replaceAll(from, to)
+  }, text)
+
+/** A certificate for weather.example and localhost, signed by itself, in the folder. */
+export const makeCertificate = (folder: string): { cert: string; key: string } => {
+  const [cert, key] = [join(folder, 'abohawa.crt'), join(folder, 'abohawa.key')]
+  const { status, stderr } = spawnSync(
+    'openssl',
+    [
+      ...[
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:prime256v1',
+        '-nodes',
+        '-days',
+        '2',
+      ],
+      ...['-subj', '/CN=weather.example', '-addext', 'subjectAltName=DNS:weather.example,DNS:localhost'],
+      ...['-keyout', key, '-out', cert],
+    ],
+    { encoding: 'utf8' },
+  )
+  if (status !== 0) throw new Error(stderr)
+  return { cert, key }
+}
+
+/**
+ * Starts nginx with a file for conf.d, and waits until it runs, and a port of it is open where there is one.
+ * @throws Error with what nginx says is wrong
+ */
+export const startNginx = async (t: Teardown, folder: string, site: string, port?: number): Promise<void> => {
+  writeFileSync(join(folder, 'site.conf'), site)
+  writeFileSync(
+    join(folder, 'nginx.conf'),
+    `worker_processes 1;
+pid ${folder}/nginx.pid;
+error_log ${folder}/error.log notice;
+events { worker_connections 256; }
+http {
+    client_body_temp_path ${folder}/body;
+    proxy_temp_path ${folder}/proxy;
+    fastcgi_temp_path ${folder}/fastcgi;
+    uwsgi_temp_path ${folder}/uwsgi;
+    scgi_temp_path ${folder}/scgi;
+    include ${folder}/site.conf;
+}
+`,
+  )
+  const args = ['-p', folder, '-e', join(folder, 'error.log'), '-c', join(folder, 'nginx.conf')]
+  const { status, stderr } = spawnSync('nginx', [...args, '-t'], { encoding: 'utf8' })
+  if (status !== 0 || stderr.includes('[warn]')) throw new Error(stderr)
+  const child = spawn('nginx', [...args, '-g', 'daemon off;'], { stdio: 'ignore' })
+  const exited = once(child, 'exit')
+  t.teardown(async () => {
+    child.kill('SIGTERM')
+    await exited
+  })
+  await until('nginx runs', () => existsSync(join(folder, 'nginx.pid')))
+  if (port !== undefined) await until('nginx listens', () => accepts(port))
+}
+
+const accepts = async (port: number): Promise<boolean> => {
+  const socket = connect(port, '127.0.0.1')
+  try {
+    await once(socket, 'connect')
+    return true
+  } finally {
+    socket.destroy()
+  }
+}
