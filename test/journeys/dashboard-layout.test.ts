@@ -9,7 +9,7 @@ import { coldCache, dhaka, isDrawn, isLive, openCell } from '../support/dashboar
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { startGateway } from '../support/start-gateway.ts'
-import { until } from '../support/until.ts'
+import { foundWithin, until } from '../support/until.ts'
 
 const skip = withoutBrowser
 const sizes = [
@@ -59,6 +59,11 @@ t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
     await page.evaluate('document.fonts.ready.then(() => {})')
     return page
   }
+  // Charts follow a new size a moment later.
+  const settled = async (page: WatchedPage): Promise<unknown> => {
+    await foundWithin(3_000, async () => ((await page.evaluate(faults)) as unknown[]).length === 0, 50)
+    return page.evaluate(faults)
+  }
   for (const locale of ['en-GB', 'bn-BD']) {
     const page = await visit(locale)
     for (const isOpen of [false, true]) {
@@ -67,9 +72,9 @@ t.test('nothing covers, cuts or breaks anything', { skip }, async t => {
         await page.setViewportSize({ width, height })
         const where = `${width}x${height} ${locale}${isOpen ? ' with the table' : ''}`
         await page.evaluate('scrollTo(0, 0)')
-        t.strictSame(await page.evaluate(faults), [], where)
+        t.strictSame(await settled(page), [], where)
         await page.evaluate('scrollTo(0, document.body.scrollHeight)')
-        t.strictSame(await page.evaluate(faults), [], `${where}, at the end`)
+        t.strictSame(await settled(page), [], `${where}, at the end`)
       }
     }
     await page.context().close()
