@@ -72,8 +72,8 @@ const requestHeaders: readonly Json[] = [
     in: 'header',
     ...described(
       text(
-        'The etag of a body that you have; where it still holds, the answer is 304 without a body.',
-        'আপনার কাছে থাকা বডির etag; তা এখনও ঠিক থাকলে উত্তর বডি ছাড়া 304।',
+        'The `etag` of a body that you have; where it still holds, the answer is 304 without a body.',
+        'আপনার কাছে থাকা বডির `etag`; তা এখনও ঠিক থাকলে উত্তর বডি ছাড়া 304।',
       ),
     ),
     required: false,
