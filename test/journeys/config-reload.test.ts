@@ -257,7 +257,9 @@ t.test(
     for (const [i, [text, reason]] of broken.entries()) {
       writeFileSync(file, text)
       await until('it is refused', async () => (await outcomes('refused')) === i + 1)
-      t.match(logged(/^configuration refused, the former one stays in effect$/).at(-1), {
+      const refusals = () => logged(/^configuration refused, the former one stays in effect$/)
+      await until('the log says so', () => refusals().length > i)
+      t.match(refusals().at(-1), {
         level: 'error',
         reason,
       })
@@ -293,6 +295,7 @@ t.test('what needs a restart is named, and the rest of the file applied', async 
   const { write, ready, logged, metric } = await start(t)
   write({ 'server.port': 1, 'cache.memory': '1MiB', 'cache.staleFor': '2h' })
   await until('they are counted', async () => (await metric('abohawa_config_restart_needed')) === 2)
+  await until('the log has both lines', () => logged(/^needs a restart|^configuration applied$/).length === 2)
   t.match(logged(/^needs a restart/), [
     {
       level: 'warn',
