@@ -105,6 +105,7 @@ const welcome = (
     'Abohawa is ready.',
     '',
     `  API        ${apiUrl}/api/v1`,
+    `  Reference  ${apiUrl}/docs`,
     `  Dashboard  ${opsUrl}/`,
     `  Status     npm run -s abohawa -- status --gateway ${opsUrl}`,
     `  Ops        ${opsUrl}/readyz and /metrics`,
