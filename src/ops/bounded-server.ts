@@ -3,7 +3,7 @@
 
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { ListenOptions, Socket } from 'node:net'
+import { isIP, type ListenOptions, type Socket } from 'node:net'
 import { messageOf } from '../errors.ts'
 import { Refusal, type RefusalObserver } from './refusal.ts'
 
@@ -128,7 +128,8 @@ export const createBoundedServer = (
 
 // A Unix socket has no address: there the process that hands requests on names that of its caller.
 const addressOf = ({ socket, headers }: IncomingMessage): string | undefined =>
-  socket.remoteAddress ?? (headers['x-forwarded-for'] as string | undefined)
+  socket.remoteAddress ?? addressIn(headers['x-forwarded-for'] as string | undefined)
+const addressIn = (given = ''): string | undefined => (isIP(given) === 0 ? undefined : given)
 
 /** What never became a request: no HTTP, too much of it, or too slowly. */
 const unparsable = (code: string | undefined, requestTimeoutMs: number): Refusal => {

@@ -43,6 +43,8 @@ const jsonType = 'application/json; charset=utf-8'
 const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 // Longer than any worker takes for an answer, which has a bound of its own.
 const answerWithinMs = 120_000
+// A worker that hangs must not take the probes of the others with it.
+const queryWithinMs = 3_000
 // Of one connection, and not of what is behind it.
 const hopByHop = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'te', 'trailer'])
 
@@ -109,10 +111,16 @@ const readyOf = ({ workers }: FrontParts): readonly WorkerReport[] =>
 
 type Answer = { readonly status: number; readonly body: Buffer }
 
-/** A worker's own answer; undefined when it has just ended. */
-const ask = (agent: Agent, { opsPath }: WorkerReport, path: string): Promise<Answer | undefined> =>
+/** A worker's own answer; undefined when it has just ended, or hangs. */
+const query = (agent: Agent, { opsPath }: WorkerReport, path: string): Promise<Answer | undefined> =>
   new Promise(resolve => {
-    const sent = requestOf({ agent, socketPath: opsPath, path, headers: { host: 'localhost' } })
+    const sent = requestOf({
+      agent,
+      socketPath: opsPath,
+      path,
+      headers: { host: 'localhost' },
+      signal: AbortSignal.timeout(queryWithinMs),
+    })
     sent.on('error', () => resolve(undefined))
     sent.on('response', response => {
       buffer(response).then(
@@ -123,20 +131,20 @@ const ask = (agent: Agent, { opsPath }: WorkerReport, path: string): Promise<Ans
     sent.end()
   })
 
-const askAll = async (
+const queryAll = async (
   parts: FrontParts,
   agent: Agent,
   path: string,
 ): Promise<readonly { readonly number: number; readonly answer: Answer }[]> => {
   const answers = await Promise.all(
-    readyOf(parts).map(async worker => ({ number: worker.number, answer: await ask(agent, worker, path) })),
+    readyOf(parts).map(async worker => ({ number: worker.number, answer: await query(agent, worker, path) })),
   )
   return answers.flatMap(({ number, answer }) => (answer ? [{ number, answer }] : []))
 }
 
 // One worker that serves is enough; how many of them do is a detail, as a store that is away is one.
 const sendReadiness = async (parts: FrontParts, agent: Agent, response: ServerResponse): Promise<void> => {
-  const answers = await askAll(parts, agent, '/readyz')
+  const answers = await queryAll(parts, agent, '/readyz')
   const ready = answers.filter(({ answer }) => answer.status === 200)
   const [first] = [...ready, ...answers]
   const { detail = {} } = first ? (JSON.parse(first.answer.body.toString()) as { detail?: object }) : {}
@@ -148,7 +156,7 @@ const sendReadiness = async (parts: FrontParts, agent: Agent, response: ServerRe
 }
 
 const sendMetrics = async (parts: FrontParts, agent: Agent, response: ServerResponse): Promise<void> => {
-  const answers = await askAll(parts, agent, '/metrics')
+  const answers = await queryAll(parts, agent, '/metrics')
   const own = [
     '# HELP abohawa_workers Worker processes of this gateway that are ready, and how many there should be.',
     '# TYPE abohawa_workers gauge',
@@ -172,9 +180,9 @@ const forward = async (
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> => {
-  // The same one for as long as it runs: what it is doing for an operator, such as warming, is asked of it again.
+  // The same one for as long as it runs: what it is doing for an operator, such as warming, is known there alone.
   const [worker] = readyOf(parts)
-  if (!worker) throw new Refusal(503, 'draining', 'no worker is ready; ask again in a moment')
+  if (!worker) throw new Refusal(503, 'draining', 'no worker is ready; try again in a moment')
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const sent = requestOf({
     agent,
@@ -185,7 +193,9 @@ const forward = async (
     headers: [...endToEnd(request.rawHeaders), 'x-forwarded-for', request.socket.remoteAddress ?? ''],
   })
   sent.on('response', resolve)
-  sent.on('error', reject)
+  sent.on('error', () =>
+    reject(new Refusal(503, 'draining', 'the worker that had the request has ended; send the request again')),
+  )
   response.once('close', () => sent.destroy())
   request.pipe(sent)
   const answer = await promise

@@ -72,6 +72,8 @@ type Running = WorkerReport & {
   isReady: boolean
   /** It was sent to end. */
   isLeaving: boolean
+  /** Signals that came before it could take them: they would have ended it. */
+  readonly missed: Set<NodeJS.Signals>
   readonly process: Worker
   /** How many before it ended without having served. */
   readonly fails: number
@@ -93,6 +95,8 @@ export const createPool = ({ args, folder, clock, observer }: PoolOptions): Pool
   let starts = 0
   let ended = 0
   let restarting: Promise<void> | undefined
+  // The one that a restart waits for.
+  let starting: Running | undefined
 
   const begin = (number: number, fails = 0): Running => {
     starts += 1
@@ -109,12 +113,14 @@ export const createPool = ({ args, folder, clock, observer }: PoolOptions): Pool
       opsPath,
       isReady: false,
       isLeaving: false,
+      missed: new Set(),
       process,
       fails,
       served: served.promise,
     }
     process.on('message', ({ ready }: WorkerReady) => {
       running.isReady = true
+      for (const signal of running.missed) process.process.kill(signal)
       observer.onReady(running)
       served.resolve(ready.apiUrl)
     })
@@ -150,7 +156,12 @@ export const createPool = ({ args, folder, clock, observer }: PoolOptions): Pool
   const restart = async (count: number): Promise<void> => {
     for (let number = 1; number <= count && !isStopping; number++) {
       const next = begin(number)
-      await next.served
+      starting = next
+      try {
+        await next.served
+      } finally {
+        starting = undefined
+      }
       const former = slots.get(number)
       slots.set(number, next)
       if (former) await leave(former)
@@ -193,10 +204,14 @@ export const createPool = ({ args, folder, clock, observer }: PoolOptions): Pool
       return restarting
     },
     signal: signal => {
-      for (const { process } of slots.values()) if (!process.isDead()) process.process.kill(signal)
+      for (const { process, isReady, missed } of [...slots.values(), ...(starting ? [starting] : [])])
+        if (!isReady) missed.add(signal)
+        else if (!process.isDead()) process.process.kill(signal)
     },
     stop: async () => {
       isStopping = true
+      // It serves nobody yet.
+      starting?.process.process.kill('SIGKILL')
       await restarting?.catch(() => {})
       await Promise.all([...slots.values()].map(leave))
     },

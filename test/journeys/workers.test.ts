@@ -2,8 +2,10 @@
 // neither that, nor a restart of all of them, nor the end loses a request that a worker has not begun.
 
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { Agent, request } from 'undici'
 import { type Caller, openCallers } from '../scenarios/callers.ts'
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
 import { type Running, runCommand, startCommand } from '../support/process.ts'
@@ -158,6 +160,61 @@ t.test('the end loses no request that was begun, and leaves no process', async t
   // As a service manager does: to every process of the unit.
   for (const pid of [running.child.pid ?? 0, ...pids]) process.kill(pid, 'SIGTERM')
   t.ok((await Promise.all(last)).every(({ status }) => status === 200))
+  t.equal(await running.exited, 0)
+  for (const pid of pids) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+})
+
+t.test('a worker that hangs does not take the probes with it', async t => {
+  const { running, ops } = await start(t)
+  const [, second] = await workersAt(ops)
+  process.kill(second?.pid ?? 0, 'SIGSTOP')
+  try {
+    const ready = await sendRequest(`${ops}/readyz`)
+    t.equal(ready.status, 200)
+    t.equal(ready.body.detail.workers, '1 of 2 ready')
+    t.match((await sendRequest(`${ops}/metrics`)).text, /worker="1"/)
+  } finally {
+    process.kill(second?.pid ?? 0, 'SIGCONT')
+  }
+  running.child.kill('SIGTERM')
+  t.equal(await running.exited, 0)
+})
+
+t.test('workers speak TLS, and signals end none that has just been started', async t => {
+  const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
+  const { running, key, ops } = await start(t, {
+    ABOHAWA_SERVER__TLS__CERT: fixture('localhost.crt'),
+    ABOHAWA_SERVER__TLS__KEY: fixture('localhost.key'),
+  })
+  const before = await workersAt(ops)
+  const client = new Agent({ connect: { rejectUnauthorized: false } })
+  t.teardown(() => client.destroy())
+  const get = async () => {
+    const { statusCode, body } = await request(`${running.urls.api}${path}`, {
+      dispatcher: client,
+      headers: { 'x-api-key': key },
+    })
+    await body.dump()
+    return statusCode
+  }
+  t.equal(await get(), 200)
+  await sendRequest(`${ops}/workers/restart`, { method: 'POST' })
+  running.child.kill('SIGUSR2')
+  running.child.kill('SIGHUP')
+  const ended = () => running.lines.find(line => /workers (not )?restarted/.test(line))
+  await until('the restart has ended', ended, 60_000, 50)
+  t.match(ended(), /"msg":"workers restarted"/)
+  const after = await workersAt(ops)
+  t.ok(after.every(({ pid }) => !before.some(former => former.pid === pid)))
+  t.equal((await metricsAt(ops)).get('abohawa_workers_ended_total'), 0)
+  t.equal(await get(), 200)
+})
+
+t.test('a stop does not wait for a worker that is being started', async t => {
+  const { running, ops } = await start(t)
+  const pids = (await workersAt(ops)).map(({ pid }) => pid)
+  t.equal((await sendRequest(`${ops}/workers/restart`, { method: 'POST' })).status, 202)
+  running.child.kill('SIGTERM')
   t.equal(await running.exited, 0)
   for (const pid of pids) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
 })
