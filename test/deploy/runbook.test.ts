@@ -57,7 +57,7 @@ t.test('the causes of errors are in the log, in an outage and without one', asyn
 })
 
 t.test('every command that only reads runs, and prints something', { skip: withoutOwnRedis }, async t => {
-  const provider = await startProvider(t)
+  const provider = await startProvider(t, undefined, null)
   const { url } = await startRedisFor(t)
   const env = {
     ABOHAWA_REDIS__URL: url,

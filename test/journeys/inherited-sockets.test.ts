@@ -14,7 +14,7 @@ import { runCommand } from '../support/process.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { until } from '../support/until.ts'
 
-const provider = await startProvider(t)
+const provider = await startProvider(t, undefined, null)
 const fixture = (name: string) => join(import.meta.dirname, '..', 'fixtures', name)
 const path = '/api/v1/weather/district/3026'
 

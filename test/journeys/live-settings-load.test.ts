@@ -7,7 +7,7 @@ import { startProvider } from '../support/provider-process.ts'
 import { startGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
-const provider = await startProvider(t)
+const provider = await startProvider(t, undefined, null)
 const consumers = 8
 /** Requests that are answered between two changes. */
 const requestsBetween = 16
