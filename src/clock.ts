@@ -1,11 +1,42 @@
-// What time it is. The only file that reads the machine's clock; everything else is handed a Clock.
+// What time it is, and what happens at intervals of that time. The only file that reads the machine's clock; everything else
+// is handed a Clock.
 
 /** A source of the current instant, in milliseconds since 1970-01-01T00:00Z. */
-export type Clock = { now(): number }
+export type Clock = {
+  now(): number
+  /**
+   * Timers that follow this clock. Absent where it advances as the machine's does; present where it is moved, as in a
+   * rehearsal, so that periodic work keeps its place in the day. Timeouts of sockets and of the store never follow it.
+   */
+  readonly timers?: Timers
+}
+
+/** Both return the function that ends them. */
+export type Timers = {
+  /** Runs the work each time so many ms have passed. */
+  every(ms: number, work: () => unknown): () => void
+  /** Runs the work once, after so many ms. */
+  after(ms: number, work: () => unknown): () => void
+}
 
 export const systemClock: Clock = { now: () => Date.now() }
 
 /** A clock that is ahead of another one by an offset, which may change. */
 export const clockAhead = (clock: Clock, offset: { readonly ms: number }): Clock => ({
+  ...clock,
   now: () => clock.now() + offset.ms,
 })
+
+/** Runs periodic work by a clock; it keeps no process alive. Returns the function that ends it. */
+export const every = ({ timers }: Clock, ms: number, work: () => unknown): (() => void) => {
+  if (timers) return timers.every(ms, work)
+  const timer = setInterval(work, ms).unref()
+  return () => clearInterval(timer)
+}
+
+/** Runs work once, by a clock. Returns the function that calls it off. */
+export const after = ({ timers }: Clock, ms: number, work: () => unknown): (() => void) => {
+  if (timers) return timers.after(ms, work)
+  const timer = setTimeout(work, ms)
+  return () => clearTimeout(timer)
+}

@@ -1,7 +1,7 @@
 // The read-through cache: reads memory, then the shared tier, then loads, and fills both tiers. Serves a stale entry at once
 // and refreshes it in the background (stale-while-revalidate). Knows entries and keys; what they hold is the caller's.
 
-import type { Clock } from '../clock.ts'
+import { after, type Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { Demand } from './demand.ts'
 import type { Entry, EntryMetadata } from './entry.ts'
@@ -300,7 +300,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
 
   const findLater = async (subject: Of): Promise<CacheResult<Of, Value>> => {
     const { result, joined } = finding.run(subject.id, () => find(subject))
-    const found = await within(waitForMs, result)
+    const found = await within(clock, waitForMs, result)
     const now = clock.now()
     const state = stateOf(found.entry, found.entry.purged, now)
     return resultOf(subject, joined ? { ...found, joined } : found, state, now)
@@ -375,9 +375,9 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
 }
 
 // Rejects after the given time; a later result or failure is dropped.
-const within = <Result>(ms: number, result: Promise<Result>): Promise<Result> => {
+const within = <Result>(clock: Clock, ms: number, result: Promise<Result>): Promise<Result> => {
   const { promise, resolve, reject } = Promise.withResolvers<Result>()
-  const timer = setTimeout(() => reject(new WaitedTooLong(ms)), ms)
-  result.then(resolve, reject).finally(() => clearTimeout(timer))
+  const endTimer = after(clock, ms, () => reject(new WaitedTooLong(ms)))
+  result.then(resolve, reject).finally(endTimer)
   return promise
 }

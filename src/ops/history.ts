@@ -1,7 +1,7 @@
 // The traffic of the last hour, a point every ten seconds: rates, which tier answered, and latencies. Takes the differences
 // of the counters that metrics.ts has anyway, so that a request pays nothing for it.
 
-import type { Clock } from '../clock.ts'
+import { type Clock, every } from '../clock.ts'
 import type { Buckets, Reads, Totals } from './totals.ts'
 
 export const stepSeconds = 10
@@ -62,7 +62,7 @@ export const createHistory = (totals: () => Totals, clock: Clock, onStep: () => 
     last = { at: now, slot, totals: current }
   }
   sample()
-  const timer = setInterval(sample, tickMs).unref()
+  const endTimer = every(clock, tickMs, sample)
 
   return {
     points: () => ({
@@ -82,7 +82,7 @@ export const createHistory = (totals: () => Totals, clock: Clock, onStep: () => 
       const reads = recent.reduce((sum, { provider }) => sum + provider, hits)
       return reads === 0 ? null : hits / reads
     },
-    close: () => clearInterval(timer),
+    close: endTimer,
   }
 }
 

@@ -4,7 +4,7 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import pLimit from 'p-limit'
-import type { Clock } from '../clock.ts'
+import { after, type Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
@@ -65,7 +65,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   let retry = retryPolicy(options, protocol)
   const limit = pLimit(options.maxConcurrent)
   const queue = createQueue()
-  let wake: NodeJS.Timeout | undefined
+  let endWake: (() => void) | undefined
   let isPending = false
 
   const request = async (
@@ -105,7 +105,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     queue.putBack(requeued)
     for (const waiting of batch) if (!requeued.includes(waiting)) waiting.reject(error)
     // Tried again every second at least, because the windows follow another clock than the timer.
-    if (requeued.length > 0) wake ??= setTimeout(send, Math.min(Math.max(leftMs, 20), 1_000))
+    if (requeued.length > 0) endWake ??= after(clock, Math.min(Math.max(leftMs, 20), 1_000), send)
   }
 
   /** Reserves budget for a batch; cells without room are requeued or rejected. */
@@ -215,8 +215,8 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   }
 
   function send(): void {
-    clearTimeout(wake)
-    wake = undefined
+    endWake?.()
+    endWake = undefined
     // A pending run takes all cells; one more would find none.
     if (isPending) return
     isPending = true
@@ -225,7 +225,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       return sendWaiting()
     }
     void limit(run).finally(() => {
-      if (queue.size > 0 && !wake) send()
+      if (queue.size > 0 && !endWake) send()
     })
   }
 
@@ -243,6 +243,6 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       limit.concurrency = next.maxConcurrent
     },
     inTurn: work => limit(work),
-    close: () => clearTimeout(wake),
+    close: () => endWake?.(),
   }
 }

@@ -2,7 +2,7 @@
 // before. The protocol requests and decodes a run; the cache decides what a run means for a timeline.
 
 import { minuteMs } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, every } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { ProviderError, type RefusedAnswer } from './errors.ts'
 import type { ModelRun, ProviderProtocol } from './protocol.ts'
@@ -75,8 +75,8 @@ export const createRunWatch = (
       failing = true
     }
   }
-  const startTimer = () => setInterval(() => void poll(), pollEveryMs).unref()
-  let timer = startTimer()
+  const startTimer = () => every(clock, pollEveryMs, poll)
+  let endTimer = startTimer()
 
   const recent = (): readonly ModelRun[] => {
     const last = known[0]
@@ -97,10 +97,10 @@ export const createRunWatch = (
     apply: next => {
       if (next.pollEveryMs === pollEveryMs) return
       ;({ pollEveryMs } = next)
-      clearInterval(timer)
-      timer = startTimer()
+      endTimer()
+      endTimer = startTimer()
     },
-    close: () => clearInterval(timer),
+    close: () => endTimer(),
   }
 }
 

@@ -26,7 +26,7 @@ import { createSharedTier, type SharedTierObserver } from '../cache/shared-tier.
 import { createSingleFlight } from '../cache/single-flight.ts'
 import { createUncached } from '../cache/uncached.ts'
 import { type Calendar, utcDayMs } from '../calendar.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, every } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { Breaker } from '../provider/breaker.ts'
 import type { Provider } from '../provider/client.ts'
@@ -295,13 +295,13 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     refreshAhead()
     probe()
   }
-  const timer = setInterval(() => {
+  const endTicks = every(clock, tickEveryMs, () => {
     if (isTicking) return
     isTicking = true
-    void tick().finally(() => {
+    return tick().finally(() => {
       isTicking = false
     })
-  }, tickEveryMs).unref()
+  })
 
   const wanted = async (): Promise<Cell[]> =>
     (await store.wanted(namespace, clock.now() - demandForMs)).flatMap(name => grid.cellNamed(name) ?? [])
@@ -368,7 +368,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
       cache.waitFor(next.waitForMs)
     },
     close: async () => {
-      clearInterval(timer)
+      endTicks()
       // Stores the latest demand for the next start.
       await heartbeat.sendLast()
       fleetLoads.close()

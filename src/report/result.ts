@@ -1,0 +1,145 @@
+// What a replay or a rehearsal measured, as its JSON file has it: the one form that the report page, the comparison and
+// programs read. Durations are milliseconds unless a name says otherwise; instants are ISO 8601 in UTC.
+
+import { z } from 'zod'
+
+const count = z.int().min(0)
+const amount = z.number().min(0)
+const instant = z.iso.datetime()
+
+/** Of latencies from the due instant to the end of the body. */
+const latency = z.object({
+  count,
+  mean: amount,
+  p50: amount,
+  p90: amount,
+  p99: amount,
+  p999: amount,
+  max: amount,
+})
+
+/** `weather`, `forecast`, `coords`, `locations`, `location` or `other`; the outcomes of a traffic request. */
+const latencyOf = latency.extend({ endpoint: z.string(), outcome: z.string() })
+
+/** One step of the run, all of one length: of the clock that the run went by. */
+const step = z.object({
+  /** When it begins, from the begin of the run, in seconds. */
+  at: amount,
+  due: count,
+  sent: count,
+  answered: count,
+  failed: count,
+  hits: count,
+  stale: count,
+  misses: count,
+  p50: amount.nullable(),
+  p99: amount.nullable(),
+  /** The largest delay from the due instant to the first byte sent. */
+  late: amount.nullable(),
+  /** Of the weather that was served: the median and the largest age, in seconds. */
+  age50: amount.nullable(),
+  ageMax: amount.nullable(),
+  /** The provider's weight that was spent in it; null where the provider is not known. */
+  weight: amount.nullable(),
+})
+
+const setting = z.object({ path: z.string(), value: z.string(), default: z.string() })
+
+export const replayResult = z.object({
+  format: z.literal('abohawa-replay/1'),
+  /** `replay`: against a target, by the machine's clock. `rehearsal`: gateway, provider and replay on one moved clock. */
+  kind: z.enum(['replay', 'rehearsal']),
+  startedAt: instant,
+  endedAt: instant,
+  /** Whether it was stopped before its end; the figures are of what ran. */
+  interrupted: z.boolean(),
+  command: z.string(),
+  machine: z.object({
+    node: z.string(),
+    cpu: z.string(),
+    cores: count,
+    memoryBytes: count,
+    version: z.string(),
+    commit: z.string().nullable(),
+  }),
+  traffic: z.object({
+    files: z.array(z.string()),
+    sha256: z.string(),
+    requests: count,
+    keys: count,
+    /** Of the file: the first arrival, and the seconds to the last. */
+    from: instant.nullable(),
+    spanSeconds: amount,
+    faultyLines: count,
+  }),
+  pace: z.object({
+    /** `recorded`: by arrival instants, times `speed`. `rate`: evenly. `closed`: so many connections, one request each. */
+    mode: z.enum(['recorded', 'rate', 'closed']),
+    speed: amount.nullable(),
+    rate: amount.nullable(),
+    connections: count,
+    workers: count,
+    http: z.enum(['1.1', '2']),
+    target: z.string(),
+  }),
+  /** Those that differ from the default; null where the settings of the target are not known. */
+  settings: z.array(setting).nullable(),
+  totals: z.object({
+    due: count,
+    sent: count,
+    answered: count,
+    /** Requests without an answer, by reason: `timeout`, `reset`, `refused`, … */
+    failed: z.record(z.string(), count),
+    /** Sent more than 10 ms after the due instant. */
+    late: count,
+    /** Due, and never sent: no connection was free for too long. */
+    dropped: count,
+    bytes: count,
+    seconds: amount,
+  }),
+  statuses: z.record(z.string(), count),
+  outcomes: z.record(z.string(), count),
+  latencies: z.array(latencyOf),
+  latency,
+  /** All latencies in microseconds, as a compressed HdrHistogram V2 in base64. */
+  histogram: z.string(),
+  stepSeconds: amount,
+  steps: z.array(step),
+  /** Of the weather served, in seconds. */
+  age: z.object({ p50: amount, p95: amount, max: amount }).nullable(),
+  provider: z
+    .object({
+      requests: count,
+      weight: amount,
+      /** The provider's limits, and the most that was spent in one window of each. */
+      windows: z.array(z.object({ span: z.string(), limit: amount.nullable(), most: amount })),
+    })
+    .nullable(),
+  gateway: z
+    .object({
+      cpuSeconds: amount,
+      memoryBytes: count,
+      loopDelayP50: amount.nullable(),
+      loopDelayP99: amount.nullable(),
+    })
+    .nullable(),
+  generator: z.object({
+    cpuShare: amount,
+    loopDelayP99: amount,
+    lateP99: amount,
+    /** Whether the figures are of the generator rather than of the target; the reason says why. */
+    saturated: z.boolean(),
+    reason: z.string().nullable(),
+  }),
+  thresholds: z.array(z.object({ threshold: z.string(), measured: z.string(), passed: z.boolean() })),
+  /** What failed the check of bodies, by the contract; null where bodies were not checked. */
+  bodies: z
+    .object({
+      checked: count,
+      faults: z.array(z.object({ path: z.string(), fault: z.string(), count })),
+    })
+    .nullable(),
+})
+export type ReplayResult = z.infer<typeof replayResult>
+export type Latency = z.infer<typeof latency>
+export type Step = z.infer<typeof step>
