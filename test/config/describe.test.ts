@@ -26,7 +26,7 @@ t.test('the words are those of a config file', async t => {
   const shown = describeConfig(loadConfig({ files: [], env: {} }))
   t.match(
     shown,
-    /^cache:\n {2}cellDegrees: 0\.1\n {2}freshness: age\n {2}freshFor: 1h\n {2}freshSpread: 0\.2\n/m,
+    /^cache:\n {2}cellDegrees: 0\.1\n {2}freshness: run\n {2}freshFor: 1h\n {2}freshSpread: 0\.2\n/m,
   )
   t.match(shown, /^ {2}memory: 64MiB$/m)
   t.match(shown, /^ {2}keepUsageFor: 400d$/m)

@@ -122,7 +122,7 @@ t.test('without files or variables the configuration is that of default.yaml', a
     },
     cache: {
       cellDegrees: 0.1,
-      freshness: 'age',
+      freshness: 'run',
       freshForMs: 3_600_000,
       freshSpread: 0.2,
       freshForAtMostMs: 43_200_000,

@@ -51,6 +51,8 @@ export const processEnv = (providerUrl: string, more: Env): Env => ({
   ABOHAWA_OPS__PORT: '0',
   ABOHAWA_LOG__ACCESS: 'false',
   ABOHAWA_LOG__LEVEL: 'error',
+  // What is measured is fetched once and kept, whatever runs come meanwhile.
+  ABOHAWA_CACHE__FRESHNESS: 'age',
   ...noBudget,
   ...plentyOfQuota,
   ...more,

@@ -60,6 +60,8 @@ export const startGateway = async (
     ABOHAWA_PROVIDER__RETRY_DELAY: '1ms',
     ABOHAWA_PROVIDER__TIMEOUT: '5s',
     ABOHAWA_PROVIDER__BODY_TIMEOUT: '5s',
+    // By age, which a test that moves the clock can count on; runs are for the tests of runs.
+    ABOHAWA_CACHE__FRESHNESS: 'age',
     // By default the provider has no limits.
     ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
     ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
