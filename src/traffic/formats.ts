@@ -4,25 +4,19 @@
 import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import { requestOfAccessLog } from './access-log-line.ts'
-import { type LineFault, linesOf } from './text-lines.ts'
+import {
+  type CommonLine,
+  isCommonLogLine,
+  isOwnNginxLine,
+  requestOfCommonLog,
+  requestOfOwnNginx,
+} from './common-log-line.ts'
+import type { Format } from './format.ts'
+import { readGor } from './gor.ts'
+import { readHar } from './har.ts'
+import { createSpreader } from './spread-seconds.ts'
+import { linesOf } from './text-lines.ts'
 import { requestOf, type TrafficRequest } from './traffic-request.ts'
-
-/** What a reader of a format reports beside its requests. */
-export type Observer = {
-  readonly onFault: LineFault
-  /** So many lines are right and hold no request. */
-  readonly onSkipped: (lines: number) => void
-}
-
-export type Format = {
-  readonly name: string
-  /** Whether a file whose first bytes are this text is in this format. */
-  readonly matches: (begin: string) => boolean
-  readonly read: (
-    pieces: AsyncIterable<Buffer>,
-    observer: Observer,
-  ) => AsyncGenerator<TrafficRequest[], void, undefined>
-}
 
 /** Undefined for a line that is right and holds no request. @throws InputError */
 export type ReadLine = (line: string) => TrafficRequest | undefined
@@ -51,12 +45,48 @@ const linesFormat = (name: string, matches: (begin: string) => boolean, readLine
   },
 })
 
+const commonFormat = (
+  name: string,
+  isLine: (line: string) => boolean,
+  readLine: (line: string) => CommonLine | undefined,
+): Format => ({
+  name,
+  matches: begin => begin.split('\n', 100).some(isLine),
+  async *read(pieces, { onFault, onSkipped }) {
+    const spreader = createSpreader()
+    for await (const { from, lines } of linesOf(pieces, onFault)) {
+      let skipped = 0
+      for (const [i, line] of lines.entries()) {
+        if (line === '') continue
+        try {
+          const read = readLine(line)
+          if (read) spreader.add(read)
+          else skipped += 1
+        } catch (thrown) {
+          if (!(thrown instanceof InputError)) throw thrown
+          onFault(from + i, thrown.message)
+        }
+      }
+      if (skipped > 0) onSkipped(skipped)
+      yield spreader.taken()
+    }
+    yield spreader.rest()
+  },
+})
+
 const anyLine = (pattern: RegExp) => (begin: string) =>
   begin.split('\n', 100).some(line => pattern.test(line))
 
+/** The name of our own. */
+export const ownFormat = 'ndjson'
+
 export const formats: readonly Format[] = [
-  linesFormat('ndjson', anyLine(/^\{"at":"/), requestOf),
+  linesFormat(ownFormat, anyLine(/^\{"at":"/), requestOf),
   linesFormat('access-log', anyLine(/\{"level":"[a-z]+","time":"/), requestOfAccessLog),
+  { name: 'har', matches: begin => /^\s*\{\s*"log"\s*:/.test(begin), read: readHar },
+  { name: 'gor', matches: begin => /^\s*[123] \S+ \d{10,20}(?: -?\d+)?\r?\n/.test(begin), read: readGor },
+  commonFormat('combined', isCommonLogLine, requestOfCommonLog),
+  commonFormat('nginx', isOwnNginxLine, requestOfOwnNginx),
 ]
 
 const names = formats.map(({ name }) => name)
