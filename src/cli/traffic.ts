@@ -3,6 +3,7 @@
 import type { Command } from 'commander'
 import type { AddCommand } from './terminal.ts'
 import { addGenerateCommand } from './traffic-generate.ts'
+import { addKeysCommand } from './traffic-keys.ts'
 
 export const addTrafficCommands = (program: Command, add: AddCommand): void => {
   const traffic = program
@@ -10,4 +11,5 @@ export const addTrafficCommands = (program: Command, add: AddCommand): void => {
     .summary('make and look at files of traffic, for replays')
     .description('Files of traffic: one request a line.')
   addGenerateCommand(traffic, add)
+  addKeysCommand(traffic, add)
 }

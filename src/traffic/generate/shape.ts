@@ -3,7 +3,7 @@
 
 import { hourMs } from '../../calendar.ts'
 
-export const shapes = ['day', 'flat', 'ramp', 'spike', 'storm'] as const
+export const shapes = ['day', 'flat', 'ramp', 'spike'] as const
 export type Shape = (typeof shapes)[number]
 
 /** A weight at an instant. @param progress how much of the time of the file has passed, 0 to 1 */
@@ -33,5 +33,4 @@ export const weightOf: Readonly<Record<Shape, Weight>> = {
   ramp: (_localMs, progress) => progress,
   /** Level, and ten times as much for a tenth of the time, in the middle. */
   spike: (_localMs, progress) => (progress >= 0.45 && progress < 0.55 ? spikeFactor : 1),
-  storm: dayWeight,
 }
