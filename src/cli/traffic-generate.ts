@@ -120,7 +120,7 @@ const generateTraffic = async (
   const settings = settingsOf(options, catalogue, calendar)
   const requests = generate(settings, { catalogue, bounds, offsetSecondsAt: calendar.offsetSecondsAt })
 
-  const progress = { requests: 0, began: performance.now(), isStopped: false }
+  const progress: Progress = { requests: 0, began: performance.now(), isStopped: false }
   void interruption().then(() => {
     progress.isStopped = true
   })
@@ -140,6 +140,7 @@ const generateTraffic = async (
 }
 
 const batchSize = 512
+const progressMs = 200
 
 type Progress = { requests: number; readonly began: number; isStopped: boolean }
 
@@ -151,6 +152,7 @@ async function* observed(
   terminal: Terminal,
 ): AsyncGenerator<TrafficRequest[]> {
   let batch: TrafficRequest[] = []
+  let shownAt = progress.began
   for (const request of requests) {
     batch.push(request)
     if (batch.length < batchSize) continue
@@ -160,6 +162,8 @@ async function* observed(
     // A pipe and /dev/null take all that comes without a pause in which signals could be seen.
     await turn()
     if (progress.isStopped) return
+    if (performance.now() - shownAt < progressMs) continue
+    shownAt = performance.now()
     terminal.progress(progressText(progress, expected))
   }
   progress.requests += batch.length
