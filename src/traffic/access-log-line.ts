@@ -3,6 +3,7 @@
 
 import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
+import type { Observer } from './format.ts'
 import { outcomeOf } from './recorded-outcome.ts'
 import { instantOf, methodOf, pathOf } from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
@@ -10,11 +11,28 @@ import type { TrafficRequest } from './traffic-request.ts'
 type Fields = Readonly<Record<string, unknown>>
 
 /** Undefined for a line that is not of an answered request. @throws InputError */
-export const requestOfAccessLog = (line: string): TrafficRequest | undefined => {
+export const requestOfAccessLog = (
+  line: string,
+  { onShare }: Pick<Observer, 'onShare'>,
+): TrafficRequest | undefined => {
   const fields = fieldsOf(line)
   if (fields.msg !== 'answered') return undefined
-  const { method, url, arrivedAt, time, ms, status, bytes, encoding, notModified, cell, cache, keyId } =
-    fields
+  const {
+    method,
+    url,
+    arrivedAt,
+    time,
+    ms,
+    status,
+    bytes,
+    encoding,
+    notModified,
+    cell,
+    cache,
+    keyId,
+    share,
+  } = fields
+  if (typeof share === 'number') onShare(share)
   const duration = numberOf(ms)
   const arrival =
     arrivedAt === undefined

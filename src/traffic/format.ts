@@ -8,12 +8,18 @@ export type Observer = {
   /** Gives the pseudonym of a key, which must not leave a reader. */
   readonly nameOf: (secret: string) => string
   readonly onFault: LineFault
+  /** The log holds a share of the requests only. */
+  readonly onShare: (share: number) => void
   /** So many lines are right and hold no request. */
   readonly onSkipped: (lines: number) => void
 }
 
+/** In the order in which a file is compared with them. */
+export const formatNames = ['access-log', 'ndjson', 'har', 'gor', 'combined', 'nginx'] as const
+export type FormatName = (typeof formatNames)[number]
+
 export type Format = {
-  readonly name: string
+  readonly name: FormatName
   /** Whether a file whose first bytes are this text is in this format. */
   readonly matches: (begin: string) => boolean
   readonly read: (

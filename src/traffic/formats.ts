@@ -11,7 +11,7 @@ import {
   requestOfCommonLog,
   requestOfOwnNginx,
 } from './common-log-line.ts'
-import type { Format } from './format.ts'
+import { type Format, type FormatName, formatNames, type Observer } from './format.ts'
 import { readGor } from './gor.ts'
 import { readHar } from './har.ts'
 import { createSpreader } from './spread-seconds.ts'
@@ -19,19 +19,20 @@ import { linesOf } from './text-lines.ts'
 import { requestOf, type TrafficRequest } from './traffic-request.ts'
 
 /** Undefined for a line that is right and holds no request. @throws InputError */
-export type ReadLine = (line: string) => TrafficRequest | undefined
+type ReadLine = (line: string, observer: Observer) => TrafficRequest | undefined
 
-const linesFormat = (name: string, matches: (begin: string) => boolean, readLine: ReadLine): Format => ({
+const linesFormat = (name: FormatName, matches: (begin: string) => boolean, readLine: ReadLine): Format => ({
   name,
   matches,
-  async *read(pieces, { onFault, onSkipped }) {
+  async *read(pieces, observer) {
+    const { onFault, onSkipped } = observer
     for await (const { from, lines } of linesOf(pieces, onFault)) {
       const requests: TrafficRequest[] = []
       let skipped = 0
       for (const [i, line] of lines.entries()) {
         if (line === '') continue
         try {
-          const request = readLine(line)
+          const request = readLine(line, observer)
           if (request) requests.push(request)
           else skipped += 1
         } catch (thrown) {
@@ -46,7 +47,7 @@ const linesFormat = (name: string, matches: (begin: string) => boolean, readLine
 })
 
 const commonFormat = (
-  name: string,
+  name: FormatName,
   isLine: (line: string) => boolean,
   readLine: (line: string) => CommonLine | undefined,
 ): Format => ({
@@ -80,30 +81,29 @@ const anyLine = (pattern: RegExp) => (begin: string) =>
 /** The name of our own. */
 export const ownFormat = 'ndjson'
 
-export const formats: readonly Format[] = [
-  linesFormat(ownFormat, anyLine(/^\{"at":"/), requestOf),
+const formats: readonly Format[] = [
   linesFormat('access-log', anyLine(/\{"level":"[a-z]+","time":"/), requestOfAccessLog),
+  linesFormat(ownFormat, anyLine(/^\s*\{.*"at"\s*:\s*"/), requestOf),
   { name: 'har', matches: begin => /^\s*\{\s*"log"\s*:/.test(begin), read: readHar },
   { name: 'gor', matches: begin => /^\s*[123] \S+ \d{10,20}(?: -?\d+)?\r?\n/.test(begin), read: readGor },
   commonFormat('combined', isCommonLogLine, requestOfCommonLog),
   commonFormat('nginx', isOwnNginxLine, requestOfOwnNginx),
 ]
 
-const names = formats.map(({ name }) => name)
-
 /** @throws InputError for a name that is none of a format */
 export const formatNamed = (name: string): Format => {
   const found = formats.find(format => format.name === name)
-  if (!found) throw new InputError(`the format is ${quoted(name)}; allowed: ${names.join(', ')}`)
+  if (!found) throw new InputError(`the format is ${quoted(name)}; allowed: ${formatNames.join(', ')}`)
   return found
 }
 
 /** @param begin of the file, unpacked. @throws InputError when it is in none of the formats */
 export const formatOf = (begin: string): Format => {
-  const found = formats.find(({ matches }) => matches(begin))
+  const text = begin.replace(/^\ufeff/, '').replaceAll('\r\n', '\n')
+  const found = formats.find(({ matches }) => matches(text))
   if (!found)
     throw new InputError(
-      `its format is unknown, it begins with ${quoted(begin)}; --format names one of ${names.join(', ')}`,
+      `its format is unknown, it begins with ${quoted(begin)}; --format names one of ${formatNames.join(', ')}`,
     )
   return found
 }
