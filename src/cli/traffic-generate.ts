@@ -28,7 +28,6 @@ import {
 import { interruption } from './interruption.ts'
 import { type AddCommand, counted, factsText, type Terminal, UsageError } from './terminal.ts'
 
-const standardOutput = '-'
 // A Monday: the weekend is Friday and Saturday.
 const defaultStart = '2026-11-16'
 const mostRequests = 1e9
@@ -112,6 +111,7 @@ const generateTraffic = async (
   const { createCatalogue } = await import('../catalogue/catalogue.ts')
   const { catalogueFile } = await import('../catalogue/catalogue-file.ts')
   const { readSnapshot } = await import('../catalogue/snapshot-reader.ts')
+  const { standardOutput } = await import('../traffic/file-bytes.ts')
   const { generate } = await import('../traffic/generate/generate.ts')
   const { textOf, writeText } = await import('../traffic/write-traffic.ts')
   const { path, bounds } = config.catalogue

@@ -94,7 +94,7 @@ t.test('a file, its gzip and standard output have the same lines, and the gzip n
 t.test('a file that exists is replaced only with --force', async t => {
   const out = join(t.testdir(), 'a.ndjson')
   writeFileSync(out, 'mine')
-  const options = ['--duration', '10s', '--rate', '60/m', '--out', out]
+  const options = ['--duration', '10s', '--rate', '60/m', '--bad', '5%', '--out', out]
   const [refused] = await runCommands([generate(...options)])
   t.match(refused, { code: 1, stdout: '', stderr: /^abohawa: .*a\.ndjson exists; --force replaces it\n$/ })
   t.equal(readFileSync(out, 'utf8'), 'mine')
@@ -207,7 +207,10 @@ const usageErrors: [string[], RegExp][] = [
   [['--mix', 'weather=0'], /at least one share above 0/],
   [['--alpha', '9'], /Allowed: a number from 0, all alike, to 5/],
   [['--keys', '0'], /Allowed: a whole number from 1 to 100000/],
-  ...shares.map((name): [string[], RegExp] => [[name, '30'], /Allowed: a share from 0 to 1, such as 0\.1/]),
+  ...shares.map((name): [string[], RegExp] => [
+    [name, '30'],
+    /Allowed: a share from 0 to 1, such as 0\.1 or 10%/,
+  ]),
   [['--arrivals', 'closed'], /Allowed choices are poisson, even/],
 ]
 
