@@ -13,7 +13,7 @@ export const addStatsCommand = (traffic: Command, add: AddCommand): void =>
   add<Options>(traffic, 'stats', {
     summary:
       'show what is in traffic files: rate over time, places, key skew, reuse distance, miss-ratio curve',
-    example: 'traffic stats day.ndjson.gz',
+    example: 'traffic stats samples/weekday.ndjson.gz',
     setUp: command =>
       void addReadOptions(command)
         .addOption(
