@@ -4,6 +4,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Moment, Selection } from '../traffic/selection.ts'
 import { type AddCommand, UsageError } from './terminal.ts'
+import { configuredCellOf } from './traffic-cells.ts'
 import { addRewriteOptions, durationIn, listIn, momentIn, shareIn, wholeIn } from './traffic-options.ts'
 import type { RewriteOptions } from './traffic-rewrite.ts'
 
@@ -24,7 +25,10 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
     run: async (terminal, { sample, ...options }, ...files) => {
       const { selected } = await selecting()
       const { rewrite } = await rewriting()
-      return rewrite(terminal, files, options, { pass: batches => selected(batches, { sample }) })
+      const cellOf = sample === undefined ? undefined : await configuredCellOf(terminal)
+      return rewrite(terminal, files, options, {
+        pass: batches => selected(batches, { sample, cellOf }),
+      })
     },
   })
 
@@ -67,7 +71,11 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
         )
       const { selected } = await selecting()
       const { rewrite } = await rewriting()
-      return rewrite(terminal, files, options, { pass: batches => selected(batches, selection) })
+      const needsCells = options.sample !== undefined || options.cell !== undefined
+      const cellOf = needsCells ? await configuredCellOf(terminal) : undefined
+      return rewrite(terminal, files, options, {
+        pass: batches => selected(batches, { ...selection, cellOf }),
+      })
     },
   })
 

@@ -5,6 +5,7 @@ import { type Command, Option } from 'commander'
 import type { Subject } from '../traffic/stats/traffic-stats.ts'
 import { interruption } from './interruption.ts'
 import { type AddCommand, counted } from './terminal.ts'
+import { configuredCellOf } from './traffic-cells.ts'
 import { addReadOptions, wholeIn } from './traffic-options.ts'
 
 type Options = { format?: string; window: number; by: Subject; top: number; strict?: boolean }
@@ -35,7 +36,7 @@ export const addStatsCommand = (traffic: Command, add: AddCommand): void =>
         onFault: faults.add,
         ...(format === undefined ? {} : { format }),
       })
-      const counters = createTrafficStats(by, top)
+      const counters = createTrafficStats(by, top, await configuredCellOf(terminal))
       const watched = watch(terminal, traffic, await sizeOfFiles(files))
       let isStopped = false
       void interruption().then(() => {

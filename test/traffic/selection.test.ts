@@ -1,6 +1,9 @@
 // What is done to requests on their way from file to file: choosing, shortening gaps, scrubbing, converting.
 
 import t from 'tap'
+import { createCatalogue } from '../../src/catalogue/catalogue.ts'
+import { catalogueFile } from '../../src/catalogue/catalogue-file.ts'
+import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
 import { conversionNamed, convertedText } from '../../src/traffic/convert.ts'
 import { endpointOf, placeOf } from '../../src/traffic/endpoint.ts'
 import { createGaps } from '../../src/traffic/gaps.ts'
@@ -82,6 +85,34 @@ t.test('a sample takes cells whole, in the share that was given', async t => {
     smaller.every(each => isSampled(each, 0.1)),
     'a smaller sample is a part of a larger one',
   )
+})
+
+t.test('cells that were not recorded are those from which a gateway would answer', async t => {
+  const { createCellOf } = await import('../../src/traffic/cell-of-place.ts')
+  const { createGrid } = await import('../../src/weather/cell.ts')
+  const bounds = { south: 20, west: 88, north: 27, east: 93 }
+  const catalogue = createCatalogue(await readSnapshot(catalogueFile('locations.json'), bounds))
+  const cellOf = createCellOf(catalogue, bounds, createGrid(0.1))
+  const paths: [string, string | undefined][] = [
+    ['/api/v1/weather/district/3026?lang=en', '23.7,90.4'],
+    ['/api/v1/forecast/district/3026', '23.7,90.4'],
+    ['/api/v1/weather/coords/23.71/90.41', '23.7,90.4'],
+    ['/api/v1/weather/coords/53/9', undefined],
+    ['/api/v1/weather/district/9', undefined],
+    ['/api/v1/weather/town/3026', undefined],
+    ['/api/v1/locations/district/3026', undefined],
+    ['/', undefined],
+  ]
+  for (const [path, cell] of paths) t.equal(cellOf({ path }), cell, path)
+  t.equal(cellOf({ path: '/', cell: '1,1' }), '1,1')
+  const neighbours = ['/api/v1/weather/coords/23.71/90.41', '/api/v1/weather/coords/23.72/90.42']
+  const sampled = await all(
+    selected(batchesOf(neighbours.map(path => request(0, { path }))), {
+      cells: new Set(['23.7,90.4']),
+      cellOf,
+    }),
+  )
+  t.equal(sampled.length, 2)
 })
 
 t.test('gaps are found, and shortened for all that follow', async t => {

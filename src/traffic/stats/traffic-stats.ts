@@ -1,5 +1,6 @@
 // What is in traffic: when, for what, by whom, how it was answered, and how well a cache can do. One pass, bounded memory.
 
+import { type CellOf, recordedCell } from '../cell-of-place.ts'
 import { endpointOf, placeOf } from '../endpoint.ts'
 import { createGaps, type Gaps } from '../gaps.ts'
 import type { TrafficRequest } from '../traffic-request.ts'
@@ -30,7 +31,7 @@ export type TrafficStats = {
   readonly cells: PopularityReport
   readonly paths: PopularityReport
   readonly keys: PopularityReport
-  /** Of weather and forecasts, by cell, or by place where the cell of a request is not known; else what was chosen. */
+  /** Of weather and forecasts by cell, or by place where no catalogue gives the cells; else of what was chosen. */
   readonly reuse: ReuseReport & { readonly by: Subject }
 }
 
@@ -38,7 +39,9 @@ const reportedGapMs = 5 * 60_000
 const weatherEndpoints = new Set(['weather', 'forecast', 'coords'])
 
 /** Counts what passes; `stats` may be called at any time. */
-export const createTrafficStats = (by: Subject, top: number) => {
+export const createTrafficStats = (by: Subject, top: number, cellOf: CellOf = recordedCell) => {
+  // With a catalogue, a place without a cell is none.
+  const knowsCells = cellOf !== recordedCell
   const rate = createRateOverTime()
   const gaps = createGaps(reportedGapMs)
   const counters = { endpoints: {}, methods: {}, statuses: {}, outcomes: {}, tiers: {} }
@@ -54,7 +57,7 @@ export const createTrafficStats = (by: Subject, top: number) => {
   let to: number | null = null
 
   const add = (request: TrafficRequest): void => {
-    const { at, method, path, key, accepts, conditional, status, outcome, tier, cell, bytes } = request
+    const { at, method, path, key, accepts, conditional, status, outcome, tier, bytes } = request
     sums.requests += 1
     from = Math.min(at, from ?? at)
     to = Math.max(at, to ?? at)
@@ -73,12 +76,13 @@ export const createTrafficStats = (by: Subject, top: number) => {
     }
     const isWeather = weatherEndpoints.has(endpoint) && !(status !== undefined && isRefusal(status))
     const place = placeOf(path)
+    const cell = isWeather ? cellOf(request) : undefined
     if (isWeather) of.places.add(place)
     if (cell !== undefined) of.cells.add(cell)
     of.paths.add(path)
     if (key !== undefined) of.keys.add(key)
     const object = {
-      cell: isWeather ? (cell ?? place) : undefined,
+      cell: cell ?? (isWeather && !knowsCells ? place : undefined),
       place: isWeather ? place : undefined,
       path,
       key,
