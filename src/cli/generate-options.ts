@@ -33,15 +33,31 @@ type StormOption = {
 
 /** @throws UsageError */
 export const settingsOf = (
-  { duration: durationMs, start: given, storm = [], stormFactor: factor, shape, ...rest }: GenerateOptions,
+  options: GenerateOptions,
   catalogue: Catalogue,
   calendar: Calendar,
 ): GeneratedTraffic => {
-  const start = startIn(given, calendar)
-  const span = { start, durationMs }
-  const storms = storm.map(each => ({ ...stormOf(each, span, catalogue, calendar), factor }))
-  if (shape === 'storm' && storms.length === 0) storms.push({ ...usualStorm(span, catalogue), factor })
-  return { ...rest, ...span, shape: shape === 'storm' ? 'day' : shape, storms }
+  const { seed, rate, duration: durationMs, arrivals, shape, stormFactor: factor } = options
+  const { mix, alpha, keys, keysAlpha, english, conditional, compressed, bad } = options
+  const span = { start: startIn(options.start, calendar), durationMs }
+  const given = options.storm?.map(each => stormOf(each, span, catalogue, calendar))
+  const storms = given ?? (shape === 'storm' ? [usualStorm(span, catalogue)] : [])
+  return {
+    seed,
+    ...span,
+    rate,
+    arrivals,
+    shape: shape === 'storm' ? 'day' : shape,
+    storms: storms.map(storm => ({ ...storm, factor })),
+    mix,
+    alpha,
+    keys,
+    keysAlpha,
+    english,
+    conditional,
+    compressed,
+    bad,
+  }
 }
 
 type Span = Pick<GeneratedTraffic, 'start' | 'durationMs'>
