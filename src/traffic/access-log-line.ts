@@ -1,0 +1,71 @@
+// A line of the gateway's own access log (ops/access-log.ts) as a request of traffic. Other lines of the log hold none. Client
+// addresses and what else a line says of the consumer are left behind.
+
+import { InputError } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
+import type { Observer } from './format.ts'
+import { outcomeOf } from './recorded-outcome.ts'
+import { instantOf, methodOf, pathOf } from './request-line.ts'
+import type { TrafficRequest } from './traffic-request.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Undefined for a line that is not of an answered request. @throws InputError */
+export const requestOfAccessLog = (
+  line: string,
+  { onShare }: Pick<Observer, 'onShare'>,
+): TrafficRequest | undefined => {
+  const fields = fieldsOf(line)
+  if (fields.msg !== 'answered') return undefined
+  const {
+    method,
+    url,
+    arrivedAt,
+    time,
+    ms,
+    status,
+    bytes,
+    encoding,
+    notModified,
+    cell,
+    cache,
+    keyId,
+    share,
+  } = fields
+  if (typeof share === 'number') onShare(share)
+  const duration = numberOf(ms)
+  const arrival =
+    arrivedAt === undefined
+      ? // As versions before that field wrote it.
+        Math.max(0, Math.round(instantOf(time, 'time') - (duration ?? 0)))
+      : instantOf(arrivedAt, 'arrivedAt')
+  return {
+    at: arrival,
+    method: methodOf(method),
+    path: pathOf(url),
+    ...(typeof keyId === 'string' ? { key: keyId.slice(0, 200) } : {}),
+    // Of what the consumer took, the log has what the gateway chose.
+    ...(encoding === 'br' || encoding === 'gzip' ? { accepts: encoding } : {}),
+    ...(typeof notModified === 'boolean' ? { conditional: true } : {}),
+    ...(isStatus(status) ? { status } : {}),
+    ...outcomeOf(typeof cache === 'string' ? cache : undefined),
+    ...(typeof cell === 'string' ? { cell: cell.slice(0, 60) } : {}),
+    ...(numberOf(bytes) === undefined ? {} : { bytes: numberOf(bytes) as number }),
+    ...(duration === undefined ? {} : { ms: duration }),
+  }
+}
+
+// A runtime may write something before the line: a time, the name of a container.
+const fieldsOf = (line: string): Fields => {
+  const begin = line.startsWith('{') ? 0 : line.indexOf('{"level":')
+  try {
+    if (begin >= 0) return JSON.parse(begin === 0 ? line : line.slice(begin))
+  } catch {}
+  throw new InputError(`${quoted(line)} is no JSON`)
+}
+
+const numberOf = (value: unknown): number | undefined =>
+  typeof value === 'number' && value >= 0 ? value : undefined
+
+const isStatus = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 100 && value <= 599

@@ -1,0 +1,52 @@
+// Method and path of a request out of the text of a log, in the form that a traffic file holds: no host, nothing that is not
+// ASCII, no key.
+
+import { InputError } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
+
+const longestPath = 8_000
+
+/** @throws InputError */
+export const methodOf = (value: unknown): string => {
+  if (typeof value === 'string' && /^[A-Z]{1,20}$/.test(value)) return value
+  throw new InputError(`method is ${quoted(String(value))}, expected a method such as "GET"`)
+}
+
+/** Path and query of a path or URL; what is not printable in ASCII is percent-encoded. @throws InputError */
+export const pathOf = (value: unknown): string => {
+  if (typeof value !== 'string') throw new InputError('the path is missing')
+  const path = asciiOf(value.startsWith('/') ? value : value.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, ''))
+  const begun = path.startsWith('/') ? path : path === '' || path.startsWith('?') ? `/${path}` : undefined
+  if (begun === undefined || begun.length > longestPath)
+    throw new InputError(
+      `the path is ${quoted(value)}, expected one such as "/api/v1/weather/district/3026", of up to ${longestPath} characters`,
+    )
+  return begun
+}
+
+const ascii = /^[\x21-\x7e]*$/
+
+const asciiOf = (text: string): string =>
+  ascii.test(text)
+    ? text
+    : text.replaceAll(/[^\x21-\x7e]+/gu, part =>
+        Buffer.from(part).toString('hex').toUpperCase().replaceAll(/../g, '%$&'),
+      )
+
+/** In ms since the epoch, from 1970 to 9999. @throws InputError */
+export const instantOf = (value: unknown, name: string): number => {
+  const instant = typeof value === 'string' ? Date.parse(value) : Number.NaN
+  if (instant >= 0 && instant <= lastInstant) return instant
+  throw new InputError(
+    `${name} is ${quoted(String(value))}, expected an instant such as "2026-11-21T06:00:00.000Z"`,
+  )
+}
+const lastInstant = Date.UTC(9999, 11, 31)
+
+/** What a client was known by: the key of our API, or the token or password of another. */
+export const keyIn = (headers: Readonly<Record<string, string>>): string | undefined =>
+  headers['x-api-key'] || headers.authorization?.replace(/^(?:bearer|basic)\s+/i, '') || undefined
+
+/** A value of accept-encoding that a traffic file can hold; undefined for another. */
+export const acceptsOf = (value: string | undefined): string | undefined =>
+  value !== undefined && /^[\x20-\x7e]{0,200}$/.test(value) ? value : undefined
