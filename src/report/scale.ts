@@ -72,10 +72,10 @@ export const logScale = (values: readonly number[], write: (value: number) => st
 export const ninesScale = (highest: number, write: (percentile: number) => string): Scale => {
   const ninesOf = (percentile: number): number => -Math.log10(Math.max(1 - percentile / 100, 1e-9))
   const most = Math.max(1, ninesOf(highest))
-  const marks = [0, 50, 75, 90, 99, 99.9, 99.99, 99.999, 99.9999].filter(mark => mark <= highest)
+  const marks = [0, 50, 90, 99, 99.9, 99.99, 99.999, 99.9999].filter(mark => mark <= highest)
   return {
     shareOf: percentile => bounded(ninesOf(percentile) / most),
-    ticks: marks.map(at => ({ at, text: write(at), isMinor: at === 75 })),
+    ticks: marks.map(at => ({ at, text: write(at), isMinor: at === 50 })),
   }
 }
 
