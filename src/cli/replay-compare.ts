@@ -4,7 +4,6 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { InputError, messageOf } from '../errors.ts'
-import { quoted } from '../outside-text.ts'
 import type { ChangeLimit } from '../report/change-limits.ts'
 import { type AddCommand, UsageError } from './terminal.ts'
 
@@ -115,6 +114,6 @@ const checked = (read: () => ChangeLimit): ChangeLimit => {
 
 const writePage = async (path: string, page: string): Promise<void> => {
   await writeFile(path, page).catch((cause: unknown) => {
-    throw new InputError(`--out is ${quoted(path)}, which cannot be written: ${messageOf(cause)}`, { cause })
+    throw new InputError(`${path} cannot be written: ${messageOf(cause)}`, { cause })
   })
 }

@@ -63,7 +63,7 @@ const readBodies = async (file: string): Promise<Bodies> => {
     }
   } catch (cause) {
     if (cause instanceof InputError) throw cause
-    throw new InputError(`${quoted(file)} cannot be read: ${messageOf(cause)}`, { cause })
+    throw new InputError(`${file} cannot be read: ${messageOf(cause)}`, { cause })
   }
   return bodies
 }
@@ -74,10 +74,10 @@ const bodyIn = (line: string, file: string, number: number): { path: string; ans
   try {
     fields = JSON.parse(line)
   } catch {
-    throw new InputError(`line ${number} of ${quoted(file)} is no JSON; ${allowed}`)
+    throw new InputError(`line ${number} of ${file} is no JSON; ${allowed}`)
   }
   const { path, status, digest } = (fields ?? {}) as Record<string, unknown>
   if (typeof path !== 'string' || typeof status !== 'number' || typeof digest !== 'string')
-    throw new InputError(`line ${number} of ${quoted(file)} is ${quoted(line)}; ${allowed}`)
+    throw new InputError(`line ${number} of ${file} is ${quoted(line)}; ${allowed}`)
   return { path, answer: `${status} ${digest.slice(0, 16)}` }
 }

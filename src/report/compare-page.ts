@@ -161,19 +161,19 @@ const verdictHtml = ({ differences, limits }: Comparison, writing: Writing): Htm
     const write = (value: number): string => valueText(value, difference.unit, writing)
     const { verdict } = difference
     return [
-      `<span class="word">${escaped(metricText(difference.metric, say))}</span>`,
-      estimateHtml(difference.a, write, writing),
-      estimateHtml(difference.b, write, writing),
-      difference.change === null ? '–' : estimateHtml(difference.change, change, writing),
+      escaped(metricText(difference.metric, say)),
       verdict === 'better' || verdict === 'worse'
         ? badge(verdict === 'better' ? 'good' : 'bad', say(verdict))
         : `<span class="word note">${escaped(say(verdict))}</span>`,
+      estimateHtml(difference.a, write, writing),
+      estimateHtml(difference.b, write, writing),
+      difference.change === null ? '–' : estimateHtml(difference.change, change, writing),
     ]
   })
   const number = (head: string) => ({ head, isNumber: true })
   return `${limitTable}<p><b>${escaped(summary)}</b></p>${table(
     say('verdict'),
-    [{ head: say('figure') }, number('A'), number('B'), number(say('change')), { head: say('result') }],
+    [{ head: say('figure') }, { head: say('result') }, number('A'), number('B'), number(say('change'))],
     rows,
   )}<p class="note">${escaped(say('method'))}</p>`
 }

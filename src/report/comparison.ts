@@ -4,12 +4,13 @@
 import { histogramOf, percentileEstimate } from './histogram.ts'
 import { changeByBootstrap, type Estimate, medianEstimate, type Ratio, shareEstimate } from './intervals.ts'
 import type { ReplayResult, Step } from './result.ts'
+import { errorsOf, hitShareOf, weathersOf } from './run-figures.ts'
 
 /** How the values of a metric are written. */
 export type Unit = 'ms' | 'share' | 'perSecond' | 'count' | 'seconds' | 'bytes'
 
 /** `unclear`: one run has no interval for it. */
-export type Verdict = 'better' | 'worse' | 'noise' | 'unclear'
+type Verdict = 'better' | 'worse' | 'noise' | 'unclear'
 
 export type Difference = {
   readonly metric: MetricName
@@ -33,25 +34,14 @@ type Metric = {
 }
 
 const weatherOf = ({ hits, stale, misses }: Step): number => hits + stale + misses
-const counted = (run: ReplayResult, outcome: string): number => run.outcomes[outcome] ?? 0
-const weathers = (run: ReplayResult): number =>
-  counted(run, 'hit') + counted(run, 'stale') + counted(run, 'miss')
 const exact = (value: number | null | undefined): Estimate | null =>
   value === null || value === undefined ? null : { value, low: null, high: null }
 const percentile = (percent: number): Metric => ({
   unit: 'ms',
   of: run => (run.latency.count === 0 ? null : percentileEstimate(histogramOf(run.histogram), percent)),
 })
-const share = (count: (run: ReplayResult) => number, of: (run: ReplayResult) => number): Metric['of'] => {
-  return run => (of(run) === 0 ? null : exact(count(run) / of(run)))
-}
 // A bill is exact: a hundredth more is more.
 const bill = 0.01
-
-/** Requests without an answer, and answers with a status of 500 or more. */
-export const errorsOf = (run: ReplayResult): number =>
-  Object.values(run.totals.failed).reduce((sum, count) => sum + count, 0) +
-  Object.entries(run.statuses).reduce((sum, [status, count]) => sum + (Number(status) >= 500 ? count : 0), 0)
 
 const metrics = {
   p50: percentile(50),
@@ -68,13 +58,13 @@ const metrics = {
   },
   hits: {
     unit: 'share',
-    of: share(run => counted(run, 'hit'), weathers),
+    of: run => exact(hitShareOf(run)),
     ofStep: step => [step.hits, weatherOf(step)],
     isBetterLarger: true,
   },
   stale: {
     unit: 'share',
-    of: share(run => counted(run, 'stale'), weathers),
+    of: run => (weathersOf(run) === 0 ? null : exact((run.outcomes.stale ?? 0) / weathersOf(run))),
     ofStep: step => [step.stale, weatherOf(step)],
   },
   weight: {

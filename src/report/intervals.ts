@@ -67,7 +67,7 @@ export const changeByBootstrap = (
 }
 
 const drawnSteps = (count: number, random: () => number): readonly number[] => {
-  const block = Math.ceil(Math.sqrt(count))
+  const block = Math.ceil(Math.cbrt(count))
   const steps: number[] = []
   while (steps.length < count) {
     const from = Math.floor(random() * count)

@@ -2,7 +2,6 @@
 
 import { readFile } from 'node:fs/promises'
 import { InputError, messageOf } from '../errors.ts'
-import { quoted } from '../outside-text.ts'
 import { histogramOf } from './histogram.ts'
 import { type ReplayResult, replayResult } from './result.ts'
 
@@ -12,16 +11,16 @@ import { type ReplayResult, replayResult } from './result.ts'
  */
 export const readResults = async (file: string): Promise<ReplayResult[]> => {
   const text = await readFile(file, 'utf8').catch((thrown: unknown) => {
-    throw new InputError(`${quoted(file)} cannot be read: ${messageOf(thrown)}`, { cause: thrown })
+    throw new InputError(`${file} cannot be read: ${messageOf(thrown)}`, { cause: thrown })
   })
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw new InputError(`${quoted(file)} is no JSON; allowed: a result that a replay or a rehearsal wrote`)
+    throw new InputError(`${file} is no JSON; allowed: a result that a replay or a rehearsal wrote`)
   }
   const values = Array.isArray(value) ? value : [value]
-  if (values.length === 0) throw new InputError(`${quoted(file)} holds no result; allowed: one or more`)
+  if (values.length === 0) throw new InputError(`${file} holds no result; allowed: one or more`)
   return values.map(each => resultIn(each, file))
 }
 
@@ -29,9 +28,7 @@ export const readResults = async (file: string): Promise<ReplayResult[]> => {
 export const readResult = async (file: string): Promise<ReplayResult> => {
   const [first, ...more] = await readResults(file)
   if (first === undefined || more.length > 0)
-    throw new InputError(
-      `${quoted(file)} holds ${more.length + 1} results; allowed: one, such as of one setting`,
-    )
+    throw new InputError(`${file} holds ${more.length + 1} results; allowed: one, such as of one setting`)
   return first
 }
 
@@ -41,14 +38,14 @@ const resultIn = (value: unknown, file: string): ReplayResult => {
     const [issue] = error.issues
     const at = issue?.path.length ? `${issue.path.join('.')}: ` : ''
     throw new InputError(
-      `${quoted(file)} is no result of a replay or a rehearsal: ${at}${issue?.message ?? 'not known'}`,
+      `${file} is no result of a replay or a rehearsal: ${at}${issue?.message ?? 'not known'}`,
     )
   }
   try {
     histogramOf(data.histogram)
   } catch (cause) {
     throw new InputError(
-      `${quoted(file)} is no result of a replay or a rehearsal: histogram: no compressed HdrHistogram in base64`,
+      `${file} is no result of a replay or a rehearsal: histogram: no compressed HdrHistogram in base64`,
       { cause },
     )
   }
