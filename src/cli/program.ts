@@ -16,6 +16,7 @@ import { addDemoCommand } from './demo.ts'
 import { addDoctorCommand } from './doctor.ts'
 import { addKeyCommands } from './keys.ts'
 import { addProviderCommand } from './provider.ts'
+import { addReplayCommand } from './replay.ts'
 import { addReplayCompareCommands } from './replay-compare.ts'
 import { addServeCommand } from './serve.ts'
 import { addStatusCommand } from './status.ts'
@@ -54,6 +55,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addConfigCommands(program, add)
   addTrafficCommands(program, add)
   addDoctorCommand(program, add)
+  addReplayCommand(program, add)
   addReplayCompareCommands(program, add)
   addCompletionCommand(program, add)
 

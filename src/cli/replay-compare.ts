@@ -18,10 +18,9 @@ type CompareOptions = {
 const thresholdFailed = 99
 
 export const addReplayCompareCommands = (program: Command, add: AddCommand): void => {
-  const replay =
-    program.commands.find(command => command.name() === 'replay') ??
-    program.command('replay').summary('compare replays, and make their reports')
-  // So that an option behind `compare` is an option of it.
+  const replay = program.commands.find(command => command.name() === 'replay')
+  if (!replay) throw new Error('there is no command replay')
+  // So that an option behind `compare` is one of it and not of `replay`.
   replay.enablePositionalOptions()
 
   add<CompareOptions>(replay, 'compare', {
