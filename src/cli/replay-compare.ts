@@ -20,7 +20,8 @@ const thresholdFailed = 99
 export const addReplayCompareCommands = (program: Command, add: AddCommand): void => {
   const replay = program.commands.find(command => command.name() === 'replay')
   if (!replay) throw new Error('there is no command replay')
-  // So that an option behind `compare` is one of it and not of `replay`.
+  // So that an option behind `compare` is one of it and not of `replay`; commander needs both.
+  program.enablePositionalOptions()
   replay.enablePositionalOptions()
 
   add<CompareOptions>(replay, 'compare', {
