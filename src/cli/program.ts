@@ -17,6 +17,7 @@ import { addDoctorCommand } from './doctor.ts'
 import { addKeyCommands } from './keys.ts'
 import { addProviderCommand } from './provider.ts'
 import { addReplayCommand } from './replay.ts'
+import { addReplayCompareCommands } from './replay-compare.ts'
 import { addServeCommand } from './serve.ts'
 import { addStatusCommand } from './status.ts'
 import { addStoreCommands } from './store.ts'
@@ -55,6 +56,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addTrafficCommands(program, add)
   addDoctorCommand(program, add)
   addReplayCommand(program, add)
+  addReplayCompareCommands(program, add)
   addCompletionCommand(program, add)
 
   try {
