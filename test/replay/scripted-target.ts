@@ -4,7 +4,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 
-export type Received = {
+type Received = {
   readonly method: string
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
