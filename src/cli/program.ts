@@ -16,6 +16,8 @@ import { addDemoCommand } from './demo.ts'
 import { addDoctorCommand } from './doctor.ts'
 import { addKeyCommands } from './keys.ts'
 import { addProviderCommand } from './provider.ts'
+import { addReplayCommand } from './replay.ts'
+import { addReplayCompareCommands } from './replay-compare.ts'
 import { addServeCommand } from './serve.ts'
 import { addStatusCommand } from './status.ts'
 import { addStoreCommands } from './store.ts'
@@ -53,6 +55,8 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addConfigCommands(program, add)
   addTrafficCommands(program, add)
   addDoctorCommand(program, add)
+  addReplayCommand(program, add)
+  addReplayCompareCommands(program, add)
   addCompletionCommand(program, add)
 
   try {

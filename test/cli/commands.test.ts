@@ -15,6 +15,8 @@ const leaves = [
   ['demo'],
   ['doctor'],
   ['completion'],
+  ['replay'],
+  ...['compare', 'report'].map(name => ['replay', name]),
   ...['show', 'reopen'].map(name => ['budget', name]),
   ['cache', 'warm'],
   ['provider'],
