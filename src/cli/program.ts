@@ -16,6 +16,7 @@ import { addDemoCommand } from './demo.ts'
 import { addDoctorCommand } from './doctor.ts'
 import { addKeyCommands } from './keys.ts'
 import { addProviderCommand } from './provider.ts'
+import { addRehearseCommand } from './rehearse.ts'
 import { addServeCommand } from './serve.ts'
 import { addStatusCommand } from './status.ts'
 import { addStoreCommands } from './store.ts'
@@ -51,6 +52,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addWorkerCommands(program, add)
   addConfigCommands(program, add)
   addDoctorCommand(program, add)
+  addRehearseCommand(program, add)
   addCompletionCommand(program, add)
 
   try {
