@@ -44,7 +44,7 @@ export const addRehearseCommand = (program: Command, add: AddCommand): void =>
           collect,
         )
         .option('--tier <name>', 'of all keys in the file; without it no quota limits them')
-        .option('--out <path>', 'write the results: .json; of several, one file each with a number')
+        .option('--out <path>', 'write the report: .html, or .json, of several settings a file each')
         .option(
           '--parallel <number>',
           'how many are rehearsed at a time; default: half of the cores',
@@ -203,17 +203,28 @@ const durationText = (seconds: number): string =>
 
 /** @throws UsageError for a file of another kind */
 const writerTo = (path: string | undefined): ((rehearsed: readonly RehearsedCase[]) => Promise<void>) => {
-  if (path === undefined) return async () => {}
-  if (!path.endsWith('.json'))
-    throw new UsageError(`--out is ${quoted(path)}; allowed: a file that ends in .json`)
+  const kind = path === undefined ? undefined : /\.(html|json)$/.exec(path)?.[1]
+  if (path !== undefined && kind === undefined)
+    throw new UsageError(`--out is ${quoted(path)}; allowed: a file that ends in .html or .json`)
   return async rehearsed => {
-    for (const [i, { result }] of rehearsed.entries()) {
-      const file = rehearsed.length === 1 ? path : path.replace(/\.json$/, `-${i + 1}.json`)
-      await writeFile(file, `${jsonText(result)}\n`).catch((cause: unknown) => {
-        throw new InputError(`--out is ${quoted(file)}, which can't be written: ${messageOf(cause)}`, {
-          cause,
-        })
-      })
-    }
+    if (path === undefined || rehearsed.length === 0) return
+    const results = rehearsed.map(({ result }) => result)
+    if (kind === 'html') {
+      const { reportPage } = await import('../report/page.ts')
+      await writeTo(path, reportPage(results))
+    } else
+      for (const [i, result] of results.entries())
+        await writeTo(
+          results.length === 1 ? path : path.replace(/\.json$/, `-${i + 1}.json`),
+          `${jsonText(result)}\n`,
+        )
+  }
+}
+
+const writeTo = async (path: string, text: string): Promise<void> => {
+  try {
+    await writeFile(path, text)
+  } catch (cause) {
+    throw new InputError(`--out is ${quoted(path)}, which can't be written: ${messageOf(cause)}`, { cause })
   }
 }
