@@ -11,8 +11,8 @@ export const rehearsalText = (rehearsed: readonly RehearsedCase[]): string => {
   const { common, nameOf } = namesOf(rehearsed)
   const days = rehearsed.flatMap(each => each.days.map(day => ({ name: nameOf(each), ...day })))
   return [
-    `${counted(traffic.requests)} requests of ${counted(traffic.keys)} keys from ${traffic.from} on, ${spanText(traffic.spanSeconds)}.`,
-    ...(common.length > 0 ? [`In all: ${common.join(', ')}`] : []),
+    `${counted(traffic.requests)} requests of ${counted(traffic.keys)} ${traffic.keys === 1 ? 'key' : 'keys'} from ${traffic.from} on, ${spanText(traffic.spanSeconds)}.`,
+    ...(common.length > 0 ? [`Settings of all: ${common.join(', ')}`] : []),
     '',
     indented(
       tableOf(
@@ -62,7 +62,7 @@ export const rehearsalText = (rehearsed: readonly RehearsedCase[]): string => {
 /** A setting that all have in common says nothing in a row of its own. */
 const namesOf = (rehearsed: readonly RehearsedCase[]) => {
   const words = rehearsed.map(({ name }) => name.split(' ').filter(word => word !== ''))
-  const isCommon = (word: string): boolean => rehearsed.length > 1 && words.every(each => each.includes(word))
+  const isCommon = (word: string): boolean => words.every(each => each.includes(word))
   const nameOf = ({ name }: RehearsedCase): string =>
     name
       .split(' ')
@@ -105,13 +105,12 @@ const spentShare = 0.98
 /** Whether what the traffic needs fits into the limits that are configured. */
 const verdictOf = ({ result, providerRefused }: RehearsedCase): string => {
   const windows = (result.provider?.windows ?? []).filter(({ limit }) => limit !== null)
-  if (providerRefused > 0) return `the provider refused ${counted(providerRefused)} requests`
+  const without = sumOf(result.statuses, status => status >= 500)
+  if (providerRefused > 0) return `too large: the provider refused ${counted(providerRefused)} requests`
   if (windows.length === 0) return 'no limits'
+  if (without > 0) return `too small: ${counted(without)} requests had no weather`
   const spent = windows.filter(({ limit, most }) => limit !== null && most >= limit * spentShare)
-  const unavailable = sumOf(result.statuses, status => status === 503)
-  const without = unavailable === 0 ? '' : `, ${counted(unavailable)} requests without weather`
-  if (spent.length > 0) return `spent: ${spent.map(({ span }) => span).join(', ')}${without}`
-  return `fits${without}`
+  return spent.length > 0 ? `spent: ${spent.map(({ span }) => span).join(', ')}` : 'fits'
 }
 
 const spanText = (seconds: number): string => {
