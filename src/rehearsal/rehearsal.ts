@@ -5,8 +5,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { messageOf } from '../errors.ts'
 import type { Recorder } from '../replay/recorder.ts'
+import { endpointOf } from '../replay/schedule.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
-import { endpointOf } from './endpoint.ts'
+
 import { type Answer, createSender } from './sender.ts'
 import type { Spending } from './spending.ts'
 import type { Stage } from './stage.ts'

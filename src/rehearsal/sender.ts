@@ -3,6 +3,7 @@
 
 import { type Dispatcher, Pool } from 'undici'
 import { messageOf } from '../errors.ts'
+import { ageOf, outcomeOf } from '../replay/response-head.ts'
 import type { Outcome, TrafficRequest } from '../traffic/traffic-request.ts'
 
 export type Answer = {
@@ -34,7 +35,7 @@ export const createSender = (url: string): Sender => {
     keepAliveTimeout: 600_000,
     allowH2: false,
   })
-  // What a client would repeat in a conditional request: the entity tag of the last answer to the same request.
+  // What a client repeats in a conditional request: the tag of the last answer with the same path and encoding.
   const tags = new Map<string, string>()
 
   return {
@@ -43,11 +44,11 @@ export const createSender = (url: string): Sender => {
       const headers: Record<string, string> = {}
       if (key !== undefined) headers['x-api-key'] = key
       if (accepts !== undefined) headers['accept-encoding'] = accepts
-      const form = conditional ? `${request.key ?? ''} ${accepts ?? ''} ${path}` : ''
-      const tag = conditional ? tags.get(form) : undefined
+      const representation = `${accepts ?? ''} ${path}`
+      const tag = conditional ? tags.get(representation) : undefined
       if (tag !== undefined) headers['if-none-match'] = tag
       return dispatch(pool, { method: method as Dispatcher.HttpMethod, path, headers }, head => {
-        if (conditional && head.etag !== undefined) tags.set(form, String(head.etag))
+        if (typeof head.etag === 'string') tags.set(representation, head.etag)
       })
     },
     close: () => pool.destroy(),
@@ -86,11 +87,13 @@ const dispatch = (
   })
 
 const cacheIn = (head: Head): Pick<Answer, 'outcome' | 'ageSeconds' | 'forwarded'> => {
-  const status = head['cache-status']
-  if (typeof status !== 'string') return { outcome: 'none', ageSeconds: undefined, forwarded: false }
-  const forwarded = status.includes('; fwd=')
-  const ttl = Number(/; ttl=(-?\d+)/.exec(status)?.[1] ?? 0)
-  const outcome = status.includes('; fwd=miss') ? 'miss' : forwarded || ttl < 0 ? 'stale' : 'hit'
-  const age = Date.parse(String(head.date)) - Date.parse(String(head['last-modified']))
-  return { outcome, ageSeconds: Number.isNaN(age) ? undefined : age / 1000, forwarded }
+  const status = textOf(head['cache-status']) ?? ''
+  return {
+    outcome: outcomeOf(status),
+    ageSeconds: ageOf(textOf(head.date), textOf(head['last-modified'])),
+    forwarded: status.includes('; fwd='),
+  }
 }
+
+const textOf = (value: string | string[] | undefined): string | undefined =>
+  Array.isArray(value) ? value[0] : value

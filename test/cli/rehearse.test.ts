@@ -56,9 +56,9 @@ t.test('weather turns stale and is refreshed by the clock of the traffic', async
     ['21T07:01:41', sylhet],
     // Longer unused than stale weather may be served.
     ['21T07:10:00', khulna],
-    ['21T10:00:00', khulna],
+    ['21T08:25:00', khulna],
   ])
-  const given = ['cache.freshSpread=0', 'cache.freshFor=1h', 'cache.staleFor=1h', ...noBudget]
+  const given = ['cache.freshSpread=0', 'cache.freshFor=1h', 'cache.staleFor=10m', ...noBudget]
   const [byAge, byRun] = await rehearse(
     t,
     file,
@@ -85,7 +85,7 @@ t.test('weather turns stale and is refreshed by the clock of the traffic', async
     answered: 8,
     late: 0,
     dropped: 0,
-    seconds: 4 * 3600,
+    seconds: 145 * 60,
   })
   t.equal(
     result.steps.reduce((sum, step) => sum + (step.weight ?? 0), 0),
@@ -95,7 +95,6 @@ t.test('weather turns stale and is refreshed by the clock of the traffic', async
   t.match(result.settings, [{ path: 'provider.budget.perMinute', value: 'null', default: '600' }])
   t.ok((result.gateway?.cpuSeconds ?? 0) > 0 && (result.gateway?.memoryBytes ?? 0) > 1e7)
 
-  t.equal(byRun.result.outcomes.miss, 4)
   t.ok((byRun.result.provider?.requests ?? 8) < 8, 'a run every six hours is loaded less often')
 })
 
