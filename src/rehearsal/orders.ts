@@ -65,7 +65,10 @@ export const takeOrders = (clock: MovedClock, { url, settled, counts }: Ordered)
     if (typeof order !== 'object' || order === null) return
     carryOut(order as Order).then(send, (error: unknown) => send({ failed: messageOf(error) }))
   })
-  process.on('disconnect', () => process.exit(1))
+  const leave = () => process.exit(1)
+  process.on('disconnect', leave)
+  // Without a channel nobody would move the clock, or end the process.
+  if (!process.connected) leave()
   send({ ready: url })
 }
 
