@@ -1,6 +1,7 @@
 // Draws a bar chart of pairs with names as an SVG that reads on light and on dark pages.
 
-import { drawing, escaped, niceStep } from './chart.ts'
+import { niceStep } from '../src/report/scale.ts'
+import { drawing, escaped } from './chart.ts'
 
 export type Bars = {
   readonly title: string

@@ -1,5 +1,7 @@
 // Draws lines over a common axis, in panels one below the other, as an SVG that reads on light and on dark pages.
 
+import { niceStep } from '../src/report/scale.ts'
+
 type Line = { readonly name: string; readonly points: readonly (readonly [x: number, y: number])[] }
 
 export type Chart = {
@@ -24,12 +26,6 @@ const style = `
     .line0 { stroke: #58a6ff } .line1 { stroke: #f0883e } .line2 { stroke: #8b949e }
     .name0, .bar0 { fill: #58a6ff } .name1, .bar1 { fill: #f0883e } .name2 { fill: #8b949e }
   }`
-
-/** About four to six steps of 1, 2 or 5 times a power of ten. */
-export const niceStep = (most: number): number => {
-  const power = 10 ** Math.floor(Math.log10(most / 4))
-  return power * ([1, 2, 5, 10].find(factor => most / (power * factor) <= 6) ?? 10)
-}
 
 export const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 

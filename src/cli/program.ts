@@ -21,6 +21,7 @@ import { addStatusCommand } from './status.ts'
 import { addStoreCommands } from './store.ts'
 import { addSubscriberCommands } from './subscribers.ts'
 import { createAddCommand, type Surroundings, UsageError } from './terminal.ts'
+import { addTrafficCommands } from './traffic.ts'
 import { addWorkerCommands } from './workers.ts'
 
 const { version } = packageFile
@@ -50,6 +51,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addStatusCommand(program, add)
   addWorkerCommands(program, add)
   addConfigCommands(program, add)
+  addTrafficCommands(program, add)
   addDoctorCommand(program, add)
   addCompletionCommand(program, add)
 

@@ -1,0 +1,171 @@
+// The options of `abohawa traffic generate`, from text to settings: rates, shares, instants in local time, storms. Whatever
+// is wrong is one sentence with what is allowed.
+
+import { InvalidArgumentError } from 'commander'
+import { type Calendar, minuteMs, utcDayMs } from '../calendar.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import { isLocationType, type Location, type LocationType } from '../catalogue/location.ts'
+import { parseDuration } from '../config/units.ts'
+import { messageOf } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
+import type { GeneratedTraffic } from '../traffic/generate/generate.ts'
+import { type Endpoint, endpoints } from '../traffic/generate/paths.ts'
+import type { Shape } from '../traffic/generate/shape.ts'
+import type { Storm } from '../traffic/generate/storm.ts'
+import { UsageError } from './terminal.ts'
+
+/** As commander gives them. */
+export type GenerateOptions = Omit<GeneratedTraffic, 'start' | 'durationMs' | 'shape' | 'storms'> & {
+  readonly duration: number
+  readonly shape: Shape | 'storm'
+  readonly start: string
+  readonly storm?: readonly StormOption[]
+  readonly stormFactor: number
+}
+
+type StormOption = {
+  readonly given: string
+  readonly type: LocationType
+  readonly id: string
+  readonly minuteOfDay: number
+  readonly durationMs: number
+}
+
+/** @throws UsageError */
+export const settingsOf = (
+  { duration: durationMs, start: given, storm = [], stormFactor: factor, shape, ...rest }: GenerateOptions,
+  catalogue: Catalogue,
+  calendar: Calendar,
+): GeneratedTraffic => {
+  const start = startIn(given, calendar)
+  const span = { start, durationMs }
+  const storms = storm.map(each => ({ ...stormOf(each, span, catalogue, calendar), factor }))
+  if (shape === 'storm' && storms.length === 0) storms.push({ ...usualStorm(span, catalogue), factor })
+  return { ...rest, ...span, shape: shape === 'storm' ? 'day' : shape, storms }
+}
+
+type Span = Pick<GeneratedTraffic, 'start' | 'durationMs'>
+
+// In the second most populous district, which has a coast and is not the capital; from 18:00 to 20:00 where it is a day.
+const usualStorm = ({ start, durationMs }: Span, catalogue: Catalogue): Omit<Storm, 'factor'> => {
+  const { results } = catalogue.list({ type: 'district', limit: 2, offset: 0 })
+  const place = results[1] ?? results[0] ?? (catalogue.all()[0] as Location)
+  const from = start + (durationMs * 3) / 4
+  return { place, from, to: from + durationMs / 12 }
+}
+
+/** The storm at its local time, the first time that it comes in the span. */
+const stormOf = (
+  { given, type, id, minuteOfDay, durationMs }: StormOption,
+  span: Span,
+  catalogue: Catalogue,
+  calendar: Calendar,
+): Omit<Storm, 'factor'> => {
+  const place = catalogue.find(type, id)
+  if (!place)
+    throw new UsageError(`--storm is ${quoted(given)}, and the catalogue has no ${type} ${quoted(id)}`)
+  const at = (day: string) => midnightOf(day, calendar) + minuteOfDay * minuteMs
+  const today = at(calendar.dayOf(span.start))
+  const from = today >= span.start ? today : at(calendar.dayOf(calendar.nextMidnight(span.start)))
+  const end = span.start + span.durationMs
+  if (from >= end)
+    throw new UsageError(
+      `--storm is ${quoted(given)}; allowed: a local time within the traffic, from ${localText(span.start, calendar)} to ${localText(end, calendar)}`,
+    )
+  return { place, from, to: from + durationMs }
+}
+
+/** An instant in local time, as `2026-11-16 18:00`. */
+export const localText = (instant: number, calendar: Calendar): string =>
+  calendar.localMinute(instant).replace('T', ' ')
+
+const midnightOf = (day: string, calendar: Calendar): number => {
+  const utc = Date.parse(`${day}T00:00Z`)
+  return utc - calendar.offsetSecondsAt(utc) * 1000
+}
+
+const dayForm = /^\d{4}-\d\d-\d\d$/
+const instantForm = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)$/
+// From which on years have more than four digits.
+const tooLate = Date.parse('9990-01-01T00:00Z')
+
+const startIn = (given: string, calendar: Calendar): number => {
+  const instant = dayForm.test(given)
+    ? Date.parse(`${given}T00:00Z`)
+    : instantForm.test(given)
+      ? Date.parse(given)
+      : Number.NaN
+  // From the second day, so that no local time before it begins is before the epoch.
+  if (!(instant >= utcDayMs && instant < tooLate))
+    throw new UsageError(
+      `--start is ${quoted(given)}; allowed: a day such as 2026-11-16, or an instant with its offset, such as 2026-11-16T08:00+06:00`,
+    )
+  return dayForm.test(given) ? midnightOf(given, calendar) : instant
+}
+
+export const stormIn = (given: string, before: readonly StormOption[] = []): StormOption[] => {
+  const [, type, id = '', hour, minute, lasting = ''] =
+    /^([a-z]+)\/(\d+)@([01]\d|2[0-3]):([0-5]\d)\/(.+)$/.exec(given) ?? []
+  if (!isLocationType(type))
+    throw new InvalidArgumentError(
+      'Allowed: a place type/id, a local time and a duration, as in district/2015@18:00/2h.',
+    )
+  const minuteOfDay = Number(hour) * 60 + Number(minute)
+  return [...before, { given, type, id, minuteOfDay, durationMs: durationIn(lasting) }]
+}
+
+const numberIn =
+  (least: number, most: number, form: RegExp, allowed: string) =>
+  (given: string): number => {
+    const number = form.test(given) ? Number(given) : Number.NaN
+    if (!(number >= least && number <= most)) throw new InvalidArgumentError(`Allowed: ${allowed}.`)
+    return number
+  }
+
+const decimal = /^\d{1,12}(\.\d{1,9})?$/
+const whole = /^\d{1,10}$/
+
+export const shareIn = numberIn(0, 1, decimal, 'a share from 0 to 1, such as 0.1')
+export const alphaIn = numberIn(0, 5, decimal, 'a number from 0, all alike, to 5')
+export const factorIn = numberIn(1, 1000, decimal, 'a number from 1 to 1000')
+export const keysIn = numberIn(1, 100_000, whole, 'a whole number from 1 to 100000')
+export const seedIn = numberIn(0, 4_294_967_295, whole, 'a whole number from 0 to 4294967295')
+
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 }
+
+/** Requests per second. */
+export const rateIn = (given: string): number => {
+  const [, number = '', unit = 's'] = /^(\d{1,12}(?:\.\d{1,9})?)(?:\/1?([smhd]))?$/.exec(given) ?? []
+  const rate = Number(number) / (unitSeconds[unit] as number)
+  if (!(rate > 0 && rate <= 1e6))
+    throw new InvalidArgumentError(
+      'Allowed: requests a second, above 0 and up to 1000000, or such as 90/m, 500/h, 10000/d.',
+    )
+  return rate
+}
+
+export const durationIn = (given: string): number => {
+  let ms: number
+  try {
+    ms = parseDuration(given)
+  } catch (error) {
+    throw new InvalidArgumentError(`${messageOf(error)}.`)
+  }
+  if (ms < 1 || ms > 366 * utcDayMs) throw new InvalidArgumentError('Allowed: 1ms to 366d.')
+  return ms
+}
+
+export const defaultMix = 'weather=70,forecast=20,coords=6,locations=2,location=2'
+
+export const mixIn = (given: string): Record<Endpoint, number> => {
+  const mix = Object.fromEntries(endpoints.map(endpoint => [endpoint, 0])) as Record<Endpoint, number>
+  for (const part of given.split(',')) {
+    const [, name = '', share] = /^([a-z]+)=(\d{1,9}(?:\.\d{1,9})?)$/.exec(part.trim()) ?? []
+    if (share === undefined || !Object.hasOwn(mix, name))
+      throw new InvalidArgumentError(`Allowed: shares of ${endpoints.join(', ')}, as in ${defaultMix}.`)
+    mix[name as Endpoint] = Number(share)
+  }
+  if (endpoints.every(endpoint => mix[endpoint] === 0))
+    throw new InvalidArgumentError('Allowed: at least one share above 0.')
+  return mix
+}

@@ -1,0 +1,15 @@
+// `abohawa traffic …`: files of traffic, one request a line.
+
+import type { Command } from 'commander'
+import type { AddCommand } from './terminal.ts'
+import { addGenerateCommand } from './traffic-generate.ts'
+import { addKeysCommand } from './traffic-keys.ts'
+
+export const addTrafficCommands = (program: Command, add: AddCommand): void => {
+  const traffic = program
+    .command('traffic')
+    .summary('make and look at files of traffic, for replays')
+    .description('Files of traffic: one request a line.')
+  addGenerateCommand(traffic, add)
+  addKeysCommand(traffic, add)
+}

@@ -1,0 +1,335 @@
+// What became of the requests of a run, in counts and histograms, and the part of the result that they make. Sends nothing;
+// replays and rehearsals record into it, one recorder for each worker, and the forms of the workers are added up.
+
+import {
+  build,
+  decodeFromCompressedBase64,
+  encodeIntoCompressedBase64,
+  type Histogram,
+} from 'hdr-histogram-js'
+import type { Latency, ReplayResult, Step } from '../report/result.ts'
+import type { Outcome } from '../traffic/traffic-request.ts'
+
+/** Instants of a request in ms since the begin of the run. */
+export type Instants = {
+  /** When it was due. Latency counts from here, so that a request that waited for its turn has waited for its answer. */
+  readonly dueAt: number
+  /** When its first byte was sent. */
+  readonly sentAt: number
+  /** Where the run goes by a moved clock: when it was due by that clock. It chooses the step; `dueAt` if left out. */
+  readonly at?: number | undefined
+}
+
+export type Observation = Instants & {
+  /** `weather`, `forecast`, `coords`, `locations`, `location` or `other`. */
+  readonly endpoint: string
+  readonly outcome: Outcome
+  readonly status: number
+  /** When the last byte of the answer was received. */
+  readonly endedAt: number
+  /** Of the answer as it was received, head and body. */
+  readonly bytes: number
+  /** How old the weather was, in seconds: `date` less `last-modified`. */
+  readonly ageSeconds?: number | undefined
+}
+
+/** The fields of a result that a recorder fills; `totals.seconds` is given. */
+type Recorded = Pick<
+  ReplayResult,
+  'statuses' | 'outcomes' | 'latencies' | 'latency' | 'histogram' | 'stepSeconds' | 'steps' | 'age'
+>
+export type Run = Omit<ReplayResult, keyof Recorded | 'format' | 'totals'> & { readonly seconds: number }
+
+/** What a recorder holds, as plain values that one thread or process sends to another. */
+export type RecorderForm = {
+  readonly counts: Counts
+  readonly stepSeconds: number
+  /** Compressed histograms in base64, by `endpoint outcome`. */
+  readonly latencies: Readonly<Record<string, string>>
+  readonly late: string
+  readonly age: string
+  readonly steps: readonly StepForm[]
+}
+
+export type Recorder = {
+  /** An answer was received. */
+  record(observation: Observation): void
+  /** It was sent, and there will be no answer. @param reason such as `timeout`, `reset`, `refused` */
+  fail(reason: string, instants: Instants): void
+  /** It was due, and is never sent. */
+  drop(instants: Pick<Instants, 'dueAt' | 'at'>): void
+  /** Adds what another recorder holds. */
+  add(form: RecorderForm): void
+  form(): RecorderForm
+  /** The counts so far, for the line of progress: live, not a copy. */
+  readonly counts: Readonly<Counts>
+  /** Of all answers so far, in ms; null without an answer. */
+  percentile(percent: number): number | null
+  /** Of the delays from the due instant to the first byte, in ms. */
+  lateness(percent: number): number
+  result(run: Run): ReplayResult
+}
+
+export type Counts = {
+  sent: number
+  answered: number
+  late: number
+  dropped: number
+  bytes: number
+  failed: Record<string, number>
+  statuses: Record<string, number>
+  outcomes: Record<string, number>
+}
+
+type StepCounts = Pick<Step, 'due' | 'sent' | 'answered' | 'failed' | 'hits' | 'stale' | 'misses'>
+type StepForm = StepCounts & {
+  readonly at: number
+  readonly lateMs: number
+  readonly latency: string
+  readonly age: string
+}
+type LiveStep = StepCounts & { lateMs: number; latency: Histogram; age: Histogram | undefined }
+
+/** Sent so much after the due instant is late. */
+export const lateMs = 10
+
+// Beyond this many, two steps become one, so that a run of any length has a readable plot and bounded memory.
+const mostSteps = 600
+
+/** @param stepSeconds the length of a step, by the clock that the run goes by; doubled as a long run goes on */
+export const createRecorder = (stepSeconds = 1): Recorder => {
+  const counts: Counts = {
+    sent: 0,
+    answered: 0,
+    late: 0,
+    dropped: 0,
+    bytes: 0,
+    failed: {},
+    statuses: {},
+    outcomes: {},
+  }
+  const latencies = new Map<string, Histogram>()
+  const late = fine()
+  const age = fine()
+  const steps = createSteps(stepSeconds)
+
+  const sent = (step: LiveStep, { dueAt, sentAt }: Instants): void => {
+    const delay = Math.max(0, sentAt - dueAt)
+    counts.sent += 1
+    step.due += 1
+    step.sent += 1
+    if (delay > lateMs) counts.late += 1
+    if (delay > step.lateMs) step.lateMs = delay
+    late.recordValue(Math.round(delay * 1000))
+  }
+  const all = (): Histogram => {
+    const total = fine()
+    for (const histogram of latencies.values()) total.add(histogram)
+    return total
+  }
+
+  return {
+    counts,
+    record: observation => {
+      const { endpoint, outcome, status, dueAt, endedAt, bytes, ageSeconds, at = dueAt } = observation
+      const step = steps.at(at)
+      sent(step, observation)
+      counts.answered += 1
+      counts.bytes += bytes
+      counts.statuses[status] = (counts.statuses[status] ?? 0) + 1
+      counts.outcomes[outcome] = (counts.outcomes[outcome] ?? 0) + 1
+      step.answered += 1
+      if (outcome === 'hit') step.hits += 1
+      else if (outcome === 'stale') step.stale += 1
+      else if (outcome === 'miss') step.misses += 1
+      const micros = Math.max(0, Math.round((endedAt - dueAt) * 1000))
+      const name = `${endpoint} ${outcome}`
+      const histogram = latencies.get(name) ?? fine()
+      if (histogram.totalCount === 0) latencies.set(name, histogram)
+      histogram.recordValue(micros)
+      step.latency.recordValue(micros)
+      if (ageSeconds === undefined) return
+      const seconds = Math.max(0, Math.round(ageSeconds))
+      age.recordValue(seconds)
+      step.age ??= coarse()
+      step.age.recordValue(seconds)
+    },
+    fail: (reason, instants) => {
+      const step = steps.at(instants.at ?? instants.dueAt)
+      sent(step, instants)
+      step.failed += 1
+      counts.failed[reason] = (counts.failed[reason] ?? 0) + 1
+    },
+    drop: ({ dueAt, at = dueAt }) => {
+      steps.at(at).due += 1
+      counts.dropped += 1
+    },
+    add: form => {
+      const { failed, statuses, outcomes, ...numbers } = form.counts
+      addTo(counts as unknown as Record<string, number>, numbers)
+      addTo(counts.failed, failed)
+      addTo(counts.statuses, statuses)
+      addTo(counts.outcomes, outcomes)
+      for (const [name, text] of Object.entries(form.latencies)) {
+        const histogram = latencies.get(name) ?? fine()
+        latencies.set(name, histogram)
+        histogram.add(decoded(text))
+      }
+      late.add(decoded(form.late))
+      age.add(decoded(form.age))
+      steps.add(form.steps, form.stepSeconds)
+    },
+    form: () => ({
+      counts: structuredClone(counts),
+      stepSeconds: steps.seconds(),
+      latencies: Object.fromEntries([...latencies].map(([name, histogram]) => [name, encoded(histogram)])),
+      late: encoded(late),
+      age: encoded(age),
+      steps: steps.form(),
+    }),
+    percentile: percent => (counts.answered === 0 ? null : all().getValueAtPercentile(percent) / 1000),
+    lateness: percent => late.getValueAtPercentile(percent) / 1000,
+    result: ({ seconds, ...run }) => {
+      const total = all()
+      const { failed, statuses, outcomes, ...numbers } = structuredClone(counts)
+      return {
+        format: 'abohawa-replay/1',
+        ...run,
+        totals: { due: numbers.sent + numbers.dropped, ...numbers, failed, seconds },
+        statuses,
+        outcomes,
+        latencies: [...latencies].sort().map(([name, histogram]) => {
+          const [endpoint = '', outcome = ''] = name.split(' ')
+          return { endpoint, outcome, ...latencyIn(histogram) }
+        }),
+        latency: latencyIn(total),
+        histogram: encoded(total),
+        stepSeconds: steps.seconds(),
+        steps: steps.all(),
+        age:
+          age.totalCount === 0
+            ? null
+            : {
+                p50: age.getValueAtPercentile(50),
+                p95: age.getValueAtPercentile(95),
+                max: age.getValueAtPercentile(100),
+              },
+      }
+    },
+  }
+}
+
+const createSteps = (beginSeconds: number) => {
+  let seconds = beginSeconds
+  let steps: LiveStep[] = []
+
+  const at = (ms: number): LiveStep => {
+    let index = Math.max(0, Math.floor(ms / 1000 / seconds))
+    while (index >= mostSteps) {
+      widen()
+      index = Math.floor(index / 2)
+    }
+    return own(index)
+  }
+  const widen = (): void => {
+    const before = steps
+    steps = []
+    seconds *= 2
+    for (const [i, step] of before.entries()) addStep(own(Math.floor(i / 2)), step)
+  }
+  const own = (index: number): LiveStep => {
+    while (steps.length <= index)
+      steps.push({
+        due: 0,
+        sent: 0,
+        answered: 0,
+        failed: 0,
+        hits: 0,
+        stale: 0,
+        misses: 0,
+        lateMs: 0,
+        latency: coarse(),
+        age: undefined,
+      })
+    return steps[index] as LiveStep
+  }
+
+  return {
+    at,
+    seconds: () => seconds,
+    form: (): StepForm[] =>
+      steps.map(({ latency, age, ...step }, i) => ({
+        ...step,
+        at: i * seconds,
+        latency: latency.totalCount === 0 ? '' : encoded(latency),
+        age: age ? encoded(age) : '',
+      })),
+    add: (others: readonly StepForm[], otherSeconds: number): void => {
+      while (seconds < otherSeconds) widen()
+      for (const { at: begin, latency, age, ...step } of others)
+        addStep(at(begin * 1000), {
+          ...step,
+          latency: latency === '' ? undefined : decoded(latency),
+          age: age === '' ? undefined : decoded(age),
+        })
+    },
+    all: (): Step[] =>
+      steps.map(({ lateMs: delay, latency, age, ...step }, i) => ({
+        at: i * seconds,
+        ...step,
+        p50: latency.totalCount === 0 ? null : latency.getValueAtPercentile(50) / 1000,
+        p99: latency.totalCount === 0 ? null : latency.getValueAtPercentile(99) / 1000,
+        late: step.sent === 0 ? null : delay,
+        age50: age ? age.getValueAtPercentile(50) : null,
+        ageMax: age ? age.getValueAtPercentile(100) : null,
+        weight: null,
+      })),
+  }
+}
+
+const addStep = (
+  to: LiveStep,
+  { lateMs: delay, latency, age, ...step }: Omit<LiveStep, 'latency'> & { latency: Histogram | undefined },
+): void => {
+  addTo(to as unknown as Record<string, number>, step)
+  to.lateMs = Math.max(to.lateMs, delay)
+  if (latency) to.latency.add(latency)
+  if (!age) return
+  to.age ??= coarse()
+  to.age.add(age)
+}
+
+const addTo = (to: Record<string, number>, more: Readonly<Record<string, number>>): void => {
+  for (const [name, count] of Object.entries(more)) if (name !== 'at') to[name] = (to[name] ?? 0) + count
+}
+
+/** Three significant digits, from 1 up; of microseconds or seconds. */
+const fine = (): Histogram =>
+  build({ bitBucketSize: 32, autoResize: true, numberOfSignificantValueDigits: 3, highestTrackableValue: 2 })
+// One of a hundred steps: two digits take a tenth of the memory.
+const coarse = (): Histogram =>
+  build({ bitBucketSize: 32, autoResize: true, numberOfSignificantValueDigits: 2, highestTrackableValue: 2 })
+
+const encoded = (histogram: Histogram): string => encodeIntoCompressedBase64(histogram)
+const decoded = (text: string): Histogram => decodeFromCompressedBase64(text)
+
+/** In ms, of a histogram of microseconds: three digits, so that the maximum too is rounded up by up to 0.1 %. */
+const latencyIn = (histogram: Histogram): Latency => {
+  const at = (percent: number): number => histogram.getValueAtPercentile(percent) / 1000
+  return {
+    count: histogram.totalCount,
+    mean: histogram.mean / 1000,
+    p50: at(50),
+    p90: at(90),
+    p99: at(99),
+    p999: at(99.9),
+    max: at(100),
+  }
+}
+
+/**
+ * The percentile distribution of all latencies in ms, as wrk2 and the plotters of HdrHistogram have it (`.hgrm`).
+ * @param histogram that of a result
+ */
+export const percentileDistribution = (histogram: string): string =>
+  decoded(histogram).outputPercentileDistribution(5, 1000)

@@ -1,0 +1,131 @@
+// Several runs of the same traffic beside each other: a row for each setting, hits over what they cost, the settings that no
+// other beats, and their charts over each other.
+
+import { badge, type Column, escaped, type Html, notice, table } from './html.ts'
+import { unbeaten } from './pareto.ts'
+import type { ReplayResult } from './result.ts'
+import { chartsOf, type NamedRun, type Writing } from './result-charts.ts'
+import { linearScale, rangeScale } from './scale.ts'
+import { scatterChart } from './scatter-chart.ts'
+import { hitShareOf, thresholdsFailed } from './verdict.ts'
+
+export type SettingRun = Required<NamedRun>
+
+/** Each run with the settings in which it differs from another one, such as `cache.freshFor=3h`. */
+export const namedRuns = (runs: readonly ReplayResult[], { say, figures }: Writing): SettingRun[] => {
+  const settingOf = (run: ReplayResult, path: string): string | undefined =>
+    run.settings?.find(setting => setting.path === path)?.value
+  const paths = [...new Set(runs.flatMap(({ settings }) => settings?.map(({ path }) => path) ?? []))].filter(
+    path => new Set(runs.map(run => settingOf(run, path))).size > 1,
+  )
+  const names = runs.map(run => {
+    const own = paths.flatMap(path => {
+      const value = settingOf(run, path)
+      return value === undefined ? [] : [`${paths.length === 1 ? '' : `${lastPart(path)}=`}${value}`]
+    })
+    const usual = run.settings?.length === 0 || paths.length > 0
+    return own.length > 0 ? own.join(', ') : usual ? say('allDefault') : ''
+  })
+  const isClear = (name: string): boolean => name !== '' && names.filter(other => other === name).length === 1
+  return runs.map((run, i) => {
+    const name = names[i] ?? ''
+    const number = say('run', figures.count(i + 1))
+    return { run, name: isClear(name) ? name : name === '' ? number : `${name} (${number})` }
+  })
+}
+
+const lastPart = (path: string): string => path.split('.').at(-1) ?? path
+
+/** The places of the runs that no other beats in hits and weight; none where one of the two is not known. */
+const bestOf = (runs: readonly SettingRun[]): ReadonlySet<number> => {
+  const known = runs.flatMap(({ run }) => {
+    const hits = hitShareOf(run)
+    return hits === null || run.provider === null ? [] : [[hits, -run.provider.weight]]
+  })
+  return known.length === runs.length ? unbeaten(known) : new Set()
+}
+
+// As many as there are looks of lines.
+const mostLines = 8
+
+export const overviewOf = (runs: readonly SettingRun[], writing: Writing): Html => {
+  const { say, figures } = writing
+  const best = bestOf(runs)
+  const number = (head: string): Column => ({ head, isNumber: true })
+  const latency = (ms: number): Html => escaped(figures.latency(ms / 1000))
+  const hashes = new Set(runs.map(({ run }) => run.traffic.sha256))
+  const warning =
+    hashes.size === 1
+      ? ''
+      : notice('warn', `<b>${escaped(say('otherTraffic'))}</b>${escaped(say('otherTrafficHint'))}`)
+  const rows = runs.map(({ run, name }, i) => [
+    `${escaped(name)}${best.has(i) ? ' ★' : ''}`,
+    escaped(figures.share(hitShareOf(run))),
+    escaped(figures.share((run.outcomes.stale ?? 0) / Math.max(1, run.totals.answered))),
+    escaped(figures.count(run.provider?.weight)),
+    escaped(figures.count(run.provider?.requests)),
+    escaped(figures.duration(run.age?.p50)),
+    escaped(figures.duration(run.age?.p95)),
+    escaped(figures.duration(run.age?.max)),
+    latency(run.latency.p99),
+    run.generator.saturated
+      ? badge('bad', say('generatorBusy'))
+      : run.thresholds.length === 0
+        ? '–'
+        : badge(
+            thresholdsFailed(run) === 0 ? 'good' : 'bad',
+            say(thresholdsFailed(run) === 0 ? 'passed' : 'failed'),
+          ),
+  ])
+  const columns: Column[] = [
+    { head: say('setting') },
+    number(say('overviewHits')),
+    number(say('stale')),
+    number(say('overviewWeight')),
+    number(say('requests')),
+    number(say('ageMedian')),
+    number(say('age95')),
+    number(say('ageMax')),
+    number('p99'),
+    { head: say('verdict') },
+  ]
+  const points = runs.flatMap(({ run, name }, i) => {
+    const hits = hitShareOf(run)
+    return hits === null || run.provider === null
+      ? []
+      : [{ name, x: run.provider.weight, y: hits, isBest: best.has(i) }]
+  })
+  const scatter =
+    points.length < 2
+      ? ''
+      : scatterChart({
+          title: say('overview'),
+          x: {
+            label: say('overviewWeight'),
+            scale: linearScale(
+              points.map(({ x }) => x),
+              figures.count,
+            ),
+            write: figures.count,
+          },
+          y: {
+            label: say('overviewHits'),
+            scale: rangeScale(
+              points.map(({ y }) => y),
+              figures.share,
+            ),
+            write: figures.share,
+          },
+          points,
+          nameLabel: say('setting'),
+          tableTitle: say('values'),
+        })
+  const note = best.size === 0 ? '' : `<p class="note">${escaped(say('overviewNote'))}</p>`
+  return `${warning}${table(say('overview'), columns, rows, best)}${note}${scatter}`
+}
+
+/** The charts of the runs over each other. */
+export const overlaysOf = (runs: readonly SettingRun[], writing: Writing): Html => {
+  const charts = chartsOf(runs.slice(0, mostLines), writing, 144)
+  return `<div class="pair">${charts.hits()}${charts.weight()}${charts.percentiles()}${charts.age()}</div>`
+}

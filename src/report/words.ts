@@ -1,0 +1,19 @@
+// Words of a page in both languages: a table of texts for each, with `{0}` and so on for values, which come already written
+// in the digits of the language. Each page brings its own tables.
+
+export type Language = 'en' | 'bn'
+
+export const languages: readonly Language[] = ['en', 'bn']
+
+export type Words<Name extends string> = Readonly<Record<Name, string>>
+
+/** A text with its values put in. */
+export type Say<Name extends string> = (name: Name, ...values: readonly (string | number)[]) => string
+
+export const sayIn = <Name extends string>(
+  words: Readonly<Record<Language, Words<Name>>>,
+  language: Language,
+): Say<Name> => {
+  const texts = words[language]
+  return (name, ...values) => texts[name].replaceAll(/\{(\d)\}/g, (_, at) => String(values[Number(at)]))
+}

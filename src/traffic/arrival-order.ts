@@ -1,0 +1,104 @@
+// Puts requests into the order of their arrival. A log is written when answers end, so neighbours are out of order; a window
+// of requests sorts them. What is further out of place than that is late: it is handed on apart, and nothing is lost.
+
+import type { TrafficRequest } from './traffic-request.ts'
+
+/** So many requests are held back, and at times twice as many. */
+export const defaultWindow = 50_000
+
+type Batches = AsyncIterable<readonly TrafficRequest[]>
+
+/** Batches in the order of arrival; `onLate` gets each request that came behind the window of its own. */
+export async function* inOrder(
+  batches: Batches,
+  onLate: (request: TrafficRequest) => void,
+  window: number = defaultWindow,
+): AsyncGenerator<TrafficRequest[], void, undefined> {
+  let held: TrafficRequest[] = []
+  let isSorted = true
+  let newest = Number.NEGATIVE_INFINITY
+  let given = Number.NEGATIVE_INFINITY
+
+  const take = (count: number): TrafficRequest[] => {
+    // Stable, and linear in what is sorted already.
+    if (!isSorted) held.sort(byArrival)
+    const taken = count >= held.length ? held : held.slice(0, count)
+    held = count >= held.length ? [] : held.slice(count)
+    isSorted = true
+    newest = held.at(-1)?.at ?? taken.at(-1)?.at ?? newest
+    given = taken.at(-1)?.at ?? given
+    return taken
+  }
+
+  for await (const batch of batches) {
+    for (const request of batch) {
+      if (request.at < given) {
+        onLate(request)
+        continue
+      }
+      if (request.at < newest) isSorted = false
+      else newest = request.at
+      held.push(request)
+    }
+    if (held.length >= 2 * window) yield take(held.length - window)
+  }
+  if (held.length > 0) yield take(held.length)
+}
+
+const byArrival = (one: TrafficRequest, other: TrafficRequest): number => one.at - other.at
+
+/** One stream of several, each in the order of arrival; of equal instants the earlier stream's go first. */
+export async function* merged(
+  streams: readonly AsyncGenerator<TrafficRequest[], void, undefined>[],
+): AsyncGenerator<TrafficRequest[], void, undefined> {
+  const heads: Head[] = []
+  try {
+    for (const stream of streams) {
+      const head: Head = { stream, batch: [], next: 0 }
+      if (await refill(head)) heads.push(head)
+    }
+    for (;;) {
+      const [first] = heads
+      if (first === undefined) return
+      if (heads.length === 1) {
+        yield first.next === 0 ? first.batch : first.batch.slice(first.next)
+        first.next = first.batch.length
+        if (!(await refill(first))) return
+        continue
+      }
+      const batch: TrafficRequest[] = []
+      let ended: Head | undefined
+      while (ended === undefined) {
+        const head = earliest(heads)
+        batch.push(head.batch[head.next] as TrafficRequest)
+        head.next += 1
+        if (head.next === head.batch.length) ended = head
+      }
+      yield batch
+      if (!(await refill(ended))) heads.splice(heads.indexOf(ended), 1)
+    }
+  } finally {
+    for (const stream of streams) await stream.return()
+  }
+}
+
+type Head = {
+  readonly stream: AsyncGenerator<TrafficRequest[], void, undefined>
+  batch: TrafficRequest[]
+  next: number
+}
+
+const refill = async (head: Head): Promise<boolean> => {
+  for (;;) {
+    const { value, done } = await head.stream.next()
+    if (done) return false
+    head.batch = value
+    head.next = 0
+    if (value.length > 0) return true
+  }
+}
+
+const instantAt = ({ batch, next }: Head): number => batch[next]?.at ?? Number.POSITIVE_INFINITY
+
+const earliest = (heads: readonly Head[]): Head =>
+  heads.reduce((best, head) => (instantAt(head) < instantAt(best) ? head : best))

@@ -1,0 +1,34 @@
+// Method and path of a request out of the text of a log, in the form that a traffic file holds: no host, nothing that is not
+// ASCII, no key.
+
+import { InputError } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
+
+const longestPath = 8_000
+
+/** @throws InputError */
+export const methodOf = (value: unknown): string => {
+  if (typeof value === 'string' && /^[A-Z]{1,20}$/.test(value)) return value
+  throw new InputError(`method is ${quoted(String(value))}, expected a method such as "GET"`)
+}
+
+/** Path and query of a path or URL; what is not printable in ASCII is percent-encoded. @throws InputError */
+export const pathOf = (value: unknown): string => {
+  if (typeof value !== 'string') throw new InputError('the path is missing')
+  const path = asciiOf(value.startsWith('/') ? value : value.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, ''))
+  const begun = path.startsWith('/') ? path : path === '' || path.startsWith('?') ? `/${path}` : undefined
+  if (begun === undefined || begun.length > longestPath)
+    throw new InputError(
+      `the path is ${quoted(value)}, expected one such as "/api/v1/weather/district/3026", of up to ${longestPath} characters`,
+    )
+  return begun
+}
+
+const ascii = /^[\x21-\x7e]*$/
+
+const asciiOf = (text: string): string =>
+  ascii.test(text)
+    ? text
+    : text.replaceAll(/[^\x21-\x7e]+/gu, part =>
+        Buffer.from(part).toString('hex').toUpperCase().replaceAll(/../g, '%$&'),
+      )

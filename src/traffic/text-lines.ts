@@ -1,0 +1,66 @@
+// Lines of text out of pieces of bytes, many at a time. A line that does not end is skipped up to where it does, so that
+// memory is bounded whatever comes.
+
+import { UnpackingError } from './file-bytes.ts'
+
+/** Lines that follow each other; the first has the number `from`, counted from 1. */
+export type Lines = { readonly from: number; readonly lines: readonly string[] }
+
+export type LineFault = (line: number, reason: string) => void
+
+const newLine = 0x0a
+/** Of a line, in bytes. */
+const longestLine = 256 * 1024
+
+/** Without their line breaks, `\n` or `\r\n`. A file that can't be unpacked to its end is a fault, and ends. */
+export async function* linesOf(
+  pieces: AsyncIterable<Buffer>,
+  onFault: LineFault,
+): AsyncGenerator<Lines, void, undefined> {
+  let rest: Buffer[] = []
+  let restLength = 0
+  let isSkipping = false
+  let line = 1
+  const tooLong = () => onFault(line, `the line is longer than ${longestLine} bytes`)
+
+  try {
+    for await (const piece of pieces) {
+      let begin = 0
+      if (isSkipping) {
+        begin = piece.indexOf(newLine) + 1
+        if (begin === 0) continue
+        isSkipping = false
+        line += 1
+      }
+      const end = piece.lastIndexOf(newLine) + 1
+      if (end > begin) {
+        const text = Buffer.concat([...rest, piece.subarray(begin, end - 1)]).toString()
+        rest = []
+        restLength = 0
+        const lines = withoutReturns(text)
+        yield { from: line, lines }
+        line += lines.length
+        begin = end
+      }
+      if (begin < piece.length) {
+        rest.push(piece.subarray(begin))
+        restLength += piece.length - begin
+      }
+      if (restLength > longestLine) {
+        tooLong()
+        rest = []
+        restLength = 0
+        isSkipping = true
+      }
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof UnpackingError)) throw thrown
+    // What stands behind the last line break is a part of a line.
+    onFault(line, `${thrown.message}; the rest of the file could not be read`)
+    return
+  }
+  if (restLength > 0) yield { from: line, lines: withoutReturns(Buffer.concat(rest).toString()) }
+}
+
+const withoutReturns = (text: string): string[] =>
+  (text.includes('\r') ? text.replaceAll('\r\n', '\n').replace(/\r$/, '') : text).split('\n')

@@ -1,0 +1,66 @@
+// Writes text to a file or to standard output, a piece at a time, with gzip where the name ends in .gz. A file appears under
+// its name when it is whole, and one that exists is replaced only if that is wanted.
+
+import { randomBytes } from 'node:crypto'
+import { constants, createWriteStream } from 'node:fs'
+import { link, lstat, open, rename, rm } from 'node:fs/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { InputError } from '../errors.ts'
+import { nameOfFile, standardInput } from './file-bytes.ts'
+import { lineOf, type TrafficRequest } from './traffic-request.ts'
+
+const { O_CREAT, O_EXCL, O_WRONLY } = constants
+
+export type WriteOptions = {
+  /** Whether a file of that name may be replaced. */
+  readonly force?: boolean
+}
+
+/** The text of a traffic file of these requests. */
+export async function* textOf(batches: AsyncIterable<readonly TrafficRequest[]>): AsyncGenerator<string> {
+  for await (const batch of batches) {
+    let text = ''
+    for (const request of batch) text += `${lineOf(request)}\n`
+    yield text
+  }
+}
+
+/** @param path `-` is standard output. @throws InputError, before anything is read where the file must not be replaced */
+export const writeText = async (
+  path: string,
+  text: AsyncIterable<string>,
+  { force = false }: WriteOptions = {},
+): Promise<void> => {
+  if (path === standardInput) {
+    await pipeline(Readable.from(text, { objectMode: true }), process.stdout, { end: false })
+    return
+  }
+  await refuseExisting(path, force)
+  const beside = `${path}.${randomBytes(6).toString('hex')}.part`
+  try {
+    const handle = await open(beside, O_WRONLY | O_CREAT | O_EXCL, 0o644)
+    const source = Readable.from(text, { objectMode: true })
+    const sink = createWriteStream(beside, { fd: handle })
+    await (path.endsWith('.gz') ? pipeline(source, createGzip(), sink) : pipeline(source, sink))
+    if (force) await rename(beside, path)
+    else await link(beside, path).finally(() => rm(beside))
+  } catch (cause) {
+    await rm(beside, { force: true })
+    const { code, syscall } = cause as NodeJS.ErrnoException
+    if (code === 'EEXIST') throw existing(path)
+    if (syscall === undefined) throw cause
+    throw new InputError(`${nameOfFile(path)} can't be written: ${code}`, { cause })
+  }
+}
+
+const refuseExisting = async (path: string, force: boolean): Promise<void> => {
+  const found = await lstat(path).catch(() => undefined)
+  if (found !== undefined && !force) throw existing(path)
+  if (found !== undefined && !found.isFile() && !found.isSymbolicLink())
+    throw new InputError(`${nameOfFile(path)} can't be written: it is no file`)
+}
+
+const existing = (path: string): InputError =>
+  new InputError(`${nameOfFile(path)} exists; --force replaces it`)

@@ -1,0 +1,161 @@
+// Checks the recorder: latency from the due instant, what is late, dropped and failed, steps, ages, and that the forms of
+// several recorders add up to what one would have recorded.
+
+import { decodeFromCompressedBase64 } from 'hdr-histogram-js'
+import t from 'tap'
+import {
+  createRecorder,
+  type Observation,
+  percentileDistribution,
+  type Run,
+} from '../../src/replay/recorder.ts'
+import { replayResult } from '../../src/report/result.ts'
+
+const run: Run = {
+  kind: 'replay',
+  startedAt: '2026-11-21T06:00:00.000Z',
+  endedAt: '2026-11-21T06:00:10.000Z',
+  interrupted: false,
+  command: 'replay day.ndjson',
+  machine: { node: 'v26', cpu: 'one', cores: 1, memoryBytes: 1, version: '0', commit: null },
+  traffic: {
+    files: ['day.ndjson'],
+    sha256: '00',
+    requests: 3,
+    keys: 1,
+    from: null,
+    spanSeconds: 10,
+    faultyLines: 0,
+  },
+  pace: {
+    mode: 'recorded',
+    speed: 1,
+    rate: null,
+    connections: 1,
+    workers: 1,
+    http: '1.1',
+    target: 'http://127.0.0.1:8080',
+  },
+  settings: null,
+  provider: null,
+  gateway: null,
+  generator: { cpuShare: 0, loopDelayP99: 0, lateP99: 0, saturated: false, reason: null },
+  thresholds: [],
+  bodies: null,
+  seconds: 10,
+}
+
+const hit = (more: Partial<Observation> = {}): Observation => ({
+  endpoint: 'weather',
+  outcome: 'hit',
+  status: 200,
+  dueAt: 0,
+  sentAt: 0,
+  endedAt: 2,
+  bytes: 100,
+  ageSeconds: 60,
+  ...more,
+})
+
+t.test('latency counts from the due instant, not from the instant of sending', t => {
+  const recorder = createRecorder()
+  recorder.record(hit({ dueAt: 0, sentAt: 500, endedAt: 502 }))
+  const { latency, totals, steps } = recorder.result(run)
+  t.equal(latency.count, 1)
+  t.ok(Math.abs(latency.max - 502) < 1, `${latency.max} ms`)
+  t.equal(totals.late, 1)
+  t.equal(steps[0]?.late, 500)
+  t.end()
+})
+
+t.test('the result has the form of a result, and its counts agree', t => {
+  const recorder = createRecorder()
+  recorder.record(hit())
+  recorder.record(hit({ dueAt: 1_000, sentAt: 1_000, endedAt: 1_020, outcome: 'miss', ageSeconds: 0 }))
+  recorder.record(
+    hit({
+      dueAt: 1_500,
+      sentAt: 1_500,
+      endedAt: 1_501,
+      status: 404,
+      outcome: 'none',
+      endpoint: 'location',
+      ageSeconds: undefined,
+    }),
+  )
+  recorder.fail('timeout', { dueAt: 2_000, sentAt: 2_001 })
+  recorder.drop({ dueAt: 2_500 })
+  const result = recorder.result(run)
+  replayResult.parse(result)
+  t.match(result.totals, {
+    due: 5,
+    sent: 4,
+    answered: 3,
+    failed: { timeout: 1 },
+    dropped: 1,
+    late: 0,
+    bytes: 300,
+  })
+  t.strictSame(result.statuses, { 200: 2, 404: 1 })
+  t.strictSame(result.outcomes, { hit: 1, miss: 1, none: 1 })
+  t.strictSame(
+    result.latencies.map(({ endpoint, outcome, count }) => [endpoint, outcome, count]),
+    [
+      ['location', 'none', 1],
+      ['weather', 'hit', 1],
+      ['weather', 'miss', 1],
+    ],
+  )
+  t.match(result.steps, [
+    { at: 0, due: 1, answered: 1, hits: 1, age50: 60, ageMax: 60 },
+    { at: 1, due: 2, misses: 1, age50: 0 },
+    { at: 2, due: 2, sent: 1, failed: 1, answered: 0, p50: null },
+  ])
+  t.strictSame(result.age, { p50: 0, p95: 60, max: 60 })
+  t.equal(decodeFromCompressedBase64(result.histogram).totalCount, 3)
+  t.match(percentileDistribution(result.histogram), /Value\s+Percentile\s+TotalCount/)
+  t.end()
+})
+
+t.test('the forms of two workers make the same result as one recorder', t => {
+  const [one, left, right] = [createRecorder(), createRecorder(), createRecorder()]
+  for (let i = 0; i < 2_000; i++) {
+    const observation = hit({ dueAt: i, sentAt: i + (i % 30), endedAt: i + 40 + (i % 50), ageSeconds: i })
+    one.record(observation)
+    const recorder = i % 3 === 0 ? left : right
+    recorder.record(observation)
+  }
+  one.fail('reset', { dueAt: 5, sentAt: 5 })
+  left.fail('reset', { dueAt: 5, sentAt: 5 })
+  const merged = createRecorder()
+  for (const part of [left, right]) merged.add(structuredClone(part.form()))
+  const { histogram, ...expected } = one.result(run)
+  const { histogram: found, ...rest } = merged.result(run)
+  t.strictSame(rest, expected)
+  t.equal(decodeFromCompressedBase64(found).totalCount, decodeFromCompressedBase64(histogram).totalCount)
+  t.end()
+})
+
+t.test('a long run keeps a bounded number of steps, and loses nothing', t => {
+  const recorder = createRecorder()
+  for (let second = 0; second < 86_400; second += 10)
+    recorder.record(hit({ dueAt: second * 1_000, sentAt: second * 1_000, endedAt: second * 1_000 + 1 }))
+  const { steps, stepSeconds } = recorder.result(run)
+  t.ok(steps.length <= 600 && steps.length > 300, `${steps.length} steps of ${stepSeconds} s`)
+  t.equal(
+    steps.reduce((sum, { answered }) => sum + answered, 0),
+    8_640,
+  )
+  t.equal(steps.at(-1)?.at, (steps.length - 1) * stepSeconds)
+  t.end()
+})
+
+t.test('by a moved clock the step is of that clock, the latency of the machine', t => {
+  const recorder = createRecorder(60)
+  recorder.record(hit({ at: 3_600_000 }))
+  const { steps, latency } = recorder.result(run)
+  t.equal(steps.length, 61)
+  t.equal(steps[60]?.answered, 1)
+  t.ok(latency.max < 2.01, `${latency.max} ms`)
+  t.end()
+})
