@@ -24,7 +24,7 @@ export type RehearsalOptions = {
 }
 
 // The largest move where nothing is due. Periodic work of the gateway, such as refresh-ahead, runs once in a move.
-export const quietMs = 5_000
+const quietMs = 5_000
 // While a request waits for a later instant.
 const waitingMs = 250
 // An answer that is written and not yet read is not one that waits for an instant.

@@ -41,7 +41,7 @@ export type RehearsedCase = {
 }
 
 /** Longer steps for longer traffic, so that a day has ninety-six. */
-export const stepSecondsOf = (spanSeconds: number): number =>
+const stepSecondsOf = (spanSeconds: number): number =>
   stepLengths.find(seconds => spanSeconds / seconds <= mostSteps) ?? 86_400
 const stepLengths = [1, 5, 15, 60, 300, 900, 3600, 6 * 3600]
 const mostSteps = 150

@@ -55,7 +55,7 @@ const unlimitedTier = 'rehearsal'
 const subscriber = 'Rehearsal'
 
 /** The variables that keep a rehearsal to itself. Which settings the gateway has otherwise is the caller's. */
-export const ownEnvironment = (env: NodeJS.ProcessEnv, folder: string, providerUrl: string) => {
+const ownEnvironment = (env: NodeJS.ProcessEnv, folder: string, providerUrl: string) => {
   const own: Record<string, string> = {
     'provider.baseUrl': providerUrl,
     'redis.url': '',
