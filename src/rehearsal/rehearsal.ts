@@ -5,7 +5,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { messageOf } from '../errors.ts'
 import type { Recorder } from '../replay/recorder.ts'
-import { endpointOf } from '../replay/schedule.ts'
+
+import { endpointOf } from '../traffic/endpoint.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 
 import { type Answer, createSender } from './sender.ts'
