@@ -33,15 +33,31 @@ type StormOption = {
 
 /** @throws UsageError */
 export const settingsOf = (
-  { duration: durationMs, start: given, storm = [], stormFactor: factor, shape, ...rest }: GenerateOptions,
+  options: GenerateOptions,
   catalogue: Catalogue,
   calendar: Calendar,
 ): GeneratedTraffic => {
-  const start = startIn(given, calendar)
-  const span = { start, durationMs }
-  const storms = storm.map(each => ({ ...stormOf(each, span, catalogue, calendar), factor }))
-  if (shape === 'storm' && storms.length === 0) storms.push({ ...usualStorm(span, catalogue), factor })
-  return { ...rest, ...span, shape: shape === 'storm' ? 'day' : shape, storms }
+  const { seed, rate, duration: durationMs, arrivals, shape, stormFactor: factor } = options
+  const { mix, alpha, keys, keysAlpha, english, conditional, compressed, bad } = options
+  const span = { start: startIn(options.start, calendar), durationMs }
+  const given = options.storm?.map(each => stormOf(each, span, catalogue, calendar))
+  const storms = given ?? (shape === 'storm' ? [usualStorm(span, catalogue)] : [])
+  return {
+    seed,
+    ...span,
+    rate,
+    arrivals,
+    shape: shape === 'storm' ? 'day' : shape,
+    storms: storms.map(storm => ({ ...storm, factor })),
+    mix,
+    alpha,
+    keys,
+    keysAlpha,
+    english,
+    conditional,
+    compressed,
+    bad,
+  }
 }
 
 type Span = Pick<GeneratedTraffic, 'start' | 'durationMs'>
@@ -125,7 +141,14 @@ const numberIn =
 const decimal = /^\d{1,12}(\.\d{1,9})?$/
 const whole = /^\d{1,10}$/
 
-export const shareIn = numberIn(0, 1, decimal, 'a share from 0 to 1, such as 0.1')
+/** `0.1` or `10%`. */
+export const shareIn = (given: string): number => {
+  const [, digits, percent] = /^(\d{1,3}(?:\.\d{1,9})?|\.\d{1,9})(%?)$/.exec(given) ?? []
+  const share = Number(digits) / (percent === '%' ? 100 : 1)
+  if (share >= 0 && share <= 1) return share
+  throw new InvalidArgumentError('Allowed: a share from 0 to 1, such as 0.1 or 10%.')
+}
+
 export const alphaIn = numberIn(0, 5, decimal, 'a number from 0, all alike, to 5')
 export const factorIn = numberIn(1, 1000, decimal, 'a number from 1 to 1000')
 export const keysIn = numberIn(1, 100_000, whole, 'a whole number from 1 to 100000')

@@ -18,6 +18,7 @@ import { addKeyCommands } from './keys.ts'
 import { addProviderCommand } from './provider.ts'
 import { addRehearseCommand } from './rehearse.ts'
 import { addReplayCommand } from './replay.ts'
+import { addReplayCompareCommands } from './replay-compare.ts'
 import { addServeCommand } from './serve.ts'
 import { addStatusCommand } from './status.ts'
 import { addStoreCommands } from './store.ts'
@@ -57,6 +58,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addDoctorCommand(program, add)
   addRehearseCommand(program, add)
   addReplayCommand(program, add)
+  addReplayCompareCommands(program, add)
   addCompletionCommand(program, add)
 
   try {

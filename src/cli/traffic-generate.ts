@@ -28,7 +28,6 @@ import {
 import { interruption } from './interruption.ts'
 import { type AddCommand, counted, factsText, type Terminal, UsageError } from './terminal.ts'
 
-const standardOutput = '-'
 // A Monday: the weekend is Friday and Saturday.
 const defaultStart = '2026-11-16'
 const mostRequests = 1e9
@@ -112,6 +111,7 @@ const generateTraffic = async (
   const { createCatalogue } = await import('../catalogue/catalogue.ts')
   const { catalogueFile } = await import('../catalogue/catalogue-file.ts')
   const { readSnapshot } = await import('../catalogue/snapshot-reader.ts')
+  const { standardOutput } = await import('../traffic/file-bytes.ts')
   const { generate } = await import('../traffic/generate/generate.ts')
   const { textOf, writeText } = await import('../traffic/write-traffic.ts')
   const { path, bounds } = config.catalogue
@@ -120,7 +120,7 @@ const generateTraffic = async (
   const settings = settingsOf(options, catalogue, calendar)
   const requests = generate(settings, { catalogue, bounds, offsetSecondsAt: calendar.offsetSecondsAt })
 
-  const progress = { requests: 0, began: performance.now(), isStopped: false }
+  const progress: Progress = { requests: 0, began: performance.now(), isStopped: false }
   void interruption().then(() => {
     progress.isStopped = true
   })
@@ -140,6 +140,7 @@ const generateTraffic = async (
 }
 
 const batchSize = 512
+const progressMs = 200
 
 type Progress = { requests: number; readonly began: number; isStopped: boolean }
 
@@ -151,6 +152,7 @@ async function* observed(
   terminal: Terminal,
 ): AsyncGenerator<TrafficRequest[]> {
   let batch: TrafficRequest[] = []
+  let shownAt = progress.began
   for (const request of requests) {
     batch.push(request)
     if (batch.length < batchSize) continue
@@ -160,6 +162,8 @@ async function* observed(
     // A pipe and /dev/null take all that comes without a pause in which signals could be seen.
     await turn()
     if (progress.isStopped) return
+    if (performance.now() - shownAt < progressMs) continue
+    shownAt = performance.now()
     terminal.progress(progressText(progress, expected))
   }
   progress.requests += batch.length

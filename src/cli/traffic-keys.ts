@@ -4,11 +4,13 @@
 import type { Command } from 'commander'
 import { InputError, messageOf } from '../errors.ts'
 import { limitIn } from '../metering/administration.ts'
+import { formatNames } from '../traffic/format.ts'
 import { csvLine } from './csv-text.ts'
 import { checkTier } from './key-create.ts'
 import { type AddCommand, counted, UsageError } from './terminal.ts'
+import { formatIn } from './traffic-options.ts'
 
-type Options = { subscriber: string; tier: string; limit: string }
+type Options = { subscriber: string; tier: string; limit: string; format?: string }
 
 // As many as `keys create --from` takes.
 const mostKeys = 100_000
@@ -20,27 +22,39 @@ export const addKeysCommand = (traffic: Command, add: AddCommand): void =>
       'traffic keys samples/weekday.ndjson.gz > keys.csv\n  npm run -s abohawa -- keys create --from keys.csv --csv --out issued.csv',
     setUp: command =>
       void command
-        .argument('<files...>', 'traffic files; - is standard input')
+        .argument('<files...>', 'files in any of the formats, plain or gzip; - is standard input')
         .option('--subscriber <name>', 'who gets the keys', 'Load test')
         .option('--tier <name>', 'the tier of each key', 'enterprise')
         .option(
           '--limit <requests>',
           'requests a day of each key, so that many replays on one day do not use it up; tier: that of the tier',
           '1000000000',
+        )
+        .option(
+          '--format <name>',
+          `of all files: ${formatNames.join(', ')}; found by their content if not given`,
+          formatIn,
         ),
-    run: async (terminal, { subscriber, tier, limit }, ...files) => {
+    run: async (terminal, { subscriber, tier, limit, format }, ...files) => {
       checkTier(terminal, tier)
       const ownLimit = limit === 'tier' ? null : limitOption(limit)
       const { readTraffic } = await import('../traffic/read-traffic.ts')
+      const { createFaults } = await import('./traffic-rewrite.ts')
+      const faults = createFaults(terminal, false)
       const requestsOf = new Map<string, number>()
-      const traffic = readTraffic(files)
+      const traffic = readTraffic(files, {
+        onFault: faults.add,
+        ...(format === undefined ? {} : { format }),
+      })
       for await (const requests of traffic.batches()) {
         for (const { key } of requests)
           if (key !== undefined) requestsOf.set(key, (requestsOf.get(key) ?? 0) + 1)
         if (requestsOf.size > mostKeys)
-          throw new InputError(`there are more than ${counted(mostKeys)} keys; allowed: up to as many`)
+          throw new InputError(
+            `the files have more than ${counted(mostKeys)} keys, which is all that keys create --from takes`,
+          )
       }
-      const { requests, faultyLines } = traffic.summary()
+      faults.end()
       const ids = [...requestsOf.keys()].sort()
       if (terminal.json)
         terminal.show(
@@ -57,10 +71,6 @@ export const addKeysCommand = (traffic: Command, add: AddCommand): void =>
         const rows = ids.map(id => csvLine([subscriber, tier, id, ownLimit]))
         await terminal.writeAll([csvLine(['subscriber', 'tier', 'external_id', 'limit']), ...rows].join(''))
       }
-      if (faultyLines > 0)
-        terminal.remark(
-          `${counted(faultyLines)} faulty lines were left out, besides ${counted(requests)} requests; \`abohawa traffic stats\` shows what is wrong with them.`,
-        )
       return 0
     },
   })

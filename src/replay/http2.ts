@@ -12,7 +12,11 @@ import { addressOf, type Target, tlsOptions } from './target.ts'
 // What RFC 9113 recommends a server to allow at least; a target with a lower bound says so in its settings.
 const mostStreams = 100
 
-type Open = { readonly session: ClientHttp2Session; streams: number; isLeaving: boolean }
+type Open = {
+  readonly session: ClientHttp2Session
+  streams: number
+  isLeaving: boolean
+}
 
 export const http2Lanes = <Sent extends Job>(
   target: Target,
@@ -38,7 +42,7 @@ export const http2Lanes = <Sent extends Job>(
     }
     session.on('goaway', leave)
     session.on('close', leave)
-    // The streams fail with it, each with its own error.
+    // Its streams fail with it, and their errors name the cause.
     session.on('error', leave)
     open.push(one)
     return one
@@ -61,7 +65,8 @@ export const http2Lanes = <Sent extends Job>(
     const { form, key, etag } = job
     let head: ResponseHead | undefined
     let bytes = 0
-    let reason = ''
+    // Given by the sender, and found in an error.
+    let [why, reason] = ['', '']
     const parts: Buffer[] = []
     one.streams += 1
     const stream = one.session.request({
@@ -73,8 +78,8 @@ export const http2Lanes = <Sent extends Job>(
     })
     busy.set(job, {
       send: () => {},
-      end: why => {
-        reason = why
+      end: given => {
+        why = given
         stream.close(constants.NGHTTP2_CANCEL)
       },
     })
@@ -93,12 +98,13 @@ export const http2Lanes = <Sent extends Job>(
       if (job.keepsBody) parts.push(part)
     })
     stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (reason === '') reason = error.code?.startsWith('ERR_HTTP2') ? 'reset' : reasonOf(error)
+      reason = reasonOfStream(error)
     })
     stream.on('close', () => {
       one.streams -= 1
       busy.delete(job)
-      const isWhole = head !== undefined && reason === '' && stream.rstCode === constants.NGHTTP2_NO_ERROR
+      const isWhole =
+        head !== undefined && why === '' && reason === '' && stream.rstCode === constants.NGHTTP2_NO_ERROR
       if (isWhole) {
         const answer: Answer = {
           head: head as ResponseHead,
@@ -110,7 +116,7 @@ export const http2Lanes = <Sent extends Job>(
         job.again = true
         send(withRoom() ?? openSession(), job)
         return
-      } else events.onFailure(job, reason || 'reset')
+      } else events.onFailure(job, why || reason || 'reset')
       events.onFree()
     })
     stream.end()
@@ -129,4 +135,9 @@ export const http2Lanes = <Sent extends Job>(
       for (const { session } of [...open]) session.destroy()
     },
   }
+}
+
+const reasonOfStream = (error: NodeJS.ErrnoException): string => {
+  const cause = error.cause instanceof Error ? (error.cause as NodeJS.ErrnoException) : error
+  return cause.code?.startsWith('ERR_HTTP2') ? 'reset' : reasonOf(cause)
 }

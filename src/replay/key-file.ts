@@ -50,7 +50,8 @@ const rowsOfJson = (text: string, file: string): KeyRow[] => {
   } catch (cause) {
     throw new InputError(`--keys is ${quoted(file)}, which is no whole JSON; allowed: ${allowed}`, { cause })
   }
-  const inside = value instanceof Object && 'keys' in value ? value.keys : value
+  const inside =
+    value instanceof Object && Object.hasOwn(value, 'keys') ? (value as { keys: unknown }).keys : value
   return (Array.isArray(inside) ? inside : [inside]).map((row, i) => {
     const fields: Record<string, unknown> = row instanceof Object ? row : {}
     return rowOf(fields.id, fields.externalId, fields.key, `entry ${i + 1} of ${quoted(file)}`)

@@ -102,8 +102,7 @@ const endpoints: readonly (readonly [RegExp, string])[] = [
 ]
 
 /** The gateway's name for the endpoint of a path; `other` for all else. */
-const endpointOf = (path: string): string =>
-  endpoints.find(([pattern]) => pattern.test(path))?.[1] ?? 'other'
+const endpointOf = (path: string): string => endpoints.find(([pattern]) => pattern.test(path))?.[1] ?? 'other'
 
 const createTable = <Value>() => {
   const numbers = new Map<string, number>()

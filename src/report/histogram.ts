@@ -1,21 +1,12 @@
 // The histogram of a result: its values by percentile, and how far a percentile may be off by chance. Recording is left to
 // the replay.
 
-import { build, decodeFromCompressedBase64, type Histogram } from 'hdr-histogram-js'
-
-/** A figure with the interval that it lies in with 95 % confidence; null where there is none. */
-export type Estimate = { readonly value: number; readonly low: number | null; readonly high: number | null }
+import { decodeFromCompressedBase64, type Histogram } from 'hdr-histogram-js'
+import type { Estimate } from './intervals.ts'
 
 /** @throws Error when the text is no compressed histogram in base64 */
 export const histogramOf = (text: string): Histogram =>
   decodeFromCompressedBase64(text, 64) as unknown as Histogram
-
-/** All values of several runs. */
-export const histogramOfAll = (texts: readonly string[]): Histogram => {
-  const all = build({ bitBucketSize: 64, autoResize: true, numberOfSignificantValueDigits: 3 })
-  for (const text of texts) all.add(histogramOf(text) as never)
-  return all
-}
 
 const microsPerMs = 1000
 

@@ -67,6 +67,10 @@ export const badge = (state: State, text: string): Html =>
 export const notice = (state: State, content: Html): Html =>
   `<div class="notice ${state}"><i aria-hidden="true">${signs[state]}</i><div>${content}</div></div>`
 
+/** A part within something that unfolds: no landmark, because there are several of one name. */
+export const part = (title: string, content: Html): Html =>
+  `<div class="panel"><h3>${escaped(title)}</h3>${content}</div>`
+
 /** A part of the page with a heading; `id` is its address, of letters and hyphens. */
 export const section = (id: string, title: string, content: Html): Html =>
   `<section class="panel" aria-labelledby="${id}"><h2 id="${id}">${escaped(title)}</h2>${content}</section>`

@@ -35,7 +35,7 @@ export type LineChart = {
 
 /** The number of looks that lines differ by; further ones repeat them. */
 const looks = 8
-export const lookOf = (at: number, { isBad }: { readonly isBad?: boolean } = {}): string =>
+const lookOf = (at: number, { isBad }: { readonly isBad?: boolean } = {}): string =>
   isBad ? 'look-bad' : `look-${at % looks}`
 
 // Units of the drawing, which is stretched to the room there is.

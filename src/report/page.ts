@@ -1,7 +1,7 @@
 // The report on one or several runs as one HTML file. One run: verdict first, then everything that was measured. Several: a row
 // for each setting, hits over what they cost, then each run whole, folded.
 
-import { escaped, type Html, section } from './html.ts'
+import { escaped, type Html, part, section } from './html.ts'
 import { figuresIn, type PageContent, reportFrame } from './page-frame.ts'
 import type { ReplayResult } from './result.ts'
 import type { Writing } from './result-charts.ts'
@@ -30,7 +30,7 @@ const pageOfOne = (run: ReplayResult, writing: Writing): PageContent => {
   return {
     title: say(run.kind === 'rehearsal' ? 'titleOfRehearsal' : 'titleOfReplay'),
     subtitle: say('subtitle', figures.count(run.traffic.requests), run.traffic.files.join(', ')),
-    content: wholeOf(run, writing, '', stepsOfOne),
+    content: wholeOf(run, writing, stepsOfOne, section),
   }
 }
 
@@ -43,8 +43,8 @@ const pageOfSeveral = (
   const runs = namedRuns(results, writing)
   const files = [...new Set(results.flatMap(({ traffic }) => traffic.files))]
   const whole = runs.map(
-    ({ run, name }, i) =>
-      `<details class="whole"><summary>${escaped(say('wholeRun', name))}</summary>${wholeOf(run, writing, `-${i + 1}`, stepsOfSeveral)}</details>`,
+    ({ run, name }) =>
+      `<details class="whole"><summary>${escaped(say('wholeRun', name))}</summary>${wholeOf(run, writing, stepsOfSeveral, (_id, title, content) => part(title, content))}</details>`,
   )
   return {
     title: say('titleOfSeveral'),
@@ -62,14 +62,10 @@ const pageOfSeveral = (
   }
 }
 
-/** @param suffix of the ids, which are those of one run on a page of several */
-const wholeOf = (run: ReplayResult, writing: Writing, suffix: string, most: number): Html => {
-  const { say } = writing
-  return [
+/** @param partOf makes one of its parts */
+const wholeOf = (run: ReplayResult, writing: Writing, most: number, partOf: typeof section): Html =>
+  [
     warningsOf(run, writing),
-    section(`verdict${suffix}`, say('verdict'), thresholdsOf(run, writing) + tilesOf(run, writing)),
-    ...sectionsOf(run, writing, most).map(({ id, title, content }) =>
-      section(`${id}${suffix}`, title, content),
-    ),
+    partOf('verdict', writing.say('verdict'), thresholdsOf(run, writing) + tilesOf(run, writing)),
+    ...sectionsOf(run, writing, most).map(({ id, title, content }) => partOf(id, title, content)),
   ].join('\n')
-}

@@ -158,7 +158,7 @@ const answers = (run: ReplayResult, writing: Writing): Html => {
 }
 
 /** The names of windows that have a word; others stand as they are. */
-export const spanText = (span: string, { say }: Writing): string =>
+const spanText = (span: string, { say }: Writing): string =>
   span === 'minute' || span === 'hour' || span === 'day' || span === 'month' ? say(span) : span
 
 const provider = (run: ReplayResult, writing: Writing, chart: Html): Html => {

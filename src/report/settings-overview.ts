@@ -5,9 +5,10 @@ import { badge, type Column, escaped, type Html, notice, table } from './html.ts
 import { unbeaten } from './pareto.ts'
 import type { ReplayResult } from './result.ts'
 import { chartsOf, type NamedRun, type Writing } from './result-charts.ts'
+import { hitShareOf } from './run-figures.ts'
 import { linearScale, rangeScale } from './scale.ts'
 import { scatterChart } from './scatter-chart.ts'
-import { hitShareOf, thresholdsFailed } from './verdict.ts'
+import { thresholdsFailed } from './verdict.ts'
 
 export type SettingRun = Required<NamedRun>
 

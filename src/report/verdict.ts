@@ -4,15 +4,7 @@
 import { badge, code, escaped, type Html, notice, table, tiles } from './html.ts'
 import type { ReplayResult } from './result.ts'
 import type { Writing } from './result-charts.ts'
-
-/** Of the answers with weather, the share that came from the cache and was fresh; null where no answer carried weather. */
-export const hitShareOf = ({ outcomes }: ReplayResult): number | null => {
-  const weather = (outcomes.hit ?? 0) + (outcomes.stale ?? 0) + (outcomes.miss ?? 0)
-  return weather === 0 ? null : (outcomes.hit ?? 0) / weather
-}
-
-export const failedOf = ({ totals }: ReplayResult): number =>
-  Object.values(totals.failed).reduce((sum, count) => sum + count, 0)
+import { errorsOf, hitShareOf } from './run-figures.ts'
 
 /** Paragraphs on what must not be missed: a saturated generator, a run that was stopped. */
 export const warningsOf = (run: ReplayResult, { say, figures }: Writing): Html => {
@@ -54,7 +46,7 @@ export const thresholdsOf = ({ thresholds, ...run }: ReplayResult, { say, figure
 export const tilesOf = (run: ReplayResult, { say, figures }: Writing): Html => {
   const { totals, latency, provider } = run
   const seconds = Math.max(totals.seconds, 1e-9)
-  const failed = failedOf(run)
+  const errors = errorsOf(run)
   const perSecond = (count: number): string => say('perSecond', figures.measured(count / seconds))
   return tiles([
     {
@@ -64,9 +56,9 @@ export const tilesOf = (run: ReplayResult, { say, figures }: Writing): Html => {
     },
     { name: say('answered'), value: figures.count(totals.answered) },
     {
-      name: say('noAnswer'),
-      value: figures.count(failed),
-      note: say('noAnswerNote', figures.share(failed / Math.max(1, totals.sent))),
+      name: say('errors'),
+      value: figures.share(errors / Math.max(1, totals.sent)),
+      note: say('errorsNote', figures.count(errors)),
     },
     { name: 'p50', value: figures.latency(latency.p50 / 1000) },
     {

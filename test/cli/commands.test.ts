@@ -15,6 +15,7 @@ const leaves = [
   ['demo'],
   ['doctor'],
   ['completion'],
+  ['replay'],
   ...['show', 'reopen'].map(name => ['budget', name]),
   ['cache', 'warm'],
   ['provider'],

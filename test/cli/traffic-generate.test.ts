@@ -1,10 +1,10 @@
 // `abohawa traffic generate` and `traffic keys`: the samples are what their commands write, files and standard output have the
 // same bytes, keys of a file are created in a store, and every bad option is one sentence.
 
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import t from 'tap'
@@ -72,16 +72,24 @@ t.test('a file, its gzip and standard output have the same lines, and the gzip n
   t.ok(shown?.stdout === text && textOf(packed) === text)
   t.strictSame(readFileSync(packed), readFileSync(again))
   t.equal(readFileSync(packed).readUInt32LE(4), 0)
-  t.match(JSON.parse(toGzip?.stdout ?? ''), {
+  const { catalogue, ...facts } = JSON.parse(toGzip?.stdout ?? '')
+  t.match(catalogue, /^[0-9a-f]{64}$/)
+  t.strictSame(facts, {
     out: packed,
     requests: text.split('\n').length - 1,
     from: '2026-04-14T02:00:00.000Z',
     seconds: 90,
-    seed: 7,
-    rate: 20,
+    ...{ seed: 7, rate: 20, arrivals: 'poisson', shape: 'day' },
+    storms: [
+      {
+        place: 'upazila/302638',
+        from: '2026-04-14T02:00:00.000Z',
+        to: '2026-04-14T02:01:00.000Z',
+        factor: 10,
+      },
+    ],
     mix: { weather: 70, forecast: 20, coords: 6, locations: 2, location: 2 },
-    storms: [{ place: 'upazila/302638', from: '2026-04-14T02:00:00.000Z', factor: 10 }],
-    catalogue: /^[0-9a-f]{64}$/,
+    ...{ alpha: 1, keys: 1000, keysAlpha: 0.8, english: 0.3, conditional: 0.1, compressed: 0.75, bad: 0.01 },
   })
   t.equal(toOther?.code, 0)
   t.equal(
@@ -94,7 +102,7 @@ t.test('a file, its gzip and standard output have the same lines, and the gzip n
 t.test('a file that exists is replaced only with --force', async t => {
   const out = join(t.testdir(), 'a.ndjson')
   writeFileSync(out, 'mine')
-  const options = ['--duration', '10s', '--rate', '60/m', '--out', out]
+  const options = ['--duration', '10s', '--rate', '60/m', '--bad', '5%', '--out', out]
   const [refused] = await runCommands([generate(...options)])
   t.match(refused, { code: 1, stdout: '', stderr: /^abohawa: .*a\.ndjson exists; --force replaces it\n$/ })
   t.equal(readFileSync(out, 'utf8'), 'mine')
@@ -127,48 +135,68 @@ t.test('an interrupted command leaves a whole file of what it generated so far',
   t.match(JSON.parse(lines.at(-1) ?? ''), { method: 'GET' })
 })
 
-t.test('the keys of a file are created in a store by their ids, once', async t => {
+t.test('the commands of the documentation: files, and keys for one that are created once', async t => {
   const folder = t.testdir()
+  symlinkSync(samples, join(folder, 'samples'))
   const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
-  const [ids, issued, missing] = ['ids.csv', 'issued.csv', 'missing.csv'].map(name => join(folder, name)) as [
-    string,
-    string,
-    string,
-  ]
-  const sample = join(samples, 'weekday.ndjson.gz')
-  const [listed] = await runCommands([['traffic', 'keys', sample, join(samples, 'storm.ndjson.gz')]])
-  const stdout = listed?.stdout ?? ''
-  const lines = stdout.trimEnd().split('\r\n')
-  t.equal(lines.length, 61)
-  t.strictSame(lines.slice(0, 2), [
+  const page = readFileSync(join(root, 'docs', 'load-testing.md'), 'utf8')
+  const section = /^## Generate\n(.*?)^## /ms.exec(page)?.[1] ?? ''
+  const commands = [...section.matchAll(/^```sh\n(.*?)^```/gms)].map(([, text = '']) => text)
+  const script = commands
+    .join('')
+    .replaceAll('npm run -s abohawa --', product)
+    .replace('--rate 2000', '--rate 20')
+  const { status, stderr } = spawnSync('bash', ['-euc', script], {
+    cwd: folder,
+    env: cleanEnv(env),
+    encoding: 'utf8',
+  })
+  t.equal(status, 0, stderr)
+  const made = ['ids.csv', 'issued.csv', 'ten-minutes.ndjson.gz', 'weekday.ndjson.gz', 'storm.ndjson.gz']
+  for (const name of made) t.ok(existsSync(join(folder, name)), name)
+  t.ok(textOf(join(folder, 'storm.ndjson.gz')) === textOf(join(samples, 'storm.ndjson.gz')))
+
+  const ids = readFileSync(join(folder, 'ids.csv'), 'utf8').trimEnd().split('\r\n')
+  t.equal(ids.length, 61)
+  t.strictSame(ids.slice(0, 2), [
     'subscriber,tier,external_id,limit',
     'Load test,enterprise,key-0001,1000000000',
   ])
-  writeFileSync(ids, stdout)
-  const [created, again, shown] = await runCommands(
+  const issued = readFileSync(join(folder, 'issued.csv'), 'utf8')
+  t.match(issued, /^key_\w+,svc_live_\w+,key-0001,Load test,enterprise,1000000000,/m)
+  const [again, shown] = await runCommands(
     [
-      ['keys', 'create', '--create-store', '--from', ids, '--csv', '--out', issued],
-      ['keys', 'create', '--from', ids, '--csv', '--out', missing],
+      ['keys', 'create', '--from', join(folder, 'ids.csv'), '--csv', '--out', join(folder, 'again.csv')],
       ['keys', 'show', 'external:key-0060', '--json'],
     ],
     env,
   )
-  t.match(created, { code: 0, stderr: /60 created, 0 existed/ })
-  t.match(readFileSync(issued, 'utf8'), /^key_\w+,svc_live_\w+,key-0001,Load test,enterprise,1000000000,/m)
   t.match(again, { code: 0, stderr: /0 created, 60 existed/ })
-  t.match(JSON.parse(shown?.stdout ?? ''), {
-    tier: 'enterprise',
-    limit: 1_000_000_000,
-    subscriber: 'Load test',
-  })
-
-  const [json, ofTier] = await runCommands([
-    ['traffic', 'keys', sample, '--json', '--tier', 'free', '--subscriber', 'Schools, and "others"'],
-    ['traffic', 'keys', sample, '--limit', 'tier', '--subscriber', 'Schools, and "others"'],
-  ])
-  t.match(JSON.parse(json?.stdout ?? '')[59], { externalId: 'key-0060', tier: 'free', requests: Number })
-  t.match(ofTier?.stdout, /^"Schools, and ""others""",enterprise,key-0001,\r$/m)
+  const expected = { tier: 'enterprise', limit: 1_000_000_000, subscriber: 'Load test' }
+  t.match(JSON.parse(shown?.stdout ?? ''), expected)
 })
+
+t.test(
+  'the keys of files: tier, limit and subscriber, as CSV or JSON, and faulty lines are said',
+  async t => {
+    const sample = join(samples, 'weekday.ndjson.gz')
+    const faulty = join(
+      t.testdir({
+        'a.ndjson': '{"at":"2026-11-16T00:00:00Z","method":"GET","path":"/x","key":"k"}\nbroken\n',
+      }),
+      'a.ndjson',
+    )
+    const [json, ofTier, both] = await runCommands([
+      ['traffic', 'keys', sample, '--json', '--tier', 'free', '--subscriber', 'Schools, and "others"'],
+      ['traffic', 'keys', sample, '--limit', 'tier', '--subscriber', 'Schools, and "others"'],
+      ['traffic', 'keys', faulty, sample],
+    ])
+    t.match(JSON.parse(json?.stdout ?? '')[59], { externalId: 'key-0060', tier: 'free', requests: Number })
+    t.match(ofTier?.stdout, /^"Schools, and ""others""",enterprise,key-0001,\r$/m)
+    t.equal(both?.stdout.trimEnd().split('\r\n').length, 62)
+    t.match(both?.stderr, /^\S+a\.ndjson:2: "broken" is no JSON\n$/)
+  },
+)
 
 const shares = ['--english', '--conditional', '--compressed', '--bad']
 const usageErrors: [string[], RegExp][] = [
@@ -207,7 +235,10 @@ const usageErrors: [string[], RegExp][] = [
   [['--mix', 'weather=0'], /at least one share above 0/],
   [['--alpha', '9'], /Allowed: a number from 0, all alike, to 5/],
   [['--keys', '0'], /Allowed: a whole number from 1 to 100000/],
-  ...shares.map((name): [string[], RegExp] => [[name, '30'], /Allowed: a share from 0 to 1, such as 0\.1/]),
+  ...shares.map((name): [string[], RegExp] => [
+    [name, '30'],
+    /Allowed: a share from 0 to 1, such as 0\.1 or 10%/,
+  ]),
   [['--arrivals', 'closed'], /Allowed choices are poisson, even/],
 ]
 

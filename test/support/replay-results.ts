@@ -13,6 +13,8 @@ export type Drawn = {
   readonly hitShare?: number
   /** How many requests fail, as a share. */
   readonly failing?: number
+  /** The length of a step. */
+  readonly stepSeconds?: number
   /** The weight of one miss for the provider. */
   readonly weight?: number
 }
@@ -30,11 +32,19 @@ const numbersOf = (seed: number) => {
 
 /** A rehearsal of a day in steps of 10 minutes; `changes` replace what was drawn. */
 export const drawnRehearsal = (drawn: Drawn = {}, changes: Partial<ReplayResult> = {}): ReplayResult => {
-  const { seed = 1, requests = 20_000, slow = 1, hitShare = 0.88, failing = 0, weight = 2.1 } = drawn
+  const {
+    seed = 1,
+    requests = 6_000,
+    slow = 1,
+    hitShare = 0.88,
+    failing = 0,
+    stepSeconds = 600,
+    weight = 2.1,
+  } = drawn
   const random = numbersOf(seed)
   const normal = () => Math.sqrt(-2 * Math.log(random() || 1e-9)) * Math.cos(2 * Math.PI * random())
   const day = 86_400_000
-  const recorder = createRecorder(600)
+  const recorder = createRecorder(stepSeconds)
   for (let sent = 0; sent < requests; ) {
     const at = random() * day
     const hour = at / 3_600_000

@@ -1,0 +1,119 @@
+// `abohawa replay compare` and `abohawa replay report`: what the JSON files of runs say, beside each other and as a page. The
+// runs themselves are made by `replay` and `rehearse`.
+
+import { writeFile } from 'node:fs/promises'
+import type { Command } from 'commander'
+import { InputError, messageOf } from '../errors.ts'
+import type { ChangeLimit } from '../report/change-limits.ts'
+import { type AddCommand, UsageError } from './terminal.ts'
+
+type CompareOptions = {
+  a?: string[]
+  b?: string[]
+  out?: string
+  failIf?: string[]
+  checkBodies?: string[]
+}
+
+const thresholdFailed = 99
+
+export const addReplayCompareCommands = (program: Command, add: AddCommand): void => {
+  const replay = program.commands.find(command => command.name() === 'replay')
+  if (!replay) throw new Error('there is no command replay')
+  // So that an option behind `compare` is one of it and not of `replay`; commander needs both.
+  program.enablePositionalOptions()
+  replay.enablePositionalOptions()
+
+  add<CompareOptions>(replay, 'compare', {
+    summary: 'compare the results of two runs: which differences are real and which are noise',
+    example: "replay compare before.json after.json --fail-if 'p99>+10%' --out comparison.html",
+    setUp: command =>
+      command
+        .argument('<a-file>', 'the result to compare with, in JSON')
+        .argument('<b-file>', 'the result to compare, in JSON')
+        .option('--a <file>', 'a further run of the first side; may be given again', collect)
+        .option('--b <file>', 'a further run of the second side; may be given again', collect)
+        .option(
+          '--fail-if <limit>',
+          'a change that ends the command with exit code 99, such as p99>+10%; may be given again',
+          collect,
+        )
+        .option('--check-bodies <files...>', 'also compare the digests of bodies: the files of both sides')
+        .option('--out <file>', 'write the comparison as a page, which needs nothing else'),
+    run: async (terminal, { a = [], b = [], out, failIf = [], checkBodies }, fileA = '', fileB = '') => {
+      if (checkBodies && checkBodies.length !== 2)
+        throw new UsageError(
+          `--check-bodies has ${checkBodies.length} ${checkBodies.length === 1 ? 'file' : 'files'}; allowed: two, after the results`,
+        )
+      // Imported here, so that the other commands start without it.
+      const { changeLimitOf, limitVerdicts } = await import('../report/change-limits.ts')
+      const limits = failIf.map(text => checked(() => changeLimitOf(text)))
+      const { readResult } = await import('../report/read-results.ts')
+      const sideOf = (first: string, more: readonly string[]) => Promise.all([first, ...more].map(readResult))
+      const sides = { a: await sideOf(fileA, a), b: await sideOf(fileB, b) }
+      const { differences } = await import('../report/comparison.ts')
+      const { warningsOf } = await import('../report/comparability.ts')
+      const { compareBodies } = await import('../report/compare-bodies.ts')
+      const found = differences(sides.a, sides.b)
+      const [bodiesA = '', bodiesB = ''] = checkBodies ?? []
+      const comparison = {
+        ...sides,
+        warnings: warningsOf(sides.a, sides.b),
+        differences: found,
+        limits: limitVerdicts(limits, found),
+        bodies: checkBodies ? await compareBodies(bodiesA, bodiesB) : null,
+      }
+      if (out !== undefined) {
+        const { comparePage } = await import('../report/compare-page.ts')
+        await writePage(out, comparePage(comparison))
+      }
+      const { comparisonText } = await import('./comparison-text.ts')
+      const { a: runsA, b: runsB, ...rest } = comparison
+      const files = { a: [fileA, ...a], b: [fileB, ...b] }
+      terminal.show({ ...files, ...rest, out: out ?? null }, comparisonText(comparison, files))
+      const { bodies } = comparison
+      const isFailed = comparison.limits.some(({ passed }) => !passed)
+      return isFailed || (bodies !== null && bodies.same < bodies.paths) ? thresholdFailed : 0
+    },
+  })
+
+  add<{ out?: string }>(replay, 'report', {
+    summary: 'write the report of results as a page; of several, each setting beside the others',
+    example: 'replay report result.json --out report.html',
+    setUp: command =>
+      command
+        .argument('<file...>', 'results in JSON, as --out of replay and rehearse writes them')
+        .option('--out <file>', 'where to write the page; else it goes to standard output'),
+    run: async (terminal, { out }, ...files) => {
+      const { readResults } = await import('../report/read-results.ts')
+      const { reportPage } = await import('../report/page.ts')
+      const results = (await Promise.all(files.map(readResults))).flat()
+      const page = reportPage(results)
+      if (out !== undefined) await writePage(out, page)
+      if (terminal.json) terminal.show({ files, results: results.length, out: out ?? null }, '')
+      else if (out === undefined) await terminal.writeAll(page)
+      else
+        terminal.show(
+          null,
+          `Wrote ${out}: the report of ${results.length} ${results.length === 1 ? 'run' : 'runs'}.`,
+        )
+      return 0
+    },
+  })
+}
+
+const collect = (file: string, before: string[] = []): string[] => [...before, file]
+
+const checked = (read: () => ChangeLimit): ChangeLimit => {
+  try {
+    return read()
+  } catch (error) {
+    throw new UsageError(messageOf(error), { cause: error })
+  }
+}
+
+const writePage = async (path: string, page: string): Promise<void> => {
+  await writeFile(path, page).catch((cause: unknown) => {
+    throw new InputError(`${path} cannot be written: ${messageOf(cause)}`, { cause })
+  })
+}

@@ -1,0 +1,52 @@
+// What makes two sides hard to compare: other traffic, another pace, another machine, figures of a generator that was saturated.
+// Versions and settings may differ, for they are what is compared.
+
+import type { ReplayResult } from './result.ts'
+
+export type Obstacle =
+  | 'traffic'
+  | 'kind'
+  | 'pace'
+  | 'connections'
+  | 'machine'
+  | 'saturated'
+  | 'interrupted'
+  | 'late'
+
+/** An obstacle, and what each side has there. */
+export type Warning = { readonly obstacle: Obstacle; readonly a: string; readonly b: string }
+
+const facts: Readonly<
+  Record<Exclude<Obstacle, 'saturated' | 'interrupted' | 'late'>, (run: ReplayResult) => string>
+> = {
+  traffic: ({ traffic }) => traffic.sha256.slice(0, 12),
+  kind: ({ kind }) => kind,
+  pace: ({ pace: { mode, speed, rate } }) =>
+    mode === 'recorded' ? `recorded × ${speed ?? 1}` : mode === 'rate' ? `${rate}/s` : 'closed',
+  connections: ({ pace: { connections, workers, http } }) => `${connections}, ${workers}, HTTP/${http}`,
+  machine: ({ machine: { cpu, cores } }) => `${cores} × ${cpu}`,
+}
+
+const states: Readonly<Record<'saturated' | 'interrupted' | 'late', (run: ReplayResult) => boolean>> = {
+  saturated: ({ generator }) => generator.saturated,
+  interrupted: ({ interrupted }) => interrupted,
+  late: ({ totals: { late, dropped, due } }) => late + dropped > due / 100,
+}
+
+/** @param a one run or more; all of a side are looked at */
+export const warningsOf = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Warning[] => {
+  const all = (runs: readonly ReplayResult[], of: (run: ReplayResult) => string): string =>
+    [...new Set(runs.map(of))].join('; ')
+  const differing = Object.entries(facts).flatMap(([obstacle, of]) =>
+    new Set([...a, ...b].map(of)).size === 1
+      ? []
+      : [{ obstacle: obstacle as Obstacle, a: all(a, of), b: all(b, of) }],
+  )
+  const disturbed = Object.entries(states).flatMap(([obstacle, is]) => {
+    const count = (runs: readonly ReplayResult[]): number => runs.filter(is).length
+    return count(a) + count(b) === 0
+      ? []
+      : [{ obstacle: obstacle as Obstacle, a: `${count(a)}/${a.length}`, b: `${count(b)}/${b.length}` }]
+  })
+  return [...differing, ...disturbed]
+}

@@ -1,0 +1,17 @@
+// Figures of a run that several pages show, by one definition each.
+
+import type { ReplayResult } from './result.ts'
+
+const sum = (counts: readonly number[]): number => counts.reduce((total, count) => total + count, 0)
+
+export const weathersOf = ({ outcomes }: ReplayResult): number =>
+  sum([outcomes.hit ?? 0, outcomes.stale ?? 0, outcomes.miss ?? 0])
+
+/** Of the answers with weather, the share that came from the cache and was fresh; null where no answer carried weather. */
+export const hitShareOf = (run: ReplayResult): number | null =>
+  weathersOf(run) === 0 ? null : (run.outcomes.hit ?? 0) / weathersOf(run)
+
+/** Requests without an answer, and answers with a status of 500 or more. */
+export const errorsOf = ({ totals, statuses }: ReplayResult): number =>
+  sum(Object.values(totals.failed)) +
+  sum(Object.entries(statuses).map(([status, count]) => (Number(status) >= 500 ? count : 0)))

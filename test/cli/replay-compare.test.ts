@@ -1,0 +1,121 @@
+// `replay compare` and `replay report`: texts, JSON and pages, exit codes, and one sentence for every file that is something else.
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { runCommands } from '../support/printed.ts'
+import { drawnRehearsal } from '../support/replay-results.ts'
+
+const traffic = { ...drawnRehearsal({ requests: 10 }).traffic, sha256: 'f'.repeat(64) }
+const body = (path: string, digest: string) => `${JSON.stringify({ path, status: 200, digest })}\n`
+const folder = t.testdir({
+  'a.json': JSON.stringify(drawnRehearsal({ seed: 1 }, { settings: [] })),
+  'a2.json': JSON.stringify(drawnRehearsal({ seed: 3 }, { settings: [] })),
+  'b.json': JSON.stringify(drawnRehearsal({ seed: 2, slow: 1.4 })),
+  'b2.json': JSON.stringify(drawnRehearsal({ seed: 4, slow: 1.4 })),
+  'other.json': JSON.stringify(drawnRehearsal({ seed: 2 }, { traffic })),
+  'both.json': JSON.stringify([drawnRehearsal({ requests: 100 }), drawnRehearsal({ requests: 100 })]),
+  'none.json': '[]',
+  'text.json': 'p99 was good\u001b[31m',
+  'old.json': '{"format":"abohawa-replay/0"}',
+  'histogram.json': JSON.stringify(drawnRehearsal({ requests: 100 }, { histogram: 'AAAA' })),
+  'a.bodies': body('/x', '1') + body('/y', '2') + body('/x', '1'),
+  'b.bodies': body('/y', '2') + body('/x', '3') + body('/z', '4'),
+  'bad.bodies': `${body('/x', '1')}{"path":3}\n`,
+})
+const at = (name: string): string => join(folder, name)
+const compare = (...rest: string[]): string[] => ['replay', 'compare', ...rest]
+const [a, b] = [at('a.json'), at('b.json')]
+
+const done = await runCommands([
+  compare(a, b),
+  compare(a, b, '--json', '--out', at('page.html')),
+  compare(a, b, '--fail-if', 'p90>+10%', '--fail-if', 'hits<-50%'),
+  compare(a, b, '--fail-if', 'p90>+80%'),
+  compare(a, at('other.json')),
+  compare(a, b, '--a', at('a2.json'), '--b', at('b2.json')),
+  compare(a, b, '--check-bodies', at('a.bodies'), at('b.bodies')),
+  compare(a, b, '--check-bodies', at('a.bodies'), at('a.bodies')),
+  ['replay', 'report', a, '--out', at('report.html')],
+  ['replay', 'report', a, b, '--json', '--out', at('several.html')],
+  ['replay', 'report', at('both.json')],
+])
+const outcome = (i: number) => done[i] ?? { code: -1, stdout: '', stderr: '' }
+
+t.test('a comparison as text, as JSON and as a page', async t => {
+  const { code, stdout } = outcome(0)
+  t.equal(code, 0)
+  t.match(stdout, /^A: .*a\.json\nB: .*b\.json\n\nfigure +A +B +change of B +verdict\n/)
+  t.match(stdout, /^p90 .* \+\d\d\.\d% \(\+.*% to \+.*%\) +worse$/m)
+  t.match(stdout, /^hits .* noise$/m)
+  const { stdout: json } = outcome(1)
+  const value = JSON.parse(json)
+  t.match(value, { a: [a], b: [b], warnings: [], limits: [], bodies: null, out: at('page.html') })
+  t.match(value.differences[0], { metric: 'p50', unit: 'ms', verdict: 'worse', a: { value: Number } })
+  t.match(readFileSync(at('page.html'), 'utf8'), '<title>Comparison</title>')
+})
+
+t.test('limits of change end with 99', async t => {
+  t.equal(outcome(2).code, 99)
+  t.match(outcome(2).stdout, /^p90>\+10% .* failed$/m)
+  t.match(outcome(2).stdout, /^hits<-50% .* passed$/m)
+  t.equal(outcome(3).code, 0)
+})
+
+t.test('other traffic is compared with a warning on top; several runs a side by their medians', async t => {
+  t.match(outcome(4), {
+    code: 0,
+    stdout: /Compare with care:\n {2}The traffic differs: A has hash 5d4.*, B has fff/,
+  })
+  t.match(outcome(5), { code: 0, stdout: /^A: .*a\.json, .*a2\.json\nB: .*b\.json, .*b2\.json\n/ })
+  t.match(outcome(5).stdout, /^memory of the gateway .* noise$/m)
+})
+
+t.test('bodies are compared by path', async t => {
+  const { code, stdout } = outcome(6)
+  t.equal(code, 99)
+  t.match(stdout, 'Of 3 paths 1 were answered alike; 1 differ, 0 are missing in B, 1 in A.')
+  t.match(stdout, '  /x\n    A: 200 1\n    B: 200 3\n  /z\n    A: no answer\n    B: 200 4')
+  t.match(outcome(7), { code: 0, stdout: /All 2 paths were answered alike\./ })
+})
+
+t.test('a page of results', async t => {
+  t.match(outcome(8), { code: 0, stdout: /^Wrote .*report\.html: the report of 1 run\.\n$/ })
+  t.match(readFileSync(at('report.html'), 'utf8'), '<title>Rehearsal</title>')
+  t.strictSame(JSON.parse(outcome(9).stdout), { files: [a, b], results: 2, out: at('several.html') })
+  t.match(readFileSync(at('several.html'), 'utf8'), '<title>Settings beside each other</title>')
+  t.match(outcome(10), { code: 0, stdout: /^<!doctype html>[\s\S]*<\/html>\n$/ })
+})
+
+const refused: [string[], number, RegExp][] = [
+  [compare(a), 2, /missing required argument 'b-file'/],
+  [compare(a, at('absent.json')), 1, /absent\.json cannot be read: ENOENT/],
+  [compare(a, folder), 1, /cannot be read: EISDIR/],
+  [
+    compare(a, at('text.json')),
+    1,
+    /text\.json is no JSON; allowed: a result that a replay or a rehearsal wrote/,
+  ],
+  [compare(a, at('old.json')), 1, /old\.json is no result of a replay or a rehearsal: format: /],
+  [compare(a, at('histogram.json')), 1, /histogram\.json is no result .*: histogram: /],
+  [compare(a, at('both.json')), 1, /both\.json holds 2 results; allowed: one/],
+  [compare(a, at('none.json')), 1, /none\.json holds no result/],
+  [compare(a, b, '--fail-if', 'speed>1%'), 2, /--fail-if is "speed>1%"; allowed: /],
+  [compare(a, b, '--check-bodies', at('a.bodies')), 2, /--check-bodies has 1 file; allowed: two/],
+  [compare(a, b, '--check-bodies', at('a.bodies'), at('absent')), 1, /absent cannot be read: ENOENT/],
+  [compare(a, b, '--check-bodies', at('a.bodies'), folder), 1, /cannot be read: it is no file/],
+  [compare(a, b, '--check-bodies', at('a.bodies'), at('bad.bodies')), 1, /line 2 of .*bad\.bodies is "\{/],
+  [compare(a, b, '--out', join(folder, 'absent', 'x.html')), 1, /absent\/x\.html cannot be written/],
+  [['replay', 'report'], 2, /missing required argument 'file'/],
+]
+const refusals = await runCommands(refused.map(([line]) => line))
+t.test('whatever else is given is one sentence', async t => {
+  for (const [i, [line, code, sentence]] of refused.entries()) {
+    const { code: given, stderr } = refusals[i] ?? {}
+    t.equal(given, code, line.slice(2).join(' '))
+    t.match(stderr, sentence)
+    t.match(stderr, /^abohawa: [^\n]*\n$/)
+    t.notMatch(stderr, '\u001b')
+  }
+  t.notOk(existsSync(at('absent')))
+})

@@ -1,0 +1,267 @@
+// Checks `abohawa replay` as a command: what it prints and writes, its exit codes, a sentence for everything that is wrong,
+// workers, and Ctrl-C. How requests are sent is in test/replay.
+
+import { execFile } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { startSimulator } from '../../simulator/simulator.ts'
+import { systemClock } from '../../src/clock.ts'
+import { replayResult } from '../../src/report/result.ts'
+import { lineOf } from '../../src/traffic/traffic-request.ts'
+import { ok, startTarget } from '../replay/scripted-target.ts'
+import { arriving } from '../replay/send-some.ts'
+import { runCommands } from '../support/printed.ts'
+import { cleanEnv, type Ended, product } from '../support/process.ts'
+import { startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const folder = t.testdir({})
+const file = (name: string, text = ''): string => {
+  const path = join(folder, name)
+  if (text !== '') writeFileSync(path, text)
+  return path
+}
+const lines = (requests: ReturnType<typeof arriving>): string =>
+  requests.map(each => `${lineOf(each)}\n`).join('')
+const every = (ms: number, count: number): number[] => Array.from({ length: count }, (_, i) => i * ms)
+
+const traffic = file('traffic.ndjson', lines(arriving(every(2, 40), { key: 'key-0001' })))
+const keyless = file('keyless.ndjson', lines(arriving(every(2, 40))))
+const key = file('key.txt', 'svc_live_a\n')
+const headers = 'cache-status: abohawa; hit; ttl=9; detail=memory\r\n'
+
+t.test('what was replayed is printed and written', async t => {
+  const target = await startTarget(t, () => ok('{}', headers))
+  const broken = file('broken.ndjson', `${readFileSync(traffic, 'utf8')}{"at":"yesterday"}\n`)
+  const files = ['result.json', 'page.html', 'percentiles.hgrm', 'other.hgrm', 'bodies.ndjson'].map(name =>
+    file(name),
+  )
+  const [json = '', page = '', percentiles = '', other = '', bodies = ''] = files
+  const [text, inJson] = await runCommands([
+    [
+      'replay',
+      broken,
+      '--target',
+      target.url,
+      '--key',
+      key,
+      '--threshold',
+      'errors<0.1%',
+      '--out',
+      json,
+      '--out',
+      page,
+      '--out',
+      percentiles,
+      '--hdr',
+      other,
+      '--bodies',
+      bodies,
+      '--check-bodies',
+    ],
+    [
+      'replay',
+      traffic,
+      '--target',
+      target.url,
+      '--key',
+      key,
+      '--as-fast-as',
+      '4',
+      '--workers',
+      '2',
+      '--loop',
+      '--duration',
+      '100ms',
+      '--json',
+    ],
+  ])
+  t.equal(text?.code, 0, `${text?.stderr}`)
+  t.match(text?.stderr, /broken\.ndjson, line 41: at is "\\"yesterday\\"", expected an instant/)
+  t.match(text?.stdout, /40 due, 40 sent, 40 answered/)
+  t.match(text?.stdout, /errors<0\.1% +0 % +passed/)
+  t.match(text?.stdout, /weather +hit +40/)
+  const result = replayResult.parse(JSON.parse(readFileSync(json, 'utf8')))
+  t.match(result, {
+    kind: 'replay',
+    interrupted: false,
+    traffic: { requests: 40, keys: 1, faultyLines: 1, spanSeconds: 0.078 },
+    pace: { mode: 'recorded', speed: 1, rate: null, workers: 1, http: '1.1', target: target.url },
+    totals: { due: 40, sent: 40, answered: 40, dropped: 0 },
+    outcomes: { hit: 40 },
+    gateway: null,
+    provider: null,
+    settings: null,
+    // The script of this target is no weather.
+    bodies: { checked: 1, faults: [{ path: '/api/v1/weather/district/3026', count: 1 }] },
+  })
+  t.notMatch(JSON.stringify(result), /svc_live/)
+  t.match(readFileSync(page, 'utf8'), /^<!doctype html>/i)
+  t.match(readFileSync(percentiles, 'utf8'), /Value\s+Percentile\s+TotalCount/)
+  t.equal(readFileSync(other, 'utf8'), readFileSync(percentiles, 'utf8'))
+  t.match(
+    readFileSync(bodies, 'utf8'),
+    /^\{"path":"\/api\/v1\/weather\/district\/3026","status":200,"digest":"[0-9a-f]+"\}\n$/,
+  )
+
+  t.equal(inJson?.code, 0, `${inJson?.stderr}`)
+  const closed = replayResult.parse(JSON.parse(inJson?.stdout ?? ''))
+  t.match(closed.pace, { mode: 'closed', connections: 4, workers: 2 })
+  t.equal(closed.totals.answered, closed.totals.sent, 'of both workers together')
+  t.equal(target.received.length, 40 + closed.totals.sent)
+})
+
+t.test('a threshold that fails is exit code 99, after the report', async t => {
+  const target = await startTarget(t, () => 'HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\n\r\n')
+  const [failed] = await runCommands([
+    [
+      'replay',
+      traffic,
+      '--target',
+      target.url,
+      '--key',
+      key,
+      '--threshold',
+      'p99<1m',
+      '--threshold',
+      'status.401<1%',
+      '--rate',
+      '1000',
+    ],
+  ])
+  t.equal(failed?.code, 99)
+  t.match(failed?.stdout, /status\.401<1% +100 % +FAILED/)
+  t.match(failed?.stdout, /p99<1m .* passed/)
+  t.match(failed?.stderr, /40 of 40 answers were 401: the target has not issued these keys/)
+})
+
+t.test('every mistake is one sentence, before the first request', async t => {
+  const target = await startTarget(t)
+  const to = ['--target', target.url]
+  const posts = file('posts.ndjson', lines(arriving([0], { method: 'POST' })))
+  const cases: [string[], number, RegExp][] = [
+    [['replay', traffic], 2, /--target is missing; allowed: an address/],
+    [
+      ['replay', traffic, ...to],
+      2,
+      /the traffic has 1 key ids; allowed: --keys with .* --key .* or --without-keys/,
+    ],
+    [
+      ['replay', traffic, ...to, '--key', key, '--without-keys'],
+      2,
+      /one of --keys, --key and --without-keys/,
+    ],
+    [
+      ['replay', keyless, ...to, '--rate', '5', '--speed', '2'],
+      2,
+      /--speed and --rate are two paces; allowed: one of them/,
+    ],
+    [['replay', keyless, ...to, '--rate', 'fast'], 2, /'fast' is invalid.*requests a second/],
+    [['replay', keyless, ...to, '--duration', '5'], 2, /"5" has no unit/],
+    [['replay', keyless, ...to, '--threshold', 'p99'], 2, /the threshold "p99" is none; allowed: p50/],
+    [['replay', keyless, ...to, '--workers', '300'], 2, /300/],
+    [['replay', keyless, ...to, '--workers', '8', '--connections', '4'], 2, /8 workers have 4 connections/],
+    [
+      ['replay', keyless, ...to, '--as-fast-as', '4', '--connections', '4'],
+      2,
+      /--as-fast-as says how many connections/,
+    ],
+    [['replay', keyless, ...to, '--out', 'report.pdf'], 2, /--out is "report\.pdf"; allowed: .*\.html/],
+    [['replay', keyless, ...to, '--out', '/nowhere/report.html'], 1, /can't be written/],
+    [['replay', keyless, ...to, '--http', '3'], 2, /'3' is invalid.*1\.1, 2/],
+    [['replay', keyless, ...to, '--ops', 'nowhere'], 2, /--ops is nowhere; allowed: an address/],
+    [
+      ['replay', keyless, ...to, '--ops', target.url],
+      1,
+      /--ops is .*, which answered 200 to \/metrics; allowed: the ops address/,
+    ],
+    [
+      ['replay', keyless, '--target', 'http://127.0.0.1:1'],
+      1,
+      /the target http:\/\/127\.0\.0\.1:1 can't be reached/,
+    ],
+    [['replay', keyless, '--target', 'https://93.184.215.14'], 1, /--allow-remote/],
+    [['replay', posts, ...to], 2, /the traffic has requests of POST alone; --any-method/],
+    [['replay', file('none.ndjson'), ...to], 1, /none\.ndjson/],
+  ]
+  const ended = await runCommands(cases.map(([args]) => args))
+  for (const [i, [args, code, sentence]] of cases.entries()) {
+    const { code: given, stdout, stderr } = ended[i] as Ended
+    t.equal(given, code, `${args.slice(2).join(' ')}: ${stderr}`)
+    t.equal(stdout, '')
+    t.match(stderr.trimEnd().split('\n').at(-1), sentence)
+  }
+  t.equal(target.received.filter(({ path }) => path.startsWith('/api')).length, 0)
+})
+
+t.test('Ctrl-C reports what ran', async t => {
+  const target = await startTarget(t, () => ok('{}', headers))
+  const out = file('interrupted.json')
+  const args = [
+    'replay',
+    keyless,
+    '--target',
+    target.url,
+    '--rate',
+    '100',
+    '--loop',
+    '--workers',
+    '2',
+    '--out',
+    out,
+  ]
+  const { promise: ended, resolve } = Promise.withResolvers<Ended>()
+  const child = execFile(product, args, { env: cleanEnv() }, (error, stdout, stderr) =>
+    resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+  )
+  t.teardown(() => child.kill('SIGKILL'))
+  await until('some requests were sent', () => target.received.length > 5)
+  child.kill('SIGINT')
+  const { code, stdout, stderr } = await ended
+  t.equal(code, 1, stderr)
+  t.match(stdout, /^Interrupted; this is what ran: /)
+  const result = replayResult.parse(JSON.parse(readFileSync(out, 'utf8')))
+  t.equal(result.interrupted, true)
+  t.equal(result.totals.sent, target.received.length)
+  t.equal(result.totals.answered, result.totals.sent)
+})
+
+t.test('with the ops address, what the run cost the gateway and its settings', async t => {
+  const simulator = await startSimulator({})
+  t.teardown(simulator.close)
+  const env = {
+    ABOHAWA_PROVIDER__RETRY_DELAY: '1ms',
+    ABOHAWA_PROVIDER__TIMEOUT: '5s',
+    ABOHAWA_PROVIDER__BODY_TIMEOUT: '5s',
+    ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
+    ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
+    ABOHAWA_PROVIDER__BUDGET__PER_DAY: '5000',
+    ABOHAWA_CACHE__FRESH_FOR: '30m',
+  }
+  const gateway = await startGateway(t, { providerUrl: simulator.url, clock: systemClock, env })
+  const one = file('gateway-key.txt', gateway.keys.enterprise)
+  const out = file('gateway.json')
+  const args = ['replay', traffic, '--target', gateway.apiUrl, '--key', one, '--ops', gateway.opsUrl]
+  const [other] = await runCommands([[...args, '--json']])
+  t.equal(other?.code, 0, `${other?.stderr}`)
+  t.match(other?.stderr, /runs with another configuration than this command/)
+  const cold = replayResult.parse(JSON.parse(other?.stdout ?? ''))
+  t.match(cold, { provider: { requests: 1, windows: [{ span: 'day', limit: 5000 }] }, settings: null })
+  t.ok((cold.provider?.weight ?? 0) > 0, 'the one request weighs something')
+  t.ok((cold.outcomes.miss ?? 0) >= 1, 'the first was a miss')
+  t.ok((cold.gateway?.memoryBytes ?? 0) > 1_000_000)
+
+  const own = { ...env, ABOHAWA_PROVIDER__BASE_URL: simulator.url }
+  const [same] = await runCommands(
+    [[...args, '--out', out, '--check-bodies', '--threshold', 'hits>=100%']],
+    own,
+  )
+  t.equal(same?.code, 0, `${same?.stderr}`)
+  const warm = replayResult.parse(JSON.parse(readFileSync(out, 'utf8')))
+  t.match(warm, { provider: { requests: 0, weight: 0 }, bodies: { checked: 1, faults: [] } })
+  t.match(
+    warm.settings?.find(({ path }) => path === 'cache.freshFor'),
+    { value: '30m', default: '1h' },
+  )
+})
