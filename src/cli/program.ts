@@ -16,6 +16,8 @@ import { addDemoCommand } from './demo.ts'
 import { addDoctorCommand } from './doctor.ts'
 import { addKeyCommands } from './keys.ts'
 import { addProviderCommand } from './provider.ts'
+import { addRehearseCommand } from './rehearse.ts'
+import { addReplayCommand } from './replay.ts'
 import { addServeCommand } from './serve.ts'
 import { addStatusCommand } from './status.ts'
 import { addStoreCommands } from './store.ts'
@@ -55,6 +57,8 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addConfigCommands(program, add)
   addTrafficCommands(program, add)
   addDoctorCommand(program, add)
+  addRehearseCommand(program, add)
+  addReplayCommand(program, add)
   addCompletionCommand(program, add)
 
   try {

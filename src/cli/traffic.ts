@@ -2,6 +2,7 @@
 
 import type { Command } from 'commander'
 import type { AddCommand } from './terminal.ts'
+import { addFileCommands } from './traffic-files.ts'
 import { addGenerateCommand } from './traffic-generate.ts'
 import { addKeysCommand } from './traffic-keys.ts'
 
@@ -10,6 +11,7 @@ export const addTrafficCommands = (program: Command, add: AddCommand): void => {
     .command('traffic')
     .summary('make and look at files of traffic, for replays')
     .description('Files of traffic: one request a line.')
+  addFileCommands(traffic, add)
   addGenerateCommand(traffic, add)
   addKeysCommand(traffic, add)
 }

@@ -60,15 +60,19 @@ export type Recorder = {
   drop(instants: Pick<Instants, 'dueAt' | 'at'>): void
   /** Adds what another recorder holds. */
   add(form: RecorderForm): void
+  /** Adds its counts alone. */
+  addCounts(more: Counts): void
   form(): RecorderForm
   /** The counts so far, for the line of progress: live, not a copy. */
   readonly counts: Readonly<Counts>
-  /** Of all answers so far, in ms; null without an answer. */
-  percentile(percent: number): number | null
+  /** Of all answers so far, or those of an endpoint or outcome, in ms; null without one. */
+  latency(percent: number | 'mean', scope?: Scope): number | null
   /** Of the delays from the due instant to the first byte, in ms. */
   lateness(percent: number): number
   result(run: Run): ReplayResult
 }
+
+export type Scope = { readonly endpoint?: string; readonly outcome?: string }
 
 export type Counts = {
   sent: number
@@ -122,9 +126,18 @@ export const createRecorder = (stepSeconds = 1): Recorder => {
     if (delay > step.lateMs) step.lateMs = delay
     late.recordValue(Math.round(delay * 1000))
   }
-  const all = (): Histogram => {
+  const addCounts = ({ failed, statuses, outcomes, ...numbers }: Counts): void => {
+    addTo(counts as unknown as Record<string, number>, numbers)
+    addTo(counts.failed, failed)
+    addTo(counts.statuses, statuses)
+    addTo(counts.outcomes, outcomes)
+  }
+  const all = ({ endpoint, outcome }: Scope = {}): Histogram => {
     const total = fine()
-    for (const histogram of latencies.values()) total.add(histogram)
+    for (const [name, histogram] of latencies) {
+      const [of, did] = name.split(' ')
+      if ((endpoint ?? of) === of && (outcome ?? did) === did) total.add(histogram)
+    }
     return total
   }
 
@@ -164,12 +177,9 @@ export const createRecorder = (stepSeconds = 1): Recorder => {
       steps.at(at).due += 1
       counts.dropped += 1
     },
+    addCounts,
     add: form => {
-      const { failed, statuses, outcomes, ...numbers } = form.counts
-      addTo(counts as unknown as Record<string, number>, numbers)
-      addTo(counts.failed, failed)
-      addTo(counts.statuses, statuses)
-      addTo(counts.outcomes, outcomes)
+      addCounts(form.counts)
       for (const [name, text] of Object.entries(form.latencies)) {
         const histogram = latencies.get(name) ?? fine()
         latencies.set(name, histogram)
@@ -187,7 +197,11 @@ export const createRecorder = (stepSeconds = 1): Recorder => {
       age: encoded(age),
       steps: steps.form(),
     }),
-    percentile: percent => (counts.answered === 0 ? null : all().getValueAtPercentile(percent) / 1000),
+    latency: (percent, scope) => {
+      const found = all(scope)
+      if (found.totalCount === 0) return null
+      return (percent === 'mean' ? found.mean : found.getValueAtPercentile(percent)) / 1000
+    },
     lateness: percent => late.getValueAtPercentile(percent) / 1000,
     result: ({ seconds, ...run }) => {
       const total = all()
@@ -307,11 +321,18 @@ const addTo = (to: Record<string, number>, more: Readonly<Record<string, number>
 const fine = (): Histogram =>
   build({ bitBucketSize: 32, autoResize: true, numberOfSignificantValueDigits: 3, highestTrackableValue: 2 })
 // One of a hundred steps: two digits take a tenth of the memory.
-const coarse = (): Histogram =>
+export const coarse = (): Histogram =>
   build({ bitBucketSize: 32, autoResize: true, numberOfSignificantValueDigits: 2, highestTrackableValue: 2 })
 
 const encoded = (histogram: Histogram): string => encodeIntoCompressedBase64(histogram)
 const decoded = (text: string): Histogram => decodeFromCompressedBase64(text)
+
+/** Those of several senders as one. */
+export const sumOf = (histograms: readonly string[]): Histogram => {
+  const sum = coarse()
+  for (const histogram of histograms) sum.add(decoded(histogram))
+  return sum
+}
 
 /** In ms, of a histogram of microseconds: three digits, so that the maximum too is rounded up by up to 0.1 %. */
 const latencyIn = (histogram: Histogram): Latency => {

@@ -8,10 +8,10 @@ export const defaultWindow = 50_000
 
 type Batches = AsyncIterable<readonly TrafficRequest[]>
 
-/** Batches in the order of arrival; `onLate` gets each request that came behind the window of its own. */
+/** Batches in the order of arrival; `onLate` gets the requests of a batch that came behind the window of their own. */
 export async function* inOrder(
   batches: Batches,
-  onLate: (request: TrafficRequest) => void,
+  onLate: (requests: TrafficRequest[]) => unknown,
   window: number = defaultWindow,
 ): AsyncGenerator<TrafficRequest[], void, undefined> {
   let held: TrafficRequest[] = []
@@ -31,15 +31,17 @@ export async function* inOrder(
   }
 
   for await (const batch of batches) {
+    const late: TrafficRequest[] = []
     for (const request of batch) {
       if (request.at < given) {
-        onLate(request)
+        late.push(request)
         continue
       }
       if (request.at < newest) isSorted = false
       else newest = request.at
       held.push(request)
     }
+    if (late.length > 0) await onLate(late)
     if (held.length >= 2 * window) yield take(held.length - window)
   }
   if (held.length > 0) yield take(held.length)
@@ -70,8 +72,7 @@ export async function* merged(
       let ended: Head | undefined
       while (ended === undefined) {
         const head = earliest(heads)
-        batch.push(head.batch[head.next] as TrafficRequest)
-        head.next += 1
+        takeUpTo(limitOf(heads, head), head, batch)
         if (head.next === head.batch.length) ended = head
       }
       yield batch
@@ -102,3 +103,28 @@ const instantAt = ({ batch, next }: Head): number => batch[next]?.at ?? Number.P
 
 const earliest = (heads: readonly Head[]): Head =>
   heads.reduce((best, head) => (instantAt(head) < instantAt(best) ? head : best))
+
+type Limit = { at: number; isTaken: boolean }
+
+/** Up to which instant a head's requests go before those of all others, and whether with this instant itself. */
+const limitOf = (heads: readonly Head[], head: Head): Limit => {
+  const limit = { at: Number.POSITIVE_INFINITY, isTaken: true }
+  let isBehind = false
+  for (const other of heads) {
+    if (other === head) isBehind = true
+    else if (instantAt(other) < limit.at) {
+      limit.at = instantAt(other)
+      limit.isTaken = isBehind
+    }
+  }
+  return limit
+}
+
+const takeUpTo = ({ at, isTaken }: Limit, head: Head, into: TrafficRequest[]): void => {
+  const { batch } = head
+  for (; head.next < batch.length; head.next++) {
+    const request = batch[head.next] as TrafficRequest
+    if (request.at > at || (request.at === at && !isTaken)) return
+    into.push(request)
+  }
+}

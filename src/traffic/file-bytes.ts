@@ -9,12 +9,16 @@ import { printable } from '../outside-text.ts'
 
 /** The name of standard input where a file is expected. */
 export const standardInput = '-'
+/** The same where one is to be written. */
+export const standardOutput = '-'
 
 export type FileBytes = {
   /** What stands in the file, unpacked. @throws InputError when it can't be read; UnpackingError when it ends too early */
   readonly pieces: AsyncGenerator<Buffer, void, undefined>
   /** Of the bytes given so far, unpacked: the same for a file and for its gzip. In hexadecimal. */
   sha256(): string
+  /** How many bytes of the file, packed as they are, were read. */
+  read(): number
 }
 
 /** A compressed file that is cut off or damaged; what came before was given. */
@@ -23,8 +27,8 @@ export class UnpackingError extends InputError {
 }
 
 const readBytes = 256 * 1024
-// At most 1,032 times as many bytes come of it, before the next piece is unpacked.
-const compressedBytes = 16 * 1024
+// At most 1,032 times as many bytes come of it before the next ones; where data are damaged, what came of these is lost.
+const compressedBytes = 1 * 1024
 const unpackedBytes = 128 * 1024
 // Logs shrink to a tenth or a thirtieth, the dullest to a hundredth.
 const mostExpansion = 400
@@ -32,7 +36,15 @@ const freeExpansion = 64 * 1024 * 1024
 
 export const openBytes = (path: string): FileBytes => {
   const hash = createHash('sha256')
-  return { pieces: hashed(unpacked(path), hash), sha256: () => hash.copy().digest('hex') }
+  let read = 0
+  const count = (bytes: number): void => {
+    read += bytes
+  }
+  return {
+    pieces: hashed(unpacked(path, count), hash),
+    sha256: () => hash.copy().digest('hex'),
+    read: () => read,
+  }
 }
 
 async function* hashed(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer, void, undefined> {
@@ -42,18 +54,23 @@ async function* hashed(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerato
   }
 }
 
-async function* unpacked(path: string): AsyncGenerator<Buffer, void, undefined> {
-  const packed = packedBytes(path)
+type Count = (bytes: number) => void
+
+async function* unpacked(path: string, count: Count): AsyncGenerator<Buffer, void, undefined> {
+  const packed = packedBytes(path, count)
   const first = await firstPiece(packed)
   if (first === undefined) return
   const all = joined(first, packed)
   yield* isGzip(first) ? gunzipped(all) : all
 }
 
-async function* packedBytes(path: string): AsyncGenerator<Buffer, void, undefined> {
+async function* packedBytes(path: string, count: Count): AsyncGenerator<Buffer, void, undefined> {
   const stream = path === standardInput ? process.stdin : createReadStream(path, { highWaterMark: readBytes })
   try {
-    for await (const piece of stream) yield piece as Buffer
+    for await (const piece of stream) {
+      count((piece as Buffer).length)
+      yield piece as Buffer
+    }
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     throw new InputError(

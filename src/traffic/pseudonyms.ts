@@ -46,6 +46,27 @@ export const withPseudonyms = (request: TrafficRequest, nameOf: Pseudonyms): Tra
   }
 }
 
+const secretName = /pass|pwd|secret|token|key|auth|credential|signature|session|jwt|^sig$/i
+
+/** The same request with pseudonyms in place of the values of parameters that are named like secrets: keys of other APIs. */
+export const withoutSecretParameters = (request: TrafficRequest, nameOf: Pseudonyms): TrafficRequest => {
+  const { path, key } = request
+  const query = path.indexOf('?')
+  if (query < 0 || !secretName.test(path.slice(query))) return request
+  let found: string | undefined
+  const cleaned = path.slice(query).replaceAll(/([?&;])([^=&;]+)=([^&;]+)/g, (whole, sign, name, value) => {
+    if (!secretName.test(unescaped(name))) return whole
+    found ??= nameOf(unescaped(value))
+    return `${sign}${name}=${nameOf(unescaped(value))}`
+  })
+  const keyName = key ?? found
+  return {
+    ...request,
+    path: path.slice(0, query) + cleaned,
+    ...(keyName === undefined ? {} : { key: keyName }),
+  }
+}
+
 // As often as a key was encoded, up to a bound.
 const unescaped = (part: string): string => {
   let text = part

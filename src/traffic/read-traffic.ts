@@ -10,9 +10,10 @@
 import { createHash } from 'node:crypto'
 import { InputError } from '../errors.ts'
 import { defaultWindow, inOrder, merged } from './arrival-order.ts'
-import { nameOfFile, openBytes, standardInput } from './file-bytes.ts'
-import { type Format, formatNamed, formatOf } from './formats.ts'
-import { createPseudonyms, type Pseudonyms, withPseudonyms } from './pseudonyms.ts'
+import { nameOfFile, openBytes, standardInput, UnpackingError } from './file-bytes.ts'
+import type { Format } from './format.ts'
+import { formatNamed, formatOf, ownFormat } from './formats.ts'
+import { createPseudonyms, type Pseudonyms, withoutSecretParameters, withPseudonyms } from './pseudonyms.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 export type TrafficFault = { readonly file: string; readonly line: number; readonly reason: string }
@@ -22,10 +23,10 @@ export type ReadOptions = {
   readonly onFault?: (fault: TrafficFault) => void
   /** Of all files; found by their content if not given. */
   readonly format?: string
-  /** How many requests are held back to be sorted. */
+  /** How many requests are held back to be sorted, of all files. */
   readonly window?: number
-  /** Takes requests further out of place than the window; without it they come where they stand. */
-  readonly onLate?: (request: TrafficRequest) => void
+  /** Takes requests further out of place than the window, and is awaited; without it they come where they stand. */
+  readonly onLate?: (requests: readonly TrafficRequest[]) => unknown
   readonly pseudonyms?: Pseudonyms
 }
 
@@ -41,6 +42,8 @@ export type FileSummary = {
   readonly skippedLines: number
   /** Requests that were further out of place than the window. */
   readonly late: number
+  /** The share of requests that the log was set to hold, where it was below 1 (`log.accessShare`). */
+  readonly share: number | null
 }
 
 export type TrafficSummary = Omit<FileSummary, 'file' | 'format'> & { readonly files: readonly FileSummary[] }
@@ -49,6 +52,8 @@ export type Traffic = AsyncIterable<TrafficRequest> & {
   /** The same requests, many at a time. */
   batches(): AsyncGenerator<TrafficRequest[], void, undefined>
   summary(): TrafficSummary
+  /** How many bytes of the files, packed as they are, were read. */
+  bytesRead(): number
 }
 
 /** @throws InputError, also while it is read: a file that can't be read or whose format is unknown */
@@ -57,7 +62,8 @@ export const readTraffic = (paths: readonly string[], options: ReadOptions = {})
     throw new InputError('standard input (-) is given twice; allowed: once')
   const given = options.format === undefined ? undefined : formatNamed(options.format)
   const pseudonyms = options.pseudonyms ?? createPseudonyms()
-  const files = paths.map(path => readFile(path, given, { ...options, pseudonyms }))
+  const window = Math.ceil((options.window ?? defaultWindow) / Math.max(1, paths.length))
+  const files = paths.map(path => readFile(path, given, { ...options, window, pseudonyms }))
   const batches = () => merged(files.map(file => file.batches))
   return {
     batches,
@@ -73,11 +79,16 @@ export const readTraffic = (paths: readonly string[], options: ReadOptions = {})
         faultyLines: sum(({ faultyLines }) => faultyLines),
         skippedLines: sum(({ skippedLines }) => skippedLines),
         late: sum(({ late }) => late),
+        share: each.reduce<number | null>((least, { share }) => smaller(least, share), null),
         files: each,
       }
     },
+    bytesRead: () => files.reduce((total, file) => total + file.bytesRead(), 0),
   }
 }
+
+const smaller = (one: number | null, other: number | null): number | null =>
+  one === null || other === null ? (one ?? other) : Math.min(one, other)
 
 /** Of one file its own; of several that of theirs, one a line. */
 const sha256Of = (all: readonly string[]): string =>
@@ -86,27 +97,30 @@ const sha256Of = (all: readonly string[]): string =>
 type ReadFile = {
   readonly batches: AsyncGenerator<TrafficRequest[], void, undefined>
   summary(): FileSummary
+  bytesRead(): number
 }
 
 const readFile = (
   path: string,
   given: Format | undefined,
-  { onFault, onLate, window = defaultWindow, pseudonyms }: ReadOptions & { pseudonyms: Pseudonyms },
+  { onFault, onLate, window, pseudonyms }: ReadOptions & { window: number; pseudonyms: Pseudonyms },
 ): ReadFile => {
   const file = nameOfFile(path)
   const bytes = openBytes(path)
   const counts = { requests: 0, faultyLines: 0, skippedLines: 0, late: 0 }
   let format = given
+  let share: number | null = null
 
   const parsed = async function* (): AsyncGenerator<TrafficRequest[], void, undefined> {
-    const { begin, pieces } = await beginOf(bytes.pieces)
-    if (begin.length === 0) return
+    const { begin, pieces, failure } = await beginOf(bytes.pieces)
+    if (begin.length === 0 && failure === undefined) return
     try {
-      format ??= formatOf(begin.toString().replace(/^\ufeff/, ''))
+      format ??= formatOf(begin.toString())
     } catch (thrown) {
-      throw thrown instanceof InputError ? new InputError(`${file}: ${thrown.message}`) : thrown
+      throw thrown instanceof InputError ? new InputError(`${file}: ${failure ?? thrown.message}`) : thrown
     }
     const observer = {
+      nameOf: pseudonyms,
       onFault: (line: number, reason: string) => {
         counts.faultyLines += 1
         onFault?.({ file, line, reason })
@@ -114,19 +128,27 @@ const readFile = (
       onSkipped: (lines: number) => {
         counts.skippedLines += lines
       },
+      onShare: (given: number) => {
+        share = smaller(share, given)
+      },
     }
+    // Our own files went through this once, and may have such parameters on purpose.
+    const isOwn = format.name === ownFormat
+    const cleanedOf = (request: TrafficRequest) =>
+      isOwn ? request : withoutSecretParameters(request, pseudonyms)
     for await (const batch of format.read(pieces, observer)) {
       counts.requests += batch.length
-      yield batch.map(request => withPseudonyms(request, pseudonyms))
+      yield batch.map(request => withPseudonyms(cleanedOf(request), pseudonyms))
     }
   }
 
   // What is late and taken by nobody goes out with the next batch.
   let waiting: TrafficRequest[] = []
-  const late = (request: TrafficRequest): void => {
-    counts.late += 1
-    if (onLate) onLate(request)
-    else waiting.push(request)
+  const late = (requests: TrafficRequest[]): unknown => {
+    counts.late += requests.length
+    if (onLate) return onLate(requests)
+    waiting = [...waiting, ...requests]
+    return undefined
   }
   const ordered = async function* (): AsyncGenerator<TrafficRequest[], void, undefined> {
     for await (const batch of inOrder(parsed(), late, window)) {
@@ -139,19 +161,25 @@ const readFile = (
 
   return {
     batches: ordered(),
-    summary: () => ({ file, format: format?.name ?? null, sha256: bytes.sha256(), ...counts }),
+    summary: () => ({ file, format: format?.name ?? null, sha256: bytes.sha256(), ...counts, share }),
+    bytesRead: bytes.read,
   }
 }
 
 const beginBytes = 64 * 1024
 
+type Begin = {
+  readonly begin: Buffer
+  readonly pieces: AsyncGenerator<Buffer, void, undefined>
+  /** Why nothing more can be unpacked. */
+  readonly failure: string | undefined
+}
+
 /** The first bytes of a file, and all of its pieces. */
-const beginOf = async (
-  pieces: AsyncGenerator<Buffer, void, undefined>,
-): Promise<{ begin: Buffer; pieces: AsyncGenerator<Buffer, void, undefined> }> => {
+const beginOf = async (pieces: AsyncGenerator<Buffer, void, undefined>): Promise<Begin> => {
   const first: Buffer[] = []
   let length = 0
-  let failure: unknown
+  let failure: UnpackingError | undefined
   while (length < beginBytes) {
     try {
       const { value, done } = await pieces.next()
@@ -159,7 +187,7 @@ const beginOf = async (
       first.push(value)
       length += value.length
     } catch (thrown) {
-      if (length === 0) throw thrown
+      if (!(thrown instanceof UnpackingError)) throw thrown
       failure = thrown
       break
     }
@@ -169,5 +197,9 @@ const beginOf = async (
     if (failure !== undefined) throw failure
     yield* pieces
   }
-  return { begin: Buffer.concat(first).subarray(0, beginBytes), pieces: all() }
+  return {
+    begin: Buffer.concat(first).subarray(0, beginBytes),
+    pieces: all(),
+    failure: failure?.message,
+  }
 }

@@ -32,3 +32,21 @@ const asciiOf = (text: string): string =>
     : text.replaceAll(/[^\x21-\x7e]+/gu, part =>
         Buffer.from(part).toString('hex').toUpperCase().replaceAll(/../g, '%$&'),
       )
+
+/** In ms since the epoch, from 1970 to 9999. @throws InputError */
+export const instantOf = (value: unknown, name: string): number => {
+  const instant = typeof value === 'string' ? Date.parse(value) : Number.NaN
+  if (instant >= 0 && instant <= lastInstant) return instant
+  throw new InputError(
+    `${name} is ${quoted(String(value))}, expected an instant such as "2026-11-21T06:00:00.000Z"`,
+  )
+}
+const lastInstant = Date.UTC(9999, 11, 31)
+
+/** What a client was known by: the key of our API, or the token or password of another. */
+export const keyIn = (headers: Readonly<Record<string, string>>): string | undefined =>
+  headers['x-api-key'] || headers.authorization?.replace(/^(?:bearer|basic)\s+/i, '') || undefined
+
+/** A value of accept-encoding that a traffic file can hold; undefined for another. */
+export const acceptsOf = (value: string | undefined): string | undefined =>
+  value !== undefined && /^[\x20-\x7e]{0,200}$/.test(value) ? value : undefined

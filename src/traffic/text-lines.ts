@@ -21,6 +21,8 @@ export async function* linesOf(
   let restLength = 0
   let isSkipping = false
   let line = 1
+  // A mark of UTF-8 that editors put before the text.
+  const withoutMark = (text: string) => (line === 1 ? text.replace(/^\ufeff/, '') : text)
   const tooLong = () => onFault(line, `the line is longer than ${longestLine} bytes`)
 
   try {
@@ -37,7 +39,7 @@ export async function* linesOf(
         const text = Buffer.concat([...rest, piece.subarray(begin, end - 1)]).toString()
         rest = []
         restLength = 0
-        const lines = withoutReturns(text)
+        const lines = withoutReturns(withoutMark(text))
         yield { from: line, lines }
         line += lines.length
         begin = end
@@ -59,7 +61,7 @@ export async function* linesOf(
     onFault(line, `${thrown.message}; the rest of the file could not be read`)
     return
   }
-  if (restLength > 0) yield { from: line, lines: withoutReturns(Buffer.concat(rest).toString()) }
+  if (restLength > 0) yield { from: line, lines: withoutReturns(withoutMark(Buffer.concat(rest).toString())) }
 }
 
 const withoutReturns = (text: string): string[] =>

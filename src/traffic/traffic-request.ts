@@ -109,6 +109,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   bytes: { expected: 'a number of bytes', holds: isNumber(Number.MAX_SAFE_INTEGER) },
   ms: { expected: 'a number of milliseconds', holds: isNumber(Number.MAX_SAFE_INTEGER) },
 }
+const allKinds = Object.entries(kinds)
 const isoInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
 
 /** The request of a line. Fields that are not known are ignored. @throws InputError with what is wrong, without the line's number */
@@ -121,8 +122,8 @@ export const requestOf = (line: string): TrafficRequest => {
   }
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
     throw new InputError(`${quoted(line)} is no JSON object`)
-  const request: Record<string, unknown> = {}
-  for (const [name, { expected, holds, required }] of Object.entries(kinds)) {
+  const request: Record<string, unknown> = { at: 0 }
+  for (const [name, { expected, holds, required }] of allKinds) {
     const value = (fields as Record<string, unknown>)[name]
     if (value === undefined || value === null) {
       if (required) throw new InputError(`${name} is missing: expected ${expected}`)
@@ -132,5 +133,6 @@ export const requestOf = (line: string): TrafficRequest => {
       throw new InputError(`${name} is ${quoted(JSON.stringify(value))}, expected ${expected}`)
     request[name] = value
   }
-  return { ...request, at: Date.parse(request.at as string) } as TrafficRequest
+  request.at = Date.parse(request.at as string)
+  return request as TrafficRequest
 }

@@ -8,7 +8,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import { InputError } from '../errors.ts'
-import { nameOfFile, standardInput } from './file-bytes.ts'
+import { nameOfFile, standardOutput } from './file-bytes.ts'
 import { lineOf, type TrafficRequest } from './traffic-request.ts'
 
 const { O_CREAT, O_EXCL, O_WRONLY } = constants
@@ -16,6 +16,8 @@ const { O_CREAT, O_EXCL, O_WRONLY } = constants
 export type WriteOptions = {
   /** Whether a file of that name may be replaced. */
   readonly force?: boolean
+  /** Called when all is written, before the file appears: gives another text to put in its place, or undefined. */
+  readonly again?: () => AsyncIterable<string> | undefined
 }
 
 /** The text of a traffic file of these requests. */
@@ -31,19 +33,21 @@ export async function* textOf(batches: AsyncIterable<readonly TrafficRequest[]>)
 export const writeText = async (
   path: string,
   text: AsyncIterable<string>,
-  { force = false }: WriteOptions = {},
+  { force = false, again }: WriteOptions = {},
 ): Promise<void> => {
-  if (path === standardInput) {
+  if (path === standardOutput) {
     await pipeline(Readable.from(text, { objectMode: true }), process.stdout, { end: false })
     return
   }
   await refuseExisting(path, force)
   const beside = `${path}.${randomBytes(6).toString('hex')}.part`
   try {
-    const handle = await open(beside, O_WRONLY | O_CREAT | O_EXCL, 0o644)
-    const source = Readable.from(text, { objectMode: true })
-    const sink = createWriteStream(beside, { fd: handle })
-    await (path.endsWith('.gz') ? pipeline(source, createGzip(), sink) : pipeline(source, sink))
+    await writeNew(beside, text, path.endsWith('.gz'))
+    const other = again?.()
+    if (other !== undefined) {
+      await rm(beside)
+      await writeNew(beside, other, path.endsWith('.gz'))
+    }
     if (force) await rename(beside, path)
     else await link(beside, path).finally(() => rm(beside))
   } catch (cause) {
@@ -53,6 +57,13 @@ export const writeText = async (
     if (syscall === undefined) throw cause
     throw new InputError(`${nameOfFile(path)} can't be written: ${code}`, { cause })
   }
+}
+
+const writeNew = async (path: string, text: AsyncIterable<string>, isPacked: boolean): Promise<void> => {
+  const handle = await open(path, O_WRONLY | O_CREAT | O_EXCL, 0o644)
+  const source = Readable.from(text, { objectMode: true })
+  const sink = createWriteStream(path, { fd: handle })
+  await (isPacked ? pipeline(source, createGzip(), sink) : pipeline(source, sink))
 }
 
 const refuseExisting = async (path: string, force: boolean): Promise<void> => {

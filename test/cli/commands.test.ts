@@ -18,6 +18,7 @@ const leaves = [
   ...['show', 'reopen'].map(name => ['budget', name]),
   ['cache', 'warm'],
   ['provider'],
+  ['rehearse'],
   ...['create', 'list', 'show', 'revoke', 'reinstate', 'usage'].map(name => ['keys', name]),
   ...['list', 'revoke', 'reinstate'].map(name => ['subscribers', name]),
   ...['build', 'check', 'publish', 'unpublish'].map(name => ['catalogue', name]),

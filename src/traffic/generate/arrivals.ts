@@ -11,10 +11,10 @@ export type Span = {
   readonly durationMs: number
 }
 
-type Arrivals = Span & {
+type ArrivalProcess = Span & {
   /** The mean over the span, in requests per second. */
   readonly rate: number
-  readonly kind: 'poisson' | 'even'
+  readonly arrivals: 'poisson' | 'even'
   /** How the rate goes: an amount of no unit at an instant. */
   readonly weightAt: (instant: number) => number
   readonly random: Random
@@ -24,8 +24,14 @@ type Arrivals = Span & {
 const stepsAtLeast = 1440
 
 /** The instants of all requests, ms since the epoch, in their order; at least one weight must be above 0. */
-export function* arrivalsOf(arrivals: Arrivals): Generator<number> {
-  const { start, durationMs, rate, kind, weightAt, random } = arrivals
+export function* arrivalsOf({
+  start,
+  durationMs,
+  rate,
+  arrivals,
+  weightAt,
+  random,
+}: ArrivalProcess): Generator<number> {
   const stepMs = Math.min(minuteMs, durationMs / stepsAtLeast)
   const steps = Math.ceil(durationMs / stepMs)
   const lengthOf = (step: number) => Math.min(stepMs, durationMs - step * stepMs)
@@ -35,7 +41,7 @@ export function* arrivalsOf(arrivals: Arrivals): Generator<number> {
   const requestsPerWeight = (rate * durationMs) / 1000 / weights
 
   // Counted in expected requests: the next arrival, and where the step begins.
-  let next = kind === 'even' ? 0.5 : -naturalLog(1 - random())
+  let next = arrivals === 'even' ? 0.5 : -naturalLog(1 - random())
   let passed = 0
   for (let step = 0; step < steps; step++) {
     const expected = amountOf(step) * requestsPerWeight
@@ -43,7 +49,7 @@ export function* arrivalsOf(arrivals: Arrivals): Generator<number> {
     const length = lengthOf(step)
     while (next < passed + expected) {
       yield Math.floor(begin + ((next - passed) / expected) * length)
-      next += kind === 'even' ? 1 : -naturalLog(1 - random())
+      next += arrivals === 'even' ? 1 : -naturalLog(1 - random())
     }
     passed += expected
   }

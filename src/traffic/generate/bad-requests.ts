@@ -4,28 +4,21 @@
 import type { Bounds, Location } from '../../catalogue/location.ts'
 import type { Random } from './random.ts'
 
+/** The path is below that of the API. */
 type BadRequest = { readonly path: string; readonly hasKey: boolean }
 
 type PathOf = (place: Location, bounds: Bounds) => string
-type Kind = (place: Location, bounds: Bounds, random: Random) => BadRequest
-
-const oneOf =
-  (paths: readonly PathOf[]): Kind =>
-  (place, bounds, random) => ({
-    path: (paths[Math.floor(random() * paths.length)] as PathOf)(place, bounds),
-    hasKey: true,
-  })
 
 // 404. Ids are digits, so that none of these is one.
-const unknownPlace = oneOf([
+const unknownPlaces: readonly PathOf[] = [
   ({ type, slug_en }) => `/weather/${type}/${encodeURIComponent(slug_en)}`,
   ({ type, id }) => `/weather/${type}/x${id}`,
   ({ type }) => `/forecast/${type}/undefined?days=3`,
   ({ type }) => `/locations/${type}/null`,
-])
+]
 
 // 400.
-const badParameter = oneOf([
+const badParameters: readonly PathOf[] = [
   ({ type, id }) => `/weather/${type}/${id}?lang=fr`,
   ({ type, id }) => `/forecast/${type}/${id}?days=14`,
   ({ id }) => `/weather/city/${id}`,
@@ -33,21 +26,26 @@ const badParameter = oneOf([
   (_place, { east }) => `/weather/coords/NaN/${east}`,
   () => '/locations',
   ({ type }) => `/locations?type=${type}&limit=1000`,
-])
+]
 
 // 404.
-const unknownEndpoint = oneOf([
+const unknownEndpoints: readonly PathOf[] = [
   ({ type, id }) => `/current/${type}/${id}`,
   ({ id }) => `/weather/${id}`,
   () => '/alerts',
   () => '/status',
-])
+]
 
-// 401.
-const noKey: Kind = ({ type, id }) => ({ path: `/weather/${type}/${id}`, hasKey: false })
+// 401, for want of a key.
+const withoutKey: PathOf = ({ type, id }) => `/weather/${type}/${id}`
 
-const kinds = [unknownPlace, badParameter, unknownEndpoint, noKey]
+const kinds = [unknownPlaces, badParameters, unknownEndpoints, [withoutKey]]
 
-/** A bad request, each kind as often as the others. The path is below that of the API. */
-export const badRequestFor: Kind = (place, bounds, random) =>
-  (kinds[Math.floor(random() * kinds.length)] as Kind)(place, bounds, random)
+/** Draws a bad request for a place, each kind as often as the others. */
+export const createBadRequests =
+  (bounds: Bounds, random: Random): ((place: Location) => BadRequest) =>
+  place => {
+    const kind = kinds[Math.floor(random() * kinds.length)] as readonly PathOf[]
+    const pathOf = kind[Math.floor(random() * kind.length)] as PathOf
+    return { path: pathOf(place, bounds), hasKey: pathOf !== withoutKey }
+  }

@@ -1,4 +1,4 @@
-// The path of a request for a place, by endpoint: what a consumer of the API sends. Every one of these is answered with 200.
+// The path of a request for a place, by endpoint, as consumers of the API send it: each is answered with 200.
 
 import type { Catalogue } from '../../catalogue/catalogue.ts'
 import type { Bounds, Location, LocationType } from '../../catalogue/location.ts'
@@ -8,17 +8,14 @@ import type { Random } from './random.ts'
 export const endpoints = ['weather', 'forecast', 'coords', 'locations', 'location'] as const
 export type Endpoint = (typeof endpoints)[number]
 
-export const apiPath = '/api/v1'
+type PathOf = (place: Location, isEnglish: boolean) => string
 
-type Drawn = {
-  readonly random: Random
-  readonly english: boolean
-}
-
-type PathOf = (place: Location, drawn: Drawn) => string
-
-/** The paths of each endpoint in a catalogue. */
-export const createPaths = (catalogue: Catalogue, bounds: Bounds): Readonly<Record<Endpoint, PathOf>> => {
+/** The path of a request for a place, below that of the API, by endpoint. */
+export const createPaths = (
+  catalogue: Catalogue,
+  bounds: Bounds,
+  random: Random,
+): Readonly<Record<Endpoint, PathOf>> => {
   const parentIdOf = (place: Location, type: LocationType): string | undefined => {
     for (let at: Location | undefined = place; at; at = catalogue.parentOf(at))
       if (at.type === type) return at.published ? at.id : undefined
@@ -40,22 +37,22 @@ export const createPaths = (catalogue: Catalogue, bounds: Bounds): Readonly<Reco
         ? '/locations?type=upazila&limit=100'
         : `/locations?type=upazila&district_id=${district}&limit=100`
     },
-    ({ type, name_en, name_bn }, { random, english }) => {
-      const name = english ? name_en : name_bn
-      const letters = [...name].slice(0, 3 + Math.floor(random() * 4)).join('')
-      return `/locations?type=${type}&q=${encodeURIComponent(letters)}&limit=10`
+    ({ type, name_en, name_bn }, isEnglish) => {
+      const name = isEnglish ? name_en : name_bn
+      const typed = [...name].slice(0, 3 + Math.floor(random() * 4)).join('')
+      return `/locations?type=${type}&q=${encodeURIComponent(typed)}&limit=10`
     },
   ]
 
   return {
-    weather: ({ type, id }, { english }) => `/weather/${type}/${id}${english ? '?lang=en' : ''}`,
-    forecast: ({ type, id }, { random }) => `/forecast/${type}/${id}?days=${1 + Math.floor(random() * 7)}`,
-    coords: ({ latitude, longitude }, { random, english }) => {
+    weather: ({ type, id }, isEnglish) => `/weather/${type}/${id}${isEnglish ? '?lang=en' : ''}`,
+    forecast: ({ type, id }) => `/forecast/${type}/${id}?days=${1 + Math.floor(random() * 7)}`,
+    coords: ({ latitude, longitude }, isEnglish) => {
       const lat = near(latitude, bounds.south, bounds.north, random)
       const lng = near(longitude, bounds.west, bounds.east, random)
-      return `/weather/coords/${lat}/${lng}${english ? '?lang=en' : ''}`
+      return `/weather/coords/${lat}/${lng}${isEnglish ? '?lang=en' : ''}`
     },
-    locations: (place, drawn) => (lists[Math.floor(drawn.random() * lists.length)] as PathOf)(place, drawn),
+    locations: (place, isEnglish) => (lists[Math.floor(random() * lists.length)] as PathOf)(place, isEnglish),
     location: ({ type, id }) => `/locations/${type}/${id}`,
   }
 }

@@ -1,0 +1,141 @@
+// The options of `abohawa replay`: what each may be, and the pace, the target and the keys that they make together.
+
+import { InvalidArgumentError } from 'commander'
+import { parseDuration } from '../config/units.ts'
+import { messageOf } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
+import { keysFor, readKeyFile, readOneKey } from '../replay/key-file.ts'
+import type { Pace } from '../replay/pace.ts'
+import type { Schedule } from '../replay/schedule.ts'
+import { type Threshold, thresholdOf } from '../replay/thresholds.ts'
+import { UsageError } from './terminal.ts'
+
+export type ReplayOptions = {
+  target?: string
+  keys?: string
+  key?: string
+  reuseKeys?: boolean
+  withoutKeys?: boolean
+  speed?: number
+  rate?: number
+  asFastAs?: number
+  loop?: boolean
+  duration?: number
+  connections?: number
+  workers: number
+  http: '1.1' | '2'
+  patience: number
+  timeout: number
+  threshold?: Threshold[]
+  out?: string[]
+  hdr?: string
+  checkBodies?: boolean
+  bodies?: string
+  anyMethod?: boolean
+  allowRemote?: boolean
+  ca?: string
+  insecure?: boolean
+  ops?: string
+  opsTokenFile?: string
+}
+
+const numberIn =
+  (least: number, most: number, isWhole: boolean, allowed: string) =>
+  (given: string): number => {
+    const number = /^\d+(\.\d+)?$/.test(given) ? Number(given) : Number.NaN
+    if (!(number >= least && number <= most) || (isWhole && !Number.isInteger(number)))
+      throw new InvalidArgumentError(`Allowed: ${allowed}.`)
+    return number
+  }
+
+export const speedIn = numberIn(0.001, 1e6, false, 'a number from 0.001 to 1000000')
+export const rateIn = numberIn(0.001, 1e6, false, 'requests a second, from 0.001 to 1000000')
+export const connectionsIn = numberIn(1, 60_000, true, 'a whole number from 1 to 60000')
+export const workersIn = numberIn(1, 64, true, 'a whole number from 1 to 64')
+
+export const durationIn = (given: string): number => {
+  try {
+    const ms = parseDuration(given)
+    if (ms > 0) return ms
+  } catch (error) {
+    throw new InvalidArgumentError(messageOf(error))
+  }
+  throw new InvalidArgumentError('Allowed: a duration above 0, such as 30s.')
+}
+
+export const thresholdsIn = (given: string, before: Threshold[] = []): Threshold[] => {
+  try {
+    return [...before, thresholdOf(given)]
+  } catch (error) {
+    throw new UsageError(messageOf(error), { cause: error })
+  }
+}
+
+/** @throws UsageError for options that contradict each other */
+export const paceOf = ({ speed, rate, asFastAs, loop = false, duration }: ReplayOptions): Pace => {
+  const given = { '--speed': speed, '--rate': rate, '--as-fast-as': asFastAs }
+  const names = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : name))
+  if (names.length > 1) throw new UsageError(`${names.join(' and ')} are two paces; allowed: one of them`)
+  return {
+    mode: rate !== undefined ? 'rate' : asFastAs !== undefined ? 'closed' : 'recorded',
+    speed: speed ?? 1,
+    rate: rate ?? 0,
+    loop,
+    durationMs: duration,
+  }
+}
+
+// Of one machine's ports and the targets' limits; over HTTP/2 each has up to a hundred requests at once.
+const usualConnections = { '1.1': 256, '2': 8 }
+
+export const connectionsOf = ({ connections, asFastAs, http }: ReplayOptions): number => {
+  if (connections !== undefined && asFastAs !== undefined)
+    throw new UsageError('--as-fast-as says how many connections there are; allowed: without --connections')
+  return asFastAs ?? connections ?? usualConnections[http]
+}
+
+/** By the column `key` of the schedule. @throws UsageError, InputError */
+export const keysOf = (
+  { ids, count }: { ids: readonly string[]; count: number },
+  { keys, key, reuseKeys, withoutKeys }: ReplayOptions,
+): (string | undefined)[] => {
+  if ([keys, key, withoutKeys].filter(option => option !== undefined).length > 1)
+    throw new UsageError('allowed: one of --keys, --key and --without-keys')
+  if (reuseKeys && keys === undefined) throw new UsageError('--reuse-keys is about --keys; allowed: with it')
+  if (key !== undefined) {
+    const one = readOneKey(key)
+    return [one, ...ids.map(() => one)]
+  }
+  if (keys !== undefined) return [undefined, ...keysFor(ids, readKeyFile(keys), reuseKeys)]
+  if (ids.length > 0 && !withoutKeys && count > 0)
+    throw new UsageError(
+      `the traffic has ${ids.length} key ids; allowed: --keys with the file of \`abohawa keys create --csv\`, --key with a file of one key for all, or --without-keys`,
+    )
+  return [undefined]
+}
+
+export type Output = { readonly path: string; readonly form: 'html' | 'json' | 'hgrm' }
+
+/** The files that are written at the end, by their extension. @throws UsageError */
+export const outputsOf = ({ out = [], hdr }: ReplayOptions): Output[] => [
+  ...out.map((path): Output => {
+    const [, form] = /\.(html|json|hgrm)$/.exec(path) ?? []
+    if (form !== 'html' && form !== 'json' && form !== 'hgrm')
+      throw new UsageError(
+        `--out is ${quoted(path)}; allowed: a name that ends in .html, the page, .json, the result, or .hgrm, the percentiles`,
+      )
+    return { path, form }
+  }),
+  ...(hdr === undefined ? [] : [{ path: hdr, form: 'hgrm' } as const]),
+]
+
+/** @throws UsageError when nothing of the traffic can be sent */
+export const checkSchedule = ({ count, skipped }: Schedule): void => {
+  if (count > 0) return
+  const methods = Object.keys(skipped)
+  throw new UsageError(
+    methods.length === 0
+      ? 'the traffic has no request; allowed: files with at least one'
+      : `the traffic has requests of ${methods.join(', ')} alone; --any-method sends them, without bodies`,
+  )
+}

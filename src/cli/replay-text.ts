@@ -1,0 +1,199 @@
+// The words of `abohawa replay`: the line of progress while it runs, and its report on a terminal.
+
+import type { LiveFigures } from '../replay/senders.ts'
+import { errorsIn } from '../replay/thresholds.ts'
+import type { ReplayResult } from '../report/result.ts'
+import { counted, factsText, tableOf } from './terminal.ts'
+
+/** A duration in ms for people, with three digits. */
+const msText = (ms: number): string =>
+  ms >= 10_000
+    ? `${(ms / 1000).toFixed(1)} s`
+    : ms >= 100
+      ? `${Math.round(ms)} ms`
+      : `${Number(ms.toPrecision(2))} ms`
+
+const clockText = (seconds: number): string => {
+  const whole = Math.max(0, Math.round(seconds))
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60]
+  const two = (number: number): string => String(number).padStart(2, '0')
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`
+}
+
+const shareText = (part: number, of: number): string => {
+  const percent = of === 0 ? 0 : (part / of) * 100
+  return `${percent === 0 || percent === 100 ? percent : Number(percent.toPrecision(3))} %`
+}
+
+const rateText = (rate: number): string =>
+  `${rate < 100 ? Number(rate.toPrecision(3)) : counted(Math.round(rate))}/s`
+
+type Plan = {
+  /** Undefined where only a signal ends the run. */
+  readonly endsAtSeconds: number | undefined
+  readonly total: number | undefined
+  /** Requests a second that are due just now; undefined for a closed loop. */
+  readonly asked: (seconds: number) => number | undefined
+}
+
+/** Called with each figures in turn; remembers those before for the rates. */
+export const createProgress = ({ endsAtSeconds, total, asked }: Plan) => {
+  let before = { seconds: 0, sent: 0 }
+  return ({ counts, p50, p99 }: LiveFigures, seconds: number): string => {
+    const { hit = 0, stale = 0, miss = 0 } = counts.outcomes
+    const weathers = hit + stale + miss
+    const achieved = (counts.sent - before.sent) / Math.max(0.001, seconds - before.seconds)
+    before = { seconds, sent: counts.sent }
+    const left =
+      endsAtSeconds !== undefined
+        ? `, ${clockText(endsAtSeconds - seconds)} left`
+        : total === undefined || counts.sent === 0
+          ? ''
+          : `, ${clockText(((total - counts.sent) * seconds) / counts.sent)} left`
+    const rate = asked(seconds)
+    return [
+      `${clockText(seconds)}${left}`,
+      `${rate === undefined ? '' : `${rateText(rate)} asked, `}${rateText(achieved)} sent`,
+      ...(p50 === undefined || p99 === undefined ? [] : [`p50 ${msText(p50)}, p99 ${msText(p99)}`]),
+      ...(weathers === 0 ? [] : [`hits ${shareText(hit, weathers)}`]),
+      `late ${counted(counts.late)}, dropped ${counted(counts.dropped)}, errors ${counted(errorsIn(counts))}`,
+    ].join(' · ')
+  }
+}
+
+/** What the result is, in some lines. */
+export const resultText = (result: ReplayResult): string => {
+  const { totals, latency, statuses, outcomes, latencies, thresholds, generator, age, gateway, provider } =
+    result
+  const { hit = 0, stale = 0, miss = 0 } = outcomes
+  const weathers = hit + stale + miss
+  const failed = Object.entries(totals.failed)
+  const facts: [string, string][] = [
+    [
+      'requests',
+      `${counted(totals.due)} due, ${counted(totals.sent)} sent, ${counted(totals.answered)} answered`,
+    ],
+    [
+      'rate',
+      `${askedText(result.pace)}${rateText(totals.answered / totals.seconds)} answered, for ${clockText(totals.seconds)}`,
+    ],
+    [
+      'latency',
+      `p50 ${msText(latency.p50)}, p90 ${msText(latency.p90)}, p99 ${msText(latency.p99)}, p99.9 ${msText(latency.p999)}, max ${msText(latency.max)}`,
+    ],
+    [
+      'cache',
+      weathers === 0
+        ? 'no answer with weather'
+        : `${shareText(hit, weathers)} hits, ${shareText(stale, weathers)} stale, ${shareText(miss, weathers)} misses`,
+    ],
+    ...(age
+      ? [
+          [
+            'age of weather',
+            `p50 ${clockText(age.p50)}, p95 ${clockText(age.p95)}, max ${clockText(age.max)}`,
+          ] as [string, string],
+        ]
+      : []),
+    [
+      'statuses',
+      Object.entries(statuses)
+        .map(([status, count]) => `${status}: ${counted(count)}`)
+        .join(', ') || 'none',
+    ],
+    ['not answered', failed.map(([reason, count]) => `${reason}: ${counted(count)}`).join(', ') || 'none'],
+    [
+      'late, dropped',
+      `${counted(totals.late)} sent more than 10 ms late, ${counted(totals.dropped)} never sent`,
+    ],
+    [
+      'load generator',
+      `${Math.round(generator.cpuShare * 100)} % of a core, event loop p99 ${msText(generator.loopDelayP99)}, late p99 ${msText(generator.lateP99)}`,
+    ],
+    ...(gateway
+      ? [
+          [
+            'gateway',
+            `${gateway.cpuSeconds.toFixed(1)} s of CPU, ${counted(Math.round(gateway.memoryBytes / 1_048_576))} MiB, event loop p99 ${gateway.loopDelayP99 === null ? 'not known' : msText(gateway.loopDelayP99)}`,
+          ] as [string, string],
+        ]
+      : []),
+    ...(provider
+      ? [
+          [
+            'provider',
+            `${counted(provider.requests)} requests, weight ${counted(Math.round(provider.weight))}`,
+          ] as [string, string],
+        ]
+      : []),
+    ...(result.bodies
+      ? [
+          [
+            'bodies',
+            `${counted(result.bodies.checked)} checked, ${counted(result.bodies.faults.length)} with a fault`,
+          ] as [string, string],
+        ]
+      : []),
+  ]
+  const parts = [
+    `${result.interrupted ? 'Interrupted; this is what ran' : 'Replayed'}: ${result.traffic.files.join(', ')} to ${result.pace.target}.`,
+    factsText(facts),
+    tableOf(
+      ['endpoint', 'outcome', 'answers', 'p50', 'p90', 'p99', 'p99.9', 'max'],
+      latencies.map(each => [
+        each.endpoint,
+        each.outcome,
+        counted(each.count),
+        ...[each.p50, each.p90, each.p99, each.p999, each.max].map(msText),
+      ]),
+      [2, 3, 4, 5, 6, 7],
+    ),
+    ...(thresholds.length === 0
+      ? []
+      : [
+          tableOf(
+            ['threshold', 'measured', ''],
+            thresholds.map(({ threshold, measured, passed }) => [
+              threshold,
+              measured,
+              passed ? 'passed' : 'FAILED',
+            ]),
+          ),
+        ]),
+    ...(result.bodies?.faults.slice(0, 10).map(({ path, fault }) => `${path}: ${fault}`) ?? []),
+    ...(generator.reason === null
+      ? []
+      : [`Saturated: ${generator.reason}. These figures are of the load generator.`]),
+  ]
+  return parts.join('\n\n')
+}
+
+const askedText = ({ mode, rate, speed }: ReplayResult['pace']): string =>
+  mode === 'rate'
+    ? `${rateText(rate ?? 0)} asked, `
+    : mode === 'recorded'
+      ? `${speed} times as fast as recorded, `
+      : ''
+
+/** Sentences about a run that was probably not what was meant. */
+export const remarksOn = ({ statuses, totals }: ReplayResult): string[] => {
+  const refused = statuses[401] ?? 0
+  const limited = statuses[429] ?? 0
+  return [
+    ...(refused * 2 > totals.answered
+      ? [
+          `${counted(refused)} of ${counted(totals.answered)} answers were 401: the target has not issued these keys.`,
+        ]
+      : []),
+    ...(limited * 10 > totals.answered
+      ? [
+          `${counted(limited)} answers were 429: the keys have used up their day; \`keys create --limit\` gives more.`,
+        ]
+      : []),
+    ...(totals.dropped > 0
+      ? [
+          `${counted(totals.dropped)} requests were never sent, because no connection was free: the target is too slow for them, or --connections too few.`,
+        ]
+      : []),
+  ]
+}

@@ -1,0 +1,298 @@
+// `abohawa replay FILE --target URL`: sends recorded or generated traffic again, at its own pace, faster, or evenly, and
+// reports latency by what the cache did. Exit code 99 when a threshold fails, after the report.
+
+import { access, constants, stat, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { type Command, Option } from 'commander'
+import { InputError, messageOf } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
+import type { Schedule } from '../replay/schedule.ts'
+import type { KeptBody } from '../replay/sender.ts'
+import type { ReplayResult } from '../report/result.ts'
+import type { TrafficSummary } from '../traffic/read-traffic.ts'
+import { interruption } from './interruption.ts'
+import { createOpsReader } from './replay-ops.ts'
+import {
+  checkSchedule,
+  connectionsIn,
+  connectionsOf,
+  durationIn,
+  keysOf,
+  type Output,
+  outputsOf,
+  paceOf,
+  type ReplayOptions,
+  rateIn,
+  speedIn,
+  thresholdsIn,
+  workersIn,
+} from './replay-options.ts'
+import { createProgress, remarksOn, resultText } from './replay-text.ts'
+import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
+
+const thresholdFailed = 99
+const remarkEveryS = 10
+const mostFaultsShown = 5
+const sampledBodies = 20_000
+
+export const addReplayCommand = (program: Command, add: AddCommand): void =>
+  add<ReplayOptions>(program, 'replay', {
+    summary: 'send the requests of traffic files to a gateway again, and measure its answers',
+    example:
+      "replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --speed 600 --threshold 'p99<50ms' --out report.html\n  npm run -s abohawa -- replay samples/weekday.ndjson.gz --target http://127.0.0.1:8080 --keys issued.csv --rate 500 --duration 30s --loop",
+    setUp: command =>
+      void command
+        .argument('<files...>', 'traffic files; - is standard input')
+        .option('--target <url>', 'http://, https:// or unix:/path')
+        .option('--keys <file>', 'keys of the target, as keys create --csv or --json printed them')
+        .option('--key <file>', 'a file with one key, sent with every request')
+        .option('--reuse-keys', 'ids that --keys has no key for share its keys in turn')
+        .option('--without-keys', 'send no keys')
+        .option('--speed <times>', 'so many times as fast as recorded', speedIn)
+        .option('--rate <requests>', 'evenly, so many a second, in place of the recorded arrivals', rateIn)
+        .option(
+          '--as-fast-as <connections>',
+          'a closed loop: each connection sends its next request after the answer',
+          connectionsIn,
+        )
+        .option('--loop', 'begin again after the last request, until --duration or Ctrl-C')
+        .option('--duration <duration>', 'end after so long, such as 10m', durationIn)
+        .option('--connections <number>', 'at most; 256, or 8 over HTTP/2', connectionsIn)
+        .addOption(new Option('--workers <number>', 'threads that send').argParser(workersIn).default(1))
+        .addOption(new Option('--http <version>', 'the protocol').choices(['1.1', '2']).default('1.1'))
+        .addOption(
+          new Option('--patience <duration>', 'a request that finds no connection for so long is dropped')
+            .argParser(durationIn)
+            .default(5_000, '5s'),
+        )
+        .addOption(
+          new Option('--timeout <duration>', 'a request without an answer for so long has failed')
+            .argParser(durationIn)
+            .default(10_000, '10s'),
+        )
+        .option(
+          '--threshold <expression>',
+          'such as p99<20ms, weather.p99<20ms, errors<0.1%, hits>90%, rate>490; may be given again',
+          thresholdsIn,
+        )
+        .option(
+          '--out <file>',
+          'write a page (.html), the result (.json) or percentiles (.hgrm); may be given again',
+          collect,
+        )
+        .option('--hdr <file>', 'write the percentile distribution of all latencies, as wrk2 prints it')
+        .option('--check-bodies', 'hold an answer of each path against the contract')
+        .option('--bodies <file>', 'write a digest of an answer of each path, for replay compare')
+        .option('--any-method', 'send methods other than GET and HEAD too, without bodies')
+        .option('--allow-remote', 'send to a target that is neither this machine nor in a private network')
+        .option('--ca <file>', 'certificates to trust, in PEM')
+        .option('--insecure', 'take any certificate of a target on this machine')
+        .option(
+          '--ops <url>',
+          'the ops address of the gateway, to report its CPU, memory, provider and settings',
+        )
+        .option('--ops-token-file <file>', 'a file with ops.token; that of the configuration if not given'),
+    run: (terminal, options, ...files) => replay(terminal, options, files),
+  })
+
+const collect = (file: string, before: string[] = []): string[] => [...before, file]
+
+const replay = async (
+  terminal: Terminal,
+  options: ReplayOptions,
+  files: readonly string[],
+): Promise<number> => {
+  const { target: given, http, workers, patience, timeout, threshold = [], checkBodies, bodies } = options
+  if (given === undefined)
+    throw new UsageError('--target is missing; allowed: an address such as http://127.0.0.1:8080')
+  const pace = paceOf(options)
+  const connections = connectionsOf(options)
+  if (workers > connections)
+    throw new UsageError(`${workers} workers have ${connections} connections; allowed: at least one for each`)
+  const outputs = outputsOf(options)
+  await checkWritable([...outputs.map(({ path }) => path), ...(bodies === undefined ? [] : [bodies])])
+  const { targetOf, checkReachable } = await import('../replay/target.ts')
+  const target = await targetOf(given, options)
+  const ops = createOpsReader(terminal, options)
+  const stopped = interruption('SIGHUP')
+  let isStopped = false
+  void stopped.then(() => {
+    isStopped = true
+  })
+  const { schedule, summary } = await readSchedule(terminal, files, options, () => isStopped)
+  const keys = keysOf({ ids: schedule.keys, count: schedule.count }, options)
+  checkSchedule(schedule)
+  await checkReachable(target, http)
+
+  const { startReplay } = await import('../replay/run.ts')
+  const { arrivalsOf } = await import('../replay/pace.ts')
+  const arrivals = arrivalsOf(schedule, pace)
+  const progress = createProgress({
+    endsAtSeconds: arrivals.endsAt === undefined ? undefined : arrivals.endsAt / 1000,
+    total: arrivals.total,
+    asked: seconds => askedRate(arrivals, pace.mode === 'closed', seconds),
+  })
+  let remarkedAt = 0
+  const { ended, stop } = await startReplay(
+    {
+      schedule,
+      pace,
+      keys,
+      target,
+      http,
+      connections,
+      patienceMs: patience,
+      timeoutMs: timeout,
+      keepBodies: checkBodies || bodies !== undefined ? sampledBodies : 0,
+      workers,
+      command: commandText(files, options),
+      traffic: trafficOf(schedule, summary),
+      thresholds: threshold,
+      settings: (await ops?.settings()) ?? null,
+      metrics: ops?.metrics,
+    },
+    terminal.clock,
+    (figures, seconds) => {
+      const line = progress(figures, seconds)
+      if (process.stderr.isTTY) terminal.progress(line)
+      else if (seconds - remarkedAt >= remarkEveryS) {
+        remarkedAt = seconds
+        terminal.remark(line)
+      }
+    },
+  )
+  void stopped.then(stop)
+  const { result: measured, kept } = await ended
+  terminal.progress('')
+  const result = checkBodies ? { ...measured, bodies: await checked(kept) } : measured
+  terminal.show(result, resultText(result))
+  for (const remark of remarksOn(result)) terminal.remark(remark)
+  await writeOutputs(result, outputs)
+  if (bodies !== undefined) {
+    const { digestLines } = await import('../replay/body-check.ts')
+    await write(bodies, digestLines(kept))
+  }
+  if (result.thresholds.some(({ passed }) => !passed)) return thresholdFailed
+  return result.interrupted ? 1 : 0
+}
+
+const readSchedule = async (
+  terminal: Terminal,
+  files: readonly string[],
+  { anyMethod = false }: ReplayOptions,
+  isStopped: () => boolean,
+): Promise<{ schedule: Schedule; summary: TrafficSummary }> => {
+  const { readTraffic } = await import('../traffic/read-traffic.ts')
+  const { scheduleOf } = await import('../replay/schedule.ts')
+  let faults = 0
+  const traffic = readTraffic(files, {
+    onFault: ({ file, line, reason }) => {
+      faults += 1
+      if (faults <= mostFaultsShown) terminal.remark(`${file}, line ${line}: ${reason}`)
+    },
+  })
+  const schedule = await scheduleOf(traffic.batches(), {
+    anyMethod,
+    onProgress: count => {
+      terminal.progress(`${counted(count)} requests read`)
+      if (isStopped()) throw new InputError('interrupted before the first request was sent')
+    },
+  })
+  terminal.progress('')
+  const summary = traffic.summary()
+  if (faults > mostFaultsShown)
+    terminal.remark(
+      `${counted(faults)} lines are faulty, of which ${mostFaultsShown} are shown; the others are sent.`,
+    )
+  for (const [method, count] of Object.entries(schedule.skipped))
+    terminal.remark(`${counted(count)} requests of ${method} are left out; --any-method sends them.`)
+  return { schedule, summary }
+}
+
+const trafficOf = (
+  schedule: Schedule,
+  { sha256, faultyLines, files }: TrafficSummary,
+): ReplayResult['traffic'] => ({
+  files: files.map(({ file }) => file),
+  sha256,
+  requests: schedule.count,
+  keys: schedule.keys.length,
+  from: schedule.from === undefined ? null : new Date(schedule.from).toISOString(),
+  spanSeconds: (schedule.at[schedule.count - 1] ?? 0) / 1000,
+  faultyLines,
+})
+
+/** Requests a second that are due around an instant, over up to ten seconds. */
+const askedRate = (
+  { due, total }: { due(arrival: number): number; total: number | undefined },
+  isClosed: boolean,
+  seconds: number,
+): number | undefined => {
+  if (isClosed) return undefined
+  // The number of the first arrival at or after an instant, by bisection.
+  const firstAt = (ms: number): number => {
+    let [low, high] = [0, total ?? 2 ** 40]
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2)
+      if (due(middle) < ms) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+  const from = Math.max(0, seconds - 5)
+  const to = seconds + 5
+  return (firstAt(to * 1000) - firstAt(from * 1000)) / (to - from)
+}
+
+/** The command line again, without what is only of this machine: for the report. */
+const commandText = (files: readonly string[], options: ReplayOptions): string => {
+  const { target, speed, rate, asFastAs, loop, duration, http, workers, threshold = [] } = options
+  return [
+    'abohawa replay',
+    ...files,
+    `--target ${target}`,
+    ...(speed === undefined ? [] : [`--speed ${speed}`]),
+    ...(rate === undefined ? [] : [`--rate ${rate}`]),
+    ...(asFastAs === undefined ? [] : [`--as-fast-as ${asFastAs}`]),
+    ...(loop ? ['--loop'] : []),
+    ...(duration === undefined ? [] : [`--duration ${duration}ms`]),
+    ...(http === '2' ? ['--http 2'] : []),
+    ...(workers > 1 ? [`--workers ${workers}`] : []),
+    ...threshold.map(({ text }) => `--threshold '${text}'`),
+  ].join(' ')
+}
+
+const checked = async (kept: readonly KeptBody[]): Promise<ReplayResult['bodies']> => {
+  const { checkBodies } = await import('../replay/body-check.ts')
+  return checkBodies(kept)
+}
+
+/** Before the run, so that an hour of replay is not lost to a folder that is missing. @throws InputError */
+const checkWritable = async (paths: readonly string[]): Promise<void> => {
+  for (const path of paths) {
+    const found = await stat(path).catch(() => undefined)
+    if (found?.isDirectory()) throw new InputError(`${quoted(path)} is a folder; allowed: a file`)
+    const where = found ? path : dirname(path)
+    await access(where, constants.W_OK).catch(cause => {
+      throw new InputError(`${quoted(path)} can't be written: ${messageOf(cause)}`, { cause })
+    })
+  }
+}
+
+const writeOutputs = async (result: ReplayResult, outputs: readonly Output[]): Promise<void> => {
+  for (const { path, form } of outputs) await write(path, await textOf(result, form))
+}
+
+const textOf = async (result: ReplayResult, form: Output['form']): Promise<string> => {
+  if (form === 'json') return `${JSON.stringify(result)}\n`
+  if (form === 'html') return (await import('../report/page.ts')).reportPage([result])
+  return (await import('../replay/recorder.ts')).percentileDistribution(result.histogram)
+}
+
+const write = async (path: string, text: string): Promise<void> => {
+  try {
+    await writeFile(path, text)
+  } catch (cause) {
+    throw new InputError(`${quoted(path)} can't be written: ${messageOf(cause)}`, { cause })
+  }
+}

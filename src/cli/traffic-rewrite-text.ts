@@ -1,0 +1,98 @@
+// What a command that wrote a traffic file says in the end, as facts and as JSON.
+
+import { printDuration } from '../config/units.ts'
+import { printable } from '../outside-text.ts'
+import { standardOutput } from '../traffic/file-bytes.ts'
+import type { Gaps } from '../traffic/gaps.ts'
+import type { TrafficSummary } from '../traffic/read-traffic.ts'
+import { counted, factsText, type Terminal } from './terminal.ts'
+
+type Report = {
+  readonly out: string
+  readonly summary: TrafficSummary
+  /** Those longer than `shortestMs`. */
+  readonly gaps: ReturnType<Gaps['found']> & { readonly shortestMs: number; readonly areCut: boolean }
+  /** Whether requests far out of place were put in their place. */
+  readonly isSorted: boolean
+  readonly written: number
+  readonly first: number | undefined
+  readonly last: number
+}
+
+/** Shows what was read and written; on standard error where standard output has the traffic. */
+export const reportRewrite = (terminal: Terminal, given: Report): void => {
+  const { out, summary, gaps, isSorted, written, first, last } = given
+  const span = first === undefined ? 0 : last - first
+  const shown = {
+    out,
+    requests: written,
+    from: first === undefined ? null : new Date(first).toISOString(),
+    spanSeconds: span / 1_000,
+    read: summary.requests,
+    faultyLines: summary.faultyLines,
+    skippedLines: summary.skippedLines,
+    late: summary.late,
+    lateInPlace: summary.late > 0 && isSorted,
+    share: summary.share,
+    gaps: {
+      count: gaps.count,
+      cutSeconds: gaps.cutMs / 1_000,
+      longest: gaps.longest.map(({ from, ms }) => ({
+        from: new Date(from).toISOString(),
+        seconds: ms / 1_000,
+      })),
+    },
+    files: summary.files,
+  }
+  const text = reportText(given, span)
+  if (out !== standardOutput) terminal.show(shown, text)
+  else if (terminal.json) terminal.remark(JSON.stringify(shown))
+  else for (const line of text.split('\n')) terminal.remark(line)
+}
+
+const reportText = ({ out, summary, gaps, isSorted, written, first }: Report, span: number): string => {
+  const { count, cutMs, longest, shortestMs, areCut } = gaps
+  const facts: [string, string][] = [['read', readText(summary)]]
+  if (first !== undefined) facts.push(['from', `${new Date(first).toISOString()}, for ${spanText(span)}`])
+  if (summary.faultyLines > 0) facts.push(['faulty', `${linesText(summary.faultyLines)}, left out`])
+  if (summary.skippedLines > 0)
+    facts.push(['skipped', `${linesText(summary.skippedLines)} without a request`])
+  if (summary.late > 0)
+    facts.push([
+      'order',
+      isSorted
+        ? `${counted(summary.late)} requests were far out of place, and were put in their place`
+        : `${counted(summary.late)} requests stand out of order: import the file that was written, with --out, to sort them`,
+    ])
+  if (count > 0)
+    facts.push([
+      'gaps',
+      `${counted(count)} longer than ${printDuration(shortestMs)}, the longest ${spanText(longest[0]?.ms ?? 0)} from ${new Date(longest[0]?.from ?? 0).toISOString()}${
+        areCut ? `; ${spanText(cutMs)} cut` : '; --longest-gap shortens them'
+      }`,
+    ])
+  if (summary.share !== null)
+    facts.push([
+      'share',
+      `the log holds ${summary.share} of the requests (log.accessShare), chosen one by one: a cache hits less often than it did`,
+    ])
+  const where = out === standardOutput ? 'Standard output' : printable(out)
+  return `${where} has ${counted(written)} requests.\n${factsText(facts)}`
+}
+
+const readText = ({ requests, files }: TrafficSummary): string => {
+  const formats = [...new Set(files.map(({ format }) => format ?? 'empty'))].join(', ')
+  return `${counted(requests)} requests of ${counted(files.length)} file${files.length === 1 ? '' : 's'} (${formats})`
+}
+
+const linesText = (count: number): string => `${counted(count)} line${count === 1 ? '' : 's'}`
+
+/** A span in two units, such as `23 h 12 m`. */
+export const spanText = (ms: number): string => {
+  const seconds = Math.round(ms / 1_000)
+  if (seconds < 60) return ms < 10_000 ? `${ms / 1_000} s` : `${seconds} s`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} m ${seconds % 60} s`
+  const minutes = Math.round(seconds / 60)
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} m`
+  return `${Math.floor(minutes / 1_440)} d ${Math.floor((minutes % 1_440) / 60)} h`
+}

@@ -1,0 +1,132 @@
+// The connections of one sender over HTTP/2: many requests at once on each, by Node's own client. As lanes.ts in all else.
+
+import { type ClientHttp2Session, connect as connectHttp2, constants } from 'node:http2'
+import { connect } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { Answer } from './http1.ts'
+import { reasonOf } from './http1.ts'
+import type { Job, Lane, LaneEvents, Lanes } from './lanes.ts'
+import { ageOf, emptyHead, outcomeOf, type ResponseHead } from './response-head.ts'
+import { addressOf, type Target, tlsOptions } from './target.ts'
+
+// What RFC 9113 recommends a server to allow at least; a target with a lower bound says so in its settings.
+const mostStreams = 100
+
+type Open = { readonly session: ClientHttp2Session; streams: number; isLeaving: boolean }
+
+export const http2Lanes = <Sent extends Job>(
+  target: Target,
+  most: number,
+  events: LaneEvents<Sent>,
+): Lanes<Sent> => {
+  const busy = new Map<Sent, Lane<Sent>>()
+  const open: Open[] = []
+  let turn = 0
+
+  const openSession = (): Open => {
+    const session = connectHttp2(`${target.isTls ? 'https' : 'http'}://${target.authority}`, {
+      createConnection: () =>
+        target.isTls
+          ? connectTls({ ...tlsOptions(target), ALPNProtocols: ['h2'] })
+          : connect(addressOf(target)),
+    })
+    const one: Open = { session, streams: 0, isLeaving: false }
+    const leave = (): void => {
+      one.isLeaving = true
+      const at = open.indexOf(one)
+      if (at >= 0) open.splice(at, 1)
+    }
+    session.on('goaway', leave)
+    session.on('close', leave)
+    // The streams fail with it, each with its own error.
+    session.on('error', leave)
+    open.push(one)
+    return one
+  }
+
+  const streamsOf = ({ session }: Open): number =>
+    Math.min(mostStreams, session.remoteSettings?.maxConcurrentStreams ?? mostStreams)
+
+  /** The next in turn that has room. */
+  const withRoom = (): Open | undefined => {
+    if (open.length < most) return openSession()
+    for (let i = 0; i < open.length; i++) {
+      const one = open[turn++ % open.length]
+      if (one && !one.isLeaving && one.streams < streamsOf(one)) return one
+    }
+    return undefined
+  }
+
+  const send = (one: Open, job: Sent): void => {
+    const { form, key, etag } = job
+    let head: ResponseHead | undefined
+    let bytes = 0
+    let reason = ''
+    const parts: Buffer[] = []
+    one.streams += 1
+    const stream = one.session.request({
+      [constants.HTTP2_HEADER_METHOD]: form.method,
+      [constants.HTTP2_HEADER_PATH]: `${target.base}${form.path}`,
+      ...(form.accepts === undefined ? {} : { 'accept-encoding': form.accepts }),
+      ...(key === undefined ? {} : { 'x-api-key': key }),
+      ...(etag === undefined ? {} : { 'if-none-match': etag }),
+    })
+    busy.set(job, {
+      send: () => {},
+      end: why => {
+        reason = why
+        stream.close(constants.NGHTTP2_CANCEL)
+      },
+    })
+    stream.on('response', headers => {
+      const found = emptyHead(Number(headers[':status']))
+      const etagOf = headers.etag
+      const status = headers['cache-status']
+      found.etag = etagOf
+      found.encoding = headers['content-encoding']
+      if (status !== undefined) found.outcome = outcomeOf(String(status))
+      found.ageSeconds = ageOf(headers.date, headers['last-modified'])
+      head = found
+    })
+    stream.on('data', (part: Buffer) => {
+      bytes += part.length
+      if (job.keepsBody) parts.push(part)
+    })
+    stream.on('error', (error: NodeJS.ErrnoException) => {
+      if (reason === '') reason = error.code?.startsWith('ERR_HTTP2') ? 'reset' : reasonOf(error)
+    })
+    stream.on('close', () => {
+      one.streams -= 1
+      busy.delete(job)
+      const isWhole = head !== undefined && reason === '' && stream.rstCode === constants.NGHTTP2_NO_ERROR
+      if (isWhole) {
+        const answer: Answer = {
+          head: head as ResponseHead,
+          bytes,
+          body: job.keepsBody ? Buffer.concat(parts) : undefined,
+        }
+        events.onAnswer(job, answer)
+      } else if (head === undefined && isUnread(stream.rstCode, one) && !job.again) {
+        job.again = true
+        send(withRoom() ?? openSession(), job)
+        return
+      } else events.onFailure(job, reason || 'reset')
+      events.onFree()
+    })
+    stream.end()
+  }
+  // A server that stops says which streams it will not read.
+  const isUnread = (code: number | undefined, { isLeaving }: Open): boolean =>
+    isLeaving && code === constants.NGHTTP2_REFUSED_STREAM
+
+  return {
+    busy,
+    take: () => {
+      const one = withRoom()
+      return one && { send: job => send(one, job), end: () => {} }
+    },
+    close: () => {
+      for (const { session } of [...open]) session.destroy()
+    },
+  }
+}

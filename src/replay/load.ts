@@ -1,0 +1,100 @@
+// What the load generator itself does with its time: whether the figures of a run are of the target or of the generator. One
+// for each sender; the delays of its event loop, how late it looked at due instants, and its share of a core.
+
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { encodeIntoCompressedBase64 } from 'hdr-histogram-js'
+import { coarse } from './recorder.ts'
+
+export type LoadForm = {
+  /** Of one core, without the turns of the event loop that only wait for a due instant. */
+  readonly cpuShare: number
+  /** In ms. */
+  readonly loopDelayP99: number
+  /** Of the delays in ms from a due instant to the turn that saw it; waiting for a connection is not in it. */
+  readonly lateP99: number
+}
+
+export type Load = {
+  /** A turn of the event loop begins. */
+  turned(): void
+  /** Something was done in this turn. */
+  worked(): void
+  /** A due instant was seen so many ms late. */
+  due(lateMs: number): void
+  /** An answer came after so many ms; for the line of progress. */
+  answered(ms: number): void
+  /** Of the answers since the last call, as a compressed histogram of µs. */
+  recent(): string
+  form(): LoadForm
+  end(): void
+}
+
+const delayResolutionMs = 2
+
+export const createLoad = (): Load => {
+  const delays = monitorEventLoopDelay({ resolution: delayResolutionMs })
+  delays.enable()
+  const began = performance.now()
+  const cpuBegan = process.threadCpuUsage()
+  const late = coarse()
+  const recent = coarse()
+  let idleMs = 0
+  let turnedAt = began
+  let hasWorked = true
+  let form: LoadForm | undefined
+
+  const measure = (): LoadForm => {
+    const { user, system } = process.threadCpuUsage(cpuBegan)
+    const elapsed = performance.now() - began
+    const busy = Math.max(0, (user + system) / 1000 - idleMs)
+    const p99 = delays.count === 0 ? 0 : delays.percentile(99) / 1e6
+    return {
+      cpuShare: Math.min(1, busy / Math.max(1, elapsed)),
+      loopDelayP99: Math.max(0, p99 - delayResolutionMs),
+      lateP99: late.getValueAtPercentile(99) / 1000,
+    }
+  }
+  return {
+    turned: () => {
+      const at = performance.now()
+      // A turn without work lasts microseconds; a longer one was a timer's wait, which takes no processor time.
+      if (!hasWorked && at - turnedAt < 1) idleMs += at - turnedAt
+      turnedAt = at
+      hasWorked = false
+    },
+    worked: () => {
+      hasWorked = true
+    },
+    due: lateMs => late.recordValue(Math.max(0, Math.round(lateMs * 1000))),
+    answered: ms => recent.recordValue(Math.max(0, Math.round(ms * 1000))),
+    recent: () => {
+      const text = encodeIntoCompressedBase64(recent)
+      recent.reset()
+      return text
+    },
+    form: () => form ?? measure(),
+    end: () => {
+      form = measure()
+      delays.disable()
+    },
+  }
+}
+
+// Two thirds of a step of the eye: below it nobody sees the difference in a latency of a web request.
+const lateBoundMs = 10
+const cpuBound = 0.95
+
+/** The busiest of all senders, and whether the generator was the bottleneck. @param isClosed in a closed loop nothing is late */
+export const generatorOf = (loads: readonly LoadForm[], isClosed: boolean) => {
+  const most = (of: (load: LoadForm) => number): number => Math.max(0, ...loads.map(of))
+  const cpuShare = most(load => load.cpuShare)
+  const loopDelayP99 = most(load => load.loopDelayP99)
+  const lateP99 = isClosed ? 0 : most(load => load.lateP99)
+  const reason =
+    cpuShare >= cpuBound
+      ? `the load generator used ${Math.round(cpuShare * 100)} % of a core; more --workers send more`
+      : lateP99 > lateBoundMs
+        ? `the load generator itself was late: 1 % of the requests by ${Math.round(lateP99)} ms or more; other work on this machine, or too few --workers`
+        : null
+  return { cpuShare, loopDelayP99, lateP99, saturated: reason !== null, reason }
+}

@@ -1,0 +1,132 @@
+// The senders of a run: one in this thread, or several, each in a worker thread with its share of the arrivals. Gathers what
+// they recorded into one recorder, and their figures on the way for the line of progress.
+
+import { Worker } from 'node:worker_threads'
+import { messageOf } from '../errors.ts'
+import type { LoadForm } from './load.ts'
+import { type Counts, createRecorder, type Recorder, type RecorderForm, sumOf } from './recorder.ts'
+import { type KeptBody, monotonicMs, type SendOrder, startSender } from './sender.ts'
+
+/** What a sender tells on its way. */
+export type Live = { readonly counts: Counts; readonly recent: string }
+export type FromWorker = { readonly live: Live } | { readonly ended: Ended }
+export type Ended = {
+  readonly form: RecorderForm
+  readonly load: LoadForm
+  readonly kept: readonly KeptBody[]
+  readonly sentForMs: number
+}
+
+/** Of all senders, since the begin and since the last figures. */
+export type LiveFigures = {
+  readonly counts: Counts
+  /** In ms, of the answers since the last figures; undefined without one. */
+  readonly p50: number | undefined
+  readonly p99: number | undefined
+}
+
+export type Sending = {
+  /** Resolves when all is sent and answered, or given up. Rejects when a worker fails. */
+  readonly ended: Promise<{
+    readonly recorder: Recorder
+    readonly loads: readonly LoadForm[]
+    readonly kept: readonly KeptBody[]
+    readonly sentForMs: number
+  }>
+  stop(): void
+}
+
+const liveEveryMs = 500
+// So that all workers have started and parsed their order when the first request is due.
+const workerStartMs = 700
+
+type Order = Omit<SendOrder, 'share' | 'beginAt'>
+
+/** @param onLive called with figures every half second */
+export const startSending = (
+  order: Order,
+  workers: number,
+  stepSeconds: number,
+  onLive: (figures: LiveFigures) => void,
+): Sending => {
+  const beginAt = monotonicMs() + (workers === 1 ? 20 : workerStartMs)
+  const latest = new Map<number, Live>()
+  const told = (index: number, live: Live): void => {
+    latest.set(index, live)
+    if (latest.size < workers) return
+    onLive(figuresOf([...latest.values()]))
+    latest.clear()
+  }
+  const parts = Array.from({ length: workers }, (_, index) => {
+    const part: SendOrder = { ...order, ...shareOf(order, index, workers), beginAt }
+    return workers === 1
+      ? sendHere(part, stepSeconds, live => told(index, live))
+      : sendInWorker(part, stepSeconds, live => told(index, live))
+  })
+  const ended = Promise.all(parts.map(part => part.ended)).then(all => {
+    const recorder = createRecorder(stepSeconds)
+    for (const { form } of all) recorder.add(form)
+    return {
+      recorder,
+      loads: all.map(({ load }) => load),
+      kept: all.flatMap(({ kept }) => kept),
+      sentForMs: Math.max(...all.map(({ sentForMs }) => sentForMs)),
+    }
+  })
+  return {
+    ended,
+    stop: () => {
+      for (const part of parts) part.stop()
+    },
+  }
+}
+
+const shareOf = ({ connections, keepBodies }: Order, index: number, of: number) => ({
+  share: { index, of },
+  connections: Math.max(1, Math.floor(connections / of) + (index < connections % of ? 1 : 0)),
+  keepBodies: Math.ceil(keepBodies / of),
+})
+
+/** One sender in this thread. */
+export const sendHere = (order: SendOrder, stepSeconds: number, onLive: (live: Live) => void) => {
+  const recorder = createRecorder(stepSeconds)
+  const sender = startSender(order, recorder)
+  const timer = setInterval(() => {
+    onLive({ counts: structuredClone(recorder.counts), recent: sender.load.recent() })
+  }, liveEveryMs)
+  const ended = sender.ended.then((): Ended => {
+    clearInterval(timer)
+    return {
+      form: recorder.form(),
+      load: sender.load.form(),
+      kept: sender.kept,
+      sentForMs: sender.sentFor(),
+    }
+  })
+  return { ended, stop: sender.stop }
+}
+
+const sendInWorker = (order: SendOrder, stepSeconds: number, onLive: (live: Live) => void) => {
+  const worker = new Worker(new URL('worker.ts', import.meta.url), { workerData: { order, stepSeconds } })
+  const { promise: ended, resolve, reject } = Promise.withResolvers<Ended>()
+  worker.on('message', (message: FromWorker) => {
+    if ('live' in message) onLive(message.live)
+    else resolve(message.ended)
+  })
+  worker.on('error', error =>
+    reject(new Error(`a worker of the replay failed: ${messageOf(error)}`, { cause: error })),
+  )
+  worker.on('exit', code =>
+    reject(new Error(`a worker of the replay ended with ${code} before its work was done`)),
+  )
+  return { ended, stop: () => worker.postMessage('stop') }
+}
+
+const figuresOf = (lives: readonly Live[]): LiveFigures => {
+  const all = createRecorder()
+  for (const { counts } of lives) all.addCounts(counts)
+  const recent = sumOf(lives.map(each => each.recent))
+  const at = (percent: number) =>
+    recent.totalCount === 0 ? undefined : recent.getValueAtPercentile(percent) / 1000
+  return { counts: all.counts, p50: at(50), p99: at(99) }
+}

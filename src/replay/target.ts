@@ -1,0 +1,199 @@
+// The target of a replay: an address of HTTP, HTTPS or a Unix socket, and how to connect to it. A target that is neither
+// this machine nor in a private network is refused unless the caller allows it: a mistaken line must not flood a server of
+// others.
+
+import { lookup } from 'node:dns/promises'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { BlockList, connect, isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import { InputError, messageOf } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
+
+/** Plain values, so that a worker receives it as it is. */
+export type Target = {
+  /** As it is shown: without a user or a password. */
+  readonly name: string
+  readonly isTls: boolean
+  readonly host: string
+  readonly port: number
+  /** Of a Unix socket, in place of host and port. */
+  readonly socketPath: string | undefined
+  /** The value of `host` or `:authority`. */
+  readonly authority: string
+  /** Stands before every path; empty for most. */
+  readonly base: string
+  /** Certificates to trust beside those of Node, in PEM. */
+  readonly ca: string | undefined
+  readonly insecure: boolean
+}
+
+export type TargetOptions = {
+  /** A file of certificates in PEM. */
+  readonly ca?: string | undefined
+  /** Takes any certificate; only of this machine. */
+  readonly insecure?: boolean | undefined
+  readonly allowRemote?: boolean | undefined
+}
+
+const example = 'http://127.0.0.1:8080, https://localhost:8443 or unix:/run/abohawa.sock'
+
+/** @throws InputError with a sentence for what is no target, and for one that is not allowed */
+export const targetOf = async (
+  given: string,
+  { ca, insecure = false, allowRemote = false }: TargetOptions = {},
+): Promise<Target> => {
+  const trusted = ca === undefined ? undefined : certificatesIn(ca)
+  if (given.startsWith('unix:')) {
+    const socketPath = given.slice(5)
+    if (socketPath === '') throw new InputError(`the target is ${quoted(given)}; allowed: ${example}`)
+    return {
+      name: given,
+      isTls: false,
+      host: 'localhost',
+      port: 0,
+      socketPath,
+      authority: 'localhost',
+      base: '',
+      ca: trusted,
+      insecure: false,
+    }
+  }
+  const url = URL.parse(given)
+  if (!url || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '')
+    throw new InputError(`the target is ${quoted(given)}; allowed: ${example}`)
+  if (url.username !== '' || url.password !== '')
+    throw new InputError(
+      'the target has a user or a password; allowed: an address, and keys by --keys or --key',
+    )
+  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const isTls = url.protocol === 'https:'
+  const addresses = await addressesOf(host)
+  if (!allowRemote && !addresses.every(isNear))
+    throw new InputError(
+      `the target ${quoted(url.host)} is neither this machine nor in a private network; --allow-remote sends there all the same`,
+    )
+  if (insecure && !addresses.every(isLoopback))
+    throw new InputError(
+      '--insecure is for targets on this machine; allowed for others: --ca with their certificates',
+    )
+  return {
+    name: `${url.protocol}//${url.host}${url.pathname.replace(/\/+$/, '')}`,
+    isTls,
+    host,
+    port: Number(url.port) || (isTls ? 443 : 80),
+    socketPath: undefined,
+    authority: url.host,
+    base: url.pathname.replace(/\/+$/, ''),
+    ca: trusted,
+    insecure,
+  }
+}
+
+const certificatesIn = (file: string): string => {
+  try {
+    const text = readFileSync(file, 'utf8')
+    if (text.includes('-----BEGIN CERTIFICATE-----')) return text
+  } catch (cause) {
+    throw new InputError(`--ca is ${quoted(file)}, which can't be read: ${messageOf(cause)}`, { cause })
+  }
+  throw new InputError(`--ca is ${quoted(file)}, which has no certificate; allowed: a file in PEM`)
+}
+
+const addressesOf = async (host: string): Promise<string[]> => {
+  if (isIP(host) !== 0) return [host]
+  try {
+    return (await lookup(host, { all: true })).map(({ address }) => address)
+  } catch (cause) {
+    throw new InputError(`the name ${quoted(host)} of the target is not known: ${messageOf(cause)}`, {
+      cause,
+    })
+  }
+}
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+const near = new BlockList()
+for (const [net, prefix] of [
+  ['127.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+  ['169.254.0.0', 16],
+] as const)
+  near.addSubnet(net, prefix, 'ipv4')
+near.addAddress('::1', 'ipv6')
+near.addSubnet('fc00::', 7, 'ipv6')
+near.addSubnet('fe80::', 10, 'ipv6')
+
+const family = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
+const isNear = (address: string): boolean => near.check(address, family(address))
+const isLoopback = (address: string): boolean => loopback.check(address, family(address))
+
+// One for all connections of a thread: what is read is worked on before the next read begins.
+const received = Buffer.allocUnsafeSlow(262_144)
+
+/**
+ * A connection to the target.
+ * @param onData called with each part as it is received; its memory is used again after the call
+ */
+export const connectTo = (target: Target, onData: (part: Buffer) => void): Socket => {
+  if (target.isTls) {
+    const socket = connectTls({ ...tlsOptions(target), ALPNProtocols: ['http/1.1'] })
+    socket.on('data', onData)
+    return socket
+  }
+  return connect({
+    ...addressOf(target),
+    onread: {
+      buffer: received,
+      callback: bytes => {
+        onData(received.subarray(0, bytes))
+        return true
+      },
+    },
+  })
+}
+
+/** Host and port, or the path of the socket. */
+export const addressOf = ({
+  host,
+  port,
+  socketPath,
+}: Target): { host: string; port: number } | { path: string } =>
+  socketPath === undefined ? { host, port } : { path: socketPath }
+
+export const tlsOptions = ({ host, port, ca, insecure }: Target) => ({
+  host,
+  port,
+  ...(isIP(host) === 0 ? { servername: host } : {}),
+  ...(ca === undefined ? {} : { ca: [ca] }),
+  rejectUnauthorized: !insecure,
+})
+
+const connectWithinMs = 5_000
+
+/**
+ * Connects once and disconnects, so that a target which is not there is one sentence and not a failure of each request.
+ * @throws InputError
+ */
+export const checkReachable = async (target: Target, http: '1.1' | '2'): Promise<void> => {
+  const socket = target.isTls
+    ? connectTls({ ...tlsOptions(target), ALPNProtocols: [http === '2' ? 'h2' : 'http/1.1'] })
+    : connect(addressOf(target))
+  try {
+    await once(socket, target.isTls ? 'secureConnect' : 'connect', {
+      signal: AbortSignal.timeout(connectWithinMs),
+    })
+  } catch (cause) {
+    const isLate = cause instanceof Error && cause.name === 'AbortError'
+    const reason = isLate ? `no connection within ${connectWithinMs / 1000} s` : messageOf(cause)
+    throw new InputError(`the target ${target.name} can't be reached: ${reason}`, { cause })
+  } finally {
+    socket.destroy()
+  }
+  if (target.isTls && http === '2' && 'alpnProtocol' in socket && socket.alpnProtocol !== 'h2')
+    throw new InputError(`the target ${target.name} has no HTTP/2; allowed: --http 1.1`)
+}

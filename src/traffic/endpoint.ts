@@ -1,0 +1,28 @@
+// Which endpoint of the API a request is for, by its path, under the names of the log and the metrics; and which place it
+// names. Reads text only: whether there is such a place is for a catalogue.
+
+/** `weather`, `forecast`, `coords`, `locations`, `location`, or `other`. */
+export const endpointOf = (path: string): string => {
+  const [, name = '', more = ''] = endpointPath.exec(pathnameOf(path)) ?? []
+  if (name === 'weather') return more.startsWith('/coords/') ? 'coords' : more === '' ? 'other' : 'weather'
+  if (name === 'forecast') return more === '' ? 'other' : 'forecast'
+  if (name === 'locations') return more === '' ? 'locations' : 'location'
+  return 'other'
+}
+const endpointPath = /^\/api\/v1\/(weather|forecast|locations)((?:\/[^/]+){2,3})?$/
+
+/** Of a path and its query, the path. */
+export const pathnameOf = (path: string): string => {
+  const query = path.indexOf('?')
+  return query < 0 ? path : path.slice(0, query)
+}
+
+/** The place or point of a request for weather, such as `district/3026` or `23.81,90.41`; else the path. */
+export const placeOf = (path: string): string => {
+  const pathname = pathnameOf(path)
+  const [, type, id, third] = placePath.exec(pathname) ?? []
+  if (type === undefined) return pathname
+  if (type === 'coords' && third !== undefined) return `${id},${third}`
+  return third === undefined ? `${type}/${id}` : pathname
+}
+const placePath = /^\/api\/v1\/(?:weather|forecast)\/([^/]+)\/([^/]+)(?:\/([^/]+))?$/

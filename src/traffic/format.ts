@@ -1,0 +1,29 @@
+// A format of traffic files: how a file in it is recognised, and its reader. The formats themselves are listed in formats.ts.
+
+import type { LineFault } from './text-lines.ts'
+import type { TrafficRequest } from './traffic-request.ts'
+
+/** What a reader of a format reports beside its requests. */
+export type Observer = {
+  /** Gives the pseudonym of a key, which must not leave a reader. */
+  readonly nameOf: (secret: string) => string
+  readonly onFault: LineFault
+  /** The log holds a share of the requests only. */
+  readonly onShare: (share: number) => void
+  /** So many lines are right and hold no request. */
+  readonly onSkipped: (lines: number) => void
+}
+
+/** In the order in which a file is compared with them. */
+export const formatNames = ['access-log', 'ndjson', 'har', 'gor', 'combined', 'nginx'] as const
+export type FormatName = (typeof formatNames)[number]
+
+export type Format = {
+  readonly name: FormatName
+  /** Whether a file whose first bytes are this text is in this format. */
+  readonly matches: (begin: string) => boolean
+  readonly read: (
+    pieces: AsyncIterable<Buffer>,
+    observer: Observer,
+  ) => AsyncGenerator<TrafficRequest[], void, undefined>
+}

@@ -1,0 +1,94 @@
+// Chooses requests of a stream: by time, endpoint, key, cell or place, by a sample of cells, or every so many. A sample is of
+// cells and not of requests, so that what is requested again and again stays so, as a cache needs it to be measured.
+
+import { endpointOf, placeOf } from './endpoint.ts'
+import type { TrafficRequest } from './traffic-request.ts'
+
+/** What is given must hold, all of it. */
+export type Selection = {
+  /** Of cells, from 0 to 1; the same cells in every file. */
+  readonly sample?: number | undefined
+  /** An instant, or ms from the first request. */
+  readonly from?: Moment | undefined
+  /** The first instant that is not taken. */
+  readonly to?: Moment | undefined
+  /** Ms from `from`, or else from the first request. */
+  readonly duration?: number | undefined
+  readonly endpoints?: ReadonlySet<string> | undefined
+  readonly keys?: ReadonlySet<string> | undefined
+  /** Names of cells, or places such as `district/3026`. */
+  readonly cells?: ReadonlySet<string> | undefined
+  /** Of those that are left, one of so many. */
+  readonly every?: number | undefined
+  /** Of those that are left, the first. */
+  readonly head?: number | undefined
+  /** Of those that are left, the last. */
+  readonly tail?: number | undefined
+}
+export type Moment = { readonly at: number } | { readonly after: number }
+
+type Batches = AsyncIterable<readonly TrafficRequest[]>
+
+/** The same order; ends early where nothing more can follow. */
+export async function* selected(batches: Batches, selection: Selection): AsyncGenerator<TrafficRequest[]> {
+  const { every = 1, head = Number.POSITIVE_INFINITY, tail } = selection
+  let span: Span | undefined
+  let seen = 0
+  let count = 0
+  let last: TrafficRequest[] = []
+  for await (const batch of batches) {
+    const taken: TrafficRequest[] = []
+    let isOver = count >= head
+    for (const request of batch) {
+      span ??= spanOf(selection, request.at)
+      if (request.at >= span.to) isOver = true
+      if (isOver) break
+      if (request.at < span.from || !holdsFor(selection, request)) continue
+      seen += 1
+      if ((seen - 1) % every !== 0) continue
+      taken.push(request)
+      count += 1
+      isOver = count >= head
+    }
+    if (tail === undefined) yield taken
+    else {
+      last.push(...taken)
+      if (last.length > 2 * tail) last = last.slice(-tail)
+    }
+    if (isOver) break
+  }
+  if (tail !== undefined) yield last.slice(-tail)
+}
+
+type Span = { readonly from: number; readonly to: number }
+
+/** @param begin the instant of the first request */
+const spanOf = ({ from, to, duration }: Selection, begin: number): Span => {
+  const first = instantOf(from, begin, Number.NEGATIVE_INFINITY)
+  const end = instantOf(to, begin, Number.POSITIVE_INFINITY)
+  return { from: first, to: duration === undefined ? end : Math.min(end, Math.max(first, begin) + duration) }
+}
+
+const instantOf = (moment: Moment | undefined, begin: number, none: number): number =>
+  moment === undefined ? none : 'at' in moment ? moment.at : begin + moment.after
+
+const holdsFor = ({ sample, endpoints, keys, cells }: Selection, request: TrafficRequest): boolean => {
+  const { path, key, cell } = request
+  if (endpoints && !endpoints.has(endpointOf(path))) return false
+  if (keys && !(key !== undefined && keys.has(key))) return false
+  if (cells && !((cell !== undefined && cells.has(cell)) || cells.has(placeOf(path)))) return false
+  return sample === undefined || isSampled(request, sample)
+}
+
+/** Whether the cell of a request, or its place where the cell is not known, is in a sample of this share. */
+export const isSampled = ({ cell, path }: Pick<TrafficRequest, 'cell' | 'path'>, share: number): boolean =>
+  hashOf(cell ?? placeOf(path)) < share * 2 ** 32
+
+/** FNV-1a with the last step of MurmurHash3, which spreads names that differ in their last digit. */
+const hashOf = (text: string): number => {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193)
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return (hash ^ (hash >>> 16)) >>> 0
+}

@@ -1,0 +1,235 @@
+// `abohawa traffic generate` and `traffic keys`: the samples are what their commands write, files and standard output have the
+// same bytes, keys of a file are created in a store, and every bad option is one sentence.
+
+import { spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import t from 'tap'
+import { runCommands } from '../support/printed.ts'
+import { cleanEnv, product } from '../support/process.ts'
+import { until } from '../support/until.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const samples = join(root, 'samples')
+const textOf = (file: string) => gunzipSync(readFileSync(file)).toString()
+const generate = (...options: string[]) => ['traffic', 'generate', ...options]
+
+t.test('the samples are what the commands of their page write', async t => {
+  const folder = t.testdir()
+  const page = readFileSync(join(samples, 'README.md'), 'utf8')
+  const commands = [...page.matchAll(/^npm run -s abohawa -- (.+)$/gm)].map(([, line = '']) =>
+    line.split(' '),
+  )
+  const names = readdirSync(samples).filter(name => name.endsWith('.gz'))
+  const ended = await runCommands(commands.map(words => words.map(word => word.replace(/^samples/, folder))))
+  for (const { code, stderr } of ended) t.match({ code, stderr }, { code: 0, stderr: '' })
+  t.strictSame(readdirSync(folder).sort(), names.sort())
+  for (const name of names) {
+    // The text alone: other versions of zlib may compress it otherwise.
+    const [given, made] = [textOf(join(samples, name)), textOf(join(folder, name))]
+    t.ok(given === made, `${name} is written again by its command of samples/README.md`)
+    t.ok(given.split('\n').length > 20_000, 'some 20,000 requests')
+    t.ok(statSync(join(samples, name)).size < 400_000, 'a small file')
+  }
+})
+
+t.test('a file, its gzip and standard output have the same lines, and the gzip no time', async t => {
+  const folder = t.testdir()
+  const [plain, packed, again] = ['a.ndjson', 'b.ndjson.gz', 'c.ndjson.gz'].map(name =>
+    join(folder, name),
+  ) as [string, string, string]
+  const options = [
+    '--rate',
+    '20',
+    '--duration',
+    '90s',
+    '--seed',
+    '7',
+    '--storm',
+    'upazila/302638@08:00/1m',
+    '--start',
+    '2026-04-14T08:00+06:00',
+  ]
+  const [shown, toFile, toGzip, toOther] = await runCommands([
+    generate(...options),
+    generate(...options, '--out', plain),
+    generate(...options, '--out', packed, '--json'),
+    generate(...options, '--out', again),
+  ])
+  const text = readFileSync(plain, 'utf8')
+  t.match(toFile, {
+    code: 0,
+    stderr: '',
+    stdout: /a\.ndjson has 1,\d{3} requests\.\n {2}from +2026-04-14 08:00 Asia\/Dhaka, for 90s\n/,
+  })
+  t.match(
+    toFile?.stdout,
+    /storm +Keraniganj \(upazila\/302638\) from 2026-04-14 08:00 to 2026-04-14 08:01, 10 times/,
+  )
+  t.ok(shown?.stdout === text && textOf(packed) === text)
+  t.strictSame(readFileSync(packed), readFileSync(again))
+  t.equal(readFileSync(packed).readUInt32LE(4), 0)
+  t.match(JSON.parse(toGzip?.stdout ?? ''), {
+    out: packed,
+    requests: text.split('\n').length - 1,
+    from: '2026-04-14T02:00:00.000Z',
+    seconds: 90,
+    seed: 7,
+    rate: 20,
+    mix: { weather: 70, forecast: 20, coords: 6, locations: 2, location: 2 },
+    storms: [{ place: 'upazila/302638', from: '2026-04-14T02:00:00.000Z', factor: 10 }],
+    catalogue: /^[0-9a-f]{64}$/,
+  })
+  t.equal(toOther?.code, 0)
+  t.equal(
+    createHash('sha256').update(text).digest('hex'),
+    'eb696ab3ef0aa32e9196519eb5a6123c6cace152645eebd042f8f5d7d66f4219',
+    'the same bytes on every machine',
+  )
+})
+
+t.test('a file that exists is replaced only with --force', async t => {
+  const out = join(t.testdir(), 'a.ndjson')
+  writeFileSync(out, 'mine')
+  const options = ['--duration', '10s', '--rate', '60/m', '--out', out]
+  const [refused] = await runCommands([generate(...options)])
+  t.match(refused, { code: 1, stdout: '', stderr: /^abohawa: .*a\.ndjson exists; --force replaces it\n$/ })
+  t.equal(readFileSync(out, 'utf8'), 'mine')
+  const [forced] = await runCommands([generate(...options, '--force')])
+  t.equal(forced?.code, 0)
+  t.match(readFileSync(out, 'utf8'), /^\{"at":/)
+})
+
+t.test('an interrupted command leaves a whole file of what it generated so far', async t => {
+  const folder = t.testdir()
+  const out = join(folder, 'long.ndjson.gz')
+  const child = spawn(product, generate('--rate', '1000', '--duration', '9d', '--out', out), {
+    env: cleanEnv(),
+  })
+  const exited = once(child, 'exit')
+  t.teardown(() => child.kill('SIGKILL'))
+  let errors = ''
+  child.stderr.setEncoding('utf8').on('data', text => {
+    errors += text
+  })
+  await until(
+    'something is written',
+    () => readdirSync(folder).some(name => statSync(join(folder, name)).size > 0),
+    30_000,
+  )
+  child.kill('SIGINT')
+  t.strictSame(await exited, [1, null])
+  const lines = textOf(out).trimEnd().split('\n')
+  t.match(errors, `Interrupted: ${out} has the first ${lines.length.toLocaleString('en-US')} requests.`)
+  t.match(JSON.parse(lines.at(-1) ?? ''), { method: 'GET' })
+})
+
+t.test('the keys of a file are created in a store by their ids, once', async t => {
+  const folder = t.testdir()
+  const env = { ABOHAWA_STORE__PATH: join(folder, 'store.db') }
+  const [ids, issued, missing] = ['ids.csv', 'issued.csv', 'missing.csv'].map(name => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const sample = join(samples, 'weekday.ndjson.gz')
+  const [listed] = await runCommands([['traffic', 'keys', sample, join(samples, 'storm.ndjson.gz')]])
+  const stdout = listed?.stdout ?? ''
+  const lines = stdout.trimEnd().split('\r\n')
+  t.equal(lines.length, 61)
+  t.strictSame(lines.slice(0, 2), [
+    'subscriber,tier,external_id,limit',
+    'Load test,enterprise,key-0001,1000000000',
+  ])
+  writeFileSync(ids, stdout)
+  const [created, again, shown] = await runCommands(
+    [
+      ['keys', 'create', '--create-store', '--from', ids, '--csv', '--out', issued],
+      ['keys', 'create', '--from', ids, '--csv', '--out', missing],
+      ['keys', 'show', 'external:key-0060', '--json'],
+    ],
+    env,
+  )
+  t.match(created, { code: 0, stderr: /60 created, 0 existed/ })
+  t.match(readFileSync(issued, 'utf8'), /^key_\w+,svc_live_\w+,key-0001,Load test,enterprise,1000000000,/m)
+  t.match(again, { code: 0, stderr: /0 created, 60 existed/ })
+  t.match(JSON.parse(shown?.stdout ?? ''), {
+    tier: 'enterprise',
+    limit: 1_000_000_000,
+    subscriber: 'Load test',
+  })
+
+  const [json, ofTier] = await runCommands([
+    ['traffic', 'keys', sample, '--json', '--tier', 'free', '--subscriber', 'Schools, and "others"'],
+    ['traffic', 'keys', sample, '--limit', 'tier', '--subscriber', 'Schools, and "others"'],
+  ])
+  t.match(JSON.parse(json?.stdout ?? '')[59], { externalId: 'key-0060', tier: 'free', requests: Number })
+  t.match(ofTier?.stdout, /^"Schools, and ""others""",enterprise,key-0001,\r$/m)
+})
+
+const shares = ['--english', '--conditional', '--compressed', '--bad']
+const usageErrors: [string[], RegExp][] = [
+  ...['0', '1e3', '2000001', '5/w'].map((rate): [string[], RegExp] => [
+    ['--rate', rate],
+    /--rate <requests>' argument '.+' is invalid\. Allowed: requests a second, above 0 and up to 1000000, or such as 90\/m/,
+  ]),
+  [['--duration', '10'], /"10" has no unit: add ms, s, m, h or d/],
+  [['--duration', '400d'], /Allowed: 1ms to 366d\./],
+  [['--rate', '100000', '--duration', '10d'], /give 86,400,000,000 requests; allowed: up to 1,000,000,000/],
+  [['--seed', '1.5'], /Allowed: a whole number from 0 to 4294967295/],
+  [['--shape', 'night'], /Allowed choices are day, flat, ramp, spike, storm/],
+  [
+    ['--start', 'today'],
+    /--start is "today"; allowed: a day such as 2026-11-16, or an instant with its offset/,
+  ],
+  [['--start', '2026-13-01'], /--start is "2026-13-01"/],
+  [['--start', '2026-02-30'], /--start is "2026-02-30"/],
+  [['--start', '2026-11-16T08:00'], /--start is "2026-11-16T08:00"/],
+  [
+    ['--storm', 'dhaka'],
+    /Allowed: a place type\/id, a local time and a duration, as in district\/2015@18:00\/2h/,
+  ],
+  [['--storm', 'district/2015@24:00/2h'], /Allowed: a place type\/id/],
+  [['--storm', 'district/2015@18:00/2'], /"2" has no unit/],
+  [['--storm', 'district/99@18:00/2h'], /and the catalogue has no district "99"/],
+  [
+    ['--storm', 'district/2015@18:00/2h', '--duration', '1h'],
+    /allowed: a local time within the traffic, from 2026-11-16 00:00 to 2026-11-16 01:00/,
+  ],
+  [['--storm-factor', '0.5'], /Allowed: a number from 1 to 1000/],
+  [
+    ['--mix', 'weather=70,radar=30'],
+    /Allowed: shares of weather, forecast, coords, locations, location, as in weather=70/,
+  ],
+  [['--mix', 'weather=0'], /at least one share above 0/],
+  [['--alpha', '9'], /Allowed: a number from 0, all alike, to 5/],
+  [['--keys', '0'], /Allowed: a whole number from 1 to 100000/],
+  ...shares.map((name): [string[], RegExp] => [[name, '30'], /Allowed: a share from 0 to 1, such as 0\.1/]),
+  [['--arrivals', 'closed'], /Allowed choices are poisson, even/],
+]
+
+t.test('bad options are one sentence each, and write nothing', async t => {
+  const out = join(t.testdir(), 'none.ndjson')
+  const ended = await runCommands(usageErrors.map(([options]) => generate(...options, '--out', out)))
+  for (const [i, [options, sentence]] of usageErrors.entries()) {
+    const { code, stdout, stderr } = ended[i] ?? {}
+    t.equal(code, 2, options.join(' '))
+    t.equal(stdout, '')
+    t.match(stderr, sentence)
+    t.match(stderr, /^abohawa: .*\n$/, 'one line')
+  }
+  t.notOk(existsSync(out))
+  const [tier, limit, nowhere, catalogue] = await runCommands([
+    ['traffic', 'keys', 'x', '--tier', 'gold'],
+    ['traffic', 'keys', 'x', '--limit', '-'],
+    ['traffic', 'keys', '/nowhere.ndjson'],
+    generate('--config', '/nowhere.yaml'),
+  ])
+  t.match(tier, { code: 2, stderr: /--tier is "gold"; allowed: free, starter, business, enterprise/ })
+  t.match(limit, { code: 2, stderr: /--limit is "-"; allowed: a whole number from 1 to \d+, or tier/ })
+  t.match(nowhere, { code: 1, stderr: /\/nowhere\.ndjson can't be read: there is no such file/ })
+  t.match(catalogue, { code: 1, stderr: /\/nowhere\.yaml/ })
+})

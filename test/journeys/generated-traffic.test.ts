@@ -1,0 +1,80 @@
+// Generated traffic against a real gateway: what is meant to be answered is, also again with if-none-match, and bad requests
+// are refused as the API refuses them, of every kind.
+
+import t from 'tap'
+import { generate } from '../../src/traffic/generate/generate.ts'
+import { endpoints } from '../../src/traffic/generate/paths.ts'
+import type { TrafficRequest } from '../../src/traffic/traffic-request.ts'
+import { forAll, plentyOfQuota } from '../scenarios/set-up.ts'
+import { generated, productWorld, usualSettings } from '../support/generated-traffic.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+
+const provider = await startProvider(t, ['--runs', 'none'])
+let gateway: TestGateway
+t.before(async () => {
+  gateway = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ...plentyOfQuota, ABOHAWA_LOG__ACCESS: 'false' },
+  })
+})
+
+const prefix = '/api/v1'
+const send = ({ path, key }: TrafficRequest, headers: Record<string, string> = {}) =>
+  gateway.get(path.slice(prefix.length), { headers, ...(key === undefined ? { key: null } : {}) })
+const distinct = (requests: readonly TrafficRequest[]): TrafficRequest[] => [
+  ...new Map(requests.map(request => [`${request.path} ${request.key === undefined}`, request])).values(),
+]
+
+t.test('every path that is not bad is answered, and with its etag again by 304', async t => {
+  for (const endpoint of endpoints) {
+    const mix = { weather: 0, forecast: 0, coords: 0, locations: 0, location: 0, [endpoint]: 1 }
+    const requests = distinct(generated({ mix, bad: 0, alpha: 0.3, rate: 0.004 }))
+    t.ok(requests.length > 60, `${endpoint}: ${requests.length} paths`)
+    const odd: string[] = []
+    await forAll(requests, 16, async request => {
+      const { status, headers } = await send(request)
+      const again = await send(request, { 'if-none-match': headers.etag ?? '' })
+      if (status !== 200 || again.status !== 304) odd.push(`${request.path}: ${status}, then ${again.status}`)
+    })
+    t.strictSame(odd, [])
+  }
+})
+
+t.test('searches find what they are for', async t => {
+  const mix = { weather: 0, forecast: 0, coords: 0, locations: 1, location: 0 }
+  const searches = distinct(generated({ mix, bad: 0, rate: 0.004 })).filter(({ path }) => /[?&]q=/.test(path))
+  t.ok(searches.length > 30)
+  for (const search of searches) t.ok((await send(search)).body.total > 0, search.path)
+})
+
+t.test('bad requests are refused: 400, 401 and 404, each code that is meant', async t => {
+  const requests = distinct(generated({ bad: 1, rate: 0.01 }))
+  const codes = new Map<string, number>()
+  await forAll(requests, 16, async request => {
+    const { status, body } = await send(request)
+    const code = `${status} ${body.code}`
+    codes.set(code, (codes.get(code) ?? 0) + 1)
+  })
+  t.strictSame([...codes.keys()].sort(), [
+    '400 degrees_invalid',
+    '400 lang_invalid',
+    '400 number_invalid',
+    '400 point_out_of_bounds',
+    '400 type_invalid',
+    '401 key_missing',
+    '404 path_not_found',
+    '404 place_not_found',
+  ])
+})
+
+t.test('points stay within the bounds of the catalogue', t => {
+  const mix = { weather: 0, forecast: 0, coords: 1, locations: 0, location: 0 }
+  const narrow = { south: 23.7, north: 23.8, west: 90.3, east: 90.4 }
+  const settings = { ...usualSettings, mix, bad: 0, rate: 0.01 }
+  for (const { path } of generate(settings, { ...productWorld, bounds: narrow })) {
+    const [, lat = '', lng = ''] = /coords\/([^/]+)\/([^?]+)/.exec(path) ?? []
+    if (Number(lat) < 23.7 || Number(lat) > 23.8 || Number(lng) < 90.3 || Number(lng) > 90.4) t.fail(path)
+  }
+  t.end()
+})

@@ -1,0 +1,42 @@
+// Traffic that is generated in this process from the catalogue of the product, with settings of which a test changes some.
+
+import { createCalendar, hourMs } from '../../src/calendar.ts'
+import { type Catalogue, createCatalogue } from '../../src/catalogue/catalogue.ts'
+import { catalogueFile } from '../../src/catalogue/catalogue-file.ts'
+import { readSnapshot } from '../../src/catalogue/snapshot-reader.ts'
+import { type GeneratedTraffic, generate, type World } from '../../src/traffic/generate/generate.ts'
+import type { TrafficRequest } from '../../src/traffic/traffic-request.ts'
+
+const bounds = { south: 20, north: 27, west: 87.5, east: 93 }
+export const productCatalogue: Catalogue = createCatalogue(await readSnapshot(catalogueFile(null), bounds))
+
+/** Midnight in Dhaka. */
+export const start = Date.parse('2026-11-15T18:00Z')
+
+export const usualSettings: GeneratedTraffic = {
+  seed: 1,
+  start,
+  durationMs: 24 * hourMs,
+  rate: 0.25,
+  arrivals: 'poisson',
+  shape: 'day',
+  storms: [],
+  mix: { weather: 70, forecast: 20, coords: 6, locations: 2, location: 2 },
+  alpha: 1,
+  keys: 60,
+  keysAlpha: 0.8,
+  english: 0.3,
+  conditional: 0.1,
+  compressed: 0.75,
+  bad: 0.01,
+}
+
+export const productWorld: World = {
+  catalogue: productCatalogue,
+  bounds,
+  offsetSecondsAt: createCalendar('Asia/Dhaka').offsetSecondsAt,
+}
+
+export const generated = (settings: Partial<GeneratedTraffic>): TrafficRequest[] => [
+  ...generate({ ...usualSettings, ...settings }, productWorld),
+]
