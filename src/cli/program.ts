@@ -25,6 +25,7 @@ import { addStoreCommands } from './store.ts'
 import { addSubscriberCommands } from './subscribers.ts'
 import { createAddCommand, type Surroundings, UsageError } from './terminal.ts'
 import { addTrafficCommands } from './traffic.ts'
+import { addWhatIfCommand } from './whatif.ts'
 import { addWorkerCommands } from './workers.ts'
 
 const { version } = packageFile
@@ -51,6 +52,7 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addCatalogueCommands(program, add)
   addCacheCommands(program, add)
   addBudgetCommands(program, add)
+  addWhatIfCommand(program, add)
   addStatusCommand(program, add)
   addWorkerCommands(program, add)
   addConfigCommands(program, add)

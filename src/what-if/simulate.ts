@@ -2,7 +2,7 @@
 // client of the provider, without sockets. Requests go to the instances in turn, as a balancer without affinity sends them.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { createCalendar, hourMs, minuteMs, quarterHourMs, utcDayMs } from '../calendar.ts'
+import { createCalendar, minuteMs, quarterHourMs, utcDayMs } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import { every } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
@@ -23,13 +23,15 @@ export type SimulateOptions = {
   readonly instances: number
   /** How long from the first request on nothing is counted. */
   readonly warmUpMs: number
+  /** Whether all of it goes through once before, as on the days before. */
+  readonly warm: boolean
   /** How long the provider takes for a request. */
   readonly latencyMs: number
 }
 
 export type SimulateParts = {
   readonly catalogue: Catalogue
-  /** Called now and then with the requests that are done; false ends it. */
+  /** Called now and then with the requests that are done, those of `warm` too; false ends it. */
   readonly onProgress: (requests: number) => boolean
 }
 
@@ -39,16 +41,22 @@ const mostSteps = 96
 // Work that goes on without the clock shows within so many turns of the event loop.
 const turnsWithoutProgress = 3
 
-/** The figures of one setting, and of how many requests. */
+/** How many requests go through. */
+export const requestsOf = (trace: Trace, { warm }: Pick<SimulateOptions, 'warm'>): number =>
+  trace.at.length * (warm ? 2 : 1)
+
+/** The figures of one setting; undefined when `onProgress` ended it. */
 export const simulate = async (
   config: Config,
   trace: Trace,
-  { instances: size, warmUpMs, latencyMs }: SimulateOptions,
+  { instances: size, warmUpMs, warm, latencyMs }: SimulateOptions,
   { catalogue, onProgress }: SimulateParts,
-): Promise<{ figures: CaseFigures; done: number }> => {
+): Promise<CaseFigures | undefined> => {
   const begin = trace.at[0] ?? 0
   const end = trace.at.at(-1) ?? begin
-  const clock = createEventClock(begin)
+  // Whole days earlier, so that hours, runs and windows of the budget stay in their places.
+  const aheadMs = warm ? Math.ceil((end - begin + 1) / utcDayMs) * utcDayMs : 0
+  const clock = createEventClock(begin - aheadMs)
   const { store, ...work } = watchStore(openEmbeddedStore(':memory:', clock))
   const protocol = protocolIn(config)
   const weather = createSampleWeather(horizonOf(config), createCalendar(config.quota.timeZone))
@@ -137,38 +145,42 @@ export const simulate = async (
     }
   }
 
-  let isCounting = warmUpMs === 0
+  let isCounting = warmUpMs === 0 && !warm
   let done = 0
-  for (let row = 0; row < trace.at.length; row++) {
-    const at = trace.at[row] ?? 0
-    if (clock.nextAt() <= at) await clock.advanceTo(at, settle)
-    else clock.moveTo(at)
-    if (!isCounting && at >= begin + warmUpMs) {
-      isCounting = true
-      tally.reset()
+  /** Whether all went through. */
+  const pass = async (offsetMs: number): Promise<boolean> => {
+    for (let row = 0; row < trace.at.length; row++) {
+      const at = (trace.at[row] ?? 0) + offsetMs
+      if (clock.nextAt() <= at) await clock.advanceTo(at, settle)
+      else clock.moveTo(at)
+      if (!isCounting && at >= begin + warmUpMs) {
+        isCounting = true
+        tally.reset()
+      }
+      tally.request()
+      const late = read(row)
+      if (late) {
+        reads += 1
+        late.then(nothing, tally.failed).finally(() => {
+          reads -= 1
+        })
+        await settle()
+      }
+      done += 1
+      if (done % progressEvery === 0 && !onProgress(done)) return false
     }
-    tally.request()
-    const late = read(row)
-    if (late) {
-      reads += 1
-      late.then(nothing, tally.failed).finally(() => {
-        reads -= 1
-      })
-      await settle()
-    }
-    done += 1
-    if (done % progressEvery === 0 && !onProgress(done)) break
+    return true
   }
-  while (reads > 0 && clock.nextAt() < Number.POSITIVE_INFINITY) await clock.advanceTo(clock.nextAt(), settle)
+  const isWhole = (!warm || (await pass(-aheadMs))) && (await pass(0))
+  while (isWhole && reads > 0 && clock.nextAt() < Number.POSITIVE_INFINITY)
+    await clock.advanceTo(clock.nextAt(), settle)
   endSamples()
   const figures = tally.figures()
   for (const instance of instances) await instance.close()
   await store.close()
-  return { figures, done }
+  return isWhole ? figures : undefined
 }
 
 const unforeseen = (...what: unknown[]): void => {
   throw new Error(`a part without sockets failed: ${what.map(String).join(' ')}`)
 }
-void hourMs
-void utcDayMs

@@ -52,3 +52,56 @@ const caseFigures = z.object({
   steps: z.array(step),
 })
 export type CaseFigures = z.infer<typeof caseFigures>
+
+const planVerdict = z.object({
+  plan: z.string(),
+  carries: z.boolean(),
+  /** The first limit that is too small; `weight` is what was spent in its fullest window. */
+  beyond: z
+    .object({ span: z.enum(['minute', 'hour', 'day', 'month']), limit: amount, weight: amount })
+    .nullable(),
+})
+export type PlanVerdict = z.infer<typeof planVerdict>
+
+const caseResult = z.object({
+  /** As `--case` takes it; empty for the configuration as it is. */
+  name: z.string(),
+  settings: z.record(z.string(), z.string()),
+  /** Whether no other case has more hits at less weight, younger weather and less memory. */
+  unbeaten: z.boolean(),
+  /** Whether the configured budget stretched freshness or refused requests: the weight is then what it allowed. */
+  budgetBit: z.boolean(),
+  /** Of a month like what was counted. */
+  weightPerMonth: amount,
+  plans: z.array(planVerdict),
+  ...caseFigures.shape,
+})
+export type CaseResult = z.infer<typeof caseResult>
+
+export const whatIfResult = z.object({
+  format: z.literal('abohawa-what-if/1'),
+  version: z.string(),
+  traffic: z.object({
+    files: z.array(z.string()),
+    sha256: z.string(),
+    requests: count,
+    faultyLines: count,
+    from: z.iso.datetime().nullable(),
+    spanSeconds: amount,
+  }),
+  /** The settings that differ from their defaults in all cases. */
+  base: z.array(z.object({ path: z.string(), value: z.string(), default: z.string() })),
+  instances: z.int().min(1),
+  /** Traffic that went through before counting began. */
+  warmUpSeconds: amount,
+  /** Whether the whole traffic went through once before. */
+  warm: z.boolean(),
+  /** How long the provider took for a request. */
+  latencyMs: amount,
+  /** The limits of the configured budget, where all cases have the same. */
+  budget: z.object({ minute: count.nullable(), hour: count.nullable(), day: count.nullable() }).nullable(),
+  cases: z.array(caseResult),
+  /** Cases that were not finished when the command was stopped. */
+  unfinished: z.array(z.string()),
+})
+export type WhatIfResult = z.infer<typeof whatIfResult>
