@@ -2,6 +2,7 @@
 // weather was, and what was spent on each day.
 
 import type { RehearsedCase } from '../rehearsal/rehearsed-case.ts'
+import { smallestPlan, verdictsOf } from '../what-if/plans.ts'
 import { counted, indented, tableOf } from './terminal.ts'
 
 export const rehearsalText = (rehearsed: readonly RehearsedCase[]): string => {
@@ -52,8 +53,8 @@ export const rehearsalText = (rehearsed: readonly RehearsedCase[]): string => {
     'Budget, by the most that was spent in one window:',
     indented(
       tableOf(
-        ['setting', 'minute', 'hour', 'day', 'verdict'],
-        rehearsed.map(each => [nameOf(each), ...windowsOf(each), verdictOf(each)]),
+        ['setting', 'minute', 'hour', 'day', 'budget', 'plan'],
+        rehearsed.map(each => [nameOf(each), ...windowsOf(each), verdictOf(each), planOf(each)]),
       ),
     ),
   ].join('\n')
@@ -111,6 +112,14 @@ const verdictOf = ({ result, providerRefused }: RehearsedCase): string => {
   if (without > 0) return `too small: ${counted(without)} requests had no weather`
   const spent = windows.filter(({ limit, most }) => limit !== null && most >= limit * spentShare)
   return spent.length > 0 ? `spent: ${spent.map(({ span }) => span).join(', ')}` : 'fits'
+}
+
+/** The smallest plan of the provider that would carry it. */
+const planOf = ({ result: { provider, traffic } }: RehearsedCase): string => {
+  const mostIn = (span: string): number => provider?.windows.find(each => each.span === span)?.most ?? 0
+  const most = { minute: mostIn('minute'), hour: mostIn('hour'), day: mostIn('day') }
+  const spent = { provider: { weight: provider?.weight ?? 0, most } }
+  return smallestPlan(verdictsOf(spent, traffic.spanSeconds / 86_400)) ?? 'none'
 }
 
 const spanText = (seconds: number): string => {

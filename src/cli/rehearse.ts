@@ -16,12 +16,15 @@ import { interruption } from './interruption.ts'
 import { checkTier } from './key-create.ts'
 import { rehearsalText } from './rehearse-text.ts'
 import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
+import { formatIn } from './traffic-options.ts'
+import { checkWritable } from './writable.ts'
 
 type Options = {
   set?: string[]
   case?: string[]
   tier?: string
   out?: string
+  format?: string
   parallel?: number
   step: number
   providerLimits: string
@@ -36,7 +39,7 @@ export const addRehearseCommand = (program: Command, add: AddCommand): void =>
       'rehearse samples/weekday.ndjson.gz --set cache.freshFor=1h,3h --case cache.freshness=run --out rehearsal.json',
     setUp: command =>
       command
-        .argument('<file...>', 'traffic files, in any format of `abohawa traffic`; - is standard input')
+        .argument('<files...>', 'traffic files; - is standard input')
         .option('--set <setting=values>', 'values to rehearse, each with each of the other --set', collect)
         .option(
           '--case <settings>',
@@ -51,6 +54,7 @@ export const addRehearseCommand = (program: Command, add: AddCommand): void =>
           wholeNumber,
         )
         .option('--step <duration>', 'requests within it are sent together, up to 5s', step, 500)
+        .option('--format <name>', 'of the files; else found by their content', formatIn)
         .option('--provider-limits <kind>', 'of the provider: free, those of the free host; none', 'none')
         .option('--provider-runs <kind>', 'ecmwf: a model run every 6 h; none', 'ecmwf')
         .option('--provider-seed <number>', 'equal seeds give equal weather', wholeNumber, 1),
@@ -62,14 +66,15 @@ export const addRehearseCommand = (program: Command, add: AddCommand): void =>
       if (options.tier !== undefined) checkTier(terminal, options.tier)
       const stopping = new AbortController()
       void interruption('SIGHUP').then(() => stopping.abort())
+      if (options.out !== undefined) await checkWritable([options.out])
       const parts = await partsOf(terminal, options, files, stopping.signal)
       if (cases.some(({ config }) => config.redis.url !== null))
         terminal.remark(
           'Rehearsed on the embedded store in place of redis.url: Redis has a clock of its own, which is not moved.',
         )
       const rehearsed = await rehearseAll(terminal, cases, parts, { parallel, stopping })
-      await write(rehearsed)
       terminal.show({ cases: rehearsed }, rehearsalText(rehearsed))
+      await write(rehearsed)
       if (!stopping.signal.aborted) return 0
       const whole = rehearsed.filter(({ result }) => !result.interrupted).length
       terminal.remark(`Stopped: ${whole} of ${cases.length} ran to the end; the figures are of what ran.`)
@@ -114,13 +119,17 @@ const partsOf = async (
   const { machineOf } = await import('../replay/machine.ts')
   let faults = 0
   const traffic = readTraffic(paths, {
+    ...(options.format === undefined ? {} : { format: options.format }),
     onFault: ({ file, line, reason }) => {
       faults += 1
       if (faults <= mostFaultsShown) remark(`${printable(file)}, line ${line}: ${reason}`)
     },
   })
   const requests: TrafficRequest[] = []
-  for await (const batch of traffic.batches()) for (const request of batch) requests.push(request)
+  for await (const batch of traffic.batches()) {
+    for (const request of batch) requests.push(request)
+    if (signal.aborted) throw new InputError('interrupted before the first request was sent')
+  }
   if (faults > 0) remark(`${counted(faults)} lines are faulty and left out.`)
   requests.sort((one, other) => one.at - other.at)
   const [first, last] = [requests[0], requests.at(-1)]

@@ -25,12 +25,14 @@ const daysPerMonth = 30
 // A shorter span does not say what a month has: it is not multiplied by more than if it were a day.
 const leastDays = 1
 
+type Spent = { readonly provider: Pick<CaseFigures['provider'], 'weight' | 'most'> }
+
 /** What a month like the counted span would weigh. */
-export const monthOf = ({ provider }: Pick<CaseFigures, 'provider'>, spanDays: number): number =>
+export const monthOf = ({ provider }: Spent, spanDays: number): number =>
   (provider.weight / Math.max(leastDays, spanDays)) * daysPerMonth
 
 /** Whether each plan carries it, and its first limit that does not. @param spanDays what was counted */
-export const verdictsOf = (figures: Pick<CaseFigures, 'provider'>, spanDays: number): PlanVerdict[] => {
+export const verdictsOf = (figures: Spent, spanDays: number): PlanVerdict[] => {
   const most = { ...figures.provider.most, month: Math.round(monthOf(figures, spanDays)) }
   return plans.map(plan => {
     const limits = [

@@ -165,7 +165,7 @@ t.test('the text, the files of --out, and faulty lines', async t => {
   t.match(stderr, /line 2: "no line of traffic" is no JSON/)
   t.match(stdout, /^2 requests of 1 key from 2026-11-21T06:00:00.000Z on, 1 s\.\n/)
   t.match(stdout, /\n {2}cache\.freshFor=1h .*\n {2}cache\.freshFor=3h /)
-  t.match(stdout, / of 10,000 +fits\n/)
+  t.match(stdout, / of 10,000 +fits +free\n/)
   for (const [number, value] of [
     [1, '1h'],
     [2, '3h'],
@@ -184,7 +184,7 @@ t.test('usage errors', async t => {
   })
   const [empty, one] = [join(folder, 'empty.ndjson'), join(folder, 'one.ndjson')]
   const expected: [string[], number, RegExp][] = [
-    [[], 2, /missing required argument 'file'/],
+    [[], 2, /missing required argument 'files'/],
     [[empty], 1, /": no requests to rehearse/],
     [[join(folder, 'none.ndjson')], 1, /none\.ndjson/],
     [
