@@ -27,7 +27,7 @@ export type RehearsalOptions = {
 // The largest move where nothing is due. Periodic work of the gateway, such as refresh-ahead, runs once in a move.
 const quietMs = 5_000
 // While a request waits for a later instant.
-const waitingMs = 250
+const waitingMs = 500
 // An answer that is written and not yet read is not one that waits for an instant.
 const answerWithinMs = 3
 // By the machine's clock, without any sign from the gateway.
