@@ -63,6 +63,7 @@ export const addRehearseCommand = (program: Command, add: AddCommand): void =>
       if (parallel < 1) throw new UsageError('--parallel is 0; allowed: 1 or more')
       const write = writerTo(options.out)
       const cases = settingCases(options, terminal.sources)
+      await refuseSettingsOfPlace(cases)
       if (options.tier !== undefined) checkTier(terminal, options.tier)
       const stopping = new AbortController()
       void interruption('SIGHUP').then(() => stopping.abort())
@@ -100,6 +101,15 @@ const step = (given: string): number => {
   }
   if (ms > longestStepMs) throw new InvalidArgumentError('Allowed: a duration up to 5s.')
   return ms
+}
+
+const refuseSettingsOfPlace = async (cases: readonly SettingCase[]): Promise<void> => {
+  const { settingsOfPlace } = await import('../rehearsal/stage.ts')
+  const path = cases.flatMap(({ values }) => Object.keys(values)).find(each => settingsOfPlace.has(each))
+  if (path !== undefined)
+    throw new UsageError(
+      `${path} is the same in every rehearsal; allowed: settings of weather, cache, provider and quotas`,
+    )
 }
 
 const mostFaultsShown = 5

@@ -36,8 +36,6 @@ export type ProviderOptions = {
 
 export type Stage = {
   readonly apiUrl: string
-  /** The configuration of the gateway, its places for sockets and files as in a rehearsal. */
-  readonly config: Config
   /** By id. */
   readonly keys: ReadonlyMap<string, string>
   /** Moves both clocks. Resolves with the provider's counts before the instant, when the work that is due has ended. */
@@ -54,32 +52,36 @@ export type Stage = {
 const unlimitedTier = 'rehearsal'
 const subscriber = 'Rehearsal'
 
-/** The variables that keep a rehearsal to itself. Which settings the gateway has otherwise is the caller's. */
-const ownEnvironment = (env: NodeJS.ProcessEnv, folder: string, providerUrl: string) => {
-  const own: Record<string, string> = {
-    'provider.baseUrl': providerUrl,
-    'redis.url': '',
-    'redis.mode': 'single',
-    'redis.nodes': '[]',
-    'redis.sentinelMaster': '',
-    'redis.ca': '',
-    'store.path': join(folder, 'rehearsal.db'),
-    'server.host': '127.0.0.1',
-    'server.port': '0',
-    'server.socket': '',
-    'server.workers': '1',
-    'server.tls.cert': '',
-    'server.tls.key': '',
-    'server.drainFor': '0s',
-    'ops.host': '127.0.0.1',
-    'ops.port': '0',
-    'status.port': '',
-    'config.watch': 'false',
-    'log.file': '',
-    'log.level': 'warn',
-    'log.access': 'false',
-    [`quota.tiers.${unlimitedTier}`]: '1000000000',
-  }
+/** Where the gateway listens, what it writes and where it gets its weather, whatever its configuration says. */
+const placeOf = (folder: string, providerUrl: string): Record<string, string> => ({
+  'provider.baseUrl': providerUrl,
+  'redis.url': '',
+  'redis.mode': 'single',
+  'redis.nodes': '[]',
+  'redis.sentinelMaster': '',
+  'redis.ca': '',
+  'store.path': join(folder, 'rehearsal.db'),
+  'server.host': '127.0.0.1',
+  'server.port': '0',
+  'server.socket': '',
+  'server.workers': '1',
+  'server.tls.cert': '',
+  'server.tls.key': '',
+  'server.drainFor': '0s',
+  'ops.host': '127.0.0.1',
+  'ops.port': '0',
+  'status.port': '',
+  'config.watch': 'false',
+  'log.file': '',
+  'log.level': 'warn',
+  'log.access': 'false',
+})
+
+/** The settings that are the same in every rehearsal, so that none can be rehearsed. */
+export const settingsOfPlace: ReadonlySet<string> = new Set(Object.keys(placeOf('', '')))
+
+const environmentOf = (env: NodeJS.ProcessEnv, folder: string, providerUrl: string): NodeJS.ProcessEnv => {
+  const own = { ...placeOf(folder, providerUrl), [`quota.tiers.${unlimitedTier}`]: '1000000000' }
   const overrides: NodeJS.ProcessEnv = { OTEL_SDK_DISABLED: 'true' }
   for (const [path, value] of Object.entries(own)) {
     const variable = variableOf(path.split('.'))
@@ -104,7 +106,7 @@ export const openStage = async (options: StageOptions): Promise<Stage> => {
     env,
   )
   opening.defer(provider.stop)
-  const gatewayEnv = ownEnvironment(env, folder, provider.url)
+  const gatewayEnv = environmentOf(env, folder, provider.url)
   const config = loadConfig({ files, env: gatewayEnv })
   const keys = await createKeys(config, { now: () => start }, options)
   const configArgs = files.flatMap(file => ['--config', file])
@@ -116,7 +118,6 @@ export const openStage = async (options: StageOptions): Promise<Stage> => {
   const opened = opening.move()
   return {
     apiUrl: gateway.url,
-    config,
     keys,
     // The provider first: what the gateway has to do at the instant it may have to do there.
     moveTo: async instant => {
