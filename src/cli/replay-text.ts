@@ -32,28 +32,30 @@ type Plan = {
   /** Undefined where only a signal ends the run. */
   readonly endsAtSeconds: number | undefined
   readonly total: number | undefined
-  /** Requests a second that are due just now; undefined for a closed loop. */
-  readonly asked: (seconds: number) => number | undefined
+  /** How many requests are due before so many seconds; undefined for a closed loop. */
+  readonly dueBefore: (seconds: number) => number | undefined
 }
 
 /** Called with each figures in turn; remembers those before for the rates. */
-export const createProgress = ({ endsAtSeconds, total, asked }: Plan) => {
-  let before = { seconds: 0, sent: 0 }
+export const createProgress = ({ endsAtSeconds, total, dueBefore }: Plan) => {
+  let before = { seconds: 0, sent: 0, due: 0 }
   return ({ counts, p50, p99 }: LiveFigures, seconds: number): string => {
     const { hit = 0, stale = 0, miss = 0 } = counts.outcomes
     const weathers = hit + stale + miss
+    const due = dueBefore(Math.min(seconds, endsAtSeconds ?? seconds))
+    const since = Math.max(0.001, Math.min(seconds, endsAtSeconds ?? seconds) - before.seconds)
+    const asked = due === undefined ? '' : `${rateText((due - before.due) / since)} asked, `
     const achieved = (counts.sent - before.sent) / Math.max(0.001, seconds - before.seconds)
-    before = { seconds, sent: counts.sent }
+    before = { seconds, sent: counts.sent, due: due ?? 0 }
     const left =
       endsAtSeconds !== undefined
         ? `, ${clockText(endsAtSeconds - seconds)} left`
         : total === undefined || counts.sent === 0
           ? ''
           : `, ${clockText(((total - counts.sent) * seconds) / counts.sent)} left`
-    const rate = asked(seconds)
     return [
       `${clockText(seconds)}${left}`,
-      `${rate === undefined ? '' : `${rateText(rate)} asked, `}${rateText(achieved)} sent`,
+      `${asked}${rateText(achieved)} sent`,
       ...(p50 === undefined || p99 === undefined ? [] : [`p50 ${msText(p50)}, p99 ${msText(p99)}`]),
       ...(weathers === 0 ? [] : [`hits ${shareText(hit, weathers)}`]),
       `late ${counted(counts.late)}, dropped ${counted(counts.dropped)}, errors ${counted(errorsIn(counts))}`,

@@ -3,6 +3,7 @@
 
 import { writeFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
+import { printDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import type { Schedule } from '../replay/schedule.ts'
@@ -130,7 +131,7 @@ const replay = async (
   const progress = createProgress({
     endsAtSeconds: arrivals.endsAt === undefined ? undefined : arrivals.endsAt / 1000,
     total: arrivals.total,
-    asked: seconds => askedRate(arrivals, pace.mode === 'closed', seconds),
+    dueBefore: seconds => (pace.mode === 'closed' ? undefined : dueBefore(arrivals, seconds * 1000)),
   })
   let remarkedAt = 0
   const { ended, stop } = await startReplay(
@@ -222,26 +223,18 @@ const trafficOf = (
   faultyLines,
 })
 
-/** Requests a second that are due around an instant, over up to ten seconds. */
-const askedRate = (
+/** The number of the first arrival at or after an instant, by bisection: so many are due before it. */
+const dueBefore = (
   { due, total }: { due(arrival: number): number; total: number | undefined },
-  isClosed: boolean,
-  seconds: number,
-): number | undefined => {
-  if (isClosed) return undefined
-  // The number of the first arrival at or after an instant, by bisection.
-  const firstAt = (ms: number): number => {
-    let [low, high] = [0, total ?? 2 ** 40]
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2)
-      if (due(middle) < ms) low = middle + 1
-      else high = middle
-    }
-    return low
+  ms: number,
+): number => {
+  let [low, high] = [0, total ?? 2 ** 40]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    if (due(middle) < ms) low = middle + 1
+    else high = middle
   }
-  const from = Math.max(0, seconds - 5)
-  const to = seconds + 5
-  return (firstAt(to * 1000) - firstAt(from * 1000)) / (to - from)
+  return low
 }
 
 /** The command line again, without what is only of this machine: for the report. */
@@ -255,7 +248,7 @@ const commandText = (files: readonly string[], options: ReplayOptions): string =
     ...(rate === undefined ? [] : [`--rate ${rate}`]),
     ...(asFastAs === undefined ? [] : [`--as-fast-as ${asFastAs}`]),
     ...(loop ? ['--loop'] : []),
-    ...(duration === undefined ? [] : [`--duration ${duration}ms`]),
+    ...(duration === undefined ? [] : [`--duration ${printDuration(duration)}`]),
     ...(http === '2' ? ['--http 2'] : []),
     ...(workers > 1 ? [`--workers ${workers}`] : []),
     ...threshold.map(({ text }) => `--threshold '${text}'`),

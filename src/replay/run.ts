@@ -45,10 +45,15 @@ export const startReplay = async (
   const seconds = (): number => (performance.now() - began) / 1000
   const figures = metrics && createGatewayFigures(metrics, seconds)
   await figures?.read()
-  const startedAt = clock.now()
-  began = performance.now()
+  let startedAt = clock.now()
   let interrupted = false
-  const sending: Sending = startSending(send, workers, stepSeconds, live => onLive(live, seconds()))
+  const sending: Sending = startSending(send, workers, stepSeconds, {
+    onBegin: () => {
+      startedAt = clock.now()
+      began = performance.now()
+    },
+    onLive: live => onLive(live, seconds()),
+  })
   const reading = figures && setInterval(() => void figures.read().catch(() => {}), readEveryMs)
 
   const finish = async () => {

@@ -9,7 +9,11 @@ import { type KeptBody, monotonicMs, type SendOrder, startSender } from './sende
 
 /** What a sender tells on its way. */
 export type Live = { readonly counts: Counts; readonly recent: string }
-export type FromWorker = { readonly live: Live } | { readonly ended: Ended }
+export type FromWorker = 'ready' | { readonly live: Live } | { readonly ended: Ended }
+/** The begin of the run, once all are ready. */
+export type ToWorker = 'stop' | { readonly beginAt: number }
+/** What a worker is started with. */
+export type WorkerOrder = { readonly order: Omit<SendOrder, 'beginAt'>; readonly stepSeconds: number }
 export type Ended = {
   readonly form: RecorderForm
   readonly load: LoadForm
@@ -37,19 +41,25 @@ export type Sending = {
 }
 
 const liveEveryMs = 500
-// So that all workers have started and parsed their order when the first request is due.
-const workerStartMs = 700
+// From the order to begin to the first due instant.
+const leadMs = 20
 
+type Part = { readonly ended: Promise<Ended>; stop(): void; begin?(beginAt: number): void }
 type Order = Omit<SendOrder, 'share' | 'beginAt'>
 
-/** @param onLive called with figures every half second */
+export type SendingEvents = {
+  /** The first request is due in a moment. */
+  onBegin(): void
+  /** Every half second. */
+  onLive(figures: LiveFigures): void
+}
+
 export const startSending = (
   order: Order,
   workers: number,
   stepSeconds: number,
-  onLive: (figures: LiveFigures) => void,
+  { onBegin, onLive }: SendingEvents,
 ): Sending => {
-  const beginAt = monotonicMs() + (workers === 1 ? 20 : workerStartMs)
   const latest = new Map<number, Live>()
   const told = (index: number, live: Live): void => {
     latest.set(index, live)
@@ -57,12 +67,23 @@ export const startSending = (
     onLive(figuresOf([...latest.values()]))
     latest.clear()
   }
-  const parts = Array.from({ length: workers }, (_, index) => {
-    const part: SendOrder = { ...order, ...shareOf(order, index, workers), beginAt }
+  const parts = Array.from({ length: workers }, (_, index): Part => {
+    const part = { ...order, ...shareOf(order, index, workers) }
+    const onPart = (live: Live): void => told(index, live)
     return workers === 1
-      ? sendHere(part, stepSeconds, live => told(index, live))
-      : sendInWorker(part, stepSeconds, live => told(index, live))
+      ? sendHere({ ...part, beginAt: monotonicMs() + leadMs }, stepSeconds, onPart)
+      : sendInWorker({ order: part, stepSeconds }, onReady, onPart)
   })
+  let ready = 0
+  // A worker takes a moment to start, and longer on a busy machine: none is to begin late for it.
+  function onReady(): void {
+    ready += 1
+    if (ready < workers) return
+    onBegin()
+    const beginAt = monotonicMs() + leadMs
+    for (const { begin } of parts) begin?.(beginAt)
+  }
+  if (workers === 1) onBegin()
   const ended = Promise.all(parts.map(part => part.ended)).then(all => {
     const recorder = createRecorder(stepSeconds)
     for (const { form } of all) recorder.add(form)
@@ -106,11 +127,13 @@ export const sendHere = (order: SendOrder, stepSeconds: number, onLive: (live: L
   return { ended, stop: sender.stop }
 }
 
-const sendInWorker = (order: SendOrder, stepSeconds: number, onLive: (live: Live) => void) => {
-  const worker = new Worker(new URL('worker.ts', import.meta.url), { workerData: { order, stepSeconds } })
+const sendInWorker = (workerData: WorkerOrder, onReady: () => void, onLive: (live: Live) => void) => {
+  const worker = new Worker(new URL('worker.ts', import.meta.url), { workerData })
+  const post = (message: ToWorker): void => worker.postMessage(message)
   const { promise: ended, resolve, reject } = Promise.withResolvers<Ended>()
   worker.on('message', (message: FromWorker) => {
-    if ('live' in message) onLive(message.live)
+    if (message === 'ready') onReady()
+    else if ('live' in message) onLive(message.live)
     else resolve(message.ended)
   })
   worker.on('error', error =>
@@ -119,7 +142,7 @@ const sendInWorker = (order: SendOrder, stepSeconds: number, onLive: (live: Live
   worker.on('exit', code =>
     reject(new Error(`a worker of the replay ended with ${code} before its work was done`)),
   )
-  return { ended, stop: () => worker.postMessage('stop') }
+  return { ended, stop: () => post('stop'), begin: (beginAt: number) => post({ beginAt }) }
 }
 
 const figuresOf = (lives: readonly Live[]): LiveFigures => {

@@ -1,13 +1,21 @@
-// A worker thread of a replay: one sender with its share of the arrivals, which it is given when it starts.
+// A worker thread of a replay: one sender with its share of the arrivals, which it is given when it starts. It begins when all
+// workers are ready.
 
-import { parentPort, workerData } from 'node:worker_threads'
-import type { SendOrder } from './sender.ts'
-import { type FromWorker, sendHere } from './senders.ts'
+import { once } from 'node:events'
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
+import { monotonicMs } from './sender.ts'
+import { type FromWorker, sendHere, type ToWorker, type WorkerOrder } from './senders.ts'
 
-const { order, stepSeconds } = workerData as { order: SendOrder; stepSeconds: number }
-const post = (message: FromWorker): void => parentPort?.postMessage(message)
+const port = parentPort as MessagePort
+const post = (message: FromWorker): void => port.postMessage(message)
+const { order, stepSeconds } = workerData as WorkerOrder
 
-const { ended, stop } = sendHere(order, stepSeconds, live => post({ live }))
-parentPort?.on('message', stop)
+const begins = once(port, 'message') as Promise<[ToWorker]>
+post('ready')
+const [first] = await begins
+const beginAt = first === 'stop' ? monotonicMs() : first.beginAt
+const { ended, stop } = sendHere({ ...order, beginAt }, stepSeconds, live => post({ live }))
+if (first === 'stop') stop()
+port.on('message', stop)
 post({ ended: await ended })
-parentPort?.close()
+port.close()
