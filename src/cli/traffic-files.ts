@@ -4,6 +4,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { Moment, Selection } from '../traffic/selection.ts'
 import { type AddCommand, UsageError } from './terminal.ts'
+import { configuredCellOf } from './traffic-cells.ts'
 import { addRewriteOptions, durationIn, listIn, momentIn, shareIn, wholeIn } from './traffic-options.ts'
 import type { RewriteOptions } from './traffic-rewrite.ts'
 
@@ -18,19 +19,22 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
   add<RewriteOptions & { sample?: number }>(traffic, 'import', {
     summary:
       'read logs (ours, nginx, Apache, HAR, goreplay, plain or gzip) as one traffic file, in order and without keys',
-    example: 'traffic import /var/log/abohawa.log.1.gz /var/log/abohawa.log --out day.ndjson.gz',
+    example: 'traffic import abohawa.log.1.gz abohawa.log --out day.ndjson.gz',
     setUp: command =>
       void addRewriteOptions(command).option('--sample <share>', `take ${cellsText}`, shareIn),
     run: async (terminal, { sample, ...options }, ...files) => {
       const { selected } = await selecting()
       const { rewrite } = await rewriting()
-      return rewrite(terminal, files, options, { pass: batches => selected(batches, { sample }) })
+      const cellOf = sample === undefined ? undefined : await configuredCellOf(terminal)
+      return rewrite(terminal, files, options, {
+        pass: batches => selected(batches, { sample, cellOf }),
+      })
     },
   })
 
   add<RewriteOptions>(traffic, 'merge', {
     summary: 'merge traffic files by arrival, such as those of several gateways',
-    example: 'traffic merge gateway-1.ndjson.gz gateway-2.ndjson.gz --out both.ndjson.gz',
+    example: 'traffic merge samples/weekday.ndjson.gz samples/storm.ndjson.gz --out both.ndjson.gz',
     setUp: command => void addRewriteOptions(command),
     run: async (terminal, options, ...files) => (await rewriting()).rewrite(terminal, files, options),
   })
@@ -38,8 +42,7 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
   add<RewriteOptions & CutOptions>(traffic, 'cut', {
     summary:
       'take a part of the requests: by time, endpoint, key, cell or place, a sample, the first or last',
-    example:
-      'traffic cut day.ndjson.gz --from 2026-11-21T06:00:00Z --duration 10m --out ten-minutes.ndjson.gz',
+    example: 'traffic cut samples/weekday.ndjson.gz --from 8h --duration 30m --out morning.ndjson',
     setUp: command =>
       void addRewriteOptions(command)
         .option('--from <when>', 'an instant, or a duration from the first request', momentIn)
@@ -68,14 +71,18 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
         )
       const { selected } = await selecting()
       const { rewrite } = await rewriting()
-      return rewrite(terminal, files, options, { pass: batches => selected(batches, selection) })
+      const needsCells = options.sample !== undefined || options.cell !== undefined
+      const cellOf = needsCells ? await configuredCellOf(terminal) : undefined
+      return rewrite(terminal, files, options, {
+        pass: batches => selected(batches, { ...selection, cellOf }),
+      })
     },
   })
 
   add<RewriteOptions & ScrubOptions>(traffic, 'scrub', {
     summary:
       'make a traffic file fit for others: new pseudonyms of keys, without parameters, keys or answers',
-    example: 'traffic scrub day.ndjson.gz --without-parameter q --out for-others.ndjson.gz',
+    example: 'traffic scrub samples/weekday.ndjson.gz --without-parameter q --out for-others.ndjson.gz',
     setUp: command =>
       void addRewriteOptions(command)
         .option('--without-parameter <names>', 'leave out these query parameters; may be given again', listIn)
@@ -106,7 +113,8 @@ export const addFileCommands = (traffic: Command, add: AddCommand): void => {
 
   add<RewriteOptions & { to: string; target: URL }>(traffic, 'convert', {
     summary: 'write traffic for another tool: goreplay, vegeta, k6, libCacheSim',
-    example: 'traffic convert day.ndjson.gz --to vegeta --target http://127.0.0.1:8080 --out targets.json',
+    example:
+      'traffic convert samples/weekday.ndjson.gz --to vegeta --target http://127.0.0.1:8080 --out targets.json',
     setUp: command =>
       void addRewriteOptions(command)
         .addOption(

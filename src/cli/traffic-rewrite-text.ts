@@ -87,12 +87,16 @@ const readText = ({ requests, files }: TrafficSummary): string => {
 
 const linesText = (count: number): string => `${counted(count)} line${count === 1 ? '' : 's'}`
 
-/** A span in two units, such as `23 h 12 m`. */
+/** A span in up to two units, such as `23 h 12 m`. */
 export const spanText = (ms: number): string => {
   const seconds = Math.round(ms / 1_000)
   if (seconds < 60) return ms < 10_000 ? `${ms / 1_000} s` : `${seconds} s`
-  if (seconds < 3_600) return `${Math.floor(seconds / 60)} m ${seconds % 60} s`
+  if (seconds < 3_600) return twoUnits(seconds, 60, 'm', 's')
   const minutes = Math.round(seconds / 60)
-  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h ${minutes % 60} m`
-  return `${Math.floor(minutes / 1_440)} d ${Math.floor((minutes % 1_440) / 60)} h`
+  return minutes < 48 * 60
+    ? twoUnits(minutes, 60, 'h', 'm')
+    : twoUnits(Math.round(minutes / 60), 24, 'd', 'h')
 }
+
+const twoUnits = (value: number, factor: number, large: string, small: string): string =>
+  `${Math.floor(value / factor)} ${large}${value % factor === 0 ? '' : ` ${value % factor} ${small}`}`

@@ -5,6 +5,7 @@ import type { AddCommand } from './terminal.ts'
 import { addFileCommands } from './traffic-files.ts'
 import { addGenerateCommand } from './traffic-generate.ts'
 import { addKeysCommand } from './traffic-keys.ts'
+import { addStatsCommand } from './traffic-stats.ts'
 
 export const addTrafficCommands = (program: Command, add: AddCommand): void => {
   const traffic = program
@@ -14,4 +15,5 @@ export const addTrafficCommands = (program: Command, add: AddCommand): void => {
   addFileCommands(traffic, add)
   addGenerateCommand(traffic, add)
   addKeysCommand(traffic, add)
+  addStatsCommand(traffic, add)
 }

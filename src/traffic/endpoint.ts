@@ -12,7 +12,7 @@ export const endpointOf = (path: string): string => {
 const endpointPath = /^\/api\/v1\/(weather|forecast|locations)((?:\/[^/]+){2,3})?$/
 
 /** Of a path and its query, the path. */
-export const pathnameOf = (path: string): string => {
+const pathnameOf = (path: string): string => {
   const query = path.indexOf('?')
   return query < 0 ? path : path.slice(0, query)
 }

@@ -126,6 +126,7 @@ async function* gunzipped(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer,
   })
   gunzip.on('end', () => {
     isOver = true
+    wake()
   })
   let taken = 0
   let given = 0
@@ -149,7 +150,8 @@ async function* gunzipped(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer,
         taken += part.length
         yield* step(done => gunzip.write(part, () => done()))
       }
-    if (!isOver) yield* step(done => gunzip.end(() => done()))
+    // Whether data are missing shows when they should have come to their end.
+    if (!isOver) yield* step(() => gunzip.end())
   } finally {
     gunzip.destroy()
   }

@@ -3,7 +3,7 @@
 
 import type { TrafficRequest } from './traffic-request.ts'
 
-export type Gap = {
+type Gap = {
   /** The instant of the request before it, as it was read. */
   readonly from: number
   readonly ms: number

@@ -1,6 +1,7 @@
 // Chooses requests of a stream: by time, endpoint, key, cell or place, by a sample of cells, or every so many. A sample is of
 // cells and not of requests, so that what is requested again and again stays so, as a cache needs it to be measured.
 
+import { type CellOf, recordedCell } from './cell-of-place.ts'
 import { endpointOf, placeOf } from './endpoint.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
@@ -8,6 +9,8 @@ import type { TrafficRequest } from './traffic-request.ts'
 export type Selection = {
   /** Of cells, from 0 to 1; the same cells in every file. */
   readonly sample?: number | undefined
+  /** Gives the cells that were not recorded. */
+  readonly cellOf?: CellOf | undefined
   /** An instant, or ms from the first request. */
   readonly from?: Moment | undefined
   /** The first instant that is not taken. */
@@ -72,17 +75,23 @@ const spanOf = ({ from, to, duration }: Selection, begin: number): Span => {
 const instantOf = (moment: Moment | undefined, begin: number, none: number): number =>
   moment === undefined ? none : 'at' in moment ? moment.at : begin + moment.after
 
-const holdsFor = ({ sample, endpoints, keys, cells }: Selection, request: TrafficRequest): boolean => {
-  const { path, key, cell } = request
+const holdsFor = (
+  { sample, endpoints, keys, cells, cellOf = recordedCell }: Selection,
+  request: TrafficRequest,
+): boolean => {
+  const { path, key } = request
+  const cell = cells || sample !== undefined ? cellOf(request) : undefined
   if (endpoints && !endpoints.has(endpointOf(path))) return false
   if (keys && !(key !== undefined && keys.has(key))) return false
   if (cells && !((cell !== undefined && cells.has(cell)) || cells.has(placeOf(path)))) return false
-  return sample === undefined || isSampled(request, sample)
+  return sample === undefined || isSampled({ cell, path }, sample)
 }
 
 /** Whether the cell of a request, or its place where the cell is not known, is in a sample of this share. */
-export const isSampled = ({ cell, path }: Pick<TrafficRequest, 'cell' | 'path'>, share: number): boolean =>
-  hashOf(cell ?? placeOf(path)) < share * 2 ** 32
+export const isSampled = (
+  { cell, path }: { readonly cell?: string | undefined; readonly path: string },
+  share: number,
+): boolean => hashOf(cell ?? placeOf(path)) < share * 2 ** 32
 
 /** FNV-1a with the last step of MurmurHash3, which spreads names that differ in their last digit. */
 const hashOf = (text: string): number => {

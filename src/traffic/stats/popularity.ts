@@ -1,0 +1,82 @@
+// How often each of many things was requested: counts, the most popular, and how skewed they are. Exact up to a bound of
+// different things; of those that come later only the sum is kept.
+
+export type Popularity = {
+  add(name: string): void
+  report(top: number): PopularityReport
+}
+
+export type PopularityReport = {
+  /** Different names; at least so many where `isExact` is false. */
+  readonly distinct: number
+  readonly isExact: boolean
+  readonly requests: number
+  readonly top: readonly { readonly name: string; readonly requests: number }[]
+  /** The share of requests for the most popular 1, 10 and 100. */
+  readonly topShares: { readonly 1: number; readonly 10: number; readonly 100: number }
+  /** The exponent of Zipf's law that fits best; null for fewer than ten names. 0 is no skew. */
+  readonly zipf: number | null
+}
+
+const mostNames = 1_000_000
+
+export const createPopularity = (): Popularity => {
+  const counts = new Map<string, number>()
+  let requests = 0
+  let isExact = true
+  return {
+    add: name => {
+      requests += 1
+      const count = counts.get(name)
+      if (count !== undefined) counts.set(name, count + 1)
+      else if (counts.size < mostNames) counts.set(name, 1)
+      else isExact = false
+    },
+    report: top => {
+      const sorted = [...counts].sort(([, one], [, other]) => other - one)
+      const shareOf = (first: number) =>
+        requests === 0 ? 0 : sorted.slice(0, first).reduce((sum, [, count]) => sum + count, 0) / requests
+      return {
+        distinct: counts.size,
+        isExact,
+        requests,
+        top: sorted.slice(0, top).map(([name, count]) => ({ name, requests: count })),
+        topShares: { 1: shareOf(1), 10: shareOf(10), 100: shareOf(100) },
+        zipf: zipfOf(sorted.map(([, count]) => count)),
+      }
+    },
+  }
+}
+
+const fewestRanks = 10
+// Beyond, each was requested so seldom that it says little.
+const mostRanks = 10_000
+const largestExponent = 4
+const steps = 40
+
+/**
+ * The exponent with the greatest likelihood, of counts that descend: rank r is requested in proportion to r^-s. The sum over
+ * ranks is convex in s, so that halving the interval by its slope finds it.
+ */
+const zipfOf = (counts: readonly number[]): number | null => {
+  if (counts.length < fewestRanks) return null
+  const ranks = counts.slice(0, mostRanks)
+  const logs = ranks.map((_, i) => Math.log(i + 1))
+  const total = ranks.reduce((sum, count) => sum + count, 0)
+  const observed = ranks.reduce((sum, count, i) => sum + count * (logs[i] ?? 0), 0) / total
+  let [least, most] = [0, largestExponent]
+  for (let i = 0; i < steps; i++) {
+    const exponent = (least + most) / 2
+    let weights = 0
+    let weighted = 0
+    for (const log of logs) {
+      const weight = Math.exp(-exponent * log)
+      weights += weight
+      weighted += weight * log
+    }
+    // The mean logarithm of the rank falls with the exponent.
+    if (weighted / weights > observed) least = exponent
+    else most = exponent
+  }
+  return Math.round(((least + most) / 2) * 1_000) / 1_000
+}

@@ -1,0 +1,44 @@
+// The rate of requests over time, in steps that double as the traffic gets longer: bounded memory for any span, exact counts.
+
+export type RateOverTime = {
+  add(at: number): void
+  /** Requests in each step, from the step of the first request on. */
+  series(): { readonly stepSeconds: number; readonly counts: readonly number[] }
+  /** The most requests of one second; null without requests. */
+  peak(): Peak | null
+}
+export type Peak = { readonly requests: number; readonly at: number }
+
+const mostSteps = 240
+
+export const createRateOverTime = (): RateOverTime => {
+  let begin: number | undefined
+  let stepMs = 1_000
+  let counts: number[] = []
+  let second = Number.NaN
+  let inSecond = 0
+  let peak: Peak | null = null
+  return {
+    add: at => {
+      // Requests out of order count in the first step at the earliest.
+      begin ??= Math.floor(at / 1_000) * 1_000
+      let step = Math.max(0, Math.floor((at - begin) / stepMs))
+      while (step >= mostSteps) {
+        counts = Array.from(
+          { length: Math.ceil(counts.length / 2) },
+          (_, i) => (counts[2 * i] ?? 0) + (counts[2 * i + 1] ?? 0),
+        )
+        stepMs *= 2
+        step = Math.floor((at - begin) / stepMs)
+      }
+      for (let i = counts.length; i <= step; i++) counts.push(0)
+      counts[step] = (counts[step] ?? 0) + 1
+      const present = Math.floor(at / 1_000)
+      inSecond = present === second ? inSecond + 1 : 1
+      second = present
+      if (inSecond > (peak?.requests ?? 0)) peak = { requests: inSecond, at: present * 1_000 }
+    },
+    series: () => ({ stepSeconds: stepMs / 1_000, counts }),
+    peak: () => peak,
+  }
+}

@@ -1,0 +1,278 @@
+// `abohawa traffic import|stats|cut|merge|scrub|convert`: the commands of docs/load-testing.md, the log of a running gateway,
+// standard input and output, what is refused, and that no file is replaced or left in parts. Formats and figures are tested
+// in test/traffic/.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import t from 'tap'
+import { lineOf, requestOf, type TrafficRequest } from '../../src/traffic/traffic-request.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { runCommands } from '../support/printed.ts'
+import { cleanEnv, product } from '../support/process.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { startGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const root = join(import.meta.dirname, '..', '..')
+const start = Date.parse('2026-11-21T06:00:00Z')
+const request = (at: number, more: Partial<TrafficRequest> = {}): TrafficRequest => ({
+  at: start + at,
+  method: 'GET',
+  path: '/api/v1/weather/district/3026',
+  ...more,
+})
+const textOf = (requests: readonly TrafficRequest[]) => requests.map(each => `${lineOf(each)}\n`).join('')
+const requestsIn = (path: string): TrafficRequest[] => {
+  const bytes = readFileSync(path)
+  const text = (path.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()
+  return text.split('\n').filter(Boolean).map(requestOf)
+}
+const traffic = (...args: string[]) => ['traffic', ...args]
+
+t.test('the log of a running gateway becomes traffic, with what was answered and without keys', async t => {
+  const provider = await startProvider(t)
+  const clock = manualClock(start)
+  const gateway = await startGateway(t, { providerUrl: provider.url, clock })
+  const paths = ['/weather/district/3026?lang=en', '/weather/district/3026', '/forecast/district/3026?days=3']
+  for (const [i, path] of [...paths, '/locations?type=division', '/weather/district/9'].entries()) {
+    clock.set(start + i * 1_000)
+    await gateway.get(path, { headers: i === 1 ? { 'accept-encoding': 'gzip' } : {} })
+  }
+  const { headers } = await gateway.get(paths[1] ?? '')
+  await gateway.get(paths[1] ?? '', { headers: { 'if-none-match': headers.etag ?? '' } })
+  await gateway.get(paths[0] ?? '', { key: null })
+  const answered = () => gateway.logged.filter(({ msg }) => msg === 'answered')
+  await until('a line for each request', () => answered().length === 8)
+  const folder = t.testdir({ log: gateway.logged.map(line => JSON.stringify(line)).join('\n') })
+  const out = join(folder, 'day.ndjson.gz')
+  const [ended] = await runCommands([traffic('import', join(folder, 'log'), '--out', out, '--json')])
+  t.match(ended, { code: 0, stderr: '' })
+  t.match(JSON.parse(ended?.stdout ?? ''), {
+    requests: 8,
+    faultyLines: 0,
+    files: [{ format: 'access-log', sha256: /^[0-9a-f]{64}$/ }],
+  })
+  const requests = requestsIn(out)
+  const key = gateway.keyIds.enterprise
+  const path = '/api/v1/weather/district/3026'
+  t.match(requests, [
+    {
+      at: start,
+      method: 'GET',
+      path: `${path}?lang=en`,
+      key,
+      status: 200,
+      outcome: 'miss',
+      tier: 'provider',
+    },
+    { at: start + 1_000, path, accepts: 'gzip', outcome: 'hit', tier: 'memory', cell: '23.7,90.4' },
+    { at: start + 2_000, path: '/api/v1/forecast/district/3026?days=3', outcome: 'hit' },
+    { at: start + 3_000, path: '/api/v1/locations?type=division', outcome: 'none' },
+    { at: start + 4_000, path: '/api/v1/weather/district/9', status: 404 },
+    { at: start + 4_000, path },
+    { at: start + 4_000, path, conditional: true, status: 304, bytes: 0 },
+    { at: start + 4_000, path: `${path}?lang=en`, status: 401, outcome: 'none' },
+  ])
+  t.equal(requests[7]?.key, undefined)
+  const text = JSON.stringify(requests)
+  for (const secret of [...Object.values(gateway.keys), '127.0.0.1']) t.notOk(text.includes(secret))
+})
+
+t.test('the commands of docs/load-testing.md do what it says', async t => {
+  const line = (at: number, cell: string) =>
+    `{"level":"info","time":"${new Date(start + at).toISOString()}","method":"GET","url":"/api/v1/weather/district/3026","status":200,"ms":1,"arrivedAt":"${new Date(start + at).toISOString()}","cell":"${cell}","msg":"answered"}\n`
+  const lines = Array.from({ length: 200 }, (_, i) => line(i * 10, `${20 + (i % 50) / 10},90`))
+  const folder = t.testdir({
+    'abohawa.log': lines.slice(100).join(''),
+    'gateway-1.log': lines.join(''),
+    'gateway-2.log': lines.join(''),
+  })
+  writeFileSync(join(folder, 'abohawa.log.1.gz'), gzipSync(lines.slice(0, 100).join('')))
+  const page = readFileSync(join(root, 'docs', 'load-testing.md'), 'utf8')
+  const [, sections = ''] = /\n## Record\n(.*?)\n## Generate\n/s.exec(page) ?? []
+  const commands = [...sections.matchAll(/^npm run -s abohawa -- (.+)$/gm)].map(([, words = '']) =>
+    words
+      .split(' ')
+      .map(word =>
+        /^[\w-]+\.[\w.]+$/.test(word) ? join(folder, word) : word.replace(/^samples/, join(root, 'samples')),
+      ),
+  )
+  t.ok(commands.length >= 10)
+  // In two processes: each command waits for signals until its process ends.
+  const ended = [...(await runCommands(commands.slice(0, 6))), ...(await runCommands(commands.slice(6)))]
+  for (const [i, { code, stderr }] of ended.entries())
+    t.match({ code, stderr }, { code: 0, stderr: '' }, commands[i]?.join(' ') ?? '')
+  t.equal(requestsIn(join(folder, 'day.ndjson.gz')).length, 200)
+  const sampled = requestsIn(join(folder, 'tenth.ndjson.gz')).length
+  t.ok(sampled > 0 && sampled < 150 && sampled % 8 === 0, `${sampled} of 400: cells as a whole`)
+  t.equal(requestsIn(join(folder, 'thousand.ndjson')).length, 1_000)
+  // The sample has no cells of its own; the catalogue has.
+  t.match(ended[3]?.stdout, /\n23\.7,90\.4 |\n {2}23\.7,90\.4 /)
+  t.match(ended[3]?.stdout, /Miss ratio of an LRU cache/)
+  const [weekday, storm, both] = ['samples/weekday', 'samples/storm']
+    .map(name => requestsIn(join(root, `${name}.ndjson.gz`)))
+    .concat([requestsIn(join(folder, 'both.ndjson.gz'))])
+  t.equal(both?.length, (weekday?.length ?? 0) + (storm?.length ?? 0))
+  t.ok(
+    both?.every(({ at }, i) => at >= (both[i - 1]?.at ?? 0)),
+    'in order',
+  )
+  const others = requestsIn(join(folder, 'for-others.ndjson.gz'))
+  t.ok(others.every(({ key }) => key === undefined || /^anon_[0-9a-f]{12}$/.test(key)))
+  t.equal(new Set(others.map(({ key }) => key)).size, new Set(weekday?.map(({ key }) => key)).size)
+  t.notOk(others.some(({ path }) => /[?&]q=/.test(path)))
+})
+
+t.test('files far out of order are sorted whole, and gaps shortened in the result', async t => {
+  const requests = Array.from({ length: 9_000 }, (_, i) => request(i * 10 + (i >= 6_000 ? 3_600_000 : 0)))
+  const folder = t.testdir({ mixed: textOf([...requests.slice(4_000), ...requests.slice(0, 4_000)]) })
+  const [mixed, sorted, cut] = ['mixed', 'sorted', 'cut.gz'].map(name => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ]
+  const window = ['--window', '500']
+  const [whole, shortened, piped] = await runCommands([
+    traffic('import', mixed, ...window, '--out', sorted),
+    traffic('import', mixed, ...window, '--out', cut, '--longest-gap', '1m', '--json'),
+    traffic('import', mixed, ...window),
+  ])
+  t.match(whole, {
+    code: 0,
+    stderr: '',
+    stdout:
+      /sorted has 9,000 requests\.[\s\S]*order +[\d,]+ requests were far out of place, and were put in their place\n[\s\S]*gaps +1 longer than 5m, the longest 1 h from 2026-11-21T06:00:59\.990Z; --longest-gap shortens them/,
+  })
+  t.ok(readFileSync(sorted, 'utf8') === textOf(requests))
+  t.match(JSON.parse(shortened?.stdout ?? ''), { lateInPlace: true, gaps: { count: 1 } })
+  const [last] = requestsIn(cut).slice(-1)
+  t.equal(last?.at, start + 8_999 * 10 + 60_000 - 10)
+  t.match(
+    piped?.stderr,
+    /requests stand out of order: import the file that was written, with --out, to sort them/,
+  )
+  t.equal(piped?.stdout.split('\n').length, 9_001, 'and none is lost')
+  t.strictSame(readdirSync(folder).sort(), ['cut.gz', 'mixed', 'sorted'])
+})
+
+t.test('faulty lines are shown, the first ten in full, and the exit code says so with --strict', async t => {
+  const folder = t.testdir({ a: `${textOf([request(0)])}${'broken\n'.repeat(25)}${textOf([request(1)])}` })
+  const [file, out] = [join(folder, 'a'), join(folder, 'out')]
+  const [loose, strict, strictStats] = await runCommands([
+    traffic('import', file, '--out', out),
+    traffic('import', file, '--strict', '--out', `${out}2`),
+    traffic('stats', file, '--strict'),
+  ])
+  t.match(loose, { code: 0, stdout: /out has 2 requests\.[\s\S]*faulty +25 lines, left out/ })
+  const remarks = loose?.stderr.trim().split('\n') ?? []
+  t.equal(remarks.length, 11)
+  t.match(remarks[0], /a:2: "broken" is no JSON$/)
+  t.equal(remarks[10], 'and 15 more faulty lines.')
+  for (const ended of [strict, strictStats])
+    t.match(ended, { code: 1, stdout: '', stderr: /^abohawa: .*a:2: "broken" is no JSON\n$/ })
+  t.strictSame(readdirSync(folder).sort(), ['a', 'out'])
+})
+
+t.test('standard input and output are a file too', async t => {
+  const text = textOf([request(0), request(1)])
+  const pipe = (args: string[], input: string | Buffer) =>
+    spawnSync(product, args, { input, encoding: 'utf8', env: cleanEnv() })
+  const ended = pipe(traffic('import', '-'), gzipSync(text))
+  t.match(ended, { status: 0, stdout: text, stderr: /^Standard output has 2 requests\./ })
+  t.match(JSON.parse(pipe(traffic('stats', '-', '--json'), text).stdout), {
+    requests: 2,
+    from: '2026-11-21T06:00:00.000Z',
+    read: { files: [{ file: 'standard input' }] },
+  })
+})
+
+t.test('Ctrl-C ends with what was counted, and leaves no part of a file', async t => {
+  const folder = t.testdir()
+  const out = join(folder, 'out.ndjson')
+  const begin = (args: string[]) => {
+    const child = spawn(product, args, { env: cleanEnv() })
+    const said = { stdout: '', stderr: '' }
+    child.stdout.on('data', text => (said.stdout += text))
+    child.stderr.on('data', text => (said.stderr += text))
+    child.stdin.on('error', () => {})
+    return { child, said }
+  }
+  const cases = [
+    [
+      traffic('import', '-', '--window', '1', '--out', out),
+      /^Interrupted after [\d,]+ requests: nothing was written\.\n$/,
+    ],
+    [
+      traffic('stats', '-', '--window', '1'),
+      /^Interrupted: the figures are of the first [\d,]+ requests\.\n$/,
+    ],
+  ] as const
+  for (const [args, sentence] of cases) {
+    const { child, said } = begin([...args])
+    // Bytes that were taken say that it reads; it goes on with the next ones.
+    const line = textOf(Array.from({ length: 1_000 }, (_, i) => request(i)))
+    for (let i = 0; i < 5; i++) await new Promise(resolve => child.stdin.write(line, resolve))
+    if (args.includes('import'))
+      await until('the file is begun', () => readdirSync(folder).some(name => name.endsWith('.part')))
+    child.kill('SIGINT')
+    const feeding = setInterval(() => child.stdin.write(line), 20)
+    const [code] = await once(child, 'close')
+    clearInterval(feeding)
+    t.equal(code, 1)
+    t.match(said.stderr, sentence)
+    if (args.includes('stats')) t.match(said.stdout, /requests from 2026-11-21T06:00:00\.000Z/)
+  }
+  t.strictSame(readdirSync(folder), [])
+})
+
+t.test('what can not be done is one sentence', async t => {
+  const folder = t.testdir({ a: textOf([request(0)]), text: 'hello\n', folder: {} })
+  const file = join(folder, 'a')
+  const refusals: [number, string[], RegExp][] = [
+    [2, ['import'], /missing required argument 'files'/],
+    [1, ['import', join(folder, 'no\u001b')], /no\\u001b can't be read: there is no such file/],
+    [1, ['import', join(folder, 'text')], /text: its format is unknown, it begins with "hello/],
+    [1, ['import', file, '--out', file], /a exists; --force replaces it/],
+    [
+      1,
+      ['import', file, '--force', '--out', join(folder, 'folder')],
+      /folder can't be written: it is no file/,
+    ],
+    [1, ['import', file, '--out', join(folder, 'nowhere', 'b')], /b can't be written: ENOENT/],
+    [1, ['merge', '-', '-'], /standard input \(-\) is given twice/],
+    [2, ['import', file, '--format', 'pcap'], /'pcap' is invalid.*Allowed: access-log, ndjson, har/],
+    [2, ['import', file, '--sample', '0'], /'0' is invalid.*Allowed: a share above 0 and up to 1/],
+    [2, ['import', file, '--longest-gap', '5'], /'5' is invalid.*has no unit/],
+    [2, ['import', file, '--window', '0'], /'0' is invalid.*Allowed: a whole number from 1/],
+    [2, ['cut', file], /there is nothing to cut by; allowed: --from, --to/],
+    [2, ['cut', file, '--from', 'noon'], /'noon' is invalid.*Allowed: an instant such as/],
+    [2, ['cut', file, '--endpoint', 'rain'], /'rain' is invalid.*Allowed: weather, forecast/],
+    [2, ['cut', file, '--head', '1', '--tail', '1'], /'--head <number>' cannot be used with option '--tail/],
+    [2, ['convert', file], /required option '--to <format>' not specified/],
+    [2, ['convert', file, '--to', 'pcap'], /'pcap' is invalid.*gor, vegeta, csv, libcachesim/],
+    [2, ['convert', file, '--to', 'gor', '--target', 'x'], /'x' is invalid.*Allowed: a URL such as/],
+    [2, ['scrub', file, '--start', '1h'], /'1h' is invalid.*Allowed: an instant/],
+    [2, ['stats', file, '--by', 'user'], /'user' is invalid.*cell, place, path, key/],
+  ]
+  const ended = await runCommands(refusals.map(([, args]) => traffic(...args)))
+  for (const [i, [expected, args, sentence]] of refusals.entries()) {
+    const { code, stdout, stderr } = ended[i] ?? {}
+    t.match({ code, stdout }, { code: expected, stdout: '' }, args.join(' ').replaceAll(/[^ -~]/g, '?'))
+    t.match(stderr, sentence)
+    t.match(stderr, /^abohawa: [^\n]*\n$/, 'one line')
+  }
+  t.equal(readFileSync(file, 'utf8'), textOf([request(0)]))
+})
+
+t.test('every command shows an example and the common options', async t => {
+  const names = ['import', 'stats', 'cut', 'merge', 'scrub', 'convert']
+  const ended = await runCommands(names.map(name => traffic(name, '--help')))
+  for (const [i, name] of names.entries()) {
+    t.match(ended[i], { code: 0, stderr: '' })
+    t.match(ended[i]?.stdout, `Example:\n  npm run -s abohawa -- traffic ${name} `)
+    t.match(ended[i]?.stdout, '--json')
+  }
+})
