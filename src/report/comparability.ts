@@ -21,8 +21,15 @@ const facts: Readonly<
 > = {
   traffic: ({ traffic }) => traffic.sha256.slice(0, 12),
   kind: ({ kind }) => kind,
-  pace: ({ pace: { mode, speed, rate } }) =>
-    mode === 'recorded' ? `recorded × ${speed ?? 1}` : mode === 'rate' ? `${rate}/s` : 'closed',
+  // A moved clock goes as fast as it can.
+  pace: ({ kind, pace: { mode, speed, rate } }) =>
+    kind === 'rehearsal'
+      ? 'moved clock'
+      : mode === 'recorded'
+        ? `recorded × ${speed ?? 1}`
+        : mode === 'rate'
+          ? `${rate}/s`
+          : 'closed',
   connections: ({ pace: { connections, workers, http } }) => `${connections}, ${workers}, HTTP/${http}`,
   machine: ({ machine: { cpu, cores } }) => `${cores} × ${cpu}`,
 }

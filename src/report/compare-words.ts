@@ -5,7 +5,6 @@ import type { Language, Say, Words } from './words.ts'
 const en = {
   title: 'Comparison',
   subtitle: 'A: {0}. B: {1}.',
-  values: 'Values as a table',
   verdict: 'What differs',
   real: 'Real differences: {0} better and {1} worse in B. Noise: {2}.',
   noReal: 'No difference is real: all {0} are noise.',
@@ -77,7 +76,6 @@ export type SayCompare = Say<CompareWord>
 const bn: Words<CompareWord> = {
   title: 'তুলনা',
   subtitle: 'A: {0}। B: {1}।',
-  values: 'মানগুলো সারণিতে',
   verdict: 'কী কী আলাদা',
   real: 'আসল পার্থক্য: B-তে {0}টি ভালো, {1}টি খারাপ। নয়েজ: {2}টি।',
   noReal: 'কোনো পার্থক্যই আসল নয়: {0}টির সবই নয়েজ।',

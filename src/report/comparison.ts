@@ -73,7 +73,12 @@ const metrics = {
     ofStep: step => (step.weight === null ? null : [step.weight, 1]),
     leastChange: bill,
   },
-  age: { unit: 'seconds', of: run => exact(run.age?.p50) },
+  age: {
+    unit: 'seconds',
+    of: run => exact(run.age?.p50),
+    // The medians of the steps, by their answers with weather.
+    ofStep: step => (step.age50 === null ? null : [step.age50 * weatherOf(step), weatherOf(step)]),
+  },
   cpu: {
     unit: 'ms',
     of: run =>

@@ -54,7 +54,7 @@ const pageOfSeveral = (
       files.join(language === 'bn' ? ' ও ' : ', '),
     ),
     content: [
-      ...results.map(run => warningsOf(run, writing)).slice(0, 1),
+      results.map(run => warningsOf(run, writing)).find(warning => warning !== '') ?? '',
       section('overview', say('overview'), overviewOf(runs, writing)),
       section('over-time', say('overTime'), overlaysOf(runs, writing)),
       ...whole,

@@ -139,7 +139,7 @@ export const chartsOf = (runs: readonly NamedRun[], { say, figures }: Writing, m
       )
       // A limit far above all would leave the weight a line on the ground.
       const level =
-        limit !== undefined && limit < most * 4
+        limit !== undefined && limit < most * 2
           ? { name: say('limitOf', say(isLong ? 'hour' : 'minute')), value: limit }
           : undefined
       return overTime(
@@ -151,13 +151,15 @@ export const chartsOf = (runs: readonly NamedRun[], { say, figures }: Writing, m
       )
     },
     lateness: () =>
-      overTime(
-        say('latenessOverTime'),
-        [{ name: say('delay'), of: step => step.late, isArea: true }],
-        linearScale,
-        latency,
-        { writeTick: latencyTick({ say, figures }) },
-      ),
+      runs.every(({ run }) => run.steps.every(({ late }) => !late))
+        ? ''
+        : overTime(
+            say('latenessOverTime'),
+            [{ name: say('delay'), of: step => step.late, isArea: true }],
+            linearScale,
+            latency,
+            { writeTick: latencyTick({ say, figures }) },
+          ),
     percentiles: () => percentileChart(runs, { say, figures }),
   }
 }

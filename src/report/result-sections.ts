@@ -21,7 +21,7 @@ const dateTime = (iso: string, { figures }: Writing): string =>
 
 const replayed = (run: ReplayResult, writing: Writing): Html => {
   const { say, figures } = writing
-  const { traffic, pace, totals } = run
+  const { traffic, pace } = run
   return facts([
     [say('files'), traffic.files.map(code).join(', ')],
     [say('hash'), code(traffic.sha256)],
@@ -32,7 +32,13 @@ const replayed = (run: ReplayResult, writing: Writing): Html => {
       : [[say('recordedFrom'), escaped(dateTime(traffic.from, writing))] as const]),
     [
       say('span'),
-      escaped(say('spanIn', figures.duration(traffic.spanSeconds), figures.duration(totals.seconds))),
+      escaped(
+        say(
+          'spanIn',
+          figures.duration(traffic.spanSeconds),
+          figures.duration((Date.parse(run.endedAt) - Date.parse(run.startedAt)) / 1000),
+        ),
+      ),
     ],
     ...(traffic.faultyLines === 0
       ? []
@@ -157,6 +163,15 @@ const answers = (run: ReplayResult, writing: Writing): Html => {
   )}</div></div>${failures}${checked}`
 }
 
+const ages = ({ age }: ReplayResult, { say, figures }: Writing): Html =>
+  age === null
+    ? ''
+    : facts([
+        [say('age50'), escaped(figures.duration(age.p50))],
+        [say('age95'), escaped(figures.duration(age.p95))],
+        [say('ageOldest'), escaped(figures.duration(age.max))],
+      ])
+
 /** The names of windows that have a word; others stand as they are. */
 const spanText = (span: string, { say }: Writing): string =>
   span === 'minute' || span === 'hour' || span === 'day' || span === 'month' ? say(span) : span
@@ -171,7 +186,7 @@ const provider = (run: ReplayResult, writing: Writing, chart: Html): Html => {
     return [
       escaped(spanText(span, writing)),
       escaped(limit === null ? say('noLimit') : figures.count(limit)),
-      escaped(figures.measured(most)),
+      escaped(figures.count(most)),
       share === null ? '–' : badge(state, figures.share(share)),
     ]
   })
@@ -257,7 +272,7 @@ export const sectionsOf = (run: ReplayResult, writing: Writing, most?: number): 
       content:
         weather === 0
           ? `<p>${escaped(say('noWeather'))}</p>`
-          : `<div class="pair">${charts.hits()}${charts.age()}</div>`,
+          : `${ages(run, writing)}<div class="pair">${charts.hits()}${charts.age()}</div>`,
     },
     { id: 'provider', title: say('provider'), content: provider(run, writing, charts.weight()) },
     { id: 'gateway', title: say('gateway'), content: gateway(run, writing) },

@@ -80,7 +80,6 @@ const en = {
   endpoint: 'Endpoint',
   outcome: 'Outcome',
   count: 'Count',
-  mean: 'Mean',
   max: 'Max',
   all: 'all',
   hit: 'hit',
@@ -110,7 +109,6 @@ const en = {
   age: 'Age of the weather that was served',
   ageMedian: 'median',
   ageMax: 'oldest',
-  ageP95: 'p95',
 
   provider: 'Provider',
   providerUnknown: 'What the provider was sent is not known.',
@@ -163,12 +161,15 @@ const en = {
   overviewHits: 'Hit share',
   otherTraffic: 'The runs are not of the same traffic',
   otherTrafficHint: 'Their hashes differ, so their figures can’t be set beside each other.',
+  staleShare: 'Stale',
+  providerRequests: 'Provider requests',
+  age50: 'Age, median',
   age95: 'Age, p95',
+  ageOldest: 'Age, oldest',
   run: 'Run {0}',
   allDefault: 'default',
   overTime: 'Over time',
   wholeRun: 'The whole run: {0}',
-  noDifference: '–',
 }
 
 export type ResultWord = keyof typeof en
@@ -252,7 +253,6 @@ const bn: Words<ResultWord> = {
   endpoint: 'এন্ডপয়েন্ট',
   outcome: 'ফলাফল',
   count: 'সংখ্যা',
-  mean: 'গড়',
   max: 'সর্বোচ্চ',
   all: 'সব',
   hit: 'ক্যাশ থেকে',
@@ -282,7 +282,6 @@ const bn: Words<ResultWord> = {
   age: 'পরিবেশিত আবহাওয়ার বয়স',
   ageMedian: 'মধ্যমা',
   ageMax: 'সবচেয়ে পুরোনো',
-  ageP95: 'p95',
 
   provider: 'সরবরাহকারী',
   providerUnknown: 'সরবরাহকারীকে কী পাঠানো হয়েছে তা জানা নেই।',
@@ -335,12 +334,15 @@ const bn: Words<ResultWord> = {
   overviewHits: 'ক্যাশ থেকে দেওয়া অংশ',
   otherTraffic: 'রানগুলো একই ট্রাফিকের নয়',
   otherTrafficHint: 'হ্যাশ ভিন্ন, তাই মানগুলো পাশাপাশি তুলনা করা যায় না।',
+  staleShare: 'বাসি',
+  providerRequests: 'সরবরাহকারীকে অনুরোধ',
+  age50: 'বয়স, মধ্যমা',
   age95: 'বয়স, p95',
+  ageOldest: 'বয়স, সর্বোচ্চ',
   run: 'রান {0}',
   allDefault: 'পূর্বনির্ধারিত',
   overTime: 'সময়ের সঙ্গে',
   wholeRun: 'পুরো রান: {0}',
-  noDifference: '–',
 }
 
 export const resultWords: Readonly<Record<Language, Words<ResultWord>>> = { en, bn }

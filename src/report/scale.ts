@@ -20,7 +20,7 @@ const bounded = (share: number): number => Math.min(1, Math.max(0, share))
 
 /** From zero to a round number above the largest value. */
 export const linearScale = (values: readonly number[], write: (value: number) => string): Scale => {
-  const most = Math.max(...values, 1e-9)
+  const most = Math.max(...values, 0) || 1
   const step = niceStep(most)
   const top = Math.ceil(most / step - 1e-9) * step
   const ticks = Array.from({ length: Math.round(top / step) + 1 }, (_, i) => {

@@ -6,7 +6,7 @@ import { unbeaten } from './pareto.ts'
 import type { ReplayResult } from './result.ts'
 import { chartsOf, type NamedRun, type Writing } from './result-charts.ts'
 import { hitShareOf } from './run-figures.ts'
-import { linearScale, rangeScale } from './scale.ts'
+import { rangeScale } from './scale.ts'
 import { scatterChart } from './scatter-chart.ts'
 import { thresholdsFailed } from './verdict.ts'
 
@@ -24,8 +24,13 @@ export const namedRuns = (runs: readonly ReplayResult[], { say, figures }: Writi
       const value = settingOf(run, path)
       return value === undefined ? [] : [`${paths.length === 1 ? '' : `${lastPart(path)}=`}${value}`]
     })
-    const usual = run.settings?.length === 0 || paths.length > 0
-    return own.length > 0 ? own.join(', ') : usual ? say('allDefault') : ''
+    if (own.length > 0) return own.join(', ')
+    if (run.settings === null) return ''
+    // What the others name as the default is the value here.
+    const usual = runs
+      .flatMap(({ settings }) => settings ?? [])
+      .find(({ path }) => path === paths[0])?.default
+    return paths.length === 1 && usual !== undefined ? `${usual} (${say('allDefault')})` : say('allDefault')
   })
   const isClear = (name: string): boolean => name !== '' && names.filter(other => other === name).length === 1
   return runs.map((run, i) => {
@@ -59,6 +64,7 @@ export const overviewOf = (runs: readonly SettingRun[], writing: Writing): Html 
     hashes.size === 1
       ? ''
       : notice('warn', `<b>${escaped(say('otherTraffic'))}</b>${escaped(say('otherTrafficHint'))}`)
+  const hasVerdicts = runs.some(({ run }) => run.generator.saturated || run.thresholds.length > 0)
   const rows = runs.map(({ run, name }, i) => [
     `${escaped(name)}${best.has(i) ? ' ★' : ''}`,
     escaped(figures.share(hitShareOf(run))),
@@ -69,26 +75,19 @@ export const overviewOf = (runs: readonly SettingRun[], writing: Writing): Html 
     escaped(figures.duration(run.age?.p95)),
     escaped(figures.duration(run.age?.max)),
     latency(run.latency.p99),
-    run.generator.saturated
-      ? badge('bad', say('generatorBusy'))
-      : run.thresholds.length === 0
-        ? '–'
-        : badge(
-            thresholdsFailed(run) === 0 ? 'good' : 'bad',
-            say(thresholdsFailed(run) === 0 ? 'passed' : 'failed'),
-          ),
+    ...(hasVerdicts ? [verdictHtml(run, writing)] : []),
   ])
   const columns: Column[] = [
     { head: say('setting') },
     number(say('overviewHits')),
-    number(say('stale')),
+    number(say('staleShare')),
     number(say('overviewWeight')),
-    number(say('requests')),
-    number(say('ageMedian')),
+    number(say('providerRequests')),
+    number(say('age50')),
     number(say('age95')),
-    number(say('ageMax')),
+    number(say('ageOldest')),
     number('p99'),
-    { head: say('verdict') },
+    ...(hasVerdicts ? [{ head: say('verdict') }] : []),
   ]
   const points = runs.flatMap(({ run, name }, i) => {
     const hits = hitShareOf(run)
@@ -103,7 +102,7 @@ export const overviewOf = (runs: readonly SettingRun[], writing: Writing): Html 
           title: say('overview'),
           x: {
             label: say('overviewWeight'),
-            scale: linearScale(
+            scale: rangeScale(
               points.map(({ x }) => x),
               figures.count,
             ),
@@ -123,6 +122,13 @@ export const overviewOf = (runs: readonly SettingRun[], writing: Writing): Html 
         })
   const note = best.size === 0 ? '' : `<p class="note">${escaped(say('overviewNote'))}</p>`
   return `${warning}${table(say('overview'), columns, rows, best)}${note}${scatter}`
+}
+
+const verdictHtml = (run: ReplayResult, { say }: Writing): Html => {
+  if (run.generator.saturated) return badge('bad', say('generatorBusy'))
+  if (run.thresholds.length === 0) return '–'
+  const isGood = thresholdsFailed(run) === 0
+  return badge(isGood ? 'good' : 'bad', say(isGood ? 'passed' : 'failed'))
 }
 
 /** The charts of the runs over each other. */

@@ -117,7 +117,7 @@ t.test('several settings: a row each, the unbeaten marked, each run whole', asyn
     ),
   )
   const text = textOf(html)
-  t.match(text, /30m .* default .* 3h ★/)
+  t.match(text, /30m .* 1h \(default\) .* 3h ★/)
   t.equal(english(html).match(/<tr class="marked"><th scope="row">3h ★/g)?.length, 1)
   t.equal(english(html).match(/<details class="whole">/g)?.length, 3)
   t.notMatch(text, 'not of the same traffic')
