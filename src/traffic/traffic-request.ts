@@ -2,7 +2,7 @@
 // and never a key. Reading files and other formats is left to the readers beside this file.
 
 import { InputError } from '../errors.ts'
-import { jsonText, quoted } from '../outside-text.ts'
+import { escapedJson, quoted } from '../outside-text.ts'
 
 /** What a cache did for a request: `none` for answers without weather. */
 export const outcomes = ['hit', 'stale', 'miss', 'none'] as const
@@ -46,8 +46,8 @@ export const lineOf = ({
   ...answer
 }: TrafficRequest): string => {
   const { status, outcome, tier, cell, bytes, ms } = answer
-  return jsonText({
-    at: new Date(at).toISOString(),
+  const json = JSON.stringify({
+    at: isoText(at),
     method,
     path,
     key,
@@ -60,6 +60,22 @@ export const lineOf = ({
     bytes,
     ms,
   })
+  // Most lines need no escape, and a look is cheaper than writing every character anew.
+  return ascii.test(json) ? json : escapedJson(json)
+}
+
+const ascii = /^[\x20-\x7e]*$/
+
+let lastInstant = Number.NaN
+let lastText = ''
+
+/** Made once for neighbours of one millisecond. */
+const isoText = (at: number): string => {
+  if (at !== lastInstant) {
+    lastText = new Date(at).toISOString()
+    lastInstant = at
+  }
+  return lastText
 }
 
 type Kind = {
@@ -109,7 +125,8 @@ const kinds: Readonly<Record<string, Kind>> = {
   bytes: { expected: 'a number of bytes', holds: isNumber(Number.MAX_SAFE_INTEGER) },
   ms: { expected: 'a number of milliseconds', holds: isNumber(Number.MAX_SAFE_INTEGER) },
 }
-const allKinds = Object.entries(kinds)
+const names = Object.keys(kinds)
+const kindList = Object.values(kinds)
 const isoInstant = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/
 
 /** The request of a line. Fields that are not known are ignored. @throws InputError with what is wrong, without the line's number */
@@ -123,7 +140,9 @@ export const requestOf = (line: string): TrafficRequest => {
   if (typeof fields !== 'object' || fields === null || Array.isArray(fields))
     throw new InputError(`${quoted(line)} is no JSON object`)
   const request: Record<string, unknown> = { at: 0 }
-  for (const [name, { expected, holds, required }] of allKinds) {
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i] as string
+    const { expected, holds, required } = kindList[i] as Kind
     const value = (fields as Record<string, unknown>)[name]
     if (value === undefined || value === null) {
       if (required) throw new InputError(`${name} is missing: expected ${expected}`)

@@ -3,7 +3,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { constants, createWriteStream } from 'node:fs'
-import { link, lstat, open, rename, rm } from 'node:fs/promises'
+import { link, lstat, open, rename, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
@@ -39,6 +39,10 @@ export const writeText = async (
     await pipeline(Readable.from(text, { objectMode: true }), process.stdout, { end: false })
     return
   }
+  if (await isSink(path)) {
+    await pipeline(Readable.from(text, { objectMode: true }), createWriteStream(path))
+    return
+  }
   await refuseExisting(path, force)
   const beside = `${path}.${randomBytes(6).toString('hex')}.part`
   try {
@@ -64,6 +68,12 @@ const writeNew = async (path: string, text: AsyncIterable<string>, isPacked: boo
   const source = Readable.from(text, { objectMode: true })
   const sink = createWriteStream(path, { fd: handle })
   await (isPacked ? pipeline(source, createGzip(), sink) : pipeline(source, sink))
+}
+
+/** Whether it is a device or a named pipe, which takes what comes and is not replaced. */
+const isSink = async (path: string): Promise<boolean> => {
+  const found = await stat(path).catch(() => undefined)
+  return found !== undefined && (found.isCharacterDevice() || found.isFIFO())
 }
 
 const refuseExisting = async (path: string, force: boolean): Promise<void> => {

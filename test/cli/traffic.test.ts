@@ -4,7 +4,7 @@
 
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import t from 'tap'
@@ -275,4 +275,21 @@ t.test('every command shows an example and the common options', async t => {
     t.match(ended[i]?.stdout, `Example:\n  npm run -s abohawa -- traffic ${name} `)
     t.match(ended[i]?.stdout, '--json')
   }
+})
+
+t.test('a named pipe takes what comes, and stays', async t => {
+  const folder = t.testdir({ a: textOf([request(0)]) })
+  const pipe = join(folder, 'pipe')
+  t.equal(spawnSync('mkfifo', [pipe]).status, 0)
+  const reader = spawn('cat', [pipe])
+  let read = ''
+  reader.stdout.on('data', text => {
+    read += text
+  })
+  const closed = once(reader, 'close')
+  const [ended] = await runCommands([traffic('import', join(folder, 'a'), '--out', pipe)])
+  t.match(ended, { code: 0, stderr: '' })
+  await closed
+  t.equal(read, textOf([request(0)]))
+  t.ok(statSync(pipe).isFIFO())
 })
