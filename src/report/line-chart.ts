@@ -118,9 +118,10 @@ export const lineChart = ({ title, note, x, y, lines, level, tableTitle }: LineC
     })
     const look = lookOf(i, line)
     const area = line.isArea ? `<path class="area ${look}" d="${areaOf(points)}"/>` : ''
-    return `${area}<path class="line ${look}" d="${pathOf(points)}"/>`
+    return [area, `<path class="line ${look}" d="${pathOf(points)}"/>`] as const
   })
-  // The first line lies on top.
+  // Lines lie over all areas, the first on top.
+  const drawing = [0, 1].flatMap(layer => drawn.map(parts => parts[layer]).toReversed()).join('')
   const limit = level
     ? `<path class="line level" d="M0 ${unit(1 - y.scale.shareOf(level.value))}H${size}"/>`
     : ''
@@ -132,5 +133,5 @@ export const lineChart = ({ title, note, x, y, lines, level, tableTitle }: LineC
     }),
   ])
   const columns = [{ head: x.label }, ...lines.map(({ name }) => ({ head: name, isNumber: true }))]
-  return `<figure class="chart"><figcaption><b>${escaped(title)}</b>${note === undefined ? '' : ` <small>${escaped(note)}</small>`}</figcaption>${legend(lines, level)}${frameOf({ x: x.scale, y: y.scale, drawing: drawn.toReversed().join('') + limit, label: title, at: shares })}${details(tableTitle, table(title, columns, rows))}</figure>`
+  return `<figure class="chart"><figcaption><b>${escaped(title)}</b>${note === undefined ? '' : ` <small>${escaped(note)}</small>`}</figcaption>${legend(lines, level)}${frameOf({ x: x.scale, y: y.scale, drawing: drawing + limit, label: title, at: shares })}${details(tableTitle, table(title, columns, rows))}</figure>`
 }

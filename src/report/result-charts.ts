@@ -131,8 +131,15 @@ export const chartsOf = (runs: readonly NamedRun[], { say, figures }: Writing, m
       ),
     weight: () => {
       const limit = drawn[0] && weightLimit(drawn[0])
-      const perSpan = ({ weight }: Step, { seconds }: ShownSteps): number | null =>
-        weight === null ? null : (weight / seconds) * spans
+      // Of the steps up to this one that lie within the span, to be held against its limit.
+      const perSpan = ({ at, weight }: Step, { steps, seconds }: ShownSteps): number | null => {
+        if (weight === null) return null
+        if (seconds > spans) return (weight / seconds) * spans
+        const last = Math.round(at / seconds)
+        return steps
+          .slice(Math.max(0, last + 1 - Math.round(spans / seconds)), last + 1)
+          .reduce((sum, step) => sum + (step.weight ?? 0), 0)
+      }
       const most = Math.max(
         0,
         ...drawn.flatMap(({ shown }) => shown.steps.map(step => perSpan(step, shown) ?? 0)),
@@ -168,8 +175,8 @@ const lengthOf = ({ shown }: Drawn): number => shown.steps.length * shown.second
 
 /** Ages by round times: minutes, hours, days. */
 const ageScale = (values: readonly number[], write: (value: number) => string): Scale => {
-  const most = Math.max(...values, 60)
-  const unit = most > 2 * 86_400 ? 86_400 : most > 2 * 3_600 ? 3_600 : 60
+  const most = Math.max(...values, 10)
+  const unit = [86_400, 3_600, 60].find(each => most > 2 * each) ?? 1
   const inUnits = linearScale(
     values.map(value => value / unit),
     value => write(value * unit),

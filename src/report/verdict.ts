@@ -11,7 +11,7 @@ export const warningsOf = (run: ReplayResult, { say, figures }: Writing): Html =
   const { saturated, reason } = run.generator
   const banner = notice(
     'bad',
-    `<b>${escaped(say('saturated'))}</b>${escaped(say('saturatedBecause', reason ?? '–'))} ${escaped(say('saturatedHint'))}`,
+    `<b>${escaped(say('saturated'))}</b>${escaped(say('saturatedBecause', reason?.replace(/\.$/, '') ?? '–'))} ${escaped(say('saturatedHint'))}`,
   ).replace('class="notice', 'class="notice loud')
   const stopped = notice(
     'warn',

@@ -64,7 +64,7 @@ t.test('a report has all that was measured', async t => {
     'p99.9',
     'Hit share over time',
     'Age of the weather that was served',
-    'Weight per hour',
+    'Weight within an hour',
     'Event-loop delay',
     'not saturated',
     'Dropped',
