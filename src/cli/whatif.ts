@@ -6,7 +6,7 @@ import { availableParallelism } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import packageFile from '../../package.json' with { type: 'json' }
 import { type SettingCase, settingCases } from '../config/setting-grid.ts'
-import { parseDuration } from '../config/units.ts'
+import { parseDuration, printDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import { readTraffic } from '../traffic/read-traffic.ts'
@@ -82,7 +82,7 @@ export const addWhatIfCommand = (program: Command, add: AddCommand): void =>
         .option('--format <name>', 'of the files; else found by their content')
         .option('--out <page.html>', 'writes a page with plots'),
     run: async (terminal, given, ...files) => {
-      const cases = casesOf(terminal, given)
+      const cases = asUsage(() => settingCases(given, terminal.sources))
       const options: SimulateOptions = {
         instances: given.instances,
         warmUpMs: given.warmUp,
@@ -92,7 +92,7 @@ export const addWhatIfCommand = (program: Command, add: AddCommand): void =>
       const { trace, traffic } = await readAll(terminal, files, given.format)
       if (options.warmUpMs >= traffic.spanSeconds * 1000 && options.warmUpMs > 0)
         throw new UsageError(
-          `--warm-up is ${given.warmUp / 1000} s, but the traffic lasts ${traffic.spanSeconds} s; allowed: less than that`,
+          `--warm-up is ${printDuration(given.warmUp)}, but the traffic lasts ${printDuration(traffic.spanSeconds * 1000)}; allowed: less than that`,
         )
       const figures = await tryAll(terminal, cases, trace, options, given.threads)
       const { version } = packageFile
@@ -106,11 +106,11 @@ export const addWhatIfCommand = (program: Command, add: AddCommand): void =>
     },
   })
 
-const casesOf = ({ sources }: Terminal, given: Options): SettingCase[] => {
+/** What is wrong with arguments; faults of the configuration itself are none of the command line. @throws UsageError */
+const asUsage = <Value>(read: () => Value): Value => {
   try {
-    return settingCases(given, sources)
+    return read()
   } catch (error) {
-    // Faults of the configuration itself are no matter of the command line.
     if (error instanceof InputError && error.name === 'InputError')
       throw new UsageError(error.message.split('\n'))
     throw error
@@ -121,20 +121,22 @@ const mostFaultsTold = 10
 
 const readAll = async (terminal: Terminal, files: readonly string[], format: string | undefined) => {
   let faults = 0
-  const traffic = readTraffic(files, {
-    ...(format === undefined ? {} : { format }),
-    onFault: ({ file, line, reason }) => {
-      faults += 1
-      if (faults <= mostFaultsTold) terminal.remark(`${file}:${line}: ${reason}`)
-    },
-  })
+  const traffic = asUsage(() =>
+    readTraffic(files, {
+      ...(format === undefined ? {} : { format }),
+      onFault: ({ file, line, reason }) => {
+        faults += 1
+        if (faults <= mostFaultsTold) terminal.remark(`${file}:${line}: ${reason}`)
+      },
+    }),
+  )
   const trace = await readTrace(traffic.batches(), requests =>
     terminal.progress(`reading: ${counted(requests)} requests`),
   )
   terminal.progress('')
   if (faults > mostFaultsTold)
     terminal.remark(`${counted(faults - mostFaultsTold)} more lines are faulty; they are left out.`)
-  if (trace.at.length === 0) throw new InputError(`${quoted(files.join(', '))} has no requests`)
+  if (trace.at.length === 0) throw new InputError(`there are no requests in ${files.join(', ')}`)
   const { sha256, requests, faultyLines } = traffic.summary()
   const [from = 0, to = 0] = [trace.at[0], trace.at.at(-1)]
   return {

@@ -17,6 +17,9 @@ export type CaseRun = {
   stop(): void
 }
 
+// As the system shows it.
+const threadName = 'settings'
+
 export const runCases = (
   configs: readonly Config[],
   trace: Trace,
@@ -30,7 +33,10 @@ export const runCases = (
 
   const runThread = async (): Promise<void> => {
     const task: WorkerTask = { trace, options, configs, progress }
-    const worker = new Worker(new URL('./case-worker.ts', import.meta.url), { workerData: task })
+    const worker = new Worker(new URL('./case-worker.ts', import.meta.url), {
+      name: threadName,
+      workerData: task,
+    })
     let answered: PromiseWithResolvers<WorkerAnswer> | undefined
     worker.on('message', (answer: WorkerAnswer) => answered?.resolve(answer))
     worker.on('error', error => answered?.reject(error))

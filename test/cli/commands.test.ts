@@ -20,6 +20,7 @@ const leaves = [
   ['cache', 'warm'],
   ['provider'],
   ['rehearse'],
+  ['whatif'],
   ...['create', 'list', 'show', 'revoke', 'reinstate', 'usage'].map(name => ['keys', name]),
   ...['list', 'revoke', 'reinstate'].map(name => ['subscribers', name]),
   ...['build', 'check', 'publish', 'unpublish'].map(name => ['catalogue', name]),
