@@ -36,6 +36,8 @@ export type ProviderOptions = {
 
 export type Stage = {
   readonly apiUrl: string
+  /** What the gateway runs with. */
+  readonly config: Config
   /** By id. */
   readonly keys: ReadonlyMap<string, string>
   /** Moves both clocks. Resolves with the provider's counts before the instant, when the work that is due has ended. */
@@ -118,6 +120,7 @@ export const openStage = async (options: StageOptions): Promise<Stage> => {
   const opened = opening.move()
   return {
     apiUrl: gateway.url,
+    config,
     keys,
     // The provider first: what the gateway has to do at the instant it may have to do there.
     moveTo: async instant => {
