@@ -2,10 +2,9 @@
 // and is available six and a half hours later; with runs switched off the weather never changes.
 
 import { hourMs } from '../src/calendar.ts'
+import { runDelayMs as delayMs, runEveryMs as everyMs } from '../src/provider/open-meteo/run-schedule.ts'
 import type { ModelRun } from './texture.ts'
 
-const everyMs = 6 * hourMs
-const delayMs = 6.5 * hourMs
 // The longest reach of the models behind an answer.
 const reachMs = 16 * 24 * hourMs
 

@@ -13,7 +13,7 @@ import { createFreeLimits, unlimited } from './limits.ts'
 import { metaOf, modelNames, runAt } from './model-runs.ts'
 import { errorBody, Refusal } from './refusal.ts'
 import { readBody } from './request-body.ts'
-import { Steering } from './steering.ts'
+import { type Counts, Steering } from './steering.ts'
 
 /** The options of a simulated provider; all are optional. */
 export type SimulatorOptions = {
@@ -38,6 +38,8 @@ export type SimulatorOptions = {
 export type Simulator = {
   /** Origin, without a trailing slash. */
   readonly url: string
+  /** What /control counts: calls of forecasts, their points, their weight, and how many were refused for a limit. */
+  counts(): Counts
   /** Ends every connection and frees the port. */
   close(): Promise<void>
 }
@@ -106,6 +108,7 @@ export const startSimulator = async (options: SimulatorOptions = {}): Promise<Si
 
   return {
     url: urlOf(server.address() as AddressInfo),
+    counts: () => steering.counts,
     close: () =>
       new Promise(resolve => {
         server.close(() => resolve())

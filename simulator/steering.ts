@@ -14,6 +14,14 @@ export type CallRecord = {
   status: number | null
 }
 
+/** Since the start, or the last reset. */
+export type Counts = {
+  readonly calls: number
+  readonly points: number
+  readonly weight: number
+  readonly refused: number
+}
+
 const keptCalls = 100
 
 /** The state behind /control. */
@@ -39,6 +47,10 @@ export class Steering {
 
   get latencyMs(): number {
     return this.#latencyMs
+  }
+
+  get counts(): Counts {
+    return { ...this.#counts }
   }
 
   /** Resolves when the gate is open. */

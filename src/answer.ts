@@ -6,7 +6,7 @@ import { type Calendar, quarterHourMs } from './calendar.ts'
 import { AbohawaError } from './errors.ts'
 import type { Cell, Grid } from './weather/cell.ts'
 import type { Timeline } from './weather/timeline.ts'
-import { createTimelineText } from './weather/timeline-text.ts'
+import { createTimelineText, type TimelineText } from './weather/timeline-text.ts'
 import { forecastDays } from './weather/variables.ts'
 
 /** The cache result for a cell: its timeline at the instant of the read. */
@@ -37,10 +37,12 @@ export type AnswerParts = {
   readonly timelines: ReadThrough<Cell, Timeline>
   readonly calendar: Calendar
   readonly hourlyHours: number
+  /** Of timelines; that of timeline-text.ts where absent. */
+  readonly text?: TimelineText | undefined
 }
 
-export const createAnswers = ({ grid, timelines, calendar, hourlyHours }: AnswerParts): Answers => {
-  const text = createTimelineText(calendar)
+export const createAnswers = ({ grid, timelines, calendar, hourlyHours, ...parts }: AnswerParts): Answers => {
+  const text = parts.text ?? createTimelineText(calendar)
 
   return {
     cellAt: ({ latitude, longitude }) => grid.cellOf(latitude, longitude),

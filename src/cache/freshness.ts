@@ -19,6 +19,8 @@ export type FreshnessPolicy = {
   mostStretch(): number
   /** The longest time after its fetch that any entry is served. */
   readonly longestUseMs: number
+  /** The time between `dueAt` and `freshUntil`. */
+  readonly leadMs: number
   /** From now on, for entries that are there too. */
   apply(options: FreshnessOptions & RunOptions): void
 }
@@ -146,6 +148,9 @@ const policyOf = (options: FreshnessOptions, due: Due): FreshnessPolicy => {
       Math.min(freshUntil(entry, now) + options.staleForMs, entry.fetchedAt + longest),
     get longestUseMs() {
       return longest
+    },
+    get leadMs() {
+      return lead
     },
     apply: next => {
       Object.assign(options, next)

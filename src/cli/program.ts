@@ -16,6 +16,7 @@ import { addDemoCommand } from './demo.ts'
 import { addDoctorCommand } from './doctor.ts'
 import { addKeyCommands } from './keys.ts'
 import { addProviderCommand } from './provider.ts'
+import { addRehearseCommand } from './rehearse.ts'
 import { addReplayCommand } from './replay.ts'
 import { addReplayCompareCommands } from './replay-compare.ts'
 import { addServeCommand } from './serve.ts'
@@ -24,6 +25,7 @@ import { addStoreCommands } from './store.ts'
 import { addSubscriberCommands } from './subscribers.ts'
 import { createAddCommand, type Surroundings, UsageError } from './terminal.ts'
 import { addTrafficCommands } from './traffic.ts'
+import { addWhatIfCommand } from './whatif.ts'
 import { addWorkerCommands } from './workers.ts'
 
 const { version } = packageFile
@@ -50,11 +52,13 @@ export const run = async (argv: readonly string[], surroundings: Surroundings): 
   addCatalogueCommands(program, add)
   addCacheCommands(program, add)
   addBudgetCommands(program, add)
+  addWhatIfCommand(program, add)
   addStatusCommand(program, add)
   addWorkerCommands(program, add)
   addConfigCommands(program, add)
   addTrafficCommands(program, add)
   addDoctorCommand(program, add)
+  addRehearseCommand(program, add)
   addReplayCommand(program, add)
   addReplayCompareCommands(program, add)
   addCompletionCommand(program, add)

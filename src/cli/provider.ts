@@ -1,10 +1,11 @@
 // `abohawa provider`: runs the simulator, which speaks the real provider's protocol, until a signal ends it.
 
-import { type Command, InvalidArgumentError } from 'commander'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { SimulatorOptions } from '../../simulator/simulator.ts'
 import { parseDuration } from '../config/units.ts'
 import { messageOf } from '../errors.ts'
 import { safeText } from '../outside-text.ts'
-import { interruption } from './interruption.ts'
+import { interruption, orderToStop } from './interruption.ts'
 import { type AddCommand, UsageError } from './terminal.ts'
 
 type Given = {
@@ -15,6 +16,7 @@ type Given = {
   limits: string
   runs: string
   requireKey?: string
+  movedClock?: string
 }
 
 export const addProviderCommand = (program: Command, add: AddCommand): void =>
@@ -33,24 +35,28 @@ export const addProviderCommand = (program: Command, add: AddCommand): void =>
           'ecmwf: a model run every 6 h changes the weather; none: it never changes',
           'ecmwf',
         )
-        .option('--require-key <key>', 'refuse requests without this key'),
-    run: async ({ json, clock, remark }, { host, port, seed, latency, limits, runs, requireKey }) => {
+        .option('--require-key <key>', 'refuse requests without this key')
+        // How a rehearsal starts its provider: with the first instant of its clock, ms since the epoch.
+        .addOption(new Option('--moved-clock <instant>').hideHelp()),
+    run: async (terminal, { host, port, seed, latency, limits, runs, requireKey, movedClock }) => {
       if (limits !== 'free' && limits !== 'none')
         throw new UsageError(`--limits is ${safeText(limits, 60)}; allowed: free, none`)
       if (runs !== 'ecmwf' && runs !== 'none')
         throw new UsageError(`--runs is ${safeText(runs, 60)}; allowed: ecmwf, none`)
       const { startSimulator } = await import('../../simulator/simulator.ts')
-      const stopped = interruption()
-      const provider = await startSimulator({
+      const options = {
         host,
         port,
         seed,
-        clock,
         latencyMs: latency,
         limits,
         runs,
         ...(requireKey === undefined ? {} : { apiKey: requireKey }),
-      })
+      } as const
+      if (movedClock !== undefined) return provideOnMovedClock(options, Number(movedClock))
+      const { json, clock, remark } = terminal
+      const stopped = interruption()
+      const provider = await startSimulator({ ...options, clock })
       // Programs wait for this line, with and without --json; people get a hint besides.
       process.stdout.write(
         `${JSON.stringify({ msg: 'listening', listener: 'provider', url: provider.url })}\n`,
@@ -64,6 +70,21 @@ export const addProviderCommand = (program: Command, add: AddCommand): void =>
       return 0
     },
   })
+
+/** In a process whose clock another one moves. */
+const provideOnMovedClock = async (options: SimulatorOptions, start: number): Promise<number> => {
+  const { startSimulator } = await import('../../simulator/simulator.ts')
+  const { createMovedClock } = await import('../rehearsal/moved-clock.ts')
+  const { takeOrders } = await import('../rehearsal/orders.ts')
+  const clock = createMovedClock(start)
+  const stopped = orderToStop()
+  const { url, counts, close } = await startSimulator({ ...options, clock })
+  takeOrders(clock, { url, counts })
+  await stopped
+  await close()
+  process.disconnect?.()
+  return 0
+}
 
 const wholeNumber = (given: string): number => {
   if (!/^\d{1,9}$/.test(given)) throw new InvalidArgumentError('Allowed: a whole number.')

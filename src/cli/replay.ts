@@ -1,8 +1,7 @@
 // `abohawa replay FILE --target URL`: sends recorded or generated traffic again, at its own pace, faster, or evenly, and
 // reports latency by what the cache did. Exit code 99 when a threshold fails, after the report.
 
-import { access, constants, stat, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { writeFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { printDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
@@ -30,6 +29,7 @@ import {
 } from './replay-options.ts'
 import { createProgress, remarksOn, resultText } from './replay-text.ts'
 import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
+import { checkWritable } from './writable.ts'
 
 const thresholdFailed = 99
 const remarkEveryS = 10
@@ -258,18 +258,6 @@ const commandText = (files: readonly string[], options: ReplayOptions): string =
 const checked = async (kept: readonly KeptBody[]): Promise<ReplayResult['bodies']> => {
   const { checkBodies } = await import('../replay/body-check.ts')
   return checkBodies(kept)
-}
-
-/** Before the run, so that an hour of replay is not lost to a folder that is missing. @throws InputError */
-const checkWritable = async (paths: readonly string[]): Promise<void> => {
-  for (const path of paths) {
-    const found = await stat(path).catch(() => undefined)
-    if (found?.isDirectory()) throw new InputError(`${quoted(path)} is a folder; allowed: a file`)
-    const where = found ? path : dirname(path)
-    await access(where, constants.W_OK).catch(cause => {
-      throw new InputError(`${quoted(path)} can't be written: ${messageOf(cause)}`, { cause })
-    })
-  }
 }
 
 const writeOutputs = async (result: ReplayResult, outputs: readonly Output[]): Promise<void> => {

@@ -13,14 +13,16 @@ import { interruption, orderToStop } from './interruption.ts'
 import type { AddCommand, Terminal } from './terminal.ts'
 
 export const addServeCommand = (program: Command, add: AddCommand): void =>
-  add<{ worker?: string }>(program, 'serve', {
+  add<{ worker?: string; movedClock?: string }>(program, 'serve', {
     summary: 'run the gateway: the listeners for consumers, operators and probes',
     example: 'serve --config config/production.yaml',
     setUp: command => {
       // How a process with several workers starts each of them.
       command.addOption(new Option('--worker <socket>').hideHelp())
+      // How a rehearsal starts its gateway: with the first instant of its clock, ms since the epoch.
+      command.addOption(new Option('--moved-clock <instant>').hideHelp())
     },
-    run: async (terminal, { worker }) => {
+    run: async (terminal, { worker, movedClock }) => {
       const { config } = readConfig(terminal.sources)
       // Imported here, so that the other commands start without the whole gateway.
       const { openLog } = await import('../ops/log.ts')
@@ -28,6 +30,8 @@ export const addServeCommand = (program: Command, add: AddCommand): void =>
       try {
         reopenAtSignal(opened, config)
         if (worker !== undefined) await serveAsWorker(terminal, config, opened, worker)
+        else if (movedClock !== undefined)
+          await serveOnMovedClock(terminal, config, opened, Number(movedClock))
         else if (config.server.workers > 1) await serveByWorkers(terminal, config, opened.log)
         else await serveAlone(terminal, config, opened)
         return 0
@@ -69,6 +73,30 @@ const serveAsWorker = async (
     )
   } finally {
     // The channel to the other process would keep this one.
+    process.disconnect?.()
+  }
+}
+
+/** In a process whose clock another one moves. */
+const serveOnMovedClock = async (
+  terminal: Terminal,
+  config: Config,
+  opened: OpenLog,
+  start: number,
+): Promise<void> => {
+  const { createMovedClock } = await import('../rehearsal/moved-clock.ts')
+  const { takeOrders } = await import('../rehearsal/orders.ts')
+  const clock = createMovedClock(start)
+  try {
+    await serveUntil(
+      { ...terminal, clock },
+      config,
+      opened,
+      orderToStop(),
+      undefined,
+      ({ apiUrl, settled }) => takeOrders(clock, { url: apiUrl, settled }),
+    )
+  } finally {
     process.disconnect?.()
   }
 }

@@ -9,8 +9,6 @@ import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import type { Server as TlsServer } from 'node:https'
 import type { ListenOptions, Socket } from 'node:net'
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify'
-import type { Answers } from '../answer.ts'
-import type { Bounds } from '../catalogue/location.ts'
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import { holdsKey } from '../key-redaction.ts'
@@ -35,17 +33,13 @@ import {
 } from './connections.ts'
 import { createCors } from './cors.ts'
 import { apiPrefix, type Endpoint, pathsOf, referencePaths } from './endpoint.ts'
-import { forecastEndpoint } from './endpoints/forecast.ts'
 import { locationEndpoint } from './endpoints/location.ts'
 import { locationsEndpoint } from './endpoints/locations.ts'
-import { weatherEndpoint } from './endpoints/weather.ts'
-import { weatherCoordsEndpoint } from './endpoints/weather-coords.ts'
 import { createHttp2, type Http2, isHttp2, writeToStream } from './http2.ts'
-import { type CurrentCatalogue, createPlaces } from './places.ts'
 import { badRequest, notFound, type Problem, problemOf } from './problem.ts'
 import { chooseWriter, connectionFields, keepAliveMs, type WriteReady } from './ready-response.ts'
 import { createRenderedLocations } from './rendered-locations.ts'
-import { createRenderedWeather, failedCellOf } from './rendered-weather.ts'
+import { failedCellOf } from './rendered-weather.ts'
 import { type CorsLines, createSend, jsonType } from './representation.ts'
 import type { Access, Answered, RequestState, RequestTrace } from './request-state.ts'
 import { sentences } from './sentences.ts'
@@ -59,6 +53,7 @@ import {
 import { type TraceContext, traceContextOf } from './trace-context.ts'
 import { createIsTrusted } from './trusted-proxies.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
+import { type WeatherEndpointParts, weatherEndpointsOf } from './weather-endpoints.ts'
 
 type ApiObserver = {
   /** Times a response. */
@@ -73,21 +68,15 @@ type ApiObserver = {
   writerFellBack(reason: string): void
 }
 
-export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> & {
-  readonly catalogue: CurrentCatalogue
-  readonly answers: Answers
-  /** The box that raw coordinates must lie in, and what it is called. */
-  readonly bounds: Bounds
-  readonly area: string
-  /** The IANA zone of all local times. */
-  readonly timezone: string
-  readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
-  readonly clock: Clock
-  /** Begins the span of a request, to which belongs what `next` starts; undefined where requests are not traced. */
-  readonly trace?: ((parent: TraceContext | undefined, next: () => void) => RequestTrace) | undefined
-  /** The one that is found to be right on this Node, unless given. */
-  readonly writeReady?: WriteReady
-}
+export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> &
+  WeatherEndpointParts & {
+    readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
+    readonly clock: Clock
+    /** Begins the span of a request, to which belongs what `next` starts; undefined where requests are not traced. */
+    readonly trace?: ((parent: TraceContext | undefined, next: () => void) => RequestTrace) | undefined
+    /** The one that is found to be right on this Node, unless given. */
+    readonly writeReady?: WriteReady
+  }
 
 /** What may change while the API is served. */
 type ApiSettings = ConnectionLimits & {
@@ -377,17 +366,11 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   }
 }
 
-const endpointsOf = (
-  { catalogue, answers, bounds, area, timezone }: ApiParts,
-  keepBytes: number,
-): readonly Endpoint[] => {
-  const findPlace = createPlaces(catalogue, answers.cellAt)
-  const weather = createRenderedWeather(answers, timezone)
+const endpointsOf = (parts: ApiParts, keepBytes: number): readonly Endpoint[] => {
+  const { catalogue } = parts
   const locations = createRenderedLocations(keepBytes)
   return [
-    weatherEndpoint(findPlace, weather),
-    weatherCoordsEndpoint(answers.cellAt, weather, bounds, area),
-    forecastEndpoint(findPlace, weather),
+    ...weatherEndpointsOf(parts),
     locationsEndpoint(catalogue, locations),
     locationEndpoint(catalogue, locations),
   ]

@@ -36,7 +36,7 @@ export type Representation = {
   readonly cell?: string
 }
 
-type Coding = 'br' | 'gzip'
+export type Coding = 'br' | 'gzip'
 /** By content coding: ready, or still being made. */
 export type Encodings = { [coding in Coding]?: Buffer | Promise<Buffer> }
 
@@ -195,8 +195,8 @@ const choiceFor = (accepted: string): Choice => {
   }
   return choice
 }
-// A small body is worth it only to someone who takes no other.
-const codingFor = (accepted: string, bytes: number): Coding | undefined => {
+/** The coding of a body for this `accept-encoding`: a small one is worth it only to someone who takes no other. */
+export const codingFor = (accepted: string, bytes: number): Coding | undefined => {
   const { coding, mayBePlain } = choiceFor(accepted)
   return bytes < worthCompressingBytes && mayBePlain ? undefined : coding
 }

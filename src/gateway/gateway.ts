@@ -64,6 +64,8 @@ export type Gateway = {
   readonly opsUrl: string
   /** Undefined unless `status.port` is set or a socket for it is inherited. */
   readonly statusUrl: string | undefined
+  /** Resolves when no request to the provider is under way; those that wait for the budget's next window do not count. */
+  settled(): Promise<void>
   /** Reads the catalogue's file again now. @throws InputError when it is faulty; the old one stays */
   reloadCatalogue(): Promise<void>
   /** Reads the configuration now and applies it, whole or not at all. Never rejects: a refusal is logged and counted. */
@@ -390,6 +392,7 @@ export const startGateway = async (
     apiUrl,
     opsUrl,
     statusUrl,
+    settled: provider.settled,
     reloadCatalogue: catalogue.reload,
     reloadConfig: reload.now,
     close: async () => {

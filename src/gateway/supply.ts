@@ -16,12 +16,17 @@ import { createLastRequests, type LastRequests } from '../provider/last-requests
 import { createOpenMeteo } from '../provider/open-meteo/protocol.ts'
 import { createPassthrough, type Passthrough } from '../provider/passthrough.ts'
 import type { ProviderProtocol } from '../provider/protocol.ts'
-import { createProviderCall } from '../provider/provider-call.ts'
+import { createProviderCall, type ProviderCall } from '../provider/provider-call.ts'
 import { createRunWatch, type RunWatch } from '../provider/runs.ts'
 import type { LedgerParts } from '../provider/spending-ledger.ts'
 import type { Store } from '../stores/store.ts'
 import { namespaceOf } from '../timelines/cache-namespace.ts'
-import { createTimelines, type LiveTimelinesOptions, type Timelines } from '../timelines/timelines.ts'
+import {
+  createTimelines,
+  type LiveTimelinesOptions,
+  type Timelines,
+  type TimelinesParts,
+} from '../timelines/timelines.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
 import { type Horizon, horizonFor } from '../weather/horizon.ts'
 import type { SupplyObserver } from './observers.ts'
@@ -56,6 +61,15 @@ export type SupplyParts = {
   readonly observer: SupplyObserver
   /** Undefined where requests are not traced. */
   readonly tracing?: Pick<Tracing, 'call'> | undefined
+  /** What tools have in place of the provider's HTTP and of the bytes of the shared tier; a gateway has none of it. */
+  readonly standIns?: StandIns | undefined
+}
+
+/** Parts of a supply that sends nothing: with its own rules, weights and batches, and timelines that are made on the spot. */
+export type StandIns = {
+  readonly call: ProviderCall
+  readonly protocol: Pick<ProviderProtocol, 'decode' | 'runs'>
+  readonly codec: TimelinesParts['codec']
 }
 
 /** How far ahead a gateway of this configuration requests weather. */
@@ -121,7 +135,7 @@ export const openBudget = (
 
 export const openSupply = (
   config: Config,
-  { store, catalogue, clock, instances, settings, report, observer: given, tracing }: SupplyParts,
+  { store, catalogue, clock, instances, settings, report, observer: given, tracing, standIns }: SupplyParts,
 ): Supply => {
   const lastRequests = createLastRequests(clock)
   const observer: SupplyObserver = {
@@ -134,9 +148,9 @@ export const openSupply = (
   const { cache } = config
   const horizon = horizonOf(config)
   const calendar = createCalendar(config.quota.timeZone)
-  const protocol = protocolIn(config)
+  const protocol = { ...protocolIn(config), ...standIns?.protocol }
   const grid = createGrid(cache.cellDegrees)
-  const plainCall = createProviderCall(config.provider, { protocol, clock })
+  const plainCall = standIns?.call ?? createProviderCall(config.provider, { protocol, clock })
   const call = tracing?.call(plainCall, config.provider.baseUrl) ?? plainCall
   const breaker = createBreaker(config.provider.breaker, clock, state => {
     observer.breaker(state)
@@ -166,7 +180,7 @@ export const openSupply = (
       ? createRunWatch(config.provider.runs, { call, protocol, clock, observer })
       : undefined
   const pinnedIn = ({ cache: { prefetch, prefetchPlaces } }: Config): (() => readonly Cell[]) =>
-    prefetch === 'population' ? mostPopulous(catalogue, grid, prefetchPlaces) : () => []
+    prefetch === 'population' ? mostPopulous(catalogue, grid, prefetchPlaces) : () => noCells
   let pinned = pinnedIn(config)
   const timelines = createTimelines(
     {
@@ -191,6 +205,7 @@ export const openSupply = (
       report,
       calendar,
       clock,
+      codec: standIns?.codec,
       observer: {
         ...observer,
         onHeartbeat: fleet => {
@@ -241,6 +256,8 @@ export const openSupply = (
     },
   }
 }
+
+const noCells: readonly Cell[] = []
 
 // The cells of the most populous places, largest first; recomputed when the catalogue changes.
 export const mostPopulous = (

@@ -50,6 +50,11 @@ export type Provider = {
   expedite(cell: Cell): void
   /** How many cells are queued. */
   waiting(): number
+  /**
+   * Resolves when no request is under way or about to be sent, pauses before retries included. Cells that wait for the
+   * budget's next window do not count.
+   */
+  settled(): Promise<void>
   /** For the requests that are sent from now on. */
   apply(options: ProviderOptions): void
   /** Runs other work that sends requests to the provider, as one of `maxConcurrent` requests and in order of arrival. */
@@ -64,6 +69,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   let options = given
   let retry = retryPolicy(options, protocol)
   const limit = pLimit(options.maxConcurrent)
+  const underWay = new Set<Promise<unknown>>()
   const queue = createQueue()
   let endWake: (() => void) | undefined
   let isPending = false
@@ -224,9 +230,17 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       isPending = false
       return sendWaiting()
     }
-    void limit(run).finally(() => {
+    void inTurn(run).finally(() => {
       if (queue.size > 0 && !endWake) send()
     })
+  }
+
+  function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+    const ended = limit(work)
+    const forget = () => void underWay.delete(ended)
+    underWay.add(ended)
+    ended.then(forget, forget)
+    return ended
   }
 
   return {
@@ -237,12 +251,16 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     },
     expedite: queue.expedite,
     waiting: () => queue.size,
+    settled: async () => {
+      // What began in this turn of the event loop queues its cells in it; what ends in one may queue more.
+      for (await nextTurn(); underWay.size > 0; await nextTurn()) await Promise.allSettled(underWay)
+    },
     apply: next => {
       options = next
       retry = retryPolicy(next, protocol)
       limit.concurrency = next.maxConcurrent
     },
-    inTurn: work => limit(work),
+    inTurn,
     close: () => endWake?.(),
   }
 }

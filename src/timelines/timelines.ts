@@ -22,7 +22,7 @@ import {
   type ReadThrough,
 } from '../cache/read-through.ts'
 import { createRefreshAhead } from '../cache/refresh-ahead.ts'
-import { createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
+import { type Codec, createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
 import { createSingleFlight } from '../cache/single-flight.ts'
 import { createUncached } from '../cache/uncached.ts'
 import { type Calendar, utcDayMs } from '../calendar.ts'
@@ -97,6 +97,8 @@ export type TimelinesParts = {
   readonly report: () => string
   readonly calendar: Calendar
   readonly clock: Clock
+  /** Of the bytes in the shared tier; that of entry-codec.ts where absent. */
+  readonly codec?: Codec<Timeline> | undefined
   readonly observer: TimelinesObserver
 }
 
@@ -160,6 +162,7 @@ type CellOverview = {
 }
 
 const tickEveryMs = 500
+const passEveryMs = 10_000
 // Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
 const warmAtOnce = 256
 
@@ -209,7 +212,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
           return policy.longestUseMs
         },
       },
-      createTimelineCodec({ horizon, calendar, clock, newestPurge: () => purges.generation }),
+      parts.codec ?? createTimelineCodec({ horizon, calendar, clock, newestPurge: () => purges.generation }),
       observer,
     ),
     fleet: fleetLoads,
@@ -287,12 +290,23 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     onHeartbeatFailure: observer.onHeartbeatFailure,
   })
 
+  // A pass looks at every cell in demand, and has the whole lead for it. What makes cells due all at once starts one at once.
+  let passed = { at: Number.NEGATIVE_INFINITY, run: undefined as Run | undefined, pinned: parts.pinned() }
+  const refreshAheadIfDue = (): void => {
+    const [at, run, pinned] = [clock.now(), recentRuns()[0], parts.pinned()]
+    const isUnchanged = run === passed.run && pinned === passed.pinned
+    if (isUnchanged && Math.abs(at - passed.at) < Math.min(policy.leadMs / 6, passEveryMs)) return
+    const started = refreshAhead()
+    // What did not fit among the loads under way is next.
+    passed = { at: started > 0 ? Number.NEGATIVE_INFINITY : at, run, pinned }
+  }
+
   // The store reports its outages through its own observer; here a failed read of the purge log is ignored.
   let isTicking = false
   const tick = async (): Promise<void> => {
     await pollPurges().catch(() => {})
     await heartbeat.sendIfDue()
-    refreshAhead()
+    refreshAheadIfDue()
     probe()
   }
   const endTicks = every(clock, tickEveryMs, () => {
@@ -362,6 +376,7 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     apply: next => {
       ;({ refusedForMs, demandForMs, batch } = next)
       policy.apply(next)
+      passed.at = Number.NEGATIVE_INFINITY
       stretch.renew()
       failures.apply(next)
       fleetLoads.leaseFor(next.leaseForMs)

@@ -20,6 +20,8 @@ const leaves = [
   ...['show', 'reopen'].map(name => ['budget', name]),
   ['cache', 'warm'],
   ['provider'],
+  ['rehearse'],
+  ['whatif'],
   ...['create', 'list', 'show', 'revoke', 'reinstate', 'usage'].map(name => ['keys', name]),
   ...['list', 'revoke', 'reinstate'].map(name => ['subscribers', name]),
   ...['build', 'check', 'publish', 'unpublish'].map(name => ['catalogue', name]),

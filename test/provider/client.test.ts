@@ -296,6 +296,28 @@ t.test('a cold cell waits for the next window if it is near, and is rejected if 
   await t.rejects(far.provider.load(cells(1)[0] as Cell, 'cold'), { code: 'provider_limited' })
 })
 
+t.test('loads are settled when no request is under way, whatever waits for the next window', async t => {
+  const { budget, grant } = budgetOf(1, Date.parse(noon) + 10_000)
+  const { provider, requests } = setUp(t, { maxPointsPerRequest: 1 }, { budget })
+  await simulator.steer({ hold: true })
+  const [first, second] = cells(2).map(cell => provider.load(cell))
+  const settled = provider.settled().then(() => 'settled')
+  await until('the provider has a request', async () => (await simulator.state()).inFlight > 0)
+  t.equal(
+    await Promise.race([settled, simulator.state()]).then(each => typeof each),
+    'object',
+    'one is under way',
+  )
+  await simulator.steer({ hold: false })
+  t.equal(await settled, 'settled')
+  await first
+  t.strictSame(requests, [['ok', 1]])
+  t.equal(provider.waiting(), 1, 'the other one waits for its window')
+  await provider.settled()
+  grant(1)
+  await second
+})
+
 t.test('every attempt reserves budget, and a 429 closes the budget until its window ends', async t => {
   const paid = budgetOf(1_000, 0)
   const { provider } = setUp(t, { retries: 2 }, { budget: paid.budget })

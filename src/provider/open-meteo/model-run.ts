@@ -5,6 +5,7 @@ import { minuteMs, utcDayMs } from '../../calendar.ts'
 import { garbled, ProviderError } from '../errors.ts'
 import { excerptOf } from '../excerpt.ts'
 import type { ModelRun, RunProtocol } from '../protocol.ts'
+import { runDelayMs, runEveryMs } from './run-schedule.ts'
 
 // It has some 300 bytes, and 2 kB where it describes the model's grid.
 const mostMetaBytes = 64 * 1024
@@ -18,6 +19,10 @@ const longestIntervalMs = 7 * utcDayMs
 export const modelRuns: RunProtocol = {
   requestFor: model => ({ path: modelRunPath(model), mostBytes: mostMetaBytes }),
   decode: (text, now) => runOf(fieldsOf(text), now),
+  scheduled: now => {
+    const initialisedAt = Math.floor((now - runDelayMs) / runEveryMs) * runEveryMs
+    return { initialisedAt, availableAt: initialisedAt + runDelayMs, intervalMs: runEveryMs }
+  },
 }
 
 const modelRunPath = (model: string): string => `/data/${encodeURIComponent(model)}/static/meta.json`

@@ -1,0 +1,129 @@
+// What `abohawa rehearse` prints: a line for each setting with what its cache did, what the provider was sent and how old the
+// weather was, and what was spent on each day.
+
+import type { RehearsedCase } from '../rehearsal/rehearsed-case.ts'
+import { smallestPlan, verdictsOf } from '../what-if/plans.ts'
+import { counted, indented, tableOf } from './terminal.ts'
+
+export const rehearsalText = (rehearsed: readonly RehearsedCase[]): string => {
+  const [first] = rehearsed
+  if (!first) return 'Nothing was rehearsed.'
+  const { traffic } = first.result
+  const { common, nameOf } = namesOf(rehearsed)
+  const days = rehearsed.flatMap(each => each.days.map(day => ({ name: nameOf(each), ...day })))
+  return [
+    `${counted(traffic.requests)} requests of ${counted(traffic.keys)} ${traffic.keys === 1 ? 'key' : 'keys'} from ${traffic.from} on, ${spanText(traffic.spanSeconds)}.`,
+    ...(common.length > 0 ? [`Settings of all: ${common.join(', ')}`] : []),
+    '',
+    indented(
+      tableOf(
+        [
+          'setting',
+          'hits',
+          'stale',
+          'misses',
+          'refused',
+          'failed',
+          'requests',
+          'weight',
+          'age p50',
+          'p95',
+          'max',
+          'took',
+        ],
+        rehearsed.map(each => [nameOf(each), ...rowOf(each)]),
+        [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11],
+      ),
+    ),
+    '',
+    'Provider, by UTC day:',
+    indented(
+      tableOf(
+        ['setting', 'day', 'requests', 'weight'],
+        days.map(({ name, day, requests, weight }) => [
+          name,
+          day,
+          counted(requests),
+          counted(Math.round(weight)),
+        ]),
+        [2, 3],
+      ),
+    ),
+    '',
+    'Budget, by the most that was spent in one window:',
+    indented(
+      tableOf(
+        ['setting', 'minute', 'hour', 'day', 'budget', 'plan'],
+        rehearsed.map(each => [nameOf(each), ...windowsOf(each), verdictOf(each), planOf(each)]),
+      ),
+    ),
+  ].join('\n')
+}
+
+/** A setting that all have in common says nothing in a row of its own. */
+const namesOf = (rehearsed: readonly RehearsedCase[]) => {
+  const words = rehearsed.map(({ name }) => name.split(' ').filter(word => word !== ''))
+  const isCommon = (word: string): boolean => words.every(each => each.includes(word))
+  const nameOf = ({ name }: RehearsedCase): string =>
+    name
+      .split(' ')
+      .filter(word => !isCommon(word))
+      .join(' ') || 'as configured'
+  return { common: (words[0] ?? []).filter(isCommon), nameOf }
+}
+
+const rowOf = ({ result }: RehearsedCase): string[] => {
+  const { hit = 0, stale = 0, miss = 0 } = result.outcomes
+  const reads = hit + stale + miss
+  const share = (count: number): string => (reads === 0 ? '-' : `${((count / reads) * 100).toFixed(1)} %`)
+  const { age, provider, totals } = result
+  const refused = sumOf(result.statuses, status => status === 429 || status >= 500)
+  const took = (Date.parse(result.endedAt) - Date.parse(result.startedAt)) / 1000
+  return [
+    share(hit),
+    share(stale),
+    share(miss),
+    counted(refused),
+    counted(Object.values(totals.failed).reduce((sum, count) => sum + count, 0)),
+    counted(provider?.requests ?? 0),
+    counted(Math.round(provider?.weight ?? 0)),
+    ...[age?.p50, age?.p95, age?.max].map(seconds => (seconds === undefined ? '-' : spanText(seconds))),
+    spanText(took),
+  ]
+}
+
+const sumOf = (statuses: Readonly<Record<string, number>>, isMeant: (status: number) => boolean): number =>
+  Object.entries(statuses).reduce((sum, [status, count]) => (isMeant(Number(status)) ? sum + count : sum), 0)
+
+const windowsOf = ({ result: { provider } }: RehearsedCase): string[] =>
+  (provider?.windows ?? []).map(({ limit, most }) =>
+    limit === null ? counted(Math.ceil(most)) : `${counted(Math.ceil(most))} of ${counted(limit)}`,
+  )
+
+// As the gateway's own warning: the rest is less than a cell weighs, or is kept for requests in flight.
+const spentShare = 0.98
+
+/** Whether what the traffic needs fits into the limits that are configured. */
+const verdictOf = ({ result, providerRefused }: RehearsedCase): string => {
+  const windows = (result.provider?.windows ?? []).filter(({ limit }) => limit !== null)
+  const without = sumOf(result.statuses, status => status >= 500)
+  if (providerRefused > 0) return `too large: the provider refused ${counted(providerRefused)} requests`
+  if (windows.length === 0) return 'no limits'
+  if (without > 0) return `too small: ${counted(without)} requests had no weather`
+  const spent = windows.filter(({ limit, most }) => limit !== null && most >= limit * spentShare)
+  return spent.length > 0 ? `spent: ${spent.map(({ span }) => span).join(', ')}` : 'fits'
+}
+
+/** The smallest plan of the provider that would carry it. */
+const planOf = ({ result: { provider, traffic } }: RehearsedCase): string => {
+  const mostIn = (span: string): number => provider?.windows.find(each => each.span === span)?.most ?? 0
+  const most = { minute: mostIn('minute'), hour: mostIn('hour'), day: mostIn('day') }
+  const spent = { provider: { weight: provider?.weight ?? 0, most } }
+  return smallestPlan(verdictsOf(spent, traffic.spanSeconds / 86_400)) ?? 'none'
+}
+
+const spanText = (seconds: number): string => {
+  if (seconds < 100) return `${Math.round(seconds)} s`
+  if (seconds < 100 * 60) return `${Math.round(seconds / 60)} min`
+  return `${(seconds / 3600).toFixed(1)} h`
+}

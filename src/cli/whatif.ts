@@ -1,0 +1,194 @@
+// `abohawa whatif`: what other settings would do to recorded or generated traffic, without a gateway and without a provider.
+// How the settings are tried is in src/what-if; the table is in whatif-text.ts.
+
+import { writeFile } from 'node:fs/promises'
+import { availableParallelism } from 'node:os'
+import { type Command, InvalidArgumentError } from 'commander'
+import packageFile from '../../package.json' with { type: 'json' }
+import { type SettingCase, settingCases } from '../config/setting-grid.ts'
+import { parseDuration, printDuration } from '../config/units.ts'
+import { InputError, messageOf } from '../errors.ts'
+import { quoted } from '../outside-text.ts'
+import { readTraffic } from '../traffic/read-traffic.ts'
+import { runCases } from '../what-if/run-cases.ts'
+import type { SimulateOptions } from '../what-if/simulate.ts'
+import { readTrace } from '../what-if/trace.ts'
+import { whatIfResultOf } from '../what-if/what-if.ts'
+import { whatIfPage } from '../what-if/what-if-page.ts'
+import { interruption } from './interruption.ts'
+import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
+import { whatIfText } from './whatif-text.ts'
+
+type Options = {
+  set?: string[]
+  case?: string[]
+  instances: number
+  warmUp: number
+  warm?: boolean
+  latency: number
+  threads?: number
+  format?: string
+  out?: string
+}
+
+const collect = (value: string, before: string[] = []): string[] => [...before, value]
+
+const whole = (least: number, most: number) => (text: string) => {
+  const value = Number(text)
+  if (/^\d+$/.test(text) && value >= least && value <= most) return value
+  throw new InvalidArgumentError(`Allowed: a whole number from ${least} to ${most}.`)
+}
+
+const duration = (text: string): number => {
+  try {
+    return parseDuration(text)
+  } catch (error) {
+    throw new InvalidArgumentError(messageOf(error))
+  }
+}
+
+export const addWhatIfCommand = (program: Command, add: AddCommand): void =>
+  add<Options>(program, 'whatif', {
+    summary: 'what other settings would do to traffic: hits, weight at the provider, age, memory, budget',
+    example: 'whatif samples/weekday.ndjson.gz --set cache.freshFor=30m,1h,3h --set cache.freshness=age,run',
+    setUp: command =>
+      void command
+        .argument('<files...>', 'files of traffic; - is standard input')
+        .option(
+          '--set <setting>',
+          'a setting and its values, such as cache.freshFor=30m,1h; each combination is tried',
+          collect,
+        )
+        .option(
+          '--case <settings>',
+          "one combination more, such as 'cache.freshFor=3h cache.freshness=run'",
+          collect,
+        )
+        .option('--instances <number>', 'how many gateways share the store and the traffic', whole(1, 64), 1)
+        .option(
+          '--warm-up <duration>',
+          'counts only what comes after it, such as 1h; the cache begins empty',
+          duration,
+          0,
+        )
+        .option('--warm', 'passes all of the traffic once before it is counted')
+        .option(
+          '--latency <duration>',
+          'how long the provider takes for a request, such as 300ms',
+          duration,
+          0,
+        )
+        .option('--threads <number>', 'how many settings are tried at a time; else one a core', whole(1, 256))
+        .option('--format <name>', 'of the files; else found by their content')
+        .option('--out <page.html>', 'writes a page with plots'),
+    run: async (terminal, given, ...files) => {
+      const cases = asUsage(() => settingCases(given, terminal.sources))
+      const options: SimulateOptions = {
+        instances: given.instances,
+        warmUpMs: given.warmUp,
+        warm: given.warm === true,
+        latencyMs: given.latency,
+      }
+      const { trace, traffic } = await readAll(terminal, files, given.format)
+      if (options.warmUpMs >= traffic.spanSeconds * 1000 && options.warmUpMs > 0)
+        throw new UsageError(
+          `--warm-up is ${printDuration(given.warmUp)}, but the traffic lasts ${printDuration(traffic.spanSeconds * 1000)}; allowed: less than that`,
+        )
+      const figures = await tryAll(terminal, cases, trace, options, given.threads)
+      const { version } = packageFile
+      const { sources } = terminal
+      const result = whatIfResultOf(cases, figures, { version, traffic, sources, options })
+      if (result.cases.length > 0 && given.out !== undefined) await writePage(given.out, whatIfPage(result))
+      terminal.show(result, whatIfText(result))
+      if (given.out !== undefined && !terminal.json && result.cases.length > 0)
+        terminal.remark(`The page is in ${given.out}.`)
+      return result.unfinished.length > 0 ? 1 : 0
+    },
+  })
+
+/** What is wrong with arguments; faults of the configuration itself are none of the command line. @throws UsageError */
+const asUsage = <Value>(read: () => Value): Value => {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof InputError && error.name === 'InputError')
+      throw new UsageError(error.message.split('\n'))
+    throw error
+  }
+}
+
+const mostFaultsTold = 10
+
+const readAll = async (terminal: Terminal, files: readonly string[], format: string | undefined) => {
+  let faults = 0
+  const traffic = asUsage(() =>
+    readTraffic(files, {
+      ...(format === undefined ? {} : { format }),
+      onFault: ({ file, line, reason }) => {
+        faults += 1
+        if (faults <= mostFaultsTold) terminal.remark(`${file}:${line}: ${reason}`)
+      },
+    }),
+  )
+  const trace = await readTrace(traffic.batches(), requests =>
+    terminal.progress(`reading: ${counted(requests)} requests`),
+  )
+  terminal.progress('')
+  if (faults > mostFaultsTold)
+    terminal.remark(`${counted(faults - mostFaultsTold)} more lines are faulty; they are left out.`)
+  if (trace.at.length === 0) throw new InputError(`there are no requests in ${files.join(', ')}`)
+  const { sha256, requests, faultyLines } = traffic.summary()
+  const [from = 0, to = 0] = [trace.at[0], trace.at.at(-1)]
+  return {
+    trace,
+    traffic: {
+      files: [...files],
+      sha256,
+      requests,
+      faultyLines,
+      from: new Date(from).toISOString(),
+      spanSeconds: (to - from) / 1000,
+    },
+  }
+}
+
+const progressEveryMs = 250
+
+const tryAll = async (
+  terminal: Terminal,
+  cases: readonly SettingCase[],
+  trace: Parameters<typeof runCases>[1],
+  options: SimulateOptions,
+  threads = availableParallelism(),
+): ReturnType<typeof runCases>['figures'] => {
+  const started = performance.now()
+  const run = runCases(
+    cases.map(({ config }) => config),
+    trace,
+    options,
+    threads,
+  )
+  void interruption().then(run.stop)
+  const timer = setInterval(() => {
+    const { done, all } = run.progress()
+    const seconds = (performance.now() - started) / 1000
+    const left = done === 0 ? '' : `, ${Math.ceil((seconds * (all - done)) / done)} s left`
+    terminal.progress(
+      `${cases.length} settings: ${((100 * done) / all).toFixed(0)} %, ${counted(Math.round(done / seconds))} requests/s${left}`,
+    )
+  }, progressEveryMs)
+  try {
+    return await run.figures
+  } finally {
+    clearInterval(timer)
+    terminal.progress('')
+  }
+}
+
+const writePage = async (file: string, page: string): Promise<void> => {
+  try {
+    await writeFile(file, page)
+  } catch (error) {
+    throw new InputError(`${quoted(file)} can't be written: ${messageOf(error)}`, { cause: error })
+  }
+}

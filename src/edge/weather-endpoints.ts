@@ -1,0 +1,37 @@
+// The endpoints with weather, over the places and rendered bodies that they share. Apart from api.ts, so that tools can call
+// them without a listener.
+
+import type { Answers } from '../answer.ts'
+import type { Bounds } from '../catalogue/location.ts'
+import type { Endpoint } from './endpoint.ts'
+import { forecastEndpoint } from './endpoints/forecast.ts'
+import { weatherEndpoint } from './endpoints/weather.ts'
+import { weatherCoordsEndpoint } from './endpoints/weather-coords.ts'
+import { type CurrentCatalogue, createPlaces } from './places.ts'
+import { createRenderedWeather } from './rendered-weather.ts'
+
+export type WeatherEndpointParts = {
+  readonly catalogue: CurrentCatalogue
+  readonly answers: Answers
+  /** The box that raw coordinates must lie in, and what it is called. */
+  readonly bounds: Bounds
+  readonly area: string
+  /** The IANA zone of all local times. */
+  readonly timezone: string
+}
+
+export const weatherEndpointsOf = ({
+  catalogue,
+  answers,
+  bounds,
+  area,
+  timezone,
+}: WeatherEndpointParts): readonly Endpoint[] => {
+  const findPlace = createPlaces(catalogue, answers.cellAt)
+  const weather = createRenderedWeather(answers, timezone)
+  return [
+    weatherEndpoint(findPlace, weather),
+    weatherCoordsEndpoint(answers.cellAt, weather, bounds, area),
+    forecastEndpoint(findPlace, weather),
+  ]
+}

@@ -1,0 +1,51 @@
+// A thread that tries settings one after the other on the traffic it was given: those whose numbers come as messages. Its
+// progress stands in shared memory, where the order to stop comes from too.
+
+import { parentPort, workerData } from 'node:worker_threads'
+import { createCatalogue } from '../catalogue/catalogue.ts'
+import { catalogueFile } from '../catalogue/catalogue-file.ts'
+import { readSnapshot } from '../catalogue/snapshot-reader.ts'
+import type { Config } from '../config/schema.ts'
+import { messageOf } from '../errors.ts'
+import { type SimulateOptions, simulate } from './simulate.ts'
+import type { Trace } from './trace.ts'
+import type { CaseFigures } from './what-if-result.ts'
+
+export type WorkerTask = {
+  readonly trace: Trace
+  readonly options: SimulateOptions
+  /** By case. */
+  readonly configs: readonly Config[]
+  /** The requests done, by case; the last one is not 0 once all are to stop. */
+  readonly progress: Int32Array
+}
+
+/** `figures` is undefined when it was stopped. */
+export type WorkerAnswer =
+  | { readonly case: number; readonly figures: CaseFigures | undefined }
+  | { readonly case: number; readonly failure: string }
+
+const { trace, options, configs, progress } = workerData as WorkerTask
+const stopAt = progress.length - 1
+
+const run = async (at: number): Promise<WorkerAnswer> => {
+  try {
+    const config = configs[at] as Config
+    const { path, bounds } = config.catalogue
+    const catalogue = createCatalogue(await readSnapshot(catalogueFile(path), bounds))
+    const figures = await simulate(config, trace, options, {
+      catalogue,
+      onProgress: requests => {
+        Atomics.store(progress, at, requests)
+        return Atomics.load(progress, stopAt) === 0
+      },
+    })
+    return { case: at, figures }
+  } catch (error) {
+    return { case: at, failure: messageOf(error) }
+  }
+}
+
+parentPort?.on('message', (at: number) => {
+  void run(at).then(answer => parentPort?.postMessage(answer))
+})

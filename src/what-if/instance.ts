@@ -1,0 +1,116 @@
+// One gateway without its sockets, keys and quotas: the endpoints with weather, the bodies that they render and keep, and the
+// supply behind them. Bodies are compressed once; from then on their size is known by their length.
+
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { createAnswers } from '../answer.ts'
+import { createCalendar } from '../calendar.ts'
+import type { Catalogue } from '../catalogue/catalogue.ts'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config/schema.ts'
+import { fleetHashOf } from '../config/values.ts'
+import { type Coding, codingFor, type Representation } from '../edge/representation.ts'
+import { weatherEndpointsOf } from '../edge/weather-endpoints.ts'
+import type { SupplyObserver } from '../gateway/observers.ts'
+import { openSupply, type StandIns, type Supply } from '../gateway/supply.ts'
+import type { Store } from '../stores/store.ts'
+import type { SampleWeather } from './sample-weather.ts'
+import type { WeatherPath } from './weather-path.ts'
+
+export type Instance = Pick<Supply, 'timelines' | 'start' | 'close'> & {
+  /** The paths of the endpoints with weather, as Fastify writes them. */
+  readonly paths: readonly string[]
+  /**
+   * Answers a request up to its body, at once where memory holds the weather.
+   * @param accepts the header `accept-encoding`
+   * @throws Problem for a refused request; a promise rejects where there is no weather
+   */
+  answer(path: WeatherPath, accepts: string | undefined): void | Promise<void>
+}
+
+export type InstanceParts = {
+  readonly store: Store
+  readonly catalogue: Catalogue
+  readonly clock: Clock
+  /** How many share the store. */
+  readonly instances: number
+  readonly weather: SampleWeather
+  readonly standIns: StandIns
+  readonly observer: SupplyObserver
+}
+
+export const openInstance = (config: Config, parts: InstanceParts): Instance => {
+  const { store, clock, instances, weather, standIns, observer } = parts
+  const catalogue = { current: parts.catalogue }
+  const { grid, timelines, start, close } = openSupply(config, {
+    store,
+    catalogue,
+    clock,
+    instances: () => instances,
+    settings: () => hash,
+    report: () => '',
+    observer,
+    standIns,
+  })
+  const hash = fleetHashOf(config)
+  const calendar = createCalendar(config.quota.timeZone)
+  const answers = createAnswers({
+    grid,
+    timelines,
+    calendar,
+    hourlyHours: config.weather.hourlyHours,
+    text: weather.text,
+  })
+  const endpoints = weatherEndpointsOf({
+    catalogue,
+    answers,
+    bounds: config.catalogue.bounds,
+    area: config.catalogue.title,
+    timezone: calendar.zone,
+  })
+  const send = createEncoding()
+
+  return {
+    timelines,
+    start,
+    close,
+    paths: endpoints.map(({ path }) => path),
+    answer: ({ endpoint, params, query }, accepts) => {
+      const answer = endpoints[endpoint]?.answer({ params, query })
+      if (answer instanceof Promise) return answer.then(late => send(late, accepts))
+      if (answer) send(answer, accepts)
+    },
+  }
+}
+
+/** Keeps encodings with bodies as representation.ts does, without making each of them. */
+const createEncoding = () => {
+  const sizes = new Map<string, number>()
+  const sizeOf = (coding: Coding, pieces: Representation['pieces'], bytes: number): number => {
+    // The weather is the same text everywhere, and the place is short.
+    const name = `${coding} ${Math.round(bytes / 64)}`
+    let size = sizes.get(name)
+    if (size === undefined) {
+      const body = Buffer.concat([...pieces])
+      // Qualities as in representation.ts.
+      const params = { [constants.BROTLI_PARAM_QUALITY]: 4 }
+      size = (coding === 'br' ? brotliCompressSync(body, { params }) : gzipSync(body)).length
+      sizes.set(name, size)
+    }
+    return size
+  }
+  return ({ pieces, encodings, onEncoded }: Representation, accepts: string | undefined): void => {
+    if (accepts === undefined) return
+    const bytes = pieces[0].length + (pieces[1]?.length ?? 0)
+    const coding = codingFor(accepts, bytes)
+    if (coding === undefined) return
+    const kept = encodings()
+    if (kept[coding]) return
+    const encoded = sample(sizeOf(coding, pieces, bytes))
+    kept[coding] = encoded
+    onEncoded?.(encoded)
+  }
+}
+
+// Views of one block: as long as a body, without taking its memory.
+const block = Buffer.alloc(64 * 1024)
+const sample = (bytes: number): Buffer => block.subarray(0, Math.min(bytes, block.length))

@@ -1,0 +1,92 @@
+// The traffic of files as columns: read once for all settings, and shared by the threads that try them. Of a request only
+// what decides about the cache is kept.
+
+import type { TrafficRequest } from '../traffic/traffic-request.ts'
+
+export type Trace = {
+  /** When each request arrived, ms since the epoch, in order. */
+  readonly at: Float64Array
+  /** Its place in `paths`; 0 for a request that is refused before its path matters. */
+  readonly path: Uint32Array
+  /** The place of its `accept-encoding` in `encodings`; 0 for a request without it. */
+  readonly encoding: Uint16Array
+  readonly paths: readonly string[]
+  readonly encodings: readonly string[]
+}
+
+const fewestRows = 1 << 14
+
+// Beyond these, values are so odd that one more stands for none.
+const mostEncodings = 1_000
+
+/** Shared between threads, and doubled when full. */
+const createColumn = <Kind extends Float64Array | Uint32Array | Uint16Array>(
+  Column: new (buffer: SharedArrayBuffer, offset?: number, length?: number) => Kind,
+  bytesEach: number,
+) => {
+  let column = new Column(new SharedArrayBuffer(fewestRows * bytesEach))
+  return {
+    put: (row: number, value: number): void => {
+      if (row >= column.length) {
+        const larger = new Column(new SharedArrayBuffer(column.length * 2 * bytesEach))
+        larger.set(column)
+        column = larger
+      }
+      column[row] = value
+    },
+    end: (rows: number): Kind => new Column(column.buffer as SharedArrayBuffer, 0, rows),
+  }
+}
+
+const createNumbering = (first: string, most: number) => {
+  const places = new Map<string, number>([[first, 0]])
+  return {
+    of: (text: string): number => {
+      const known = places.get(text)
+      if (known !== undefined) return known
+      if (places.size >= most) return 0
+      places.set(text, places.size)
+      return places.size - 1
+    },
+    all: (): string[] => [...places.keys()],
+  }
+}
+
+/**
+ * Whether the API reads the cache for a request, should its path have weather: not with another method, without a key, or
+ * with one that was refused when it was recorded, since no setting of the cache changes that.
+ */
+const isAdmitted = ({ method, key, status }: TrafficRequest): boolean =>
+  (method === 'GET' || method === 'HEAD') && key !== undefined && status !== 401 && status !== 429
+
+/** @param batches in order of arrival @param onRead called with each batch: how many requests there are by then */
+export const readTrace = async (
+  batches: AsyncIterable<readonly TrafficRequest[]>,
+  onRead: (requests: number) => void = () => {},
+): Promise<Trace> => {
+  const at = createColumn(Float64Array, 8)
+  const path = createColumn(Uint32Array, 4)
+  const encoding = createColumn(Uint16Array, 2)
+  const paths = createNumbering('', Number.POSITIVE_INFINITY)
+  const encodings = createNumbering('', mostEncodings)
+  let rows = 0
+  let last = Number.NEGATIVE_INFINITY
+  for await (const batch of batches) {
+    for (const request of batch) {
+      // What came late is counted when it came.
+      last = Math.max(last, request.at)
+      at.put(rows, last)
+      path.put(rows, isAdmitted(request) ? paths.of(request.path) : 0)
+      encoding.put(rows, encodings.of(request.accepts ?? ''))
+      rows += 1
+    }
+    onRead(rows)
+  }
+  return {
+    at: at.end(rows),
+    path: path.end(rows),
+    encoding: encoding.end(rows),
+    paths: paths.all(),
+    encodings: encodings.all(),
+  }
+}

@@ -1,0 +1,275 @@
+// The page of `whatif --out`: a row for each setting, hits over what they cost, weight and age by setting, and the day of the
+// settings that no other beats.
+
+import {
+  badge,
+  type Column,
+  code,
+  escaped,
+  facts,
+  type Html,
+  notice,
+  section,
+  table,
+  tiles,
+} from '../report/html.ts'
+import { lineChart } from '../report/line-chart.ts'
+import { type Figures, figuresIn, type PageContent, reportFrame } from '../report/page-frame.ts'
+import { linearScale, rangeScale, shareScale, timeScale } from '../report/scale.ts'
+import { scatterChart } from '../report/scatter-chart.ts'
+import { type Language, type Say, sayIn } from '../report/words.ts'
+import { smallestPlan } from './plans.ts'
+import type { CaseResult, WhatIfResult } from './what-if-result.ts'
+import { type WhatIfWord, whatIfWords } from './what-if-words.ts'
+
+type Writing = { readonly say: Say<WhatIfWord>; readonly figures: Figures }
+/** A case and its short name: the values in which it differs from others. */
+type NamedCase = CaseResult & { readonly label: string }
+
+export const whatIfPage = (result: WhatIfResult): string =>
+  reportFrame(language => contentOf(result, language))
+
+const contentOf = (result: WhatIfResult, language: Language): PageContent => {
+  const writing: Writing = { say: sayIn(whatIfWords, language), figures: figuresIn(language) }
+  const { say, figures } = writing
+  const cases = namedCases(result.cases, say)
+  const parts = [
+    section('settings', say('settings'), settingsOf(result, cases, writing)),
+    ...(cases.length > 1 ? [section('price', say('price'), priceOf(cases, writing))] : []),
+    section('day', say('day'), dayOf(cases, writing)),
+    section('plans', say('plans'), plansOf(cases, writing)),
+    section('traffic', say('traffic'), trafficOf(result, writing)),
+  ]
+  return {
+    title: say('title'),
+    subtitle: say('subtitle', figures.count(result.traffic.requests), result.traffic.files.join(', ')),
+    content: parts.join('\n'),
+  }
+}
+
+const lastPart = (path: string): string => path.split('.').at(-1) ?? path
+
+const namedCases = (cases: readonly CaseResult[], say: Writing['say']): NamedCase[] => {
+  const paths = new Set(cases.flatMap(({ settings }) => Object.keys(settings)))
+  const varying = [...paths].filter(path => new Set(cases.map(({ settings }) => settings[path])).size > 1)
+  return cases.map(each => {
+    const own = varying.flatMap(path => {
+      const value = each.settings[path]
+      return value === undefined ? [] : [varying.length === 1 ? value : `${lastPart(path)}=${value}`]
+    })
+    return { ...each, label: own.join(', ') || each.name || say('asConfigured') }
+  })
+}
+
+const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], { say, figures }: Writing): Html => {
+  const [only] = cases
+  const number = (head: string): Column => ({ head, isNumber: true })
+  const share = (of: number, { weather }: NamedCase): Html =>
+    escaped(figures.share(weather === 0 ? 0 : of / weather))
+  const columns: Column[] = [
+    { head: say('setting') },
+    number(say('hits')),
+    number(say('shared')),
+    number(say('stale')),
+    number(say('misses')),
+    number(say('failed')),
+    number(say('weight')),
+    { head: say('plan') },
+    number(say('stretch')),
+    number(say('ageMedian')),
+    number(say('age95')),
+    number(say('ageMax')),
+    number(say('memory')),
+    number(say('sharedBytes')),
+  ]
+  const rows = cases.map(each => [
+    `${escaped(each.label)}${each.unbeaten && cases.length > 1 ? ' ★' : ''}`,
+    escaped(figures.share(each.hitShare)),
+    share(each.hits.shared, each),
+    share(each.stale, each),
+    share(each.misses, each),
+    each.failed === 0 ? escaped(figures.share(0)) : badge('bad', figures.share(each.failed / each.weather)),
+    escaped(figures.count(each.provider.weight)),
+    planOf(each, say),
+    each.stretch.most > 1
+      ? escaped(say('stretched', figures.measured(each.stretch.most), figures.share(each.stretch.share)))
+      : '–',
+    escaped(figures.duration(each.age.p50)),
+    escaped(figures.duration(each.age.p95)),
+    escaped(figures.duration(Math.max(0, each.age.max))),
+    mebibytes(each.memory.mostBytes, { say, figures }),
+    mebibytes(each.memory.sharedBytes, { say, figures }),
+  ])
+  const marked = new Set(cases.flatMap(({ unbeaten }, i) => (unbeaten && cases.length > 1 ? [i] : [])))
+  const remarks = [
+    ...(result.unfinished.length > 0
+      ? [notice('warn', escaped(say('unfinished', result.unfinished.join('; '))))]
+      : []),
+    ...(cases.some(({ failed }) => failed > 0) ? [notice('bad', escaped(say('failing')))] : []),
+    ...(cases.some(({ budgetBit }) => budgetBit) ? [notice('warn', escaped(say('budgetBit')))] : []),
+  ]
+  const large =
+    only && cases.length === 1
+      ? tiles([
+          { name: say('hits'), value: figures.share(only.hitShare) },
+          { name: say('weight'), value: figures.count(only.provider.weight) },
+          { name: say('age95'), value: figures.duration(only.age.p95) },
+        ])
+      : ''
+  const note = cases.length > 1 ? `<p class="note">${escaped(say('unbeaten'))}</p>` : ''
+  return `${remarks.join('')}${large}${table(say('settings'), columns, rows, marked)}${note}`
+}
+
+const mebibytes = (bytes: number, { say, figures }: Writing): Html =>
+  escaped(say('mebibytes', figures.measured(bytes / 2 ** 20)))
+
+const planOf = ({ plans }: NamedCase, say: Writing['say']): Html => {
+  const name = smallestPlan(plans)
+  return name === undefined ? badge('bad', say('noPlan')) : escaped(planName(name, say))
+}
+
+const planName = (name: string, say: Writing['say']): string =>
+  name === 'free' || name === 'standard' || name === 'professional' || name === 'enterprise'
+    ? say(name)
+    : name
+
+/** Hits and age over weight: the front of what is worth its price. */
+const priceOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html => {
+  const weights = cases.map(({ provider }) => provider.weight)
+  const x = { label: say('weight'), scale: linearScale(weights, figures.short), write: figures.count }
+  const pointsOf = (y: (each: NamedCase) => number) =>
+    cases.map(each => ({ name: each.label, x: each.provider.weight, y: y(each), isBest: each.unbeaten }))
+  const hits = pointsOf(({ hitShare }) => hitShare)
+  const ages = pointsOf(({ age }) => age.p95)
+  const valuesOf = (points: typeof hits): number[] => points.map(({ y }) => y)
+  const shared = { x, nameLabel: say('setting'), tableTitle: say('values') }
+  return `<div class="pair">${scatterChart({
+    ...shared,
+    title: say('hitsOverWeight'),
+    y: { label: say('hits'), scale: rangeScale(valuesOf(hits), figures.share), write: figures.share },
+    points: hits,
+  })}${scatterChart({
+    ...shared,
+    title: say('ageOverWeight'),
+    y: { label: say('age95'), scale: linearScale(valuesOf(ages), figures.duration), write: figures.duration },
+    points: ages,
+  })}</div>`
+}
+
+// As many as there are looks of lines.
+const mostLines = 8
+
+const dayOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html => {
+  const chosen = [
+    ...cases.filter(({ unbeaten }) => unbeaten),
+    ...cases.filter(({ unbeaten }) => !unbeaten),
+  ].slice(0, mostLines)
+  const longest = chosen.reduce<CaseResult['steps']>(
+    (most, { steps }) => (steps.length > most.length ? steps : most),
+    [],
+  )
+  const at = longest.map(step => step.at)
+  const stepSeconds = chosen[0]?.stepSeconds ?? 0
+  const x = {
+    label: say('time'),
+    values: at,
+    scale: timeScale({ from: 0, to: (at.at(-1) ?? 0) + stepSeconds }, figures.duration),
+    write: figures.duration,
+  }
+  const linesOf = (value: (step: CaseResult['steps'][number]) => number | null) =>
+    chosen.map(({ label, steps }) => ({ name: label, values: at.map((_, i) => value(steps[i] ?? none)) }))
+  const none = { at: 0, requests: 0, hits: 0, stale: 0, misses: 0, failed: 0, weight: 0, stretch: 1 }
+  const hits = linesOf(({ hits: fresh, stale, misses, failed }) => {
+    const all = fresh + stale + misses + failed
+    return all === 0 ? null : fresh / all
+  })
+  const weight = linesOf(step => step.weight)
+  const stretch = linesOf(step => step.stretch)
+  const all = (lines: typeof hits): number[] =>
+    lines.flatMap(({ values }) => values.filter(value => value !== null))
+  const stretches = all(stretch)
+  const charts = [
+    lineChart({
+      title: say('hitsOverDay'),
+      x,
+      y: { scale: shareScale(figures.share), write: figures.share },
+      lines: hits,
+      tableTitle: say('values'),
+    }),
+    lineChart({
+      title: say('weightOverDay', figures.duration(stepSeconds)),
+      x,
+      y: { scale: linearScale(all(weight), figures.short), write: figures.count },
+      lines: weight,
+      tableTitle: say('values'),
+    }),
+    ...(stretches.some(value => value > 1)
+      ? [
+          lineChart({
+            title: say('stretch'),
+            x,
+            y: { scale: linearScale(stretches, figures.measured), write: figures.measured },
+            lines: stretch,
+            tableTitle: say('values'),
+          }),
+        ]
+      : []),
+  ]
+  const note =
+    cases.length > chosen.length
+      ? `<p class="note">${escaped(say('someLines', figures.count(mostLines)))}</p>`
+      : ''
+  return `<div class="pair">${charts.join('')}</div>${note}`
+}
+
+const plansOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html => {
+  const [first] = cases
+  const columns: Column[] = [
+    { head: say('setting') },
+    { head: say('perMinute'), isNumber: true },
+    { head: say('perHour'), isNumber: true },
+    { head: say('perDay'), isNumber: true },
+    { head: say('perMonth'), isNumber: true },
+    ...(first?.plans ?? []).map(({ plan }) => ({ head: planName(plan, say) })),
+  ]
+  const rows = cases.map(({ label, provider: { most }, weightPerMonth, plans }) => [
+    escaped(label),
+    ...[most.minute, most.hour, most.day, weightPerMonth].map(weight => escaped(figures.count(weight))),
+    ...plans.map(({ carries, beyond }) =>
+      carries || !beyond
+        ? badge('good', say('carries'))
+        : badge('bad', say(beyondWords[beyond.span], figures.count(beyond.limit))),
+    ),
+  ])
+  return `${table(say('plans'), columns, rows)}<p class="note">${escaped(say('plansNote'))}</p>`
+}
+
+const beyondWords = {
+  minute: 'beyondMinute',
+  hour: 'beyondHour',
+  day: 'beyondDay',
+  month: 'beyondMonth',
+} as const
+
+const trafficOf = (result: WhatIfResult, { say, figures }: Writing): Html => {
+  const { traffic, base, instances, warmUpSeconds, warm, latencyMs, version } = result
+  const start = [
+    warm ? say('warm') : say('cold'),
+    ...(warmUpSeconds > 0 ? [say('warmUp', figures.duration(warmUpSeconds))] : []),
+  ]
+  return facts([
+    [say('files'), code(traffic.files.join(', '))],
+    [say('requests'), escaped(figures.count(traffic.requests))],
+    [say('span'), escaped(figures.duration(traffic.spanSeconds))],
+    [say('faultyLines'), escaped(figures.count(traffic.faultyLines))],
+    [say('hash'), code(traffic.sha256.slice(0, 16))],
+    [say('instances'), escaped(figures.count(instances))],
+    [say('start'), escaped(start.join(', '))],
+    [say('latency'), escaped(figures.latency(latencyMs / 1000))],
+    ...base.map(({ path, value, default: usual }): readonly [string, Html] => [
+      path,
+      `${code(value)} ${escaped(say('usual', usual))}`,
+    ]),
+    [say('version'), code(version)],
+  ])
+}

@@ -1,0 +1,107 @@
+// What the settings would do to the traffic, as `whatif --json` prints it and the page reads it. Durations are in seconds,
+// shares from 0 to 1, weights in the provider's unit.
+
+import { z } from 'zod'
+
+const count = z.int().min(0)
+const amount = z.number().min(0)
+
+const step = z.object({
+  /** When it begins, from the begin of what is counted. */
+  at: amount,
+  requests: count,
+  hits: count,
+  stale: count,
+  misses: count,
+  failed: count,
+  weight: amount,
+  stretch: amount,
+})
+
+const caseFigures = z.object({
+  requests: count,
+  /** Those that reached the cache. */
+  weather: count,
+  /** Requests without weather: other endpoints, and those that are refused before the cache is read. */
+  none: count,
+  /** Fresh weather, by the tier that held it. */
+  hits: z.object({ memory: count, shared: count }),
+  stale: count,
+  /** Requests that waited for the provider. */
+  misses: count,
+  /** Requests for weather that got an error: nothing was cached, and the budget had no room in time. */
+  failed: count,
+  /** Of the requests that reached the cache. */
+  hitShare: z.number().min(0).max(1),
+  provider: z.object({
+    requests: count,
+    cells: count,
+    weight: amount,
+    /** By UTC day. */
+    days: z.array(z.object({ day: z.string(), requests: count, weight: amount })),
+    /** The most that was spent in one window. */
+    most: z.object({ minute: amount, hour: amount, day: amount }),
+  }),
+  /** `share`: of the minutes, those in which freshness was stretched. */
+  stretch: z.object({ most: z.number().min(1), share: z.number().min(0).max(1) }),
+  /** Of the weather that was served, however fresh. */
+  age: z.object({ p50: amount, p95: amount, max: z.number().min(-1) }),
+  /** Of the memory tier the most that one instance held; of the shared tier what it held in the end. */
+  memory: z.object({ mostBytes: count, mostEntries: count, sharedEntries: count, sharedBytes: count }),
+  stepSeconds: amount,
+  steps: z.array(step),
+})
+export type CaseFigures = z.infer<typeof caseFigures>
+
+const planVerdict = z.object({
+  plan: z.string(),
+  carries: z.boolean(),
+  /** The first limit that is too small; `weight` is what was spent in its fullest window. */
+  beyond: z
+    .object({ span: z.enum(['minute', 'hour', 'day', 'month']), limit: amount, weight: amount })
+    .nullable(),
+})
+export type PlanVerdict = z.infer<typeof planVerdict>
+
+const caseResult = z.object({
+  /** As `--case` takes it; empty for the configuration as it is. */
+  name: z.string(),
+  settings: z.record(z.string(), z.string()),
+  /** Whether no other case has more hits at less weight, younger weather and less memory. */
+  unbeaten: z.boolean(),
+  /** Whether the configured budget stretched freshness or refused requests: the weight is then what it allowed. */
+  budgetBit: z.boolean(),
+  /** Of a month like what was counted. */
+  weightPerMonth: amount,
+  plans: z.array(planVerdict),
+  ...caseFigures.shape,
+})
+export type CaseResult = z.infer<typeof caseResult>
+
+export const whatIfResult = z.object({
+  format: z.literal('abohawa-what-if/1'),
+  version: z.string(),
+  traffic: z.object({
+    files: z.array(z.string()),
+    sha256: z.string(),
+    requests: count,
+    faultyLines: count,
+    from: z.iso.datetime().nullable(),
+    spanSeconds: amount,
+  }),
+  /** The settings that differ from their defaults in all cases. */
+  base: z.array(z.object({ path: z.string(), value: z.string(), default: z.string() })),
+  instances: z.int().min(1),
+  /** Traffic that went through before counting began. */
+  warmUpSeconds: amount,
+  /** Whether the whole traffic went through once before. */
+  warm: z.boolean(),
+  /** How long the provider took for a request. */
+  latencyMs: amount,
+  /** The limits of the configured budget, where all cases have the same. */
+  budget: z.object({ minute: count.nullable(), hour: count.nullable(), day: count.nullable() }).nullable(),
+  cases: z.array(caseResult),
+  /** Cases that were not finished when the command was stopped. */
+  unfinished: z.array(z.string()),
+})
+export type WhatIfResult = z.infer<typeof whatIfResult>

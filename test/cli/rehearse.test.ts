@@ -1,0 +1,262 @@
+// `abohawa rehearse` with real processes: freshness, quotas, budgets, runs and midnights pass by the traffic's clock, and an
+// interruption leaves no process and no file.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import t, { type Test } from 'tap'
+import type { RehearsedCase } from '../../src/rehearsal/rehearsed-case.ts'
+import { replayResult } from '../../src/report/result.ts'
+import { lineOf } from '../../src/traffic/traffic-request.ts'
+import { runCommands } from '../support/printed.ts'
+import { cleanEnv, product, runCommand } from '../support/process.ts'
+import { until } from '../support/until.ts'
+
+const dhaka = '/api/v1/weather/coords/23.81/90.41'
+const sylhet = '/api/v1/weather/coords/24.90/91.87'
+const khulna = '/api/v1/weather/coords/22.82/89.55'
+
+type Arrival = readonly [at: string, path: string, key?: string]
+
+/** A traffic file of a day that begins at noon in Dhaka. */
+const fileOf = (t: Test, arrivals: readonly Arrival[]): string => {
+  const file = join(t.testdir({ tmp: {} }), 'day.ndjson')
+  const lines = arrivals.map(([at, path, key = 'one']) =>
+    lineOf({ at: Date.parse(`2026-11-${at}Z`), method: 'GET', path, key }),
+  )
+  writeFileSync(file, `${lines.join('\n')}\n`)
+  return file
+}
+
+const noBudget = ['minute', 'hour', 'day'].map(
+  span => `provider.budget.per${span[0]?.toUpperCase()}${span.slice(1)}=null`,
+)
+
+const rehearse = async (t: Test, file: string, ...args: string[]): Promise<RehearsedCase[]> => {
+  const { code, stdout, stderr } = await runCommand(['rehearse', file, '--json', ...args], {
+    TMPDIR: join(t.testdirName, 'tmp'),
+  })
+  t.equal(code, 0, stderr)
+  const { cases } = JSON.parse(stdout) as { cases: RehearsedCase[] }
+  for (const { result } of cases) replayResult.parse(result)
+  return cases
+}
+
+t.test('weather turns stale and is refreshed by the clock of the traffic', async t => {
+  const file = fileOf(t, [
+    ['21T06:00:00', dhaka],
+    ['21T06:00:00.010', sylhet],
+    // In demand since it was fetched: refreshed ahead.
+    ['21T06:59:00', dhaka],
+    ['21T07:01:30', dhaka],
+    // Not in demand since: stale, and refreshed behind the answer.
+    ['21T07:01:31', sylhet],
+    ['21T07:01:41', sylhet],
+    // Longer unused than stale weather may be served.
+    ['21T07:10:00', khulna],
+    ['21T08:25:00', khulna],
+  ])
+  const given = ['cache.freshSpread=0', 'cache.freshFor=1h', 'cache.staleFor=10m', ...noBudget]
+  const [byAge, byRun] = await rehearse(
+    t,
+    file,
+    '--case',
+    given.join(' '),
+    '--case',
+    [...given, 'cache.freshness=run'].join(' '),
+    '--parallel',
+    '2',
+  )
+  if (!byAge || !byRun) return t.fail('two cases')
+  const { result } = byAge
+  t.strictSame(result.outcomes, { miss: 4, hit: 3, stale: 1 })
+  t.strictSame(result.statuses, { 200: 8 })
+  // Four misses, one behind a stale answer, and three ahead: both places were in demand after they were loaded anew.
+  t.equal(result.provider?.requests, 8)
+  t.match(result.age, { p50: 0, max: 3691 })
+  t.equal(result.kind, 'rehearsal')
+  t.equal(result.interrupted, false)
+  t.strictSame(result.totals, {
+    ...result.totals,
+    due: 8,
+    sent: 8,
+    answered: 8,
+    late: 0,
+    dropped: 0,
+    seconds: 145 * 60,
+  })
+  t.equal(
+    result.steps.reduce((sum, step) => sum + (step.weight ?? 0), 0),
+    result.provider?.weight,
+    'every weight is in a step',
+  )
+  t.match(result.settings, [{ path: 'provider.budget.perMinute', value: 'null', default: '600' }])
+  t.ok((result.gateway?.cpuSeconds ?? 0) > 0 && (result.gateway?.memoryBytes ?? 0) > 1e7)
+
+  t.ok((byRun.result.provider?.requests ?? 8) < 8, 'a run every six hours is loaded less often')
+})
+
+t.test('quotas end at midnight in Dhaka', async t => {
+  const minutes = ['17:57', '17:58', '17:58:30', '17:59:59.999', '18:00', '18:01', '18:02']
+  const file = fileOf(
+    t,
+    minutes.map(time => [`21T${time.length === 5 ? `${time}:00` : time}`, dhaka, 'key-1']),
+  )
+  const [rehearsed] = await rehearse(t, file, '--tier', 'free', '--set', 'quota.tiers.free=2')
+  t.strictSame(rehearsed?.result.statuses, { 200: 4, 429: 3 })
+})
+
+t.test('budgets: a miss waits for the next minute, the day ends by UTC, and the verdict says so', async t => {
+  const file = fileOf(t, [
+    ['21T23:50:50', dhaka],
+    ['21T23:50:55', sylhet],
+    ['21T23:51:20', khulna],
+    ['21T23:51:21', khulna],
+    ['22T00:00:10', khulna],
+  ])
+  const [rehearsed] = await rehearse(
+    t,
+    file,
+    '--case',
+    'provider.budget.perMinute=5 provider.budget.perHour=null provider.budget.perDay=8 provider.budget.reserve=0',
+  )
+  if (!rehearsed) return t.fail('a case')
+  const { statuses, outcomes, provider } = rehearsed.result
+  t.strictSame(
+    [statuses, outcomes],
+    [
+      { 200: 3, 500: 2 },
+      { miss: 3, none: 2 },
+    ],
+  )
+  t.ok((provider?.windows[0]?.most ?? 6) <= 5, 'no minute has more than its limit')
+  t.strictSame(
+    rehearsed.days.map(({ day, requests }) => [day, requests]),
+    [
+      ['2026-11-21', 2],
+      ['2026-11-22', 1],
+    ],
+  )
+})
+
+t.test('the text, the files of --out, and faulty lines', async t => {
+  const folder = t.testdir({
+    'day.ndjson': [
+      lineOf({ at: Date.parse('2026-11-21T06:00:00Z'), method: 'GET', path: dhaka, key: 'a' }),
+      'no line of traffic',
+      lineOf({ at: Date.parse('2026-11-21T06:00:01Z'), method: 'GET', path: dhaka }),
+    ].join('\n'),
+  })
+  const file = join(folder, 'day.ndjson')
+  const out = join(folder, 'out.json')
+  const { code, stdout, stderr } = await runCommand([
+    'rehearse',
+    file,
+    '--set',
+    'cache.freshFor=1h,3h',
+    '--out',
+    out,
+    '--parallel',
+    '2',
+  ])
+  t.equal(code, 0, stderr)
+  t.match(stderr, /line 2: "no line of traffic" is no JSON/)
+  t.match(stdout, /^2 requests of 1 key from 2026-11-21T06:00:00.000Z on, 1 s\.\n/)
+  t.match(stdout, /\n {2}cache\.freshFor=1h .*\n {2}cache\.freshFor=3h /)
+  t.match(stdout, / of 10,000 +fits +free\n/)
+  for (const [number, value] of [
+    [1, '1h'],
+    [2, '3h'],
+  ]) {
+    const result = replayResult.parse(JSON.parse(readFileSync(join(folder, `out-${number}.json`), 'utf8')))
+    t.strictSame(result.statuses, { 200: 1, 401: 1 })
+    t.equal(result.settings?.find(({ path }) => path === 'cache.freshFor')?.value ?? '1h', value)
+    t.equal(result.traffic.faultyLines, 1)
+  }
+})
+
+t.test('usage errors', async t => {
+  const folder = t.testdir({
+    'empty.ndjson': '',
+    'one.ndjson': `${lineOf({ at: 0, method: 'GET', path: '/' })}\n`,
+  })
+  const [empty, one] = [join(folder, 'empty.ndjson'), join(folder, 'one.ndjson')]
+  const expected: [string[], number, RegExp][] = [
+    [[], 2, /missing required argument 'files'/],
+    [[empty], 1, /": no requests to rehearse/],
+    [[join(folder, 'none.ndjson')], 1, /none\.ndjson/],
+    [
+      [one, '--out', 'report.pdf'],
+      2,
+      /--out is "report\.pdf"; allowed: a file that ends in \.html or \.json/,
+    ],
+    [
+      [one, '--set', 'cache.freshfor=1h'],
+      1,
+      /cache\.freshfor is not a known setting; did you mean cache\.freshFor\?/,
+    ],
+    [[one, '--set', 'cache.freshFor=soon'], 1, /--set cache\.freshFor=soon: /],
+    [[one, '--set', 'server.workers=1,2'], 2, /server\.workers is the same in every rehearsal; allowed: /],
+    [[one, '--tier', 'gold'], 2, /--tier is "gold"; allowed: free, /],
+    [[one, '--parallel', '0'], 2, /--parallel is 0; allowed: 1 or more/],
+    [[one, '--step', '6s'], 2, /'6s' is invalid. Allowed: a duration up to 5s/],
+    [[one, '--provider-limits', 'some'], 2, /--provider-limits is "some"; allowed: free, none/],
+    [[one, '--provider-runs', 'gfs'], 2, /--provider-runs is "gfs"; allowed: ecmwf, none/],
+  ]
+  const ended = await runCommands(expected.map(([args]) => ['rehearse', ...args]))
+  for (const [i, [args, code, sentence]] of expected.entries()) {
+    t.equal(ended[i]?.code, code, args.join(' '))
+    t.match(ended[i]?.stderr, sentence)
+    t.match(ended[i]?.stderr, /^abohawa: .*\n$/, 'one line')
+  }
+})
+
+const childrenOf = (pid: number): number[] =>
+  readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').filter(Boolean).map(Number)
+const isAlive = (pid: number): boolean => existsSync(`/proc/${pid}`)
+
+for (const signal of ['SIGINT', 'SIGKILL'] as const)
+  t.test(`${signal} leaves no process`, { skip: !existsSync('/proc/self/task') }, async t => {
+    const minute = (i: number) => new Date(Date.parse('2026-11-21T06:00:00Z') + i * 1_000).toISOString()
+    const file = fileOf(
+      t,
+      Array.from({ length: 50_000 }, (_, i) => [minute(i).slice(8, -1), dhaka] as const),
+    )
+    const temporary = join(t.testdirName, 'tmp')
+    const child = spawn(product, ['rehearse', file, '--json', '--step', '0ms'], {
+      env: cleanEnv({ TMPDIR: temporary }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    t.teardown(() => child.kill('SIGKILL'))
+    let stdout = ''
+    child.stdout.setEncoding('utf8').on('data', text => {
+      stdout += text
+    })
+    const exited = once(child, 'exit')
+    const folder = await until('its folder is there', () =>
+      readdirSync(temporary).find(name => name.startsWith('abohawa-rehearsal-')),
+    )
+    const store = join(temporary, folder, 'rehearsal.db')
+    await until('a request is counted', () => {
+      const db = new DatabaseSync(store, { readOnly: true })
+      try {
+        return db.prepare('SELECT used FROM usage').get()
+      } finally {
+        db.close()
+      }
+    })
+    const started = childrenOf(child.pid ?? 0)
+    t.equal(started.length, 2)
+    child.kill(signal)
+    const [code] = await exited
+    await until('the processes have ended', () => !started.some(isAlive))
+    if (signal === 'SIGKILL') return
+    t.equal(code, 1)
+    t.notOk(existsSync(join(temporary, folder)))
+    const { cases } = JSON.parse(stdout) as { cases: RehearsedCase[] }
+    const { interrupted, totals } = replayResult.parse(cases[0]?.result)
+    t.equal(interrupted, true)
+    t.ok(totals.sent > 0 && totals.sent < 50_000, `${totals.sent} requests`)
+  })

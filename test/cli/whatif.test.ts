@@ -1,0 +1,191 @@
+// `abohawa whatif` as a command: its table, its JSON, its page, and one sentence for whatever is wrong.
+
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { lineOf } from '../../src/traffic/traffic-request.ts'
+import { type WhatIfResult, whatIfResult } from '../../src/what-if/what-if-result.ts'
+import { runCommands } from '../support/printed.ts'
+import { cleanEnv, product, runCommand } from '../support/process.ts'
+import { until } from '../support/until.ts'
+
+const begin = Date.parse('2026-11-16T06:00:00Z')
+const minuteMs = 60_000
+
+const writeTraffic = (t: Test, requests: number, everyMs: number): string => {
+  const file = join(t.testdir(), 'traffic.ndjson')
+  const lines = Array.from({ length: requests }, (_, i) =>
+    lineOf({
+      at: begin + i * everyMs,
+      method: 'GET',
+      path: `/api/v1/weather/district/${['3026', '2015', '1004'][i % 3]}`,
+      key: `key-${i % 5}`,
+      accepts: 'gzip',
+    }),
+  )
+  writeFileSync(file, `${lines.join('\n')}\n`)
+  return file
+}
+
+const jsonOf = (stdout: string): WhatIfResult => whatIfResult.parse(JSON.parse(stdout))
+
+t.test('every combination has its figures, the same each time', async t => {
+  const file = writeTraffic(t, 60, minuteMs)
+  const args = [
+    'whatif',
+    file,
+    '--set',
+    'cache.freshFor=10m,30m',
+    '--set',
+    'cache.cellDegrees=0.1,1',
+    '--json',
+  ]
+  const ended = await runCommand([...args, '--case', 'cache.memory=1MiB', '--instances', '2'])
+  t.equal(ended.code, 0, ended.stderr)
+  const result = jsonOf(ended.stdout)
+  t.strictSame(
+    result.cases.map(({ name }) => name),
+    [
+      'cache.freshFor=10m cache.cellDegrees=0.1',
+      'cache.freshFor=10m cache.cellDegrees=1',
+      'cache.freshFor=30m cache.cellDegrees=0.1',
+      'cache.freshFor=30m cache.cellDegrees=1',
+      'cache.memory=1MiB',
+    ],
+  )
+  t.match(result, {
+    traffic: { requests: 60, faultyLines: 0, spanSeconds: 59 * 60, from: '2026-11-16T06:00:00.000Z' },
+    instances: 2,
+    budget: { minute: 600, hour: 5_000, day: 10_000 },
+    unfinished: [],
+  })
+  for (const { requests, weather, hits, stale, misses, failed, steps, provider } of result.cases) {
+    t.equal(requests, 60)
+    t.equal(weather, 60)
+    t.equal(hits.memory + hits.shared + stale + misses + failed, 60)
+    t.equal(
+      steps.reduce((sum, step) => sum + step.hits + step.stale + step.misses, 0),
+      60,
+    )
+    t.equal(
+      provider.days.reduce((sum, { weight }) => sum + weight, 0),
+      provider.weight,
+    )
+  }
+  const [short, , long] = result.cases
+  t.ok((short?.provider.weight ?? 0) > (long?.provider.weight ?? 0), 'longer freshness costs less')
+  t.ok(result.cases.some(({ unbeaten }) => unbeaten))
+  const again = await runCommand([...args, '--case', 'cache.memory=1MiB', '--instances', '2'])
+  t.equal(again.stdout, ended.stdout)
+})
+
+t.test('a plan that is too small is named by its limit', async t => {
+  const file = writeTraffic(t, 9, 1_000)
+  const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
+  const { stdout } = await runCommand(['whatif', file, '--json', '--case', noBudget])
+  const [only] = jsonOf(stdout).cases
+  t.equal(only?.plans.find(({ plan }) => plan === 'free')?.carries, true)
+  t.equal(only?.weightPerMonth, 9 * 30)
+})
+
+t.test('--warm passes the traffic once before it is counted', async t => {
+  const file = writeTraffic(t, 30, minuteMs)
+  // Fresh for longer than the day between the two.
+  const args = ['whatif', file, '--json', '--case', 'cache.freshFor=30h cache.staleFor=1h', '--warm']
+  const [only] = jsonOf((await runCommand(args)).stdout).cases
+  t.match(only, { requests: 30, misses: 0, hits: { memory: 30, shared: 0 }, provider: { weight: 0 } })
+})
+
+t.test('the table, the remarks and the page', async t => {
+  const file = writeTraffic(t, 60, minuteMs)
+  const page = join(t.testdirName, 'page.html')
+  const { code, stdout, stderr } = await runCommand([
+    'whatif',
+    file,
+    '--set',
+    'cache.freshFor=10m,30m',
+    '--warm-up',
+    '10m',
+    '--out',
+    page,
+  ])
+  t.equal(code, 0, stderr)
+  t.match(stdout, /^ {2}traffic +60 requests in 59m$/m)
+  t.match(stdout, /^ {2}start +cold, counted after 10m$/m)
+  t.match(stdout, /^setting +hits +stale +misses +weight/m)
+  t.match(stdout, /^cache\.freshFor=30m +\* +\d/m)
+  t.match(stdout, 'No other setting beats it in hits, weight, age (p95) and memory together.')
+  t.match(stderr, `The page is in ${page}.`)
+  const html = readFileSync(page, 'utf8')
+  t.match(html, '<h2 id="settings">Settings</h2>')
+  t.match(html, 'সবচেয়ে ছোট প্ল্যান')
+  t.notMatch(html, /<(script|link|img)[^>]+(src|href)="https?:/)
+})
+
+t.test('faulty lines are named and left out', async t => {
+  const file = writeTraffic(t, 3, 1_000)
+  writeFileSync(file, `${readFileSync(file, 'utf8')}no JSON\n`)
+  const { code, stdout, stderr } = await runCommand(['whatif', file, '--json'])
+  t.equal(code, 0)
+  t.match(stderr, /traffic\.ndjson:4: /)
+  t.match(jsonOf(stdout).traffic, { requests: 3, faultyLines: 1 })
+})
+
+t.test('whatever is wrong is one sentence', async t => {
+  const file = writeTraffic(t, 3, 1_000)
+  const empty = join(t.testdirName, 'empty.ndjson')
+  writeFileSync(empty, '')
+  const wrong: [args: string[], code: number, sentence: RegExp][] = [
+    [[], 2, /missing required argument 'files'/],
+    [['nowhere.ndjson'], 1, /nowhere\.ndjson/],
+    [[empty], 1, /there are no requests in .*empty\.ndjson$/m],
+    [[file, '--set', 'cache.freshFor=soon'], 2, /--set cache\.freshFor=soon: .* must be a duration from/],
+    [
+      [file, '--set', 'cache.fresFor=1h'],
+      2,
+      /cache\.fresFor is not a known setting; did you mean cache\.freshFor\?/,
+    ],
+    [[file, '--case', '1h'], 2, /--case is "1h", but must be settings with a value each/],
+    [[file, '--instances', '0'], 2, /'0' is invalid\. Allowed: a whole number from 1 to 64\./],
+    [[file, '--warm-up', '5'], 2, /"5" has no unit/],
+    [[file, '--warm-up', '1h'], 2, /--warm-up is 1h, but the traffic lasts 2s; allowed: less than that/],
+    [[file, '--threads', 'two'], 2, /'two' is invalid\. Allowed: a whole number from 1 to 256\./],
+    [[file, '--format', 'pcap'], 2, /pcap/],
+    [[file, '--out', '/no/such/folder/page.html'], 1, /"\/no\/such\/folder\/page\.html" can't be written/],
+  ]
+  const ended = await runCommands(wrong.map(([args]) => ['whatif', ...args]))
+  for (const [i, [args, code, sentence]] of wrong.entries()) {
+    t.equal(ended[i]?.code, code, args.join(' '))
+    t.match(ended[i]?.stderr, sentence)
+    t.match(ended[i]?.stderr, /^abohawa: .*\n$/, 'one line')
+  }
+})
+
+t.test('Ctrl-C ends with what is done', { skip: !existsSync('/proc/self/task') }, async t => {
+  const file = writeTraffic(t, 200_000, 400)
+  const child = spawn(
+    product,
+    ['whatif', file, '--json', '--threads', '1', '--set', 'cache.freshFor=30m,1h'],
+    {
+      env: cleanEnv(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
+  )
+  t.teardown(() => child.kill('SIGKILL'))
+  let stdout = ''
+  child.stdout.setEncoding('utf8').on('data', text => {
+    stdout += text
+  })
+  const threads = `/proc/${child.pid}/task`
+  await until('a thread tries settings', () =>
+    readdirSync(threads).some(id => readFileSync(join(threads, id, 'comm'), 'utf8').startsWith('settings')),
+  )
+  child.kill('SIGINT')
+  const [code] = await once(child, 'exit')
+  t.equal(code, 1)
+  const { cases, unfinished } = jsonOf(stdout)
+  t.equal(cases.length + unfinished.length, 2)
+  t.ok(unfinished.includes('cache.freshFor=1h'))
+})

@@ -1,0 +1,140 @@
+// Combinations of settings on a command line: the grid, single cases, and the sentence of every refusal.
+
+import t from 'tap'
+import { type GivenSettings, settingCases } from '../../src/config/setting-grid.ts'
+
+const none = { files: [], env: {} }
+const names = (given: GivenSettings): string[] => settingCases(given, none).map(({ name }) => name)
+const refusal = (given: GivenSettings): string => {
+  try {
+    settingCases(given, none)
+    return ''
+  } catch (error) {
+    return (error as Error).message
+  }
+}
+
+t.test('the grid has every combination, the last setting changing first', t => {
+  const cases = settingCases({ set: ['cache.freshFor=30m,1h', 'cache.freshness=age,run'] }, none)
+  t.strictSame(
+    cases.map(({ name }) => name),
+    [
+      'cache.freshFor=30m cache.freshness=age',
+      'cache.freshFor=30m cache.freshness=run',
+      'cache.freshFor=1h cache.freshness=age',
+      'cache.freshFor=1h cache.freshness=run',
+    ],
+  )
+  t.equal(cases[1]?.config.cache.freshForMs, 30 * 60_000)
+  t.equal(cases[1]?.config.cache.freshness, 'run')
+  t.strictSame(cases[1]?.values, { 'cache.freshFor': '30m', 'cache.freshness': 'run' })
+  t.strictSame(cases[1]?.env, { ABOHAWA_CACHE__FRESH_FOR: '30m', ABOHAWA_CACHE__FRESHNESS: 'run' })
+  t.end()
+})
+
+t.test('single cases follow the grid, and are not multiplied with it', t => {
+  t.strictSame(names({ set: ['cache.freshFor=30m,1h'], case: ['cache.freshFor=3h cache.freshness=run'] }), [
+    'cache.freshFor=30m',
+    'cache.freshFor=1h',
+    'cache.freshFor=3h cache.freshness=run',
+  ])
+  t.strictSame(names({ case: ['cache.memory=64MiB'] }), ['cache.memory=64MiB'])
+  t.end()
+})
+
+t.test('nothing given is one case: the configuration as it is', t => {
+  const [only, ...others] = settingCases({}, { files: [], env: { ABOHAWA_CACHE__FRESH_FOR: '2h' } })
+  t.strictSame(others, [])
+  t.equal(only?.name, '')
+  t.equal(only?.config.cache.freshForMs, 2 * 3_600_000)
+  t.end()
+})
+
+t.test('a combination counts once, however its values are written', t => {
+  t.strictSame(names({ set: ['cache.freshFor=60m,1h'], case: ['cache.freshFor=3600s'] }), [
+    'cache.freshFor=1h',
+  ])
+  t.end()
+})
+
+t.test('null, names in a map and lists can be given', t => {
+  const [first] = settingCases(
+    { case: ['provider.budget.perDay=null quota.tiers.free=7 server.trustedProxies=10.0.0.0/8,unix'] },
+    none,
+  )
+  t.equal(first?.config.provider.budget.perDay, null)
+  t.equal(first?.config.quota.tiers.free, 7)
+  t.strictSame(first?.config.server.trustedProxies, ['10.0.0.0/8', 'unix'])
+  t.strictSame(names({ set: ['server.trustedProxies=[10.0.0.0/8, unix],unix'] }), [
+    'server.trustedProxies=[ 10.0.0.0/8, unix ]',
+    'server.trustedProxies=[ unix ]',
+  ])
+  t.end()
+})
+
+const durations = 'such as 500ms, 30s, 10m, 1h or 400d'
+const refused: readonly (readonly [given: GivenSettings, sentence: string])[] = [
+  [
+    { set: ['cache.freshFor'] },
+    '--set is "cache.freshFor", but must be a setting and its values, such as cache.freshFor=30m,1h',
+  ],
+  [
+    { case: [' '] },
+    '--case is " ", but must be settings with a value each, such as "cache.freshFor=1h cache.freshness=run"',
+  ],
+  [
+    { case: ['cache.freshFor=1h run'] },
+    '--case is "run", but must be settings with a value each, such as "cache.freshFor=1h cache.freshness=run"',
+  ],
+  [{ set: ['cache.freshfor=1h'] }, 'cache.freshfor is not a known setting; did you mean cache.freshFor?'],
+  [{ set: ['cache.holdFor=1h'] }, 'cache.holdFor is now called cache.leaseFor; use that name'],
+  [
+    { set: ['provider.budget=1'] },
+    'provider.budget is not one setting, but several; give one of them, such as provider.budget.perMinute',
+  ],
+  [
+    { set: ['quota.tiers=1'] },
+    'quota.tiers is not one setting, but several; give one of them, such as quota.tiers.free',
+  ],
+  [{ set: ['provider.apiKey=hunter2'] }, 'provider.apiKey is secret, and cannot be given on a command line'],
+  [
+    { set: ['cache.freshFor=1h,soon'] },
+    `--set cache.freshFor=soon: cache.freshFor is "soon", but must be a duration from 100ms to 48h, ${durations}`,
+  ],
+  [
+    { set: ['cache.freshFor=1h,'] },
+    `--set cache.freshFor=: cache.freshFor is "", but must be a duration from 100ms to 48h, ${durations}`,
+  ],
+  [
+    { case: ['cache.freshness=never'] },
+    '--case cache.freshness=never: cache.freshness is "never", but must be one of age, run',
+  ],
+  [
+    { set: ['cache.freshFor=1h', 'cache.freshFor=2h'] },
+    'cache.freshFor is given twice; allowed: once, as in --set cache.freshFor=…,…',
+  ],
+  [
+    { set: [`cache.prefetchPlaces=${Array.from({ length: 1001 }, (_, i) => i + 1).join(',')}`] },
+    '--set gives 1001 combinations of settings; allowed: up to 1000',
+  ],
+]
+
+t.test('a refusal is one sentence with the argument, the value and what is allowed', t => {
+  for (const [given, sentence] of refused) t.equal(refusal(given), sentence)
+  t.end()
+})
+
+t.test('settings that do not agree are refused by the combination, once', t => {
+  t.equal(
+    refusal({ set: ['cache.retryAfter=10s,1m', 'cache.retryAfterAtMost=30s', 'cache.freshness=age,run'] }),
+    '--set cache.retryAfterAtMost=30s: cache.retryAfterAtMost is 30s, but must be at least cache.retryAfter, which is 1m',
+  )
+  t.end()
+})
+
+t.test('a fault of the configuration itself is told as always', t => {
+  t.throws(() => settingCases({}, { files: [], env: { ABOHAWA_CACHE__FRESH_FOR: 'x' } }), {
+    name: 'ConfigError',
+  })
+  t.end()
+})
