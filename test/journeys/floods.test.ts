@@ -15,7 +15,7 @@ const MiB = 2 ** 20
 const script = new URL('../support/flood.ts', import.meta.url).pathname
 
 const startFlooded = async (t: Test, more: Record<string, string> = {}) => {
-  const provider = await startProvider(t)
+  const provider = await startProvider(t, undefined, null)
   const env = {
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
