@@ -6,6 +6,7 @@ import { day } from './cache/day.ts'
 import { dueTimes } from './cache/due-times.ts'
 import { leaseHolderKilled, redisKilled, stampede } from './cache/fleet.ts'
 import { form } from './cache/form.ts'
+import { growth } from './cache/growth.ts'
 import { memory } from './cache/memory.ts'
 import { outage } from './cache/outage.ts'
 import { restart } from './cache/restart.ts'
@@ -25,6 +26,7 @@ const rows: readonly Row[] = [
   restart,
   memory,
   form,
+  growth,
 ]
 
 await runBench({

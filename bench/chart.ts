@@ -6,8 +6,16 @@ type Line = { readonly name: string; readonly points: readonly (readonly [x: num
 
 export type Chart = {
   readonly title: string
-  readonly x: { readonly label: string; readonly max: number; readonly step: number }
-  readonly panels: readonly { readonly label: string; readonly lines: readonly Line[] }[]
+  /** @property text the text of a tick; the number itself when not given */
+  readonly x: {
+    readonly label: string
+    readonly min?: number
+    readonly max: number
+    readonly step: number
+    readonly text?: (at: number) => string
+  }
+  /** Points of a `log` panel are powers of ten: 3 stands for 1,000. */
+  readonly panels: readonly { readonly label: string; readonly lines: readonly Line[]; readonly log?: true }[]
 }
 
 const width = 760
@@ -29,26 +37,51 @@ const style = `
 
 export const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 
+const fromZero = (values: readonly number[]) => {
+  const most = Math.max(...values, 1e-9)
+  const step = niceStep(most)
+  return {
+    least: 0,
+    ceiling: Math.ceil((most / step) * 1.02) * step,
+    step,
+    textOf: (y: number) => Number(y.toPrecision(6)).toLocaleString('en-GB'),
+  }
+}
+
+const powersOfTen = (values: readonly number[]) => {
+  const least = Math.floor(Math.min(...values))
+  const ceiling = Math.max(Math.ceil(Math.max(...values)), least + 1)
+  return { least, ceiling, step: Math.ceil((ceiling - least) / 6), textOf: powerOfTen }
+}
+
+/** The number with this logarithm, as people write it: 0.01, 100, 10k, 1M. */
+export const powerOfTen = (exponent: number): string => {
+  const prefixes = ['', 'k', 'M', 'G', 'T', 'P']
+  const thousands = Math.max(0, Math.floor(exponent / 3))
+  return `${Number((10 ** (exponent - 3 * thousands)).toPrecision(1))}${prefixes[thousands]}`
+}
+
 /** The whole text of the file. */
 export const chart = ({ title, x, panels }: Chart): string => {
   const height = top + panels.length * (panelHeight + gap) - gap + bottom
-  const xOf = (value: number): number => left + (value / x.max) * (width - left - right)
+  const { min = 0, text = String } = x
+  const xOf = (value: number): number => left + ((value - min) / (x.max - min)) * (width - left - right)
   const parts: string[] = []
-  panels.forEach(({ label, lines }, i) => {
+  panels.forEach(({ label, lines, log }, i) => {
     const floor = top + i * (panelHeight + gap) + panelHeight
-    const most = Math.max(...lines.flatMap(({ points }) => points.map(([, y]) => y)), 1e-9)
-    const step = niceStep(most)
-    const ceiling = Math.ceil((most / step) * 1.02) * step
-    const yOf = (value: number): number => floor - (value / ceiling) * (panelHeight - 16)
-    for (let y = 0; y <= ceiling + step / 2; y += step)
+    const { least, ceiling, step, textOf } = (log ? powersOfTen : fromZero)(
+      lines.flatMap(({ points }) => points.map(([, y]) => y)),
+    )
+    const yOf = (value: number): number => floor - ((value - least) / (ceiling - least)) * (panelHeight - 16)
+    for (let y = least; y <= ceiling + step / 2; y += step)
       parts.push(
         `<line class="grid" x1="${left}" x2="${width - right}" y1="${yOf(y).toFixed(1)}" y2="${yOf(y).toFixed(1)}"/>`,
-        `<text x="${left - 8}" y="${(yOf(y) + 4).toFixed(1)}" text-anchor="end">${Number(y.toPrecision(6)).toLocaleString('en-GB')}</text>`,
+        `<text x="${left - 8}" y="${(yOf(y) + 4).toFixed(1)}" text-anchor="end">${textOf(y)}</text>`,
       )
-    for (let at = 0; at <= x.max; at += x.step)
+    for (let at = min; at <= x.max; at += x.step)
       parts.push(
         `<line class="axis" x1="${xOf(at).toFixed(1)}" x2="${xOf(at).toFixed(1)}" y1="${floor}" y2="${floor + 4}"/>`,
-        `<text x="${xOf(at).toFixed(1)}" y="${floor + 18}" text-anchor="middle">${at}</text>`,
+        `<text x="${xOf(at).toFixed(1)}" y="${floor + 18}" text-anchor="middle">${text(at)}</text>`,
       )
     parts.push(
       `<line class="axis" x1="${left}" x2="${width - right}" y1="${floor}" y2="${floor}"/>`,
