@@ -20,13 +20,13 @@ const skew = 1
 const demandForSeconds = 2 * 3600
 const daySeconds = 86_400
 /** Loads of a cell in demand in a day: 24 h over 66 minutes (cache.freshFor with its jitter), and the runs of a model. */
-export const loadsByAge = daySeconds / (66 * 60)
-export const loadsByRun = 4
+const loadsByAge = daySeconds / (66 * 60)
+const loadsByRun = 4
 /** Of one load with the default sections and days; provider.md. */
-export const weightPerLoad = 3
+const weightPerLoad = 3
 
 /** How many cells are in demand at a steady rate: those with a request within `cache.demandFor`, by Zipf. */
-export const cellsInDemand = (requestsPerSecond: number, cells: number): number => {
+const cellsInDemand = (requestsPerSecond: number, cells: number): number => {
   const harmonic = harmonicOf(cells)
   const expected = (rank: number): number =>
     1 - Math.exp((-requestsPerSecond * demandForSeconds) / (harmonic * rank ** skew))

@@ -14,7 +14,7 @@ import { cpuSecondsOf, residentOf, serverCores } from '../speed/pinned.ts'
 import { openBackground } from '../speed/world.ts'
 
 /** Per answered request, at so many connections without pause. */
-export type RequestCost = {
+type RequestCost = {
   readonly connections: number
   readonly perSecond: number
   /** Processor time of the gateway and of Redis, in microseconds. */

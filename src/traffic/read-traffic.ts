@@ -30,7 +30,7 @@ export type ReadOptions = {
   readonly pseudonyms?: Pseudonyms
 }
 
-export type FileSummary = {
+type FileSummary = {
   readonly file: string
   /** Null while its beginning has not been read. */
   readonly format: string | null
