@@ -8,6 +8,23 @@ import { runBench } from './run-rows.ts'
 const page = new URL('../docs/load-testing.md', import.meta.url)
 const [from, to] = ['<!-- bench:replay -->', '<!-- /bench:replay -->']
 
+const textOf = ({ row, result, crash }: Ran): string => {
+  if (!result) return `\nNot measured: ${crash}\n\n`
+  const { table, notes = [], findings } = result
+  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`
+  return [
+    `\n${row.method}\n\n`,
+    ...(table ? [line(table.head), line(table.head.map(() => '---')), ...table.lines.map(line)] : []),
+    '\n',
+    ...findings.map(
+      ({ what, bar, measured, met }) =>
+        `- ${what}: ${measured}${met === null ? '' : ` (bar: ${bar}; ${met ? 'met' : 'missed'})`}.\n`,
+    ),
+    ...notes.map(note => `\n${note}\n`),
+    '\n',
+  ].join('')
+}
+
 await runBench({
   name: 'bench:replay',
   summary: 'Measures how many requests one core sends, beside autocannon and wrk,',
@@ -27,20 +44,3 @@ await runBench({
     await writeFile(page, `${before}${from}\n${ran.map(textOf).join('')}${to}${after}`)
   },
 })
-
-const textOf = ({ row, result, crash }: Ran): string => {
-  if (!result) return `\nNot measured: ${crash}\n\n`
-  const { table, notes = [], findings } = result
-  const line = (cells: readonly string[]): string => `| ${cells.join(' | ')} |\n`
-  return [
-    `\n${row.method}\n\n`,
-    ...(table ? [line(table.head), line(table.head.map(() => '---')), ...table.lines.map(line)] : []),
-    '\n',
-    ...findings.map(
-      ({ what, bar, measured, met }) =>
-        `- ${what}: ${measured}${met === null ? '' : ` (bar: ${bar}; ${met ? 'met' : 'missed'})`}.\n`,
-    ),
-    ...notes.map(note => `\n${note}\n`),
-    '\n',
-  ].join('')
-}
