@@ -31,6 +31,8 @@ type Metric = {
   readonly isBetterLarger?: true
   /** A smaller change is noise, whatever its interval: a tenth if not given. */
   readonly leastChange?: number
+  /** Whether it follows from traffic and settings alone where gateway and provider go by a moved clock. */
+  readonly isReproducible?: true
 }
 
 const weatherOf = ({ hits, stale, misses }: Step): number => hits + stale + misses
@@ -40,8 +42,10 @@ const percentile = (percent: number): Metric => ({
   unit: 'ms',
   of: run => (run.latency.count === 0 ? null : percentileEstimate(histogramOf(run.histogram), percent)),
 })
-// A bill is exact: a hundredth more is more.
-const bill = 0.01
+// What is counted and not timed: a hundredth more is more.
+const counted = 0.01
+// Whether an answer is stale or a hit may hang on which of two requests of one instant was first.
+const sharedOut = 0.03
 
 const metrics = {
   p50: percentile(50),
@@ -60,24 +64,28 @@ const metrics = {
     unit: 'share',
     of: run => exact(hitShareOf(run)),
     ofStep: step => [step.hits, weatherOf(step)],
+    isReproducible: true,
     isBetterLarger: true,
   },
   stale: {
     unit: 'share',
     of: run => (weathersOf(run) === 0 ? null : exact((run.outcomes.stale ?? 0) / weathersOf(run))),
     ofStep: step => [step.stale, weatherOf(step)],
+    isReproducible: true,
   },
   weight: {
     unit: 'count',
     of: run => exact(run.provider?.weight),
     ofStep: step => (step.weight === null ? null : [step.weight, 1]),
-    leastChange: bill,
+    leastChange: counted,
+    isReproducible: true,
   },
   age: {
     unit: 'seconds',
     of: run => exact(run.age?.p50),
     // The medians of the steps, by their answers with weather.
     ofStep: step => (step.age50 === null ? null : [step.age50 * weatherOf(step), weatherOf(step)]),
+    isReproducible: true,
   },
   cpu: {
     unit: 'ms',
@@ -98,6 +106,7 @@ export const differences = (a: readonly ReplayResult[], b: readonly ReplayResult
     const metric: Metric = metrics[name]
     const [ofA, ofB] = [sideEstimate(a, metric), sideEstimate(b, metric)]
     if (ofA === null || ofB === null) return []
+    if (metric.isReproducible && areReproducible([...a, ...b])) return [reproducible(name, metric, ofA, ofB)]
     const stepwise = bootstrapped(a, b, metric)
     // What was counted is exact: only a share of it might have come out otherwise.
     const [left, right] =
@@ -119,6 +128,32 @@ export const differences = (a: readonly ReplayResult[], b: readonly ReplayResult
       },
     ]
   })
+
+/** Whether runs are rehearsals of the same traffic: then another run of one gives what it gave. */
+const areReproducible = (runs: readonly ReplayResult[]): boolean =>
+  runs.every(({ kind, interrupted }) => kind === 'rehearsal' && !interrupted) &&
+  new Set(runs.map(({ traffic }) => traffic.sha256)).size === 1
+
+const reproducible = (
+  metric: MetricName,
+  { unit, isBetterLarger }: Metric,
+  a: Estimate,
+  b: Estimate,
+): Difference => {
+  const least = unit === 'share' ? sharedOut : counted
+  const isNoise = Math.abs(b.value - a.value) <= least * restOf(unit, a.value)
+  return {
+    metric,
+    unit,
+    a: { ...a, low: null, high: null },
+    b: { ...b, low: null, high: null },
+    change: a.value === 0 ? null : { value: b.value / a.value - 1, low: null, high: null },
+    verdict: isNoise ? 'noise' : b.value > a.value === (isBetterLarger ?? false) ? 'better' : 'worse',
+  }
+}
+
+/** Of a share near one, what is left of it counts: 98.0 to 98.5 % hits are a quarter fewer misses. */
+const restOf = (unit: Unit, value: number): number => (unit === 'share' ? Math.min(value, 1 - value) : value)
 
 const sideEstimate = (runs: readonly ReplayResult[], metric: Metric): Estimate | null => {
   const known = runs.flatMap(run => metric.of(run) ?? [])
@@ -164,9 +199,7 @@ const verdictOf = (
 ): Verdict => {
   if (a.value === b.value) return 'noise'
   const gap = Math.abs(b.value - a.value)
-  // Of a share near one, what is left of it counts: 98.0 to 98.5 % hits are a quarter fewer misses.
-  const of = unit === 'share' ? Math.min(a.value, 1 - a.value) : a.value
-  if (gap < leastChange * of) return 'noise'
+  if (gap < leastChange * restOf(unit, a.value)) return 'noise'
   const isApart =
     change !== null && change.low !== null && change.high !== null
       ? change.low > 0 || change.high < 0

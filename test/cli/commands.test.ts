@@ -16,6 +16,7 @@ const leaves = [
   ['doctor'],
   ['completion'],
   ['replay'],
+  ...['compare', 'report'].map(name => ['replay', name]),
   ...['show', 'reopen'].map(name => ['budget', name]),
   ['cache', 'warm'],
   ['provider'],

@@ -4,16 +4,16 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runCommands } from '../support/printed.ts'
-import { drawnRehearsal } from '../support/replay-results.ts'
+import { drawnRehearsal, drawnReplay } from '../support/replay-results.ts'
 
 const traffic = { ...drawnRehearsal({ requests: 10 }).traffic, sha256: 'f'.repeat(64) }
 const body = (path: string, digest: string) => `${JSON.stringify({ path, status: 200, digest })}\n`
 const folder = t.testdir({
-  'a.json': JSON.stringify(drawnRehearsal({ seed: 1 }, { settings: [] })),
-  'a2.json': JSON.stringify(drawnRehearsal({ seed: 3 }, { settings: [] })),
-  'b.json': JSON.stringify(drawnRehearsal({ seed: 2, slow: 1.4 })),
-  'b2.json': JSON.stringify(drawnRehearsal({ seed: 4, slow: 1.4 })),
-  'other.json': JSON.stringify(drawnRehearsal({ seed: 2 }, { traffic })),
+  'a.json': JSON.stringify(drawnReplay({ seed: 1 }, { settings: [] })),
+  'a2.json': JSON.stringify(drawnReplay({ seed: 3 }, { settings: [] })),
+  'b.json': JSON.stringify(drawnReplay({ seed: 2, slow: 1.4 })),
+  'b2.json': JSON.stringify(drawnReplay({ seed: 4, slow: 1.4 })),
+  'other.json': JSON.stringify(drawnReplay({ seed: 2 }, { traffic })),
   'both.json': JSON.stringify([drawnRehearsal({ requests: 100 }), drawnRehearsal({ requests: 100 })]),
   'none.json': '[]',
   'text.json': 'p99 was good\u001b[31m',
@@ -68,7 +68,7 @@ t.test('other traffic is compared with a warning on top; several runs a side by 
     stdout: /Compare with care:\n {2}The traffic differs: A has hash 5d4.*, B has fff/,
   })
   t.match(outcome(5), { code: 0, stdout: /^A: .*a\.json, .*a2\.json\nB: .*b\.json, .*b2\.json\n/ })
-  t.match(outcome(5).stdout, /^memory of the gateway .* noise$/m)
+  t.match(outcome(5).stdout, /^age of the weather, median .* noise$/m)
 })
 
 t.test('bodies are compared by path', async t => {
@@ -81,7 +81,7 @@ t.test('bodies are compared by path', async t => {
 
 t.test('a page of results', async t => {
   t.match(outcome(8), { code: 0, stdout: /^Wrote .*report\.html: the report of 1 run\.\n$/ })
-  t.match(readFileSync(at('report.html'), 'utf8'), '<title>Rehearsal</title>')
+  t.match(readFileSync(at('report.html'), 'utf8'), '<title>Replay</title>')
   t.strictSame(JSON.parse(outcome(9).stdout), { files: [a, b], results: 2, out: at('several.html') })
   t.match(readFileSync(at('several.html'), 'utf8'), '<title>Settings beside each other</title>')
   t.match(outcome(10), { code: 0, stdout: /^<!doctype html>[\s\S]*<\/html>\n$/ })

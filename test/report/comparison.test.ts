@@ -8,10 +8,14 @@ import { differences } from '../../src/report/comparison.ts'
 import { histogramOf, percentileEstimate } from '../../src/report/histogram.ts'
 import { changeByBootstrap, medianEstimate, type Ratio, shareEstimate } from '../../src/report/intervals.ts'
 import type { ReplayResult } from '../../src/report/result.ts'
-import { drawnRehearsal, drawnReplay } from '../support/replay-results.ts'
+import { type Drawn, drawnRehearsal, drawnReplay } from '../support/replay-results.ts'
+
+/** A replay of which the provider and the gateway are known. */
+const drawn = (options: Drawn, changes: Partial<ReplayResult> = {}): ReplayResult =>
+  drawnRehearsal(options, { kind: 'replay', ...changes })
 
 const requests = 8_000
-const base = drawnRehearsal({ seed: 3, requests })
+const base = drawn({ seed: 3, requests })
 
 const verdicts = (a: readonly ReplayResult[], b: readonly ReplayResult[]): Record<string, string> =>
   Object.fromEntries(differences(a, b).map(({ metric, verdict }) => [metric, verdict]))
@@ -21,7 +25,7 @@ t.test('runs that differ by chance alone differ by noise', async t => {
   const real: string[] = []
   for (let seed = 2; seed < 8; seed += 1)
     for (const [metric, verdict] of Object.entries(
-      verdicts([drawnRehearsal({ seed: seed + 100, requests })], [drawnRehearsal({ seed, requests })]),
+      verdicts([drawn({ seed: seed + 100, requests })], [drawn({ seed, requests })]),
     ))
       if (verdict === 'better' || verdict === 'worse') real.push(`seed ${seed}: ${metric} is ${verdict}`)
   t.ok(real.length <= 5, real.join(', '))
@@ -35,7 +39,7 @@ t.test('a run equals itself', async t => {
 })
 
 t.test('what is really slower, better or dearer is found, in the right direction', async t => {
-  const slower = drawnRehearsal({ seed: 2, requests, slow: 1.3 })
+  const slower = drawn({ seed: 2, requests, slow: 1.3 })
   t.match(verdicts([base], [slower]), {
     p50: 'worse',
     p90: 'worse',
@@ -45,28 +49,42 @@ t.test('what is really slower, better or dearer is found, in the right direction
   })
   t.match(verdicts([slower], [base]), { p50: 'better', p90: 'better', p99: 'better' })
 
-  const longer = drawnRehearsal({ seed: 2, requests, hitShare: 0.93 })
+  const longer = drawn({ seed: 2, requests, hitShare: 0.93 })
   t.match(verdicts([base], [longer]), { p50: 'noise', hits: 'better', weight: 'better' })
   t.match(verdicts([longer], [base]), { hits: 'worse', weight: 'worse' })
 
-  t.match(verdicts([base], [drawnRehearsal({ seed: 2, requests, failing: 0.01 })]), { errors: 'worse' })
+  t.match(verdicts([base], [drawn({ seed: 2, requests, failing: 0.01 })]), { errors: 'worse' })
+})
+
+t.test('what rehearsals of the same traffic count is reproducible, what they time is not', async t => {
+  const a = drawnRehearsal({ requests })
+  const fewer = { ...a, provider: { requests: 1, weight: (a.provider?.weight ?? 0) * 0.95, windows: [] } }
+  t.match(verdicts([a], [fewer]), { weight: 'better', hits: 'noise', p50: 'noise' })
+  const same = { ...a, provider: { requests: 1, weight: (a.provider?.weight ?? 0) * 0.995, windows: [] } }
+  t.match(verdicts([a], [same]), { weight: 'noise' })
+  const { hit = 0, stale = 0 } = a.outcomes
+  const staler = { ...a, outcomes: { ...a.outcomes, hit: hit - 100, stale: stale + 100 } }
+  t.match(verdicts([a], [staler]), { hits: 'worse', stale: 'worse' })
+  t.match(verdicts([staler], [a]), { hits: 'better', stale: 'better' })
+  const other = { ...fewer, traffic: { ...a.traffic, sha256: 'f'.repeat(64) } }
+  t.match(verdicts([a], [other]), { weight: 'noise' }, 'of other traffic nothing is')
+  t.match(verdicts([a], [{ ...fewer, interrupted: true }]), { weight: 'noise' }, 'nor of a part of it')
 })
 
 t.test('of a share near one, what is left of it counts', async t => {
-  const [most, more] = [0.955, 0.965].map(hitShare => drawnRehearsal({ seed: 3, hitShare, requests: 40_000 }))
+  const [most, more] = [0.955, 0.965].map(hitShare => drawn({ seed: 3, hitShare, requests: 40_000 }))
   t.match(verdicts([most as ReplayResult], [more as ReplayResult]), { hits: 'better' })
 })
 
 t.test('a gap under a tenth is noise, however sure it is', async t => {
-  const [a, b] = [1, 1.05].map(slow => drawnRehearsal({ seed: 4, slow, requests: 50_000 }))
+  const [a, b] = [1, 1.05].map(slow => drawn({ seed: 4, slow, requests: 50_000 }))
   const [p50] = differences([a as ReplayResult], [b as ReplayResult])
   t.ok(p50?.a.high && p50.b.low && p50.a.high < p50.b.low, 'the intervals lie apart')
   t.equal(p50?.verdict, 'noise')
 })
 
 t.test('of several runs a side the medians are compared, with the range of the runs', async t => {
-  const runs = (slow: number, seeds: readonly number[]) =>
-    seeds.map(seed => drawnRehearsal({ seed, slow, requests }))
+  const runs = (slow: number, seeds: readonly number[]) => seeds.map(seed => drawn({ seed, slow, requests }))
   const a = runs(1, [1, 2, 3])
   const found = differences(a, runs(1.3, [4, 5, 6]))
   const p99 = found.find(({ metric }) => metric === 'p99')
@@ -119,14 +137,14 @@ t.test('limits of change: broken only by what is real, and by figures that are m
     const [verdict] = limitVerdicts([changeLimitOf(text)], differences([base], [b]))
     return verdict
   }
-  const slower = drawnRehearsal({ seed: 2, requests, slow: 1.3 })
+  const slower = drawn({ seed: 2, requests, slow: 1.3 })
   t.match(verdictOf('p90>+10%', slower), { passed: false, isNoise: false })
   t.match(verdictOf('p90 > 50%', slower), { passed: true, isNoise: false })
   t.match(verdictOf('p90<-5%', slower), { passed: true })
-  const equal = drawnRehearsal({ seed: 2, requests })
+  const equal = drawn({ seed: 2, requests })
   t.match(verdictOf('p99.9>-50%', equal), { passed: true, isNoise: true })
   t.match(verdictOf('p999>-50%', equal), { passed: true, isNoise: true })
-  t.match(verdictOf('errors>+1000%', drawnRehearsal({ seed: 2, requests, failing: 0.01 })), {
+  t.match(verdictOf('errors>+1000%', drawn({ seed: 2, requests, failing: 0.01 })), {
     passed: false,
     change: null,
   })
