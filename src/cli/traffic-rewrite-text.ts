@@ -1,7 +1,7 @@
 // What a command that wrote a traffic file says in the end, as facts and as JSON.
 
 import { printDuration } from '../config/units.ts'
-import { printable } from '../outside-text.ts'
+import { jsonText, printable } from '../outside-text.ts'
 import { standardOutput } from '../traffic/file-bytes.ts'
 import type { Gaps } from '../traffic/gaps.ts'
 import type { TrafficSummary } from '../traffic/read-traffic.ts'
@@ -46,7 +46,7 @@ export const reportRewrite = (terminal: Terminal, given: Report): void => {
   }
   const text = reportText(given, span)
   if (out !== standardOutput) terminal.show(shown, text)
-  else if (terminal.json) terminal.remark(JSON.stringify(shown))
+  else if (terminal.json) process.stderr.write(`${jsonText(shown)}\n`)
   else for (const line of text.split('\n')) terminal.remark(line)
 }
 

@@ -8,6 +8,7 @@ import { merged } from '../traffic/arrival-order.ts'
 import { standardInput, standardOutput } from '../traffic/file-bytes.ts'
 import { createGaps } from '../traffic/gaps.ts'
 import { createLateRequests, type LateRequests } from '../traffic/late-requests.ts'
+import { createPseudonyms } from '../traffic/pseudonyms.ts'
 import { readTraffic, type Traffic } from '../traffic/read-traffic.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { textOf, writeText } from '../traffic/write-traffic.ts'
@@ -44,8 +45,11 @@ export const rewrite = async (
 ): Promise<number> => {
   const faults = createFaults(terminal, strict === true)
   const late = out !== standardOutput && (await areRegular(files)) ? createLateRequests() : undefined
+  // One for both passes, so that a key has one name.
+  const pseudonyms = createPseudonyms()
   const read = (onLate: LateRequests['add'] | undefined, onFault?: typeof faults.add) =>
     readTraffic(files, {
+      pseudonyms,
       ...(format === undefined ? {} : { format }),
       ...(window === undefined ? {} : { window }),
       ...(onFault ? { onFault } : {}),
@@ -77,16 +81,24 @@ export const rewrite = async (
     return text(observed(gaps.pass(pass(batches))))
   }
 
+  const sortedText = async function* (found: LateRequests) {
+    let count = 0
+    const again = read(async requests => {
+      count += requests.length
+    })
+    yield* textOfAll(merged([again.batches(), ...found.streams()]))
+    // There are fewer where reading ended early, having what was wanted.
+    if (count > found.count())
+      throw new InputError('a file changed while it was read; read it when it is complete')
+  }
+
   void interruption().then(() => {
     state.isStopped = true
   })
   try {
     await writeText(out, textOfAll(traffic.batches()), {
       force: force === true,
-      again: () =>
-        late === undefined || late.count() === 0
-          ? undefined
-          : textOfAll(merged([read(async () => {}).batches(), ...late.streams()])),
+      again: () => (late === undefined || late.count() === 0 ? undefined : sortedText(late)),
     })
   } catch (thrown) {
     if (!(thrown instanceof Interrupted)) throw thrown

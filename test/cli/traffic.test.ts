@@ -158,6 +158,20 @@ t.test('files far out of order are sorted whole, and gaps shortened in the resul
   t.strictSame(readdirSync(folder).sort(), ['cut.gz', 'mixed', 'sorted'])
 })
 
+t.test('a key has one name, also where requests are put in their place', async t => {
+  const line = (second: number) =>
+    `192.0.2.1 - - [21/Nov/2026:${new Date(start + second * 1_000).toISOString().slice(11, 19)} +0000] "GET /x?api_key=abc HTTP/1.1" 200 5 "-" "${'a'.repeat(60)}"\n`
+  const lines = Array.from({ length: 6_000 }, (_, i) => line(i))
+  const folder = t.testdir({ log: [...lines.slice(3_000), ...lines.slice(0, 3_000)].join('') })
+  const out = join(folder, 'out')
+  const [ended] = await runCommands([traffic('import', join(folder, 'log'), '--window', '500', '--out', out)])
+  t.match(ended?.stdout, /were far out of place, and were put in their place/)
+  const requests = requestsIn(out)
+  t.equal(requests.length, 6_000)
+  t.equal(new Set(requests.map(({ key, path }) => `${key} ${path}`)).size, 1)
+  t.notOk(readFileSync(out, 'utf8').includes('abc'))
+})
+
 t.test('faulty lines are shown, the first ten in full, and the exit code says so with --strict', async t => {
   const folder = t.testdir({ a: `${textOf([request(0)])}${'broken\n'.repeat(25)}${textOf([request(1)])}` })
   const [file, out] = [join(folder, 'a'), join(folder, 'out')]

@@ -185,7 +185,7 @@ t.test('late requests come back in order, through files where they are many', as
   const { createLateRequests } = await import('../../src/traffic/late-requests.ts')
   const { merged } = await import('../../src/traffic/arrival-order.ts')
   const late = createLateRequests()
-  const count = 210_000
+  const count = 110_000
   for (let i = 0; i < count; i += 10_000)
     await late.add(Array.from({ length: 10_000 }, (_, k) => request(((i + k) * 7_919) % count)))
   let last = Number.NEGATIVE_INFINITY
