@@ -1,5 +1,5 @@
-// A clock that stands still until it is moved, and the timers that follow it. A move runs the work that has come due, in the
-// order of its due instants. Who moves it, and when, is left to the caller.
+// A clock that stands still until it is moved, and the timers that follow it. A move goes from one due instant to the next and
+// runs the work that is due there. Who moves it, and when, is left to the caller.
 
 import type { Clock, Timers } from '../clock.ts'
 import { InputError } from '../errors.ts'
@@ -7,11 +7,12 @@ import { InputError } from '../errors.ts'
 export type MovedClock = Clock & {
   readonly timers: Timers
   /**
-   * Jumps to an instant and runs what is due by then, one after the other; resolves when the promises of that work have. Work
-   * at intervals that a jump has passed several times runs once, as after a pause of the process.
+   * Moves to an instant by way of all that is due until then, each at its own instant and one after the other. Resolves when
+   * the promises of that work have.
+   * @param settled resolves when what the work has begun needs the instant no more; awaited after each of it
    * @throws InputError for an instant before the present one
    */
-  moveTo(instant: number): Promise<void>
+  moveTo(instant: number, settled?: () => Promise<void>): Promise<void>
 }
 
 type Timer = { dueAt: number; readonly everyMs: number | null; readonly work: () => unknown }
@@ -26,10 +27,10 @@ export const createMovedClock = (start: number): MovedClock => {
     timers.add(timer)
     return () => void timers.delete(timer)
   }
-  const nextDue = (): Timer | undefined => {
+  const nextDue = (until: number): Timer | undefined => {
     let first: Timer | undefined
     for (const timer of timers)
-      if (timer.dueAt <= now && (first === undefined || timer.dueAt < first.dueAt)) first = timer
+      if (timer.dueAt <= until && (first === undefined || timer.dueAt < first.dueAt)) first = timer
     return first
   }
 
@@ -39,18 +40,19 @@ export const createMovedClock = (start: number): MovedClock => {
       every: (ms, work) => add({ dueAt: now + ms, everyMs: ms, work }),
       after: (ms, work) => add({ dueAt: now + ms, everyMs: null, work }),
     },
-    moveTo: async instant => {
+    moveTo: async (instant, settled) => {
       if (instant < now)
         throw new InputError(
           `the clock is at ${new Date(now).toISOString()} and never goes back; given: ${new Date(instant).toISOString()}`,
         )
-      now = instant
-      for (let timer = nextDue(); timer; timer = nextDue()) {
+      for (let timer = nextDue(instant); timer; timer = nextDue(instant)) {
+        now = Math.max(now, timer.dueAt)
         if (timer.everyMs === null) timers.delete(timer)
-        // Keeps its place: due at whole intervals since its beginning.
-        else timer.dueAt += timer.everyMs * (Math.floor((now - timer.dueAt) / timer.everyMs) + 1)
+        else timer.dueAt += timer.everyMs
         await timer.work()
+        await settled?.()
       }
+      now = instant
     },
   }
 }

@@ -53,8 +53,7 @@ export const takeOrders = (clock: MovedClock, { url, settled, counts }: Ordered)
   const carryOut = async (order: Order): Promise<Message> => {
     await settled?.()
     if ('moveTo' in order) {
-      await clock.moveTo(order.moveTo)
-      await settled?.()
+      await clock.moveTo(order.moveTo, settled)
     }
     const reply = { unanswered, counts: counts?.() ?? {} }
     return 'report' in order ? { ...reply, report: reportOf(delay) } : reply

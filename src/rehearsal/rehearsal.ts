@@ -24,7 +24,7 @@ export type RehearsalOptions = {
   readonly signal: AbortSignal
 }
 
-// The largest move where nothing is due. Periodic work of the gateway, such as refresh-ahead, runs once in a move.
+// The largest move where no request is due. By so much the provider may be ahead of what the gateway does in it.
 const quietMs = 5_000
 // While a request waits for a later instant.
 const waitingMs = 500
