@@ -1,6 +1,7 @@
 // The requests of a replay in columns: parsed, sorted and numbered before the first is sent, so that sending is a look-up,
 // and in shared memory, so that all workers read one copy. Says nothing about pace; pace.ts does.
 
+import { endpointOf } from '../traffic/endpoint.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 
 /** What is sent, without its key: each distinct one once. */
@@ -92,17 +93,6 @@ export const scheduleOf = async (
     skipped,
   }
 }
-
-const endpoints: readonly (readonly [RegExp, string])[] = [
-  [/^\/api\/v1\/weather\/coords\//, 'coords'],
-  [/^\/api\/v1\/weather\//, 'weather'],
-  [/^\/api\/v1\/forecast\//, 'forecast'],
-  [/^\/api\/v1\/locations\//, 'location'],
-  [/^\/api\/v1\/locations(\?|$)/, 'locations'],
-]
-
-/** The gateway's name for the endpoint of a path; `other` for all else. */
-const endpointOf = (path: string): string => endpoints.find(([pattern]) => pattern.test(path))?.[1] ?? 'other'
 
 const createTable = <Value>() => {
   const numbers = new Map<string, number>()

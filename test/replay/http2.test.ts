@@ -79,7 +79,7 @@ t.test('a session that ends fails its requests, and the next ones have another',
     else response.end('{}')
   })
   const { port, sessions } = await started(t, server)
-  const requests = [...arriving([0], { path: '/end' }), ...arriving([200, 201], { path: '/' })]
+  const requests = [...arriving([0], { path: '/end' }), ...arriving([500, 501], { path: '/' })]
   const { ended, recorder, failures } = await sendSome(`http://127.0.0.1:${port}`, requests, {
     http: '2',
     connections: 1,
