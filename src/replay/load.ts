@@ -3,7 +3,7 @@
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { encodeIntoCompressedBase64 } from 'hdr-histogram-js'
-import { coarse } from './recorder.ts'
+import { coarse, lateMs } from './recorder.ts'
 
 export type LoadForm = {
   /** Of one core, without the turns of the event loop that only wait for a due instant. */
@@ -20,7 +20,7 @@ export type Load = {
   /** Something was done in this turn. */
   worked(): void
   /** A due instant was seen so many ms late. */
-  due(lateMs: number): void
+  due(delayMs: number): void
   /** An answer came after so many ms; for the line of progress. */
   answered(ms: number): void
   /** Of the answers since the last call, as a compressed histogram of µs. */
@@ -65,7 +65,7 @@ export const createLoad = (): Load => {
     worked: () => {
       hasWorked = true
     },
-    due: lateMs => late.recordValue(Math.max(0, Math.round(lateMs * 1000))),
+    due: delayMs => late.recordValue(Math.max(0, Math.round(delayMs * 1000))),
     answered: ms => recent.recordValue(Math.max(0, Math.round(ms * 1000))),
     recent: () => {
       const text = encodeIntoCompressedBase64(recent)
@@ -80,8 +80,6 @@ export const createLoad = (): Load => {
   }
 }
 
-// Two thirds of a step of the eye: below it nobody sees the difference in a latency of a web request.
-const lateBoundMs = 10
 const cpuBound = 0.95
 
 /** The busiest of all senders, and whether the generator was the bottleneck. @param isClosed in a closed loop nothing is late */
@@ -93,7 +91,7 @@ export const generatorOf = (loads: readonly LoadForm[], isClosed: boolean) => {
   const reason =
     cpuShare >= cpuBound
       ? `the load generator used ${Math.round(cpuShare * 100)} % of a core; more --workers send more`
-      : lateP99 > lateBoundMs
+      : lateP99 > lateMs
         ? `the load generator itself was late: 1 % of the requests by ${Math.round(lateP99)} ms or more; other work on this machine, or too few --workers`
         : null
   return { cpuShare, loopDelayP99, lateP99, saturated: reason !== null, reason }

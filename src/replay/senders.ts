@@ -7,7 +7,7 @@ import type { LoadForm } from './load.ts'
 import { type Counts, createRecorder, type Recorder, type RecorderForm, sumOf } from './recorder.ts'
 import { type KeptBody, monotonicMs, type SendOrder, startSender } from './sender.ts'
 
-/** What a sender tells on its way. */
+/** The figures of a sender on its way. */
 export type Live = { readonly counts: Counts; readonly recent: string }
 export type FromWorker = 'ready' | { readonly live: Live } | { readonly ended: Ended }
 /** The begin of the run, once all are ready. */
@@ -61,7 +61,7 @@ export const startSending = (
   { onBegin, onLive }: SendingEvents,
 ): Sending => {
   const latest = new Map<number, Live>()
-  const told = (index: number, live: Live): void => {
+  const addLive = (index: number, live: Live): void => {
     latest.set(index, live)
     if (latest.size < workers) return
     onLive(figuresOf([...latest.values()]))
@@ -69,7 +69,7 @@ export const startSending = (
   }
   const parts = Array.from({ length: workers }, (_, index): Part => {
     const part = { ...order, ...shareOf(order, index, workers) }
-    const onPart = (live: Live): void => told(index, live)
+    const onPart = (live: Live): void => addLive(index, live)
     return workers === 1
       ? sendHere({ ...part, beginAt: monotonicMs() + leadMs }, stepSeconds, onPart)
       : sendInWorker({ order: part, stepSeconds }, onReady, onPart)
