@@ -42,11 +42,11 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
     const due = new Map<string, Due<Of>>()
     let urgent = false
     const consider = (key: string, subject: Of, score: number, requestedAt: number): void => {
-      if (underWay.has(key) || isBackingOff(key)) return
       const entry = memory.peek(key)
       if (!entry || requestedAt <= entry.fetchedAt) return
       const dueAt = policy.dueAt(entry, now)
-      if (now < dueAt) return
+      // Few get further.
+      if (now < dueAt || underWay.has(key) || isBackingOff(key)) return
       due.set(key, { key, subject, score })
       urgent ||= now >= (dueAt + policy.freshUntil(entry, now)) / 2
     }
