@@ -5,7 +5,7 @@ import { type Column, details, escaped, type Html, table } from './html.ts'
 import { frameOf } from './line-chart.ts'
 import type { Scale } from './scale.ts'
 
-type Point = {
+export type Point = {
   /** A short name that stands beside it. */
   readonly name: string
   readonly x: number

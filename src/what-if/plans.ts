@@ -4,7 +4,7 @@
 import type { CaseFigures, PlanVerdict } from './what-if-result.ts'
 
 /** Limits in the provider's weight; null for none. */
-export type Plan = {
+type Plan = {
   readonly name: string
   readonly minute: number | null
   readonly hour: number | null
@@ -14,7 +14,7 @@ export type Plan = {
 
 // https://open-meteo.com/en/pricing and the terms, as of 2026-11. The free plan is for non-commercial use; the paid ones are
 // counted by the month alone, and the largest begins at its figure.
-export const plans: readonly Plan[] = [
+const plans: readonly Plan[] = [
   { name: 'free', minute: 600, hour: 5_000, day: 10_000, month: 300_000 },
   { name: 'standard', minute: null, hour: null, day: null, month: 1_000_000 },
   { name: 'professional', minute: null, hour: null, day: null, month: 5_000_000 },

@@ -4,7 +4,7 @@
 import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
 import type { CaseFigures } from './what-if-result.ts'
 
-export type Sample = {
+type Sample = {
   readonly stretch: number
   /** Of the instance that holds most. */
   readonly memoryBytes: number

@@ -16,15 +16,15 @@ import {
 import { lineChart } from '../report/line-chart.ts'
 import { type Figures, figuresIn, type PageContent, reportFrame } from '../report/page-frame.ts'
 import { linearScale, rangeScale, shareScale, timeScale } from '../report/scale.ts'
-import { scatterChart } from '../report/scatter-chart.ts'
+import { type Point, scatterChart } from '../report/scatter-chart.ts'
 import { type Language, type Say, sayIn } from '../report/words.ts'
 import { smallestPlan } from './plans.ts'
 import type { CaseResult, WhatIfResult } from './what-if-result.ts'
 import { type WhatIfWord, whatIfWords } from './what-if-words.ts'
 
 type Writing = { readonly say: Say<WhatIfWord>; readonly figures: Figures }
-/** A case and its short name: the values in which it differs from others. */
-type NamedCase = CaseResult & { readonly label: string }
+/** A case, its number for where there is little room, and the values in which it differs from others. */
+type NamedCase = CaseResult & { readonly number: string; readonly label: string }
 
 export const whatIfPage = (result: WhatIfResult): string =>
   reportFrame(language => contentOf(result, language))
@@ -32,7 +32,7 @@ export const whatIfPage = (result: WhatIfResult): string =>
 const contentOf = (result: WhatIfResult, language: Language): PageContent => {
   const writing: Writing = { say: sayIn(whatIfWords, language), figures: figuresIn(language) }
   const { say, figures } = writing
-  const cases = namedCases(result.cases, say)
+  const cases = namedCases(result.cases, writing)
   const parts = [
     section('settings', say('settings'), settingsOf(result, cases, writing)),
     ...(cases.length > 1 ? [section('price', say('price'), priceOf(cases, writing))] : []),
@@ -49,57 +49,72 @@ const contentOf = (result: WhatIfResult, language: Language): PageContent => {
 
 const lastPart = (path: string): string => path.split('.').at(-1) ?? path
 
-const namedCases = (cases: readonly CaseResult[], say: Writing['say']): NamedCase[] => {
+const namedCases = (cases: readonly CaseResult[], { say, figures }: Writing): NamedCase[] => {
   const paths = new Set(cases.flatMap(({ settings }) => Object.keys(settings)))
   const varying = [...paths].filter(path => new Set(cases.map(({ settings }) => settings[path])).size > 1)
-  return cases.map(each => {
+  return cases.map((each, i) => {
     const own = varying.flatMap(path => {
       const value = each.settings[path]
       return value === undefined ? [] : [varying.length === 1 ? value : `${lastPart(path)}=${value}`]
     })
-    return { ...each, label: own.join(', ') || each.name || say('asConfigured') }
+    const label = own.join(', ') || each.name || say('asConfigured')
+    return { ...each, number: cases.length > 1 ? figures.count(i + 1) : '', label }
   })
 }
 
+type CaseColumn = readonly [head: Column, cell: (each: NamedCase) => Html]
+
+/** Its number and its values. */
+const nameOf = ({ number, label }: Pick<NamedCase, 'number' | 'label'>): string =>
+  number === '' ? label : `${number}. ${label}`
+
 const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], { say, figures }: Writing): Html => {
   const [only] = cases
-  const number = (head: string): Column => ({ head, isNumber: true })
+  const column = (head: WhatIfWord, cell: CaseColumn[1]): CaseColumn => [
+    { head: say(head), isNumber: true },
+    cell,
+  ]
   const share = (of: number, { weather }: NamedCase): Html =>
     escaped(figures.share(weather === 0 ? 0 : of / weather))
-  const columns: Column[] = [
-    { head: say('setting') },
-    number(say('hits')),
-    number(say('shared')),
-    number(say('stale')),
-    number(say('misses')),
-    number(say('failed')),
-    number(say('weight')),
-    { head: say('plan') },
-    number(say('stretch')),
-    number(say('ageMedian')),
-    number(say('age95')),
-    number(say('ageMax')),
-    number(say('memory')),
-    number(say('sharedBytes')),
+  const isShared = cases.some(({ hits }) => hits.shared > 0)
+  const isFailing = cases.some(({ failed }) => failed > 0)
+  const isStretched = cases.some(({ stretch }) => stretch.most > 1)
+  // Those that say nothing of any setting are left out.
+  const columns: readonly CaseColumn[] = [
+    [
+      { head: say('setting') },
+      each => `${escaped(nameOf(each))}${each.unbeaten && cases.length > 1 ? ' ★' : ''}`,
+    ],
+    column('hits', each => escaped(figures.share(each.hitShare))),
+    ...(isShared ? [column('shared', each => share(each.hits.shared, each))] : []),
+    column('stale', each => share(each.stale, each)),
+    column('misses', each => share(each.misses, each)),
+    ...(isFailing
+      ? [
+          column('failed', each =>
+            each.failed === 0 ? share(0, each) : badge('bad', figures.share(each.failed / each.weather)),
+          ),
+        ]
+      : []),
+    column('weight', each => escaped(figures.count(each.provider.weight))),
+    [{ head: say('plan') }, each => planOf(each, say)],
+    ...(isStretched
+      ? [
+          column('stretch', ({ stretch }) =>
+            stretch.most > 1
+              ? escaped(say('stretched', figures.measured(stretch.most), figures.share(stretch.share)))
+              : '–',
+          ),
+        ]
+      : []),
+    column('ageMedian', ({ age }) => escaped(figures.duration(age.p50))),
+    column('age95', ({ age }) => escaped(figures.duration(age.p95))),
+    column('ageMax', ({ age }) => escaped(figures.duration(Math.max(0, age.max)))),
+    column('memory', ({ memory }) => mebibytes(memory.mostBytes, { say, figures })),
+    column('sharedBytes', ({ memory }) => mebibytes(memory.sharedBytes, { say, figures })),
   ]
-  const rows = cases.map(each => [
-    `${escaped(each.label)}${each.unbeaten && cases.length > 1 ? ' ★' : ''}`,
-    escaped(figures.share(each.hitShare)),
-    share(each.hits.shared, each),
-    share(each.stale, each),
-    share(each.misses, each),
-    each.failed === 0 ? escaped(figures.share(0)) : badge('bad', figures.share(each.failed / each.weather)),
-    escaped(figures.count(each.provider.weight)),
-    planOf(each, say),
-    each.stretch.most > 1
-      ? escaped(say('stretched', figures.measured(each.stretch.most), figures.share(each.stretch.share)))
-      : '–',
-    escaped(figures.duration(each.age.p50)),
-    escaped(figures.duration(each.age.p95)),
-    escaped(figures.duration(Math.max(0, each.age.max))),
-    mebibytes(each.memory.mostBytes, { say, figures }),
-    mebibytes(each.memory.sharedBytes, { say, figures }),
-  ])
+  const heads = columns.map(([head]) => head)
+  const rows = cases.map(each => columns.map(([, cell]) => cell(each)))
   const marked = new Set(cases.flatMap(({ unbeaten }, i) => (unbeaten && cases.length > 1 ? [i] : [])))
   const remarks = [
     ...(result.unfinished.length > 0
@@ -117,7 +132,7 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], { say, fi
         ])
       : ''
   const note = cases.length > 1 ? `<p class="note">${escaped(say('unbeaten'))}</p>` : ''
-  return `${remarks.join('')}${large}${table(say('settings'), columns, rows, marked)}${note}`
+  return `${remarks.join('')}${large}${table(say('settings'), heads, rows, marked)}${note}`
 }
 
 const mebibytes = (bytes: number, { say, figures }: Writing): Html =>
@@ -137,8 +152,14 @@ const planName = (name: string, say: Writing['say']): string =>
 const priceOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html => {
   const weights = cases.map(({ provider }) => provider.weight)
   const x = { label: say('weight'), scale: linearScale(weights, figures.short), write: figures.count }
-  const pointsOf = (y: (each: NamedCase) => number) =>
-    cases.map(each => ({ name: each.label, x: each.provider.weight, y: y(each), isBest: each.unbeaten }))
+  // One point for those that lie on each other, named by their numbers.
+  const pointsOf = (y: (each: NamedCase) => number): Point[] =>
+    [...Map.groupBy(cases, each => `${each.provider.weight} ${y(each)}`).values()].map(those => ({
+      name: those.map(({ number }) => number).join(', '),
+      x: those[0]?.provider.weight ?? 0,
+      y: those[0] ? y(those[0]) : 0,
+      isBest: those.some(({ unbeaten }) => unbeaten),
+    }))
   const hits = pointsOf(({ hitShare }) => hitShare)
   const ages = pointsOf(({ age }) => age.p95)
   const valuesOf = (points: typeof hits): number[] => points.map(({ y }) => y)
@@ -146,11 +167,13 @@ const priceOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html =
   return `<div class="pair">${scatterChart({
     ...shared,
     title: say('hitsOverWeight'),
+    note: say('numbers'),
     y: { label: say('hits'), scale: rangeScale(valuesOf(hits), figures.share), write: figures.share },
     points: hits,
   })}${scatterChart({
     ...shared,
     title: say('ageOverWeight'),
+    note: say('numbers'),
     y: { label: say('age95'), scale: linearScale(valuesOf(ages), figures.duration), write: figures.duration },
     points: ages,
   })}</div>`
@@ -177,7 +200,7 @@ const dayOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html => 
     write: figures.duration,
   }
   const linesOf = (value: (step: CaseResult['steps'][number]) => number | null) =>
-    chosen.map(({ label, steps }) => ({ name: label, values: at.map((_, i) => value(steps[i] ?? none)) }))
+    chosen.map(each => ({ name: nameOf(each), values: at.map((_, i) => value(each.steps[i] ?? none)) }))
   const none = { at: 0, requests: 0, hits: 0, stale: 0, misses: 0, failed: 0, weight: 0, stretch: 1 }
   const hits = linesOf(({ hits: fresh, stale, misses, failed }) => {
     const all = fresh + stale + misses + failed
@@ -232,8 +255,8 @@ const plansOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html =
     { head: say('perMonth'), isNumber: true },
     ...(first?.plans ?? []).map(({ plan }) => ({ head: planName(plan, say) })),
   ]
-  const rows = cases.map(({ label, provider: { most }, weightPerMonth, plans }) => [
-    escaped(label),
+  const rows = cases.map(({ provider: { most }, weightPerMonth, plans, ...each }) => [
+    escaped(nameOf(each)),
     ...[most.minute, most.hour, most.day, weightPerMonth].map(weight => escaped(figures.count(weight))),
     ...plans.map(({ carries, beyond }) =>
       carries || !beyond

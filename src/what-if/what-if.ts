@@ -60,7 +60,8 @@ export const whatIfResultOf = (
 }
 
 // Settings of listeners, logs and stores change nothing here.
-const isRelevant = (path: string): boolean => /^(cache|provider|weather|catalogue)\./.test(path)
+const isRelevant = (path: string): boolean =>
+  /^(cache|weather|catalogue)\.|^provider\.(max|budget|runs)/.test(path)
 
 const mebibyte = 2 ** 20
 
