@@ -47,7 +47,8 @@ const rehearse = async (t: Test, file: string, ...args: string[]): Promise<Rehea
 t.test('weather turns stale and is refreshed by the clock of the traffic', async t => {
   const file = fileOf(t, [
     ['21T06:00:00', dhaka],
-    ['21T06:00:00.010', sylhet],
+    // Two of one step may travel to the provider in one request.
+    ['21T06:00:01', sylhet],
     // In demand since it was fetched: refreshed ahead.
     ['21T06:59:00', dhaka],
     ['21T07:01:30', dhaka],
