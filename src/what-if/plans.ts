@@ -12,7 +12,7 @@ type Plan = {
   readonly month: number | null
 }
 
-// https://open-meteo.com/en/pricing and the terms, as of 2026-11. The free plan is for non-commercial use; the paid ones are
+// https://open-meteo.com/en/pricing and the terms, as known in 2026-11: look there before you buy. The free plan is for non-commercial use; the paid ones are
 // counted by the month alone, and the largest begins at its figure.
 const plans: readonly Plan[] = [
   { name: 'free', minute: 600, hour: 5_000, day: 10_000, month: 300_000 },
