@@ -2,6 +2,7 @@
 // weather was, and what was spent on each day.
 
 import type { RehearsedCase } from '../rehearsal/rehearsed-case.ts'
+import { shareOf } from '../report/run-figures.ts'
 import { smallestPlan, verdictsOf } from '../what-if/plans.ts'
 import { counted, indented, tableOf } from './terminal.ts'
 
@@ -73,16 +74,17 @@ const namesOf = (rehearsed: readonly RehearsedCase[]) => {
 }
 
 const rowOf = ({ result }: RehearsedCase): string[] => {
-  const { hit = 0, stale = 0, miss = 0 } = result.outcomes
-  const reads = hit + stale + miss
-  const share = (count: number): string => (reads === 0 ? '-' : `${((count / reads) * 100).toFixed(1)} %`)
+  const share = (outcome: 'hit' | 'stale' | 'miss'): string => {
+    const found = shareOf(result, outcome)
+    return found === null ? '-' : `${(found * 100).toFixed(1)} %`
+  }
   const { age, provider, totals } = result
   const refused = sumOf(result.statuses, status => status === 429 || status >= 500)
   const took = (Date.parse(result.endedAt) - Date.parse(result.startedAt)) / 1000
   return [
-    share(hit),
-    share(stale),
-    share(miss),
+    share('hit'),
+    share('stale'),
+    share('miss'),
     counted(refused),
     counted(Object.values(totals.failed).reduce((sum, count) => sum + count, 0)),
     counted(provider?.requests ?? 0),
@@ -122,8 +124,9 @@ const planOf = ({ result: { provider, traffic } }: RehearsedCase): string => {
   return smallestPlan(verdictsOf(spent, traffic.spanSeconds / 86_400)) ?? 'none'
 }
 
+// Whole minutes, as on the page.
 const spanText = (seconds: number): string => {
   if (seconds < 100) return `${Math.round(seconds)} s`
-  if (seconds < 100 * 60) return `${Math.round(seconds / 60)} min`
+  if (seconds < 100 * 60) return `${Math.floor(seconds / 60)} min`
   return `${(seconds / 3600).toFixed(1)} h`
 }

@@ -2,15 +2,15 @@
 
 import { printDuration } from '../config/units.ts'
 import { smallestPlan } from '../what-if/plans.ts'
-import type { CaseResult, WhatIfResult } from '../what-if/what-if-result.ts'
+import { type CaseResult, servedShare, type WhatIfResult } from '../what-if/what-if-result.ts'
 import { counted, factsText, tableOf } from './terminal.ts'
 
 const percent = (share: number): string => `${(share * 100).toFixed(share > 0.9995 && share < 1 ? 2 : 1)} %`
 
-/** Seconds as 45 s, 12 min or 3 h 5 min. */
+/** Seconds as 45 s, 12 min or 3 h 5 min: whole minutes, as on the page. */
 const ageText = (seconds: number): string => {
   if (seconds < 60) return `${Math.max(0, seconds)} s`
-  const minutes = Math.round(seconds / 60)
+  const minutes = Math.floor(seconds / 60)
   if (minutes < 60) return `${minutes} min`
   return minutes % 60 === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
@@ -44,7 +44,7 @@ export const whatIfText = (result: WhatIfResult): string => {
   ]
   const rows = cases.map(each => {
     const { weather, hits, provider, stretch, age, memory } = each
-    const share = (of: number): string => percent(weather === 0 ? 0 : of / weather)
+    const share = (of: number): string => percent(servedShare(of, each))
     return [
       nameOf(each),
       each.unbeaten && cases.length > 1 ? '*' : '',
@@ -52,7 +52,7 @@ export const whatIfText = (result: WhatIfResult): string => {
       ...(instances > 1 ? [share(hits.memory), share(hits.shared)] : []),
       share(each.stale),
       share(each.misses),
-      ...(isFailing ? [share(each.failed)] : []),
+      ...(isFailing ? [percent(weather === 0 ? 0 : each.failed / weather)] : []),
       counted(Math.round(provider.weight)),
       counted(Math.round(provider.most.day)),
       counted(Math.round(provider.most.minute)),

@@ -4,7 +4,7 @@
 import { histogramOf, percentileEstimate } from './histogram.ts'
 import { changeByBootstrap, type Estimate, medianEstimate, type Ratio, shareEstimate } from './intervals.ts'
 import type { ReplayResult, Step } from './result.ts'
-import { errorsOf, hitShareOf, weathersOf } from './run-figures.ts'
+import { errorsOf, hitShareOf, shareOf } from './run-figures.ts'
 
 /** How the values of a metric are written. */
 export type Unit = 'ms' | 'share' | 'perSecond' | 'count' | 'seconds' | 'bytes'
@@ -69,7 +69,10 @@ const metrics = {
   },
   stale: {
     unit: 'share',
-    of: run => (weathersOf(run) === 0 ? null : exact((run.outcomes.stale ?? 0) / weathersOf(run))),
+    of: run => {
+      const share = shareOf(run, 'stale')
+      return share === null ? null : exact(share)
+    },
     ofStep: step => [step.stale, weatherOf(step)],
     isReproducible: true,
   },

@@ -105,14 +105,15 @@ const latencyTable = (run: ReplayResult, writing: Writing): Html => {
   )
 }
 
-/** Counts by name, each with its share of all. */
+/** Counts by name, each with its share of all of them, but `isCounted` alone where it is given. */
 const countTable = (
   head: string,
   counts: Readonly<Record<string, number>>,
   nameOf: (name: string) => Html,
   { say, figures }: Writing,
+  isCounted: (name: string) => boolean = () => true,
 ): Html => {
-  const all = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  const all = Object.entries(counts).reduce((sum, [name, count]) => (isCounted(name) ? sum + count : sum), 0)
   return table(
     head,
     [{ head }, { head: say('count'), isNumber: true }, { head: say('share'), isNumber: true }],
@@ -121,7 +122,7 @@ const countTable = (
       .map(([name, count]) => [
         nameOf(name),
         escaped(figures.count(count)),
-        escaped(figures.share(count / Math.max(1, all))),
+        isCounted(name) ? escaped(figures.share(count / Math.max(1, all))) : '–',
       ]),
   )
 }
@@ -160,6 +161,8 @@ const answers = (run: ReplayResult, writing: Writing): Html => {
     run.outcomes,
     name => escaped(outcomeText(name, writing)),
     writing,
+    // As everywhere: shares of the answers with weather.
+    name => name !== 'none',
   )}</div></div>${failures}${checked}`
 }
 

@@ -7,9 +7,12 @@ const sum = (counts: readonly number[]): number => counts.reduce((total, count) 
 export const weathersOf = ({ outcomes }: ReplayResult): number =>
   sum([outcomes.hit ?? 0, outcomes.stale ?? 0, outcomes.miss ?? 0])
 
-/** Of the answers with weather, the share that came from the cache and was fresh; null where no answer carried weather. */
-export const hitShareOf = (run: ReplayResult): number | null =>
-  weathersOf(run) === 0 ? null : (run.outcomes.hit ?? 0) / weathersOf(run)
+/** Of the answers with weather, the share with this outcome; null where no answer carried weather. */
+export const shareOf = (run: ReplayResult, outcome: 'hit' | 'stale' | 'miss'): number | null =>
+  weathersOf(run) === 0 ? null : (run.outcomes[outcome] ?? 0) / weathersOf(run)
+
+/** As `shareOf`: what came from the cache and was fresh. */
+export const hitShareOf = (run: ReplayResult): number | null => shareOf(run, 'hit')
 
 /** Requests without an answer, and answers with a status of 500 or more. */
 export const errorsOf = ({ totals, statuses }: ReplayResult): number =>

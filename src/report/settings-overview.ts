@@ -5,7 +5,7 @@ import { badge, type Column, escaped, type Html, notice, table } from './html.ts
 import { unbeaten } from './pareto.ts'
 import type { ReplayResult } from './result.ts'
 import { chartsOf, type NamedRun, type Writing } from './result-charts.ts'
-import { hitShareOf } from './run-figures.ts'
+import { hitShareOf, shareOf } from './run-figures.ts'
 import { rangeScale } from './scale.ts'
 import { scatterChart } from './scatter-chart.ts'
 import { thresholdsFailed } from './verdict.ts'
@@ -68,7 +68,7 @@ export const overviewOf = (runs: readonly SettingRun[], writing: Writing): Html 
   const rows = runs.map(({ run, name }, i) => [
     `${escaped(name)}${best.has(i) ? ' ★' : ''}`,
     escaped(figures.share(hitShareOf(run))),
-    escaped(figures.share((run.outcomes.stale ?? 0) / Math.max(1, run.totals.answered))),
+    escaped(figures.share(shareOf(run, 'stale'))),
     escaped(figures.count(run.provider?.weight)),
     escaped(figures.count(run.provider?.requests)),
     escaped(figures.duration(run.age?.p50)),

@@ -2,7 +2,7 @@
 // is counted is simulate.ts's.
 
 import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
-import type { CaseFigures } from './what-if-result.ts'
+import { type CaseFigures, servedShare } from './what-if-result.ts'
 
 type Sample = {
   readonly stretch: number
@@ -152,7 +152,7 @@ export const createTally = (now: () => number, stepMs: number, encodedBytes: num
         stale,
         misses,
         failed,
-        hitShare: weather === 0 ? 0 : (inMemory + shared) / weather,
+        hitShare: servedShare(inMemory + shared, { weather, failed }),
         provider: {
           requests: counts.providerRequests,
           cells: counts.cells,

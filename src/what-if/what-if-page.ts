@@ -19,7 +19,7 @@ import { linearScale, rangeScale, shareScale, timeScale } from '../report/scale.
 import { type Point, scatterChart } from '../report/scatter-chart.ts'
 import { type Language, type Say, sayIn } from '../report/words.ts'
 import { smallestPlan } from './plans.ts'
-import type { CaseResult, WhatIfResult } from './what-if-result.ts'
+import { type CaseResult, servedShare, type WhatIfResult } from './what-if-result.ts'
 import { type WhatIfWord, whatIfWords } from './what-if-words.ts'
 
 type Writing = { readonly say: Say<WhatIfWord>; readonly figures: Figures }
@@ -74,8 +74,7 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], { say, fi
     { head: say(head), isNumber: true },
     cell,
   ]
-  const share = (of: number, { weather }: NamedCase): Html =>
-    escaped(figures.share(weather === 0 ? 0 : of / weather))
+  const share = (of: number, each: NamedCase): Html => escaped(figures.share(servedShare(of, each)))
   const isShared = cases.some(({ hits }) => hits.shared > 0)
   const isFailing = cases.some(({ failed }) => failed > 0)
   const isStretched = cases.some(({ stretch }) => stretch.most > 1)
@@ -92,7 +91,9 @@ const settingsOf = (result: WhatIfResult, cases: readonly NamedCase[], { say, fi
     ...(isFailing
       ? [
           column('failed', each =>
-            each.failed === 0 ? share(0, each) : badge('bad', figures.share(each.failed / each.weather)),
+            each.failed === 0
+              ? escaped(figures.share(0))
+              : badge('bad', figures.share(each.failed / each.weather)),
           ),
         ]
       : []),
@@ -202,8 +203,8 @@ const dayOf = (cases: readonly NamedCase[], { say, figures }: Writing): Html => 
   const linesOf = (value: (step: CaseResult['steps'][number]) => number | null) =>
     chosen.map(each => ({ name: nameOf(each), values: at.map((_, i) => value(each.steps[i] ?? none)) }))
   const none = { at: 0, requests: 0, hits: 0, stale: 0, misses: 0, failed: 0, weight: 0, stretch: 1 }
-  const hits = linesOf(({ hits: fresh, stale, misses, failed }) => {
-    const all = fresh + stale + misses + failed
+  const hits = linesOf(({ hits: fresh, stale, misses }) => {
+    const all = fresh + stale + misses
     return all === 0 ? null : fresh / all
   })
   const weight = linesOf(step => step.weight)

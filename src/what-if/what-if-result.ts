@@ -20,7 +20,7 @@ const step = z.object({
 
 const caseFigures = z.object({
   requests: count,
-  /** Those that reached the cache. */
+  /** Those that reached the cache, the failed ones among them. */
   weather: count,
   /** Requests without weather: other endpoints, and those that are refused before the cache is read. */
   none: count,
@@ -31,7 +31,7 @@ const caseFigures = z.object({
   misses: count,
   /** Requests for weather that got an error: nothing was cached, and the budget had no room in time. */
   failed: count,
-  /** Of the requests that reached the cache. */
+  /** Of the answers with weather, as everywhere: those that failed are not among them. */
   hitShare: z.number().min(0).max(1),
   provider: z.object({
     requests: count,
@@ -52,6 +52,12 @@ const caseFigures = z.object({
   steps: z.array(step),
 })
 export type CaseFigures = z.infer<typeof caseFigures>
+
+/** A count of answers as a share of the answers with weather; 0 where there are none. */
+export const servedShare = (
+  count: number,
+  { weather, failed }: Pick<CaseFigures, 'weather' | 'failed'>,
+): number => (weather === failed ? 0 : count / (weather - failed))
 
 const planVerdict = z.object({
   plan: z.string(),

@@ -66,8 +66,9 @@ const isRelevant = (path: string): boolean =>
 const mebibyte = 2 ** 20
 
 /** More hits, less weight, younger weather, less memory; rounded, so that noise decides nothing. */
-const merits = ({ hitShare, provider, age, memory }: CaseFigures): number[] => [
-  Math.round(hitShare * 10_000),
+const merits = ({ hits, weather, provider, age, memory }: CaseFigures): number[] => [
+  // Of all requests for weather: one that failed is no reason to be marked.
+  Math.round(((hits.memory + hits.shared) / Math.max(1, weather)) * 10_000),
   -Math.round(provider.weight),
   -age.p95,
   -Math.round((memory.mostBytes / mebibyte) * 10),

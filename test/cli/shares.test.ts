@@ -1,0 +1,50 @@
+// The shares of hits, stale answers and misses, and the ages: the same in the text of a command as on its page, and by one
+// definition, of the answers with weather. Answers without weather, such as lists of places, and failures are not among them.
+
+import t from 'tap'
+import { rehearsalText } from '../../src/cli/rehearse-text.ts'
+import { differences } from '../../src/report/comparison.ts'
+import { reportPage } from '../../src/report/page.ts'
+import { createTally } from '../../src/what-if/tally.ts'
+import { servedShare } from '../../src/what-if/what-if-result.ts'
+import { drawnRehearsal } from '../support/replay-results.ts'
+
+const englishOf = (page: string): string =>
+  page
+    .slice(0, page.indexOf('<div class="version" lang="bn"'))
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/\s+/g, ' ')
+
+t.test(
+  'a rehearsal has one share of stale answers and one age, in its text, its page and a comparison',
+  async t => {
+    const result = drawnRehearsal(
+      {},
+      {
+        outcomes: { hit: 500, stale: 155, miss: 345, none: 1_000 },
+        age: { p50: 172, p95: 3_599, max: 5_399 },
+      },
+    )
+    const text = rehearsalText([{ name: '', result, days: [], providerRefused: 0 }])
+    t.match(text, /as configured +50\.0 % +15\.5 % +34\.5 %.* 2 min +59 min +89 min/)
+    const beside = englishOf(reportPage([result, drawnRehearsal({ seed: 2 })]))
+    t.match(beside, / 50% 15\.5% .* 2 min 59 min 1 h 29 min /)
+    t.match(englishOf(reportPage([result])), /hit 500 50% miss 345 34\.5% stale 155 15\.5%/)
+    const stale = differences([result], [result]).find(({ metric }) => metric === 'stale')
+    t.match(stale, { a: { value: 0.155 } })
+  },
+)
+
+t.test('what failed is no answer with weather', async t => {
+  const tally = createTally(() => 0, 60_000, 0)
+  for (const outcome of ['hit', 'hit', 'stale', 'miss'] as const) {
+    tally.request()
+    tally.onRead(outcome, 'memory', 0)
+  }
+  tally.request()
+  tally.failed()
+  const figures = tally.figures()
+  t.match(figures, { weather: 5, failed: 1, hitShare: 0.5 })
+  t.equal(servedShare(figures.stale, figures), 0.25)
+  t.equal(servedShare(0, { weather: 2, failed: 2 }), 0, 'all failed')
+})
