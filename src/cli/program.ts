@@ -77,6 +77,11 @@ const outcomeOf = (error: unknown): number => {
     process.stderr.write(`abohawa: ${printableLines(redactedUrls(withoutKeys(text)))}\n`)
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return 0
+    // Behind a command it is one of the command, to which commander adds none.
+    if (/^error: unknown option '(--version|-v)'/.test(error.message)) {
+      process.stdout.write(`${version}\n`)
+      return 0
+    }
     const negative = /^error: unknown option '(-[\d.][^']*)'/.exec(error.message)?.[1]
     if (negative !== undefined) {
       printError(
@@ -87,7 +92,7 @@ const outcomeOf = (error: unknown): number => {
     // A command group without a subcommand has printed its help already.
     if (error.code !== 'commander.help') {
       const sentence = safeText(error.message.replace(/^error: /, '').replaceAll('\n', ' '))
-      printError(`${sentence}; \`--help\` shows the usage`)
+      printError(`${sentence}${sentence.endsWith('.') ? '' : ';'} \`--help\` shows the usage`)
     }
     return 2
   }

@@ -64,7 +64,7 @@ export const rehearsalText = (rehearsed: readonly RehearsedCase[]): string => {
 /** A setting that all have in common says nothing in a row of its own. */
 const namesOf = (rehearsed: readonly RehearsedCase[]) => {
   const words = rehearsed.map(({ name }) => name.split(' ').filter(word => word !== ''))
-  const isCommon = (word: string): boolean => words.every(each => each.includes(word))
+  const isCommon = (word: string): boolean => rehearsed.length > 1 && words.every(each => each.includes(word))
   const nameOf = ({ name }: RehearsedCase): string =>
     name
       .split(' ')

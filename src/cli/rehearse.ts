@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import pLimit from 'p-limit'
-import { type SettingCase, settingCases } from '../config/setting-grid.ts'
+import type { SettingCase } from '../config/setting-grid.ts'
 import { parseDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { withoutKeys } from '../key-redaction.ts'
@@ -15,6 +15,7 @@ import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { interruption } from './interruption.ts'
 import { checkTier } from './key-create.ts'
 import { rehearsalText } from './rehearse-text.ts'
+import { casesIn } from './setting-cases.ts'
 import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
 import { formatIn } from './traffic-options.ts'
 import { checkWritable } from './writable.ts'
@@ -26,7 +27,7 @@ type Options = {
   out?: string
   format?: string
   parallel?: number
-  step: number
+  step?: number
   providerLimits: string
   providerRuns: string
   providerSeed: number
@@ -53,7 +54,7 @@ export const addRehearseCommand = (program: Command, add: AddCommand): void =>
           'how many are rehearsed at a time; default: half of the cores',
           wholeNumber,
         )
-        .option('--step <duration>', 'requests within it are sent together, up to 5s', step, 500)
+        .option('--step <duration>', 'requests within it are sent together, up to 5s; default: 500ms', step)
         .option('--format <name>', 'of the files; else found by their content', formatIn)
         .option('--provider-limits <kind>', 'of the provider: free, those of the free host; none', 'none')
         .option('--provider-runs <kind>', 'ecmwf: a model run every 6 h; none', 'ecmwf')
@@ -62,8 +63,7 @@ export const addRehearseCommand = (program: Command, add: AddCommand): void =>
       const parallel = options.parallel ?? Math.max(1, Math.floor(availableParallelism() / 2))
       if (parallel < 1) throw new UsageError('--parallel is 0; allowed: 1 or more')
       const write = writerTo(options.out)
-      const cases = settingCases(options, terminal.sources)
-      await refuseSettingsOfPlace(cases)
+      const cases = await casesIn(options, terminal.sources)
       if (options.tier !== undefined) checkTier(terminal, options.tier)
       const stopping = new AbortController()
       void interruption('SIGHUP').then(() => stopping.abort())
@@ -91,6 +91,7 @@ const wholeNumber = (given: string): number => {
 }
 
 const longestStepMs = 5_000
+const usualStepMs = 500
 
 const step = (given: string): number => {
   let ms: number
@@ -103,20 +104,11 @@ const step = (given: string): number => {
   return ms
 }
 
-const refuseSettingsOfPlace = async (cases: readonly SettingCase[]): Promise<void> => {
-  const { settingsOfPlace } = await import('../rehearsal/stage.ts')
-  const path = cases.flatMap(({ values }) => Object.keys(values)).find(each => settingsOfPlace.has(each))
-  if (path !== undefined)
-    throw new UsageError(
-      `${path} is the same in every rehearsal; allowed: settings of weather, cache, provider and quotas`,
-    )
-}
-
 const mostFaultsShown = 5
 
 const partsOf = async (
   { sources, env, clock, remark }: Terminal,
-  { tier, step: stepMs, ...options }: Options,
+  { tier, step: stepMs = usualStepMs, ...options }: Options,
   paths: readonly string[],
   signal: AbortSignal,
 ): Promise<RehearsalParts> => {
@@ -171,7 +163,7 @@ const partsOf = async (
 
 /** Those that ran, in the order of the cases; after an interruption some are missing. */
 const rehearseAll = async (
-  { progress }: Terminal,
+  { progress, remark }: Terminal,
   cases: readonly SettingCase[],
   parts: RehearsalParts,
   { parallel, stopping }: { parallel: number; stopping: AbortController },
@@ -181,6 +173,7 @@ const rehearseAll = async (
   const sent = cases.map(() => 0)
   const begunAt = performance.now()
   let shownAt = begunAt
+  let remarkedAt = begunAt
   const show = (): void => {
     const now = performance.now()
     if (now - shownAt < showEveryMs) return
@@ -188,9 +181,12 @@ const rehearseAll = async (
     const share = sent.reduce((sum, each) => sum + each, 0) / (parts.requests.length * cases.length)
     const left = ((now - begunAt) / 1000) * (1 / share - 1)
     const done = sent.filter(each => each === parts.requests.length).length
-    progress(
-      `${done} of ${cases.length} settings, ${Math.floor(share * 100)} % of all requests, ${durationText(left)} left`,
-    )
+    const line = `${done} of ${cases.length} settings, ${Math.floor(share * 100)} % of all requests, ${durationText(left)} left`
+    if (process.stderr.isTTY) progress(line)
+    else if (now - remarkedAt >= remarkEveryMs) {
+      remarkedAt = now
+      remark(line)
+    }
   }
   let failure: unknown
   const runs = cases.map((each, i) =>
@@ -216,6 +212,8 @@ const rehearseAll = async (
 }
 
 const showEveryMs = 250
+// Where no terminal shows the line that is replaced.
+const remarkEveryMs = 10_000
 
 const durationText = (seconds: number): string =>
   seconds < 60 ? `${Math.ceil(seconds)} s` : `${Math.floor(seconds / 60)} min ${Math.ceil(seconds % 60)} s`

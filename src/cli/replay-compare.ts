@@ -4,8 +4,9 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { InputError, messageOf } from '../errors.ts'
-import type { ChangeLimit } from '../report/change-limits.ts'
-import { type AddCommand, UsageError } from './terminal.ts'
+import { quoted } from '../outside-text.ts'
+import { type AddCommand, asUsage, UsageError } from './terminal.ts'
+import { checkWritable } from './writable.ts'
 
 type CompareOptions = {
   a?: string[]
@@ -45,9 +46,10 @@ export const addReplayCompareCommands = (program: Command, add: AddCommand): voi
         throw new UsageError(
           `--check-bodies has ${checkBodies.length} ${checkBodies.length === 1 ? 'file' : 'files'}; allowed: two, after the results`,
         )
+      await checkPage(out)
       // Imported here, so that the other commands start without it.
       const { changeLimitOf, limitVerdicts } = await import('../report/change-limits.ts')
-      const limits = failIf.map(text => checked(() => changeLimitOf(text)))
+      const limits = failIf.map(text => asUsage(() => changeLimitOf(text)))
       const { readResult } = await import('../report/read-results.ts')
       const sideOf = (first: string, more: readonly string[]) => Promise.all([first, ...more].map(readResult))
       const sides = { a: await sideOf(fileA, a), b: await sideOf(fileB, b) }
@@ -85,6 +87,7 @@ export const addReplayCompareCommands = (program: Command, add: AddCommand): voi
         .argument('<file...>', 'results in JSON, as --out of replay and rehearse writes them')
         .option('--out <file>', 'where to write the page; else it goes to standard output'),
     run: async (terminal, { out }, ...files) => {
+      await checkPage(out)
       const { readResults } = await import('../report/read-results.ts')
       const { reportPage } = await import('../report/page.ts')
       const results = (await Promise.all(files.map(readResults))).flat()
@@ -104,12 +107,12 @@ export const addReplayCompareCommands = (program: Command, add: AddCommand): voi
 
 const collect = (file: string, before: string[] = []): string[] => [...before, file]
 
-const checked = (read: () => ChangeLimit): ChangeLimit => {
-  try {
-    return read()
-  } catch (error) {
-    throw new UsageError(messageOf(error), { cause: error })
-  }
+/** @throws UsageError, InputError */
+const checkPage = async (out: string | undefined): Promise<void> => {
+  if (out === undefined) return
+  if (!out.endsWith('.html'))
+    throw new UsageError(`--out is ${quoted(out)}; allowed: a file that ends in .html`)
+  await checkWritable([out])
 }
 
 const writePage = async (path: string, page: string): Promise<void> => {

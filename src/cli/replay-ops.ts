@@ -62,7 +62,9 @@ export const createOpsReader = (
         { address, isNamed: false, path: '/status', token, timeoutMs },
         async () => (await import('../gateway/status-report.ts')).statusReport,
       )
-      const hash = 'report' in found ? found.report.config?.hash : undefined
+      // The metrics are read next, and their error says that no gateway answers.
+      if (!('report' in found)) return null
+      const hash = found.report.config?.hash
       const config = terminal.config()
       if (hash !== fleetHashOf(config)) {
         terminal.remark(

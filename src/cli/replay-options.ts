@@ -2,13 +2,13 @@
 
 import { InvalidArgumentError } from 'commander'
 import { parseDuration } from '../config/units.ts'
-import { messageOf } from '../errors.ts'
+import { InputError, messageOf } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import { keysFor, readKeyFile, readOneKey } from '../replay/key-file.ts'
 import type { Pace } from '../replay/pace.ts'
 import type { Schedule } from '../replay/schedule.ts'
 import { type Threshold, thresholdOf } from '../replay/thresholds.ts'
-import { UsageError } from './terminal.ts'
+import { asUsage, UsageError } from './terminal.ts'
 
 export type ReplayOptions = {
   target?: string
@@ -63,13 +63,10 @@ export const durationIn = (given: string): number => {
   throw new InvalidArgumentError('Allowed: a duration above 0, such as 30s.')
 }
 
-export const thresholdsIn = (given: string, before: Threshold[] = []): Threshold[] => {
-  try {
-    return [...before, thresholdOf(given)]
-  } catch (error) {
-    throw new UsageError(messageOf(error), { cause: error })
-  }
-}
+export const thresholdsIn = (given: string, before: Threshold[] = []): Threshold[] => [
+  ...before,
+  asUsage(() => thresholdOf(given)),
+]
 
 /** @throws UsageError for options that contradict each other */
 export const paceOf = ({ speed, rate, asFastAs, loop = false, duration }: ReplayOptions): Pace => {
@@ -129,13 +126,13 @@ export const outputsOf = ({ out = [], hdr }: ReplayOptions): Output[] => [
   ...(hdr === undefined ? [] : [{ path: hdr, form: 'hgrm' } as const]),
 ]
 
-/** @throws UsageError when nothing of the traffic can be sent */
-export const checkSchedule = ({ count, skipped }: Schedule): void => {
+/** @throws InputError, UsageError when nothing of the traffic can be sent */
+export const checkSchedule = ({ count, skipped }: Schedule, files: readonly string[]): void => {
   if (count > 0) return
   const methods = Object.keys(skipped)
+  if (methods.length === 0)
+    throw new InputError(`there are no requests in ${files.join(', ')}; allowed: files with at least one`)
   throw new UsageError(
-    methods.length === 0
-      ? 'the traffic has no request; allowed: files with at least one'
-      : `the traffic has requests of ${methods.join(', ')} alone; --any-method sends them, without bodies`,
+    `the traffic has requests of ${methods.join(', ')} alone; --any-method sends them, without bodies`,
   )
 }

@@ -81,7 +81,9 @@ export const resultText = (result: ReplayResult): string => {
     ],
     [
       'latency',
-      `p50 ${msText(latency.p50)}, p90 ${msText(latency.p90)}, p99 ${msText(latency.p99)}, p99.9 ${msText(latency.p999)}, max ${msText(latency.max)}`,
+      latency.count === 0
+        ? 'no answer'
+        : `p50 ${msText(latency.p50)}, p90 ${msText(latency.p90)}, p99 ${msText(latency.p99)}, p99.9 ${msText(latency.p999)}, max ${msText(latency.max)}`,
     ],
     [
       'cache',
@@ -140,16 +142,20 @@ export const resultText = (result: ReplayResult): string => {
   const parts = [
     `${result.interrupted ? 'Interrupted; this is what ran' : 'Replayed'}: ${result.traffic.files.join(', ')} to ${result.pace.target}.`,
     factsText(facts),
-    tableOf(
-      ['endpoint', 'outcome', 'answers', 'p50', 'p90', 'p99', 'p99.9', 'max'],
-      latencies.map(each => [
-        each.endpoint,
-        each.outcome,
-        counted(each.count),
-        ...[each.p50, each.p90, each.p99, each.p999, each.max].map(msText),
-      ]),
-      [2, 3, 4, 5, 6, 7],
-    ),
+    ...(latencies.length === 0
+      ? []
+      : [
+          tableOf(
+            ['endpoint', 'outcome', 'answers', 'p50', 'p90', 'p99', 'p99.9', 'max'],
+            latencies.map(each => [
+              each.endpoint,
+              each.outcome,
+              counted(each.count),
+              ...[each.p50, each.p90, each.p99, each.p999, each.max].map(msText),
+            ]),
+            [2, 3, 4, 5, 6, 7],
+          ),
+        ]),
     ...(thresholds.length === 0
       ? []
       : [
@@ -162,7 +168,14 @@ export const resultText = (result: ReplayResult): string => {
             ]),
           ),
         ]),
-    ...(result.bodies?.faults.slice(0, 10).map(({ path, fault }) => `${path}: ${fault}`) ?? []),
+    ...(result.bodies?.faults.length
+      ? [
+          result.bodies.faults
+            .slice(0, 10)
+            .map(({ path, fault }) => `${path}: ${fault}`)
+            .join('\n'),
+        ]
+      : []),
     ...(generator.reason === null
       ? []
       : [`Saturated: ${generator.reason}. These figures are of the load generator.`]),
@@ -174,14 +187,26 @@ const askedText = ({ mode, rate, speed }: ReplayResult['pace']): string =>
   mode === 'rate'
     ? `${rateText(rate ?? 0)} asked, `
     : mode === 'recorded'
-      ? `${speed} times as fast as recorded, `
+      ? `${speed === 1 ? 'as recorded' : `${speed} times as fast as recorded`}, `
       : ''
 
 /** Sentences about a run that was probably not what was meant. */
 export const remarksOn = ({ statuses, totals }: ReplayResult): string[] => {
   const refused = statuses[401] ?? 0
   const limited = statuses[429] ?? 0
+  const good = Object.entries(statuses).reduce(
+    (sum, [s, count]) => (/^2|^304$/.test(s) ? sum + count : sum),
+    0,
+  )
   return [
+    ...(totals.answered === 0 && totals.sent > 0
+      ? ['No request had an answer: look whether --target is the API listener of the gateway, and --http.']
+      : []),
+    ...(good === 0 && totals.answered > 0 && refused === 0 && limited === 0
+      ? [
+          `None of ${counted(totals.answered)} answers was 2xx or 304: look whether --target is the API listener of the gateway, and http or https.`,
+        ]
+      : []),
     ...(refused * 2 > totals.answered
       ? [
           `${counted(refused)} of ${counted(totals.answered)} answers were 401: the target has not issued these keys.`,

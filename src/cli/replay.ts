@@ -28,7 +28,7 @@ import {
   workersIn,
 } from './replay-options.ts'
 import { createProgress, remarksOn, resultText } from './replay-text.ts'
-import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
+import { type AddCommand, asUsage, counted, type Terminal, UsageError } from './terminal.ts'
 import { checkWritable } from './writable.ts'
 
 const thresholdFailed = 99
@@ -112,7 +112,8 @@ const replay = async (
     throw new UsageError(`${workers} workers have ${connections} connections; allowed: at least one for each`)
   const outputs = outputsOf(options)
   await checkWritable([...outputs.map(({ path }) => path), ...(bodies === undefined ? [] : [bodies])])
-  const { targetOf, checkReachable } = await import('../replay/target.ts')
+  const { addressIn, targetOf, checkReachable } = await import('../replay/target.ts')
+  asUsage(() => addressIn(given))
   const target = await targetOf(given, options)
   const ops = createOpsReader(terminal, options)
   const stopped = interruption('SIGHUP')
@@ -122,7 +123,7 @@ const replay = async (
   })
   const { schedule, summary } = await readSchedule(terminal, files, options, () => isStopped)
   const keys = keysOf({ ids: schedule.keys, count: schedule.count }, options)
-  checkSchedule(schedule)
+  checkSchedule(schedule, files)
   await checkReachable(target, http)
 
   const { startReplay } = await import('../replay/run.ts')

@@ -44,6 +44,20 @@ export class UsageError extends InputError {
   override name = 'UsageError'
 }
 
+/**
+ * For what reads an argument: what is wrong with it is a usage error. Faults of the configuration itself stay what they are.
+ * @throws UsageError
+ */
+export const asUsage = <Value>(read: () => Value): Value => {
+  try {
+    return read()
+  } catch (cause) {
+    if (cause instanceof InputError && cause.name === 'InputError')
+      throw new UsageError(cause.message.split('\n'), { cause })
+    throw cause
+  }
+}
+
 /** The environment variables and the clock that `main` passes in. */
 export type Surroundings = { readonly env: NodeJS.ProcessEnv; readonly clock: Clock }
 

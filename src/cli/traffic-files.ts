@@ -2,6 +2,7 @@
 // is in traffic-rewrite.ts, what is done to requests in traffic/.
 
 import { type Command, InvalidArgumentError, Option } from 'commander'
+import { quoted } from '../outside-text.ts'
 import type { Moment, Selection } from '../traffic/selection.ts'
 import { type AddCommand, UsageError } from './terminal.ts'
 import { configuredCellOf } from './traffic-cells.ts'
@@ -158,8 +159,21 @@ type ScrubOptions = {
   start?: number
 }
 
+/** Where one is an instant and the other a duration, that is known with the first request alone. */
+const isAfter = (from: Moment, to: Moment): boolean =>
+  ('at' in from && 'at' in to && from.at >= to.at) ||
+  ('after' in from && 'after' in to && from.after >= to.after)
+
+/** @throws UsageError for what nothing can match */
 const selectionOf = (options: CutOptions): Selection => {
   const { from, to, duration, endpoint, key, cell, sample, every, head, tail } = options
+  const wrong = cell?.find(name => !/^(-?\d+(\.\d+)?,-?\d+(\.\d+)?|[a-z]+\/\S+)$/.test(name))
+  if (wrong !== undefined)
+    throw new UsageError(
+      `--cell is ${quoted(wrong)}; allowed: a cell such as 23.7,90.4, or a place such as district/3026`,
+    )
+  if (from && to && isAfter(from, to))
+    throw new UsageError('--from is not before --to; allowed: an earlier one')
   const setOf = (values: string[] | undefined) => (values === undefined ? undefined : new Set(values))
   return {
     from,

@@ -49,6 +49,7 @@ export const durationIn = (given: string): number => {
 
 /** An instant, or a duration from the first request. */
 export const momentIn = (given: string): Moment => {
+  if (given === '0') return { after: 0 }
   const at = /^\d{4}-\d\d-\d\d/.test(given) ? Date.parse(given) : Number.NaN
   if (!Number.isNaN(at)) return { at }
   try {

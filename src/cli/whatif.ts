@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import packageFile from '../../package.json' with { type: 'json' }
-import { type SettingCase, settingCases } from '../config/setting-grid.ts'
+import type { SettingCase } from '../config/setting-grid.ts'
 import { parseDuration, printDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
@@ -16,8 +16,10 @@ import { readTrace } from '../what-if/trace.ts'
 import { whatIfResultOf } from '../what-if/what-if.ts'
 import { whatIfPage } from '../what-if/what-if-page.ts'
 import { interruption } from './interruption.ts'
-import { type AddCommand, counted, type Terminal, UsageError } from './terminal.ts'
+import { casesIn } from './setting-cases.ts'
+import { type AddCommand, asUsage, counted, type Terminal, UsageError } from './terminal.ts'
 import { whatIfText } from './whatif-text.ts'
+import { checkWritable } from './writable.ts'
 
 type Options = {
   set?: string[]
@@ -40,6 +42,8 @@ const whole = (least: number, most: number) => (text: string) => {
 }
 
 const duration = (text: string): number => {
+  // The default, as the help shows it.
+  if (text === '0') return 0
   try {
     return parseDuration(text)
   } catch (error) {
@@ -82,7 +86,11 @@ export const addWhatIfCommand = (program: Command, add: AddCommand): void =>
         .option('--format <name>', 'of the files; else found by their content')
         .option('--out <page.html>', 'writes a page with plots'),
     run: async (terminal, given, ...files) => {
-      const cases = asUsage(() => settingCases(given, terminal.sources))
+      const { out } = given
+      if (out !== undefined && !out.endsWith('.html'))
+        throw new UsageError(`--out is ${quoted(out)}; allowed: a file that ends in .html`)
+      const cases = await casesIn(given, terminal.sources)
+      if (out !== undefined) await checkWritable([out])
       const options: SimulateOptions = {
         instances: given.instances,
         warmUpMs: given.warmUp,
@@ -92,30 +100,20 @@ export const addWhatIfCommand = (program: Command, add: AddCommand): void =>
       const { trace, traffic } = await readAll(terminal, files, given.format)
       if (options.warmUpMs >= traffic.spanSeconds * 1000 && options.warmUpMs > 0)
         throw new UsageError(
-          `--warm-up is ${printDuration(given.warmUp)}, but the traffic lasts ${printDuration(traffic.spanSeconds * 1000)}; allowed: less than that`,
+          `--warm-up is ${printDuration(given.warmUp)}, but the traffic lasts ${printDuration(Math.round(traffic.spanSeconds) * 1000)}; allowed: less than that`,
         )
       const figures = await tryAll(terminal, cases, trace, options, given.threads)
       const { version } = packageFile
       const { sources } = terminal
       const result = whatIfResultOf(cases, figures, { version, traffic, sources, options })
-      if (result.cases.length > 0 && given.out !== undefined) await writePage(given.out, whatIfPage(result))
       terminal.show(result, whatIfText(result))
-      if (given.out !== undefined && !terminal.json && result.cases.length > 0)
-        terminal.remark(`The page is in ${given.out}.`)
+      if (out !== undefined && result.cases.length > 0) {
+        await writePage(out, whatIfPage(result))
+        if (!terminal.json) terminal.remark(`The page is in ${out}.`)
+      }
       return result.unfinished.length > 0 ? 1 : 0
     },
   })
-
-/** What is wrong with arguments; faults of the configuration itself are none of the command line. @throws UsageError */
-const asUsage = <Value>(read: () => Value): Value => {
-  try {
-    return read()
-  } catch (error) {
-    if (error instanceof InputError && error.name === 'InputError')
-      throw new UsageError(error.message.split('\n'))
-    throw error
-  }
-}
 
 const mostFaultsTold = 10
 

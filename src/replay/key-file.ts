@@ -3,7 +3,8 @@
 
 import { readFileSync } from 'node:fs'
 import { parseCsv } from '../catalogue/csv.ts'
-import { InputError, messageOf } from '../errors.ts'
+import { unreadable } from '../config/faults.ts'
+import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 
 export type KeyRow = {
@@ -39,7 +40,7 @@ const textOf = (option: string, file: string): string => {
   try {
     return readFileSync(file, 'utf8')
   } catch (cause) {
-    throw new InputError(`${option} is ${quoted(file)}, which can't be read: ${messageOf(cause)}`, { cause })
+    throw new InputError(`${option} is ${quoted(file)}, which can't be read: ${unreadable(cause)}`, { cause })
   }
 }
 
@@ -66,9 +67,13 @@ const columns = {
 const rowsOfCsv = (text: string, file: string): KeyRow[] => {
   const { rows, faults } = parseCsv(text, columns, line => `line ${line}`)
   const [fault] = faults
+  if (fault && /^subscriber,tier,external_id/.test(text))
+    throw new InputError(
+      `--keys is ${quoted(file)}, which has ids and no keys; allowed: what \`abohawa keys create --from ${file} --csv\` prints`,
+    )
   if (fault)
     throw new InputError(
-      `--keys is ${quoted(file)}: ${fault.row}, ${fault.column}: ${fault.message}; allowed: ${allowed}`,
+      `--keys is ${quoted(file)}: ${fault.row}, ${fault.column}: ${fault.message}; --keys takes ${allowed}`,
     )
   return rows.map(({ line, fields }) =>
     rowOf(fields.id, fields.external_id, fields.key, `line ${line} of ${quoted(file)}`),

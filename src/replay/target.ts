@@ -5,6 +5,7 @@
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { connect as connectHttp2 } from 'node:http2'
 import { BlockList, connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { InputError, messageOf } from '../errors.ts'
@@ -38,6 +39,26 @@ export type TargetOptions = {
 
 const example = 'http://127.0.0.1:8080, https://localhost:8443 or unix:/run/abohawa.sock'
 
+/** What is written, which nothing is looked up for. @throws InputError for what is no target */
+export const addressIn = (given: string): URL => {
+  const url = given === 'unix:' ? null : URL.parse(given)
+  if (
+    !url ||
+    !/^(https?|unix):$/.test(url.protocol) ||
+    (url.protocol !== 'unix:' && url.search + url.hash !== '')
+  )
+    throw new InputError(`the target is ${quoted(given)}; allowed: ${example}`)
+  if (url.username !== '' || url.password !== '')
+    throw new InputError(
+      'the target has a user or a password; allowed: an address, and keys by --keys or --key',
+    )
+  if (url.protocol !== 'unix:' && /\/api(\/v\d+)?\/*$/.test(url.pathname))
+    throw new InputError(
+      `the target is ${quoted(given)}; allowed: without /api/v1, which the paths of the traffic begin with`,
+    )
+  return url
+}
+
 /** @throws InputError with a sentence for what is no target, and for one that is not allowed */
 export const targetOf = async (
   given: string,
@@ -46,7 +67,7 @@ export const targetOf = async (
   const trusted = ca === undefined ? undefined : certificatesIn(ca)
   if (given.startsWith('unix:')) {
     const socketPath = given.slice(5)
-    if (socketPath === '') throw new InputError(`the target is ${quoted(given)}; allowed: ${example}`)
+    addressIn(given)
     return {
       name: given,
       isTls: false,
@@ -59,13 +80,7 @@ export const targetOf = async (
       insecure: false,
     }
   }
-  const url = URL.parse(given)
-  if (!url || !/^https?:$/.test(url.protocol) || url.search !== '' || url.hash !== '')
-    throw new InputError(`the target is ${quoted(given)}; allowed: ${example}`)
-  if (url.username !== '' || url.password !== '')
-    throw new InputError(
-      'the target has a user or a password; allowed: an address, and keys by --keys or --key',
-    )
+  const url = addressIn(given)
   const host = url.hostname.replace(/^\[|\]$/g, '')
   const isTls = url.protocol === 'https:'
   const addresses = await addressesOf(host)
@@ -188,12 +203,44 @@ export const checkReachable = async (target: Target, http: '1.1' | '2'): Promise
       signal: AbortSignal.timeout(connectWithinMs),
     })
   } catch (cause) {
-    const isLate = cause instanceof Error && cause.name === 'AbortError'
-    const reason = isLate ? `no connection within ${connectWithinMs / 1000} s` : messageOf(cause)
-    throw new InputError(`the target ${target.name} can't be reached: ${reason}`, { cause })
+    socket.destroy()
+    throw new InputError(`the target ${target.name} can't be reached: ${connectFault(cause)}`, { cause })
+  }
+  try {
+    if (http === '2' && !(await speaksHttp2(socket)))
+      throw new InputError(`the target ${target.name} has no HTTP/2; allowed: --http 1.1`)
   } finally {
     socket.destroy()
   }
-  if (target.isTls && http === '2' && 'alpnProtocol' in socket && socket.alpnProtocol !== 'h2')
-    throw new InputError(`the target ${target.name} has no HTTP/2; allowed: --http 1.1`)
+}
+
+/** Whether the other end begins with its settings; without TLS there is nothing else to go by. */
+const speaksHttp2 = async (socket: Socket): Promise<boolean> => {
+  if ('alpnProtocol' in socket && socket.alpnProtocol !== 'h2') return false
+  const session = connectHttp2('http://localhost', { createConnection: () => socket })
+  try {
+    await once(session, 'remoteSettings', { signal: AbortSignal.timeout(connectWithinMs) })
+    return true
+  } catch {
+    return false
+  } finally {
+    session.destroy()
+  }
+}
+
+const untrusted = new Set([
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+
+const connectFault = (cause: unknown): string => {
+  if (!(cause instanceof Error)) return messageOf(cause)
+  if (cause.name === 'AbortError') return `no connection within ${connectWithinMs / 1000} s`
+  const code = 'code' in cause ? String(cause.code) : ''
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'ERR_SSL_PACKET_LENGTH_TOO_LONG')
+    return 'it does not speak TLS; allowed for it: http://'
+  if (untrusted.has(code)) return 'its certificate is not trusted; --ca FILE names certificates that are'
+  return messageOf(cause)
 }

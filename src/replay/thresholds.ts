@@ -24,12 +24,12 @@ type Share = (typeof shares)[number]
 const endpoints = ['weather', 'forecast', 'coords', 'locations', 'location', 'other']
 
 const allowed =
-  'p50, p90, p99, p99.9, mean or max with a duration (p99<20ms); errors, hits, stale, misses, late, dropped or status.401 with a share or a count (errors<0.1%, dropped<1); rate with requests a second (rate>4900); latencies also of an endpoint or an outcome (weather.p99<20ms, hit.p99<5ms)'
+  'p50, p99.9 or another percentile, mean or max with a duration (p99<20ms); errors, hits, stale, misses, late, dropped or status.401 with a share or a count (errors<0.1%, dropped<1); rate with requests a second (rate>4900); latencies also of an endpoint or an outcome (weather.p99<20ms, hit.p99<5ms)'
 
 /** @throws InputError for what is no threshold */
 export const thresholdOf = (text: string): Threshold => {
   const refused = (): never => {
-    throw new InputError(`the threshold ${quoted(text)} is none; allowed: ${allowed}`)
+    throw new InputError(`the threshold ${quoted(text)} is not one; allowed: ${allowed}`)
   }
   const [, name = '', sign = '', value = ''] =
     /^([a-z0-9.]+)(<=|>=|<|>)(\d+(?:\.\d+)?(?:us|µs|ms|s|m|%)?)$/.exec(text.replaceAll(/\s/g, '')) ??
@@ -45,6 +45,8 @@ export const thresholdOf = (text: string): Threshold => {
     return { ...common, scope, metric: latency[2] ?? '', bound: number * factor, unit: 'ms' }
   }
   const isShare = shares.some(share => share === name) || /^status\.([1-5]\d\d|[1-5]xx)$/.test(name)
+  if (written === '%' && number > 100)
+    throw new InputError(`the threshold ${quoted(text)} is a share of more than 100 %; allowed: 0 % to 100 %`)
   if (isShare && (written === '%' || written === ''))
     return { ...common, scope: {}, metric: name, bound: number, unit: written }
   if (name === 'rate' && written === '')

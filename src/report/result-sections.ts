@@ -4,6 +4,7 @@
 import { badge, code, escaped, facts, type Html, table } from './html.ts'
 import type { ReplayResult } from './result.ts'
 import { chartsOf, type Writing } from './result-charts.ts'
+import { weathersOf } from './run-figures.ts'
 
 export type Section = { readonly id: string; readonly title: string; readonly content: Html }
 
@@ -258,7 +259,6 @@ const machine = ({ machine: own, command }: ReplayResult, { say, figures }: Writ
 export const sectionsOf = (run: ReplayResult, writing: Writing, most?: number): readonly Section[] => {
   const { say } = writing
   const charts = chartsOf([{ run }], writing, most)
-  const weather = (run.outcomes.hit ?? 0) + (run.outcomes.stale ?? 0) + (run.outcomes.miss ?? 0)
   return [
     { id: 'replayed', title: say('replayed'), content: replayed(run, writing) },
     { id: 'settings', title: say('settings'), content: settings(run, writing) },
@@ -273,7 +273,7 @@ export const sectionsOf = (run: ReplayResult, writing: Writing, most?: number): 
       id: 'cache',
       title: say('cache'),
       content:
-        weather === 0
+        weathersOf(run) === 0
           ? `<p>${escaped(say('noWeather'))}</p>`
           : `${ages(run, writing)}<div class="pair">${charts.hits()}${charts.age()}</div>`,
     },

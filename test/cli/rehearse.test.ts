@@ -195,11 +195,15 @@ t.test('usage errors', async t => {
     ],
     [
       [one, '--set', 'cache.freshfor=1h'],
-      1,
+      2,
       /cache\.freshfor is not a known setting; did you mean cache\.freshFor\?/,
     ],
-    [[one, '--set', 'cache.freshFor=soon'], 1, /--set cache\.freshFor=soon: /],
-    [[one, '--set', 'server.workers=1,2'], 2, /server\.workers is the same in every rehearsal; allowed: /],
+    [[one, '--set', 'cache.freshFor=soon'], 2, /--set cache\.freshFor=soon: /],
+    [
+      [one, '--set', 'server.workers=1,2'],
+      2,
+      /server\.workers is the same for every setting that is tried; allowed: /,
+    ],
     [[one, '--tier', 'gold'], 2, /--tier is "gold"; allowed: free, /],
     [[one, '--parallel', '0'], 2, /--parallel is 0; allowed: 1 or more/],
     [[one, '--step', '6s'], 2, /'6s' is invalid. Allowed: a duration up to 5s/],

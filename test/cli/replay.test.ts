@@ -159,7 +159,7 @@ t.test('every mistake is one sentence, before the first request', async t => {
     ],
     [['replay', keyless, ...to, '--rate', 'fast'], 2, /'fast' is invalid.*requests a second/],
     [['replay', keyless, ...to, '--duration', '5'], 2, /"5" has no unit/],
-    [['replay', keyless, ...to, '--threshold', 'p99'], 2, /the threshold "p99" is none; allowed: p50/],
+    [['replay', keyless, ...to, '--threshold', 'p99'], 2, /the threshold "p99" is not one; allowed: p50/],
     [['replay', keyless, ...to, '--workers', '300'], 2, /300/],
     [['replay', keyless, ...to, '--workers', '8', '--connections', '4'], 2, /8 workers have 4 connections/],
     [

@@ -78,7 +78,7 @@ t.test('what is no threshold is one sentence with those that are', t => {
   ])
     t.throws(
       () => thresholdOf(text),
-      { name: 'InputError', message: /^the threshold "[^\n]*" is none; allowed: p50, [^\n]*$/ },
+      { name: 'InputError', message: /^the threshold "[^\n]*" is not one; allowed: p50, [^\n]*$/ },
       text,
     )
   t.end()
@@ -125,13 +125,18 @@ t.test('a file that has no keys is one sentence', t => {
     'half.json': '[{"key": "svc_li',
     'empty.json': '[]',
     'other.csv': 'a,b\n1,2\n',
+    'ids.csv': 'subscriber,tier,external_id,limit\nLoad test,free,key-0001,10\n',
     'blank.csv': 'key\na b\n',
     'two.txt': 'one\ntwo\n',
   })
   for (const [name, sentence] of [
     ['half.json', /which is no whole JSON; allowed: the JSON or CSV of `abohawa keys create/],
     ['empty.json', /which has no key/],
-    ['other.csv', /allowed: the JSON or CSV/],
+    ['other.csv', /--keys takes the JSON or CSV/],
+    [
+      'ids.csv',
+      /which has ids and no keys; allowed: what `abohawa keys create --from .*ids\.csv --csv` prints/,
+    ],
     ['blank.csv', /line 2 of .* has a key with blanks/],
     ['none.csv', /can't be read/],
   ] as const)
