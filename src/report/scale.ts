@@ -84,6 +84,8 @@ const steps = [
   604_800,
 ]
 
+const longestOfMany = 7
+
 /**
  * Time in seconds; ticks on round times.
  * @param offset seconds to add to a value before it is rounded: of the day and zone at zero
@@ -93,10 +95,16 @@ export const timeScale = (
   write: (seconds: number) => string,
 ): Scale => {
   const span = Math.max(to - from, 1e-9)
-  const step = steps.find(each => span / each <= 8) ?? Math.ceil(span / 8)
-  const ticks: Tick[] = []
-  const first = Math.ceil((from + offset) / step) * step - offset
-  for (let at = first; at <= to + 1e-9; at += step)
-    ticks.push({ at, text: write(at), isMinor: ticks.length % 2 === 1 })
+  const ticksOf = (most: number): Tick[] => {
+    const step = steps.find(each => span / each <= most) ?? Math.ceil(span / most)
+    const ticks: Tick[] = []
+    const first = Math.ceil((from + offset) / step) * step - offset
+    for (let at = first; at <= to + 1e-9; at += step)
+      ticks.push({ at, text: write(at), isMinor: ticks.length % 2 === 1 })
+    return ticks
+  }
+  const many = ticksOf(8)
+  // Two units, such as 1 h 15 min, would run into each other.
+  const ticks = many.some(({ text }) => text.length > longestOfMany) ? ticksOf(4) : many
   return { shareOf: value => bounded((value - from) / span), ticks }
 }

@@ -55,6 +55,12 @@ t.test('ticks of time are on round times of the zone', async t => {
     day.ticks.map(() => 0),
   )
   t.ok(day.ticks.length <= 9)
+  const long = (seconds: number): string => `1 h ${seconds / 60} min`
+  t.strictSame(
+    timeScale({ from: 0, to: 7_200 }, long).ticks.map(({ at }) => at),
+    [0, 1_800, 3_600, 5_400, 7_200],
+    'fewer where the texts are long',
+  )
   t.strictSame(texts(timeScale({ from: 0, to: 30 }, write)), ['0', '5', '10', '15', '20', '25', '30'])
 })
 
