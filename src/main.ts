@@ -6,8 +6,9 @@ import { systemClock } from './clock.ts'
 
 // A reader that has seen enough, such as `head`, is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error
-  process.exit(0)
+  if (error.code === 'EPIPE') process.exit(0)
+  process.stderr.write(`abohawa: standard output can't be written: ${error.message}\n`)
+  process.exit(1)
 })
 
 process.exitCode = await run(process.argv.slice(2), { env: process.env, clock: systemClock })

@@ -48,7 +48,7 @@ export const comparePage = (comparison: Comparison): string =>
       : ''
     return {
       title: say('title'),
-      subtitle: say('subtitle', sideText(a, writing), sideText(b, writing)),
+      subtitle: say('subtitle', sideText(a, b, writing), sideText(b, a, writing)),
       content: [
         warningsHtml(comparison, writing),
         section('verdict', say('verdict'), verdictHtml(comparison, writing)),
@@ -64,14 +64,25 @@ export const comparePage = (comparison: Comparison): string =>
     }
   })
 
-/** The settings of a side, or its version where they are not known. */
-const sideText = ([first]: readonly ReplayResult[], { say }: Writing): string => {
+const mostNamed = 3
+
+/** The settings of a side that the other lacks, or its version where they are not known. */
+const sideText = (
+  [first]: readonly ReplayResult[],
+  [other]: readonly ReplayResult[],
+  { say }: Writing,
+): string => {
   if (!first) return '–'
   const { settings, machine } = first
   if (settings === null) return `${machine.version}${machine.commit === null ? '' : ` (${machine.commit})`}`
-  return settings.length === 0
-    ? say('defaults')
-    : settings.map(({ path, value }) => `${path}=${value}`).join(', ')
+  if (settings.length === 0) return say('defaults')
+  const textsOf = (run: ReplayResult | undefined): string[] =>
+    run?.settings?.map(({ path, value }) => `${path}=${value}`) ?? []
+  const others = new Set(textsOf(other))
+  const own = textsOf(first).filter(text => !others.has(text))
+  // All of them stand in a section of the page.
+  const shown = (own.length > 0 ? own : textsOf(first)).slice(0, mostNamed)
+  return `${shown.join(', ')}${settings.length > shown.length ? ' …' : ''}`
 }
 
 const warningWords: Readonly<Record<Obstacle, CompareWord>> = {

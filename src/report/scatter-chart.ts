@@ -64,7 +64,10 @@ export const scatterChart = (chart: ScatterChart): Html => {
   const { title, note, x, y, nameLabel, tableTitle } = chart
   const points = chart.points.toSorted((a, b) => a.x - b.x)
   const best = points.filter(({ isBest }) => isBest)
-  const front = best.map(
+  const rises = (i: number): number => Math.sign((best[i]?.y ?? 0) - (best[i - 1]?.y ?? 0))
+  // Where more than these two figures decide, the best are no line in them.
+  const isLine = new Set(best.slice(1).flatMap((_, i) => rises(i + 1) || [])).size <= 1
+  const front = (isLine ? best : []).map(
     (point, i) =>
       `${i === 0 ? 'M' : 'L'}${unit(x.scale.shareOf(point.x))} ${unit(1 - y.scale.shareOf(point.y))}`,
   )

@@ -5,7 +5,7 @@ import { badge, type Column, escaped, type Html, notice, table } from './html.ts
 import { unbeaten } from './pareto.ts'
 import type { ReplayResult } from './result.ts'
 import { chartsOf, type NamedRun, type Writing } from './result-charts.ts'
-import { hitShareOf, shareOf } from './run-figures.ts'
+import { errorsOf, hitShareOf, shareOf, weathersOf } from './run-figures.ts'
 import { rangeScale } from './scale.ts'
 import { scatterChart } from './scatter-chart.ts'
 import { thresholdsFailed } from './verdict.ts'
@@ -45,8 +45,10 @@ const lastPart = (path: string): string => path.split('.').at(-1) ?? path
 /** The places of the runs that no other beats in hits and weight; none where one of the two is not known. */
 const bestOf = (runs: readonly SettingRun[]): ReadonlySet<number> => {
   const known = runs.flatMap(({ run }) => {
-    const hits = hitShareOf(run)
-    return hits === null || run.provider === null ? [] : [[hits, -run.provider.weight]]
+    if (hitShareOf(run) === null || run.provider === null) return []
+    // Of failures too: a setting that has no weather for many requests is not good for the rest of them.
+    const hits = (run.outcomes.hit ?? 0) / (weathersOf(run) + errorsOf(run))
+    return [[hits, -run.provider.weight]]
   })
   return known.length === runs.length ? unbeaten(known) : new Set()
 }

@@ -1,8 +1,9 @@
 // What a newcomer gets wrong with `replay`, `rehearse`, `whatif` and `traffic cut`: the same mistake has the same exit code in
 // each, one sentence, and comes before the work. A target that is no gateway is named as such.
 
+import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -10,7 +11,7 @@ import { lineOf } from '../../src/traffic/traffic-request.ts'
 import { ok, startTarget } from '../replay/scripted-target.ts'
 import { arriving } from '../replay/send-some.ts'
 import { runCommands } from '../support/printed.ts'
-import type { Ended } from '../support/process.ts'
+import { cleanEnv, type Ended, product } from '../support/process.ts'
 
 const folder = t.testdir({ empty: '', 'ids.csv': 'subscriber,tier,external_id,limit\nA,free,key-1,1\n' })
 const at = (name: string): string => join(folder, name)
@@ -112,6 +113,20 @@ t.test('a target that is no gateway is named', async t => {
   t.match(none?.stderr, /No request had an answer/)
   t.match(none?.stdout, /latency +no answer\n/)
   t.notMatch(none?.stdout, /0 ms, p90/)
+})
+
+t.test('standard output on a full disk is one sentence', { skip: !existsSync('/dev/full') }, async t => {
+  const full = openSync('/dev/full', 'w')
+  t.teardown(() => closeSync(full))
+  const { status, stderr } = spawnSync(product, ['traffic', 'stats', traffic], {
+    stdio: ['ignore', full, 'pipe'],
+    env: cleanEnv(),
+    encoding: 'utf8',
+  })
+  t.match(
+    { status, stderr },
+    { status: 1, stderr: /^abohawa: standard output can't be written: ENOSPC[^\n]*\n$/ },
+  )
 })
 
 t.test('--version is also known behind a command', async t => {

@@ -35,6 +35,20 @@ t.test(
   },
 )
 
+t.test('a setting that fails is marked for no share of the rest', async t => {
+  const settings = (value: string) => [{ path: 'cache.freshFor', value, default: '1h' }]
+  const good = drawnRehearsal({}, { outcomes: { hit: 800, miss: 200 }, settings: settings('1h') })
+  const weightless = { requests: 1, weight: 0, windows: [] }
+  const failing = drawnRehearsal(
+    { seed: 2 },
+    { outcomes: { hit: 90, miss: 10 }, statuses: { 200: 100, 503: 900 }, settings: settings('2h') },
+  )
+  const weight = good.provider?.weight ?? 0
+  const page = englishOf(reportPage([good, { ...failing, provider: { ...weightless, weight: weight + 1 } }]))
+  t.match(page, / 1h ★ 80% /)
+  t.notMatch(page, /2h ★/)
+})
+
 t.test('what failed is no answer with weather', async t => {
   const tally = createTally(() => 0, 60_000, 0)
   for (const outcome of ['hit', 'hit', 'stale', 'miss'] as const) {
