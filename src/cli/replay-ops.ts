@@ -8,6 +8,7 @@ import { changesBetween, fleetHashOf } from '../config/values.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
+import { connectFault } from '../replay/target.ts'
 import type { ReplayResult } from '../report/result.ts'
 import { checkGateway, queryGateway } from './gateway-query.ts'
 import type { ReplayOptions } from './replay-options.ts'
@@ -49,7 +50,7 @@ export const createOpsReader = (
         })
         answer = { statusCode, text: await body.text() }
       } catch (cause) {
-        throw new InputError(`--ops is ${where}, where no gateway answers: ${messageOf(cause)}`, { cause })
+        throw new InputError(`--ops is ${where}, where no gateway answers: ${connectFault(cause)}`, { cause })
       }
       if (answer.statusCode !== 200 || !answer.text.includes('process_cpu_seconds_total'))
         throw new InputError(

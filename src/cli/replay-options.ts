@@ -8,6 +8,7 @@ import { keysFor, readKeyFile, readOneKey } from '../replay/key-file.ts'
 import type { Pace } from '../replay/pace.ts'
 import type { Schedule } from '../replay/schedule.ts'
 import { type Threshold, thresholdOf } from '../replay/thresholds.ts'
+import { nameOfFile } from '../traffic/file-bytes.ts'
 import { asUsage, UsageError } from './terminal.ts'
 
 export type ReplayOptions = {
@@ -131,7 +132,9 @@ export const checkSchedule = ({ count, skipped }: Schedule, files: readonly stri
   if (count > 0) return
   const methods = Object.keys(skipped)
   if (methods.length === 0)
-    throw new InputError(`there are no requests in ${files.join(', ')}; allowed: files with at least one`)
+    throw new InputError(
+      `there are no requests in ${files.map(nameOfFile).join(', ')}; allowed: files with at least one`,
+    )
   throw new UsageError(
     `the traffic has requests of ${methods.join(', ')} alone; --any-method sends them, without bodies`,
   )

@@ -9,6 +9,7 @@ import type { SettingCase } from '../config/setting-grid.ts'
 import { parseDuration, printDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
+import { nameOfFile } from '../traffic/file-bytes.ts'
 import { readTraffic } from '../traffic/read-traffic.ts'
 import { runCases } from '../what-if/run-cases.ts'
 import type { SimulateOptions } from '../what-if/simulate.ts'
@@ -134,7 +135,8 @@ const readAll = async (terminal: Terminal, files: readonly string[], format: str
   terminal.progress('')
   if (faults > mostFaultsTold)
     terminal.remark(`${counted(faults - mostFaultsTold)} more lines are faulty; they are left out.`)
-  if (trace.at.length === 0) throw new InputError(`there are no requests in ${files.join(', ')}`)
+  if (trace.at.length === 0)
+    throw new InputError(`there are no requests in ${files.map(nameOfFile).join(', ')}`)
   const { sha256, requests, faultyLines } = traffic.summary()
   const [from = 0, to = 0] = [trace.at[0], trace.at.at(-1)]
   return {

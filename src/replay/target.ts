@@ -235,7 +235,8 @@ const untrusted = new Set([
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
 ])
 
-const connectFault = (cause: unknown): string => {
+/** Why there is no connection, in words for what is often the reason. */
+export const connectFault = (cause: unknown): string => {
   if (!(cause instanceof Error)) return messageOf(cause)
   if (cause.name === 'AbortError') return `no connection within ${connectWithinMs / 1000} s`
   const code = 'code' in cause ? String(cause.code) : ''

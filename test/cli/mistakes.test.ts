@@ -103,6 +103,13 @@ t.test('a target that is no gateway is named', async t => {
     ],
     [['replay', traffic, '--target', garbage.url, '--http', '2'], 1, /has no HTTP\/2; allowed: --http 1\.1/],
   ])
+  await check(t, [
+    [
+      ['replay', traffic, '--target', garbage.url, '--ops', secure],
+      1,
+      /where no gateway answers: it does not speak TLS/,
+    ],
+  ])
   const silent = await startTarget(t, (_, socket) => void socket.destroy())
   const [wrong, none] = await runCommands([
     ['replay', traffic, '--target', garbage.url],
