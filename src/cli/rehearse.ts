@@ -37,14 +37,14 @@ export const addRehearseCommand = (program: Command, add: AddCommand): void =>
   add<Options>(program, 'rehearse', {
     summary: 'send the traffic of a file to a gateway whose clock is moved: a day in minutes',
     example:
-      'rehearse samples/weekday.ndjson.gz --set cache.freshFor=1h,3h --case cache.freshness=run --out rehearsal.json',
+      'rehearse samples/weekday.ndjson.gz --set cache.freshness=age,run --set cache.cellDegrees=0.1,0.2 --out rehearsal.html',
     setUp: command =>
       command
         .argument('<files...>', 'traffic files; - is standard input')
         .option('--set <setting=values>', 'values to rehearse, each with each of the other --set', collect)
         .option(
           '--case <settings>',
-          'one combination by itself: "cache.freshFor=1h cache.freshness=run"',
+          'one combination by itself: "cache.freshness=age cache.freshFor=1h"',
           collect,
         )
         .option('--tier <name>', 'of all keys in the file; without it no quota limits them')

@@ -55,18 +55,19 @@ const duration = (text: string): number => {
 export const addWhatIfCommand = (program: Command, add: AddCommand): void =>
   add<Options>(program, 'whatif', {
     summary: 'what other settings would do to traffic: hits, weight at the provider, age, memory, budget',
-    example: 'whatif samples/weekday.ndjson.gz --set cache.freshFor=30m,1h,3h --set cache.freshness=age,run',
+    example:
+      'whatif samples/weekday.ndjson.gz --set cache.freshness=age,run --set cache.cellDegrees=0.05,0.1,0.2',
     setUp: command =>
       void command
         .argument('<files...>', 'files of traffic; - is standard input')
         .option(
           '--set <setting>',
-          'a setting and its values, such as cache.freshFor=30m,1h; each combination is tried',
+          'a setting and its values, such as cache.cellDegrees=0.1,0.2; each combination is tried',
           collect,
         )
         .option(
           '--case <settings>',
-          "one combination more, such as 'cache.freshFor=3h cache.freshness=run'",
+          "one combination more, such as 'cache.freshness=age cache.freshFor=3h'",
           collect,
         )
         .option('--instances <number>', 'how many gateways share the store and the traffic', whole(1, 64), 1)

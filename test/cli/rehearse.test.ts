@@ -64,7 +64,7 @@ t.test('weather turns stale and is refreshed by the clock of the traffic', async
     t,
     file,
     '--case',
-    given.join(' '),
+    [...given, 'cache.freshness=age'].join(' '),
     '--case',
     [...given, 'cache.freshness=run'].join(' '),
     '--parallel',

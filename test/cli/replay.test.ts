@@ -237,6 +237,7 @@ t.test('with the ops address, what the run cost the gateway and its settings', a
     ABOHAWA_PROVIDER__BUDGET__PER_MINUTE: '',
     ABOHAWA_PROVIDER__BUDGET__PER_HOUR: '',
     ABOHAWA_PROVIDER__BUDGET__PER_DAY: '5000',
+    ABOHAWA_CACHE__FRESHNESS: 'age',
     ABOHAWA_CACHE__FRESH_FOR: '30m',
   }
   const gateway = await startGateway(t, { providerUrl: simulator.url, clock: systemClock, env })

@@ -29,6 +29,8 @@ const writeTraffic = (t: Test, requests: number, everyMs: number): string => {
   return file
 }
 
+const byAge = { ABOHAWA_CACHE__FRESHNESS: 'age' }
+
 const jsonOf = (stdout: string): WhatIfResult => whatIfResult.parse(JSON.parse(stdout))
 
 t.test('every combination has its figures, the same each time', async t => {
@@ -42,7 +44,7 @@ t.test('every combination has its figures, the same each time', async t => {
     'cache.cellDegrees=0.1,1',
     '--json',
   ]
-  const ended = await runCommand([...args, '--case', 'cache.memory=1MiB', '--instances', '2'])
+  const ended = await runCommand([...args, '--case', 'cache.memory=1MiB', '--instances', '2'], byAge)
   t.equal(ended.code, 0, ended.stderr)
   const result = jsonOf(ended.stdout)
   t.strictSame(
@@ -77,7 +79,7 @@ t.test('every combination has its figures, the same each time', async t => {
   const [short, , long] = result.cases
   t.ok((short?.provider.weight ?? 0) > (long?.provider.weight ?? 0), 'longer freshness costs less')
   t.ok(result.cases.some(({ unbeaten }) => unbeaten))
-  const again = await runCommand([...args, '--case', 'cache.memory=1MiB', '--instances', '2'])
+  const again = await runCommand([...args, '--case', 'cache.memory=1MiB', '--instances', '2'], byAge)
   t.equal(again.stdout, ended.stdout)
 })
 
@@ -94,7 +96,7 @@ t.test('--warm passes the traffic once before it is counted', async t => {
   const file = writeTraffic(t, 30, minuteMs)
   // Fresh for longer than the day between the two.
   const args = ['whatif', file, '--json', '--case', 'cache.freshFor=30h cache.staleFor=1h', '--warm']
-  const [only] = jsonOf((await runCommand(args)).stdout).cases
+  const [only] = jsonOf((await runCommand(args, byAge)).stdout).cases
   t.match(only, { requests: 30, misses: 0, hits: { memory: 30, shared: 0 }, provider: { weight: 0 } })
 })
 

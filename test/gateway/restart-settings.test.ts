@@ -54,7 +54,7 @@ const table: Record<string, Row> = {
   'catalogue.bounds.east': [{}, { 'catalogue.bounds.east': '94' }],
   'catalogue.sources': [{}, { 'catalogue.sources': '' }],
   'cache.cellDegrees': [{}, { 'cache.cellDegrees': '0.2' }],
-  'cache.freshness': [{}, { 'cache.freshness': 'run' }],
+  'cache.freshness': [{}, { 'cache.freshness': 'age' }],
   'cache.warmFor': [{}, { 'cache.warmFor': '1s' }],
   'cache.memory': [{}, { 'cache.memory': '1MiB' }],
   'weather.hourlyHours': [{}, { 'weather.hourlyHours': '24' }],

@@ -34,7 +34,7 @@ const outcomes = ({ hits, stale, misses, failed, provider }: Awaited<ReturnType<
 const none = { memory: 0, shared: 0, stale: 0, misses: 0, failed: 0, loads: 0 }
 
 t.test('weather turns stale and expires at its instants', async t => {
-  const settings = `cache.freshFor=10m cache.staleFor=10m ${plain}`
+  const settings = `cache.freshness=age cache.freshFor=10m cache.staleFor=10m ${plain}`
   const fresh = [at(0), at(freshMs - 1)]
   t.match(outcomes(await trySetting(settings, fresh)), { ...none, misses: 1, memory: 1, loads: 1 })
   const stale = [at(0), at(freshMs)]
@@ -49,7 +49,7 @@ t.test('weather turns stale and expires at its instants', async t => {
 })
 
 t.test('what is in demand is refreshed before it turns stale', async t => {
-  const settings = `cache.freshFor=1h cache.freshSpread=0 cache.refreshAheadFor=1m ${noBudget}`
+  const settings = `cache.freshness=age cache.freshFor=1h cache.freshSpread=0 cache.refreshAheadFor=1m ${noBudget}`
   // Due after an hour, a minute later stale; half of that minute is left for a full batch.
   const requests = [at(0), at(minuteMs), at(hourMs + minuteMs)]
   const figures = await trySetting(settings, requests)
@@ -69,7 +69,7 @@ t.test('by run, weather is fresh until a newer run has settled', async t => {
 })
 
 t.test('a spent budget refuses cells with nothing cached, and not those that are cached', async t => {
-  const settings = `cache.freshFor=1h provider.budget.perDay=${3 * weight} provider.budget.reserve=0`
+  const settings = `cache.freshness=age cache.freshFor=1h provider.budget.perDay=${3 * weight} provider.budget.reserve=0`
   const requests = [0, 1, 2, 3].map(i => at(i * second, far(i)))
   const figures = await trySetting(settings, [...requests, at(10 * second, far(0))])
   t.match(outcomes(figures), { ...none, misses: 3, failed: 1, memory: 1, loads: 3 })
@@ -88,11 +88,11 @@ t.test('a full minute delays cold cells to the next one', async t => {
 
 t.test('freshness is stretched when demand weighs more than the budget', async t => {
   const requests = Array.from({ length: 60 }, (_, minute) => [at(minute * minuteMs, far(minute % 8))]).flat()
-  const settings = 'cache.freshFor=5m provider.budget.perDay=600'
+  const settings = 'cache.freshness=age cache.freshFor=5m provider.budget.perDay=600'
   const figures = await trySetting(settings, requests)
   t.ok(figures.stretch.most > 2, `at most ${figures.stretch.most}`)
   t.ok(figures.stretch.share > 0.5 && figures.stretch.share <= 1)
-  const plenty = await trySetting(`cache.freshFor=5m ${noBudget}`, requests)
+  const plenty = await trySetting(`cache.freshness=age cache.freshFor=5m ${noBudget}`, requests)
   t.strictSame(plenty.stretch, { most: 1, share: 0 })
   t.ok(plenty.provider.weight > figures.provider.weight)
 })
@@ -154,7 +154,9 @@ t.test('requests that are refused before the cache is read have no weather', asy
 
 t.test('a warm-up is not counted, and leaves the cache as it is', async t => {
   const requests = [at(0), at(30 * minuteMs), at(hourMs)]
-  const figures = await trySetting(`cache.freshFor=3h ${plain}`, requests, { warmUpMs: 10 * minuteMs })
+  const figures = await trySetting(`cache.freshness=age cache.freshFor=3h ${plain}`, requests, {
+    warmUpMs: 10 * minuteMs,
+  })
   t.match(outcomes(figures), { ...none, memory: 2 })
   t.equal(figures.requests, 2)
   t.strictSame(figures.age, { p50: 1_800, p95: 3_600, max: 3_600 })
@@ -162,7 +164,8 @@ t.test('a warm-up is not counted, and leaves the cache as it is', async t => {
 
 t.test('twice the same traffic gives the same figures', async t => {
   const requests = Array.from({ length: 300 }, (_, i) => at(i * 5 * second, far((i * i) % 11)))
-  const settings = 'cache.freshFor=5m provider.budget.perDay=300 provider.budget.perMinute=12'
+  const settings =
+    'cache.freshness=age cache.freshFor=5m provider.budget.perDay=300 provider.budget.perMinute=12'
   const run = () => trySetting(settings, requests, { instances: 2, latencyMs: 300 })
   t.strictSame(await run(), await run())
 })

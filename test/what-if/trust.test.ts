@@ -19,9 +19,9 @@ const span = 75 * minuteMs
 
 const noBudget = 'provider.budget.perMinute=null provider.budget.perHour=null provider.budget.perDay=null'
 const cases = [
-  `cache.freshFor=30m ${noBudget}`,
+  `cache.freshness=age cache.freshFor=30m ${noBudget}`,
   `cache.freshness=run ${noBudget}`,
-  'cache.freshFor=30m provider.budget.perMinute=30 provider.budget.perDay=900',
+  'cache.freshness=age cache.freshFor=30m provider.budget.perMinute=30 provider.budget.perDay=900',
 ]
 
 const readHours = async (): Promise<TrafficRequest[]> => {
