@@ -92,9 +92,9 @@ export const senders: Row = {
           const [ours, theirs] = [of(target, replay), of(target, autocannon)]
           return {
             what: `Replay against autocannon, ${target.name}`,
-            bar: 'at least as many requests a second of a full core',
+            bar: 'at least as many requests a second, reached and of a full core',
             measured: `${count(1e6 / least(ours))}/s and ${count(1e6 / least(theirs))}/s of a full core by processor time; ${count(best(ours))}/s and ${count(best(theirs))}/s reached at best`,
-            met: least(ours) <= least(theirs),
+            met: best(ours) >= best(theirs) && least(ours) <= least(theirs),
             figures: {
               ours: best(ours),
               theirs: best(theirs),
