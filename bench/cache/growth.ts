@@ -156,7 +156,7 @@ const notesOf = (units: UnitCosts, grown: Grown): string[] => {
   return [
     '**How to read the growth.** Traffic multiplies gateways, Redis commands and bandwidth, and nothing else: the weight at the ' +
       'provider and the memory of cells follow from how many cells are in demand, and stop growing once all are. Keys cost ' +
-      `memory of Redis (${count(units.bytesPerKey)} bytes each). Instances cost ${units.idleCommands.toFixed(0)} commands a second each. ` +
+      `memory of Redis (${count(units.bytesPerKey)} bytes each). Instances cost at most ${units.idleCommands.toFixed(0)} commands a second each, measured right after all keys were in use. ` +
       `Gateways and shards are planned to ${plannedShare * 100} % of a core.`,
     `**Another shard** of a Redis Cluster is due every ${short(perShard)} requests a second, by processor time; by memory it never is ` +
       `before that: all cells of the world and a million keys take ${bytes(world.redisBytes)}. Counts of a key and its cell's entry ` +
