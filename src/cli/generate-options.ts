@@ -120,14 +120,14 @@ const startIn = (given: string, calendar: Calendar): number => {
 }
 
 export const stormIn = (given: string, before: readonly StormOption[] = []): StormOption[] => {
-  const [, type, id = '', hour, minute, lasting = ''] =
+  const [, type, id = '', hour, minute, duration = ''] =
     /^([a-z]+)\/(\d+)@([01]\d|2[0-3]):([0-5]\d)\/(.+)$/.exec(given) ?? []
   if (!isLocationType(type))
     throw new InvalidArgumentError(
       'Allowed: a place type/id, a local time and a duration, as in district/2015@18:00/2h.',
     )
   const minuteOfDay = Number(hour) * 60 + Number(minute)
-  return [...before, { given, type, id, minuteOfDay, durationMs: durationIn(lasting) }]
+  return [...before, { given, type, id, minuteOfDay, durationMs: durationIn(duration) }]
 }
 
 const numberIn =

@@ -1,5 +1,5 @@
 // `abohawa replay FILE --target URL`: sends recorded or generated traffic again, at its own pace, faster, or evenly, and
-// reports latency by what the cache did. Exit code 99 when a threshold fails, after the report.
+// reports latency by what the cache did. Exit code 99 when a threshold fails or a body breaks the contract, after the report.
 
 import { writeFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
@@ -174,7 +174,8 @@ const replay = async (
     const { digestLines } = await import('../replay/body-check.ts')
     await write(bodies, digestLines(kept))
   }
-  if (result.thresholds.some(({ passed }) => !passed)) return thresholdFailed
+  const isFailed = result.thresholds.some(({ passed }) => !passed) || (result.bodies?.faults.length ?? 0) > 0
+  if (isFailed) return thresholdFailed
   return result.interrupted ? 1 : 0
 }
 

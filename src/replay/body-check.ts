@@ -131,7 +131,7 @@ export const digestLines = (kept: readonly KeptBody[]): string =>
 const changing = ['current', 'hourly', 'daily', 'reset_at']
 
 const digestOf = (value: unknown): string => {
-  const lasting = JSON.stringify(value, (name, part: unknown) => {
+  const unchanging = JSON.stringify(value, (name, part: unknown) => {
     if (!changing.includes(name)) return part
     if (!(part instanceof Object)) return typeof part
     return Object.entries(part).map(([column, values]) => [
@@ -139,5 +139,5 @@ const digestOf = (value: unknown): string => {
       Array.isArray(values) ? values.length : typeof values,
     ])
   })
-  return createHash('sha256').update(lasting).digest('hex').slice(0, 32)
+  return createHash('sha256').update(unchanging).digest('hex').slice(0, 32)
 }

@@ -77,7 +77,7 @@ t.test('what was replayed is printed and written', async t => {
       '--json',
     ],
   ])
-  t.equal(text?.code, 0, `${text?.stderr}`)
+  t.equal(text?.code, 99, `the body of this target is no weather: ${text?.stderr}`)
   t.match(text?.stderr, /broken\.ndjson, line 41: at is "\\"yesterday\\"", expected an instant/)
   t.match(text?.stdout, /40 due, 40 sent, 40 answered/)
   t.match(text?.stdout, /errors<0\.1% +0 % +passed/)
