@@ -14,6 +14,7 @@ const unprintableButBreaks = new RegExp(`(?!\\n)${signs}`, 'gu')
 
 const longestText = 2_000
 const longestQuote = 60
+const longestPath = 300
 const ellipsis = '…'
 
 /** Whether a text can be shown as it is, on one line. */
@@ -32,6 +33,9 @@ export const safeText = (text: string, most = longestText): string =>
 
 /** A value as it was received, in quotation marks: without API keys, escaped, and cut to a length that is safe to show. */
 export const quoted = (value: string, most = longestQuote): string => jsonText(bounded(value, most))
+
+/** The path of a file, as `quoted`, and longer: its end says most of it. */
+export const quotedPath = (path: string): string => quoted(path, longestPath)
 
 /** JSON of a value, with an escape for every character that is not printable; the same value once it is parsed. */
 export const jsonText = (value: unknown): string => escapedJson(JSON.stringify(value))

@@ -9,7 +9,7 @@ import type { SettingCase } from '../config/setting-grid.ts'
 import { parseDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { withoutKeys } from '../key-redaction.ts'
-import { jsonText, printable, quoted } from '../outside-text.ts'
+import { jsonText, printable, quoted, quotedPath } from '../outside-text.ts'
 import type { RehearsalParts, RehearsedCase } from '../rehearsal/rehearsed-case.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { interruption } from './interruption.ts'
@@ -136,7 +136,7 @@ const partsOf = async (
   requests.sort((one, other) => one.at - other.at)
   const [first, last] = [requests[0], requests.at(-1)]
   if (!first || !last)
-    throw new InputError(`${paths.map(path => quoted(path)).join(', ')}: no requests to rehearse`)
+    throw new InputError(`${paths.map(path => quotedPath(path)).join(', ')}: no requests to rehearse`)
   const { sha256 } = traffic.summary()
   return {
     requests,
@@ -222,7 +222,7 @@ const durationText = (seconds: number): string =>
 const writerTo = (path: string | undefined): ((rehearsed: readonly RehearsedCase[]) => Promise<void>) => {
   const kind = path === undefined ? undefined : /\.(html|json)$/.exec(path)?.[1]
   if (path !== undefined && kind === undefined)
-    throw new UsageError(`--out is ${quoted(path)}; allowed: a file that ends in .html or .json`)
+    throw new UsageError(`--out is ${quotedPath(path)}; allowed: a file that ends in .html or .json`)
   return async rehearsed => {
     if (path === undefined || rehearsed.length === 0) return
     const results = rehearsed.map(({ result }) => result)
@@ -242,6 +242,8 @@ const writeTo = async (path: string, text: string): Promise<void> => {
   try {
     await writeFile(path, text)
   } catch (cause) {
-    throw new InputError(`--out is ${quoted(path)}, which can't be written: ${messageOf(cause)}`, { cause })
+    throw new InputError(`--out is ${quotedPath(path)}, which can't be written: ${messageOf(cause)}`, {
+      cause,
+    })
   }
 }

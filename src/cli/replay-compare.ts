@@ -4,7 +4,7 @@
 import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { InputError, messageOf } from '../errors.ts'
-import { quoted } from '../outside-text.ts'
+import { quotedPath } from '../outside-text.ts'
 import { type AddCommand, asUsage, UsageError } from './terminal.ts'
 import { checkWritable } from './writable.ts'
 
@@ -111,7 +111,7 @@ const collect = (file: string, before: string[] = []): string[] => [...before, f
 const checkPage = async (out: string | undefined): Promise<void> => {
   if (out === undefined) return
   if (!out.endsWith('.html'))
-    throw new UsageError(`--out is ${quoted(out)}; allowed: a file that ends in .html`)
+    throw new UsageError(`--out is ${quotedPath(out)}; allowed: a file that ends in .html`)
   await checkWritable([out])
 }
 

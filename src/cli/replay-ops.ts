@@ -6,7 +6,7 @@ import { request } from 'undici'
 import { loadConfig } from '../config/load.ts'
 import { changesBetween, fleetHashOf } from '../config/values.ts'
 import { InputError, messageOf } from '../errors.ts'
-import { quoted } from '../outside-text.ts'
+import { quotedPath } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
 import { connectFault } from '../replay/target.ts'
 import type { ReplayResult } from '../report/result.ts'
@@ -87,9 +87,12 @@ const tokenIn = (file: string): string => {
     const token = readFileSync(file, 'utf8').trim()
     if (/^[\x21-\x7e]+$/.test(token)) return token
   } catch (cause) {
-    throw new InputError(`--ops-token-file is ${quoted(file)}, which can't be read: ${messageOf(cause)}`, {
-      cause,
-    })
+    throw new InputError(
+      `--ops-token-file is ${quotedPath(file)}, which can't be read: ${messageOf(cause)}`,
+      {
+        cause,
+      },
+    )
   }
-  throw new InputError(`--ops-token-file is ${quoted(file)}; allowed: a file with one token`)
+  throw new InputError(`--ops-token-file is ${quotedPath(file)}; allowed: a file with one token`)
 }

@@ -3,7 +3,7 @@
 import { InvalidArgumentError } from 'commander'
 import { parseDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
-import { quoted } from '../outside-text.ts'
+import { quotedPath } from '../outside-text.ts'
 import { keysFor, readKeyFile, readOneKey } from '../replay/key-file.ts'
 import type { Pace } from '../replay/pace.ts'
 import type { Schedule } from '../replay/schedule.ts'
@@ -120,7 +120,7 @@ export const outputsOf = ({ out = [], hdr }: ReplayOptions): Output[] => [
     const [, form] = /\.(html|json|hgrm)$/.exec(path) ?? []
     if (form !== 'html' && form !== 'json' && form !== 'hgrm')
       throw new UsageError(
-        `--out is ${quoted(path)}; allowed: a name that ends in .html, the page, .json, the result, or .hgrm, the percentiles`,
+        `--out is ${quotedPath(path)}; allowed: a name that ends in .html, the page, .json, the result, or .hgrm, the percentiles`,
       )
     return { path, form }
   }),

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { printDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
-import { quoted } from '../outside-text.ts'
+import { quotedPath } from '../outside-text.ts'
 import type { Schedule } from '../replay/schedule.ts'
 import type { KeptBody } from '../replay/sender.ts'
 import type { ReplayResult } from '../report/result.ts'
@@ -276,6 +276,6 @@ const write = async (path: string, text: string): Promise<void> => {
   try {
     await writeFile(path, text)
   } catch (cause) {
-    throw new InputError(`${quoted(path)} can't be written: ${messageOf(cause)}`, { cause })
+    throw new InputError(`${quotedPath(path)} can't be written: ${messageOf(cause)}`, { cause })
   }
 }

@@ -8,7 +8,7 @@ import packageFile from '../../package.json' with { type: 'json' }
 import type { SettingCase } from '../config/setting-grid.ts'
 import { parseDuration, printDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
-import { quoted } from '../outside-text.ts'
+import { quotedPath } from '../outside-text.ts'
 import { nameOfFile } from '../traffic/file-bytes.ts'
 import { readTraffic } from '../traffic/read-traffic.ts'
 import { runCases } from '../what-if/run-cases.ts'
@@ -90,7 +90,7 @@ export const addWhatIfCommand = (program: Command, add: AddCommand): void =>
     run: async (terminal, given, ...files) => {
       const { out } = given
       if (out !== undefined && !out.endsWith('.html'))
-        throw new UsageError(`--out is ${quoted(out)}; allowed: a file that ends in .html`)
+        throw new UsageError(`--out is ${quotedPath(out)}; allowed: a file that ends in .html`)
       const cases = await casesIn(given, terminal.sources)
       if (out !== undefined) await checkWritable([out])
       const options: SimulateOptions = {
@@ -190,6 +190,6 @@ const writePage = async (file: string, page: string): Promise<void> => {
   try {
     await writeFile(file, page)
   } catch (error) {
-    throw new InputError(`${quoted(file)} can't be written: ${messageOf(error)}`, { cause: error })
+    throw new InputError(`${quotedPath(file)} can't be written: ${messageOf(error)}`, { cause: error })
   }
 }

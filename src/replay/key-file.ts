@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { parseCsv } from '../catalogue/csv.ts'
 import { unreadable } from '../config/faults.ts'
 import { InputError } from '../errors.ts'
-import { quoted } from '../outside-text.ts'
+import { quoted, quotedPath } from '../outside-text.ts'
 
 export type KeyRow = {
   readonly id: string | undefined
@@ -21,7 +21,7 @@ export const readKeyFile = (file: string): KeyRow[] => {
   const text = textOf('--keys', file)
   const rows = /^\s*[[{]/.test(text) ? rowsOfJson(text, file) : rowsOfCsv(text, file)
   if (!rows.some(({ key }) => key !== undefined))
-    throw new InputError(`--keys is ${quoted(file)}, which has no key; allowed: ${allowed}`)
+    throw new InputError(`--keys is ${quotedPath(file)}, which has no key; allowed: ${allowed}`)
   return rows
 }
 
@@ -29,7 +29,7 @@ export const readKeyFile = (file: string): KeyRow[] => {
 export const readOneKey = (file: string): string => {
   const key = textOf('--key', file).trim()
   if (!isHeaderValue(key))
-    throw new InputError(`--key is ${quoted(file)}; allowed: a file with one key and nothing else`)
+    throw new InputError(`--key is ${quotedPath(file)}; allowed: a file with one key and nothing else`)
   return key
 }
 
@@ -40,7 +40,9 @@ const textOf = (option: string, file: string): string => {
   try {
     return readFileSync(file, 'utf8')
   } catch (cause) {
-    throw new InputError(`${option} is ${quoted(file)}, which can't be read: ${unreadable(cause)}`, { cause })
+    throw new InputError(`${option} is ${quotedPath(file)}, which can't be read: ${unreadable(cause)}`, {
+      cause,
+    })
   }
 }
 
@@ -49,13 +51,15 @@ const rowsOfJson = (text: string, file: string): KeyRow[] => {
   try {
     value = JSON.parse(text)
   } catch (cause) {
-    throw new InputError(`--keys is ${quoted(file)}, which is no whole JSON; allowed: ${allowed}`, { cause })
+    throw new InputError(`--keys is ${quotedPath(file)}, which is no whole JSON; allowed: ${allowed}`, {
+      cause,
+    })
   }
   const inside =
     value instanceof Object && Object.hasOwn(value, 'keys') ? (value as { keys: unknown }).keys : value
   return (Array.isArray(inside) ? inside : [inside]).map((row, i) => {
     const fields: Record<string, unknown> = row instanceof Object ? row : {}
-    return rowOf(fields.id, fields.externalId, fields.key, `entry ${i + 1} of ${quoted(file)}`)
+    return rowOf(fields.id, fields.externalId, fields.key, `entry ${i + 1} of ${quotedPath(file)}`)
   })
 }
 
@@ -69,14 +73,14 @@ const rowsOfCsv = (text: string, file: string): KeyRow[] => {
   const [fault] = faults
   if (fault && /^subscriber,tier,external_id/.test(text))
     throw new InputError(
-      `--keys is ${quoted(file)}, which has ids and no keys; allowed: what \`abohawa keys create --from ${file} --csv\` prints`,
+      `--keys is ${quotedPath(file)}, which has ids and no keys; allowed: what \`abohawa keys create --from ${file} --csv\` prints`,
     )
   if (fault)
     throw new InputError(
-      `--keys is ${quoted(file)}: ${fault.row}, ${fault.column}: ${fault.message}; --keys takes ${allowed}`,
+      `--keys is ${quotedPath(file)}: ${fault.row}, ${fault.column}: ${fault.message}; --keys takes ${allowed}`,
     )
   return rows.map(({ line, fields }) =>
-    rowOf(fields.id, fields.external_id, fields.key, `line ${line} of ${quoted(file)}`),
+    rowOf(fields.id, fields.external_id, fields.key, `line ${line} of ${quotedPath(file)}`),
   )
 }
 

@@ -9,7 +9,7 @@ import { connect as connectHttp2 } from 'node:http2'
 import { BlockList, connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { InputError, messageOf } from '../errors.ts'
-import { quoted } from '../outside-text.ts'
+import { quoted, quotedPath } from '../outside-text.ts'
 
 /** Plain values, so that a worker receives it as it is. */
 export type Target = {
@@ -110,9 +110,9 @@ const certificatesIn = (file: string): string => {
     const text = readFileSync(file, 'utf8')
     if (text.includes('-----BEGIN CERTIFICATE-----')) return text
   } catch (cause) {
-    throw new InputError(`--ca is ${quoted(file)}, which can't be read: ${messageOf(cause)}`, { cause })
+    throw new InputError(`--ca is ${quotedPath(file)}, which can't be read: ${messageOf(cause)}`, { cause })
   }
-  throw new InputError(`--ca is ${quoted(file)}, which has no certificate; allowed: a file in PEM`)
+  throw new InputError(`--ca is ${quotedPath(file)}, which has no certificate; allowed: a file in PEM`)
 }
 
 const addressesOf = async (host: string): Promise<string[]> => {

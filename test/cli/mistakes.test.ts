@@ -13,7 +13,12 @@ import { arriving } from '../replay/send-some.ts'
 import { runCommands } from '../support/printed.ts'
 import { cleanEnv, type Ended, product } from '../support/process.ts'
 
-const folder = t.testdir({ empty: '', 'ids.csv': 'subscriber,tier,external_id,limit\nA,free,key-1,1\n' })
+// Longer than a quoted value is shown: what is wrong stands at the end of a path.
+const name = 'a-folder-as-long-as-those-of-machines-that-build-and-test'
+const outer = t.testdir({
+  [name]: { empty: '', 'ids.csv': 'subscriber,tier,external_id,limit\nA,free,key-1,1\n' },
+})
+const folder = join(outer, name)
 const at = (name: string): string => join(folder, name)
 const traffic = at('traffic.ndjson')
 writeFileSync(
