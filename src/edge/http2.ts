@@ -211,27 +211,11 @@ export const writeToStream = (
   if (response.headersSent) return
   response.statusCode = status
   if (response.stream.destroyed) return
-  const headers = { ...headersIn(head) }
+  const headers = headersOf(withoutStatusLine(head))
   for (const [name, value] of Object.entries(headersOf(own))) add(headers, name, value)
   response.writeHead(status, headers)
-  if (body && response.req.method !== 'HEAD') {
-    const [first, second] = body
-    if (second) response.write(first)
-    response.end(second ?? first)
-  } else response.end()
-}
-
-type Headers = Readonly<Record<string, string>>
-
-/** The headers of heads that are kept. */
-const parsed = new WeakMap<Buffer, Headers>()
-const headersIn = (head: string | Buffer): Headers => {
-  if (typeof head === 'string') return headersOf(withoutStatusLine(head))
-  const before = parsed.get(head)
-  if (before) return before
-  const headers = headersOf(withoutStatusLine(head.toString('latin1')))
-  parsed.set(head, headers)
-  return headers
+  if (body && response.req.method !== 'HEAD') response.end(body.length === 1 ? body[0] : Buffer.concat(body))
+  else response.end()
 }
 
 const withoutStatusLine = (head: string): string => head.slice(head.indexOf('\r\n') + 2)
@@ -242,7 +226,7 @@ const add = (headers: Record<string, string>, name: string, value: string): void
   headers[name] = before === undefined ? value : `${before}, ${value}`
 }
 
-const headersOf = (lines: string): Headers => {
+const headersOf = (lines: string): Record<string, string> => {
   const headers: Record<string, string> = {}
   for (const line of lines.split('\r\n')) {
     const colon = line.indexOf(': ')

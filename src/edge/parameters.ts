@@ -18,6 +18,10 @@ export type Parameter<Value> = {
 /** By name. */
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>
 
+// Values that were found right and are not checked again: languages, types and numbers of days are few.
+const mostKnown = 64
+const longestKnown = 16
+
 /** @param convert to the value that a text stands for; the text itself where it stands for none */
 const parameter = <Value>(
   schema: Parameter<Value>['schema'],
@@ -26,14 +30,21 @@ const parameter = <Value>(
   convert: (given: string) => unknown = given => given,
 ): Parameter<Value> => {
   const absent = schema.safeParse(undefined)
+  const known = new Map<string, Value>()
   return {
     schema,
     read: given => {
       // Most requests leave out what they may.
       if (given === undefined && absent.success) return absent.data
+      const before = given === undefined ? undefined : known.get(given)
+      if (before !== undefined) return before
       const value = given === undefined ? undefined : convert(given)
       const { success, data } = schema.safeParse(value)
-      if (success) return data
+      if (success) {
+        if (known.size < mostKnown && given !== undefined && given.length <= longestKnown)
+          known.set(given, data)
+        return data
+      }
       throw badRequest(refusal(given as string, value === given))
     },
   }

@@ -5,11 +5,12 @@ import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Location, LocationType } from '../catalogue/location.ts'
 import type { Cell } from '../weather/cell.ts'
 import { namedSummaryOf, placeText, pointOf, summaryOf } from './bodies.ts'
+import { deflatedStart, type GzipStart, storedStart } from './joined-gzip.ts'
 import { type Language, locationType } from './parameters.ts'
 import { notFound } from './problem.ts'
 import { tagOf } from './representation.ts'
 import { type Sentence, sentences } from './sentences.ts'
-import { createArena } from './unpooled.ts'
+import { type Arena, createArena } from './unpooled.ts'
 
 /** The catalogue in force; it may be swapped between two requests. */
 export type CurrentCatalogue = { readonly current: Catalogue }
@@ -20,6 +21,8 @@ export type PlacePiece = {
   readonly tag: string
   /** What was requested: what is kept for it is found by this, never by a hash. */
   readonly identity: number | string
+  /** The beginning of a gzip with these bytes. */
+  gzipStart(): GzipStart
 }
 
 type Place = {
@@ -44,15 +47,33 @@ const notFoundText = (catalogue: Catalogue, type: LocationType, id: string): Sen
     : sentences.path.place(type, id)
 }
 
-const pieceOf = (bytes: Buffer, identity: number | string): PlacePiece => ({
+const pieceOf = (bytes: Buffer, identity: number | string, gzipStart: () => GzipStart): PlacePiece => ({
   bytes,
   tag: tagOf(bytes),
   identity,
+  gzipStart,
 })
 
 /** Of a raw point, which is not kept: there are too many of them. */
-export const pointPiece = (latitude: number, longitude: number): PlacePiece =>
-  pieceOf(Buffer.from(placeText(pointOf(latitude, longitude))), `${latitude},${longitude}`)
+export const pointPiece = (latitude: number, longitude: number): PlacePiece => {
+  const bytes = Buffer.from(placeText(pointOf(latitude, longitude)))
+  return pieceOf(bytes, `${latitude},${longitude}`, () => storedStart(bytes))
+}
+
+/** Compressed from the second time on: most places of a large catalogue are asked for once in a long while. */
+const keptStart = (bytes: Buffer, arena: Arena): (() => GzipStart) => {
+  let [isKnown, deflated] = [false, undefined as GzipStart | undefined]
+  return () => {
+    if (deflated) return deflated
+    if (isKnown) {
+      const start = deflatedStart(bytes)
+      deflated = { ...start, bytes: arena.copy(start.bytes) }
+      return deflated
+    }
+    isKnown = true
+    return storedStart(bytes)
+  }
+}
 
 /** The place of a path. @throws Problem as `findLocation` does */
 export type FindPlace = (type: string, id: string) => Place
@@ -65,11 +86,11 @@ export const createPlaces = (
   // By id, which no two published places of a catalogue share.
   let places = new Map<string, Place & { readonly type: string }>()
   // All places of a catalogue go with it.
-  let allocate = createArena()
+  let arena = createArena()
   let made = 0
   const placeOf = (location: Location): Place => {
     const pieces: Partial<Record<Language | 'forecast', PlacePiece>> = {}
-    const [source, bytesOf] = [from, allocate]
+    const [source, ownArena] = [from, arena]
     return {
       cell: cellAt(location),
       piece: form => {
@@ -77,7 +98,8 @@ export const createPlaces = (
           const summary =
             form === 'forecast' ? summaryOf(location, source) : namedSummaryOf(location, source, form)
           made += 1
-          pieces[form] = pieceOf(bytesOf(placeText(summary)), made)
+          const bytes = ownArena.text(placeText(summary))
+          pieces[form] = pieceOf(bytes, made, keptStart(bytes, ownArena))
         }
         return pieces[form]
       },
@@ -88,7 +110,7 @@ export const createPlaces = (
     if (from !== catalogue.current) {
       from = catalogue.current
       places = new Map()
-      allocate = createArena()
+      arena = createArena()
     }
     const known = places.get(id)
     if (known?.type === type) return known

@@ -12,8 +12,14 @@ import { Duplex } from 'node:stream'
 // Imported by name it would load Node's own client for fetch too, a twentieth of a start.
 const http = process.getBuiltinModule('node:http')
 
-/** The bytes of a body, in one piece or in two of which the first is short. */
-export type Pieces = readonly [Buffer] | readonly [Buffer, Buffer]
+/** The bytes of a body, in their order. */
+export type Pieces = readonly [Buffer, ...Buffer[]]
+
+export const lengthOf = (pieces: Pieces): number => {
+  let length = 0
+  for (const piece of pieces) length += piece.length
+  return length
+}
 
 export type ReadyStatus = 200 | 304
 
@@ -26,7 +32,7 @@ export type ReadyStatus = 200 | 304
 export type WriteReady = (
   response: ServerResponse,
   status: ReadyStatus,
-  head: string | Buffer,
+  head: string,
   own: string,
   stays: boolean,
   body?: Pieces,
@@ -59,6 +65,11 @@ type WithHead = ServerResponse & {
   _hasBody: boolean
 }
 
+// Responses are put together here one after the other. Bytes that the kernel did not take at once go on belonging to the
+// connection, and the next response gets another block.
+const blockBytes = 64 * 1024
+let block = Buffer.allocUnsafeSlow(blockBytes)
+
 /** Through Node's private fields. */
 export const writeDirectly: WriteReady = (given, status, head, perResponse, stays, body) => {
   const response = given as WithHead
@@ -66,20 +77,29 @@ export const writeDirectly: WriteReady = (given, status, head, perResponse, stay
   response.statusCode = status
   if (response.destroyed) return
   response._last = !stays
-  const own = perResponse + (stays ? keepAlive : close)
+  const lines = head + perResponse + (stays ? keepAlive : close)
+  response._header = lines
   if (status === 304) response._hasBody = false
   if (!body || !response._hasBody) {
-    response._header = (typeof head === 'string' ? head : head.toString('latin1')) + own
     response.end()
     return
   }
-  // A short first piece goes with the head: two pieces cost the socket less than three.
-  const [first, second] = body
-  response._header = own
   response._headerSent = true
-  response.socket?.cork()
-  response.write(joined(head, own, second && first))
-  response.end(second ?? first)
+  const bodyBytes = lengthOf(body)
+  if (lines.length + bodyBytes > blockBytes) {
+    response.socket?.cork()
+    response.write(Buffer.from(lines, 'latin1'))
+    response.end(body.length === 1 ? body[0] : Buffer.concat(body))
+    return
+  }
+  let used = block.write(lines, 0, 'latin1')
+  for (const piece of body) {
+    block.set(piece, used)
+    used += piece.length
+  }
+  // One write of one piece costs a system call less than a list of them.
+  response.end(block.subarray(0, used))
+  if (response.writableLength > 0) block = Buffer.allocUnsafeSlow(blockBytes)
 }
 
 /** Through public API alone. */
@@ -105,13 +125,11 @@ export const chooseWriter = (direct: WriteReady = writeDirectly): { write: Write
     for (const { method, status, stays, body } of samples) {
       const head = headOf(status, 'content-type: text/plain\r\ncontent-length: 4\r\n')
       const own = `date: ${new Date(0).toUTCString()}\r\n`
-      for (const given of [head, Buffer.from(head)]) {
-        const [one, other] = [direct, writeByWriteHead].map(write =>
-          bytesOf(method, response => write(response, status, given, own, stays, body)),
-        )
-        if (one !== other)
-          return { write: writeByWriteHead, fault: `the bytes of a ${status} to ${method} differ` }
-      }
+      const [one, other] = [direct, writeByWriteHead].map(write =>
+        bytesOf(method, response => write(response, status, head, own, stays, body)),
+      )
+      if (one !== other)
+        return { write: writeByWriteHead, fault: `the bytes of a ${status} to ${method} differ` }
     }
     return { write: direct }
   } catch (error) {
@@ -146,16 +164,4 @@ const bytesOf = (method: string, write: (response: ServerResponse) => void): str
   write(response)
   const { _last: last } = response as WithHead
   return `${Buffer.concat(chunks).toString('latin1')}\n${last ? 'ends' : 'stays'}, ${response.writableEnded}`
-}
-
-const joined = (head: string | Buffer, own: string, piece: Buffer | undefined): Buffer => {
-  const pieceAt = head.length + own.length
-  const bytes = Buffer.allocUnsafe(pieceAt + (piece?.length ?? 0))
-  if (typeof head === 'string') bytes.write(head + own, 'latin1')
-  else {
-    bytes.set(head)
-    bytes.write(own, head.length, 'latin1')
-  }
-  if (piece) bytes.set(piece, pieceAt)
-  return bytes
 }

@@ -3,7 +3,8 @@
 
 import { LRUCache } from 'lru-cache'
 import type { Catalogue } from '../catalogue/catalogue.ts'
-import { type Encodings, type Representation, tagOf } from './representation.ts'
+import { encodeWhole } from './content-coding.ts'
+import { type Representation, tagOf } from './representation.ts'
 import { unpooledText } from './unpooled.ts'
 
 // Places change when an operator swaps the catalogue; a minute is how long a consumer may not have heard of it.
@@ -35,21 +36,18 @@ export const createRenderedLocations = (keepBytes: number): RenderedLocations =>
     if (found) return found
     const { body, link } = render()
     const bytes = unpooledText(JSON.stringify(body))
-    const encodings: Encodings = {}
     let encodedBytes = 0
     const representation: Representation = {
       tag: tagOf(bytes),
       headers: link ? `${metadataHeaders}link: ${link}\r\n` : metadataHeaders,
       pieces: [bytes],
-      heads: {},
-      encodings: () => encodings,
-      onEncoded: encoded => {
+      encode: encodeWhole(bytes, encoded => {
         encodedBytes += encoded.length
         if (kept.peek(name) !== representation) return
         // The library leaves the size of a value as it is when the same value is set again.
         kept.delete(name)
         kept.set(name, representation, { size: bytes.length + name.length + objectBytes + encodedBytes })
-      },
+      }),
     }
     kept.set(name, representation)
     return representation

@@ -1,25 +1,34 @@
-// Rendered weather: the JSON bytes of a timeline's slices, rendered once per slice and shared by all places of the cell, with
-// their compressed bodies. They are kept as long as the timeline is in memory and count towards its size. JSON texts come from
-// bodies.ts, headers from cache-headers.ts.
+// Rendered weather: the JSON bytes of a timeline's slices, rendered and compressed once per slice and shared by all places of
+// the cell. They are kept as long as the timeline is in memory and count towards its size. Nothing is kept of a place or a
+// URL but the br of bodies that are often requested. JSON texts come from bodies.ts, headers from cache-headers.ts.
 
+import { deflateRawSync } from 'node:zlib'
 import type { Answers, CellResult, Slice } from '../answer.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { forecastPiece, weatherPiece } from './bodies.ts'
 import { cacheStatus, freshnessHeaders } from './cache-headers.ts'
+import { type Accepted, compressed, type Encoded } from './content-coding.ts'
+import { type GzipEnd, gzipEnd, joinedGzip } from './joined-gzip.ts'
 import type { PlacePiece } from './places.ts'
-import { type Encodings, type Representation, tagOf } from './representation.ts'
+import { type Representation, tagOf } from './representation.ts'
+import { unpooledCopy } from './unpooled.ts'
 
 /** The part of a body that all places of a cell share, with what is derived from it. */
 type Rendered = Slice<{
   readonly bytes: Buffer
   readonly tag: string
-  /** Compressed whole bodies by the identity of their place; oldest first. */
-  readonly encodings: Map<PlacePiece['identity'], Encodings>
-  /** The size of `encodings`. */
-  encodedBytes: number
+  /** What goes on with the start of any place of the cell; made for the first who takes gzip. */
+  gzip: GzipEnd | undefined
+  /** Whole bodies by the identity of their place, once somebody preferred br. */
+  readonly brotli: Map<PlacePiece['identity'], Brotli>
+  /** The size of both. */
+  compressedBytes: number
   resultHeaders: ResultHeaders | undefined
 }>
+
+/** A body that is compressed with br once it was requested often. */
+type Brotli = { requests: number; body: Encoded | Promise<Encoded> | undefined }
 
 /** The headers of a cache result; the same for one second. */
 type ResultHeaders = {
@@ -39,34 +48,38 @@ export type RenderedWeather = {
   forecast(cell: Cell, days: number, place: PlacePiece): Representation | Promise<Representation>
 }
 
-type Slot = {
-  place: PlacePiece | undefined
-  resultHeaders: ResultHeaders | undefined
-  body: Representation | undefined
+/** How bytes are compressed. */
+export type Compression = {
+  /** A whole raw deflate stream, at once. */
+  deflate(bytes: Buffer): Buffer
+  /** A whole body. */
+  brotli(bytes: Buffer): Promise<Buffer>
 }
+
+const compression: Compression = { deflate: deflateRawSync, brotli: bytes => compressed(bytes, 'br') }
 
 /** Slices by endpoint: 0 is /weather, 1 to 7 is /forecast for that many days. */
 type Kept = { readonly slices: (Rendered | undefined)[] }
 
 // The rough overhead of a kept slice or encoding beside its bytes.
 const objectBytes = 400
-// Encoded bodies per slice; bounded, because there is no end of raw points.
-const maxEncodings = 300
-const slotCount = 128
+// A body is a sixteenth shorter with br than with gzip, and br has to be made for each: it is worth it for one that is
+// requested about once a second. Counting them all would cost more than that saves, so one request in a few is counted.
+const oftenRequested = 1_024
+const countedOneIn = 16
+// Bodies per slice whose requests are counted.
+const mostCounted = 64
 
-export const createRenderedWeather = (answers: Answers, timezone: string): RenderedWeather => {
+export const createRenderedWeather = (
+  answers: Answers,
+  timezone: string,
+  { deflate, brotli } = compression,
+): RenderedWeather => {
   const keptOf = new WeakMap<Timeline, Kept>()
-  // Direct-mapped cache of whole bodies. Filled on the second request within a second, so that one-off requests allocate
-  // nothing long-lived.
-  const slots: Slot[] = Array.from({ length: slotCount }, () => ({
-    place: undefined,
-    resultHeaders: undefined,
-    body: undefined,
-  }))
 
   const account = (result: CellResult, { slices }: Kept): void => {
     let bytes = 0
-    for (const slice of slices) if (slice) bytes += slice.bytes.length + slice.encodedBytes + objectBytes
+    for (const slice of slices) if (slice) bytes += slice.bytes.length + slice.compressedBytes + objectBytes
     result.setExtraBytes(bytes)
   }
 
@@ -80,8 +93,9 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
       endsAt,
       bytes,
       tag: tagOf(bytes),
-      encodings: new Map(),
-      encodedBytes: 0,
+      gzip: undefined,
+      brotli: new Map(),
+      compressedBytes: 0,
       resultHeaders: undefined,
     }
     if (!kept) {
@@ -93,19 +107,79 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
     return rendered
   }
 
-  const encodingsFor = (rendered: Rendered, { identity }: PlacePiece): Encodings => {
-    const kept = rendered.encodings.get(identity)
-    if (kept) return kept
-    const [oldest] = rendered.encodings.keys()
-    if (rendered.encodings.size >= maxEncodings && oldest !== undefined) {
-      for (const encoded of Object.values(rendered.encodings.get(oldest) ?? {}))
-        if (encoded instanceof Buffer) rendered.encodedBytes -= encoded.length + objectBytes
-      rendered.encodings.delete(oldest)
-    }
-    const encodings: Encodings = {}
-    rendered.encodings.set(identity, encodings)
-    return encodings
+  const addCompressed = (result: CellResult, rendered: Rendered, bytes: Buffer): void => {
+    rendered.compressedBytes += bytes.length + objectBytes
+    const kept = keptOf.get(result.value)
+    // The slice may have ended meanwhile.
+    if (kept?.slices.includes(rendered)) account(result, kept)
   }
+
+  const gzipOf = (result: CellResult, rendered: Rendered, place: PlacePiece): Encoded => {
+    let end = rendered.gzip
+    if (!end) {
+      const deflated = unpooledCopy(deflate(rendered.bytes))
+      end = gzipEnd(rendered.bytes, deflated)
+      rendered.gzip = end
+      addCompressed(result, rendered, deflated)
+    }
+    return { coding: 'gzip', pieces: joinedGzip(place.gzipStart(), end) }
+  }
+
+  const makeBrotli = (
+    result: CellResult,
+    rendered: Rendered,
+    place: PlacePiece,
+    entry: Brotli,
+  ): Promise<Encoded> => {
+    const making = brotli(Buffer.concat([place.bytes, rendered.bytes])).then(
+      bytes => {
+        entry.body = { coding: 'br', pieces: [bytes] }
+        if (rendered.brotli.get(place.identity) === entry) addCompressed(result, rendered, bytes)
+        return entry.body
+      },
+      error => {
+        entry.body = undefined
+        throw error
+      },
+    )
+    entry.body = making
+    return making
+  }
+
+  let preferring = 0
+  /** The br of a body that is often requested, or for a consumer who takes no gzip. */
+  const brotliOf = (
+    result: CellResult,
+    rendered: Rendered,
+    place: PlacePiece,
+    isNeeded: boolean,
+  ): Encoded | Promise<Encoded> | undefined => {
+    preferring += 1
+    const isCounted = preferring % countedOneIn === 0
+    if (!isCounted && !isNeeded && rendered.brotli.size === 0) return undefined
+    let entry = rendered.brotli.get(place.identity)
+    if (!entry) {
+      if (!isCounted && !isNeeded) return undefined
+      entry = { requests: 0, body: undefined }
+      // There is no end of raw points.
+      if (rendered.brotli.size < mostCounted) rendered.brotli.set(place.identity, entry)
+    }
+    if (isCounted) entry.requests += countedOneIn
+    const { body, requests } = entry
+    if (isNeeded) return body ?? makeBrotli(result, rendered, place, entry)
+    // Whoever takes another coding does not wait for this one.
+    if (!body && requests >= oftenRequested) void makeBrotli(result, rendered, place, entry).catch(() => {})
+    return body instanceof Promise ? undefined : body
+  }
+
+  const encode = (
+    result: CellResult,
+    rendered: Rendered,
+    place: PlacePiece,
+    { preferred, gzip }: Accepted,
+  ): Encoded | Promise<Encoded> =>
+    (preferred === 'br' ? brotliOf(result, rendered, place, !gzip) : undefined) ??
+    gzipOf(result, rendered, place)
 
   const headersFor = (result: CellResult, rendered: Rendered): ResultHeaders => {
     const last = rendered.resultHeaders
@@ -129,33 +203,14 @@ export const createRenderedWeather = (answers: Answers, timezone: string): Rende
     headers: string,
   ): Representation => {
     const resultHeaders = headersFor(result, rendered)
-    // A raw point is new each time and gets no slot.
-    const slot = typeof place.identity === 'number' ? slots[place.identity % slotCount] : undefined
-    const isSecond = slot?.place === place && slot.resultHeaders === resultHeaders
-    if (isSecond && slot.body) return slot.body
-    const body: Representation = {
+    return {
       tag: place.tag + rendered.tag,
       headers: resultHeaders.headers + headers,
       pieces: [place.bytes, rendered.bytes],
       cache: resultHeaders.cacheStatus,
       cell: result.subject.id,
-      heads: {},
-      encodings: () => encodingsFor(rendered, place),
-      onEncoded: encoded => {
-        // Other places may have evicted it while it was compressed.
-        if (!rendered.encodings.has(place.identity)) return
-        rendered.encodedBytes += encoded.length + objectBytes
-        const kept = keptOf.get(result.value)
-        // The slice may have ended meanwhile.
-        if (kept?.slices.includes(rendered)) account(result, kept)
-      },
+      encode: accepted => encode(result, rendered, place, accepted),
     }
-    if (slot) {
-      slot.place = place
-      slot.resultHeaders = resultHeaders
-      slot.body = isSecond ? body : undefined
-    }
-    return body
   }
 
   const representCurrent = (result: CellResult, place: PlacePiece, headers: string): Representation =>

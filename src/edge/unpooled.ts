@@ -10,20 +10,32 @@ export const unpooledText = (text: string, encoding: 'utf8' | 'latin1' = 'utf8')
 
 const blockBytes = 256 * 1024
 
-/** An arena for thousands of small texts that are freed together: they are cut from large blocks. */
-export const createArena = (): ((text: string) => Buffer) => {
+/** For thousands of small pieces that are freed together: they are cut from large blocks. */
+export type Arena = { text(text: string): Buffer; copy(bytes: Buffer): Buffer }
+
+export const createArena = (): Arena => {
   let block = Buffer.alloc(0)
   let used = 0
-  return text => {
-    const length = Buffer.byteLength(text)
+  const cut = (length: number): Buffer => {
     if (used + length > block.length) {
       block = Buffer.allocUnsafeSlow(Math.max(blockBytes, length))
       used = 0
     }
     const bytes = block.subarray(used, used + length)
-    bytes.write(text)
     used += length
     return bytes
+  }
+  return {
+    text: text => {
+      const bytes = cut(Buffer.byteLength(text))
+      bytes.write(text)
+      return bytes
+    },
+    copy: given => {
+      const bytes = cut(given.length)
+      bytes.set(given)
+      return bytes
+    },
   }
 }
 

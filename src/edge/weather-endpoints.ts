@@ -8,7 +8,7 @@ import { forecastEndpoint } from './endpoints/forecast.ts'
 import { weatherEndpoint } from './endpoints/weather.ts'
 import { weatherCoordsEndpoint } from './endpoints/weather-coords.ts'
 import { type CurrentCatalogue, createPlaces } from './places.ts'
-import { createRenderedWeather } from './rendered-weather.ts'
+import { type Compression, createRenderedWeather } from './rendered-weather.ts'
 
 export type WeatherEndpointParts = {
   readonly catalogue: CurrentCatalogue
@@ -18,6 +18,8 @@ export type WeatherEndpointParts = {
   readonly area: string
   /** The IANA zone of all local times. */
   readonly timezone: string
+  /** Of bodies; zlib's where absent. */
+  readonly compression?: Compression | undefined
 }
 
 export const weatherEndpointsOf = ({
@@ -26,9 +28,10 @@ export const weatherEndpointsOf = ({
   bounds,
   area,
   timezone,
+  compression,
 }: WeatherEndpointParts): readonly Endpoint[] => {
   const findPlace = createPlaces(catalogue, answers.cellAt)
-  const weather = createRenderedWeather(answers, timezone)
+  const weather = createRenderedWeather(answers, timezone, compression)
   return [
     weatherEndpoint(findPlace, weather),
     weatherCoordsEndpoint(answers.cellAt, weather, bounds, area),

@@ -35,8 +35,32 @@ export type Refusal =
 
 export type Authentication = { client: Client } | { refusal: Refusal }
 
-/** Memo per connection: the last presented key, its hash and its copy, so that a key is hashed once per connection. */
+/** Memo per connection: the last presented key, its hash and its copy. */
 export type KeyMemo = { presented: string; hash: KeyHash | undefined; copy: KeyCopy | undefined }
+
+type Hashed = { readonly hash: KeyHash; readonly copy: KeyCopy }
+
+// Good keys of the last minutes by what was presented, for connections that carry many: a hash costs more than the rest.
+// Two generations, so that a key which nobody presents any more does not stay in memory.
+const mostRecent = 10_000
+const recentForMs = 60_000
+
+const createRecent = (clock: Clock) => {
+  let [young, old] = [new Map<string, Hashed>(), new Map<string, Hashed>()]
+  let bornAt = 0
+  return {
+    get: (presented: string): Hashed | undefined => young.get(presented) ?? old.get(presented),
+    set: (presented: string, hashed: Hashed): void => {
+      const age = clock.now() - bornAt
+      if (young.size >= mostRecent || age >= recentForMs || age < 0) {
+        old = young
+        young = new Map()
+        bornAt = clock.now()
+      }
+      young.set(presented, hashed)
+    },
+  }
+}
 
 export const emptyKeyMemo = (): KeyMemo => ({ presented: '', hash: undefined, copy: undefined })
 
@@ -56,6 +80,7 @@ export const createAuthenticate = (
   clock: Clock,
 ): Authenticator => {
   let tiers = given
+  const recent = createRecent(clock)
   const judge = (found: FoundKey | 'unknown'): Authentication => {
     if (found === 'unknown') return { refusal: 'unknown' }
     if (found.key.revokedAt !== null) return { refusal: 'key-revoked' }
@@ -84,11 +109,15 @@ export const createAuthenticate = (
     // A cached key had the right form before, so only others need the check of form and checksum.
     if (presented.length !== keyLength) return { refusal: 'malformed' }
     if (memo.hash === undefined || presented !== memo.presented) {
+      const known = recent.get(presented)
       memo.presented = presented
-      memo.hash = hashOf(presented)
-      memo.copy = undefined
+      memo.hash = known?.hash ?? hashOf(presented)
+      memo.copy = known?.copy
     }
-    if (!memo.copy || !isFresh(memo.copy)) memo.copy = keys.copyOf(memo.hash)
+    if (!memo.copy || !isFresh(memo.copy)) {
+      memo.copy = keys.copyOf(memo.hash)
+      if (memo.copy) recent.set(presented, { hash: memo.hash, copy: memo.copy })
+    }
     if (memo.copy && isFresh(memo.copy)) return judge(memo.copy.found)
     if (!parseKey(presented)) return { refusal: 'malformed' }
     const found = keys.find(memo.hash)

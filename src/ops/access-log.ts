@@ -46,14 +46,14 @@ export const createAccessLog = (
   const share = accessShare < 1 ? `"share":${accessShare},` : ''
   const ended = createIsoText()
   const arrived = createIsoText()
-  const consumerOf = createConsumerText()
+  const connectionOf = createConnectionText()
 
   return request => {
-    const { status, encoding, notModified, cell, cache, reason, traceId } = request
+    const { status, encoding, notModified, cell, cache, reason, traceId, keyId, tier } = request
     if (status < 500 && accessShare < 1 && random() >= accessShare) return
     const outcome = `${encoding === undefined ? '' : encodings[encoding]}${notModified === undefined ? '' : `"notModified":${notModified},`}${cell === undefined ? '' : `"cell":"${cell}",`}${cache === undefined ? '' : `"cache":${textOf(cache)},`}${reason === undefined ? '' : `"reason":"${reason}",`}${traceId === undefined ? '' : `"traceId":"${traceId}",`}`
     lines.write(
-      `{"level":"info","time":"${ended(clock.now())}","requestId":"${request.requestId}","method":"${request.method}","url":${textOf(bounded(request.url))},"endpoint":"${request.endpoint}","status":${status},"ms":${request.ms},"arrivedAt":"${arrived(request.arrivedAt)}","bytes":${request.bytes},${outcome}${consumerOf(request)}${request.connectionRequest},${share}"msg":"answered"}\n`,
+      `{"level":"info","time":"${ended(clock.now())}","requestId":"${request.requestId}","method":"${request.method}","url":${textOf(bounded(request.url))},"endpoint":"${request.endpoint}","status":${status},"ms":${request.ms},"arrivedAt":"${arrived(request.arrivedAt)}","bytes":${request.bytes},${outcome}${keyId === undefined ? '' : `"keyId":${textOf(keyId)},`}${tier === undefined ? '' : `"tier":${textOf(tier)},`}${connectionOf(request)}${request.connectionRequest},${share}"msg":"answered"}\n`,
     )
   }
 }
@@ -62,30 +62,27 @@ const needsEscape = /[^\x20-\x21\x23-\x5b\x5d-\x7e]/
 
 const encodings = { br: '"encoding":"br",', gzip: '"encoding":"gzip",' }
 
-type Consumer = Pick<AnsweredRequest, 'connection' | 'client' | 'httpVersion' | 'keyId' | 'tier'>
+type Connection = Pick<AnsweredRequest, 'connection' | 'client' | 'httpVersion'>
 
-const keptConsumers = 1_024
+const keptConnections = 1_024
 
 /** What the requests of a connection have in common, put together once, up to the number of the request on it. */
-const createConsumerText = (): ((consumer: Consumer) => string) => {
-  const kept: { readonly of: Consumer; readonly text: string }[] = []
-  return ({ connection, client, httpVersion, keyId, tier }) => {
-    const slot = connection % keptConsumers
+const createConnectionText = (): ((request: Connection) => string) => {
+  const kept: { readonly of: Connection; readonly text: string }[] = []
+  return ({ connection, client, httpVersion }) => {
+    const slot = connection % keptConnections
     const found = kept[slot]
     if (
       found?.of.connection === connection &&
-      found.of.keyId === keyId &&
       found.of.client === client &&
-      found.of.tier === tier &&
       found.of.httpVersion === httpVersion
     )
       return found.text
-    const key = `${keyId === undefined ? '' : `"keyId":${textOf(keyId)},`}${tier === undefined ? '' : `"tier":${textOf(tier)},`}`
     const from = client === undefined ? '' : `"client":"${client}",`
     const text = oneString(
-      `${key}${from}"httpVersion":"${httpVersion}","connection":${connection},"connectionRequest":`,
+      `${from}"httpVersion":"${httpVersion}","connection":${connection},"connectionRequest":`,
     )
-    kept[slot] = { of: { connection, client, httpVersion, keyId, tier }, text }
+    kept[slot] = { of: { connection, client, httpVersion }, text }
     return text
   }
 }

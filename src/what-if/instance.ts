@@ -1,14 +1,17 @@
 // One gateway without its sockets, keys and quotas: the endpoints with weather, the bodies that they render and keep, and the
 // supply behind them. Bodies are compressed once; from then on their size is known by their length.
 
-import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
+import { brotliCompressSync, constants, deflateRawSync } from 'node:zlib'
 import { createAnswers } from '../answer.ts'
 import { createCalendar } from '../calendar.ts'
 import type { Catalogue } from '../catalogue/catalogue.ts'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config/schema.ts'
 import { fleetHashOf } from '../config/values.ts'
-import { type Coding, codingFor, type Representation } from '../edge/representation.ts'
+import { acceptedOf } from '../edge/content-coding.ts'
+import { lengthOf } from '../edge/ready-response.ts'
+import type { Compression } from '../edge/rendered-weather.ts'
+import type { Representation } from '../edge/representation.ts'
 import { weatherEndpointsOf } from '../edge/weather-endpoints.ts'
 import type { SupplyObserver } from '../gateway/observers.ts'
 import { openSupply, type StandIns, type Supply } from '../gateway/supply.ts'
@@ -66,8 +69,8 @@ export const openInstance = (config: Config, parts: InstanceParts): Instance => 
     bounds: config.catalogue.bounds,
     area: config.catalogue.title,
     timezone: calendar.zone,
+    compression: createSampleCompression(),
   })
-  const send = createEncoding()
 
   return {
     timelines,
@@ -82,32 +85,26 @@ export const openInstance = (config: Config, parts: InstanceParts): Instance => 
   }
 }
 
-/** Keeps encodings with bodies as representation.ts does, without making each of them. */
-const createEncoding = () => {
+/** Encodes a body as the API does, so that what is kept of it counts towards the memory. */
+const send = ({ pieces, encode }: Representation, accepts: string | undefined): void => {
+  const accepted = accepts === undefined ? undefined : acceptedOf(accepts, lengthOf(pieces))
+  if (accepted) void encode(accepted)
+}
+
+/** Compresses one body of each length: the weather is the same text everywhere. */
+const createSampleCompression = (): Compression => {
   const sizes = new Map<string, number>()
-  const sizeOf = (coding: Coding, pieces: Representation['pieces'], bytes: number): number => {
-    // The weather is the same text everywhere, and the place is short.
-    const name = `${coding} ${Math.round(bytes / 64)}`
-    let size = sizes.get(name)
-    if (size === undefined) {
-      const body = Buffer.concat([...pieces])
-      // Qualities as in representation.ts.
-      const params = { [constants.BROTLI_PARAM_QUALITY]: 4 }
-      size = (coding === 'br' ? brotliCompressSync(body, { params }) : gzipSync(body)).length
-      sizes.set(name, size)
-    }
-    return size
+  const sampled = (name: string, bytes: Buffer, compress: (bytes: Buffer) => Buffer): Buffer => {
+    const kind = `${name} ${Math.round(bytes.length / 64)}`
+    const size = sizes.get(kind) ?? compress(bytes).length
+    sizes.set(kind, size)
+    return sample(size)
   }
-  return ({ pieces, encodings, onEncoded }: Representation, accepts: string | undefined): void => {
-    if (accepts === undefined) return
-    const bytes = pieces[0].length + (pieces[1]?.length ?? 0)
-    const coding = codingFor(accepts, bytes)
-    if (coding === undefined) return
-    const kept = encodings()
-    if (kept[coding]) return
-    const encoded = sample(sizeOf(coding, pieces, bytes))
-    kept[coding] = encoded
-    onEncoded?.(encoded)
+  // As in content-coding.ts.
+  const params = { [constants.BROTLI_PARAM_QUALITY]: 4 }
+  return {
+    deflate: bytes => sampled('deflate', bytes, deflateRawSync),
+    brotli: async bytes => sampled('br', bytes, body => brotliCompressSync(body, { params })),
   }
 }
 

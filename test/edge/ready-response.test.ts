@@ -45,9 +45,9 @@ t.test('a way that writes other bytes, or none, or throws is not chosen', async 
 
 t.test('both ways answer a real client alike', async t => {
   const head = headOf(200, 'content-type: text/plain\r\ncontent-length: 4\r\n')
-  const answer = async (write: WriteReady, given: string | Buffer) => {
+  const answer = async (write: WriteReady) => {
     const server = createServer((_request, response: ServerResponse) =>
-      write(response, 200, given, `x-own: 1\r\ndate: ${new Date(0).toUTCString()}\r\n`, true, [
+      write(response, 200, head, `x-own: 1\r\ndate: ${new Date(0).toUTCString()}\r\n`, true, [
         Buffer.from('bo'),
         Buffer.from('dy'),
       ]),
@@ -65,8 +65,7 @@ t.test('both ways answer a real client alike', async t => {
       })
     })
   }
-  const one = await answer(writeDirectly, head)
+  const one = await answer(writeDirectly)
   t.match(one, { body: 'body' })
-  t.strictSame(await answer(writeByWriteHead, head), one)
-  t.strictSame(await answer(writeDirectly, Buffer.from(head)), one)
+  t.strictSame(await answer(writeByWriteHead), one)
 })

@@ -1,11 +1,13 @@
 // Weather as bytes: rendered once per slice, shared by the places of a cell, accounted for, and dropped with its timeline.
 
+import { brotliCompressSync, brotliDecompressSync, deflateRawSync, gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { type Answers, type CellResult, createAnswers } from '../../src/answer.ts'
 import { createMemoryTier, keepEntry } from '../../src/cache/memory-tier.ts'
 import { createCalendar, quarterHourMs, utcDayMs } from '../../src/calendar.ts'
+import type { Encoded } from '../../src/edge/content-coding.ts'
 import { type PlacePiece, pointPiece } from '../../src/edge/places.ts'
-import { createRenderedWeather } from '../../src/edge/rendered-weather.ts'
+import { type Compression, createRenderedWeather } from '../../src/edge/rendered-weather.ts'
 import type { Representation } from '../../src/edge/representation.ts'
 import { createArena, unpooledCopy, unpooledText } from '../../src/edge/unpooled.ts'
 import { createGrid } from '../../src/weather/cell.ts'
@@ -24,7 +26,7 @@ const timelineAt = (fetchedAt: number) =>
 const grid = createGrid(0.1)
 const cell = grid.cellOf(23.7, 90.4)
 
-const setUp = () => {
+const setUp = (compression?: Compression) => {
   let rendered = 0
   const real = createAnswers({
     grid,
@@ -43,7 +45,7 @@ const setUp = () => {
     weather: result => counted(real.weather(result)),
     forecast: (result, days) => counted(real.forecast(result, days)),
   }
-  const weather = createRenderedWeather(answers, calendar.zone)
+  const weather = createRenderedWeather(answers, calendar.zone, compression)
   return {
     current: (result: CellResult, place: PlacePiece) => {
       next = result
@@ -118,23 +120,84 @@ t.test('tags differ by place and by weather', async t => {
   t.not(tagOf(1, result), tagOf(1, resultAt(start + quarterHourMs)))
 })
 
-t.test('cached bodies are accounted for, compressed ones too, and their number is bounded', async t => {
-  const { current } = setUp()
+const gzip = { preferred: 'gzip', gzip: true } as const
+const both = { preferred: 'br', gzip: true } as const
+const brOnly = { preferred: 'br', gzip: false } as const
+
+t.test('weather is compressed once for all places of a cell, and counts towards the memory', async t => {
+  let deflated = 0
+  const { current } = setUp({
+    deflate: bytes => {
+      deflated += 1
+      return deflateRawSync(bytes)
+    },
+    brotli: async () => Buffer.alloc(0),
+  })
   const result = resultAt(start)
-  const [, bytes] = current(result, somewhere).pieces
+  current(result, somewhere)
   const alone = beside()
-  t.ok(bytes && alone >= bytes.length)
-  const compress = (latitude: number) => {
-    const body = current(result, pointPiece(latitude, 90))
-    body.encodings().br = Buffer.alloc(2_000)
-    body.onEncoded?.(Buffer.alloc(2_000))
+  let compressed = 0
+  for (let i = 0; i < 100; i++) {
+    const body = current(result, pointPiece(i, 90))
+    const { coding, pieces } = (await body.encode(gzip)) as Encoded
+    t.equal(coding, 'gzip')
+    t.ok(gunzipSync(Buffer.concat(pieces)).equals(Buffer.concat(body.pieces)))
+    compressed = beside() - alone
   }
-  compress(1)
-  t.ok(beside() >= alone + 2_000)
-  for (let i = 0; i < 1_000; i++) compress(2 + i)
-  t.ok(beside() < alone + 320 * 2_600, `${beside()} bytes`)
+  t.equal(deflated, 1)
+  t.ok(compressed > 100 && compressed < 2_000, `${compressed} bytes for a hundred places`)
   current(resultAt(start + quarterHourMs, result.value), somewhere)
   t.equal(beside(), alone, 'they go with their slice')
+})
+
+t.test('br is for bodies that are often requested, and for those who take nothing else', async t => {
+  let made = 0
+  const { current } = setUp({
+    deflate: deflateRawSync,
+    brotli: async bytes => {
+      made += 1
+      return brotliCompressSync(bytes)
+    },
+  })
+  const result = resultAt(start)
+  const seldom = current(result, pointPiece(1, 90))
+  t.match(await seldom.encode(both), { coding: 'gzip' })
+  t.equal(made, 0)
+  const { coding, pieces } = (await seldom.encode(brOnly)) as Encoded
+  t.equal(coding, 'br')
+  t.ok(brotliDecompressSync(Buffer.concat(pieces)).equals(Buffer.concat(seldom.pieces)))
+  t.match(await seldom.encode(brOnly), { coding: 'br' })
+  t.equal(made, 1, 'it is kept')
+  const often = current(result, pointPiece(2, 90))
+  const codings: string[] = []
+  for (let i = 0; i < 1_100; i++) codings.push((await often.encode(both)).coding)
+  t.strictSame([codings[0], codings[900], codings.at(-1)], ['gzip', 'gzip', 'br'])
+  t.equal(made, 2)
+})
+
+t.test('there is no end of points, and only some of them are counted and kept', async t => {
+  const { current } = setUp({ deflate: deflateRawSync, brotli: async () => Buffer.alloc(2_000) })
+  const result = resultAt(start)
+  current(result, somewhere)
+  const alone = beside()
+  for (let i = 0; i < 1_000; i++) await current(result, pointPiece(i, 90)).encode(brOnly)
+  t.ok(beside() >= alone + 60 * 2_000, 'those of the first are kept')
+  t.ok(beside() < alone + 70 * 2_600, `${beside()} bytes`)
+})
+
+t.test('br that fails is tried again, and nobody who takes gzip meets the failure', async t => {
+  let tries = 0
+  const { current } = setUp({
+    deflate: deflateRawSync,
+    brotli: async () => {
+      tries += 1
+      throw new Error('no memory')
+    },
+  })
+  const body = current(resultAt(start), somewhere)
+  for (let i = 0; i < 1_200; i++) t.equal((await body.encode(both)).coding, 'gzip')
+  t.ok(tries > 1, `${tries} tries`)
+  await t.rejects(Promise.resolve(body.encode(brOnly)), /no memory/)
 })
 
 t.test('a body that is compressed after its timeline was replaced is not accounted for', async t => {
@@ -144,43 +207,19 @@ t.test('a body that is compressed after its timeline was replaced is not account
   t.ok(beside() > 0)
   const renewed = resultAt(start + 1)
   t.equal(beside(), 0)
-  body.encodings().br = Buffer.alloc(2_000)
-  body.onEncoded?.(Buffer.alloc(2_000))
+  await body.encode(gzip)
+  await body.encode(brOnly)
   t.equal(beside(), 0)
   current(renewed, somewhere)
   t.ok(beside() > 0)
 })
 
-t.test('a form that others displaced while it was made is not accounted for', async t => {
-  const { current } = setUp()
-  const result = resultAt(start)
-  current(result, somewhere)
-  const alone = beside()
-  const bodies = Array.from({ length: 1_000 }, (_, i) => current(result, pointPiece(i, 90)))
-  // All encodings start before the first of them is ready.
-  const making = bodies.map(body => ({ body, encodings: body.encodings() }))
-  for (const { body, encodings } of making) {
-    encodings.br = Buffer.alloc(2_000)
-    body.onEncoded?.(encodings.br)
-  }
-  t.ok(beside() < alone + 320 * 2_600, `${beside()} bytes`)
-})
-
-t.test('a body is kept for a second from its second request on, and stays the same', async t => {
+t.test('the headers of a result are the same for a second', async t => {
   const { current } = setUp()
   const timeline = timelineAt(start)
-  // A place of the catalogue, whose bodies are kept; those of raw points are not.
-  const place = { ...pointPiece(1, 90), identity: 1 }
-  const representAt = (after: number) => {
-    const result = resultAt(start + after, timeline)
-    return current(result, place)
-  }
-  const [first, second, third] = [representAt(0), representAt(10), representAt(999)]
-  t.not(first, second)
-  t.equal(second, third)
-  t.equal(first.headers, second.headers)
-  t.not(representAt(1_000), third)
-  t.not(representAt(1_000).headers, third.headers)
+  const headersAt = (after: number) => current(resultAt(start + after, timeline), somewhere).headers
+  t.equal(headersAt(0), headersAt(999))
+  t.not(headersAt(2_000), headersAt(0))
 })
 
 t.test('cached bytes are in memory of their own', async t => {
@@ -193,10 +232,10 @@ t.test('cached bytes are in memory of their own', async t => {
 })
 
 t.test('texts in a slab share blocks, and none overwrites another', async t => {
-  const place_in_arena = createArena()
+  const arena = createArena()
   const texts = Array.from({ length: 1_000 }, (_, i) => `${i} ঢাকা`.repeat(1 + (i % 70)))
   texts.push('x'.repeat(1 << 20), '')
-  const shelved = texts.map(place_in_arena)
+  const shelved = texts.map((text, i) => (i % 2 === 0 ? arena.text(text) : arena.copy(Buffer.from(text))))
   t.strictSame(shelved.map(String), texts)
   const blocks = new Set(shelved.map(({ buffer }) => buffer))
   t.ok(blocks.size < 20, `${blocks.size} blocks`)

