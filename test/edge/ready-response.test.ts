@@ -2,7 +2,7 @@
 // not, the public one is chosen, with the reason.
 
 import { createServer, get, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import t from 'tap'
 import {
   chooseWriter,
@@ -68,4 +68,44 @@ t.test('both ways answer a real client alike', async t => {
   const one = await answer(writeDirectly)
   t.match(one, { body: 'body' })
   t.strictSame(await answer(writeByWriteHead), one)
+})
+
+t.test('responses that a slow client has not taken keep their bytes while others are written', async t => {
+  // Of several sizes, up to more than the block that responses are put together in.
+  const bodyOf = (turn: number): Buffer => Buffer.alloc(1 + ((turn * 7_919) % 80_000), `${turn},`)
+  const turns = 300
+  const server = createServer((request, response: ServerResponse) => {
+    const turn = Number(request.url?.slice(1))
+    const body = bodyOf(turn)
+    const head = headOf(200, `content-type: text/plain\r\ncontent-length: ${body.length}\r\n`)
+    const half = Math.floor(body.length / 2)
+    writeDirectly(response, 200, head, `date: ${new Date(0).toUTCString()}\r\n`, turn < turns - 1, [
+      body.subarray(0, half),
+      body.subarray(half),
+    ])
+  })
+  t.teardown(() => server.close())
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const client = connect({ port, host: '127.0.0.1', highWaterMark: 1_024 })
+  t.teardown(() => client.destroy())
+  client.pause()
+  for (let turn = 0; turn < turns; turn++) client.write(`GET /${turn} HTTP/1.1\r\nhost: x\r\n\r\n`)
+  // Other clients get theirs meanwhile.
+  for (let turn = 0; turn < 20; turn++)
+    t.ok(
+      Buffer.from(await (await fetch(`http://127.0.0.1:${port}/${turn}`)).arrayBuffer()).equals(bodyOf(turn)),
+      `turn ${turn} of another client`,
+    )
+  const expected = Array.from({ length: turns }, (_, turn) => bodyOf(turn))
+  // The last response closes the connection.
+  const all = Buffer.concat(await client.toArray())
+  let at = 0
+  let wrong = 0
+  for (const body of expected) {
+    at = all.indexOf('\r\n\r\n', at) + 4
+    if (!all.subarray(at, at + body.length).equals(body)) wrong += 1
+    at += body.length
+  }
+  t.equal(wrong, 0)
 })

@@ -77,7 +77,7 @@ t.test('both versions give the same answer to the same request', async t => {
   }
   const paths = gateway.logged.filter(({ msg }) => msg === 'answered')
   const http2 = paths.filter(({ httpVersion }) => httpVersion === '2.0')
-  t.equal(http2.length, requests.length + 2)
+  t.equal(http2.length, requests.length + 4)
   t.equal(new Set(http2.map(({ connection }) => connection)).size, 1)
   t.strictSame(
     http2.map(({ connectionRequest }) => connectionRequest),
