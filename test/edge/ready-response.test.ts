@@ -87,7 +87,7 @@ t.test('responses that a slow client has not taken keep their bytes while others
   t.teardown(() => server.close())
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
-  const client = connect({ port, host: '127.0.0.1', highWaterMark: 1_024 })
+  const client = connect({ port, host: '127.0.0.1' })
   t.teardown(() => client.destroy())
   client.pause()
   for (let turn = 0; turn < turns; turn++) client.write(`GET /${turn} HTTP/1.1\r\nhost: x\r\n\r\n`)
