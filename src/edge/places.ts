@@ -47,32 +47,44 @@ const notFoundText = (catalogue: Catalogue, type: LocationType, id: string): Sen
     : sentences.path.place(type, id)
 }
 
-const pieceOf = (bytes: Buffer, identity: number | string, gzipStart: () => GzipStart): PlacePiece => ({
-  bytes,
-  tag: tagOf(bytes),
-  identity,
-  gzipStart,
-})
-
 /** Of a raw point, which is not kept: there are too many of them. */
 export const pointPiece = (latitude: number, longitude: number): PlacePiece => {
   const bytes = Buffer.from(placeText(pointOf(latitude, longitude)))
-  return pieceOf(bytes, `${latitude},${longitude}`, () => storedStart(bytes))
+  return { bytes, tag: tagOf(bytes), identity: `${latitude},${longitude}`, gzipStart: storedOf }
 }
 
+function storedOf(this: PlacePiece): GzipStart {
+  return storedStart(this.bytes)
+}
+
+type KeptPiece = PlacePiece & {
+  /** Where its bytes are. */
+  readonly arena: Arena
+  wasZipped: boolean
+  deflated: GzipStart | undefined
+}
+
+const keptPiece = (bytes: Buffer, identity: number, arena: Arena): KeptPiece => ({
+  bytes,
+  tag: tagOf(bytes),
+  identity,
+  arena,
+  wasZipped: false,
+  deflated: undefined,
+  gzipStart: deflatedOf,
+})
+
 /** Compressed from the second time on: most places of a large catalogue are asked for once in a long while. */
-const keptStart = (bytes: Buffer, arena: Arena): (() => GzipStart) => {
-  let [isKnown, deflated] = [false, undefined as GzipStart | undefined]
-  return () => {
-    if (deflated) return deflated
-    if (isKnown) {
-      const start = deflatedStart(bytes)
-      deflated = { ...start, bytes: arena.copy(start.bytes) }
-      return deflated
-    }
-    isKnown = true
-    return storedStart(bytes)
+function deflatedOf(this: KeptPiece): GzipStart {
+  if (!this.wasZipped) {
+    this.wasZipped = true
+    return storedStart(this.bytes)
   }
+  if (!this.deflated) {
+    const start = deflatedStart(this.bytes)
+    this.deflated = { ...start, bytes: this.arena.copy(start.bytes) }
+  }
+  return this.deflated
 }
 
 /** The place of a path. @throws Problem as `findLocation` does */
@@ -99,7 +111,7 @@ export const createPlaces = (
             form === 'forecast' ? summaryOf(location, source) : namedSummaryOf(location, source, form)
           made += 1
           const bytes = ownArena.text(placeText(summary))
-          pieces[form] = pieceOf(bytes, made, keptStart(bytes, ownArena))
+          pieces[form] = keptPiece(bytes, made, ownArena)
         }
         return pieces[form]
       },

@@ -21,7 +21,7 @@ type Rendered = Slice<{
   /** What goes on with the start of any place of the cell; made for the first who takes gzip. */
   gzip: GzipEnd | undefined
   /** Whole bodies by the identity of their place, once somebody preferred br. */
-  readonly brotli: Map<PlacePiece['identity'], Brotli>
+  brotli: Map<PlacePiece['identity'], Brotli> | undefined
   /** The size of both. */
   compressedBytes: number
   resultHeaders: ResultHeaders | undefined
@@ -94,7 +94,7 @@ export const createRenderedWeather = (
       bytes,
       tag: tagOf(bytes),
       gzip: undefined,
-      brotli: new Map(),
+      brotli: undefined,
       compressedBytes: 0,
       resultHeaders: undefined,
     }
@@ -134,7 +134,7 @@ export const createRenderedWeather = (
     const making = brotli(Buffer.concat([place.bytes, rendered.bytes])).then(
       bytes => {
         entry.body = { coding: 'br', pieces: [bytes] }
-        if (rendered.brotli.get(place.identity) === entry) addCompressed(result, rendered, bytes)
+        if (rendered.brotli?.get(place.identity) === entry) addCompressed(result, rendered, bytes)
         return entry.body
       },
       error => {
@@ -156,12 +156,12 @@ export const createRenderedWeather = (
   ): Encoded | Promise<Encoded> | undefined => {
     preferring += 1
     const isCounted = preferring % countedOneIn === 0
-    if (!isCounted && !isNeeded && rendered.brotli.size === 0) return undefined
-    let entry = rendered.brotli.get(place.identity)
+    let entry = rendered.brotli?.get(place.identity)
     if (!entry) {
       if (!isCounted && !isNeeded) return undefined
       entry = { requests: 0, body: undefined }
       // There is no end of raw points.
+      rendered.brotli ??= new Map()
       if (rendered.brotli.size < mostCounted) rendered.brotli.set(place.identity, entry)
     }
     if (isCounted) entry.requests += countedOneIn
