@@ -14,6 +14,7 @@ const ranks: Record<string, number> = {
   'calendar.ts': 0,
   'clock.ts': 0,
   'errors.ts': 0,
+  'flat-text.ts': 0,
   'key-redaction.ts': 0,
   'outside-text.ts': 0,
   'redacted-url.ts': 0,

@@ -4,6 +4,7 @@
 
 import { deflateRawSync } from 'node:zlib'
 import type { Answers, CellResult, Slice } from '../answer.ts'
+import { flatText } from '../flat-text.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import { forecastPiece, weatherPiece } from './bodies.ts'
@@ -189,8 +190,8 @@ export const createRenderedWeather = (
     const headers = {
       result,
       second,
-      cacheStatus: cacheStatus(result),
-      headers: freshnessHeaders(result, rightUntil),
+      cacheStatus: flatText(cacheStatus(result)),
+      headers: flatText(freshnessHeaders(result, rightUntil)),
     }
     rendered.resultHeaders = headers
     return headers

@@ -4,6 +4,7 @@
 import { hash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { flatText } from '../flat-text.ts'
 import { rateLimitLines, rateLimitOf } from './admission.ts'
 import { acceptedOf, type Coding, type Encode, type Encoded } from './content-coding.ts'
 import { headOf, lengthOf, type Pieces, type WriteReady } from './ready-response.ts'
@@ -57,18 +58,20 @@ const select = (representation: Representation, headers: Conditions): Selected |
 
 const whole = (representation: Representation, body: Pieces, coding: Coding | undefined): Selected => ({
   status: 200,
-  head: headOf(
-    200,
-    `content-type: ${representation.type ?? jsonType}\r\ncontent-length: ${lengthOf(body)}\r\n${coding === undefined ? '' : codingLines[coding]}${linesOf(representation)}`,
-  ),
+  head: `${beginningOf(representation.type, coding)}content-length: ${lengthOf(body)}\r\n${linesOf(representation)}`,
   body,
   coding,
 })
 
-const codingLines: Readonly<Record<Coding, string>> = {
-  br: 'content-encoding: br\r\n',
-  gzip: 'content-encoding: gzip\r\n',
+const beginning = (type: string, coding: Coding | undefined): string =>
+  headOf(200, `content-type: ${type}\r\n${coding === undefined ? '' : `content-encoding: ${coding}\r\n`}`)
+const ofJson = {
+  identity: flatText(beginning(jsonType, undefined)),
+  br: flatText(beginning(jsonType, 'br')),
+  gzip: flatText(beginning(jsonType, 'gzip')),
 }
+const beginningOf = (type: string | undefined, coding: Coding | undefined): string =>
+  type === undefined ? ofJson[coding ?? 'identity'] : beginning(type, coding)
 
 type Send = (
   request: FastifyRequest,

@@ -2,6 +2,7 @@
 // Where to write it, and when it gets there, is for log.ts.
 
 import type { Clock } from '../clock.ts'
+import { flatText } from '../flat-text.ts'
 import { bounded, jsonText } from '../outside-text.ts'
 import type { Lines } from './log.ts'
 
@@ -79,18 +80,12 @@ const createConnectionText = (): ((request: Connection) => string) => {
     )
       return found.text
     const from = client === undefined ? '' : `"client":"${client}",`
-    const text = oneString(
+    const text = flatText(
       `${from}"httpVersion":"${httpVersion}","connection":${connection},"connectionRequest":`,
     )
     kept[slot] = { of: { connection, client, httpVersion }, text }
     return text
   }
-}
-
-/** The same text as one string, where the engine has it as a tree of pieces. */
-const oneString = (text: string): string => {
-  needsEscape.test(text)
-  return text
 }
 
 /** An instant as text, made once a millisecond. */
