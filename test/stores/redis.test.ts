@@ -5,7 +5,7 @@ import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { freePort, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
-import { anEntry } from '../support/usage-instance.ts'
+import { anEntry, instanceOn } from '../support/usage-instance.ts'
 
 const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
 const observer = { redisAway: () => {}, redisBack: () => {} }
@@ -112,6 +112,77 @@ t.test('a refused batch leaves no counter behind', async t => {
   t.strictSame(await raw.keys(`${prefix}*`), [])
   await raw.quit()
   await store.close()
+})
+
+t.test(
+  'days that are over are dropped, with the sums of months and the detail that nobody reads',
+  async t => {
+    const prefix = nextPrefix()
+    const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
+    const raw = new Redis(server.url)
+    t.teardown(async () => {
+      await raw.quit()
+      await store.close()
+    })
+    const keepUntil = Date.now() + 1e9
+    // Years ago, so that no count of these days is live whenever the test runs.
+    const days = ['2020-08-31', '2020-09-30', '2020-10-01', '2020-11-19', '2020-11-20', '2020-11-21']
+    for (const day of days) await store.raiseUsed('key_1', day, 5, keepUntil)
+    await raw.hset(`${prefix}quota:{q0}:2020-11-19`, 'key_1', '5')
+    await raw.hset(`${prefix}quota:{q0}:2020-11-20`, 'key_1', '5')
+    const detail = { keyId: 'key_1', endpoint: 'weather', statusClass: '2xx', count: 1, keepUntil }
+    for (const day of days.slice(3)) await store.addDetail([{ ...detail, day }])
+    await store.dropDays({ countsBefore: '2020-11-20', sumsBefore: '2020-10-22' })
+    const left = async () => (await raw.keys(`${prefix}*`)).map(key => key.slice(prefix.length)).sort()
+    t.strictSame(
+      (await left()).filter(key => !key.startsWith('usage-detail')),
+      ['quota:{q0}:2020-11-20', 'used:{q0}:2020-10', 'used:{q0}:2020-11'],
+    )
+    t.strictSame(await store.usedOn('key_1', days), [0, 0, 5, 5, 5, 5])
+    await store.addDetail([{ ...detail, day: '2020-11-22' }])
+    t.strictSame(
+      (await left()).filter(key => key.startsWith('usage-detail')).map(key => key.slice(-2)),
+      ['20', '21', '22'],
+    )
+  },
+)
+
+t.test('the detail of a thousand keys is a command for each 200, and each key has its own', async t => {
+  const prefix = nextPrefix()
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
+  const raw = new Redis(server.url)
+  t.teardown(async () => {
+    await raw.quit()
+    await store.close()
+  })
+  const [day, keepUntil] = ['2026-11-21', Date.now() + 1e9]
+  const entries = Array.from({ length: 1_000 }, (_, i) =>
+    ['2xx', '4xx'].map((statusClass, at) => ({
+      ...{ keyId: `key_${i}`, day, endpoint: 'weather', statusClass, keepUntil },
+      count: i + at + 1,
+    })),
+  ).flat()
+  const calls = async () =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0)
+  await store.addDetail(entries.slice(0, 2))
+  const before = await calls()
+  await store.addDetail(entries)
+  t.ok((await calls()) - before <= 6, 'and what other tests of this server do meanwhile')
+  t.strictSame(await store.detailOn('key_999', day), [
+    { endpoint: 'weather', statusClass: '2xx', count: 1_000 },
+    { endpoint: 'weather', statusClass: '4xx', count: 1_001 },
+  ])
+  t.match(await store.detailOn('key_0', day), [{ count: 2 }, { count: 4 }])
+})
+
+t.test('a count with more instances than it has room for stays exact', async t => {
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
+  t.teardown(() => store.close())
+  const limit = 5_000
+  const commits = Array.from({ length: 900 }, (_, i) => instanceOn(store, `instance${10_000 + i}`))
+  for (const commit of commits) await commit({ units: 2, limit })
+  for (const commit of commits) await commit({ units: 1, limit })
+  t.strictSame(await store.usedOn(anEntry.keyId, [anEntry.day]), [2_700])
 })
 
 t.test('a Redis that is not there stops the start with a sentence', async t => {
