@@ -85,6 +85,10 @@ export const redisTakeOver = (
       await takeOver(ids, days, now + keepUsageForMs)
       if (ids.length < idsPerRead) break
     }
+    // An import by a command of this version may have raised counts there; they begin again at the sums.
+    await Promise.all(
+      partitions.all.map(partition => redis.unlink(...days.map(day => names.dayUsage(partition, day)))),
+    )
     await format.mark()
   }
 }

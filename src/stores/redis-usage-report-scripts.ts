@@ -85,7 +85,7 @@ return repaired`
 
 /**
  * KEYS: the sums of a month, then for each key its hash of that month in format 1. ARGV: the expiry, the number of days, the
- * days of the month, then the ids of the keys. Adds the sums of these days that are missing; returns how many it added.
+ * days of the month, then the ids of the keys. Raises the sums of these days to those of format 1; returns how many it raised.
  */
 export const takeOverScript = `${recordsLua}${sumsLua}
 local days, added = tonumber(ARGV[2]), 0
@@ -96,7 +96,7 @@ for i = 2, #KEYS do
   local more = ''
   for day = 1, former.err and 0 or days do
     local sum, mark = whole(former[day]), ARGV[day + 2] .. ':'
-    if sum and sum > 0 and not sumIn(sums, mark) then
+    if sum and sum > (sumIn(sums, mark) or 0) then
       sums = otherSums(sums, mark) .. mark .. text('%d', sum)
       more = sums
       added = added + 1

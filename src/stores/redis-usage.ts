@@ -29,13 +29,8 @@ export const keepMonthForMs = 38 * utcDayMs
 const daysDropped = 3
 const monthsDropped = 2
 
-/** Entries of a batch whose counts are in the same two hashes, and the index of each in the batch. */
-type Group = {
-  readonly day: string
-  readonly partition: number
-  readonly entries: UsageEntry[]
-  readonly indexes: number[]
-}
+/** Entries of a batch whose counts are in the same two hashes. */
+type Group = { readonly day: string; readonly partition: number; readonly entries: UsageEntry[] }
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -78,16 +73,18 @@ export const redisUsage = (
   /** The entries of a batch by their two hashes, in the order in which the script counts them. */
   const groupsOf = (entries: readonly UsageEntry[]): Group[] => {
     const groups: Group[] = []
-    for (const [i, entry] of entries.entries()) {
-      const { keyId, day } = entry
-      const partition = partitions.of(keyId)
-      let group = groups.find(each => each.day === day && each.partition === partition)
-      if (!group) {
-        group = { day, partition, entries: [], indexes: [] }
-        groups.push(group)
+    // Nearly all batches are of one day.
+    let last: Group | undefined
+    for (const entry of entries) {
+      const partition = partitions.of(entry.keyId)
+      if (last?.day !== entry.day || last.partition !== partition) {
+        last = groups.find(each => each.day === entry.day && each.partition === partition)
+        if (!last) {
+          last = { day: entry.day, partition, entries: [] }
+          groups.push(last)
+        }
       }
-      group.entries.push(entry)
-      group.indexes.push(i)
+      last.entries.push(entry)
     }
     return groups
   }
@@ -122,16 +119,21 @@ export const redisUsage = (
           .catch((error: unknown) => {
             throw overtakingIn(error) ?? error
           })
-        const order = groups.flatMap(({ indexes }) => indexes)
-        if (typeof reply === 'string') return grantsIn(reply, order)
+        const counted = groups.length === 1 ? entries : groups.flatMap(group => group.entries)
+        const inOrder = (grants: UsageGrant[]): UsageGrant[] => {
+          if (groups.length === 1) return grants
+          const byEntry = new Map(counted.map((entry, i) => [entry, grants[i]]))
+          return entries.flatMap(entry => byEntry.get(entry) ?? [])
+        }
+        if (typeof reply === 'string') return inOrder(grantsIn(reply, counted.length))
         const [grants, repaired] = reply
         for (const item of repaired.split(' ')) {
           const [number, record, used] = item.split(':')
-          const entry = entries[order[Number(number) - 1] ?? -1]
+          const entry = counted[Number(number) - 1]
           if (!entry || (record !== 'day' && record !== 'month')) continue
           observer.quotaRepaired({ keyId: entry.keyId, day: entry.day, record, used: wholeFrom(used) })
         }
-        return grantsIn(grants, order)
+        return inOrder(grantsIn(grants, counted.length))
       }),
     usedOn: (keyId, days) =>
       attempt(async () => {
@@ -281,21 +283,16 @@ const monthsBefore = (month: string, count: number): string[] => {
   return months
 }
 
-/**
- * The reply of the script as grants; only whole numbers leave the store.
- * @param order the index of each entry of the reply in the batch
- * @throws StoreError
- */
-const grantsIn = (reply: string, order: readonly number[]): UsageGrant[] => {
+/** The reply of the script as so many grants; only whole numbers leave the store. @throws StoreError */
+const grantsIn = (reply: string, count: number): UsageGrant[] => {
   const numbers = wholeNumbersIn(reply)
-  if (numbers.length !== order.length * 3)
-    throw new StoreError(`Redis answered ${numbers.length} numbers for ${order.length} counts`)
-  const grants: UsageGrant[] = []
-  for (const [i, entry] of order.entries()) {
-    const [granted = 0, used = 0, before = 0] = [numbers[3 * i], numbers[3 * i + 1], numbers[3 * i + 2]]
-    grants[entry] = { granted, used, before }
-  }
-  return grants
+  if (numbers.length !== count * 3)
+    throw new StoreError(`Redis answered ${numbers.length} numbers for ${count} counts`)
+  return Array.from({ length: count }, (_, i) => ({
+    granted: numbers[3 * i] ?? 0,
+    used: numbers[3 * i + 1] ?? 0,
+    before: numbers[3 * i + 2] ?? 0,
+  }))
 }
 
 const overtakingIn = (error: unknown): OvertakenError | undefined => {

@@ -54,6 +54,7 @@ const takesOver = async (t: Test, place: Place): Promise<void> => {
   await raw.del(names.formerMonthUsage('key_8', today.slice(0, 7)))
   await raw.set(names.formerMonthUsage('key_8', today.slice(0, 7)), 'x')
   await store.raiseUsed('key_9', today, 500, later)
+  await store.raiseUsed('key_100', today, 20, later)
   t.match(await store.usedOn('key_5', [today, daysBack(1), daysBack(40), daysBack(41)]), [5, 1_005, 2_005, 0])
   await store.takeOver(keepUsageForMs)
   t.equal(await raw.get(names.format), '2')
@@ -70,6 +71,7 @@ const takesOver = async (t: Test, place: Place): Promise<void> => {
   t.strictSame(grants.get('key_7'), { granted: 1, used: 1, before: 0 }, 'which could not be read')
   t.strictSame(grants.get('key_8'), { granted: 1, used: 1, before: 0 }, 'of another type')
   t.strictSame(grants.get('key_9'), { granted: 0, used: 500, before: 500 }, 'what is larger stands')
+  t.strictSame(grants.get('key_100'), { granted: 1, used: 101, before: 100 }, 'what is smaller does not')
   await store.takeOver(keepUsageForMs)
   t.strictSame(
     await store.usedOn('key_5', [today, daysBack(1), daysBack(40), daysBack(41)]),
