@@ -11,7 +11,7 @@ import { keepUntilLua } from './redis-usage-scripts.ts'
 import type { AnswerCount, UsageDetailStore } from './store.ts'
 
 // A command of so many keys takes Redis half a millisecond.
-const keysPerCommand = 200
+const keysPerCommand = 100
 
 // Some hundred endpoints and status classes.
 const longestCounts = 4_096

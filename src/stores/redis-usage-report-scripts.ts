@@ -47,7 +47,9 @@ if type(value) == 'table' then
 end
 value = string.sub(value or '', 1, ${longestRead})
 local used, units = whole(string.match(value, '^[^ ]*')) or 0, 0
-for last, own in string.gmatch(value, ' [^ :-]+:(%d+):(%d+)') do units = units + (whole(own) or 0) end
+for name, own in string.gmatch(value, ' ([^ :]+):%d+:(%d+)') do
+  if name ~= '-' then units = units + (whole(own) or 0) end
+end
 return math.min(${mostCounted}, math.max(used, units))`
 
 /**
