@@ -88,10 +88,15 @@ export const redisUsage = (
     }
     return groups
   }
-  const keysOf = ({ partition, day }: Group): string[] => [
-    names.dayUsage(partition, day),
-    names.monthUsage(partition, day.slice(0, 7)),
-  ]
+  // By partition: every batch names them.
+  const lastHashes: { day: string; keys: readonly string[] }[] = []
+  const keysOf = ({ partition, day }: Group): readonly string[] => {
+    const known = lastHashes[partition]
+    if (known?.day === day) return known.keys
+    const keys = [names.dayUsage(partition, day), names.monthUsage(partition, day.slice(0, 7))]
+    lastHashes[partition] = { day, keys }
+    return keys
+  }
 
   const countsOf = async (
     keyId: string,
