@@ -16,8 +16,6 @@ import { takeOverScript } from './redis-usage-report-scripts.ts'
 const idsPerRead = 1_000
 // A command of so many keys takes Redis a fraction of a millisecond.
 const idsPerCommand = 100
-// How long after its last heartbeat an earlier version counts as alive.
-const aliveForMs = 20_000
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -35,9 +33,11 @@ export const redisTakeOver = (
   redis.defineCommand('abohawaTakeOver', { lua: takeOverScript })
   const partitions = usagePartitionsOn(redis)
 
-  const aliveAt = async (now: number): Promise<number> => {
+  // Whoever counts has an entry there and takes it back when it stops. The entries of gateways that were killed expire together,
+  // by the clock of Redis, so that no clock of a gateway matters.
+  const countAlive = async (): Promise<number> => {
     try {
-      return (await redis.zrangebyscore(names.settings, now - aliveForMs, '+inf')).length
+      return await redis.zcard(names.settings)
     } catch (error) {
       if (isWrongType(error)) return 0
       throw error
@@ -67,16 +67,16 @@ export const redisTakeOver = (
   }
 
   return async keepUsageForMs => {
-    const [seconds] = await redis.time()
-    const now = wholeFrom(Number(seconds)) * 1000
     // Before the format: a gateway of this version has written that before its first heartbeat.
-    const alive = await aliveAt(now)
+    const alive = await countAlive()
     if (!(await format.isFormer())) return
     if (alive > 0)
       throw new InputError(
         `${place}, where ${alive === 1 ? 'a gateway' : `${alive} gateways`} of an earlier version still count${alive === 1 ? 's' : ''} in ` +
           'format 1: stop every gateway of that version, then start this one (docs/upgrading.md)',
       )
+    const [seconds] = await redis.time()
+    const now = wholeFrom(Number(seconds)) * 1000
     // Whatever the time zone, today is among these days.
     const today = Math.floor(now / utcDayMs)
     const days = [-1, 0, 1].map(offset => dayOfNumber(today + offset))
