@@ -28,10 +28,13 @@ type QuotaCase = {
 }
 
 /** Records by the prefix of their names; those of a key contain its id, the others are shared. */
-const ofKey = ['quota', 'used', 'usage-detail', 'key', 'key-of', 'subscriber'] as const
+const ofKey = ['key', 'key-of', 'subscriber'] as const
+/** Hashes that all keys share, with a field per key: the field of the victim is damaged, or the whole hash. */
+const ofUsage = ['quota', 'used', 'usage-detail'] as const
 const ofAll = ['keys', 'subscribers', 'notices', 'instances', 'wanted', 'spending', 'flight'] as const
-type RecordKind = (typeof ofKey)[number] | (typeof ofAll)[number]
-const recordKinds: readonly RecordKind[] = [...ofKey, ...ofAll]
+const fieldKinds: readonly Damage['kind'][] = ['fields', 'all fields', 'gone', 'many']
+type RecordKind = (typeof ofUsage)[number] | (typeof ofKey)[number] | (typeof ofAll)[number]
+const recordKinds: readonly RecordKind[] = [...ofUsage, ...ofKey, ...ofAll]
 
 const prefix = 'fuzz:'
 const healthyKeys = 3
@@ -76,6 +79,31 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
       names.find(name => name.includes(id)) ??
       names.find(name => known && name.includes(known.id))?.replace(known?.id ?? '', id)
     )
+  }
+
+  /** Damages a record; in a hash that all keys share the field of the victim, unless its type changes. Returns how to undo it. */
+  const damageOf = async (
+    kind: RecordKind,
+    name: string,
+    { id }: Victim,
+    how: Damage,
+  ): Promise<() => Promise<void>> => {
+    const isField = (ofUsage as readonly string[]).includes(kind) && fieldKinds.includes(how.kind)
+    if (isField && (await redis.type(name)) === 'hash') {
+      const before = await redis.hgetBuffer(name, id)
+      if (how.kind === 'gone') await redis.hdel(name, id)
+      else await redis.hset(name, id, how.values.join(how.kind === 'all fields' ? ' ' : ''))
+      return async () => {
+        if (before) await redis.hset(name, id, before)
+        else await redis.hdel(name, id)
+      }
+    }
+    const [before, left] = [await redis.dumpBuffer(name), await redis.pttl(name)]
+    await damage(redis, name, how)
+    return async () => {
+      await redis.del(name)
+      if (before) await redis.restore(name, Math.max(0, left), before, 'REPLACE')
+    }
   }
 
   /** A healthy key gets each remaining count once, one less with each request. */
@@ -139,9 +167,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
       const found: Finding[] = []
       if (isUsed) await send(victim.key, 1)
       const name = await recordOf(record, victim)
-      const before = name === undefined ? null : await redis.dumpBuffer(name)
-      const left = name === undefined ? -1 : await redis.pttl(name)
-      if (name !== undefined) await damage(redis, name, how)
+      const undo = name === undefined ? undefined : await damageOf(record, name, victim, how)
       const all = await Promise.all([
         send(victim.key, requests).then(answers => judgeVictim(answers, requests)),
         ...healthy.map(key => exact(key, requests)),
@@ -155,10 +181,7 @@ const open = async (system: System): Promise<Session<QuotaCase>> => {
           : []),
       ])
       found.push(...all.flat())
-      if (name !== undefined) {
-        await redis.del(name)
-        if (before) await redis.restore(name, Math.max(0, left), before, 'REPLACE')
-      }
+      await undo?.()
       found.push(...(await recovers(victim)))
       found.push(...(await Promise.all(healthy.map(key => exact(key, 2)))).flat())
       if (record === 'spending' || record === 'flight')

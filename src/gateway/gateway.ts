@@ -141,6 +141,7 @@ export const startGateway = async (
       ),
   })
   opening.defer(() => plainStore.close())
+  await plainStore.takeOver(config.quota.keepUsageForMs)
   const store = tracing?.store(plainStore) ?? plainStore
   const keys = createKeyDirectory(store, clock)
   opening.defer(keys.close)

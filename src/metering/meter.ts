@@ -1,5 +1,5 @@
 // Meters the daily quotas of all keys: takes one unit per request of the local day in which it arrived. Finds the count and
-// the partition of a key, passes on messages of other instances, and forgets past days. An exhausted quota is a decision
+// the partition of a key, passes on messages of other instances, and drops past days. An exhausted quota is a decision
 // (`allowed: false`), not an error. Batches and local allowances are the partitions'.
 
 import { randomBytes } from 'node:crypto'
@@ -31,7 +31,7 @@ export type MeterObserver = {
 }
 
 export type MeterParts = Omit<PartitionParts, 'instance' | 'store' | 'newestDay' | 'dayOf' | 'observer'> & {
-  readonly store: Pick<UsageStore, 'partitionOf' | 'commit' | 'onUsage' | 'time'>
+  readonly store: Pick<UsageStore, 'partitionOf' | 'commit' | 'onUsage' | 'time' | 'dropDays'>
   readonly calendar: Pick<Calendar, 'dayOf' | 'nextMidnight'>
   /** How long a day's count is kept after the end of the day. */
   readonly keepUsageForMs: number
@@ -49,7 +49,7 @@ export type Quota = {
 }
 
 export type Meter = Pick<Quota, 'consume'> & {
-  /** Probes a store that is away, and forgets old counts. Call it at short intervals. */
+  /** Probes a store that is away, and drops old counts, here and in the store. Call it at short intervals. */
   probe(): Promise<void>
   /** The worst state of all partitions. */
   state(): MeterState
@@ -79,6 +79,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
   const partitions = new Set<Partition>()
   let newest: LocalDay = ''
   let newestForgotten: LocalDay = ''
+  let droppedBefore: LocalDay = ''
   let away = 0
   let reconciled = 0
 
@@ -166,6 +167,20 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
         partitions.delete(partition)
   }
 
+  // Every gateway does it: what another one has dropped costs nothing.
+  const dropOldDays = async (): Promise<void> => {
+    const now = clock.now()
+    const countsBefore = calendar.dayOf(now - keepCountForMs)
+    if (countsBefore === droppedBefore || away > 0) return
+    const former = droppedBefore
+    droppedBefore = countsBefore
+    const sumsBefore = calendar.dayOf(now - Math.max(hourMs, keepUsageForMs))
+    await store.dropDays({ countsBefore, sumsBefore }).catch(() => {
+      // The next probe tries again.
+      droppedBefore = former
+    })
+  }
+
   const unsubscribe = store.onUsage(message => {
     if (message === 'lost') {
       for (const partition of partitions) partition.onMessagesLost()
@@ -197,7 +212,7 @@ export const createMeter = ({ observer, calendar, keepUsageForMs, ...parts }: Me
 
   const probe = async (): Promise<void> => {
     forgetOldDays()
-    await Promise.all([...partitions].map(partition => partition.probe()))
+    await Promise.all([...[...partitions].map(partition => partition.probe()), dropOldDays()])
   }
 
   return {

@@ -6,7 +6,13 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { LocalDay } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
-import { OvertakenError, StoreError, type UsageGrant, type UsageStore } from '../stores/store.ts'
+import {
+  OvertakenError,
+  StoreError,
+  type UsageEntry,
+  type UsageGrant,
+  type UsageStore,
+} from '../stores/store.ts'
 
 /** Whether the request is admitted, and the units left of the day after it. */
 export type QuotaDecision = { readonly allowed: boolean; readonly remaining: number }
@@ -79,6 +85,9 @@ type BatchEntry = { readonly count: Count; readonly units: number }
 
 type Waiter = { resolve(decision: QuotaDecision): void; reject(error: unknown): void }
 
+/** The requests of a count that wait, and how many units their batch asks for. */
+type Pending = { readonly count: Count; readonly waiters: Waiter[]; units: number }
+
 export const createPartition = ({
   instance,
   store,
@@ -90,8 +99,8 @@ export const createPartition = ({
   observer,
 }: PartitionParts): Partition => {
   const counts = new Set<Count>()
-  let waiting = new Map<Count, Waiter[]>()
-  let inFlight = new Map<Count, Waiter[]>()
+  let waiting = new Map<Count, Pending>()
+  let inFlight = new Map<Count, Pending>()
   let state: MeterState = 'counting'
   let sequence = 0
   let isFlushScheduled = false
@@ -111,24 +120,10 @@ export const createPartition = ({
 
   const commit = async (entries: readonly BatchEntry[]): Promise<UsageGrant[]> => {
     sequence += 1
-    const admitted = entries.map(({ count }) => count.admitted)
+    const reported = entries.map(usageEntryOf)
     let grants: UsageGrant[]
     try {
-      grants = await store.commit({
-        instance,
-        sequence,
-        entries: entries.map(({ count: { keyId, metered, limit, admitted, confirmed }, units }) => ({
-          keyId,
-          day: metered.day,
-          units,
-          limit,
-          admitted,
-          confirmed,
-          step: stepOf(limit),
-          endsAt: metered.endsAt,
-          keepUntil: metered.keepUntil,
-        })),
-      })
+      grants = await store.commit({ instance, sequence, entries: reported })
     } catch (error) {
       // Batches go one after the other, so this instance never overtakes itself: something else wrote that sequence.
       // The next batch continues after it.
@@ -137,11 +132,12 @@ export const createPartition = ({
     }
     grants.forEach((grant, i) => {
       const count = entries[i]?.count
+      const { admitted = 0 } = reported[i] ?? {}
       if (!count) return
       // While the state is `counting` nothing is admitted before the store has counted it.
-      reconciled += (admitted[i] ?? 0) - count.confirmed
+      reconciled += admitted - count.confirmed
       count.admitted += grant.granted
-      count.confirmed = (admitted[i] ?? 0) + grant.granted
+      count.confirmed = admitted + grant.granted
       observer.counted(count, grant)
     })
     return grants
@@ -188,11 +184,7 @@ export const createPartition = ({
     state = 'away'
   }
 
-  const resolveWaiters = (
-    { count, units }: BatchEntry,
-    waiters: readonly Waiter[],
-    { granted, used }: UsageGrant,
-  ): void => {
+  const resolveWaiters = ({ count, units, waiters }: Pending, { granted, used }: UsageGrant): void => {
     if (state === 'counting') count.lastKnown = { used, admitted: count.admitted }
     waiters.forEach((waiter, i) => {
       if (i < granted) {
@@ -218,9 +210,9 @@ export const createPartition = ({
   // Reads the counts that this instance does not know. While it reconciles, it takes no more than its allowance, which is
   // computed from them. Units that others have not reported yet come out of their allowances, so the sum stays within the
   // limit.
-  const readUnknown = async (part: readonly [Count, readonly Waiter[]][]): Promise<void> => {
+  const readUnknown = async (part: readonly Pending[]): Promise<void> => {
     if (state !== 'reconciling') return
-    const unknown = part.flatMap(([count]) => (lastKnownOf(count) ? [] : [{ count, units: 0 }]))
+    const unknown = part.flatMap(({ count }) => (lastKnownOf(count) ? [] : [{ count, units: 0 }]))
     if (unknown.length === 0) return
     const grants = await commitWithRetry(unknown)
     grants.forEach(({ used }, at) => {
@@ -232,24 +224,24 @@ export const createPartition = ({
   const flush = async (): Promise<void> => {
     inFlight = waiting
     waiting = new Map()
-    const all = [...inFlight]
+    const all = [...inFlight.values()]
     for (let i = 0; i < all.length; i += mostPerBatch) {
       const part = all.slice(i, i + mostPerBatch)
       try {
         if (state === 'away') throw new StoreError('away')
         await readUnknown(part)
-        const entries = part.map(([count, waiters]) => ({
-          count,
-          units: state === 'counting' ? waiters.length : Math.min(waiters.length, allowanceLeft(count)),
-        }))
-        const grants = await commitWithRetry(entries)
+        for (const each of part) {
+          const { length } = each.waiters
+          each.units = state === 'counting' ? length : Math.min(length, allowanceLeft(each.count))
+        }
+        const grants = await commitWithRetry(part)
         grants.forEach((grant, at) => {
-          const entry = entries[at]
-          if (entry) resolveWaiters(entry, part[at]?.[1] ?? [], grant)
+          const each = part[at]
+          if (each) resolveWaiters(each, grant)
         })
       } catch (error) {
         if (state !== 'away') goAway(error)
-        for (const [count, waiters] of part) for (const waiter of waiters) admitLocally(count, waiter)
+        for (const { count, waiters } of part) for (const waiter of waiters) admitLocally(count, waiter)
       }
     }
     inFlight = new Map()
@@ -316,9 +308,9 @@ export const createPartition = ({
           admitLocally(count, waiter)
           return
         }
-        const waiters = waiting.get(count)
-        if (waiters) waiters.push(waiter)
-        else waiting.set(count, [waiter])
+        const pending = waiting.get(count)
+        if (pending) pending.waiters.push(waiter)
+        else waiting.set(count, { count, waiters: [waiter], units: 0 })
         if (isFlushScheduled) return
         isFlushScheduled = true
         // Requests of the same turn of the event loop share a batch.
@@ -352,6 +344,21 @@ export const createPartition = ({
     },
   }
 }
+
+const usageEntryOf = ({
+  count: { keyId, metered, limit, admitted, confirmed },
+  units,
+}: BatchEntry): UsageEntry => ({
+  keyId,
+  day: metered.day,
+  units,
+  limit,
+  admitted,
+  confirmed,
+  step: stepOf(limit),
+  endsAt: metered.endsAt,
+  keepUntil: metered.keepUntil,
+})
 
 // Each count is published at 64 steps of its limit.
 const stepsPerLimit = 64

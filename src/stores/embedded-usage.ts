@@ -151,6 +151,8 @@ export const embeddedUsage = ({
     // One process: there is nobody to notify.
     onUsage: () => () => {},
     time: () => attempt(() => clock.now()),
+    // Its rows expire one by one.
+    dropDays: async () => {},
     raiseUsed: (keyId, day, used, keepUntil) =>
       attempt(() => {
         if (used > 0) statements.raise.run(keyId, day, used, keepUntil)

@@ -120,6 +120,8 @@ const storeOn = (db: DatabaseSync, path: string, clock: Clock, observer: RecordO
       attempt(
         () => db.prepare('SELECT 1 FROM keys UNION ALL SELECT 1 FROM notices LIMIT 1').get() !== undefined,
       ),
+    // The file is migrated when it is opened.
+    takeOver: async () => {},
     ping: () => attempt(() => void db.prepare('SELECT 1').get()),
     size: () => attempt(() => ({ usedBytes: Number(statements.usedBytes.get()?.bytes ?? 0), maxBytes: 0 })),
     close: () =>

@@ -121,6 +121,26 @@ export const wholeFrom = (value: unknown): number => {
   throw new StoreError(`the store answered "${shown(String(value))}" where a whole number was expected`)
 }
 
+const [blank, zero, nine, mostDigits] = [0x20, 0x30, 0x39, 15]
+
+/** Whole numbers of up to 15 digits with a blank between two. Without a list of texts: it is read with every batch. @throws StoreError */
+export const wholeNumbersIn = (text: string): number[] => {
+  const numbers: number[] = []
+  let [number, digits] = [0, 0]
+  for (let i = 0; i <= text.length && text !== ''; i++) {
+    const code = i < text.length ? text.charCodeAt(i) : blank
+    if (code >= zero && code <= nine && digits < mostDigits) {
+      number = number * 10 + code - zero
+      digits += 1
+    } else if (code === blank && digits > 0) {
+      numbers.push(number)
+      number = 0
+      digits = 0
+    } else throw new StoreError(`the store answered "${shown(text)}" where whole numbers were expected`)
+  }
+  return numbers
+}
+
 /** The fields of a record as text; absent ones are undefined or empty. */
 export type Fields = Readonly<Record<string, string | undefined>>
 

@@ -10,8 +10,20 @@ const usagePartitions = 4
 /** The partition of a key's counts, 0 to 3. */
 export const usagePartitionOf = (keyId: string): number => crc32(keyId) % usagePartitions
 
-/** The hash tag of all counts of a key's partition. */
-export const usageTag = (keyId: string): string => `{q${usagePartitionOf(keyId)}}`
+/** The partitions of a server: on a cluster four, else one, which makes the largest batches. */
+export const usagePartitionsOn = ({
+  isCluster,
+}: {
+  readonly isCluster: boolean
+}): { readonly all: readonly number[]; of(keyId: string): number } =>
+  isCluster
+    ? { all: Array.from({ length: usagePartitions }, (_, i) => i), of: usagePartitionOf }
+    : { all: [0], of: () => 0 }
+
+/** The hash tag of all counts of a key's partition on a cluster. */
+export const usageTag = (keyId: string): string => tagOf(usagePartitionOf(keyId))
+
+const tagOf = (partition: number): string => `{q${partition}}`
 
 export type RedisKeyNames = ReturnType<typeof redisKeyNames>
 
@@ -33,12 +45,16 @@ export const redisKeyNames = (prefix: string) => {
     subscriberOfName: (name: string) => named('subscriber-name', name),
     subscribers: named('subscribers'),
 
-    /** The usage of a key on a day, `YYYY-MM-DD`, and its daily sums of a month, `YYYY-MM`. */
-    dayUsage: (keyId: string, day: string) => named('quota', usageTag(keyId), keyId, day),
-    monthUsage: (keyId: string, month: string) => named('used', usageTag(keyId), keyId, month),
+    /** Of the keys of a partition: the counts of a day, `YYYY-MM-DD`, and the daily sums of a month, `YYYY-MM`. */
+    dayUsage: (partition: number, day: string) => named('quota', tagOf(partition), day),
+    monthUsage: (partition: number, month: string) => named('used', tagOf(partition), month),
     usageChannel: named('used'),
-    /** The responses to a key on a day, by endpoint and status class. */
-    usageDetail: (keyId: string, day: string) => named('usage-detail', `{${keyId}}`, day),
+    /** The responses to the keys of a partition on a day, by endpoint and status class. */
+    usageDetail: (partition: number, day: string) => named('usage-detail', tagOf(partition), day),
+
+    /** In format 1, of one key: its daily sums of a month, and the responses to it on a day. */
+    formerMonthUsage: (keyId: string, month: string) => named('used', usageTag(keyId), keyId, month),
+    formerUsageDetail: (keyId: string, day: string) => named('usage-detail', `{${keyId}}`, day),
 
     /** A cache entry, and the lease of the load that writes it. */
     bytes: (name: string) => named('bytes', `{${name}}`),

@@ -14,7 +14,7 @@ local call, pcall, find, floor, text = redis.call, redis.pcall, string.find, mat
  * Lua after that. `whole` parses a text of up to 15 digits; it returns nil for any other text, nil or false. `isOtherType`
  * is true for a WRONGTYPE reply; any other error must be returned.
  */
-export const functionsLua = `
+const functionsLua = `
 local function whole(value)
   if value and value ~= '' and #value <= 15 and not find(value, '%D') then return tonumber(value) end
 end

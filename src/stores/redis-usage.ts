@@ -1,15 +1,15 @@
-// Counts usage in Redis. A day's count is one hash: the sum, and the units that each instance admitted, so that an
-// instance can report again after a lost batch and nothing is counted twice. A hash per key and month keeps the daily sums
-// for reports. The Lua scripts are in redis-usage-scripts.ts.
+// Counts usage in Redis. Per partition, a hash has the counts of a day: for each key the sum, and the units that each instance
+// admitted, so that an instance can report again after a lost batch and nothing is counted twice. A second hash has the
+// daily sums of a month for reports. The Lua scripts are in redis-usage-scripts.ts and redis-usage-report-scripts.ts.
 
 import type { Result } from 'ioredis'
-import { LRUCache } from 'lru-cache'
-import { dayNumber, dayOfNumber, hourMs, utcDayMs } from '../calendar.ts'
-import { longestName, shown, wholeFrom, wholeIn } from './records.ts'
+import { dayNumber, dayOfNumber, daysUpTo, hourMs, utcDayMs } from '../calendar.ts'
+import { longestName, shown, wholeFrom, wholeIn, wholeNumbersIn } from './records.ts'
 import type { RedisParts } from './redis-connection.ts'
-import { usagePartitionOf } from './redis-key-names.ts'
+import { usagePartitionsOn } from './redis-key-names.ts'
 import type { RedisSubscriptions } from './redis-subscriptions.ts'
-import { commitScript, legibleScript, raiseScript, usedScript } from './redis-usage-scripts.ts'
+import { legibleScript, raiseScript, usedScript } from './redis-usage-report-scripts.ts'
+import { commitScript } from './redis-usage-scripts.ts'
 import {
   OvertakenError,
   StoreError,
@@ -19,29 +19,41 @@ import {
   type UsageStore,
 } from './store.ts'
 
-// A batch may still be in flight when its day ends.
-const keepLiveForMs = hourMs
-const mostNames = 10_000
+// Gateways drop the counts of a day an hour after its end, and the sums of a month with the last of its days, without
+// blocking Redis. These expiries are for hashes that no gateway dropped.
+const keepLiveForMs = 6 * hourMs
+/** From the end of the first day that was written: a month of 31 days, and a week. */
+export const keepMonthForMs = 38 * utcDayMs
 
-/** Of one count: its two Redis keys, and its message without the number. */
-type CountNames = { day: string; live: string; record: string; message: string }
+// How many days and months back are dropped: what gateways that were stopped have left.
+const daysDropped = 3
+const monthsDropped = 2
+
+/** Entries of a batch whose counts are in the same two hashes. */
+type Group = { readonly day: string; readonly partition: number; readonly entries: UsageEntry[] }
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
     abohawaCommit(
       keys: number,
-      ...keysAndValues: (string | number)[]
+      ...keysAndValues: (string | number | Buffer)[]
     ): Result<string | [granted: string, repaired: string], Context>
     abohawaRaise(
       live: string,
       record: string,
+      keyId: string,
       used: number,
       liveUntil: number,
       recordUntil: number,
       dayOfMonth: string,
     ): Result<string, Context>
-    abohawaUsed(record: string, ...daysOfMonth: string[]): Result<string, Context>
-    abohawaLegible(live: string): Result<number, Context>
+    abohawaUsed(
+      record: string,
+      former: string,
+      keyId: string,
+      ...daysOfMonth: string[]
+    ): Result<string, Context>
+    abohawaLegible(live: string, keyId: string): Result<number, Context>
   }
 }
 
@@ -51,73 +63,82 @@ export const redisUsage = (
 ): UsageStore => {
   redis.defineCommand('abohawaCommit', { lua: commitScript })
   redis.defineCommand('abohawaRaise', { numberOfKeys: 2, lua: raiseScript })
-  redis.defineCommand('abohawaUsed', { numberOfKeys: 1, lua: usedScript })
+  redis.defineCommand('abohawaUsed', { numberOfKeys: 2, lua: usedScript })
   redis.defineCommand('abohawaLegible', { numberOfKeys: 1, lua: legibleScript })
   const channel = names.usageChannel
-  const monthUsage = (keyId: string, day: string) => names.monthUsage(keyId, day.slice(0, 7))
-  // Caches names of recently counted keys: every command carries those of its whole batch.
-  // By size, because lru-cache allocates `max` entries at once.
-  const lastNames = new LRUCache<string, CountNames>({ maxSize: mostNames, sizeCalculation: () => 1 })
-  const namesOf = (keyId: string, day: string): CountNames => {
-    const known = lastNames.get(keyId)
-    if (known?.day === day) return known
-    const made = {
-      day,
-      live: names.dayUsage(keyId, day),
-      record: monthUsage(keyId, day),
-      message: `${keyId} ${day}`,
+  const partitions = usagePartitionsOn(redis)
+  const liveOf = (keyId: string, day: string) => names.dayUsage(partitions.of(keyId), day)
+  const recordOf = (keyId: string, month: string) => names.monthUsage(partitions.of(keyId), month)
+
+  /** The entries of a batch by their two hashes, in the order in which the script counts them. */
+  const groupsOf = (entries: readonly UsageEntry[]): Group[] => {
+    const groups: Group[] = []
+    // Nearly all batches are of one day.
+    let last: Group | undefined
+    for (const entry of entries) {
+      const partition = partitions.of(entry.keyId)
+      if (last?.day !== entry.day || last.partition !== partition) {
+        last = groups.find(each => each.day === entry.day && each.partition === partition)
+        if (!last) {
+          last = { day: entry.day, partition, entries: [] }
+          groups.push(last)
+        }
+      }
+      last.entries.push(entry)
     }
-    lastNames.set(keyId, made)
-    return made
+    return groups
+  }
+  // By partition: every batch names them.
+  const lastHashes: { day: string; keys: readonly string[] }[] = []
+  const keysOf = ({ partition, day }: Group): readonly string[] => {
+    const known = lastHashes[partition]
+    if (known?.day === day) return known.keys
+    const keys = [names.dayUsage(partition, day), names.monthUsage(partition, day.slice(0, 7))]
+    lastHashes[partition] = { day, keys }
+    return keys
+  }
+
+  const countsOf = async (
+    keyId: string,
+    month: string,
+    daysOfMonth: readonly string[],
+  ): Promise<string[]> => {
+    const former = names.formerMonthUsage(keyId, month)
+    return (await redis.abohawaUsed(recordOf(keyId, month), former, keyId, ...daysOfMonth)).split(' ')
   }
 
   return {
-    partitionOf: redis.isCluster ? usagePartitionOf : () => 0,
+    partitionOf: partitions.of,
     commit: ({ instance, sequence, entries }) =>
       attempt(async () => {
-        const keys: string[] = []
-        const messages: string[] = []
-        const numbers: number[] = []
-        const days: [dayOfMonth: string, liveUntil: number, recordUntil: number][] = []
-        let day = ''
-        for (const entry of entries) {
-          if (entry.day !== day) {
-            day = entry.day
-            days.push([
-              day.slice(-2),
-              Math.min(entry.keepUntil, entry.endsAt + keepLiveForMs),
-              // One hash per month: its last day is written up to 31 days after the first.
-              entry.keepUntil + 31 * utcDayMs,
-            ])
-          }
-          const { live, record, message } = namesOf(entry.keyId, day)
-          keys.push(live, record)
-          messages.push(message)
-          numbers.push(entry.units, entry.limit, entry.admitted, entry.confirmed, entry.step, days.length)
-        }
+        const groups = groupsOf(entries)
         const reply = await redis
           .abohawaCommit(
-            keys.length,
-            ...keys,
+            2 * groups.length,
+            ...groups.flatMap(keysOf),
             instance,
             sequence,
             channel,
-            JSON.stringify(days),
-            JSON.stringify(numbers),
-            ...messages,
+            packed(groups),
           )
           .catch((error: unknown) => {
             throw overtakingIn(error) ?? error
           })
-        if (typeof reply === 'string') return grantsIn(reply, entries)
+        const counted = groups.length === 1 ? entries : groups.flatMap(group => group.entries)
+        const inOrder = (grants: UsageGrant[]): UsageGrant[] => {
+          if (groups.length === 1) return grants
+          const byEntry = new Map(counted.map((entry, i) => [entry, grants[i]]))
+          return entries.flatMap(entry => byEntry.get(entry) ?? [])
+        }
+        if (typeof reply === 'string') return inOrder(grantsIn(reply, counted.length))
         const [grants, repaired] = reply
         for (const item of repaired.split(' ')) {
           const [number, record, used] = item.split(':')
-          const entry = entries[Number(number) - 1]
+          const entry = counted[Number(number) - 1]
           if (!entry || (record !== 'day' && record !== 'month')) continue
           observer.quotaRepaired({ keyId: entry.keyId, day: entry.day, record, used: wholeFrom(used) })
         }
-        return grantsIn(grants, entries)
+        return inOrder(grantsIn(grants, counted.length))
       }),
     usedOn: (keyId, days) =>
       attempt(async () => {
@@ -125,17 +146,21 @@ export const redisUsage = (
         const found = new Map<string, number>()
         await Promise.all(
           [...months].map(async ([month, ofMonth]) => {
-            const name = names.monthUsage(keyId, month)
-            const counts = (await redis.abohawaUsed(name, ...ofMonth.map(day => day.slice(8)))).split(' ')
+            const name = recordOf(keyId, month)
+            const counts = await countsOf(
+              keyId,
+              month,
+              ofMonth.map(day => day.slice(8)),
+            )
             for (const [i, day] of ofMonth.entries()) {
               if (counts[i] !== '-') found.set(day, wholeFrom(counts[i]))
               else {
                 observer.recordRefused({
                   record: 'usage',
                   name: shown(name),
-                  fault: `its count of ${day} is no whole number`,
+                  fault: `its count of ${shown(keyId)} on ${day} is no whole number`,
                 })
-                found.set(day, wholeFrom(await redis.abohawaLegible(names.dayUsage(keyId, day))))
+                found.set(day, wholeFrom(await redis.abohawaLegible(liveOf(keyId, day), keyId)))
               }
             }
           }),
@@ -145,7 +170,7 @@ export const redisUsage = (
     lastUsedOn: (keyId, since, upTo) =>
       attempt(async () => {
         for (let month = upTo.slice(0, 7); month >= since.slice(0, 7); month = monthBefore(month)) {
-          const counts = (await redis.abohawaUsed(names.monthUsage(keyId, month), ...daysOfMonth)).split(' ')
+          const counts = await countsOf(keyId, month, daysOfMonth)
           const day = daysOfMonth
             .map(number => `${month}-${number}`)
             // What is unreadable was a count.
@@ -185,32 +210,93 @@ export const redisUsage = (
     raiseUsed: (keyId, day, used, keepUntil) =>
       attempt(async () => {
         const repaired = await redis.abohawaRaise(
-          names.dayUsage(keyId, day),
-          monthUsage(keyId, day),
+          liveOf(keyId, day),
+          recordOf(keyId, day.slice(0, 7)),
+          keyId,
           used,
-          // By then the day is over in every time zone; the count of a past day expires at once.
+          // By then the day is over in every time zone; the counts of a past day expire at once.
           (dayNumber(day) + 3) * utcDayMs,
-          keepUntil + 31 * utcDayMs,
+          keepUntil + keepMonthForMs,
           day.slice(8),
         )
         for (const record of ['day', 'month'] as const)
           if (repaired.includes(record)) observer.quotaRepaired({ keyId, day, record, used })
       }),
+    dropDays: ({ countsBefore, sumsBefore }) =>
+      attempt(async () => {
+        const days = daysUpTo(countsBefore, daysDropped + 1).slice(1)
+        const months = monthsBefore(sumsBefore.slice(0, 7), monthsDropped)
+        await Promise.all(
+          partitions.all.map(partition =>
+            // A large hash is freed in another thread.
+            redis.unlink(
+              ...days.map(day => names.dayUsage(partition, day)),
+              ...months.map(month => names.monthUsage(partition, month)),
+            ),
+          ),
+        )
+      }),
   }
+}
+
+const groupBytes = 3 * 8 + 10
+const entryBytes = 5 * 8 + 2
+// Of UTF-8.
+const mostBytesPerCharacter = 3
+
+/** The groups in the form that the script reads: little-endian, numbers as doubles, a key's id after its length. */
+const packed = (groups: readonly Group[]): Buffer => {
+  let most = 0
+  for (const { entries } of groups) {
+    most += groupBytes
+    for (const { keyId } of entries) most += entryBytes + mostBytesPerCharacter * keyId.length
+  }
+  const bytes = Buffer.allocUnsafe(most)
+  let at = 0
+  const write = (number: number): void => {
+    at = bytes.writeDoubleLE(number, at)
+  }
+  for (const { day, entries } of groups) {
+    const [first] = entries
+    write(entries.length)
+    write((first?.endsAt ?? 0) + keepLiveForMs)
+    write((first?.keepUntil ?? 0) + keepMonthForMs)
+    at += bytes.write(day, at)
+    for (const { keyId, units, limit, admitted, confirmed, step } of entries) {
+      write(units)
+      write(limit)
+      write(admitted)
+      write(confirmed)
+      write(step)
+      const length = bytes.write(keyId, at + 2)
+      bytes.writeUInt16LE(length, at)
+      at += 2 + length
+    }
+  }
+  return bytes.subarray(0, at)
 }
 
 const daysOfMonth = Array.from({ length: 31 }, (_, i) => String(i + 1).padStart(2, '0'))
 const monthBefore = (month: string): string => dayOfNumber(dayNumber(`${month}-01`) - 1).slice(0, 7)
 
-/** The reply of the script as grants; only whole numbers leave the store. @throws StoreError */
-const grantsIn = (reply: string, entries: readonly UsageEntry[]): UsageGrant[] => {
-  const numbers = reply === '' ? [] : reply.split(' ')
-  if (numbers.length !== entries.length * 3)
-    throw new StoreError(`Redis answered ${numbers.length} numbers for ${entries.length} counts`)
-  return entries.map((_, i) => ({
-    granted: wholeFrom(numbers[3 * i]),
-    used: wholeFrom(numbers[3 * i + 1]),
-    before: wholeFrom(numbers[3 * i + 2]),
+const monthsBefore = (month: string, count: number): string[] => {
+  const months: string[] = []
+  for (let each = month; months.length < count; ) {
+    each = monthBefore(each)
+    months.push(each)
+  }
+  return months
+}
+
+/** The reply of the script as so many grants; only whole numbers leave the store. @throws StoreError */
+const grantsIn = (reply: string, count: number): UsageGrant[] => {
+  const numbers = wholeNumbersIn(reply)
+  if (numbers.length !== count * 3)
+    throw new StoreError(`Redis answered ${numbers.length} numbers for ${count} counts`)
+  return Array.from({ length: count }, (_, i) => ({
+    granted: numbers[3 * i] ?? 0,
+    used: numbers[3 * i + 1] ?? 0,
+    before: numbers[3 * i + 2] ?? 0,
   }))
 }
 

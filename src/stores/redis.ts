@@ -23,6 +23,7 @@ import { redisReason } from './redis-reason.ts'
 import { isWrongType } from './redis-records.ts'
 import { redisSpending } from './redis-spending.ts'
 import { createRedisSubscriptions } from './redis-subscriptions.ts'
+import { redisTakeOver } from './redis-take-over.ts'
 import { redisUsage } from './redis-usage.ts'
 import { redisUsageDetail } from './redis-usage-detail.ts'
 import { type Store, StoreError } from './store.ts'
@@ -87,14 +88,23 @@ export const openRedisStore = async (
     throw error
   }
 
+  const isUsed = () =>
+    attempt(async () => {
+      // One command each: on a cluster they lie in different slots.
+      const marks = [names.keys, names.instances, names.changeRecords('keys')]
+      return (await Promise.all(marks.map(mark => redis.exists(mark)))).includes(1)
+    })
+  const takeOver = redisTakeOver(redis, names, format, placeOf(options))
+
   return {
     kind: 'redis',
     ...keys,
-    // The first writes of a command that makes keys and of a gateway, which repeats its own.
+    // The first write of a command that makes keys. A store that is used already waits for a gateway, which takes it over.
     ensureSubscriber: async subscriber => {
-      await format.mark()
+      if (!(await isUsed())) await format.mark()
       return keys.ensureSubscriber(subscriber)
     },
+    takeOver: keepUsageForMs => attempt(() => takeOver(keepUsageForMs)),
     ...redisUsage(parts, subscriptions.subscribe),
     ...redisUsageDetail(parts),
     readBytes: (name, most = mostBytesRead) =>
@@ -127,12 +137,7 @@ export const openRedisStore = async (
     heartbeat: async beat => (await Promise.all([fleet.heartbeat(beat), format.mark()]))[0],
     ...redisSpending(parts),
     ping: () => attempt(() => ping(redis)),
-    isUsed: () =>
-      attempt(async () => {
-        // One command each: on a cluster they lie in different slots.
-        const marks = [names.keys, names.instances, names.changeRecords('keys')]
-        return (await Promise.all(marks.map(mark => redis.exists(mark)))).includes(1)
-      }),
+    isUsed,
     size: () => attempt(() => memoryOf(redis)),
     close,
   }

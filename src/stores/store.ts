@@ -98,8 +98,9 @@ export type UsageEntry = {
   readonly keepUntil: number
 }
 
-/** One batch of an instance, for keys of one partition. */
+/** One batch of an instance, for keys of one partition; it has at most one entry of a key and day. */
 export type UsageBatch = {
+  /** Without blanks and colons. */
   readonly instance: string
   /** Increases with each batch of an instance in a partition. A batch that arrives after a later one changes nothing. */
   readonly sequence: number
@@ -131,6 +132,8 @@ export interface UsageStore {
   time(): Promise<number>
   /** Raises the day's count to at least this: for imports from another store. */
   raiseUsed(keyId: string, day: string, used: number, keepUntil: number): Promise<void>
+  /** Drops what nobody counts or reads any more: the counts of days before one, and the sums of months that ended before one. */
+  dropDays(before: { readonly countsBefore: string; readonly sumsBefore: string }): Promise<void>
 }
 
 /** The number of responses to a key on a day, by endpoint and status class such as `2xx`. */
@@ -312,6 +315,11 @@ export interface Store
   ping(): Promise<void>
   /** Whether a gateway has started on it, or a key was made. @throws StoreError */
   isUsed(): Promise<boolean>
+  /**
+   * Takes over the counts of an earlier format; a gateway calls it before it counts.
+   * @throws InputError while a gateway of an earlier version counts in that format
+   */
+  takeOver(keepUsageForMs: number): Promise<void>
   /** What the data takes: memory of Redis, on a cluster of the master with least room; else the file. @throws StoreError */
   size(): Promise<StoreSize>
   close(): Promise<void>

@@ -216,20 +216,23 @@ t.test(
     }
     const left = (remaining: number) => keys.map(() => [200, String(remaining), '100'])
     t.strictSame(await round(), left(99))
-    const named = async (kind: string) => (await raw.keys(`${prefix}${kind}:*${bad.id}*`))[0] ?? ''
+    const named = async (kind: string) => (await raw.keys(`${prefix}${kind}:*`))[0] ?? ''
     const [live, record] = [await named('quota'), await named('used')]
     t.ok(live && record)
-    const [instance = ''] = (await raw.hkeys(live)).filter(field => field !== 'used')
+    const [, instance] = /^1 (\w+):/.exec((await raw.hget(live, bad.id)) ?? '') ?? []
+    t.ok(instance)
+    const put = (text: string) => () => raw.hset(live, bad.id, text)
 
+    // Of its field; a damaged hash concerns all keys in it.
     const damages: [what: string, damage: () => Promise<unknown>, repaired: string][] = [
-      ['the day’s count is another type', () => raw.set(live, 'x'), 'day'],
-      ['the day’s count is nan', () => raw.hset(live, 'used', 'nan'), 'day'],
-      ['the day’s count is 1e400', () => raw.hset(live, 'used', '1e400'), 'day'],
-      ['the day’s count is negative', () => raw.hset(live, 'used', '-5'), 'day'],
-      ['the instance’s units are none', () => raw.hset(live, instance, 'x y'), 'day'],
-      ['the month’s record is another type', () => raw.set(record, 'x'), 'month'],
-      ['the instance’s sequence is far ahead', () => raw.hset(live, instance, '123456789 1'), ''],
-      ['the instance’s sequence is beyond all', () => raw.hset(live, instance, '999999999999999 1'), 'day'],
+      ['its count is nan', put(`nan ${instance}:1:1`), 'day'],
+      ['its count is 1e400', put(`1e400 ${instance}:1:1`), 'day'],
+      ['its count is negative', put(`-5 ${instance}:1:1`), 'day'],
+      ['the instance’s units are none', put(`5 ${instance}:x:y`), 'day'],
+      ['the whole field is no count', put('x'), 'day'],
+      ['the month’s field is no sum', () => raw.hset(record, bad.id, 'x'), ''],
+      ['the instance’s sequence is far ahead', put(`7 ${instance}:123456789:1`), ''],
+      ['the instance’s sequence is beyond all', put(`8 ${instance}:999999999999999:1`), 'day'],
     ]
     for (const [i, [what, damage, repaired]] of damages.entries())
       await t.test(what, async t => {

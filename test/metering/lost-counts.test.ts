@@ -84,10 +84,11 @@ t.test(
     const round = () => Promise.all(keys.map(key => meter.consume({ keyId: key, limit: 100 }, Date.now())))
     await round()
     for (let turn = 1; turn <= 5; turn++) {
-      for (const [i, live] of (await raw.keys('x:quota:*')).entries()) {
-        const [instance = ''] = (await raw.hkeys(live)).filter(field => field !== 'used')
+      const [live = ''] = await raw.keys('x:quota:*')
+      for (const [i, keyId] of keys.entries()) {
+        const [, instance] = /^\d+ (\w+):/.exec((await raw.hget(live, keyId)) ?? '') ?? []
         // From a few batches ahead to more than any instance sends.
-        await raw.hset(live, instance, `${10 ** (turn * 3) + i} ${turn}`)
+        await raw.hset(live, keyId, `${turn} ${instance}:${10 ** (turn * 3) + i}:${turn}`)
       }
       const decisions = await round()
       t.ok(

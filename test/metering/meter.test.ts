@@ -540,3 +540,34 @@ t.test('units admitted locally are reported on close, or else listed as lost', a
     t.equal(await scene.usedOn('large 2026-11-21'), comesBack ? 11 : 1)
   }
 })
+
+t.test('a day is dropped from the store once, an hour after its end, and again when that failed', async t => {
+  const clock = manualClock('2026-11-21T18:59:59Z')
+  const real = openEmbeddedStore(':memory:', clock)
+  const dropped: string[] = []
+  let fails = true
+  const meter = createMeter({
+    store: {
+      ...real,
+      dropDays: async ({ countsBefore, sumsBefore }) => {
+        dropped.push(`${countsBefore} ${sumsBefore}`)
+        if (fails) throw new StoreError('away')
+      },
+    },
+    whenStoreIsDown: 'refuse',
+    instances: () => 1,
+    calendar,
+    keepUsageForMs: 86_400_000 * 2,
+    clock,
+    observer: { storeAway: () => {}, storeBack: () => {}, unitsLost: () => {}, nearLimit: () => {} },
+  })
+  t.teardown(() => real.close())
+  for (let i = 0; i < 2; i++) await meter.probe()
+  t.strictSame(dropped, ['2026-11-21 2026-11-20', '2026-11-21 2026-11-20'], 'it tries again')
+  fails = false
+  for (let i = 0; i < 3; i++) await meter.probe()
+  t.equal(dropped.length, 3)
+  clock.advance(1_000)
+  for (let i = 0; i < 3; i++) await meter.probe()
+  t.strictSame(dropped.slice(3), ['2026-11-22 2026-11-20'])
+})

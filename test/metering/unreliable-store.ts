@@ -9,7 +9,7 @@ export type Fate = 'answered' | 'lost' | 'unanswered' | 'late'
 
 type Pending = { batch: UsageBatch; resolve(grants: UsageGrant[]): void; reject(error: Error): void }
 
-export type UnreliableStore = Pick<UsageStore, 'partitionOf' | 'commit' | 'onUsage' | 'time'> & {
+export type UnreliableStore = Pick<UsageStore, 'partitionOf' | 'commit' | 'onUsage' | 'time' | 'dropDays'> & {
   /** Decides the fate of a batch in flight, if there is one. */
   decide(which: number, fate: Fate): Promise<void>
   /** Delivers a late batch, in any order. */
@@ -51,6 +51,7 @@ export const unreliable = (store: Store): UnreliableStore => {
 
   return {
     partitionOf: () => 0,
+    dropDays: store.dropDays,
     commit: batch =>
       new Promise((resolve, reject) => {
         if (isDown) reject(new StoreError('down'))

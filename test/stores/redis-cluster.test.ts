@@ -46,7 +46,7 @@ t.test('everything at once, over keys of all masters, goes to the right node', a
   const { store } = await open(t)
   const windows = ['minute:1', 'minute:2', 'hour:1'].map(name => ({ name, limit: 1e9, keepUntil: later }))
   const now = Date.now()
-  const instances = Array.from({ length: 30 }, (_, i) => instanceOn(store, `instance ${i}`))
+  const instances = Array.from({ length: 30 }, (_, i) => instanceOn(store, `instance-${i}`))
   for (let round = 0; round < 20; round++)
     await Promise.all(
       Array.from({ length: 30 }, async (_, i) => {
@@ -114,7 +114,7 @@ t.test('slots that move are followed without an error or a lost count', async t 
   let over = false
   const counted = new Map<string, number>()
   const work = async (i: number) => {
-    const commit = instanceOn(store, `instance ${i}`)
+    const commit = instanceOn(store, `instance-${i}`)
     while (!over) {
       const keyId = `key_${i}`
       await commit({ keyId, limit: 1e9 })

@@ -7,7 +7,6 @@ import { Redis } from 'ioredis'
 import t, { type Test } from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { redisKeyNames, usagePartitionOf } from '../../src/stores/redis-key-names.ts'
-import { commitScript } from '../../src/stores/redis-usage-scripts.ts'
 import type { Store } from '../../src/stores/store.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { until } from '../support/until.ts'
@@ -31,22 +30,25 @@ const setUp = async (t: Test) => {
 
 const later = Date.now() + 3_600_000
 
+// Of partition 0, which is the only one of a single server.
+const keyId = 'key_9hK2mPq4XyZa'
+
 /** Runs every operation of the store that names a key, and each script at least once. */
 const useAll = async (store: Store): Promise<void> => {
   await store.ensureSubscriber({ id: 'sub_a', name: 'Padma', createdAt: 1, revokedAt: null })
-  const key = { id: 'key_1', subscriberId: 'sub_a', tier: 'free', limit: null, createdAt: 1, revokedAt: null }
+  const key = { id: keyId, subscriberId: 'sub_a', tier: 'free', limit: null, createdAt: 1, revokedAt: null }
   await store.addKey({ ...key, hash: 'h1', expiresAt: null, externalId: 'ours-1', formers: [] })
-  await store.replaceHash('key_1', 'h2', later)
-  await store.changeKey('key_1', { limit: 7 })
+  await store.replaceHash(keyId, 'h2', later)
+  await store.changeKey(keyId, { limit: 7 })
   await store.findByHash('h2')
   await store.listKeys()
   await store.listSubscribers()
-  await store.commit({ instance: 'one', sequence: 1, entries: [anEntry] })
-  await store.raiseUsed('key_1', '2026-11-20', 5, later)
-  await store.usedOn('key_1', ['2026-11-20', '2026-11-21'])
+  await store.commit({ instance: 'one', sequence: 1, entries: [{ ...anEntry, keyId }] })
+  await store.raiseUsed(keyId, '2026-11-20', 5, later)
+  await store.usedOn(keyId, ['2026-11-20', '2026-11-21'])
   await store.addDetail([
     {
-      keyId: 'key_1',
+      keyId,
       day: '2026-11-21',
       endpoint: 'weather',
       statusClass: '2xx',
@@ -54,7 +56,7 @@ const useAll = async (store: Store): Promise<void> => {
       keepUntil: later,
     },
   ])
-  await store.detailOn('key_1', '2026-11-21')
+  await store.detailOn(keyId, '2026-11-21')
   const { token } = await store.acquireLease('q:23.8,90.4', 1_000)
   await store.renewLease('q:23.8,90.4', token ?? 0, 1_000)
   await store.writeBytes('q:23.8,90.4', Buffer.from('x'), later, token ?? 0)
@@ -93,11 +95,11 @@ t.test('every key of the store has the name that gateways of every version know'
     'instances',
     'key-of:h1',
     'key-of:h2',
-    'key:key_1',
+    `key:${keyId}`,
     'keys',
     'notices:purges',
-    'quota:{q2}:key_1:2026-11-20',
-    'quota:{q2}:key_1:2026-11-21',
+    'quota:{q0}:2026-11-20',
+    'quota:{q0}:2026-11-21',
     'settings',
     'spending:{acc1}:closed',
     'spending:{acc1}:closed-because',
@@ -106,8 +108,8 @@ t.test('every key of the store has the name that gateways of every version know'
     'subscriber-name:Padma',
     'subscriber:sub_a',
     'subscribers',
-    'usage-detail:{key_1}:2026-11-21',
-    'used:{q2}:key_1:2026-11',
+    'usage-detail:{q0}:2026-11-21',
+    'used:{q0}:2026-11',
     'wanted:q',
   ])
 })
@@ -139,8 +141,8 @@ t.test('a script touches the keys it declares and no other, and they lie in one 
       t.ok(declared.includes(rest[0] ?? ''), `${command} ${rest[0]} is of a declared key`)
     }
   }
-  t.equal(touched.size, 16, [...touched].join(', '))
-  t.strictSame(published, ['used key_1 2026-11-21 1', 'flights q:23.8,90.4 done'])
+  t.equal(touched.size, 18, [...touched].join(', '))
+  t.strictSame(published, [`used ${keyId} 2026-11-21 1`, 'flights q:23.8,90.4 done'])
 })
 
 t.test('names keep their format, whatever they contain', async t => {
@@ -154,10 +156,13 @@ t.test('names keep their format, whatever they contain', async t => {
       names.subscriber('sub_1'),
       names.subscriberOfName('ঢাকা: {Dhaka} Tribune'),
       names.subscribers,
-      ...['key_9hK2mPq4XyZa', 'key_4', 'key_1', 'key_5'].map(id => names.dayUsage(id, '2026-11-21')),
-      names.monthUsage('key_1', '2026-11'),
+      names.dayUsage(0, '2026-11-21'),
+      names.dayUsage(3, '2026-11-21'),
+      names.monthUsage(2, '2026-11'),
       names.usageChannel,
-      names.usageDetail('key_1', '2026-11-21'),
+      names.usageDetail(1, '2026-11-21'),
+      ...['key_9hK2mPq4XyZa', 'key_4', 'key_1', 'key_5'].map(id => names.formerMonthUsage(id, '2026-11')),
+      names.formerUsageDetail('key_1', '2026-11-21'),
       names.bytes('0a1b2c3d4e5f:23.7,90.4'),
       names.lease('0a1b2c3d4e5f:23.7,90.4'),
       names.leasesChannel,
@@ -178,12 +183,15 @@ t.test('names keep their format, whatever they contain', async t => {
       'abohawa:subscriber:sub_1',
       'abohawa:subscriber-name:ঢাকা: {Dhaka} Tribune',
       'abohawa:subscribers',
-      'abohawa:quota:{q0}:key_9hK2mPq4XyZa:2026-11-21',
-      'abohawa:quota:{q1}:key_4:2026-11-21',
-      'abohawa:quota:{q2}:key_1:2026-11-21',
-      'abohawa:quota:{q3}:key_5:2026-11-21',
-      'abohawa:used:{q2}:key_1:2026-11',
+      'abohawa:quota:{q0}:2026-11-21',
+      'abohawa:quota:{q3}:2026-11-21',
+      'abohawa:used:{q2}:2026-11',
       'abohawa:used',
+      'abohawa:usage-detail:{q1}:2026-11-21',
+      'abohawa:used:{q0}:key_9hK2mPq4XyZa:2026-11',
+      'abohawa:used:{q1}:key_4:2026-11',
+      'abohawa:used:{q2}:key_1:2026-11',
+      'abohawa:used:{q3}:key_5:2026-11',
       'abohawa:usage-detail:{key_1}:2026-11-21',
       'abohawa:bytes:{0a1b2c3d4e5f:23.7,90.4}',
       'abohawa:flight:{0a1b2c3d4e5f:23.7,90.4}',
@@ -201,30 +209,6 @@ t.test('names keep their format, whatever they contain', async t => {
   t.strictSame(['key_9hK2mPq4XyZa', 'key_4', 'key_1', 'key_5'].map(usagePartitionOf), [0, 1, 2, 3])
 })
 
-t.test('the script that counts reads nothing out of a name', async t => {
-  const { prefix, raw } = await setUp(t)
-  const listener = new Redis(server.url)
-  t.teardown(() => listener.quit())
-  const released: string[] = []
-  listener.on('message', (_channel: string, text: string) => released.push(text))
-  await listener.subscribe(`${prefix}channel`)
-  const days = [['21', later, later]]
-  const entries = [1, 9, 0, 0, 1, 1, 2, 9, 0, 0, 1, 1]
-  const keys = ['a', 'b', '}c:', 'd'].map(name => prefix + name)
-  const values = [
-    'one',
-    1,
-    `${prefix}channel`,
-    JSON.stringify(days),
-    JSON.stringify(entries),
-    'first',
-    'second',
-  ]
-  t.equal(await raw.eval(commitScript, keys.length, ...keys, ...values), '1 1 0 2 2 0')
-  await until('both messages have arrived', async () => released.length === 2)
-  t.strictSame(released, ['first 1', 'second 2'])
-})
-
 t.test('no other file of the store knows the prefix, and no script makes a name of others', async t => {
   const files = globSync('src/stores/redis*.ts').filter(file => !file.endsWith('redis-key-names.ts'))
   t.ok(files.length > 10, `${files.length} files were looked at`)
@@ -233,6 +217,6 @@ t.test('no other file of the store knows the prefix, and no script makes a name 
     const calls = text.match(/redisKeyNames\(/g)?.length ?? 0
     t.equal(calls, file === 'src/stores/redis.ts' ? 1 : 0, `${file} makes names`)
     t.equal(text.match(/\.prefix\b/g)?.length ?? 0, calls, `${file} reads the prefix`)
-    t.notMatch(text, /KEYS\[[^\]]+\] *\.\.|\.\. *KEYS\[|(?:sub|find|match)\((?:KEYS|live|record),/, file)
+    t.notMatch(text, /KEYS\[[^\]]+\] *\.\.|\.\. *KEYS\[|(?:sub|find|match|byte)\((?:KEYS|live|record),/, file)
   }
 })

@@ -5,7 +5,7 @@ import t from 'tap'
 import { openRedisStore } from '../../src/stores/redis.ts'
 import { freePort, startRedis, testRedis, withoutOwnRedis } from '../support/redis-server.ts'
 import { storeContract } from '../support/store-contract.ts'
-import { anEntry } from '../support/usage-instance.ts'
+import { anEntry, instanceOn } from '../support/usage-instance.ts'
 
 const timeouts = { connectTimeoutMs: 2_000, commandTimeoutMs: 2_000 }
 const observer = { redisAway: () => {}, redisBack: () => {} }
@@ -22,7 +22,7 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
   const raw = new Redis(server.url)
   const inAnHour = Date.now() + 3_600_000
-  const aMonth = 31 * 86_400_000
+  const hour = 3_600_000
   const entry = { ...anEntry, limit: 9 }
   for (const sequence of [1, 2])
     await store.commit({ instance: 'one', sequence, entries: [{ ...entry, keepUntil: inAnHour }] })
@@ -53,17 +53,20 @@ t.test('every count and every cached byte carries an expiry and the prefix', asy
   // The number of the format stays.
   const keys = (await raw.keys(`${prefix}*`)).filter(key => key !== `${prefix}format`)
   t.equal(keys.length, 11, keys.join(', '))
+  // Usage is dropped by gateways before these expiries: the counts of a day, the sums of a month, and the detail of a day.
+  const later: [part: string, ms: number][] = [
+    [':quota:', 17 * hour],
+    [':used:', 38 * 24 * hour],
+    [':usage-detail:', 24 * hour],
+  ]
   for (const key of keys) {
-    // A month's usage record expires with the last of its days.
-    const left = (await raw.pttl(key)) - (key.includes(':used:') || key.includes('used:{') ? aMonth : 0)
-    // A reopening is remembered for longer than a closure from before it can last.
-    const most = key.endsWith('reopened') ? 50 * 3_600_000 : 3_600_000
-    t.ok(left > most - 100_000 && left <= most, `${key} expires in ${left} ms`)
+    const left = (await raw.pttl(key)) - (later.find(([part]) => key.includes(part))?.[1] ?? 0)
+    t.ok(left > hour - 100_000 && left <= hour, `${key} expires in ${left} ms`)
   }
   const today = new Date().toISOString().slice(0, 10)
   await store.raiseUsed('key_2', today, 5, inAnHour)
-  const raised = await raw.keys(`${prefix}*key_2*`)
-  t.equal(raised.length, 2, raised.join(', '))
+  const raised = (await raw.keys(`${prefix}*{q0}*`)).filter(key => key.includes(today))
+  t.equal(raised.length, 1, raised.join(', '))
   for (const key of raised) t.ok((await raw.pttl(key)) > 3_500_000, `${key} expires`)
   await raw.quit()
   await store.close()
@@ -109,6 +112,77 @@ t.test('a refused batch leaves no counter behind', async t => {
   t.strictSame(await raw.keys(`${prefix}*`), [])
   await raw.quit()
   await store.close()
+})
+
+t.test(
+  'days that are over are dropped, with the sums of months and the detail that nobody reads',
+  async t => {
+    const prefix = nextPrefix()
+    const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
+    const raw = new Redis(server.url)
+    t.teardown(async () => {
+      await raw.quit()
+      await store.close()
+    })
+    const keepUntil = Date.now() + 1e9
+    // Years ago, so that no count of these days is live whenever the test runs.
+    const days = ['2020-08-31', '2020-09-30', '2020-10-01', '2020-11-19', '2020-11-20', '2020-11-21']
+    for (const day of days) await store.raiseUsed('key_1', day, 5, keepUntil)
+    await raw.hset(`${prefix}quota:{q0}:2020-11-19`, 'key_1', '5')
+    await raw.hset(`${prefix}quota:{q0}:2020-11-20`, 'key_1', '5')
+    const detail = { keyId: 'key_1', endpoint: 'weather', statusClass: '2xx', count: 1, keepUntil }
+    for (const day of days.slice(3)) await store.addDetail([{ ...detail, day }])
+    await store.dropDays({ countsBefore: '2020-11-20', sumsBefore: '2020-10-22' })
+    const left = async () => (await raw.keys(`${prefix}*`)).map(key => key.slice(prefix.length)).sort()
+    t.strictSame(
+      (await left()).filter(key => !key.startsWith('usage-detail')),
+      ['quota:{q0}:2020-11-20', 'used:{q0}:2020-10', 'used:{q0}:2020-11'],
+    )
+    t.strictSame(await store.usedOn('key_1', days), [0, 0, 5, 5, 5, 5])
+    await store.addDetail([{ ...detail, day: '2020-11-22' }])
+    t.strictSame(
+      (await left()).filter(key => key.startsWith('usage-detail')).map(key => key.slice(-2)),
+      ['20', '21', '22'],
+    )
+  },
+)
+
+t.test('the detail of a thousand keys is a command for each 100, and each key has its own', async t => {
+  const prefix = nextPrefix()
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix }, observer)
+  const raw = new Redis(server.url)
+  t.teardown(async () => {
+    await raw.quit()
+    await store.close()
+  })
+  const [day, keepUntil] = ['2026-11-21', Date.now() + 1e9]
+  const entries = Array.from({ length: 1_000 }, (_, i) =>
+    ['2xx', '4xx'].map((statusClass, at) => ({
+      ...{ keyId: `key_${i}`, day, endpoint: 'weather', statusClass, keepUntil },
+      count: i + at + 1,
+    })),
+  ).flat()
+  const calls = async () =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await raw.info('commandstats'))?.[1] ?? 0)
+  await store.addDetail(entries.slice(0, 2))
+  const before = await calls()
+  await store.addDetail(entries)
+  t.ok((await calls()) - before <= 12, 'and what other tests of this server do meanwhile')
+  t.strictSame(await store.detailOn('key_999', day), [
+    { endpoint: 'weather', statusClass: '2xx', count: 1_000 },
+    { endpoint: 'weather', statusClass: '4xx', count: 1_001 },
+  ])
+  t.match(await store.detailOn('key_0', day), [{ count: 2 }, { count: 4 }])
+})
+
+t.test('a count with more instances than it has room for stays exact', async t => {
+  const store = await openRedisStore({ ...timeouts, url: server.url, prefix: nextPrefix() }, observer)
+  t.teardown(() => store.close())
+  const limit = 5_000
+  const commits = Array.from({ length: 900 }, (_, i) => instanceOn(store, `instance${10_000 + i}`))
+  for (const commit of commits) await commit({ units: 2, limit })
+  for (const commit of commits) await commit({ units: 1, limit })
+  t.strictSame(await store.usedOn(anEntry.keyId, [anEntry.day]), [2_700])
 })
 
 t.test('a Redis that is not there stops the start with a sentence', async t => {

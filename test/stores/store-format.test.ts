@@ -46,14 +46,14 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
     const keys = (await raw.keys(`${prefix}*`)).sort()
     return Promise.all(keys.map(async key => [key, await raw.dump(key), await raw.pttl(key)]))
   }
-  await raw.set(`${prefix}format`, '2')
+  await raw.set(`${prefix}format`, '3')
   await raw.hset(`${prefix}key:key_1`, 'of', 'tomorrow')
   const before = await everything()
   const env = { ABOHAWA_REDIS__URL: url, ABOHAWA_REDIS__PREFIX: prefix }
   await t.rejects(openRedisStore({ ...timeouts, url, prefix }, quiet), {
     name: 'InputError',
     message:
-      /^redis\.url names 127\.0\.0\.1:\d+, a store of format 2 of a newer version of abohawa; this version knows /,
+      /^redis\.url names 127\.0\.0\.1:\d+, a store of format 3 of a newer version of abohawa; this version knows /,
   })
   for (const args of [
     ['serve'],
@@ -68,7 +68,7 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
       ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:9',
     })
     t.equal(code, 1, args.join(' '))
-    t.match(stderr, /redis\.url names [^\n]*format 2 of a newer version of abohawa/)
+    t.match(stderr, /redis\.url names [^\n]*format 3 of a newer version of abohawa/)
   }
   const { code, stdout } = await runCommand(['doctor', '--no-spend', '--json'], env)
   t.equal(code, 1)
@@ -83,7 +83,7 @@ t.test('Redis: one that a newer version wrote is refused, and nothing in it chan
     await raw.set(`${prefix}format`, number)
     await t.rejects(openRedisStore({ ...timeouts, url, prefix }, quiet), {
       name: 'InputError',
-      message: `format is ${number.slice(0, 7)}, but must be the number of a format; this version writes 1`,
+      message: `format is ${number.slice(0, 7)}, but must be the number of a format; this version writes 2`,
     })
   }
   await raw.del(`${prefix}format`)
@@ -101,7 +101,7 @@ t.test('Redis: one without a number is of an earlier version, and gets it with t
   t.teardown(() => store.close())
   t.strictSame(await raw.keys(`${prefix}*`), [], 'a look leaves nothing behind')
   await store.ensureSubscriber(padma)
-  t.equal(await raw.get(`${prefix}format`), '1')
+  t.equal(await raw.get(`${prefix}format`), '2')
   t.equal(await raw.ttl(`${prefix}format`), -1, 'for ever')
 
   await raw.del(`${prefix}format`)
@@ -111,7 +111,7 @@ t.test('Redis: one without a number is of an earlier version, and gets it with t
   const alive = { instance: 'one', aliveForMs: 60_000, settings: 'a', wantedForMs: 60_000, report: '{}' }
   const beat = { ...alive, now: Date.now(), topic: 'q', requested: [] }
   await again.heartbeat(beat)
-  t.equal(await raw.get(`${prefix}format`), '1', 'as each heartbeat sees to')
+  t.equal(await raw.get(`${prefix}format`), '2', 'as each heartbeat sees to')
 
   await raw.set(`${prefix}format`, '7')
   await again.heartbeat(beat)
@@ -127,13 +127,13 @@ t.test('a cluster: both directions', { skip: withoutOwnRedis }, async t => {
   const store = await openRedisStore(options, quiet)
   await store.ensureSubscriber(padma)
   await store.close()
-  t.equal(await raw.get('x:format'), '1')
+  t.equal(await raw.get('x:format'), '2')
   const again = await openRedisStore(options, quiet)
   t.match(await again.listSubscribers(), [{ name: 'Padma' }])
   await again.close()
-  await raw.set('x:format', '2')
+  await raw.set('x:format', '3')
   await t.rejects(openRedisStore(options, quiet), {
     name: 'InputError',
-    message: /a store of format 2 of a newer version/,
+    message: /a store of format 3 of a newer version/,
   })
 })

@@ -11,7 +11,6 @@ import {
   type RepairedQuota,
   unobserved,
 } from '../../src/stores/records.ts'
-import { usageTag } from '../../src/stores/redis-key-names.ts'
 import { OvertakenError, type Store, type UsageEntry } from '../../src/stores/store.ts'
 import { sampleKey, sampleSubscriber } from './key-records.ts'
 import { anEntry, instanceOn, keysOfOnePartition } from './usage-instance.ts'
@@ -43,6 +42,9 @@ const noCounts = [
   '9'.repeat(16),
   '9'.repeat(400),
 ]
+
+/** Those that are none among other parts either. */
+const inside = noCounts.filter(text => text !== '5 ')
 
 type Put = (raw: Redis | Cluster, key: string) => Promise<unknown>
 
@@ -80,150 +82,197 @@ export const tamperedRecords = (
     })
 
   const day = anEntry.day
-  const quotaKey = (prefix: string, keyId: string) => `${prefix}quota:${usageTag(keyId)}:${keyId}:${day}`
-  const monthKey = (prefix: string, keyId: string) =>
-    `${prefix}used:${usageTag(keyId)}:${keyId}:${day.slice(0, 7)}`
+  const mark = `${day.slice(8)}:`
+  const quotaKey = ({ store, prefix }: Tampered, keyId: string) =>
+    `${prefix}quota:{q${store.partitionOf(keyId)}}:${day}`
+  const monthKey = ({ store, prefix }: Tampered, keyId: string) =>
+    `${prefix}used:{q${store.partitionOf(keyId)}}:${day.slice(0, 7)}`
 
   /** Two instances that were granted 30 and 20 units of three keys, and a batch of all three; the middle key is damaged. */
-  const counted = async ({ store, prefix }: Scene) => {
+  const counted = async (scene: Scene) => {
+    const { store } = scene
     const [first = '', bad = '', last = ''] = keysOfOnePartition(store, 3)
     const commit = { one: instanceOn(store, 'one'), two: instanceOn(store, 'two') }
     const batch = (units: number, more: Partial<UsageEntry> = {}) =>
       [first, bad, last].map(keyId => ({ keyId, units, limit: 100, step: 2, ...more }))
     await commit.one(...batch(30))
     await commit.two(...batch(20))
-    return { commit, batch, bad, live: quotaKey(prefix, bad), record: monthKey(prefix, bad) }
+    return { commit, batch, first, bad, last, live: quotaKey(scene, bad), record: monthKey(scene, bad) }
   }
   const isWhole = (value: unknown) => Number.isSafeInteger(value) && Number(value) >= 0
 
+  /** Both hashes of a partition, and the key whose fields are damaged. */
+  type Place = { readonly live: string; readonly record: string; readonly bad: string }
   type Damage = {
     readonly what: string
-    readonly put: (raw: Redis | Cluster, live: string, record: string) => Promise<unknown>
+    readonly put: (raw: Redis | Cluster, place: Place) => Promise<unknown>
     /** The records that are repaired; empty when the numbers are still consistent. */
     readonly repairs: ('day' | 'month')[]
+    /** Whether a whole hash is damaged: every key of it is repaired from the other one. */
+    readonly isOfAll?: boolean
     /** The legible count if it is below the granted 50, and the units that the instance reports. */
     readonly legible?: number
     readonly admitted?: number
   }
+  const shownText = (text: string) => JSON.stringify(text.slice(0, 20))
+  /** The count of a key as two instances wrote it, in place of which one of its parts is this text. */
+  const countWith = ({ used = '50', one = '1:30', two = '1:20' }) => `${used} one:${one} two:${two}`
   const damages: Damage[] = [
     ...Object.entries(types).map(
       ([what, put]): Damage => ({
-        what: `the day’s count is ${what}`,
-        put: async (raw, live) => {
+        what: `the counts of the day are ${what}`,
+        put: async (raw, { live }) => {
           await raw.del(live)
           await put(raw, live)
         },
         repairs: ['day'],
+        isOfAll: true,
       }),
     ),
     ...Object.entries(types).map(
       ([what, put]): Damage => ({
-        what: `the month’s record is ${what}`,
-        put: async (raw, _live, record) => {
+        what: `the sums of the month are ${what}`,
+        put: async (raw, { record }) => {
           await raw.del(record)
           await put(raw, record)
         },
         repairs: ['month'],
+        isOfAll: true,
       }),
     ),
     {
       what: 'both are of another type: only the reporting instance’s own units are known',
-      put: async (raw, live, record) => {
+      put: async (raw, { live, record }) => {
         await raw.del(live)
         await raw.del(record)
         await raw.set(live, 'x')
         await raw.set(record, 'x')
       },
       repairs: ['day', 'month'],
+      isOfAll: true,
       legible: 0,
       admitted: 30,
     },
     ...noCounts.map(
       (text): Damage => ({
-        what: `the count is ${JSON.stringify(text.slice(0, 20))}`,
-        put: (raw, live) => raw.hset(live, 'used', text),
+        what: `the count is ${shownText(text)}`,
+        put: (raw, { live, bad }) => raw.hset(live, bad, countWith({ used: text })),
         repairs: ['day'],
       }),
     ),
     ...noCounts.map(
       (text): Damage => ({
-        what: `the count and the month’s are ${JSON.stringify(text.slice(0, 20))}: the instances’ own units are left`,
-        put: async (raw, live, record) => {
-          await raw.hset(live, 'used', text)
-          await raw.hset(record, day.slice(8), text)
+        what: `the count and the month’s are ${shownText(text)}: the instances’ own units are left`,
+        put: async (raw, { live, record, bad }) => {
+          await raw.hset(live, bad, countWith({ used: text }))
+          await raw.hset(record, bad, mark + text)
         },
         repairs: ['day'],
       }),
     ),
-    ...noCounts.map(
+    // A blank after digits is a separator.
+    ...inside.map(
       (text): Damage => ({
-        what: `the instance’s units are ${JSON.stringify(text.slice(0, 20))}`,
-        put: (raw, live) => raw.hset(live, 'one', `1 ${text}`),
+        what: `the instance’s units are ${shownText(text)}`,
+        put: (raw, { live, bad }) => raw.hset(live, bad, countWith({ one: `1:${text}` })),
         repairs: ['day'],
       }),
     ),
     ...noCounts.map(
       (text): Damage => ({
-        what: `the instance’s sequence is ${JSON.stringify(text.slice(0, 20))}`,
-        put: (raw, live) => raw.hset(live, 'one', `${text} 30`),
+        what: `the instance’s sequence is ${shownText(text)}`,
+        put: (raw, { live, bad }) => raw.hset(live, bad, countWith({ one: `${text}:30` })),
         repairs: ['day'],
       }),
     ),
-    ...['', 'x', '30', '1  30', '1 30 1', '1,30', '1 30\n'].map(
+    ...['', 'x', '30', '1::30', '1:30:1', '1,30', '1:30\n', '1: 30'].map(
       (text): Damage => ({
-        what: `the instance’s field is ${JSON.stringify(text)}`,
-        put: (raw, live) => raw.hset(live, 'one', text),
+        what: `the instance’s part is ${JSON.stringify(text)}`,
+        put: (raw, { live, bad }) => raw.hset(live, bad, countWith({ one: text })),
+        repairs: ['day'],
+      }),
+    ),
+    ...['', ' ', 'x', '50,', '\u0000', 'one:1:30 two:1:20', 'x'.repeat(400)].map(
+      (text): Damage => ({
+        what: `the whole count is ${shownText(text)}: the month’s is left`,
+        put: (raw, { live, bad }) => raw.hset(live, bad, text),
         repairs: ['day'],
       }),
     ),
     {
       what: 'the instance’s units are more than the count',
-      put: (raw, live) => raw.hset(live, 'used', '7'),
+      put: (raw, { live, bad }) => raw.hset(live, bad, countWith({ used: '7' })),
       repairs: ['day'],
     },
     {
       what: 'a sequence that no instance reaches stands beside its units',
-      put: (raw, live) => raw.hset(live, 'one', '999999999999999 30'),
+      put: (raw, { live, bad }) => raw.hset(live, bad, countWith({ one: '999999999999999:30' })),
       repairs: ['day'],
     },
     {
-      what: 'the count is gone and the fields of the instances stand',
-      put: (raw, live) => raw.hdel(live, 'used'),
+      what: 'the count is gone and the units of the instances stand',
+      put: (raw, { live, bad }) => raw.hset(live, bad, ' one:1:30 two:1:20'),
       repairs: ['day'],
     },
     {
-      what: 'thousands of fields are in the day’s count, and none of them is believed but its own',
-      put: async (raw, live) => {
-        const fields = Array.from({ length: 2_500 }, (_, i) => [`f${i}`, '1 9'] as const)
-        await raw.hset(live, Object.fromEntries(fields))
-        await raw.hset(live, 'used', 'x')
+      what: 'the whole count is gone',
+      put: (raw, { live, bad }) => raw.hdel(live, bad),
+      repairs: [],
+    },
+    {
+      what: 'the whole month of the key is gone',
+      put: (raw, { record, bad }) => raw.hdel(record, bad),
+      repairs: [],
+    },
+    {
+      what: 'thousands of instances are in the count, and none of them is believed but its own',
+      put: (raw, { live, bad }) => {
+        const others = Array.from({ length: 2_500 }, (_, i) => ` f${i}:1:9`)
+        return raw.hset(live, bad, `x one:1:30${others.join('')}`)
       },
       repairs: ['day'],
+    },
+    {
+      what: 'thousands of instances are beside a count that is legible: they are folded into it',
+      put: (raw, { live, bad }) => {
+        const others = Array.from({ length: 2_500 }, (_, i) => ` f${i}:1:0`)
+        return raw.hset(live, bad, `50 one:1:30 two:1:20${others.join('')}`)
+      },
+      repairs: [],
+    },
+    {
+      what: 'the count has megabytes',
+      put: (raw, { live, bad }) => raw.hset(live, bad, '9'.repeat(4_000_000)),
+      repairs: ['day'],
+    },
+    {
+      what: 'the month has megabytes',
+      put: (raw, { record, bad }) => raw.hset(record, bad, `${mark}50 `.repeat(400_000)),
+      repairs: [],
     },
   ]
 
   test('a bad quota record costs its own key alone, is observed, and is repaired to what is legible of it', async (t, scene) => {
     const { store, raw, repaired } = scene
-    for (const { what, put, repairs, legible = 50, admitted = 0 } of damages)
+    for (const { what, put, repairs, isOfAll = false, legible = 50, admitted = 0 } of damages)
       await t.test(what, async t => {
         await clear(scene)
         repaired.length = 0
-        const { commit, batch, bad, live, record } = await counted(scene)
-        await put(raw, live, record)
-        const others = { granted: 1, used: 51, before: 50 }
-        t.strictSame(await commit.one(...batch(1)), [
-          others,
-          { granted: 1, used: legible + admitted + 1, before: legible },
-          others,
-        ])
+        const { commit, batch, first, bad, last, live, record } = await counted(scene)
+        await put(raw, { live, record, bad })
+        const ofBad = { granted: 1, used: legible + admitted + 1, before: legible }
+        const others = isOfAll ? ofBad : { granted: 1, used: 51, before: 50 }
+        t.strictSame(await commit.one(...batch(1)), [others, ofBad, others])
         t.strictSame(
           repaired.map(({ keyId, day, record }) => [keyId, day, record]),
-          repairs.map(record => [bad, day, record]),
+          (isOfAll ? [first, bad, last] : [bad]).flatMap(keyId =>
+            repairs.map(record => [keyId, day, record]),
+          ),
         )
         t.ok(repaired.every(({ used }) => isWhole(used)))
-        const [, ofBad] = await commit.two(...batch(1))
+        const [, next] = await commit.two(...batch(1))
         t.strictSame(
-          ofBad,
+          next,
           { granted: 1, used: 52, before: legible + admitted + 1 },
           'the other instance is counted once',
         )
@@ -232,18 +281,20 @@ export const tamperedRecords = (
         const granted = [more[1], more[4]].reduce((sum, each) => sum + (each?.granted ?? 0), 0)
         t.equal(granted, 48)
         t.strictSame(await store.usedOn(bad, [day]), [100])
-        t.equal(repaired.length, repairs.length, 'once')
-        t.match(await raw.hgetall(live), { used: '100' })
+        t.equal(repaired.length, repairs.length * (isOfAll ? 3 : 1), 'once')
+        t.match(await raw.hget(live, bad), /^100 .{0,80}$/)
+        t.match(await raw.hget(record, bad), /^.{0,80}21:100$/)
         for (const key of [live, record]) t.ok((await raw.pttl(key)) > 0, `${key} expires`)
       })
   })
 
   test('a batch in which every record is bad is counted all the same', async (t, scene) => {
-    const { store, raw, prefix, repaired } = scene
+    const { store, raw, repaired } = scene
     const keys = keysOfOnePartition(store, 40)
-    for (const [i, keyId] of keys.entries()) {
-      const put = damages[i % damages.length]?.put
-      await put?.(raw, quotaKey(prefix, keyId), monthKey(prefix, keyId))
+    const ofFields = damages.filter(({ isOfAll, repairs }) => !isOfAll && repairs.length > 0)
+    for (const [i, bad] of keys.entries()) {
+      const place = { live: quotaKey(scene, bad), record: monthKey(scene, bad), bad }
+      await ofFields[i % ofFields.length]?.put(raw, place)
     }
     const commit = instanceOn(store, 'one')
     const taken = await commit(...keys.map(keyId => ({ keyId, units: 2, limit: 3 })))
@@ -254,30 +305,40 @@ export const tamperedRecords = (
   })
 
   test('whatever a quota record holds, others are counted exactly and it stays within its limit', async (t, scene) => {
-    const { store, raw, prefix } = scene
+    const { store, raw } = scene
     const [first = '', bad = '', last = ''] = keysOfOnePartition(store, 3)
-    const [live, record] = [quotaKey(prefix, bad), monthKey(prefix, bad)]
+    const [live, record] = [quotaKey(scene, bad), monthKey(scene, bad)]
     const numeric = fc.oneof(fc.nat(120).map(String), fc.constantFrom(...noCounts), fc.double().map(String))
-    const value = fc.oneof(
+    const instance = fc.constantFrom('one', 'two', '-', 'three', '')
+    const part = fc.oneof(
+      fc.tuple(instance, numeric, numeric).map(parts => parts.join(':')),
       numeric,
-      fc.tuple(numeric, numeric).map(pair => pair.join(' ')),
       fc.string(),
     )
-    const field = fc.constantFrom('used', 'one', 'two', 'unclaimed', 'three')
+    const value = fc.oneof(
+      fc.array(part, { maxLength: 5 }).map(parts => parts.join(' ')),
+      fc.tuple(numeric, fc.array(part, { maxLength: 4 })).map(([used, parts]) => [used, ...parts].join(' ')),
+      fc.string(),
+    )
     const damage = fc.record({
-      live: fc.array(fc.tuple(field, value), { maxLength: 4 }),
-      drop: fc.array(field, { maxLength: 2 }),
-      month: fc.option(value),
+      live: fc.option(value),
+      drop: fc.boolean(),
+      month: fc.option(
+        fc.oneof(
+          value,
+          value.map(text => mark + text),
+        ),
+      ),
     })
     await fc.assert(
       fc.asyncProperty(fc.array(damage, { minLength: 1, maxLength: 4 }), async rounds => {
         await clear(scene)
         const commits = [instanceOn(store, 'one'), instanceOn(store, 'two')]
         let others = 0
-        for (const [i, { live: fields, drop, month }] of rounds.entries()) {
-          for (const [name, text] of fields) await raw.hset(live, name, text)
-          if (drop.length > 0) await raw.hdel(live, ...drop)
-          if (month !== null) await raw.hset(record, day.slice(8), month)
+        for (const [i, { live: text, drop, month }] of rounds.entries()) {
+          if (text !== null) await raw.hset(live, bad, text)
+          if (drop) await raw.hdel(live, bad)
+          if (month !== null) await raw.hset(record, bad, month)
           const batch = [first, bad, last].map(keyId => ({ keyId, units: 7, limit: 60 }))
           const results = await (commits[i % 2] as (typeof commits)[number])(...batch).catch(
             (error: unknown) => {
@@ -302,19 +363,21 @@ export const tamperedRecords = (
 
   test('a bad count of a day that is long over leaves nothing behind', async (t, scene) => {
     const { store, raw, repaired } = scene
-    const { batch, live } = await counted(scene)
-    await raw.hset(live, 'used', 'x')
-    const over = Date.now() - 7_200_000
-    const entries = batch(0).map(each => ({ ...anEntry, ...each, admitted: 31, confirmed: 31, endsAt: over }))
+    const over = { endsAt: Date.now() - 86_400_000 }
+    const { batch, live, record, bad } = await counted(scene)
+    await raw.unlink(live)
+    await raw.hset(live, bad, 'x')
+    const entries = batch(0).map(each => ({ ...anEntry, ...each, ...over, admitted: 31, confirmed: 31 }))
     await store.commit({ instance: 'one', sequence: 9, entries })
     t.equal(repaired.length, 1)
     t.equal(await raw.exists(live), 0)
+    t.equal(await raw.hget(record, bad), '21:50')
   })
 
-  test('a batch behind a foreign sequence is refused with that sequence, and the next one after it is counted', async (t, scene) => {
+  test('a batch behind a foreign sequence is refused with that sequence, counts nothing, and the next one is counted', async (t, scene) => {
     const { store, raw } = scene
-    const { batch, live } = await counted(scene)
-    await raw.hset(live, 'one', '123456 30')
+    const { batch, bad, live } = await counted(scene)
+    await raw.hset(live, bad, countWith({ one: '123456:30' }))
     const take = (sequence: number) =>
       store.commit({
         instance: 'one',
@@ -322,28 +385,25 @@ export const tamperedRecords = (
         entries: batch(1).map(each => ({ ...anEntry, ...each, admitted: 30, confirmed: 30 })),
       })
     await t.rejects(take(7), { name: 'OvertakenError', by: 123_456 })
-    // The failed batch counted one unit more of the first key; this one corrects it.
-    const results = await take(123_457)
     t.strictSame(
-      results.map(({ granted, used }) => [granted, used]),
+      (await take(123_457)).map(({ granted, used, before }) => [granted, used, before]),
       [
-        [1, 51],
-        [1, 51],
-        [1, 51],
+        [1, 51, 50],
+        [1, 51, 50],
+        [1, 51, 50],
       ],
     )
   })
 
   test('a count that comes from another store is raised over whatever was there', async (t, scene) => {
-    const { store, raw, prefix, repaired } = scene
+    const { store, raw } = scene
     const { keyId, keepUntil } = anEntry
-    const [live, record] = [quotaKey(prefix, keyId), monthKey(prefix, keyId)]
+    const place = { live: quotaKey(scene, keyId), record: monthKey(scene, keyId), bad: keyId }
     for (const { what, put } of damages)
       await t.test(what, async t => {
-        await raw.del(live)
-        await raw.del(record)
-        repaired.length = 0
-        await put(raw, live, record)
+        await raw.del(place.live)
+        await raw.del(place.record)
+        await put(raw, place)
         await store.raiseUsed(keyId, day, 60, keepUntil)
         t.strictSame(await store.usedOn(keyId, [day]), [60])
         const commit = instanceOn(store, 'new')
@@ -354,16 +414,21 @@ export const tamperedRecords = (
   test('what was used is a whole number, whatever is in the record', async (t, scene) => {
     const { store, raw, refused } = scene
     const { bad, live, record } = await counted(scene)
-    for (const text of noCounts) {
-      await raw.hset(record, day.slice(8), text)
-      t.strictSame(await store.usedOn(bad, [day, '2026-11-20']), [50, 0], JSON.stringify(text.slice(0, 20)))
+    for (const text of inside) {
+      await raw.hset(record, bad, `20:3 ${mark}${text}`)
+      t.strictSame(await store.usedOn(bad, [day, '2026-11-20']), [50, 3], shownText(text))
     }
-    t.equal(refused.length, noCounts.length)
-    t.match(refused[0], { record: 'usage', fault: /its count of 2026-11-21 is no whole number/ })
+    t.equal(refused.length, inside.length)
+    t.match(refused[0], {
+      record: 'usage',
+      fault: new RegExp(`its count of ${bad} on 2026-11-21 is no whole number`),
+    })
+    await raw.hset(record, bad, 'x'.repeat(1_000_000))
+    t.strictSame(await store.usedOn(bad, [day]), [50])
     await raw.del(record)
     await raw.set(record, 'x')
     t.strictSame(await store.usedOn(bad, [day]), [50])
-    await raw.hset(live, 'used', 'x')
+    await raw.hset(live, bad, countWith({ used: 'x' }))
     t.strictSame(await store.usedOn(bad, [day]), [50], 'from what the instances admitted')
     await raw.del(live)
     await raw.set(live, 'x')
@@ -771,7 +836,8 @@ export const tamperedRecords = (
 
   test('responses are still counted beside an invalid count, and only whole numbers are returned', async (t, scene) => {
     const { store, raw, prefix, refused } = scene
-    const key = `${prefix}usage-detail:{key_1}:${day}`
+    const keyOf = (keyId: string) => `${prefix}usage-detail:{q${store.partitionOf(keyId)}}:${day}`
+    const key = keyOf('key_1')
     const entry = {
       keyId: 'key_1',
       day,
@@ -783,12 +849,12 @@ export const tamperedRecords = (
     const other = { ...entry, keyId: 'key_2' }
     let counted = 0
     for (const text of [...noCounts, '9223372036854775807', '-9223372036854775808']) {
-      await raw.hset(key, '2xx weather', text)
+      await raw.hset(key, 'key_1', `${text} 2xx weather`)
       await store.addDetail([entry, other])
       counted += 2
-      const [detail] = await store.detailOn('key_1', day)
-      // Redis increments whatever it can parse as a number.
-      t.ok(detail && isWhole(detail.count) && detail.count <= 7, `${text.slice(0, 20)}: ${detail?.count}`)
+      t.strictSame(await store.detailOn('key_1', day), [
+        { endpoint: 'weather', statusClass: '2xx', count: 2 },
+      ])
       t.match(await store.detailOn('key_2', day), [{ count: counted }], 'the other key is counted once')
     }
     for (const [what, put] of Object.entries(types)) {
@@ -799,9 +865,14 @@ export const tamperedRecords = (
       await store.addDetail([entry])
       t.match(await store.detailOn('key_1', day), [{ count: 2 }], what)
       t.match(refused, [{ record: 'usage_detail' }, { record: 'usage_detail', name: key }], what)
+      t.ok((await raw.pttl(key)) > 0, 'and it expires')
     }
-    await raw.hset(key, '2xx <b>', '1', '9xx weather', 'x', 'weather', '1', '', '1')
+    await raw.hset(key, 'key_1', '2 2xx weather,1 2xx <b>,x 9xx weather,1 weather,,1')
     t.strictSame(await store.detailOn('key_1', day), [{ endpoint: 'weather', statusClass: '2xx', count: 2 }])
+    await raw.hset(key, 'key_1', '2 2xx weather,'.repeat(100_000))
+    t.strictSame(await store.detailOn('key_1', day), [])
+    await store.addDetail([entry])
+    t.match(await store.detailOn('key_1', day), [{ count: 2 }])
   })
 
   /** Removes everything under the prefix of this test. */

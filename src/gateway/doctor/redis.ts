@@ -141,7 +141,6 @@ const trials = (key: (part: string) => string): [command: string, ...args: (stri
     ['hmget', hash, 'a'],
     ['hlen', hash],
     ['hgetall', hash],
-    ['hincrby', hash, 'a', 1],
     ['hdel', hash, 'a'],
     ['zadd', set, 1, 'a'],
     ['zcard', set],
