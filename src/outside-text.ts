@@ -14,7 +14,7 @@ const unprintableButBreaks = new RegExp(`(?!\\n)${signs}`, 'gu')
 
 const longestText = 2_000
 const longestQuote = 60
-const longestPath = 300
+const longestPath = 1_000
 const ellipsis = '…'
 
 /** Whether a text can be shown as it is, on one line. */

@@ -91,7 +91,7 @@ const reasons: Record<string, string> = {
 /** A file's name for sentences. */
 export const nameOfFile = (path: string): string =>
   path === standardInput ? 'standard input' : printable(path, longestName)
-const longestName = 200
+const longestName = 1_000
 
 // Standard input may come in pieces of a byte.
 const firstPiece = async (pieces: AsyncGenerator<Buffer>): Promise<Buffer | undefined> => {

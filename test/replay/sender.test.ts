@@ -1,6 +1,8 @@
 // Checks how requests are sent, over real sockets: at their due instants whatever the target does, in a closed loop, with
 // the headers of the traffic; and what becomes of them when the target stalls, closes, resets or talks nonsense.
 
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { generatorOf } from '../../src/replay/load.ts'
@@ -262,7 +264,10 @@ t.test('a stop sends nothing more, drops what waits, and counts what was answere
 })
 
 t.test('through a Unix socket', async t => {
-  const path = join(t.testdir(), 'target.sock')
+  // Not in the folder of the test: the path of a socket has at most 107 bytes.
+  const folder = mkdtempSync(join(tmpdir(), 'abohawa-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'target.sock')
   const target = await startTarget(t, () => ok(), { path })
   const { ended, recorder } = await sendSome(target.url, arriving([0, 1]))
   await ended

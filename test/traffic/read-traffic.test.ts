@@ -105,15 +105,15 @@ t.test('of gzip that is cut off or damaged, what was readable is kept and the fa
 
 t.test('lines without an end and gzip that expands without measure take no memory', async t => {
   const folder = t.testdir()
-  const zeros = Buffer.alloc(80 * 1024 * 1024)
+  const zeros = gzipSync(Buffer.alloc(80 * 1024 * 1024))
   const first = file([request(0)])
   writeFileSync(
     join(folder, 'endless.gz'),
-    Buffer.concat([gzipSync(first), gzipSync(zeros), gzipSync(`\n${first}`)]),
+    Buffer.concat([gzipSync(first), zeros, zeros, zeros, zeros, gzipSync(`\n${first}`)]),
   )
   const before = process.memoryUsage.rss()
   const { requests, faults } = await readAll([join(folder, 'endless.gz')])
-  t.ok(process.memoryUsage.rss() - before < 60 * 1024 * 1024)
+  t.ok(process.memoryUsage.rss() - before < 160 * 1024 * 1024, 'half of what it expands to')
   t.equal(requests.length, 1)
   t.match(faults, [
     { line: 2, reason: 'the line is longer than 262144 bytes' },
