@@ -13,11 +13,13 @@ export type Bars = {
 }
 
 const width = 760
-const [left, right, top, bottom, barHeight] = [128, 128, 64, 16, 13]
+const [left, top, bottom, barHeight] = [128, 64, 16, 13]
 
 /** The whole text of the file. */
 export const bars = ({ title, kinds, bars: groups, digits }: Bars): string => {
   const groupHeight = kinds.length * barHeight + 8
+  // For the figures behind the longest bar.
+  const right = 56 + kinds.length * 36
   const height = top + groups.length * groupHeight + bottom + 20
   const most = Math.max(...groups.flatMap(({ values }) => values), 1e-9)
   const step = niceStep(most)

@@ -120,7 +120,8 @@ export const openBars = (ours: OpenFigures, raw: OpenFigures): Finding[] => {
 
 export const openDrawing = (all: readonly OpenFigures[]): NonNullable<Result['drawings']> => ({
   'performance-mix-open.svg': {
-    caption: 'p50, p99 and p99.9 in ms in an open loop at half of the capacity of each',
+    caption:
+      'p50, p99 and p99.9 in ms in an open loop at half of the capacity of each, and of raw at the same rate as Abohawa',
     svg: bars({
       title: 'Latency in ms from the due instant, at a fixed rate',
       kinds: ['p50', 'p99', 'p99.9'],
