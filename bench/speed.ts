@@ -17,7 +17,7 @@ await runBench({
   rows: [mix, hits, two, resident, refresh, start],
   settings: {
     rounds: { help: 'rounds of every row in turn', usual: 5 },
-    seconds: { help: 'of load on a row in each round', usual: 4 },
+    seconds: { help: 'of load on a row in each round', usual: 3 },
     open: { help: 'seconds of each open loop', usual: 20 },
     minutes: { help: 'of the mix for its memory', usual: 5 },
   },

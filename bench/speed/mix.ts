@@ -10,7 +10,14 @@ import { connections, loader } from './load.ts'
 import { measureMemory } from './mix-memory.ts'
 import { startNewPlaces } from './mix-new.ts'
 import { startNginxForMix } from './mix-nginx.ts'
-import { type OpenFigures, openBars, openDrawing, openFindings, sendInOpenLoop } from './mix-open.ts'
+import {
+  measureOpenLoops,
+  type OpenFigures,
+  type OpenLoop,
+  openBars,
+  openDrawing,
+  openFindings,
+} from './mix-open.ts'
 import { startGatewayForMix, startReadyForMix, startUsualForMix } from './mix-servers.ts'
 import { generateMix, type Mix, mixKeys, mixOptions } from './mix-traffic.ts'
 import { best, measureInRounds } from './rounds.ts'
@@ -62,7 +69,7 @@ export const mix: Row = {
     'bodies stay for its max-age; nginx has them plain and as gzip, answers 304, and buffers its log by 64 kB or a second. ' +
     'Rounds, cores and counts are as in `hits`; samples of the whole mix are looked at before and after each round (status, body after ' +
     'decoding, ETag, the 304 with it). The open loop is `abohawa replay --rate`, with as many connections, at half of the capacity that ' +
-    'the best round found; latency counts from the due instant. Memory is that of a fresh process with its log.',
+    'the best round found, twice for each in turn, of which the one with the lower p99 stands; latency counts from the due instant. Memory is that of a fresh process with its log.',
   run: async (scope, progress, { settings, parts: wanted }) => {
     progress('starts everything')
     const world = await openWorld(scope, { ABOHAWA_WEATHER__HOURLY_HOURS: '48' })
@@ -125,24 +132,23 @@ const measureRounds: (
   const measured = await measureInRounds(world, contenders, { rounds, seconds }, progress)
   const judge = judgeOf(measured)
   const raw = judge.of('mix-raw')
-  const figures: OpenFigures[] = []
   const halfOf = (id: string): number | undefined => {
     const one = judge.of(id)
     return one && Math.max(1, Math.floor(best(one) / 2))
   }
-  const sendOpen = async (id: string, name: string, rate: number | undefined): Promise<void> => {
+  const loops: OpenLoop[] = [
+    { id: 'mix-raw', name: 'raw', rate: halfOf('mix-raw') },
+    { id: 'mix-raw', name: rawAtOurs, rate: halfOf('mix-abohawa') },
+    { id: 'mix-abohawa', name: 'Abohawa', rate: halfOf('mix-abohawa') },
+    { id: 'mix-nginx', name: 'nginx', rate: halfOf('mix-nginx') },
+    { id: 'mix-usual', name: 'usual', rate: halfOf('mix-usual') },
+  ].flatMap(({ id, name, rate }) => {
     const contender = contenders.find(one => one.id === id)
-    if (!contender || rate === undefined) return
-    progress(`open loop, ${name}`)
-    figures.push(await sendInOpenLoop(world, traffic, keys, { contender, name, rate }, openSeconds))
-  }
-  if (wanted.includes(open)) {
-    await sendOpen('mix-raw', 'raw', halfOf('mix-raw'))
-    await sendOpen('mix-raw', rawAtOurs, halfOf('mix-abohawa'))
-    await sendOpen('mix-abohawa', 'Abohawa', halfOf('mix-abohawa'))
-    await sendOpen('mix-nginx', 'nginx', halfOf('mix-nginx'))
-    await sendOpen('mix-usual', 'usual', halfOf('mix-usual'))
-  }
+    return contender && rate !== undefined ? [{ contender, name, rate }] : []
+  })
+  const figures = wanted.includes(open)
+    ? await measureOpenLoops(world, traffic, keys, loops, openSeconds, progress)
+    : []
   const openOf = (name: string): OpenFigures | undefined => figures.find(one => one.name === name)
   const [oursOpen, rawOpen] = [openOf('Abohawa'), openOf(rawAtOurs)]
   return {
