@@ -28,7 +28,7 @@ const style = `
   .ground { fill: #ffffff } .grid { stroke: #d0d7de } .axis { stroke: #57606a }
   polyline { fill: none; stroke-width: 2; stroke-linejoin: round }
   .line0 { stroke: #0969da } .line1 { stroke: #bc4c00 } .line2 { stroke: #6e7781; stroke-dasharray: 6 4 }
-  .name0, .bar0 { fill: #0969da } .name1, .bar1 { fill: #bc4c00 } .name2 { fill: #6e7781 }
+  .name0, .bar0 { fill: #0969da } .name1, .bar1 { fill: #bc4c00 } .name2, .bar2 { fill: #6e7781 }
   @media (prefers-color-scheme: dark) {
     text { fill: #e6edf3 } .ground { fill: #0d1117 } .grid { stroke: #30363d } .axis { stroke: #8b949e }
     .line0 { stroke: #58a6ff } .line1 { stroke: #f0883e } .line2 { stroke: #8b949e }

@@ -3,13 +3,12 @@
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
-import { requestOf, type TrafficRequest } from '../../src/traffic/traffic-request.ts'
 import { issueKeys } from '../../test/scenarios/keys.ts'
 import { forAll, placesByCell, type Scope } from '../../test/scenarios/set-up.ts'
-import { runCommand } from '../../test/support/process.ts'
 import { get } from '../speed/contender.ts'
 import { gatewayEnv, startGateway } from '../speed/gateways.ts'
 import { load } from '../speed/load.ts'
+import { generateMix, keyOf } from '../speed/mix-traffic.ts'
 import { cpuSecondsOf, residentOf, serverCores } from '../speed/pinned.ts'
 import { openBackground } from '../speed/world.ts'
 
@@ -46,15 +45,7 @@ const sampled = 400
 const connectionCounts = [1, 16, 64, 256]
 
 /** The mix of `traffic generate`, without what is refused. */
-const mix = async (): Promise<TrafficRequest[]> => {
-  const { stdout } = await runCommand(
-    `traffic generate --rate 1000 --duration 20s --shape flat --keys ${keys} --bad 0 --conditional 0`.split(
-      ' ',
-    ),
-    {},
-  )
-  return stdout.trim().split('\n').map(requestOf)
-}
+const mixOptions = `--rate 1000 --duration 20s --shape flat --keys ${keys} --bad 0 --conditional 0`.split(' ')
 
 export const measureUnitCosts = async (
   scope: Scope,
@@ -111,13 +102,12 @@ export const measureUnitCosts = async (
   const idleCommands = (afterIdle.commands - beforeIdle.commands) / idleSeconds
   const idleUs = (afterIdle.gatewayUs - beforeIdle.gatewayUs) / idleSeconds
 
-  const requests = await mix()
-  const keyOf = (request: TrafficRequest): string =>
-    others[(Number(/\d+$/.exec(request.key ?? '')?.[0] ?? 1) - 1) % others.length]?.key ?? ''
+  const { requests } = await generateMix(folder, mixOptions)
+  const otherKeys = others.map(({ key }) => key)
   const workload = {
     url: api,
     paths: requests.map(({ path }) => path),
-    keys: requests.map(keyOf),
+    keys: requests.map(one => keyOf(one, otherKeys)),
     headers: { 'accept-encoding': 'gzip' },
   }
   await load(folder, workload, seconds)
@@ -139,7 +129,7 @@ export const measureUnitCosts = async (
     let bytes = 0
     for (const request of requests.slice(0, sampled)) {
       const { headers, body } = await get(api + request.path, {
-        'x-api-key': keyOf(request),
+        'x-api-key': keyOf(request, otherKeys),
         'accept-encoding': encoding,
       })
       bytes += body.length + Object.entries(headers).flat().join('').length + 4 * Object.keys(headers).length

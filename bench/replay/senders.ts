@@ -1,7 +1,6 @@
 // One core that sends, one that answers: our replay, autocannon and wrk in turn on the same plain server and the same
 // gateway. And our replay in an open loop, for how late it sends.
 
-import { execFile } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -11,6 +10,7 @@ import { createKey } from '../../test/scenarios/set-up.ts'
 import { product } from '../../test/support/process.ts'
 import { startProvider } from '../../test/support/provider-process.ts'
 import { count, median, ms, type Row } from '../row.ts'
+import { outputOf } from '../speed/command-output.ts'
 import { get, path } from '../speed/contender.ts'
 import { gatewayEnv, startGateway } from '../speed/gateways.ts'
 import { load, loader } from '../speed/load.ts'
@@ -143,12 +143,7 @@ const trafficText = (): string =>
   }).join('')
 
 const output = (command: string, args: readonly string[]): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const [program, all] = onCores(serverCores[1], command, args)
-    execFile(program, all, { maxBuffer: 1e8 }, (error, stdout, stderr) =>
-      error ? reject(new Error(`${command}: ${stderr || error.message}`)) : resolve(stdout),
-    )
-  })
+  outputOf(...onCores(serverCores[1], command, args))
 
 const replaySender = (trafficFile: string, keyFile: string) => {
   const run = async ({ url, key }: Target, seconds: number, pace: readonly string[]) => {

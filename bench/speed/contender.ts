@@ -2,7 +2,9 @@
 // counted. Also the parts that contenders share: the body, its origin, and the check of one response.
 
 import { request } from 'undici'
+import type { Env } from '../../test/scenarios/set-up.ts'
 import type { Workload } from './load.ts'
+import type { ReadRedis } from './redis-cost.ts'
 
 /** A server's own counters of its requests so far; those that it does not have are missing. */
 export type Counters = {
@@ -27,6 +29,9 @@ export type Contender = {
   tidy?(): Promise<void>
   /** How long its counters may grow after the last response. */
   readonly settlesForMs?: number
+  readonly usesRedis?: boolean
+  /** So many answers of one load at most, where requests may not be repeated. */
+  readonly mostAnswers?: number
 }
 
 /** A contender that cannot be measured here, and why. */
@@ -40,6 +45,9 @@ export type World = {
   readonly providerUrl: string
   /** Undefined where Redis is not installed. */
   readonly redisUrl: string | undefined
+  readonly readRedis: ReadRedis | undefined
+  /** The environment of a gateway of this run. */
+  env(more: Env): Env
   /** Serves the body with all headers of the gateway except those of the quota, on the cores of the load. */
   readonly originUrl: string
   /** File with the body. */
@@ -47,8 +55,11 @@ export type World = {
   /** File with the gateway's headers except those of the quota, as JSON. */
   readonly headersFile: string
   readonly body: Buffer
-  /** The current response of a separate gateway that receives no load. */
-  reference(): Promise<Answer>
+  /** The current response of a separate gateway that receives no load; of `path` unless another is given. */
+  reference(path?: string): Promise<Answer>
+  /** Address and key of that gateway, for those who take its responses as their origin. */
+  readonly referenceUrl: string
+  readonly referenceKey: string
 }
 
 export const path = '/api/v1/weather/district/3026'
@@ -77,16 +88,4 @@ export const expectBody = ({ status, body }: Pick<Answer, 'status' | 'body'>, ex
   if (status !== 200) throw new Error(`answered ${status} in place of 200`)
   if (!body.equals(expected))
     throw new Error(`${body.length} bytes that differ from the ${expected.length} expected`)
-}
-
-/** Units by the rate-limit header of a response, less the requests that this made itself. */
-export const countersByHeader = (url: string, key: string): (() => Promise<Counters>) => {
-  let own = 0
-  return async () => {
-    const { headers } = await get(url, { 'x-api-key': key })
-    own += 1
-    return {
-      counted: Number(headers['x-ratelimit-limit']) - Number(headers['x-ratelimit-remaining']) - own,
-    }
-  }
 }

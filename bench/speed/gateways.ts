@@ -1,8 +1,7 @@
-// Our gateway as a contender, in several variants: with the embedded store and with Redis, one key and many, the access log,
-// 304 responses, br responses, and requests for every place in turn.
+// Our gateway as a contender: starts it for the speed bench, checks its answers, and reads its counters. Which variants a row
+// compares is the row's.
 
 import { readFile, truncate } from 'node:fs/promises'
-import { join } from 'node:path'
 import { brotliDecompressSync } from 'node:zlib'
 import { issueKeys, quietZone, usedToday } from '../../test/scenarios/keys.ts'
 import { type Env, forAll, placesByCell, processEnv, type Scope } from '../../test/scenarios/set-up.ts'
@@ -36,64 +35,40 @@ export const gatewayEnv = (providerUrl: string, more: Env): Env =>
 export const startGateway = (scope: Scope, folder: string, core: string, env: Env): Promise<Pinned> =>
   startPinned(scope, folder, core, [product, 'serve'], ['api', 'ops'], env)
 
-type Variant = {
+/** What a contender is beside others on the same server. */
+export type Variant = {
   readonly id: string
   readonly name: string
-  readonly server: 'embedded' | 'embeddedLog' | 'redis' | 'redisLog' | 'places'
+  /** One of the servers; those of one name share a process. */
+  readonly server: string
   readonly keys?: number
   readonly paths?: readonly string[]
   readonly expects?: '304' | 'br'
 }
 
-const places = placesByCell().flatMap(({ paths }) => paths)
+export const everyPlace = placesByCell().flatMap(({ paths }) => paths)
 
-const variants: readonly Variant[] = [
-  { id: 'embedded', name: 'Abohawa, embedded store', server: 'embedded' },
-  { id: 'embedded-log', name: 'Abohawa, embedded store, access log to a file', server: 'embeddedLog' },
-  { id: 'redis', name: 'Abohawa, Redis, 1 key', server: 'redis' },
-  { id: 'redis-1000', name: 'Abohawa, Redis, 1,000 keys in turn', server: 'redis', keys: 1_000 },
-  { id: 'redis-log', name: 'Abohawa, Redis, 1 key, access log to a file', server: 'redisLog' },
-  { id: 'redis-304', name: 'Abohawa, Redis, 1 key, 304', server: 'redis', expects: '304' },
-  { id: 'redis-br', name: 'Abohawa, Redis, 1 key, br', server: 'redis', expects: 'br' },
-  {
-    id: 'places',
-    name: `Abohawa, Redis, 1 key, ${places.length.toLocaleString('en-GB')} places in turn`,
-    server: 'places',
-    paths: places,
-  },
-]
+export const logged: Env = { ABOHAWA_LOG__ACCESS: 'true', ABOHAWA_LOG__LEVEL: 'info' }
 
-const logged: Env = { ABOHAWA_LOG__ACCESS: 'true', ABOHAWA_LOG__LEVEL: 'info' }
-
-export const gatewayIds = variants.map(({ id }) => id)
-
-export const startGateways = async (
+/** @param servers the settings of each server; those of one on Redis have `ABOHAWA_REDIS__URL` */
+export const startVariants = async (
   scope: Scope,
   world: World,
-  wanted: readonly string[],
+  variants: readonly Variant[],
+  servers: Readonly<Record<string, Env>>,
 ): Promise<(Contender | Absent)[]> => {
-  const envs: Record<Variant['server'], Env> = {
-    embedded: { ABOHAWA_STORE__PATH: join(world.folder, 'embedded.db') },
-    redis: { ABOHAWA_REDIS__URL: world.redisUrl ?? '' },
-    // A process of its own, so that the others cache one body as their peers do.
-    places: { ABOHAWA_REDIS__URL: world.redisUrl ?? '', ABOHAWA_REDIS__PREFIX: 'places:' },
-    embeddedLog: { ABOHAWA_STORE__PATH: join(world.folder, 'logged.db'), ...logged },
-    redisLog: {
-      ABOHAWA_REDIS__URL: world.redisUrl ?? '',
-      ABOHAWA_REDIS__PREFIX: 'logged:',
-      ...logged,
-    },
-  }
-  const running = new Map<Variant['server'], Promise<Pinned>>()
+  const running = new Map<string, Promise<Pinned>>()
   const contenders: (Contender | Absent)[] = []
-  for (const variant of variants.filter(({ id }) => wanted.includes(id))) {
-    if (variant.server !== 'embedded' && world.redisUrl === undefined) {
-      contenders.push({ id: variant.id, name: variant.name, absent: withoutRedis })
+  for (const variant of variants) {
+    const { id, name, server: wanted } = variant
+    const settings = servers[wanted] ?? {}
+    if (settings.ABOHAWA_REDIS__URL === '') {
+      contenders.push({ id, name, absent: withoutRedis })
       continue
     }
-    const env = gatewayEnv(world.providerUrl, envs[variant.server])
-    const server = running.get(variant.server) ?? startGateway(scope, world.folder, serverCores[0], env)
-    running.set(variant.server, server)
+    const env = world.env(settings)
+    const server = running.get(wanted) ?? startGateway(scope, world.folder, serverCores[0], env)
+    running.set(wanted, server)
     contenders.push(await contenderOf(variant, await server, env, world))
   }
   return contenders
@@ -135,30 +110,38 @@ const contenderOf = async (variant: Variant, server: Pinned, env: Env, world: Wo
       throw new Error('came from the provider, not from the cache')
   }
   const ids = keys.map(({ id }) => id)
-  const ops = server.urls.ops ?? ''
-  const counters = async (): Promise<Counters> => {
-    const { right, others } = await answeredBy(ops, variant.expects === '304' ? '304' : '200')
-    const counted = sum(await usedToday(env, ids))
-    const lines = variant.server.endsWith('Log') ? { logged: linesIn(await readFile(server.output)) } : {}
-    return { counted, right, others, ...lines }
-  }
-  const tidy = () => truncate(server.output)
-  // The gateway buffers access-log lines for a while.
-  const settlesForMs = variant.server.endsWith('Log') ? 600 : 0
   return {
     id: variant.id,
     name: variant.name,
-    pid: server.child.pid ?? 0,
     workload,
     check,
+    ...countingOf(server, env, ids, [variant.expects === '304' ? '304' : '200']),
+  }
+}
+
+/** How a gateway counts, for a contender. @param right the statuses that are expected */
+export const countingOf = (server: Pinned, env: Env, ids: readonly string[], right: readonly string[]) => {
+  const isLogged = env.ABOHAWA_LOG__ACCESS === 'true'
+  const counters = async (): Promise<Counters> => {
+    const answered = await answeredBy(server.urls.ops ?? '', right)
+    const counted = sum(await usedToday(env, ids))
+    return { counted, ...answered, ...(isLogged ? { logged: await linesOf(server.output) } : {}) }
+  }
+  return {
+    pid: server.child.pid ?? 0,
     counters,
-    tidy,
-    settlesForMs,
+    tidy: () => truncate(server.output),
+    // The gateway buffers access-log lines for a while.
+    settlesForMs: isLogged ? 600 : 0,
+    usesRedis: env.ABOHAWA_REDIS__URL !== undefined,
   }
 }
 
 /** Responses of a gateway so far, by its own metrics. A 499 counts with the others: its unit was taken. */
-const answeredBy = async (ops: string, status: string): Promise<{ right: number; others: number }> => {
+const answeredBy = async (
+  ops: string,
+  right: readonly string[],
+): Promise<{ right: number; others: number }> => {
   const text = (await get(`${ops}/metrics`)).body.toString()
   const counts = [
     ...text.matchAll(/^http_server_request_duration_seconds_count\{.*status="(\d+)".*\} (\d+)$/gm),
@@ -166,13 +149,16 @@ const answeredBy = async (ops: string, status: string): Promise<{ right: number;
   const of = (wanted: boolean): number =>
     sum(
       counts
-        .filter(([, label]) => (label === status || label === '499') === wanted)
+        .filter(([, status = '']) => [...right, '499'].includes(status) === wanted)
         .map(([, , answers]) => Number(answers)),
     )
   return { right: of(true), others: of(false) }
 }
 
-const linesIn = (text: Buffer): number => {
+/** Lines of a file, or those with a text. */
+export const linesOf = async (file: string, having?: string): Promise<number> => {
+  const text = await readFile(file)
+  if (having !== undefined) return text.toString('latin1').split(having).length - 1
   let lines = 0
   for (let at = text.indexOf(10); at >= 0; at = text.indexOf(10, at + 1)) lines += 1
   return lines

@@ -6,9 +6,18 @@ import { openCallers } from '../../test/scenarios/callers.ts'
 import { sorted } from '../row.ts'
 import type { Loaded, Workload } from './load.ts'
 
-const { url, paths, keys, headers, seconds, atOnce } = JSON.parse(
-  await readFile(process.argv[2] ?? '', 'utf8'),
-) as Workload & { seconds: number; atOnce: number }
+const {
+  url,
+  paths,
+  keys,
+  headers,
+  headersInTurn = [],
+  seconds,
+  atOnce,
+} = JSON.parse(await readFile(process.argv[2] ?? '', 'utf8')) as Workload & {
+  seconds: number
+  atOnce: number
+}
 
 const teardowns: (() => unknown)[] = []
 const callers = await openCallers({ teardown: fn => void teardowns.push(fn) }, url, '', atOnce)
@@ -21,7 +30,8 @@ await Promise.all(
     while (performance.now() < end) {
       const turn = sent++
       const path = paths[turn % paths.length] ?? '/'
-      const { status, ms } = await caller.send(path, keys[turn % keys.length] ?? 'none', headers)
+      const given = { ...headers, ...headersInTurn[turn % headersInTurn.length] }
+      const { status, ms } = await caller.send(path, keys[turn % keys.length] ?? 'none', given)
       if (status === 0 || status >= 400) wrong += 1
       // A closed connection sends nothing more.
       if (status === 0) return

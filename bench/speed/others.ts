@@ -4,10 +4,10 @@ import { createHash } from 'node:crypto'
 import { truncate } from 'node:fs/promises'
 import { Redis } from 'ioredis'
 import type { Scope } from '../../test/scenarios/set-up.ts'
+import { sum } from '../row.ts'
 import {
   type Absent,
   type Contender,
-  countersByHeader,
   expectBody,
   get,
   limit,
@@ -18,74 +18,92 @@ import {
 import { type Pinned, serverCores, startPinned } from './pinned.ts'
 
 const script = (name: string): string => new URL(`servers/${name}`, import.meta.url).pathname
-const key = 'usual-key-of-the-bench'
 
-const start = (scope: Scope, world: World, name: string, args: readonly string[]): Promise<Pinned> =>
-  startPinned(scope, world.folder, serverCores[0], [process.execPath, script(name), ...args], ['api'])
+const start = (scope: Scope, folder: string, [name = '', ...args]: readonly string[]): Promise<Pinned> =>
+  startPinned(scope, folder, serverCores[0], [process.execPath, script(name), ...args], ['api'])
 
-/** The body from Node's own server, without a key. */
-export const startRaw = async (scope: Scope, world: World): Promise<Contender> => {
-  const { child, urls } = await start(scope, world, 'origin.ts', [world.bodyFile])
-  return plain('raw', 'raw node:http, one ready body', child.pid ?? 0, urls.api ?? '', world)
+/** One ready body without a key: from Node's own server, or from Fastify with the gateway's headers except the quota's. */
+export const startReadyBody = async (
+  scope: Scope,
+  { folder, bodyFile, headersFile }: World,
+  kind: 'raw' | 'fastify',
+): Promise<{ pid: number; url: string }> => {
+  const args = kind === 'raw' ? ['origin.ts', bodyFile] : ['fastify-bare.ts', bodyFile, headersFile]
+  const { child, urls } = await start(scope, folder, args)
+  return { pid: child.pid ?? 0, url: urls.api ?? '' }
 }
 
-/** The body from Fastify, with the gateway's headers except those of the quota. */
-export const startBareFastify = async (scope: Scope, world: World): Promise<Contender> => {
-  const { child, urls } = await start(scope, world, 'fastify-bare.ts', [world.bodyFile, world.headersFile])
-  return plain(
+export const startRaw = async (scope: Scope, world: World): Promise<Contender> =>
+  plain('raw', 'raw node:http, one ready body', await startReadyBody(scope, world, 'raw'), world)
+
+export const startBareFastify = async (scope: Scope, world: World): Promise<Contender> =>
+  plain(
     'fastify',
     'bare Fastify, one ready body with the same headers',
-    child.pid ?? 0,
-    urls.api ?? '',
+    await startReadyBody(scope, world, 'fastify'),
     world,
   )
-}
 
 export const startProxy = async (scope: Scope, world: World): Promise<Contender> => {
-  const { child, urls } = await start(scope, world, 'fastify-proxy.ts', [world.originUrl])
-  return plain(
-    'proxy',
-    'Fastify + reply-from: no key, no count, no cache',
-    child.pid ?? 0,
-    urls.api ?? '',
-    world,
-  )
+  const { child, urls } = await start(scope, world.folder, ['fastify-proxy.ts', world.originUrl])
+  const server = { pid: child.pid ?? 0, url: urls.api ?? '' }
+  return plain('proxy', 'Fastify + reply-from: no key, no count, no cache', server, world)
 }
 
-const plain = (id: string, name: string, pid: number, base: string, { body }: World): Contender => ({
+const plain = (
+  id: string,
+  name: string,
+  { pid, url }: { pid: number; url: string },
+  { body }: World,
+): Contender => ({
   id,
   name,
   pid,
-  workload: async () => ({ url: base, paths: [path], keys: [] }),
-  check: async () => expectBody(await get(base + path), body),
+  workload: async () => ({ url, paths: [path], keys: [] }),
+  check: async () => expectBody(await get(url + path), body),
 })
+
+/**
+ * The usual composition, which knows these keys. With an origin that wants a key it has ETags and compresses too.
+ * @returns also the units counted for all keys
+ */
+export const startUsualServer = async (
+  scope: Scope,
+  { folder, redisUrl = '' }: World,
+  keys: readonly string[],
+  origin: { readonly url: string; readonly key?: string },
+) => {
+  const redis = new Redis(redisUrl)
+  scope.teardown(() => redis.quit())
+  for (const key of keys)
+    await redis.set(`usual:key:${createHash('sha256').update(key).digest('hex')}`, 'enterprise')
+  const args = ['fastify-usual.ts', origin.url, redisUrl, String(limit), ...(origin.key ? [origin.key] : [])]
+  const { child, urls, output } = await start(scope, folder, args)
+  const counted = async (): Promise<number> =>
+    sum((await redis.mget(keys.map(key => `usual:count:${key}`))).map(Number))
+  return { child, url: urls.api ?? '', output, counted }
+}
 
 export const startUsual = async (scope: Scope, world: World): Promise<Contender | Absent> => {
   const id = 'usual'
   const name = 'Fastify + @fastify/rate-limit on Redis + lru-cache, as most would write it'
-  const found = await import('@fastify/rate-limit').then(
-    () => true,
-    () => false,
-  )
   if (world.redisUrl === undefined) return { id, name, absent: withoutRedis }
-  if (!found) return { id, name, absent: '@fastify/rate-limit is not installed: npm ci' }
-  const redis = new Redis(world.redisUrl)
-  await redis.set(`usual:key:${createHash('sha256').update(key).digest('hex')}`, 'enterprise')
-  await redis.quit()
-  const args = [world.originUrl, world.redisUrl, String(limit)]
-  const { child, urls, output } = await start(scope, world, 'fastify-usual.ts', args)
-  const base = urls.api ?? ''
+  const key = 'usual-key-of-the-bench'
+  const { child, url, output, counted } = await startUsualServer(scope, world, [key], {
+    url: world.originUrl,
+  })
   return {
     id,
     name,
     pid: child.pid ?? 0,
-    workload: async () => ({ url: base, paths: [path], keys: [key] }),
+    usesRedis: true,
+    workload: async () => ({ url, paths: [path], keys: [key] }),
     check: async () => {
-      if ((await get(base + path, { 'x-api-key': 'another' })).status !== 401)
+      if ((await get(url + path, { 'x-api-key': 'another' })).status !== 401)
         throw new Error('a key that is unknown was let in')
-      expectBody(await get(base + path, { 'x-api-key': key }), world.body)
+      expectBody(await get(url + path, { 'x-api-key': key }), world.body)
     },
-    counters: countersByHeader(base + path, key),
+    counters: async () => ({ counted: await counted() }),
     tidy: () => truncate(output),
   }
 }

@@ -1,5 +1,5 @@
 // Rounds of all contenders in turn: puts load on each for some seconds, checks its responses, and compares its own counters
-// with those of the load, before and after. Returns figures and faults; hits.ts judges them.
+// with those of the load, before and after. Returns figures and faults; judge.ts holds them against bars.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { until } from '../../test/support/until.ts'
@@ -19,6 +19,9 @@ export type Sample = {
   readonly busy: number
   /** The fraction of time that other processes kept that core busy. */
   readonly others: number
+  /** Microseconds of Redis' processor time per response, and its commands. */
+  readonly redisMicros: number
+  readonly redisCommands: number
 }
 
 export type Measured = {
@@ -62,7 +65,14 @@ export const measureInRounds = async (
 
 type Once = { readonly sample?: Sample; readonly answers: number; readonly faults: readonly string[] }
 
-const measureOnce = async ({ folder }: World, contender: Contender, seconds: number): Promise<Once> => {
+const nothing = { cpuSeconds: 0, commands: 0 }
+
+const measureOnce = async (
+  { folder, readRedis }: World,
+  contender: Contender,
+  seconds: number,
+): Promise<Once> => {
+  const redis = async () => (await readRedis?.()) ?? nothing
   const faults: string[] = []
   const check = (): Promise<void> => contender.check().catch(error => void faults.push(String(error.message)))
   await check()
@@ -70,12 +80,16 @@ const measureOnce = async ({ folder }: World, contender: Contender, seconds: num
   const workload = await contender.workload()
   const before = await settled(contender)
   const [cpuBefore, coreBefore] = [await cpuSecondsOf(contender.pid), await busySecondsOf(serverCores[0])]
+  const redisBefore = await redis()
   const { answers, seconds: took, p50, p99, wrong } = await load(folder, workload, seconds)
+  const redisAfter = await redis()
   const cpu = (await cpuSecondsOf(contender.pid)) - cpuBefore
   const core = (await busySecondsOf(serverCores[0])) - coreBefore
   const after = await settled(contender)
   await check()
   if (wrong > 0) faults.push(`${wrong} answers of ${answers} were of 400 and above, or none came`)
+  if (answers + connections > (contender.mostAnswers ?? Number.POSITIVE_INFINITY))
+    faults.push(`${answers} answers, so that requests were repeated`)
   faults.push(...faultsOf(before, after, answers))
   if (answers === 0) return { answers, faults }
   const sample = {
@@ -85,6 +99,8 @@ const measureOnce = async ({ folder }: World, contender: Contender, seconds: num
     cpuMicros: (cpu * 1e6) / answers,
     busy: cpu / took,
     others: Math.max(0, core - cpu) / took,
+    redisMicros: ((redisAfter.cpuSeconds - redisBefore.cpuSeconds) * 1e6) / answers,
+    redisCommands: (redisAfter.commands - redisBefore.commands) / answers,
   }
   return { sample, answers, faults }
 }

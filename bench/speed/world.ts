@@ -10,6 +10,7 @@ import { startRedis, withoutOwnRedis } from '../../test/support/redis-server.ts'
 import { type Answer, expectBody, get, path, type World } from './contender.ts'
 import { gatewayEnv, startGateway } from './gateways.ts'
 import { loadCores, startPinned, stepAside } from './pinned.ts'
+import { readerOfRedis } from './redis-cost.ts'
 
 /** A folder that is removed with the row. */
 const openFolder = async (scope: Scope): Promise<string> => {
@@ -32,12 +33,15 @@ export const openBackground = async (scope: Scope) => {
   return { folder, provider, providerUrl: provider.url, redisUrl: redis?.url, storeEnv }
 }
 
-export const openWorld = async (scope: Scope): Promise<World> => {
+/** @param settings those of all gateways of the run */
+export const openWorld = async (scope: Scope, settings: Env = {}): Promise<World> => {
   const { folder, providerUrl, redisUrl } = await openBackground(scope)
-  const env = gatewayEnv(providerUrl, { ABOHAWA_STORE__PATH: join(folder, 'reference.db') })
-  const key = await createKey(env)
-  const gateway = await startGateway(scope, folder, loadCores, env)
-  const reference = (): Promise<Answer> => get(gateway.urls.api + path, { 'x-api-key': key })
+  const env = (more: Env): Env => gatewayEnv(providerUrl, { ...settings, ...more })
+  const ofReference = env({ ABOHAWA_STORE__PATH: join(folder, 'reference.db') })
+  const referenceKey = await createKey(ofReference)
+  const gateway = await startGateway(scope, folder, loadCores, ofReference)
+  const referenceUrl = gateway.urls.api ?? ''
+  const reference = (of = path): Promise<Answer> => get(referenceUrl + of, { 'x-api-key': referenceKey })
 
   await awayFromTurn(10)
   const first = await reference()
@@ -46,7 +50,7 @@ export const openWorld = async (scope: Scope): Promise<World> => {
   await writeFile(bodyFile, first.body)
   const own = ['connection', 'keep-alive', 'date', 'transfer-encoding']
   const passed = Object.entries(first.headers).filter(
-    ([name]) => !own.includes(name) && !name.startsWith('x-ratelimit-'),
+    ([name]) => !own.includes(name) && !/^(x-)?ratelimit/.test(name),
   )
   const headersFile = join(folder, 'headers.json')
   await writeFile(headersFile, JSON.stringify(Object.fromEntries(passed)))
@@ -60,7 +64,20 @@ export const openWorld = async (scope: Scope): Promise<World> => {
   )
   const originUrl = origin.urls.api ?? ''
   expectBody(await get(originUrl), first.body)
-  return { folder, providerUrl, redisUrl, originUrl, bodyFile, headersFile, body: first.body, reference }
+  return {
+    folder,
+    providerUrl,
+    redisUrl,
+    readRedis: redisUrl === undefined ? undefined : readerOfRedis(scope, redisUrl),
+    env,
+    originUrl,
+    bodyFile,
+    headersFile,
+    body: first.body,
+    reference,
+    referenceUrl,
+    referenceKey,
+  }
 }
 
 /** Throws unless the current weather of the response equals the provider's. */
@@ -81,8 +98,11 @@ const compareWithProvider = async (providerUrl: string, { headers, body }: Answe
 
 const quarterMs = 900_000
 
-/** Bodies change with the quarter-hour: waits until after its end if that falls into the coming seconds. */
+/** For the checks and requests before a load. */
+const preparesForMs = 8_000
+
+/** Bodies change with the quarter-hour: waits until after its end if that falls into the coming seconds of a load. */
 export const awayFromTurn = async (seconds: number): Promise<void> => {
   const left = quarterMs - (Date.now() % quarterMs)
-  if (left < (seconds + 3) * 1000) await new Promise(resolve => setTimeout(resolve, left + 500))
+  if (left < seconds * 1000 + preparesForMs) await new Promise(resolve => setTimeout(resolve, left + 500))
 }

@@ -1,4 +1,4 @@
-// Fastify alone: a route with the gateway's path, one ready body and the gateway's headers. No key, no count, no cache, no
+// Fastify alone: routes with the gateway's paths, one ready body and the gateway's headers. No key, no count, no cache, no
 // log. The gateway's cost beyond its framework is measured against it.
 
 import { readFileSync } from 'node:fs'
@@ -12,6 +12,13 @@ const headers: Record<string, string> = {
 }
 
 const app = fastify()
-app.get('/api/v1/weather/:type/:id', (_request, reply) => reply.headers(headers).send(body))
+for (const path of [
+  '/weather/:type/:id',
+  '/weather/coords/:lat/:lng',
+  '/forecast/:type/:id',
+  '/locations',
+  '/locations/:type/:id',
+])
+  app.get(`/api/v1${path}`, (_request, reply) => reply.headers(headers).send(body))
 const url = await app.listen({ host: '127.0.0.1', port: 0 })
 process.stdout.write(`${JSON.stringify({ msg: 'listening', listener: 'api', url })}\n`)

@@ -1,16 +1,19 @@
 // A gateway as most would compose it: Fastify with its log, the key looked up in Redis by its hash, the rate-limit plugin
-// counting in Redis by key, and lru-cache with the parsed provider response, which is serialised for each request.
+// counting in Redis by key, and lru-cache with the parsed provider response, which is serialised for each request. With a key
+// for the origin, the plugins for ETags and compression too.
 
 import { createHash } from 'node:crypto'
+import compress from '@fastify/compress'
+import etag from '@fastify/etag'
 import rateLimit from '@fastify/rate-limit'
 import { fastify } from 'fastify'
 import { Redis } from 'ioredis'
 import { LRUCache } from 'lru-cache'
 
-const [origin = '', redisUrl = '', limit = ''] = process.argv.slice(2)
+const [origin = '', redisUrl = '', limit = '', originKey] = process.argv.slice(2)
 
 const redis = new Redis(redisUrl)
-const cache = new LRUCache<string, object>({ max: 5_000, ttl: 3_600_000 })
+const cache = new LRUCache<string, object>({ max: 20_000 })
 const app = fastify({ logger: true })
 const keyOf = (headers: Record<string, unknown>): string => String(headers['x-api-key'])
 
@@ -25,12 +28,18 @@ await app.register(rateLimit, {
   timeWindow: '1 day',
   keyGenerator: request => keyOf(request.headers),
 })
+if (originKey) {
+  // First the tag of the body, then its compression.
+  await app.register(etag)
+  await app.register(compress)
+}
 app.get('/*', async request => {
   const held = cache.get(request.url)
   if (held) return held
-  const response = await fetch(origin + request.url)
+  const response = await fetch(origin + request.url, originKey ? { headers: { 'x-api-key': originKey } } : {})
   const weather = (await response.json()) as object
-  cache.set(request.url, weather)
+  const freshFor = Number(/max-age=(\d+)/.exec(response.headers.get('cache-control') ?? '')?.[1] ?? 0)
+  cache.set(request.url, weather, { ttl: Math.max(1, freshFor * 1000) })
   return weather
 })
 const url = await app.listen({ host: '127.0.0.1', port: 0 })
