@@ -2,7 +2,7 @@
 
 import { truncate } from 'node:fs/promises'
 import { issueKeys } from '../../test/scenarios/keys.ts'
-import type { Scope } from '../../test/scenarios/set-up.ts'
+import type { Env, Scope } from '../../test/scenarios/set-up.ts'
 import { type Absent, type Contender, expectBody, get, path, type World, withoutRedis } from './contender.ts'
 import { countingOf, linesOf, logged, startGateway } from './gateways.ts'
 import { keyOf, type Mix, mixKeys, receiverOf } from './mix-traffic.ts'
@@ -42,11 +42,13 @@ export const startGatewayForMix = async (
   world: World,
   mix: Mix,
   prefix: string,
+  more: Env = {},
 ): Promise<{ contender: Contender; keys: readonly string[]; url: string; log: string }> => {
   const env = world.env({
     ABOHAWA_REDIS__URL: world.redisUrl ?? '',
     ABOHAWA_REDIS__PREFIX: prefix,
     ...logged,
+    ...more,
   })
   const issued = await issueKeys(env, Array(mixKeys).fill('enterprise'))
   const keys = issued.map(({ key }) => key)
