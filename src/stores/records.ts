@@ -53,7 +53,7 @@ export type RecordKind =
 /** A record in an invalid format; `fault` describes what is wrong. */
 export type RefusedRecord = { readonly record: RecordKind; readonly name: string; readonly fault: string }
 
-/** An unreadable count of a key and day, in the running count or in the month's record, and its value after the repair. */
+/** An unreadable count of a key and day, in the counts of the day or in the sums of the month, and its value after the repair. */
 export type RepairedQuota = {
   readonly keyId: string
   readonly day: string
@@ -123,7 +123,7 @@ export const wholeFrom = (value: unknown): number => {
 
 const [blank, zero, nine, mostDigits] = [0x20, 0x30, 0x39, 15]
 
-/** Whole numbers of up to 15 digits with a blank between two. Without a list of texts: it is read with every batch. @throws StoreError */
+/** Whole numbers of up to 15 digits with a blank between two, read without a list of texts. @throws StoreError */
 export const wholeNumbersIn = (text: string): number[] => {
   const numbers: number[] = []
   let [number, digits] = [0, 0]

@@ -218,8 +218,8 @@ for group = 1, #KEYS, 2 do
     end
     if isRepaired then repaired[#repaired + 1] = text('%d:day:%s', entry, beforeText) end
     if isRecordLost then repaired[#repaired + 1] = text('%d:month:%s', entry, usedText) end
-    local at3 = 3 * entry
-    reply[at3 - 2], reply[at3 - 1], reply[at3] = granted == 1 and '1' or text('%d', granted), usedText, beforeText
+    local triple = 3 * entry
+    reply[triple - 2], reply[triple - 1], reply[triple] = granted == 1 and '1' or text('%d', granted), usedText, beforeText
   end
   if overtakenBy == 0 then
     if isLiveLost then call('UNLINK', live) end
