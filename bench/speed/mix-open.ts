@@ -66,7 +66,7 @@ export const measureOpenLoops = async (
   return all.flatMap(({ figures }) => figures.toSorted((a, b) => a.p99 - b.p99).slice(0, 1))
 }
 
-const sendInOpenLoop = async (
+export const sendInOpenLoop = async (
   { folder }: World,
   { file }: Mix,
   keys: readonly string[],
