@@ -81,7 +81,15 @@ export const sendInOpenLoop = async (
   await writeFile(keysFile, JSON.stringify(ids))
   const args = [
     ['replay', file, '--target', url, '--keys', keysFile, '--loop', '--json'],
-    ['--rate', String(rate), '--duration', `${seconds}s`, '--connections', String(connections)],
+    [
+      '--rate',
+      String(rate),
+      '--duration',
+      `${seconds + warmUpSeconds}s`,
+      '--connections',
+      String(connections),
+    ],
+    ['--warm-up', `${warmUpSeconds}s`],
   ].flat()
   const { totals, statuses, latency, generator } = JSON.parse(
     await outputOf(...onCores(loadCores, product, args)),
@@ -102,6 +110,8 @@ export const sendInOpenLoop = async (
     senderReason: generator.reason,
   }
 }
+
+const warmUpSeconds = 3
 
 const faultsOf = ({ failed, wrong }: OpenFigures): string =>
   failed + wrong === 0 ? '' : `; ${count(failed)} failed, ${count(wrong)} of another status`

@@ -22,6 +22,7 @@ export type ReplayOptions = {
   asFastAs?: number
   loop?: boolean
   duration?: number
+  warmUp?: number
   connections?: number
   workers: number
   http: '1.1' | '2'
@@ -70,7 +71,14 @@ export const thresholdsIn = (given: string, before: Threshold[] = []): Threshold
 ]
 
 /** @throws UsageError for options that contradict each other */
-export const paceOf = ({ speed, rate, asFastAs, loop = false, duration }: ReplayOptions): Pace => {
+export const paceOf = ({
+  speed,
+  rate,
+  asFastAs,
+  loop = false,
+  duration,
+  warmUp = 0,
+}: ReplayOptions): Pace => {
   const given = { '--speed': speed, '--rate': rate, '--as-fast-as': asFastAs }
   const names = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : name))
   if (names.length > 1) throw new UsageError(`${names.join(' and ')} are two paces; allowed: one of them`)
@@ -80,6 +88,7 @@ export const paceOf = ({ speed, rate, asFastAs, loop = false, duration }: Replay
     rate: rate ?? 0,
     loop,
     durationMs: duration,
+    warmUpMs: warmUp,
   }
 }
 

@@ -58,6 +58,11 @@ export const addReplayCommand = (program: Command, add: AddCommand): void =>
         )
         .option('--loop', 'begin again after the last request, until --duration or Ctrl-C')
         .option('--duration <duration>', 'end after so long, such as 10m', durationIn)
+        .option(
+          '--warm-up <duration>',
+          'what is due in the first so long is sent and not counted, such as 2s',
+          durationIn,
+        )
         .option('--connections <number>', 'at most; 256, or 8 over HTTP/2', connectionsIn)
         .addOption(new Option('--workers <number>', 'threads that send').argParser(workersIn).default(1))
         .addOption(new Option('--http <version>', 'the protocol').choices(['1.1', '2']).default('1.1'))
@@ -129,6 +134,11 @@ const replay = async (
   const { startReplay } = await import('../replay/run.ts')
   const { arrivalsOf } = await import('../replay/pace.ts')
   const arrivals = arrivalsOf(schedule, pace)
+  const lastsMs = arrivals.endsAt ?? pace.durationMs
+  if (lastsMs !== undefined && pace.warmUpMs > 0 && pace.warmUpMs >= lastsMs)
+    throw new UsageError(
+      `--warm-up is ${printDuration(pace.warmUpMs)}, but the last request is due after ${printDuration(Math.floor(lastsMs))}; allowed: less than that`,
+    )
   const progress = createProgress({
     endsAtSeconds: arrivals.endsAt === undefined ? undefined : arrivals.endsAt / 1000,
     total: arrivals.total,
@@ -241,7 +251,7 @@ const dueBefore = (
 
 /** The command line again, without what is only of this machine: for the report. */
 const commandText = (files: readonly string[], options: ReplayOptions): string => {
-  const { target, speed, rate, asFastAs, loop, duration, http, workers, threshold = [] } = options
+  const { target, speed, rate, asFastAs, loop, duration, warmUp, http, workers, threshold = [] } = options
   return [
     'abohawa replay',
     ...files,
@@ -251,6 +261,7 @@ const commandText = (files: readonly string[], options: ReplayOptions): string =
     ...(asFastAs === undefined ? [] : [`--as-fast-as ${asFastAs}`]),
     ...(loop ? ['--loop'] : []),
     ...(duration === undefined ? [] : [`--duration ${printDuration(duration)}`]),
+    ...(warmUp === undefined ? [] : [`--warm-up ${printDuration(warmUp)}`]),
     ...(http === '2' ? ['--http 2'] : []),
     ...(workers > 1 ? [`--workers ${workers}`] : []),
     ...threshold.map(({ text }) => `--threshold '${text}'`),

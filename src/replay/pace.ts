@@ -14,6 +14,8 @@ export type Pace = {
   /** Whether the requests begin again after the last. */
   readonly loop: boolean
   readonly durationMs: number | undefined
+  /** What is due before, in ms from the begin of the run, is sent and not recorded. */
+  readonly warmUpMs: number
 }
 
 /** Arrivals by number: 0, 1, 2, … */

@@ -100,8 +100,11 @@ export const lateMs = 10
 // Beyond this many, two steps become one, so that a run of any length has a readable plot and bounded memory.
 const mostSteps = 600
 
-/** @param stepSeconds the length of a step, by the clock that the run goes by; doubled as a long run goes on */
-export const createRecorder = (stepSeconds = 1): Recorder => {
+/**
+ * @param stepSeconds the length of a step, by the clock that the run goes by; doubled as a long run goes on
+ * @param warmUpMs what is due before is not recorded
+ */
+export const createRecorder = (stepSeconds = 1, warmUpMs = 0): Recorder => {
   const counts: Counts = {
     sent: 0,
     answered: 0,
@@ -145,6 +148,7 @@ export const createRecorder = (stepSeconds = 1): Recorder => {
     counts,
     record: observation => {
       const { endpoint, outcome, status, dueAt, endedAt, bytes, ageSeconds, at = dueAt } = observation
+      if (dueAt < warmUpMs) return
       const step = steps.at(at)
       sent(step, observation)
       counts.answered += 1
@@ -168,12 +172,14 @@ export const createRecorder = (stepSeconds = 1): Recorder => {
       step.age.recordValue(seconds)
     },
     fail: (reason, instants) => {
+      if (instants.dueAt < warmUpMs) return
       const step = steps.at(instants.at ?? instants.dueAt)
       sent(step, instants)
       step.failed += 1
       counts.failed[reason] = (counts.failed[reason] ?? 0) + 1
     },
     drop: ({ dueAt, at = dueAt }) => {
+      if (dueAt < warmUpMs) return
       steps.at(at).due += 1
       counts.dropped += 1
     },

@@ -59,10 +59,8 @@ export const startReplay = async (
   const finish = async () => {
     const { recorder, loads, kept, sentForMs } = await sending.ended.finally(() => clearInterval(reading))
     await figures?.read().catch(() => {})
-    const sentFor = Math.max(
-      0.001,
-      pace.mode === 'rate' && !interrupted ? Math.max(sentForMs, endsAt ?? 0) / 1000 : sentForMs / 1000,
-    )
+    const ranForMs = pace.mode === 'rate' && !interrupted ? Math.max(sentForMs, endsAt ?? 0) : sentForMs
+    const sentFor = Math.max(0.001, (ranForMs - pace.warmUpMs) / 1000)
     const isClosed = pace.mode === 'closed'
     const result = recorder.result({
       kind: 'replay',

@@ -110,7 +110,7 @@ const shareOf = ({ connections, keepBodies }: Order, index: number, of: number) 
 
 /** One sender in this thread. */
 export const sendHere = (order: SendOrder, stepSeconds: number, onLive: (live: Live) => void) => {
-  const recorder = createRecorder(stepSeconds)
+  const recorder = createRecorder(stepSeconds, order.pace.warmUpMs)
   const sender = startSender(order, recorder)
   const timer = setInterval(() => {
     onLive({ counts: structuredClone(recorder.counts), recent: sender.load.recent() })

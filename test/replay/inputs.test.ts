@@ -181,7 +181,15 @@ t.test('a target that is not near is refused until it is allowed', async t => {
 t.test('arrivals have a number, an instant and an end', async t => {
   const schedule = await scheduleOf(inBatches(arriving([0, 1_000, 3_000])))
   const pace = (more: Partial<Pace>) =>
-    arrivalsOf(schedule, { mode: 'recorded', speed: 1, rate: 0, loop: false, durationMs: undefined, ...more })
+    arrivalsOf(schedule, {
+      mode: 'recorded',
+      speed: 1,
+      rate: 0,
+      loop: false,
+      durationMs: undefined,
+      warmUpMs: 0,
+      ...more,
+    })
   const dues = ({ due }: ReturnType<typeof pace>, count: number) =>
     Array.from({ length: count }, (_, i) => due(i))
   const over = Number.POSITIVE_INFINITY
@@ -195,7 +203,15 @@ t.test('arrivals have a number, an instant and an end', async t => {
   t.match(pace({ mode: 'closed' }), { total: 3, endsAt: undefined })
   const still = await scheduleOf(inBatches(arriving([0, 0])))
   t.throws(
-    () => arrivalsOf(still, { mode: 'recorded', speed: 1, rate: 0, loop: true, durationMs: undefined }),
+    () =>
+      arrivalsOf(still, {
+        mode: 'recorded',
+        speed: 1,
+        rate: 0,
+        loop: true,
+        durationMs: undefined,
+        warmUpMs: 0,
+      }),
     /all of one instant/,
   )
 })

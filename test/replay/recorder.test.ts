@@ -68,6 +68,23 @@ t.test('latency counts from the due instant, not from the instant of sending', t
   t.end()
 })
 
+t.test('what is due while a run warms up is not recorded, whatever became of it', t => {
+  const recorder = createRecorder(1, 2_000)
+  for (const dueAt of [0, 1_999, 2_000, 2_500]) {
+    recorder.record(hit({ dueAt, sentAt: dueAt, endedAt: dueAt + (dueAt < 2_000 ? 900 : 1) }))
+    recorder.fail('timeout', { dueAt, sentAt: dueAt })
+    recorder.drop({ dueAt })
+  }
+  const { latency, totals, steps } = recorder.result(run)
+  t.match(totals, { due: 6, sent: 4, answered: 2, dropped: 2, failed: { timeout: 2 } })
+  t.ok(latency.max < 2, `${latency.max} ms`)
+  t.strictSame(
+    steps.map(({ due }) => due),
+    [0, 0, 6],
+  )
+  t.end()
+})
+
 t.test('the result has the form of a result, and its counts agree', t => {
   const recorder = createRecorder()
   recorder.record(hit())

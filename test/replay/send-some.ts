@@ -30,7 +30,7 @@ export const sendSome = async (url: string, requests: readonly TrafficRequest[],
   const sender = startSender(
     {
       schedule: await scheduleOf(inBatches(requests), { anyMethod: true }),
-      pace: { mode: 'recorded', speed: 1, rate: 0, loop: false, durationMs: undefined, ...pace },
+      pace: { mode: 'recorded', speed: 1, rate: 0, loop: false, durationMs: undefined, warmUpMs: 0, ...pace },
       share: { index: 0, of: 1 },
       keys: [],
       target: await targetOf(url, { ca }),
