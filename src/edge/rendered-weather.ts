@@ -25,15 +25,16 @@ type Rendered = Slice<{
   brotli: Map<PlacePiece['identity'], Brotli> | undefined
   /** The size of both. */
   compressedBytes: number
+  /** Of the present second, once there was a second request in it. */
   resultHeaders: ResultHeaders | undefined
+  requestedInSecond: number
 }>
 
 /** A body that is compressed with br once it was requested often. */
 type Brotli = { requests: number; body: Encoded | Promise<Encoded> | undefined }
 
 /** The headers of a cache result; the same for one second. */
-type ResultHeaders = {
-  readonly result: CellResult
+type ResultHeaders = Pick<CellResult, 'freshUntil' | 'outcome' | 'source' | 'forwarded' | 'collapsed'> & {
   readonly second: number
   readonly cacheStatus: string
   readonly headers: string
@@ -98,6 +99,7 @@ export const createRenderedWeather = (
       brotli: undefined,
       compressedBytes: 0,
       resultHeaders: undefined,
+      requestedInSecond: 0,
     }
     if (!kept) {
       kept = { slices: [] }
@@ -185,15 +187,22 @@ export const createRenderedWeather = (
   const headersFor = (result: CellResult, rendered: Rendered): ResultHeaders => {
     const last = rendered.resultHeaders
     const second = Math.floor(result.readAt / 1000)
-    if (last && last.second === second && haveSameHeaders(last.result, result)) return last
-    const rightUntil = Math.max(result.readAt, Math.min(rendered.endsAt, result.freshUntil))
-    const headers = {
-      result,
+    if (last && last.second === second && haveSameHeaders(last, result)) return last
+    const { freshUntil, outcome, source, forwarded, collapsed } = result
+    const rightUntil = Math.max(result.readAt, Math.min(rendered.endsAt, freshUntil))
+    const headers: ResultHeaders = {
+      freshUntil,
+      outcome,
+      source,
+      forwarded,
+      collapsed,
       second,
       cacheStatus: flatText(cacheStatus(result)),
       headers: flatText(freshnessHeaders(result, rightUntil)),
     }
-    rendered.resultHeaders = headers
+    // Most slices are requested less often than once a second: what is kept of these would only be work for the collector.
+    if (rendered.requestedInSecond === second) rendered.resultHeaders = headers
+    rendered.requestedInSecond = second
     return headers
   }
 
@@ -264,7 +273,7 @@ const failedFor =
     throw error
   }
 
-const haveSameHeaders = (one: CellResult, other: CellResult): boolean =>
+const haveSameHeaders = (one: ResultHeaders, other: CellResult): boolean =>
   one.freshUntil === other.freshUntil &&
   one.outcome === other.outcome &&
   one.source === other.source &&

@@ -46,18 +46,32 @@ export const createUsageDetail = (
     else counters.set(counter.keyId, [counter])
     size += 1
   }
+  // Counters in use stay: made anew each second they would be most of what the collector has to move.
   const takeAll = (): Counter[] => {
-    const all = [...counters.values()].flat()
-    counters = new Map()
-    size = 0
-    return all
+    const taken: Counter[] = []
+    const areKept = size < mostEntries / 2
+    for (const [keyId, ofKey] of counters) {
+      const used = ofKey.filter(({ count }) => count > 0)
+      for (const counter of used) {
+        taken.push({ ...counter })
+        counter.count = 0
+      }
+      size -= ofKey.length - used.length
+      if (used.length === 0) counters.delete(keyId)
+      else if (used.length < ofKey.length) counters.set(keyId, used)
+    }
+    if (!areKept) {
+      counters = new Map()
+      size = 0
+    }
+    return taken
   }
   const writeAll = async (): Promise<void> => {
     const entries = takeAll()
     if (entries.length === 0) return
     await store.addDetail(entries).catch(() => {
-      // The store's observer logs the failure. Older counts go before newer ones.
-      for (const counter of [...entries, ...takeAll()]) {
+      // The store's observer logs the failure.
+      for (const counter of entries) {
         const before = find(counter.keyId, counter.day, counter.endpoint, counter.statusClass)
         if (before) before.count += counter.count
         else keep(counter)

@@ -218,8 +218,9 @@ t.test('the headers of a result are the same for a second', async t => {
   const { current } = setUp()
   const timeline = timelineAt(start)
   const headersAt = (after: number) => current(resultAt(start + after, timeline), somewhere).headers
-  t.equal(headersAt(0), headersAt(999))
-  t.not(headersAt(2_000), headersAt(0))
+  headersAt(0)
+  t.equal(headersAt(10), headersAt(999), 'from the second request on')
+  t.not(headersAt(2_000), headersAt(10))
 })
 
 t.test('cached bytes are in memory of their own', async t => {
