@@ -56,7 +56,8 @@ export const columnsOfRounds: readonly string[] = [
   ...(pins && coreCount === 2
     ? [
         'This machine has 2 cores, so load and Redis share one. The faster a server and the more it needs Redis, the more ' +
-          'of its figure is theirs; the CPU column is without them.',
+          'of its figure is theirs; the CPU column is without them. Redis runs before the load there (SCHED_FIFO): behind a sender ' +
+          'that never rests it would wait 4 ms for each batch, which no server could help.',
       ]
     : []),
   ...(pins ? [] : ['There is no taskset or but one core here: nothing was pinned.']),

@@ -9,7 +9,7 @@ import { startProvider } from '../../test/support/provider-process.ts'
 import { startRedis, withoutOwnRedis } from '../../test/support/redis-server.ts'
 import { type Answer, expectBody, get, path, type World } from './contender.ts'
 import { gatewayEnv, startGateway } from './gateways.ts'
-import { loadCores, startPinned, stepAside } from './pinned.ts'
+import { loadCores, runFirst, startPinned, stepAside } from './pinned.ts'
 import { readerOfRedis } from './redis-cost.ts'
 
 /** A folder that is removed with the row. */
@@ -25,7 +25,10 @@ export const openBackground = async (scope: Scope) => {
   const folder = await openFolder(scope)
   const provider = await startProvider(scope, ['--runs', 'none'], null)
   const redis = withoutOwnRedis ? undefined : await startRedis()
-  if (redis) scope.teardown(redis.stop)
+  if (redis) {
+    scope.teardown(redis.stop)
+    runFirst(redis.pid)
+  }
   /** The environment of a gateway: on Redis, or on an embedded store where Redis is not installed. */
   const storeEnv: Env = redis
     ? { ABOHAWA_REDIS__URL: redis.url }

@@ -33,7 +33,7 @@ export const testRedis = async (t: Teardown): Promise<TestRedis> => {
 /** A Redis process without persistence; on a free port unless one is given. */
 export const startRedis = async (
   port?: number,
-): Promise<{ url: string; port: number; stop(): Promise<void> }> => {
+): Promise<{ url: string; port: number; pid: number; stop(): Promise<void> }> => {
   port ??= await freePort()
   const folder = await mkdtemp(join(tmpdir(), 'abohawa-redis-'))
   const child = spawn(
@@ -50,6 +50,7 @@ export const startRedis = async (
   return {
     url: `redis://127.0.0.1:${port}`,
     port,
+    pid: child.pid ?? 0,
     stop: async () => {
       const exited = child.exitCode === null && once(child, 'exit')
       child.kill('SIGTERM')
