@@ -36,9 +36,12 @@ export const measureMemory = async (
     progress(`memory, minute ${(half / 2).toFixed(1)} of ${minutes}`)
     const ofHalf: number[] = []
     const timer = setInterval(() => {
-      now().then(value => ofHalf.push(value))
+      void now().then(
+        value => ofHalf.push(value),
+        () => {},
+      )
       // The log of five minutes would be gigabytes.
-      truncate(log)
+      void truncate(log).catch(() => {})
     }, readEveryMs)
     const loaded = await load(world.folder, await contender.workload(), halfMinute)
     clearInterval(timer)

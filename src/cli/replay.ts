@@ -141,7 +141,10 @@ const replay = async (
     )
   const progress = createProgress({
     endsAtSeconds: arrivals.endsAt === undefined ? undefined : arrivals.endsAt / 1000,
-    total: arrivals.total,
+    total:
+      arrivals.total === undefined || pace.mode === 'closed'
+        ? arrivals.total
+        : arrivals.total - dueBefore(arrivals, pace.warmUpMs),
     dueBefore: seconds => (pace.mode === 'closed' ? undefined : dueBefore(arrivals, seconds * 1000)),
   })
   let remarkedAt = 0

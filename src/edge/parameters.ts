@@ -18,19 +18,18 @@ export type Parameter<Value> = {
 /** By name. */
 export type Parameters = Readonly<Record<string, Parameter<unknown>>>
 
-// Values that were found right and are not checked again: languages, types and numbers of days are few.
-const mostKnown = 64
-const longestKnown = 16
-
-/** @param convert to the value that a text stands for; the text itself where it stands for none */
+/**
+ * @param convert to the value that a text stands for; the text itself where it stands for none
+ * @param known values by their text that need no check, where there are few
+ */
 const parameter = <Value>(
   schema: Parameter<Value>['schema'],
   // Not one of zod's messages, because an error has a code beside its sentence.
   refusal: (given: string, isMalformed: boolean) => Sentence,
   convert: (given: string) => unknown = given => given,
+  known: ReadonlyMap<string, Value> = new Map(),
 ): Parameter<Value> => {
   const absent = schema.safeParse(undefined)
-  const known = new Map<string, Value>()
   return {
     schema,
     read: given => {
@@ -40,11 +39,7 @@ const parameter = <Value>(
       if (before !== undefined) return before
       const value = given === undefined ? undefined : convert(given)
       const { success, data } = schema.safeParse(value)
-      if (success) {
-        if (known.size < mostKnown && given !== undefined && given.length <= longestKnown)
-          known.set(given, data)
-        return data
-      }
+      if (success) return data
       throw badRequest(refusal(given as string, value === given))
     },
   }
@@ -97,11 +92,24 @@ const isIn = <Name extends string>(
 const languages = ['bn', 'en'] as const
 export type Language = (typeof languages)[number]
 
-export const language = parameter(z.enum(languages).default('bn'), sentences.parameter.language)
+const byText = <Value extends string | number>(values: readonly Value[]): ReadonlyMap<string, Value> =>
+  new Map(values.map(value => [String(value), value]))
 
-export const locationType = parameter(z.enum(locationTypes), given =>
-  sentences.parameter.type(given, locationTypes),
+export const language = parameter(
+  z.enum(languages).default('bn'),
+  sentences.parameter.language,
+  undefined,
+  byText(languages),
 )
+
+export const locationType = parameter(
+  z.enum(locationTypes),
+  given => sentences.parameter.type(given, locationTypes),
+  undefined,
+  byText(locationTypes),
+)
+
+const mostKnownNumbers = 100
 
 /** Text that selects something, or nothing. */
 export const identifier: Parameter<string> = parameter(z.string(), () => sentences.unexpected)
@@ -119,6 +127,7 @@ export const wholeNumber = (
     z.int().min(min).max(max).default(fallback),
     given => sentences.parameter.wholeNumber(name, given, min, max),
     numberIn(/^\d+$/),
+    byText(Array.from({ length: Math.min(mostKnownNumbers, max - min + 1) }, (_, i) => min + i)),
   )
 
 /** A plain decimal number of degrees inside a range that includes both ends. */

@@ -65,8 +65,8 @@ type WithHead = ServerResponse & {
   _hasBody: boolean
 }
 
-// Responses are put together here one after the other. Bytes that the kernel did not take at once go on belonging to the
-// connection, and the next response gets another block.
+// Responses that the kernel takes at once are put together here, one after the other. TLS and clients that have not read what
+// came before take theirs later: those have bytes of their own.
 const blockBytes = 64 * 1024
 let block = Buffer.allocUnsafeSlow(blockBytes)
 
@@ -85,21 +85,19 @@ export const writeDirectly: WriteReady = (given, status, head, perResponse, stay
     return
   }
   response._headerSent = true
-  const bodyBytes = lengthOf(body)
-  if (lines.length + bodyBytes > blockBytes) {
-    response.socket?.cork()
-    response.write(Buffer.from(lines, 'latin1'))
-    response.end(body.length === 1 ? body[0] : Buffer.concat(body))
-    return
-  }
-  let used = block.write(lines, 0, 'latin1')
+  const length = lines.length + lengthOf(body)
+  const { socket } = response
+  const isShared =
+    socket !== null && !('encrypted' in socket) && socket.writableLength === 0 && length <= blockBytes
+  const bytes = isShared ? block : Buffer.allocUnsafe(length)
+  let used = bytes.write(lines, 0, 'latin1')
   for (const piece of body) {
-    block.set(piece, used)
+    bytes.set(piece, used)
     used += piece.length
   }
   // One write of one piece costs a system call less than a list of them.
-  response.end(block.subarray(0, used))
-  if (response.writableLength > 0) block = Buffer.allocUnsafeSlow(blockBytes)
+  response.end(isShared ? block.subarray(0, length) : bytes)
+  if (isShared && response.writableLength > 0) block = Buffer.allocUnsafeSlow(blockBytes)
 }
 
 /** Through public API alone. */

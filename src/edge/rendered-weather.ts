@@ -12,6 +12,7 @@ import { cacheStatus, freshnessHeaders } from './cache-headers.ts'
 import { type Accepted, compressed, type Encoded } from './content-coding.ts'
 import { type GzipEnd, gzipEnd, joinedGzip } from './joined-gzip.ts'
 import type { PlacePiece } from './places.ts'
+import { lengthOf } from './ready-response.ts'
 import { type Representation, tagOf } from './representation.ts'
 import { unpooledCopy } from './unpooled.ts'
 
@@ -163,9 +164,10 @@ export const createRenderedWeather = (
     if (!entry) {
       if (!isCounted && !isNeeded) return undefined
       entry = { requests: 0, body: undefined }
-      // There is no end of raw points.
       rendered.brotli ??= new Map()
-      if (rendered.brotli.size < mostCounted) rendered.brotli.set(place.identity, entry)
+      // There is no end of raw points: the oldest without a body goes first.
+      if (rendered.brotli.size >= mostCounted) displaceOne(rendered)
+      rendered.brotli.set(place.identity, entry)
     }
     if (isCounted) entry.requests += countedOneIn
     const { body, requests } = entry
@@ -258,6 +260,20 @@ export const createRenderedWeather = (
         : representForecast(result, days, place)
     },
   }
+}
+
+const displaceOne = (rendered: Rendered): void => {
+  const { brotli } = rendered
+  let [displaced] = brotli?.keys() ?? []
+  for (const [identity, { body }] of brotli ?? [])
+    if (!body) {
+      displaced = identity
+      break
+    }
+  if (displaced === undefined) return
+  const { body } = brotli?.get(displaced) ?? {}
+  if (body && !(body instanceof Promise)) rendered.compressedBytes -= lengthOf(body.pieces) + objectBytes
+  brotli?.delete(displaced)
 }
 
 const failedCells = new WeakMap<object, Cell['id']>()

@@ -2,9 +2,9 @@
 // from larger blocks; one that is kept would keep its whole block.
 
 /** A text as bytes of its own. */
-export const unpooledText = (text: string, encoding: 'utf8' | 'latin1' = 'utf8'): Buffer => {
-  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text, encoding))
-  bytes.write(text, encoding)
+export const unpooledText = (text: string): Buffer => {
+  const bytes = Buffer.allocUnsafeSlow(Buffer.byteLength(text))
+  bytes.write(text)
   return bytes
 }
 

@@ -40,24 +40,31 @@ export type KeyMemo = { presented: string; hash: KeyHash | undefined; copy: KeyC
 
 type Hashed = { readonly hash: KeyHash; readonly copy: KeyCopy }
 
-// Good keys of the last minutes by what was presented, for connections that carry many: a hash costs more than the rest.
-// Two generations, so that a key which nobody presents any more does not stay in memory.
+// Good keys of the last minute or two by what was presented, for connections that carry many: a hash costs more than the rest.
+// Two generations, which turn by themselves: a key that nobody presents any more does not stay in memory.
 const mostRecent = 10_000
 const recentForMs = 60_000
 
-const createRecent = (clock: Clock) => {
+const createRecent = () => {
   let [young, old] = [new Map<string, Hashed>(), new Map<string, Hashed>()]
-  let bornAt = 0
+  let isTurning = false
+  const turn = (): void => {
+    old = young
+    young = new Map()
+    isTurning = old.size > 0
+    if (isTurning) setTimeout(turn, recentForMs).unref()
+  }
   return {
     get: (presented: string): Hashed | undefined => young.get(presented) ?? old.get(presented),
     set: (presented: string, hashed: Hashed): void => {
-      const age = clock.now() - bornAt
-      if (young.size >= mostRecent || age >= recentForMs || age < 0) {
+      if (young.size >= mostRecent) {
         old = young
         young = new Map()
-        bornAt = clock.now()
       }
       young.set(presented, hashed)
+      if (isTurning) return
+      isTurning = true
+      setTimeout(turn, recentForMs).unref()
     },
   }
 }
@@ -80,7 +87,7 @@ export const createAuthenticate = (
   clock: Clock,
 ): Authenticator => {
   let tiers = given
-  const recent = createRecent(clock)
+  const recent = createRecent()
   const judge = (found: FoundKey | 'unknown'): Authentication => {
     if (found === 'unknown') return { refusal: 'unknown' }
     if (found.key.revokedAt !== null) return { refusal: 'key-revoked' }
@@ -114,11 +121,13 @@ export const createAuthenticate = (
       memo.hash = known?.hash ?? hashOf(presented)
       memo.copy = known?.copy
     }
-    if (!memo.copy || !isFresh(memo.copy)) {
-      memo.copy = keys.copyOf(memo.hash)
-      if (memo.copy) recent.set(presented, { hash: memo.hash, copy: memo.copy })
-    }
     if (memo.copy && isFresh(memo.copy)) return judge(memo.copy.found)
+    memo.copy = keys.copyOf(memo.hash)
+    if (memo.copy && isFresh(memo.copy)) {
+      const judged = judge(memo.copy.found)
+      if ('client' in judged) recent.set(presented, { hash: memo.hash, copy: memo.copy })
+      return judged
+    }
     if (!parseKey(presented)) return { refusal: 'malformed' }
     const found = keys.find(memo.hash)
     return found instanceof Promise ? found.then(judge) : judge(found)

@@ -1,13 +1,9 @@
 // Stores usage detail in the embedded store: a row per key, day, endpoint and status class. The gateway counts it in
 // metering/usage-detail.ts.
 
-import { setImmediate } from 'node:timers/promises'
 import { type EmbeddedParts, inTransaction, wholeSql } from './embedded-attempt.ts'
 import { answerCountOf, mostFields, shown } from './records.ts'
 import type { UsageDetailStore } from './store.ts'
-
-// Some 1.5 ms.
-const entriesAtOnce = 200
 
 const schema = `
   CREATE TABLE IF NOT EXISTS usage_detail (
@@ -32,18 +28,13 @@ export const embeddedUsageDetail = ({ db, clock, attempt, observer }: EmbeddedPa
     sweep: db.prepare(`DELETE FROM usage_detail WHERE keep_until <= ?`),
   }
   return {
-    addDetail: async entries => {
-      // Some at a time: while it writes, nobody is answered.
-      for (let i = 0; i === 0 || i < entries.length; i += entriesAtOnce) {
-        if (i > 0) await setImmediate()
-        await attempt(() =>
-          inTransaction(db, () => {
-            if (i === 0) statements.sweep.run(clock.now())
-            for (const entry of entries.slice(i, i + entriesAtOnce)) statements.add.run(entry)
-          }),
-        )
-      }
-    },
+    addDetail: entries =>
+      attempt(() =>
+        inTransaction(db, () => {
+          statements.sweep.run(clock.now())
+          for (const entry of entries) statements.add.run(entry)
+        }),
+      ),
     detailOn: (keyId, day) =>
       attempt(() =>
         statements.on.all(keyId, day).flatMap(({ endpoint, status_class, count }) => {

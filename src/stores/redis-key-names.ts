@@ -1,5 +1,5 @@
-// The names of all keys and channels in Redis. Gateways of two versions share one Redis during a rolling update, so a name
-// never changes. All keys of one script have the same hash tag in braces, so that they are in one slot of a cluster. The
+// The names of all keys and channels in Redis. Gateways of two versions share one Redis during a rolling update, so within
+// a format of the store a name never changes. All keys of one script have the same hash tag in braces, so that they are in one slot of a cluster. The
 // modules that use a key know its content.
 
 import { crc32 } from 'node:zlib'

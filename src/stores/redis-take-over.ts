@@ -9,13 +9,39 @@ import { wholeFrom } from './records.ts'
 import type { RedisClient } from './redis-connection.ts'
 import type { RedisFormat } from './redis-format.ts'
 import { type RedisKeyNames, usagePartitionsOn } from './redis-key-names.ts'
-import { isWrongType } from './redis-records.ts'
+import { isWrongType, recordsLua } from './redis-records.ts'
 import { keepMonthForMs } from './redis-usage.ts'
-import { takeOverScript } from './redis-usage-report-scripts.ts'
+import { keepUntilLua, sumsLua } from './redis-usage-scripts.ts'
 
 const idsPerRead = 1_000
 // A command of so many keys takes Redis a fraction of a millisecond.
 const idsPerCommand = 100
+
+/**
+ * KEYS: the sums of a month, then for each key its hash of that month in format 1. ARGV: the expiry, the number of days, the
+ * days of the month, then the ids of the keys. Raises the sums of these days to those of format 1; returns how many it raised.
+ */
+const takeOverScript = `${recordsLua}${sumsLua}
+local days, added = tonumber(ARGV[2]), 0
+for i = 2, #KEYS do
+  local id, former = ARGV[days + i + 1], pcall('HMGET', KEYS[i], unpack(ARGV, 3, days + 2))
+  if former.err and not isOtherType(former) then return former end
+  local sums = not former.err and call('HGET', KEYS[1], id) or ''
+  local more = ''
+  for day = 1, former.err and 0 or days do
+    local sum, mark = whole(former[day]), ARGV[day + 2] .. ':'
+    if sum and sum > (sumIn(sums, mark) or 0) then
+      sums = otherSums(sums, mark) .. mark .. text('%d', sum)
+      more = sums
+      added = added + 1
+    end
+  end
+  if more ~= '' then call('HSET', KEYS[1], id, more) end
+end
+if added > 0 then
+  ${keepUntilLua('KEYS[1]', 'ARGV[1]')}
+end
+return added`
 
 declare module 'ioredis' {
   interface RedisCommander<Context> {
@@ -66,15 +92,20 @@ export const redisTakeOver = (
         }
   }
 
-  return async keepUsageForMs => {
+  /** Whether the counts are of format 1, and nobody counts there. */
+  const isLeft = async (): Promise<boolean> => {
     // Before the format: a gateway of this version has written that before its first heartbeat.
     const alive = await countAlive()
-    if (!(await format.isFormer())) return
-    if (alive > 0)
-      throw new InputError(
-        `${place}, where ${alive === 1 ? 'a gateway' : `${alive} gateways`} of an earlier version still count${alive === 1 ? 's' : ''} in ` +
-          'format 1: stop every gateway of that version, then start this one (docs/upgrading.md)',
-      )
+    if (!(await format.isFormer())) return false
+    if (alive === 0) return true
+    throw new InputError(
+      `${place}, where ${alive === 1 ? 'a gateway' : `${alive} gateways`} of an earlier version still count${alive === 1 ? 's' : ''} in ` +
+        'format 1: stop every gateway of that version, then start this one (docs/upgrading.md)',
+    )
+  }
+
+  return async keepUsageForMs => {
+    if (!(await isLeft())) return
     const [seconds] = await redis.time()
     const now = wholeFrom(Number(seconds)) * 1000
     // Whatever the time zone, today is among these days.
@@ -89,6 +120,8 @@ export const redisTakeOver = (
     await Promise.all(
       partitions.all.map(partition => redis.unlink(...days.map(day => names.dayUsage(partition, day)))),
     )
+    // One of that version may have begun meanwhile, and another of this one may be done.
+    if (!(await isLeft())) return
     await format.mark()
   }
 }

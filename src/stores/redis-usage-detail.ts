@@ -144,8 +144,13 @@ export const redisUsageDetail = ({ redis, names, attempt, observer }: RedisParts
         }
         const day = entries.reduce((newest, entry) => (entry.day > newest ? entry.day : newest), newestDay)
         if (day === newestDay) return
-        await dropDaysBefore(day)
-        newestDay = day
+        // What can't be dropped now is tried again with the next counts; these are written.
+        await dropDaysBefore(day).then(
+          () => {
+            newestDay = day
+          },
+          () => {},
+        )
       }),
     detailOn: (keyId, day) =>
       attempt(async () => {

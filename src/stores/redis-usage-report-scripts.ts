@@ -1,5 +1,5 @@
-// The Lua scripts that read the counts of one key for reports, raise them for imports, and take over those of an earlier format.
-// redis-usage-scripts.ts has the form of what they read. Only whole numbers are returned.
+// The Lua scripts that read the counts of one key for reports, and raise them for imports. redis-usage-scripts.ts has the form of
+// what they read. Only whole numbers are returned.
 
 import { mostCounted } from './records.ts'
 import { recordsLua } from './redis-records.ts'
@@ -84,29 +84,3 @@ ${keepUntilLua('KEYS[1]', 'ARGV[3]')}
 call('HSET', KEYS[2], id, otherSums(sums, mark) .. mark .. text('%d', used))
 ${keepUntilLua('KEYS[2]', 'ARGV[4]')}
 return repaired`
-
-/**
- * KEYS: the sums of a month, then for each key its hash of that month in format 1. ARGV: the expiry, the number of days, the
- * days of the month, then the ids of the keys. Raises the sums of these days to those of format 1; returns how many it raised.
- */
-export const takeOverScript = `${recordsLua}${sumsLua}
-local days, added = tonumber(ARGV[2]), 0
-for i = 2, #KEYS do
-  local id, former = ARGV[days + i + 1], pcall('HMGET', KEYS[i], unpack(ARGV, 3, days + 2))
-  if former.err and not isOtherType(former) then return former end
-  local sums = not former.err and call('HGET', KEYS[1], id) or ''
-  local more = ''
-  for day = 1, former.err and 0 or days do
-    local sum, mark = whole(former[day]), ARGV[day + 2] .. ':'
-    if sum and sum > (sumIn(sums, mark) or 0) then
-      sums = otherSums(sums, mark) .. mark .. text('%d', sum)
-      more = sums
-      added = added + 1
-    end
-  end
-  if more ~= '' then call('HSET', KEYS[1], id, more) end
-end
-if added > 0 then
-  ${keepUntilLua('KEYS[1]', 'ARGV[1]')}
-end
-return added`

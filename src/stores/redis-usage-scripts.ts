@@ -51,8 +51,8 @@ end
 `
 
 /**
- * Stands where it is first needed, because defining functions costs as much as a count. `readCount` reads the count of a key that the calling instance has no units in, or that is damaged. Returns the sum, the units
- * of the instance and its last batch, what the others have as text, and whether it repaired anything. A count that is
+ * Stands where it is first needed, because defining functions costs as much as a count. `readCount` reads the count of a key
+ * that the calling instance has no units in, or that is damaged. Returns the sum, the units of the instance and its last batch, what the others have as text, and whether it repaired anything. A count that is
  * missing begins at the month's sum of that day. An instance that lost its units claims from `-` those that the store had
  * confirmed to it, so that nothing is counted twice. A damaged count begins again at the largest whole number that is legible.
  */
@@ -76,7 +76,8 @@ function readCount(value, sums, mark, confirmed)
   while at <= #value do
     local _, to, name, lastText, unitsText = find(value, '^ ([^ :]+):(%d+):(%d+)', at)
     after = to and byte(value, to + 1)
-    if to and (not after or after == 32) and #lastText <= 15 and #unitsText <= 15 then
+    -- The last one of a value that is cut may be cut itself.
+    if to and (after == 32 or not after and not isLong) and #lastText <= 15 and #unitsText <= 15 then
       local own = tonumber(unitsText)
       if name == '-' then
         unclaimed = own

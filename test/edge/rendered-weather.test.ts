@@ -75,7 +75,7 @@ const resultAt = (readAt: number, value = keptTimeline(start)): CellResult => ({
   value,
   readAt,
   fetchedAt: value.fetchedAt,
-  freshUntil: start + utcDayMs,
+  freshUntil: start + utcDayMs + 500,
   outcome: 'hit',
   source: 'memory',
   forwarded: false,

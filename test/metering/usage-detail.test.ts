@@ -82,3 +82,31 @@ t.test('at the bound it is handed over early, without waiting for the interval',
   await until('it is handed over', () => state.written > 0, 900)
   t.equal(state.written, 10_000)
 })
+
+t.test('counters stay from flush to flush, and count each answer once', async t => {
+  const { state, detail, counts } = setUp(t)
+  for (let i = 0; i < 3; i++) {
+    detail.count(answer)
+    detail.count({ ...answer, status: 404 })
+    await detail.flush()
+  }
+  await detail.flush()
+  t.equal(state.written, 6, 'without those that counted nothing')
+  detail.count(answer)
+  await detail.flush()
+  t.strictSame(await counts(), { 'weather 2xx': 4, 'weather 4xx': 3 })
+})
+
+t.test('of a flush that fails on its way, what was written is not written again', async t => {
+  const { state, detail, counts } = setUp(t)
+  for (let i = 0; i < 500; i++) detail.count({ ...answer, keyId: `key_${i}` })
+  const flushed = detail.flush()
+  await until('a part of it is written', () => state.written > 0)
+  state.away = true
+  await flushed
+  t.ok(state.written < 500, `${state.written} were written before`)
+  state.away = false
+  await detail.flush()
+  t.equal(state.written, 500)
+  for (const keyId of ['key_0', 'key_499']) t.strictSame(await counts(undefined, keyId), { 'weather 2xx': 1 })
+})

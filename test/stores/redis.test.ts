@@ -167,7 +167,8 @@ t.test('the detail of a thousand keys is a command for each 100, and each key ha
   await store.addDetail(entries.slice(0, 2))
   const before = await calls()
   await store.addDetail(entries)
-  t.ok((await calls()) - before <= 12, 'and what other tests of this server do meanwhile')
+  const called = (await calls()) - before
+  t.ok(called >= 5 && called <= 12, `${called} calls, with what other tests of this server do meanwhile`)
   t.strictSame(await store.detailOn('key_999', day), [
     { endpoint: 'weather', statusClass: '2xx', count: 1_000 },
     { endpoint: 'weather', statusClass: '4xx', count: 1_001 },
@@ -183,6 +184,9 @@ t.test('a count with more instances than it has room for stays exact', async t =
   for (const commit of commits) await commit({ units: 2, limit })
   for (const commit of commits) await commit({ units: 1, limit })
   t.strictSame(await store.usedOn(anEntry.keyId, [anEntry.day]), [2_700])
+  // The units of the last one to write stand at the end, where a value that is read in part is cut.
+  for (const units of [1_234, 1]) await commits[450]?.({ units, limit })
+  t.strictSame(await store.usedOn(anEntry.keyId, [anEntry.day]), [3_935])
 })
 
 t.test('a Redis that is not there stops the start with a sentence', async t => {
