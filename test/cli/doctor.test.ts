@@ -191,14 +191,14 @@ t.test('Redis of an own: policy, persistence, rights and role', { skip: withoutO
     detail: 'the user abohawa may run every command that is needed',
   })
   await raw.config('SET', 'maxmemory-policy', 'allkeys-lru')
-  await raw.acl('SETUSER', account.user, '-hincrby', '-zrem', '-subscribe')
+  await raw.acl('SETUSER', account.user, '-hset', '-zrem', '-subscribe')
   const checks = await doctor('--no-spend')
   t.match(checks.get('redis memory'), { status: 'fail', fix: /noeviction/ })
   t.match(checks.get('redis rights'), {
     status: 'fail',
-    fix: 'ACL SETUSER abohawa +hincrby +zrem +subscribe',
+    fix: 'ACL SETUSER abohawa +hset +zrem +subscribe',
   })
-  await raw.acl('SETUSER', account.user, '+hincrby', '+zrem', '+subscribe', 'resetkeys', '~other:*')
+  await raw.acl('SETUSER', account.user, '+hset', '+zrem', '+subscribe', 'resetkeys', '~other:*')
   t.match((await doctor('--no-spend')).get('redis rights'), {
     status: 'fail',
     detail: /may not use the keys abohawa:\*/,
