@@ -23,7 +23,8 @@ export const openWire = (server: Server, connections: number): Wire => {
   let last: readonly Chunk[] = []
   const open = Array.from({ length: connections }, (_, i) => {
     const took = (chunks: readonly Chunk[]): void => {
-      if (i === 0) last = chunks
+      // Its bytes belong to the server again afterwards.
+      if (i === 0) last = chunks.map(one => ({ ...one, chunk: Buffer.from(bytesOf(one)) }))
       owed -= 1
       if (owed === 0) answered()
     }
