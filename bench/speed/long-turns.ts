@@ -27,18 +27,18 @@ export const longMs = 2
 
 // The innermost frame that one of these matches names the cause; the first match counts.
 const causes: readonly (readonly [cause: string, frame: RegExp])[] = [
-  ['collection of garbage', /^\(garbage collector\)/],
+  ['garbage collection', /^\(garbage collector\)/],
   ['compression', /node:zlib|joined-gzip|content-coding/],
   ['rendering weather', /weather\/timeline-text|edge\/bodies|answer\.ts/],
   ['usage by endpoint', /usage-detail/],
   ['access log', /ops\/(access-log|log|log-writer)/],
   ['counting units', /metering\/(meter|partition)|redis-usage/],
   ['loading weather', /src\/(provider|timelines|cache\/(refresh-ahead|shared-tier))/],
-  ['heartbeat, status, metrics', /heartbeat|status|metrics|counters|gauges|totals|history/],
+  ['status and metrics', /heartbeat|status|metrics|counters|gauges|totals|history/],
   ['client of Redis', /ioredis|redis-/],
   ['requests', /src\/|fastify|find-my-way|node:_http|node:net|node:internal\/streams/],
 ]
-const others = 'Node and the kernel'
+const others = 'Node, the kernel'
 
 export const longTurnsOf = (profile: CpuProfile, from: number, to: number): LongTurns => {
   const parents = new Map<number, number>()
