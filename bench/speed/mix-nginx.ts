@@ -40,6 +40,6 @@ export const startNginxForMix = async (
       },
       settlesForMs: 1_200,
     },
-    { ...ofKeys, ...meteredNginx(nginx, world, keys) },
+    { ...ofKeys, ...meteredNginx(nginx, keys, async () => (await world.reference()).body) },
   ]
 }

@@ -247,7 +247,11 @@ export const startNginx = async (scope: Scope, world: World): Promise<(Contender
   const nginx = await openNginx(scope, world, { keys: [key], origin, name: 'nginx' })
   if (typeof nginx === 'string') return [metered, open].map(one => ({ ...one, absent: nginx }))
   return [
-    { ...metered, ...meteredNginx(nginx, world, [key]) },
+    {
+      ...metered,
+      // Its origin sends the same body for the whole run.
+      ...meteredNginx(nginx, [key], async () => world.body),
+    },
     {
       ...open,
       pid: nginx.pid,
@@ -257,8 +261,8 @@ export const startNginx = async (scope: Scope, world: World): Promise<(Contender
   ]
 }
 
-/** With its keys in turn on one URL, without a log. */
-export const meteredNginx = (nginx: Nginx, world: World, keys: readonly string[]) => ({
+/** With its keys in turn on one URL, without a log. @param expected the body that its origin sends now */
+export const meteredNginx = (nginx: Nginx, keys: readonly string[], expected: () => Promise<Buffer>) => ({
   pid: nginx.pid,
   usesRedis: true,
   workload: async () => ({ url: nginx.metered, paths: [path], keys }),
@@ -266,7 +270,7 @@ export const meteredNginx = (nginx: Nginx, world: World, keys: readonly string[]
     if ((await get(nginx.metered + path, { 'x-api-key': 'another' })).status !== 401)
       throw new Error('a key that is unknown was let in')
     const answer = await get(nginx.metered + path, { 'x-api-key': keys[0] ?? '' })
-    expectBody(answer, (await world.reference()).body)
+    expectBody(answer, await expected())
     nginx.expectHeaders(answer)
   },
   counters: async () => ({ counted: await nginx.counted() }),

@@ -1,8 +1,9 @@
 // Responses whose bytes are ready: the fast and the public way to write them give the same bytes. Where the fast way does
 // not, the public one is chosen, with the reason.
 
-import { createServer, get, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
+import { createServer, get, IncomingMessage, ServerResponse } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { Duplex } from 'node:stream'
 import t from 'tap'
 import {
   chooseWriter,
@@ -108,4 +109,40 @@ t.test('responses that a slow client has not taken keep their bytes while others
     at += body.length
   }
   t.equal(wrong, 0)
+})
+
+t.test('TLS and clients that are behind get bytes of their own, others share a block', async t => {
+  const blocks: ArrayBufferLike[] = []
+  const writeTo = (more: object, isBehind = false): void => {
+    const socket = Object.assign(
+      new Duplex({
+        read: () => {},
+        write: (chunk: Buffer, _encoding, done) => {
+          blocks.push(chunk.buffer)
+          if (!isBehind) done()
+        },
+      }),
+      more,
+    )
+    if (isBehind) socket.write(Buffer.from('not taken'))
+    const request = Object.assign(new IncomingMessage(socket as Socket), {
+      method: 'GET',
+      httpVersionMajor: 1,
+    })
+    const response = new ServerResponse(request)
+    response.assignSocket(socket as Socket)
+    const head = headOf(200, 'content-length: 4\r\n')
+    writeDirectly(response, 200, head, '', true, [Buffer.alloc(20_000)])
+    t.teardown(() => socket.destroy())
+  }
+  writeTo({})
+  writeTo({})
+  writeTo({ encrypted: true })
+  const [one, other, overTls] = blocks
+  t.equal(one, other)
+  t.not(overTls, one)
+  t.ok((overTls?.byteLength ?? 0) >= 20_000)
+  writeTo({}, true)
+  writeTo({})
+  t.equal(blocks.at(-1), one, 'a client that is behind took nothing of it')
 })

@@ -241,3 +241,18 @@ t.test('texts in a slab share blocks, and none overwrites another', async t => {
   const blocks = new Set(shelved.map(({ buffer }) => buffer))
   t.ok(blocks.size < 20, `${blocks.size} blocks`)
 })
+
+t.test('bodies that are requested once keep no often requested one from br', async t => {
+  const { current } = setUp({ deflate: deflateRawSync, brotli: async () => Buffer.alloc(2_000) })
+  const result = resultAt(start)
+  current(result, somewhere)
+  const alone = beside()
+  for (let i = 0; i < 3_000; i++) await current(result, pointPiece(i, 90)).encode(both)
+  const often = current(result, pointPiece(5_000, 90))
+  let last: Encoded | undefined
+  for (let i = 0; i < 1_100; i++) last = await often.encode(both)
+  t.match(last, { coding: 'br' })
+  // Bodies in br that are displaced count no more.
+  for (let i = 0; i < 200; i++) await current(result, pointPiece(6_000 + i, 90)).encode(brOnly)
+  t.ok(beside() < alone + 70 * 2_600, `${beside()} bytes`)
+})
