@@ -18,6 +18,7 @@ const ranks: Record<string, number> = {
   'key-redaction.ts': 0,
   'outside-text.ts': 0,
   'redacted-url.ts': 0,
+  'regular-file.ts': 0,
   catalogue: 1,
   stores: 1,
   weather: 1,

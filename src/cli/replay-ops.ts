@@ -1,13 +1,13 @@
 // What a replay reads from the ops listener of its gateway: the metrics, and whether the configuration of the command is the
 // gateway's, whose differences from the defaults the result then has.
 
-import { readFileSync } from 'node:fs'
 import { request } from 'undici'
 import { loadConfig } from '../config/load.ts'
 import { changesBetween, fleetHashOf } from '../config/values.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { quotedPath } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
+import { mostFileBytes, readTextFileSync } from '../regular-file.ts'
 import { connectFault } from '../replay/target.ts'
 import type { ReplayResult } from '../report/result.ts'
 import { checkGateway, queryGateway } from './gateway-query.ts'
@@ -84,7 +84,7 @@ export const createOpsReader = (
 
 const tokenIn = (file: string): string => {
   try {
-    const token = readFileSync(file, 'utf8').trim()
+    const token = readTextFileSync(file, mostFileBytes.config).trim()
     if (/^[\x21-\x7e]+$/.test(token)) return token
   } catch (cause) {
     throw new InputError(

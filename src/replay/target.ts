@@ -4,12 +4,12 @@
 
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { connect as connectHttp2 } from 'node:http2'
 import { BlockList, connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { InputError, messageOf } from '../errors.ts'
 import { quoted, quotedPath } from '../outside-text.ts'
+import { mostFileBytes, readTextFileSync } from '../regular-file.ts'
 
 /** Plain values, so that a worker receives it as it is. */
 export type Target = {
@@ -107,7 +107,7 @@ export const targetOf = async (
 
 const certificatesIn = (file: string): string => {
   try {
-    const text = readFileSync(file, 'utf8')
+    const text = readTextFileSync(file, mostFileBytes.pem)
     if (text.includes('-----BEGIN CERTIFICATE-----')) return text
   } catch (cause) {
     throw new InputError(`--ca is ${quotedPath(file)}, which can't be read: ${messageOf(cause)}`, { cause })
