@@ -1,6 +1,7 @@
 // All targets, in the order in which they run.
 
 import type { Target } from '../target.ts'
+import { configuration } from './configuration.ts'
 import { entries } from './entries.ts'
 import { parameters } from './parameters.ts'
 import { pipelines } from './pipelines.ts'
@@ -8,4 +9,12 @@ import { provider } from './provider.ts'
 import { quotas } from './quotas.ts'
 import { sockets } from './sockets.ts'
 
-export const targets: readonly Target[] = [sockets, pipelines, parameters, provider, entries, quotas]
+export const targets: readonly Target[] = [
+  sockets,
+  pipelines,
+  parameters,
+  provider,
+  entries,
+  quotas,
+  configuration,
+]
