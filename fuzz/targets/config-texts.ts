@@ -103,7 +103,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     `%YAML ${random.pick(['1.1', '1.2', '9.9'])}\n---\n${some(random)}\n${random.pick(['', '---\n', '...\n'])}`,
 }
 
-export const textKinds: readonly string[] = Object.keys(kinds)
+const textKinds: readonly string[] = Object.keys(kinds)
 
 export type ConfigText = { readonly kind: string; readonly change: string; readonly bytes: Buffer }
 

@@ -259,6 +259,7 @@ t.test('a configuration that is put back right after a signal runs', async t => 
       async () => (await outcomes('applied')) === 2 * round,
     )
   }
+  t.equal(await outcomes('refused'), 0)
 })
 
 t.test('a log file that became a link is not followed at a signal', async t => {
