@@ -16,6 +16,7 @@ const ranks: Record<string, number> = {
   'errors.ts': 0,
   'flat-text.ts': 0,
   'key-redaction.ts': 0,
+  'outside-address.ts': 0,
   'outside-text.ts': 0,
   'redacted-url.ts': 0,
   catalogue: 1,
