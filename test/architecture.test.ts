@@ -13,6 +13,7 @@ const ranks: Record<string, number> = {
   'brand.ts': 0,
   'calendar.ts': 0,
   'clock.ts': 0,
+  'csv-text.ts': 0,
   'errors.ts': 0,
   'flat-text.ts': 0,
   'key-redaction.ts': 0,
