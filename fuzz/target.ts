@@ -13,6 +13,7 @@ export const targetNames = [
   'entries',
   'quotas',
   'configuration',
+  'traffic',
 ] as const
 export type TargetName = (typeof targetNames)[number]
 

@@ -8,6 +8,7 @@ import { pipelines } from './pipelines.ts'
 import { provider } from './provider.ts'
 import { quotas } from './quotas.ts'
 import { sockets } from './sockets.ts'
+import { traffic } from './traffic.ts'
 
 export const targets: readonly Target[] = [
   sockets,
@@ -17,4 +18,5 @@ export const targets: readonly Target[] = [
   entries,
   quotas,
   configuration,
+  traffic,
 ]
