@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { isIP, type ListenOptions, type Socket } from 'node:net'
 import { messageOf } from '../errors.ts'
+import { bodyFault } from './body-fault.ts'
 import { Refusal, type RefusalObserver } from './refusal.ts'
 
 // Imported by name it would load Node's own client for fetch too, a twentieth of a start.
@@ -80,7 +81,9 @@ export const createBoundedServer = (
     }, answerWithinMs).unref()
     response.once('close', () => clearTimeout(late))
     for (const [name, value] of Object.entries(protection)) response.setHeader(name, value)
-    handle(request, response, () => clearTimeout(late)).catch(error => fail(error, request, response))
+    const fault = bodyFault(request)
+    if (fault) fail(fault, request, response)
+    else handle(request, response, () => clearTimeout(late)).catch(error => fail(error, request, response))
   }
 
   const server = createServer(
