@@ -2,7 +2,7 @@
 // workers themselves, and everything else from the first worker that is ready, whose own listener admits and answers it.
 // Knows workers by their sockets; they are started and replaced by pool.ts.
 
-import { type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
+import { Agent, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { type AdmissionOptions, createAdmit } from '../ops/admission.ts'
 import { mayHaveBody } from '../ops/body-fault.ts'
@@ -45,8 +45,14 @@ const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 const answerWithinMs = 120_000
 // A worker that hangs must not take the probes of the others with it.
 const queryWithinMs = 3_000
-// To a worker: no byte of one request can be in front of those of another, whatever the framing of either.
-const ownConnection = { agent: false } as const
+// A connection to a worker has one request: no byte of one can be in front of those of another, whatever their framing. This end
+// closes it. Told to close, the worker may do so while the end of the request is written, which would lose its answer.
+class OneRequestAgent extends Agent {
+  override keepSocketAlive(): boolean {
+    return false
+  }
+}
+const agent = new OneRequestAgent({ keepAlive: true })
 // Of one connection, and not of what is behind it.
 const hopByHop = [
   'connection',
@@ -134,7 +140,7 @@ type Answer = { readonly status: number; readonly body: Buffer }
 const query = ({ opsPath }: WorkerReport, path: string): Promise<Answer | undefined> =>
   new Promise(resolve => {
     const sent = requestOf({
-      ...ownConnection,
+      agent,
       socketPath: opsPath,
       path,
       headers: { host: 'localhost' },
@@ -202,7 +208,7 @@ const forward = async (
   if (!worker) throw new Refusal(503, 'draining', 'no worker is ready; try again in a moment')
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const sent = requestOf({
-    ...ownConnection,
+    agent,
     socketPath: worker.opsPath,
     method: request.method,
     path: request.url,

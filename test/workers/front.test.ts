@@ -76,7 +76,7 @@ t.test('framing is written anew, and what is of one connection stays there', asy
     const [lines = '', ...body] = (texts.at(-1) ?? '').split('\r\n\r\n')
     return { lines: lines.split('\r\n'), body: body.join('\r\n\r\n') }
   }
-  const own = ['x-forwarded-for: 127.0.0.1', 'Connection: close']
+  const own = ['x-forwarded-for: 127.0.0.1', 'Connection: keep-alive']
   for (const method of ['GET', 'HEAD', 'DELETE', 'OPTIONS'])
     t.strictSame(
       await seen(
