@@ -8,7 +8,7 @@ export const tokenPlaceholder = '<TOKEN>'
 export const victimPlaceholder = 'key_<<<VICTIM>>>'
 export const ownPlaceholder = 'key_<<<<<OWN>>>>'
 
-export type Framed = {
+type Framed = {
   readonly headers: readonly string[]
   readonly body: string
   /** Whether every reader of HTTP agrees where it ends; otherwise it may get a 400 and the end of the connection. */
