@@ -8,6 +8,7 @@ import type { System, SystemSetting } from './system/system.ts'
 export const targetNames = [
   'sockets',
   'pipelines',
+  'operators',
   'parameters',
   'provider',
   'entries',

@@ -3,6 +3,7 @@
 import type { Target } from '../target.ts'
 import { configuration } from './configuration.ts'
 import { entries } from './entries.ts'
+import { operators } from './operators.ts'
 import { parameters } from './parameters.ts'
 import { pipelines } from './pipelines.ts'
 import { provider } from './provider.ts'
@@ -13,6 +14,7 @@ import { traffic } from './traffic.ts'
 export const targets: readonly Target[] = [
   sockets,
   pipelines,
+  operators,
   parameters,
   provider,
   entries,
