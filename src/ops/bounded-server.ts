@@ -1,10 +1,14 @@
-// The HTTP server under the ops listener and the status listener: bounds connections, heads, and the time of requests and
-// answers, so that nobody exhausts the process through it; answers what never became a request. Knows no paths.
+// The HTTP server under the ops listener and the status listener: bounds connections, heads, bodies that nobody reads, and the
+// time of requests and answers, so that nobody exhausts the process through it; answers what never became a request. Who has
+// to go when there are too many connections is for places.ts.
 
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { isIP, type ListenOptions, type Socket } from 'node:net'
 import { messageOf } from '../errors.ts'
+import { ignoreUpgrades } from '../ignored-upgrade.ts'
+import { boundBody, closeLingering, isTooLong } from '../unread-body.ts'
+import { createPlaces } from './places.ts'
 import { Refusal, type RefusalObserver } from './refusal.ts'
 
 // Imported by name it would load Node's own client for fetch too, a twentieth of a start.
@@ -80,7 +84,10 @@ export const createBoundedServer = (
     }, answerWithinMs).unref()
     response.once('close', () => clearTimeout(late))
     for (const [name, value] of Object.entries(protection)) response.setHeader(name, value)
-    handle(request, response, () => clearTimeout(late)).catch(error => fail(error, request, response))
+    boundBody(request, response, () => {})
+    const refusal = places.requestCame(request, response)
+    if (refusal) fail(refusal, request, response)
+    else handle(request, response, () => clearTimeout(late)).catch(error => fail(error, request, response))
   }
 
   const server = createServer(
@@ -94,8 +101,17 @@ export const createBoundedServer = (
     },
     listen,
   )
-  server.maxConnections = bounds.maxConnections
-  server.on('drop', () => observer.refused('connections'))
+  const giveToHttp = server.listeners('connection')
+  const places = createPlaces(server, bounds.maxConnections, () => observer.refused('connections'))
+  ignoreUpgrades(server, socket =>
+    places.whenAnswered(socket, () => {
+      for (const give of giveToHttp) give.call(server, socket)
+    }),
+  )
+  server.on('checkContinue', (request, response) => {
+    if (!isTooLong(request)) response.writeContinue()
+    listen(request, response)
+  })
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   server.on('checkExpectation', listen)
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -115,12 +131,12 @@ export const createBoundedServer = (
       ;({ requestTimeoutMs, answerWithinMs } = next)
       server.requestTimeout = requestTimeoutMs
       server.headersTimeout = requestTimeoutMs
-      server.maxConnections = next.maxConnections
+      places.apply(next.maxConnections)
     },
     close: async () => {
       const closed = once(server, 'close')
       server.close()
-      server.closeAllConnections()
+      places.closeAll()
       await closed
     },
   }
@@ -149,7 +165,7 @@ const refuseOn = (socket: Socket, refusal: Refusal): void => {
   const pending = pendingResponse(socket)
   if (pending && (pending.headersSent || pending.req.complete)) {
     // The answer to an earlier request on the same connection is still owed; what came behind it gets none.
-    pending.once('finish', () => socket.destroySoon())
+    pending.once('finish', () => closeLingering(socket))
     return
   }
   const body = JSON.stringify({ error: refusal.message })
@@ -160,7 +176,7 @@ const refuseOn = (socket: Socket, refusal: Refusal): void => {
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}`)
   socket.write([`HTTP/1.1 ${refusal.status} Refused`, ...headers, '', body].join('\r\n'))
-  socket.destroySoon()
+  closeLingering(socket)
 }
 
 // The response that Node is to write next on this connection, if any.
