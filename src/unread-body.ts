@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 /** The longest body behind which a connection goes on. */
-export const maxUnreadBytes = 16 * 1024
+const maxUnreadBytes = 16 * 1024
 
 // So much, and for so long, is taken of a client that sends on after the end of its answer.
 const maxDiscardedBytes = 1024 * 1024

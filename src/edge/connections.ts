@@ -233,9 +233,10 @@ export const trackConnections = (
   const room = () => maxUnauthenticated - unknown.size - suspects.size
   /** Whether one more without a good key may be read: where there are too many, because another one goes for it. */
   const hasRoom = (): boolean => {
-    if (room() <= 0) drop(firstOf(suspects) ?? oldestSilent(), 'unauthenticated')
+    if (room() <= 0) drop(leastWanted(), 'unauthenticated')
     return room() > 0
   }
+  const leastWanted = () => firstOf(suspects) ?? oldestSilent()
   // What came and waits for its turn, or is being decided on, may be a good key.
   const oldestSilent = (): Tracked | undefined => {
     for (const connection of unknown) {
@@ -373,7 +374,7 @@ export const trackConnections = (
     ticks += 1
     for (const connection of unknown) closeWordy(connection)
     for (const connection of suspects) closeWordy(connection)
-    for (let i = waiting.size; i > 0 && room() <= 0; i--) hasRoom()
+    for (let i = waiting.size - room(); i > 0; i--) drop(leastWanted(), 'unauthenticated')
     letIn()
   }
   // Over HTTP/2 a client can send what belongs to no request, such as the rest of a body whose stream has ended: Node takes it.

@@ -31,7 +31,7 @@ const mostBeyond = 256
 /** @param onRefused a connection was closed, or a request refused, because there are too many */
 export const createPlaces = (server: Server, maxConnections: number, onRefused: () => void): Places => {
   let most = maxConnections
-  let pending: NodeJS.Timeout | undefined
+  let isTrimming = false
   // The oldest first.
   const places = new Map<Socket, Place>()
 
@@ -46,12 +46,14 @@ export const createPlaces = (server: Server, maxConnections: number, onRefused: 
   }
   const oldestIdle = (newcomer?: Socket) => oldest(isIdle, newcomer) ?? oldest(isUntaken, newcomer)
   const trim = (): void => {
-    pending = undefined
+    isTrimming = false
     for (let socket = oldestIdle(); socket && places.size > most; socket = oldestIdle()) close(socket)
   }
   const makeRoom = (newcomer: Socket): void => {
     if (places.size > most + mostBeyond) close(oldestIdle(newcomer) ?? newcomer)
-    if (places.size > most) pending ??= setTimeout(trim, graceMs).unref()
+    if (places.size <= most || isTrimming) return
+    isTrimming = true
+    setTimeout(trim, graceMs).unref()
   }
 
   server.on('connection', (socket: Socket) => {
