@@ -7,5 +7,6 @@ import { pipelines } from './pipelines.ts'
 import { provider } from './provider.ts'
 import { quotas } from './quotas.ts'
 import { sockets } from './sockets.ts'
+import { streams } from './streams.ts'
 
-export const targets: readonly Target[] = [sockets, pipelines, parameters, provider, entries, quotas]
+export const targets: readonly Target[] = [sockets, pipelines, parameters, provider, entries, quotas, streams]
