@@ -18,6 +18,9 @@ type Places = {
 }
 
 type Place = {
+  readonly socket: Socket
+  /** How often there had been too many by then. */
+  readonly cameIn: number
   /** Requests that are not answered yet. */
   requests: number
   last: { readonly request: IncomingMessage; readonly response: ServerResponse } | undefined
@@ -32,6 +35,7 @@ const mostBeyond = 256
 export const createPlaces = (server: Server, maxConnections: number, onRefused: () => void): Places => {
   let most = maxConnections
   let isTrimming = false
+  let round = 0
   // The oldest first.
   const places = new Map<Socket, Place>()
 
@@ -47,17 +51,24 @@ export const createPlaces = (server: Server, maxConnections: number, onRefused: 
   const oldestIdle = (newcomer?: Socket) => oldest(isIdle, newcomer) ?? oldest(isUntaken, newcomer)
   const trim = (): void => {
     isTrimming = false
-    for (let socket = oldestIdle(); socket && places.size > most; socket = oldestIdle()) close(socket)
+    // By rounds and not by time: since the one before, the event loop has read what there was.
+    const next = () => oldest(place => isIdle(place) && place.cameIn < round) ?? oldest(isUntaken)
+    for (let socket = next(); socket && places.size > most; socket = next()) close(socket)
+    round += 1
+    trimLater()
   }
-  const makeRoom = (newcomer: Socket): void => {
-    if (places.size > most + mostBeyond) close(oldestIdle(newcomer) ?? newcomer)
+  const trimLater = (): void => {
     if (places.size <= most || isTrimming) return
     isTrimming = true
     setTimeout(trim, graceMs).unref()
   }
+  const makeRoom = (newcomer: Socket): void => {
+    if (places.size > most + mostBeyond) close(oldestIdle(newcomer) ?? newcomer)
+    trimLater()
+  }
 
   server.on('connection', (socket: Socket) => {
-    places.set(socket, { requests: 0, last: undefined, next: undefined })
+    places.set(socket, { socket, cameIn: round, requests: 0, last: undefined, next: undefined })
     socket.once('close', () => places.delete(socket))
     makeRoom(socket)
   })
@@ -98,4 +109,4 @@ export const createPlaces = (server: Server, maxConnections: number, onRefused: 
 }
 
 const isIdle = ({ requests, last }: Place): boolean => requests === 0 || last?.request.complete === false
-const isUntaken = ({ last }: Place): boolean => last?.response.writableEnded === true
+const isUntaken = ({ socket }: Place): boolean => socket.writableLength > 0
