@@ -20,6 +20,7 @@ t.before(async () => {
   gateways.tls = await startTlsGateway(t, provider)
 })
 
+const patienceMs = 20_000
 const piece = Buffer.alloc(16 * 1024, 'x')
 const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
 
@@ -46,9 +47,10 @@ const sendWithoutEnd = async (url: string, head: string, body: Buffer) => {
   socket.on('error', () => {})
   socket.write(head, 'latin1')
   let sent = 0
+  const endsBy = performance.now() + patienceMs
   // More than the kernels at both ends hold, and what is discarded.
   const most = 512 * 2 ** 20
-  while (!socket.destroyed && sent < most) {
+  while (!socket.destroyed && sent < most && performance.now() < endsBy) {
     sent += body.length
     if (socket.write(body)) await new Promise(setImmediate)
     else await writable(socket)
@@ -148,7 +150,8 @@ t.test('one client that sends a body without end costs others little', async t =
   socket.on('error', () => {})
   socket.write(`POST ${weather} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`)
   const feeding = (async () => {
-    while (!socket.destroyed) {
+    const endsBy = performance.now() + patienceMs
+    while (!socket.destroyed && performance.now() < endsBy) {
       if (!socket.write(chunk)) await writable(socket)
       await new Promise(setImmediate)
     }
@@ -178,7 +181,8 @@ t.test('over HTTP/2 what belongs to no request ends the session', async t => {
     // END_HEADERS alone: a body is to come.
     begun.writeUInt8(0x4, 4)
     socket.write(begun)
-    while (!socket.destroyed && socket.bytesWritten < 512 * 2 ** 20) {
+    const endsBy = performance.now() + patienceMs
+    while (!socket.destroyed && socket.bytesWritten < 512 * 2 ** 20 && performance.now() < endsBy) {
       const batch = Buffer.concat(Array.from({ length: 20 }, () => bytes))
       if (socket.write(batch)) await new Promise(setImmediate)
       else await writable(socket)
