@@ -14,6 +14,10 @@ export const readResults = async (file: string): Promise<ReplayResult[]> => {
   const text = await readTextFile(file, mostFileBytes.result).catch((thrown: unknown) => {
     throw new InputError(`${file} cannot be read: ${messageOf(thrown)}`, { cause: thrown })
   })
+  if (!hasFewValues(text))
+    throw new InputError(
+      `${file} has too many values; allowed: at most ${mostValues.toLocaleString('en-US')}, commas and brackets together`,
+    )
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -37,6 +41,17 @@ export const readResult = async (file: string): Promise<ReplayResult> => {
 }
 
 const mostResults = 200
+
+// An empty object is two bytes of text and fifty of memory, and a level of nesting more: counted before they are made.
+const mostValues = 1_000_000
+const structure = new Set([...',[{'].map(sign => sign.charCodeAt(0)))
+
+const hasFewValues = (text: string): boolean => {
+  let values = 0
+  for (let i = 0; i < text.length && values <= mostValues; i++)
+    if (structure.has(text.charCodeAt(i))) values += 1
+  return values <= mostValues
+}
 
 const resultIn = (value: unknown, file: string): ReplayResult => {
   const fault = (reason: string, cause?: unknown) =>

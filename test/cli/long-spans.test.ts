@@ -55,7 +55,10 @@ t.test('a span that no clock passes is refused in one sentence before the work b
   }
   const replayed = await ended(t, ['replay', path, '--target', 'http://127.0.0.1:9', '--without-keys'])
   t.equal(replayed.code, 1)
-  t.match(replayed.stderr, /the last request is due after 2,932,896 days; allowed: at most 400 days, by --speed/)
+  t.match(
+    replayed.stderr,
+    /the last request is due after 2,932,896 days; allowed: at most 400 days, by --speed/,
+  )
 })
 
 t.test('other commands on such a file have their figures', async t => {

@@ -84,22 +84,16 @@ t.test('a hostile result is one sentence in bounded memory', { skip: withoutPrli
   const steps = (entry: string, count: number): string =>
     withValue('steps', `[${Array(Math.floor(count)).fill(entry).join(',')}]`)
   const big = 16_000_000
+  const names = Array.from({ length: 400_000 }, (_, i) => `"name${i}":""`).join(',')
   const texts: [name: string, text: string, reason: RegExp][] = [
-    ['steps', steps(JSON.stringify({ ...step, at: 0 }), 80_000), /steps: Too big/],
-    ['faulty steps', steps('{}', big / 3), /steps: Too big/],
-    [
-      'faulty counts',
-      withValue('failed', `{${Array.from({ length: big / 20 }, (_, i) => `"name${i}":""`)}}`),
-      /at most 1000 names/,
-    ],
-    [
-      'results',
-      `[${Array(300).fill(text).join(',')}]`,
-      /holds 300 results; allowed: from 1 to 200|too large/,
-    ],
-    ['results without anything', `[${'{},'.repeat(big / 3)}{}]`, /holds \d+ results; allowed: from 1 to 200/],
-    ['nesting', '['.repeat(big), /is no JSON/],
-    ['closed nesting', '['.repeat(big / 2) + ']'.repeat(big / 2), /is no result/],
+    ['steps', steps(JSON.stringify({ ...step, at: 0 }), 60_000), /steps: Too big/],
+    ['faulty steps', steps('{}', 450_000), /steps: Too big/],
+    ['faulty steps without end', steps('{}', big / 3), /has too many values; allowed: at most 1,000,000/],
+    ['faulty counts', text.replace('"failed":{}', `"failed":{${names}}`), /at most 1000 names/],
+    ['results', `[${'{},'.repeat(300)}{}]`, /holds 301 results; allowed: from 1 to 200/],
+    ['results without end', `[${'{},'.repeat(big / 3)}{}]`, /has too many values/],
+    ['nesting', '['.repeat(big), /has too many values/],
+    ['closed nesting', '['.repeat(990_000) + ']'.repeat(990_000), /is no result/],
     ['nesting in a value', withValue('format', '['.repeat(500_000) + ']'.repeat(500_000)), /format/],
     ['one line', `"${'x'.repeat(big)}"`, /is no result/],
     ['no number', withValue('p50', 'NaN'), /is no JSON/],
@@ -108,17 +102,17 @@ t.test('a hostile result is one sentence in bounded memory', { skip: withoutPrli
     ['below zero', withValue('p50', '-1'), /p50: Too small/],
     ['an instant beyond all', withValue('at', '1e300'), /at: Too big/],
     ['a count beyond all', withValue('requests', '1e20'), /requests/],
-    ['a name with controls', withValue('failed', '{"\\u001b[2J":-1}'), /\\u001b\[2J: Too small/],
+    [
+      'a name with controls',
+      text.replace('"failed":{}', '"failed":{"\\u001b[2J":-1}'),
+      /\\u001b\[2J: Too small/,
+    ],
     [
       'another count',
       withValue('histogram', `"${packed(one)}"`),
       /histogram: it has 1 values, but latency.count is/,
     ],
-    ...histograms.map(([name, text, reason]): [string, string, RegExp] => [
-      name,
-      withValue('histogram', `"${text}"`),
-      text.length > 1_000_000 ? /histogram/ : reason,
-    ]),
+    ['a bomb', withValue('histogram', `"${bomb}"`), /histogram: damaged, or of more than/],
   ]
   const file = join(folder, 'result.json')
   for (const [name, text, reason] of texts) {
@@ -160,7 +154,7 @@ t.test('what a run may have at most is a page and a comparison', { skip: without
     ['report', file, '--out', join(folder, 'page.html')],
   ]) {
     const { code, stderr } = await run(args)
-    t.strictSame({ code, stderr }, { code: 0, stderr: '' }, args[0])
+    t.strictSame({ code, stderr }, { code: 0, stderr: '' })
   }
 })
 
