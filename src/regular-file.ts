@@ -26,8 +26,12 @@ export const mostFileBytes = {
   config: 262_144,
   /** Files of PEM and of keys. */
   pem: 1_048_576,
-  /** Catalogues and tables, files of keys, results of runs. */
+  /** Catalogues and tables, files of keys. */
   data: 268_435_456,
+  /** The result of a run, which has at most some hundred steps. */
+  result: 16_777_216,
+  /** The digests of the bodies of a run. */
+  digests: 67_108_864,
   /** A line of a file with a record on each. */
   line: 1_048_576,
 } as const

@@ -14,12 +14,15 @@ import { type Finding, finding, slowness } from '../finding.ts'
 import type { Random } from '../random.ts'
 import { underMemoryLimit } from '../system/memory-limit.ts'
 import type { Target } from '../target.ts'
+import { mutatedReport } from './report-mutations.ts'
 
 type Case = {
   readonly format: Format
   readonly command: Command
   readonly isPacked: boolean
   readonly text: string
+  /** Whether its faulty lines are known, all of them: those in `faultyLines`. */
+  readonly isCounted: boolean
 }
 
 const separator = '\n🐵🙈🙉\n'
@@ -38,13 +41,37 @@ const seeds = {
     '203.0.113.7 - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 1834 "-" "curl/8" 0.005\n'.repeat(2),
   nginx: '203.0.113.7 [2026-11-21T12:00:00+06:00] GET /x 200 1834 0.005 127.0.0.1:8081 200 4a1c\n'.repeat(2),
   report: `${JSON.stringify(drawnReplay())}\n`,
+  digests: '{"path":"/api/v1/locations","status":200,"digest":"5d41402abc4b2a76"}\n'.repeat(2),
 } as const
 type Format = keyof typeof seeds
 const formats = Object.keys(seeds) as Format[]
 
+// What is wrong with a line, and with nothing around it.
+const faultyLines = {
+  'access-log': [line('"method":null,"url":"/"'), line('"method":"GET","url":7'), '{"msg":"answered"'],
+  ndjson: ['{"at":', '{"at":"yesterday","method":"GET","path":"/"}', 'null', '[]', 'x'],
+  combined: ['x', '- - - [40/Foo/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 1', '"'],
+  nginx: ['x', '- [yesterday] GET /x 200 1 0.001 x', '203.0.113.7'],
+} as const
+type LineFormat = keyof typeof faultyLines
+const lineFormats = Object.keys(faultyLines) as LineFormat[]
+const isFaulty = (format: Format, text: string): boolean =>
+  ((faultyLines as Partial<Record<Format, readonly string[]>>)[format] ?? []).includes(text)
+
+/** Right lines, at first one, and a known number of faulty ones among them. */
+const countedLines = (random: Random, format: LineFormat): string => {
+  const [right = ''] = seeds[format].split('\n')
+  const count = random.pick([3, 8, 30, 2_000])
+  const faulty = random.pick([0, 0.1, 0.5, 0.9])
+  const lines = Array.from({ length: count }, () =>
+    random.chance(faulty) ? random.pick([...faultyLines[format]]) : right,
+  )
+  return `${[right, ...lines].join('\n')}\n`
+}
+
 const trafficCommands = ['import', 'stats', 'keys', 'convert', 'whatif', 'replay'] as const
 const reportCommands = ['compare', 'report'] as const
-type Command = (typeof trafficCommands)[number] | (typeof reportCommands)[number]
+type Command = (typeof trafficCommands)[number] | (typeof reportCommands)[number] | 'check-bodies'
 
 const many = 100_000
 const blows = [
@@ -112,7 +139,7 @@ net.Socket.prototype.connect = function (...args) {
 const endsWithinMs = 20_000
 const mostOutput = 2_000_000
 
-type Ended = { code: number | null; signal: string | null; stdout: number; stderr: string; isLate: boolean }
+type Ended = { code: number | null; signal: string | null; stdout: string; stderr: string; isLate: boolean }
 
 const runCommand = async (args: readonly string[]): Promise<Ended> => {
   const node = ['--max-old-space-size=700', '--import', `data:text/javascript,${encodeURIComponent(watch)}`]
@@ -122,9 +149,9 @@ const runCommand = async (args: readonly string[]): Promise<Ended> => {
     env: cleanEnv({}),
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  let [stdout, stderr] = [0, '']
+  let [stdout, stderr] = ['', '']
   child.stdout.on('data', (part: Buffer) => {
-    stdout += part.length
+    if (stdout.length < mostOutput) stdout += part
   })
   child.stderr.on('data', (part: Buffer) => {
     if (stderr.length < mostOutput) stderr += part
@@ -139,7 +166,11 @@ const runCommand = async (args: readonly string[]): Promise<Ended> => {
   return { code, signal, stdout, stderr, isLate }
 }
 
-const argsOf = (command: Command, format: Format, file: string, gateway: string): string[] => {
+const argsOf = (
+  command: Command,
+  format: Format,
+  { file, result, gateway }: { file: string; result: string; gateway: string },
+): string[] => {
   const named = ['--format', format]
   const replay = [
     '--target',
@@ -160,6 +191,7 @@ const argsOf = (command: Command, format: Format, file: string, gateway: string)
     replay: ['replay', file, ...replay, '--timeout', '1s'],
     compare: ['replay', 'compare', file, file, '--json'],
     report: ['replay', 'report', file],
+    'check-bodies': ['replay', 'compare', result, result, '--check-bodies', file, file],
   }[command]
 }
 
@@ -181,24 +213,75 @@ const rulesOf = ({ code, signal, stderr, isLate }: Ended, gateway: string): Find
   return found
 }
 
+const numberIn = (text: string, pattern: RegExp): number =>
+  Number(pattern.exec(text)?.[1]?.replaceAll(',', '') ?? 0)
+
+/** How many lines a command says are faulty, in its own words. */
+const toldFaults = (command: Command, { stdout, stderr }: Ended, file: string): number => {
+  const sentences = stderr
+    .split('\n')
+    .filter(text => text.includes(`${file}:`) || text.includes(`${file}, line `))
+  if (command === 'keys') return sentences.length + numberIn(stderr, /and ([\d,]+) more faulty line/)
+  if (command === 'replay') return numberIn(stderr, /([\d,]+) lines are faulty/) || sentences.length
+  if (command === 'whatif') return numberIn(stdout, /([\d,]+) faulty lines? left out/)
+  return numberIn(stdout + stderr, /^ *faulty +([\d,]+) lines?/m)
+}
+
+/** Of a file whose faulty lines are known: the command does its work, and says how many they are. */
+export const countRules = (
+  given: Pick<Case, 'command' | 'format' | 'text'>,
+  ended: Ended,
+  file: string,
+): Finding[] => {
+  const faulty = given.text.split('\n').filter(text => isFaulty(given.format, text)).length
+  const told = toldFaults(given.command, ended, file)
+  const found: Finding[] = []
+  if (ended.code !== 0)
+    found.push(
+      finding('faulty lines do not end a command', `exit code ${ended.code}: ${ended.stderr.slice(-200)}`),
+    )
+  else if (told !== faulty)
+    found.push(finding('a command says how many lines are faulty', `${told} told, ${faulty} in the file`))
+  return found
+}
+
 export const traffic: Target<Case> = {
   name: 'traffic',
   checks:
-    'commands on traffic files and reports end in time and memory, with a documented exit code and sentences, and connect to their target alone',
+    'commands on traffic files, reports and digests end in time and memory, with a documented exit code and sentences, say how many lines are faulty, and connect to their target alone',
   share: 1,
   batch: 4,
   atOnce: 2,
   setting: {},
   generate: random => {
+    const isPacked = random.chance(0.2)
+    if (random.chance(0.25)) {
+      const format = random.pick(lineFormats)
+      const command = random.pick(trafficCommands)
+      return { format, command, isPacked, isCounted: true, text: countedLines(random, format) }
+    }
     const format = random.pick(formats)
     let text: string = seeds[format]
-    for (let i = random.between(1, 4); i > 0; i--) text = mutated(random, text)
-    const command = format === 'report' ? random.pick(reportCommands) : random.pick(trafficCommands)
-    return { format, command, isPacked: random.chance(0.2), text: text.slice(0, 3_000_000) }
+    for (let i = random.between(1, 4); i > 0; i--)
+      text = format === 'report' && random.chance(0.5) ? mutatedReport(random, text) : mutated(random, text)
+    const command =
+      format === 'report'
+        ? random.pick(reportCommands)
+        : format === 'digests'
+          ? 'check-bodies'
+          : random.pick(trafficCommands)
+    return { format, command, isPacked, isCounted: false, text: text.slice(0, 3_000_000) }
   },
-  shapeOf: ({ format, command }) => `${command} of ${format}`,
+  shapeOf: ({ format, command, isCounted }) => `${command} of ${format}${isCounted ? ', counted' : ''}`,
   isAlone: () => false,
   *smaller({ text, ...rest }) {
+    if (rest.isCounted) {
+      const [right = '', ...lines] = text.split('\n')
+      for (let size = lines.length >> 1; size >= 1; size >>= 1)
+        for (let at = 0; at + size < lines.length; at += size)
+          yield { ...rest, text: [right, ...lines.toSpliced(at, size)].join('\n') }
+      return
+    }
     for (let size = text.length >> 1; size >= Math.max(1, text.length >> 4); size >>= 1)
       for (let at = 0; at < text.length; at += size)
         yield { ...rest, text: text.slice(0, at) + text.slice(at + size) }
@@ -207,17 +290,21 @@ export const traffic: Target<Case> = {
     `${command} of ${format}${isPacked ? ' in gzip' : ''}: ${text}`,
   open: async system => {
     const folder = await mkdtemp(join(tmpdir(), 'abohawa-fuzz-'))
+    const result = join(folder, 'result.json')
+    await writeFile(result, seeds.report)
     let files = 0
     return {
-      run: async ({ format, command, isPacked, text }) => {
+      run: async given => {
+        const { format, command, isPacked, isCounted, text } = given
         const { host, port } = system.gateway().api
         const gateway = `http://${host}:${port}`
         files += 1
         const file = join(folder, `${files}.json`)
-        await writeFile(file, isPacked && format !== 'report' ? gzipSync(text) : text)
-        const ended = await runCommand(argsOf(command, format, file, gateway))
+        await writeFile(file, isPacked && format !== 'report' && format !== 'digests' ? gzipSync(text) : text)
+        const ended = await runCommand(argsOf(command, format, { file, result, gateway }))
         await rm(file)
-        return rulesOf(ended, gateway)
+        const found = rulesOf(ended, gateway)
+        return isCounted && found.length === 0 ? countRules(given, ended, file) : found
       },
       close: () => rm(folder, { recursive: true, force: true }),
     }

@@ -11,6 +11,7 @@ import { withoutKeys } from '../key-redaction.ts'
 import { jsonText, printable, quoted, quotedPath } from '../outside-text.ts'
 import { writeReport } from '../regular-file.ts'
 import type { RehearsalParts, RehearsedCase } from '../rehearsal/rehearsed-case.ts'
+import { checkSpan } from '../traffic/longest-span.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { interruption } from './interruption.ts'
 import { checkTier } from './key-create.ts'
@@ -137,6 +138,7 @@ const partsOf = async (
   const [first, last] = [requests[0], requests.at(-1)]
   if (!first || !last)
     throw new InputError(`${paths.map(path => quotedPath(path)).join(', ')}: no requests to rehearse`)
+  checkSpan(first.at, last.at)
   const { sha256 } = traffic.summary()
   return {
     requests,

@@ -51,8 +51,9 @@ export const addReplayCompareCommands = (program: Command, add: AddCommand): voi
       const { changeLimitOf, limitVerdicts } = await import('../report/change-limits.ts')
       const limits = failIf.map(text => asUsage(() => changeLimitOf(text)))
       const { readResult } = await import('../report/read-results.ts')
-      const sideOf = (first: string, more: readonly string[]) => Promise.all([first, ...more].map(readResult))
-      const sides = { a: await sideOf(fileA, a), b: await sideOf(fileB, b) }
+      // One after the other: each takes memory while it is read.
+      const sideOf = (files: readonly string[]) => Array.fromAsync(files, file => readResult(file))
+      const sides = { a: await sideOf([fileA, ...a]), b: await sideOf([fileB, ...b]) }
       const { differences } = await import('../report/comparison.ts')
       const { warningsOf } = await import('../report/comparability.ts')
       const { compareBodies } = await import('../report/compare-bodies.ts')
@@ -90,7 +91,7 @@ export const addReplayCompareCommands = (program: Command, add: AddCommand): voi
       await checkPage(out)
       const { readResults } = await import('../report/read-results.ts')
       const { reportPage } = await import('../report/page.ts')
-      const results = (await Promise.all(files.map(readResults))).flat()
+      const results = (await Array.fromAsync(files, file => readResults(file))).flat()
       const page = reportPage(results)
       if (out !== undefined) await writePage(out, page)
       if (terminal.json) terminal.show({ files, results: results.length, out: out ?? null }, '')

@@ -9,6 +9,7 @@ import { writeReport } from '../regular-file.ts'
 import type { Schedule } from '../replay/schedule.ts'
 import type { KeptBody } from '../replay/sender.ts'
 import type { ReplayResult } from '../report/result.ts'
+import { checkRun } from '../traffic/longest-span.ts'
 import type { TrafficSummary } from '../traffic/read-traffic.ts'
 import { interruption } from './interruption.ts'
 import { createOpsReader } from './replay-ops.ts'
@@ -129,16 +130,17 @@ const replay = async (
   const { schedule, summary } = await readSchedule(terminal, files, options, () => isStopped)
   const keys = keysOf({ ids: schedule.keys, count: schedule.count }, options)
   checkSchedule(schedule, files)
-  await checkReachable(target, http)
-
-  const { startReplay } = await import('../replay/run.ts')
   const { arrivalsOf } = await import('../replay/pace.ts')
   const arrivals = arrivalsOf(schedule, pace)
   const lastsMs = arrivals.endsAt ?? pace.durationMs
+  checkRun(lastsMs ?? 0)
   if (lastsMs !== undefined && pace.warmUpMs > 0 && pace.warmUpMs >= lastsMs)
     throw new UsageError(
       `--warm-up is ${printDuration(pace.warmUpMs)}, but the last request is due after ${printDuration(Math.floor(lastsMs))}; allowed: less than that`,
     )
+  await checkReachable(target, http)
+
+  const { startReplay } = await import('../replay/run.ts')
   const progress = createProgress({
     endsAtSeconds: arrivals.endsAt === undefined ? undefined : arrivals.endsAt / 1000,
     total:

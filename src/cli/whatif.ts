@@ -10,6 +10,7 @@ import { InputError, messageOf } from '../errors.ts'
 import { quotedPath } from '../outside-text.ts'
 import { writeReport } from '../regular-file.ts'
 import { nameOfFile } from '../traffic/file-bytes.ts'
+import { checkSpan } from '../traffic/longest-span.ts'
 import { readTraffic } from '../traffic/read-traffic.ts'
 import { runCases } from '../what-if/run-cases.ts'
 import type { SimulateOptions } from '../what-if/simulate.ts'
@@ -140,6 +141,7 @@ const readAll = async (terminal: Terminal, files: readonly string[], format: str
     throw new InputError(`there are no requests in ${files.map(nameOfFile).join(', ')}`)
   const { sha256, requests, faultyLines } = traffic.summary()
   const [from = 0, to = 0] = [trace.at[0], trace.at.at(-1)]
+  checkSpan(from, to)
   return {
     trace,
     traffic: {

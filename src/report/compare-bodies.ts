@@ -49,10 +49,15 @@ export const compareBodies = async (fileA: string, fileB: string): Promise<Bodie
 
 const readBodies = async (file: string): Promise<Bodies> => {
   const bodies = new Map<string, Set<string>>()
-  let number = 0
+  let [number, read] = [0, 0]
   try {
     for await (const line of readLines(file, mostFileBytes.line)) {
       number += 1
+      read += line.length + 1
+      if (read > mostFileBytes.digests)
+        throw new InputError(
+          `${file} is too large; allowed: at most ${mostFileBytes.digests.toLocaleString('en-US')} bytes`,
+        )
       if (line.trim() === '') continue
       const { path, answer } = bodyIn(line, file, number)
       const known = bodies.get(path)

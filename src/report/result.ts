@@ -2,10 +2,28 @@
 // programs read. Durations are milliseconds unless a name says otherwise; instants are ISO 8601 in UTC.
 
 import { z } from 'zod'
+import { mostHistogramText } from './histogram.ts'
 
 const count = z.int().min(0)
-const amount = z.number().min(0)
+// Sums and products of such ones are numbers too.
+const amount = z.number().min(0).max(1e15)
+// Added to an instant it is an instant still.
+const seconds = z.number().min(0).max(1e10)
 const instant = z.iso.datetime()
+
+// The number of entries is checked before any of them is, so that a list of a million mistakes has one.
+const listOf = <Entry extends z.ZodType>(entry: Entry, most: number) =>
+  z.array(z.unknown()).max(most).pipe(z.array(entry))
+const countsOf = () =>
+  z
+    .record(z.string(), z.unknown())
+    .refine(counts => Object.keys(counts).length <= mostNames, `allowed: at most ${mostNames} names`)
+    .pipe(z.record(z.string(), count))
+const mostNames = 1_000
+/** So many paths are checked. */
+const mostFaults = 20_000
+/** More than any recorder makes. */
+const mostSteps = 1_000
 
 /** Of latencies from the due instant to the end of the body. */
 const latency = z.object({
@@ -24,7 +42,7 @@ const latencyOf = latency.extend({ endpoint: z.string(), outcome: z.string() })
 /** One step of the run, all of one length: of the clock that the run went by. */
 const step = z.object({
   /** When it begins, from the begin of the run, in seconds. */
-  at: amount,
+  at: seconds,
   due: count,
   sent: count,
   answered: count,
@@ -63,7 +81,7 @@ export const replayResult = z.object({
     commit: z.string().nullable(),
   }),
   traffic: z.object({
-    files: z.array(z.string()),
+    files: listOf(z.string(), mostNames),
     sha256: z.string(),
     requests: count,
     keys: count,
@@ -83,13 +101,13 @@ export const replayResult = z.object({
     target: z.string(),
   }),
   /** Those that differ from the default; null where the settings of the target are not known. */
-  settings: z.array(setting).nullable(),
+  settings: listOf(setting, mostNames).nullable(),
   totals: z.object({
     due: count,
     sent: count,
     answered: count,
     /** Requests without an answer, by reason: `timeout`, `reset`, `refused`, … */
-    failed: z.record(z.string(), count),
+    failed: countsOf(),
     /** Sent more than 10 ms after the due instant. */
     late: count,
     /** Due, and never sent: no connection was free for too long. */
@@ -97,14 +115,14 @@ export const replayResult = z.object({
     bytes: count,
     seconds: amount,
   }),
-  statuses: z.record(z.string(), count),
-  outcomes: z.record(z.string(), count),
-  latencies: z.array(latencyOf),
+  statuses: countsOf(),
+  outcomes: countsOf(),
+  latencies: listOf(latencyOf, mostNames),
   latency,
   /** All latencies in microseconds, as a compressed HdrHistogram V2 in base64. */
-  histogram: z.string(),
-  stepSeconds: amount,
-  steps: z.array(step),
+  histogram: z.string().max(mostHistogramText),
+  stepSeconds: seconds,
+  steps: listOf(step, mostSteps),
   /** Of the weather served, in seconds. */
   age: z.object({ p50: amount, p95: amount, max: amount }).nullable(),
   provider: z
@@ -112,7 +130,7 @@ export const replayResult = z.object({
       requests: count,
       weight: amount,
       /** The provider's limits, and the most that was spent in one window of each. */
-      windows: z.array(z.object({ span: z.string(), limit: amount.nullable(), most: amount })),
+      windows: listOf(z.object({ span: z.string(), limit: amount.nullable(), most: amount }), mostNames),
     })
     .nullable(),
   gateway: z
@@ -131,12 +149,15 @@ export const replayResult = z.object({
     saturated: z.boolean(),
     reason: z.string().nullable(),
   }),
-  thresholds: z.array(z.object({ threshold: z.string(), measured: z.string(), passed: z.boolean() })),
+  thresholds: listOf(
+    z.object({ threshold: z.string(), measured: z.string(), passed: z.boolean() }),
+    mostNames,
+  ),
   /** What failed the check of bodies, by the contract; null where bodies were not checked. */
   bodies: z
     .object({
       checked: count,
-      faults: z.array(z.object({ path: z.string(), fault: z.string(), count })),
+      faults: listOf(z.object({ path: z.string(), fault: z.string(), count }), mostFaults),
     })
     .nullable(),
 })

@@ -1,5 +1,5 @@
 // A thread that tries settings one after the other on the traffic it was given: those whose numbers come as messages. Its
-// progress stands in shared memory, where the order to stop comes from too.
+// progress stands in shared memory. It is stopped from outside, wherever it is.
 
 import { parentPort, workerData } from 'node:worker_threads'
 import { createCatalogue } from '../catalogue/catalogue.ts'
@@ -16,17 +16,15 @@ export type WorkerTask = {
   readonly options: SimulateOptions
   /** By case. */
   readonly configs: readonly Config[]
-  /** The requests done, by case; the last one is not 0 once all are to stop. */
+  /** The requests done, by case. */
   readonly progress: Int32Array
 }
 
-/** `figures` is undefined when it was stopped. */
 export type WorkerAnswer =
-  | { readonly case: number; readonly figures: CaseFigures | undefined }
+  | { readonly case: number; readonly figures: CaseFigures }
   | { readonly case: number; readonly failure: string }
 
 const { trace, options, configs, progress } = workerData as WorkerTask
-const stopAt = progress.length - 1
 
 const run = async (at: number): Promise<WorkerAnswer> => {
   try {
@@ -35,10 +33,7 @@ const run = async (at: number): Promise<WorkerAnswer> => {
     const catalogue = createCatalogue(await readSnapshot(catalogueFile(path), bounds))
     const figures = await simulate(config, trace, options, {
       catalogue,
-      onProgress: requests => {
-        Atomics.store(progress, at, requests)
-        return Atomics.load(progress, stopAt) === 0
-      },
+      onProgress: requests => void Atomics.store(progress, at, requests),
     })
     return { case: at, figures }
   } catch (error) {

@@ -26,9 +26,11 @@ export const runCases = (
   options: SimulateOptions,
   threads: number,
 ): CaseRun => {
-  const progress = new Int32Array(new SharedArrayBuffer((configs.length + 1) * 4))
+  const progress = new Int32Array(new SharedArrayBuffer(configs.length * 4))
   const each = requestsOf(trace, options)
   const figures: (CaseFigures | undefined)[] = configs.map(() => undefined)
+  const workers = new Set<Worker>()
+  let isStopped = false
   let next = 0
 
   const runThread = async (): Promise<void> => {
@@ -37,25 +39,31 @@ export const runCases = (
       name: threadName,
       workerData: task,
     })
-    let answered: PromiseWithResolvers<WorkerAnswer> | undefined
+    workers.add(worker)
+    let answered: PromiseWithResolvers<WorkerAnswer | undefined> | undefined
     worker.on('message', (answer: WorkerAnswer) => answered?.resolve(answer))
     worker.on('error', error => answered?.reject(error))
+    worker.on('exit', () => answered?.resolve(undefined))
     try {
-      while (next < configs.length && Atomics.load(progress, configs.length) === 0) {
+      while (next < configs.length && !isStopped) {
         const at = next++
-        answered = Promise.withResolvers<WorkerAnswer>()
+        answered = Promise.withResolvers()
         worker.postMessage(at)
         const answer = await answered.promise
+        if (answer === undefined) return
         if ('failure' in answer) throw new InputError(answer.failure)
-        if (answer.figures) Atomics.store(progress, at, each)
+        Atomics.store(progress, at, each)
         figures[at] = answer.figures
       }
     } finally {
+      workers.delete(worker)
       await worker.terminate()
     }
   }
+  // A thread may be where it looks at nothing for long, such as in a gap of the traffic.
   const stop = (): void => {
-    Atomics.store(progress, configs.length, 1)
+    isStopped = true
+    for (const worker of workers) void worker.terminate()
   }
 
   return {

@@ -31,8 +31,8 @@ export type SimulateOptions = {
 
 export type SimulateParts = {
   readonly catalogue: Catalogue
-  /** Called now and then with the requests that are done, those of `warm` too; false ends it. */
-  readonly onProgress: (requests: number) => boolean
+  /** Called now and then with the requests that are done, those of `warm` too. */
+  readonly onProgress: (requests: number) => void
 }
 
 /** How often a simulation reports, in requests. */
@@ -45,13 +45,13 @@ const turnsWithoutProgress = 3
 export const requestsOf = (trace: Trace, { warm }: Pick<SimulateOptions, 'warm'>): number =>
   trace.at.length * (warm ? 2 : 1)
 
-/** The figures of one setting; undefined when `onProgress` ended it. */
+/** The figures of one setting. */
 export const simulate = async (
   config: Config,
   trace: Trace,
   { instances: size, warmUpMs, warm, latencyMs }: SimulateOptions,
   { catalogue, onProgress }: SimulateParts,
-): Promise<CaseFigures | undefined> => {
+): Promise<CaseFigures> => {
   const begin = trace.at[0] ?? 0
   const end = trace.at.at(-1) ?? begin
   // Whole days earlier, so that hours, runs and windows of the budget stay in their places.
@@ -147,8 +147,7 @@ export const simulate = async (
 
   let isCounting = warmUpMs === 0 && !warm
   let done = 0
-  /** Whether all went through. */
-  const pass = async (offsetMs: number): Promise<boolean> => {
+  const pass = async (offsetMs: number): Promise<void> => {
     for (let row = 0; row < trace.at.length; row++) {
       const at = (trace.at[row] ?? 0) + offsetMs
       if (clock.nextAt() <= at) await clock.advanceTo(at, settle)
@@ -168,18 +167,17 @@ export const simulate = async (
       // A stale answer is there at once, and has a load behind it.
       if (late || work.steps() !== settledAt) await settle()
       done += 1
-      if (done % progressEvery === 0 && !onProgress(done)) return false
+      if (done % progressEvery === 0) onProgress(done)
     }
-    return true
   }
-  const isWhole = (!warm || (await pass(-aheadMs))) && (await pass(0))
-  while (isWhole && reads > 0 && clock.nextAt() < Number.POSITIVE_INFINITY)
-    await clock.advanceTo(clock.nextAt(), settle)
+  if (warm) await pass(-aheadMs)
+  await pass(0)
+  while (reads > 0 && clock.nextAt() < Number.POSITIVE_INFINITY) await clock.advanceTo(clock.nextAt(), settle)
   endSamples()
   const figures = tally.figures()
   for (const instance of instances) await instance.close()
   await store.close()
-  return isWhole ? figures : undefined
+  return figures
 }
 
 const unforeseen = (...what: unknown[]): void => {

@@ -103,7 +103,7 @@ const refused: [string[], number, RegExp][] = [
   [compare(a, b, '--fail-if', 'speed>1%'), 2, /--fail-if is "speed>1%"; allowed: /],
   [compare(a, b, '--check-bodies', at('a.bodies')), 2, /--check-bodies has 1 file; allowed: two/],
   [compare(a, b, '--check-bodies', at('a.bodies'), at('absent')), 1, /absent cannot be read: ENOENT/],
-  [compare(a, b, '--check-bodies', at('a.bodies'), folder), 1, /cannot be read: it is no file/],
+  [compare(a, b, '--check-bodies', at('a.bodies'), folder), 1, /cannot be read: it is a directory/],
   [compare(a, b, '--check-bodies', at('a.bodies'), at('bad.bodies')), 1, /line 2 of .*bad\.bodies is "\{/],
   [
     compare(a, b, '--out', join(folder, 'absent', 'x.html')),

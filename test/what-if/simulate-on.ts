@@ -22,7 +22,7 @@ export const simulateOn = async (
 ): Promise<CaseFigures> => {
   const { path, bounds } = config.catalogue
   catalogue ??= createCatalogue(await readSnapshot(catalogueFile(path), bounds))
-  const parts = { catalogue, onProgress: () => true }
+  const parts = { catalogue, onProgress: () => {} }
   const figures = await simulate(config, trace, { ...usual, ...options }, parts)
   if (!figures) throw new Error('it was ended')
   return figures

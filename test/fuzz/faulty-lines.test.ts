@@ -1,0 +1,44 @@
+// The fuzzer's oracle for files whose faulty lines are known: it agrees with every command, in every format that has lines, and
+// finds a command that says another number or none.
+
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import pLimit from 'p-limit'
+import t from 'tap'
+import { createRandom } from '../../fuzz/random.ts'
+import { countRules, traffic } from '../../fuzz/targets/traffic.ts'
+
+const server = createServer((_, response) => response.end('{}')).listen(0, '127.0.0.1')
+t.teardown(() => server.close())
+await once(server, 'listening')
+const { port } = server.address() as { port: number }
+
+type Case = ReturnType<typeof traffic.generate>
+
+/** One counted case of each command and format, with some faulty lines. */
+const cases = new Map<string, Case>()
+const random = createRandom(1, 'faulty lines')
+for (let tries = 0; tries < 20_000 && cases.size < 24; tries++) {
+  const drawn = traffic.generate(random, tries)
+  const shape = traffic.shapeOf(drawn)
+  if (drawn.isCounted && drawn.text.length < 8_000 && !cases.has(shape)) cases.set(shape, drawn)
+}
+
+t.test('every command says how many lines are faulty', async t => {
+  t.equal(cases.size, 24)
+  const system = { gateway: () => ({ api: { host: '127.0.0.1', port } }) }
+  const session = await traffic.open(system as unknown as Parameters<typeof traffic.open>[0])
+  t.teardown(() => session.close())
+  const limit = pLimit(2)
+  const found = await Promise.all([...cases.values()].map(each => limit(() => session.run(each))))
+  for (const [i, shape] of [...cases.keys()].entries()) t.strictSame(found[i], [], shape)
+})
+
+t.test('another number is found, and so is a command that fails', async t => {
+  const ended = { code: 0, signal: null, isLate: false, stdout: 'faulty  2 lines, left out\n', stderr: '' }
+  const given = { command: 'stats', format: 'ndjson', text: '{"at":\nnull\n' } as const
+  t.strictSame(countRules(given, ended, 'file'), [])
+  t.match(countRules({ ...given, text: 'null\n' }, ended, 'file'), [{ detail: '2 told, 1 in the file' }])
+  t.match(countRules(given, { ...ended, stdout: '' }, 'file'), [{ detail: '0 told, 2 in the file' }])
+  t.match(countRules(given, { ...ended, code: 1 }, 'file'), [{ rule: 'faulty lines do not end a command' }])
+})
