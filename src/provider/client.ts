@@ -9,11 +9,12 @@ import { messageOf } from '../errors.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
 import type { Breaker } from './breaker.ts'
-import type { Budget, Reservation } from './budget.ts'
-import { OutOfBudgetError, ProviderError, type RefusedAnswer } from './errors.ts'
+import type { Budget, Purpose, Reservation } from './budget.ts'
+import { OutOfBudgetError, ProviderError, type RefusedAnswer, ShareUsedUpError } from './errors.ts'
 import type { ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
 import { createQueue, type Urgency, type Waiting } from './queue.ts'
+import { createRecentConsumers } from './recent-consumers.ts'
 import { outcomeOf } from './request-cost.ts'
 import { type RetryOptions, retryPolicy } from './retrying.ts'
 
@@ -32,6 +33,10 @@ export type ProviderObserver = {
   request(outcome: string, points: number, ms: number, reason?: string): void
   /** Called for every response, or element of one, that was refused. */
   refused(why: RefusedAnswer): void
+  /** Called for every cell that is loaded or refreshed for a consumer. */
+  loaded(consumer: string): void
+  /** Called for every cell that is not, because its consumer's share of the budget is used up. */
+  shareUsedUp(urgency: Urgency): void
 }
 
 export type ProviderParts = {
@@ -44,10 +49,17 @@ export type ProviderParts = {
 }
 
 export type Provider = {
-  /** The timeline of a cell. @throws ProviderError */
-  load(cell: Cell, urgency?: Urgency): Promise<Timeline>
+  /**
+   * The timeline of a cell, for this consumer, whose share of the budget it is.
+   * @throws ProviderError, of which ShareUsedUpError concerns one consumer alone
+   */
+  load(cell: Cell, urgency?: Urgency, consumer?: string | undefined): Promise<Timeline>
   /** A consumer now waits for a cell that was queued as less urgent. */
-  expedite(cell: Cell): void
+  expedite(cell: Cell, consumer?: string | undefined): void
+  /** A consumer asked for weather, whether or not anything has to be loaded. */
+  asked(consumer: string): void
+  /** Why nothing more is loaded for a consumer now; undefined when it is, or waits for a little while at most. */
+  heldBack(consumer: string | undefined, urgency: Urgency): ShareUsedUpError | undefined
   /** How many cells are queued. */
   waiting(): number
   /**
@@ -63,6 +75,13 @@ export type Provider = {
 }
 
 const resolvedPerTurn = 10
+// Of a request, the part that one consumer may take while others are about: theirs comes sooner behind a short request.
+const batchShare = 1 / 4
+// Consumers that are held back are forgotten when their time is over, at the latest when there are so many.
+const mostHeld = 10_000
+
+/** A cell that is not sent, and why. */
+type RefusedCell = { readonly waiting: Waiting; readonly error: ProviderError }
 
 export const createProvider = (given: ProviderOptions, parts: ProviderParts): Provider => {
   const { call, protocol, breaker, budget, clock, observer } = parts
@@ -71,12 +90,23 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   const limit = pLimit(options.maxConcurrent)
   const underWay = new Set<Promise<unknown>>()
   const queue = createQueue()
+  const recent = createRecentConsumers()
+  /** Consumers whose share is used up, with the instant at which it has room again. */
+  const held = new Map<string, number>()
   let endWake: (() => void) | undefined
   let isPending = false
 
+  const heldUntil = (consumer: string | undefined): number => held.get(consumer ?? '') ?? 0
+  const hold = ({ consumer, retryAt = 0 }: ShareUsedUpError): void => {
+    if (held.size >= mostHeld) held.clear()
+    held.set(consumer, retryAt)
+  }
+  const isAlone = (consumer: string): boolean =>
+    recent.at(clock.now()).every(other => other === consumer) && !queue.hasOther(consumer)
+
   const request = async (
     cells: readonly Cell[],
-    reservation: Reservation,
+    reservation: Pick<Reservation, 'isValid' | 'settle'>,
   ): Promise<readonly (Timeline | ProviderError)[]> => {
     const started = performance.now()
     const requestedAt = clock.now()
@@ -104,51 +134,111 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     }
   }
 
-  // Cells that the budget has no room for: cold ones are requeued if the next window is near, the others are rejected.
-  const requeueOrReject = (batch: readonly Waiting[], error: ProviderError): void => {
-    const leftMs = (error.retryAt ?? Number.POSITIVE_INFINITY) - clock.now()
-    const requeued = batch.filter(({ urgency }) => urgency === 'cold' && leftMs <= options.queueForMs)
-    queue.putBack(requeued)
-    for (const waiting of batch) if (!requeued.includes(waiting)) waiting.reject(error)
+  const wakeAt = (at: number): void => {
     // Tried again every second at least, because the windows follow another clock than the timer.
-    if (requeued.length > 0) endWake ??= after(clock, Math.min(Math.max(leftMs, 20), 1_000), send)
+    endWake ??= after(clock, Math.min(Math.max(at - clock.now(), 20), 1_000), send)
+  }
+  const reject = ({ urgency, reject: fails }: Waiting, error: ProviderError): void => {
+    if (error instanceof ShareUsedUpError) observer.shareUsedUp(urgency)
+    fails(error)
+  }
+  // Cells that the budget has no room for: cold ones are requeued if there is some soon, the others are rejected.
+  const requeueOrReject = (refused: readonly RefusedCell[]): void => {
+    const requeued: Waiting[] = []
+    for (const { waiting, error } of refused) {
+      const { retryAt = Number.POSITIVE_INFINITY } = error
+      if (error instanceof ShareUsedUpError) hold(error)
+      if (waiting.urgency === 'cold' && retryAt - clock.now() <= options.queueForMs) {
+        requeued.push(waiting)
+        wakeAt(retryAt)
+      } else reject(waiting, error)
+    }
+    queue.putBack(requeued)
+  }
+  // A consumer that wants more than its share allows has a queue that grows: what has waited for long enough is rejected.
+  const rejectLate = (): void => {
+    const now = clock.now()
+    for (const [consumer, until] of held) if (until <= now) held.delete(consumer)
+    for (const waiting of queue.takeBefore(now - options.queueForMs, consumer => heldUntil(consumer) > now))
+      reject(waiting, new ShareUsedUpError(waiting.consumer ?? '', heldUntil(waiting.consumer)))
   }
 
-  /** Reserves budget for a batch; cells without room are requeued or rejected. */
+  /** Reserves budget for cells of one purpose: what was granted, and the cells that it is for. */
   const reserveFor = async (
+    cells: readonly Waiting[],
+    purpose: Purpose,
+  ): Promise<{ admitted: Waiting[]; refused: RefusedCell[]; reservation: Reservation }> => {
+    const counts = new Map<string | undefined, number>()
+    for (const { consumer } of cells) counts.set(consumer, (counts.get(consumer) ?? 0) + 1)
+    const nobody = counts.get(undefined) ?? 0
+    counts.delete(undefined)
+    // Those that asked of late are there, even if they want nothing now.
+    if (counts.size > 0) for (const consumer of recent.at(clock.now())) counts.getOrInsert(consumer, 0)
+    const claims = [...counts].map(([consumer = '', points]) => ({ consumer, points }))
+    const reservation = await budget.reserve(nobody, purpose, claims)
+    const left = new Map<string | undefined, number>([[undefined, reservation.points]])
+    const errors = new Map<string | undefined, ProviderError>()
+    for (const [i, { consumer }] of claims.entries()) {
+      const { points, heldUntil: until } = reservation.claims[i] ?? { points: 0, heldUntil: null }
+      left.set(consumer, points)
+      if (until !== null) errors.set(consumer, new ShareUsedUpError(consumer, until))
+    }
+    const full = new OutOfBudgetError(reservation.retryAt)
+    const admitted: Waiting[] = []
+    const refused: RefusedCell[] = []
+    for (const waiting of cells) {
+      const { consumer } = waiting
+      const count = left.get(consumer) ?? 0
+      left.set(consumer, count - 1)
+      if (count > 0) admitted.push(waiting)
+      else refused.push({ waiting, error: errors.get(consumer) ?? full })
+    }
+    return { admitted, refused, reservation }
+  }
+  const isOfBudget = ({ error }: RefusedCell): boolean => error instanceof OutOfBudgetError
+
+  /** Reserves budget for a batch; cells without room are requeued or rejected. */
+  const admit = async (
     batch: readonly Waiting[],
-  ): Promise<{ admitted: Waiting[]; reservation: Reservation }> => {
-    const cold = batch.filter(({ urgency }) => urgency === 'cold')
+  ): Promise<{ admitted: Waiting[]; reservation: Pick<Reservation, 'isValid' | 'settle'> }> => {
+    const cold = await reserveFor(
+      batch.filter(({ urgency }) => urgency === 'cold'),
+      'cold',
+    )
     const others = batch.filter(({ urgency }) => urgency !== 'cold')
-    const forCold = await budget.reserve(cold.length, 'cold')
-    const forOthers = await budget.reserve(forCold.points < cold.length ? 0 : others.length, 'refresh')
-    const unadmitted = [...cold.slice(forCold.points), ...others.slice(forOthers.points)]
-    if (unadmitted.length > 0)
-      requeueOrReject(unadmitted, new OutOfBudgetError(forCold.retryAt ?? forOthers.retryAt))
+    // Where a cold cell finds no room, none is left for others.
+    const full = cold.refused.find(isOfBudget)?.error
+    const rest = await reserveFor(full ? [] : others, 'refresh')
+    requeueOrReject([
+      ...cold.refused,
+      ...rest.refused,
+      ...(full ? others.map(waiting => ({ waiting, error: full })) : []),
+    ])
     return {
-      admitted: [...cold.slice(0, forCold.points), ...others.slice(0, forOthers.points)],
+      admitted: [...cold.admitted, ...rest.admitted],
       reservation: {
-        points: forCold.points + forOthers.points,
-        retryAt: null,
-        isValid: () => forCold.isValid() && forOthers.isValid(),
+        isValid: () => cold.reservation.isValid() && rest.reservation.isValid(),
         settle: async outcome => {
-          await Promise.all([forCold.settle(outcome), forOthers.settle(outcome)])
+          await Promise.all([cold.reservation.settle(outcome), rest.reservation.settle(outcome)])
         },
       },
     }
   }
 
-  /** Reserves budget for a retry of the whole batch. @throws OutOfBudgetError */
+  /** Reserves budget for a retry of the whole batch. @throws OutOfBudgetError, ShareUsedUpError */
   const reserveForRetry = async (batch: readonly Waiting[]): Promise<Reservation> => {
     const purpose = batch.some(({ urgency }) => urgency === 'cold') ? 'cold' : 'refresh'
-    const reservation = await budget.reserve(batch.length, purpose)
-    if (reservation.points === batch.length) return reservation
+    const { refused, reservation } = await reserveFor(batch, purpose)
+    if (!refused[0]) return reservation
     await reservation.settle('unsent')
-    throw new OutOfBudgetError(reservation.retryAt)
+    throw (refused.find(isOfBudget) ?? refused[0]).error
   }
 
   // The provider refuses a batch as a whole. Halving it isolates the bad point, so that the other cells load.
-  const serve = async (batch: readonly Waiting[], first?: Reservation): Promise<void> => {
+  const serve = async (
+    batch: readonly Waiting[],
+    first?: Pick<Reservation, 'isValid' | 'settle'>,
+  ): Promise<void> => {
     let unused = first
     try {
       const results = await retry.execute(async () => {
@@ -166,12 +256,15 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
           void reservation.settle('unsent')
         }
       })
-      for (const [i, { resolve, reject }] of batch.entries()) {
+      for (const [i, { resolve, reject: fails, consumer }] of batch.entries()) {
         // Each waiter has work to do with its result, such as caching it: let other requests run in between.
         if (i > 0 && i % resolvedPerTurn === 0) await nextTurn()
         const result = results[i]
-        if (result === undefined || result instanceof ProviderError) reject(result)
-        else resolve(result)
+        if (result === undefined || result instanceof ProviderError) fails(result)
+        else {
+          if (consumer !== undefined) observer.loaded(consumer)
+          resolve(result)
+        }
       }
     } catch (error) {
       await fail(batch, error)
@@ -184,14 +277,14 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       const half = Math.ceil(batch.length / 2)
       await serve(batch.slice(0, half))
       await serve(batch.slice(half))
-    } else if (error instanceof OutOfBudgetError) {
-      requeueOrReject(batch, error)
+    } else if (error instanceof OutOfBudgetError || error instanceof ShareUsedUpError) {
+      requeueOrReject(batch.map(waiting => ({ waiting, error })))
     } else if (error instanceof ProviderError && code === 'provider_limited') {
       await budget.limited(error.retryAt ?? clock.now(), error.message)
-      requeueOrReject(batch, error)
+      requeueOrReject(batch.map(waiting => ({ waiting, error })))
     } else {
       const reason = error instanceof ProviderError ? withRetryAt(error) : error
-      for (const { reject } of batch) reject(reason)
+      for (const { reject: fails } of batch) fails(reason)
     }
   }
 
@@ -204,19 +297,28 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       : new ProviderError(error.code, error.message, { cause: error, retryAt })
   }
 
+  const mostOf = (consumer: string | undefined, most: number): number => {
+    if (heldUntil(consumer) > clock.now()) return 0
+    return consumer === undefined || isAlone(consumer) ? most : Math.ceil(most * batchShare)
+  }
+
   // Runs when one more request may start, and takes all cells queued by then: those of the same turn of the event loop, and
   // those queued while earlier requests were in flight.
   const sendWaiting = async (): Promise<void> => {
     await nextTurn()
     const openError = breaker.openError()
     if (openError) {
-      for (const { reject } of queue.take(Number.POSITIVE_INFINITY)) reject(openError)
+      for (const { reject: fails } of queue.take(Number.POSITIVE_INFINITY)) fails(openError)
       return
     }
     // While the breaker is not closed a probe has one point, so that an outage does not spend the budget.
     const mostCells = Math.min(options.maxPointsPerRequest, protocol.mostCellsPerRequest)
     const most = breaker.state().state === 'closed' ? mostCells : 1
-    const { admitted, reservation } = await reserveFor(queue.take(most))
+    rejectLate()
+    const batch = queue.take(most, consumer => mostOf(consumer, most))
+    // Those that are left wait for their share.
+    if (batch.length === 0 && queue.size > 0) wakeAt(Math.min(clock.now() + 1_000, ...held.values()))
+    const { admitted, reservation } = await admit(batch)
     if (admitted.length > 0) await serve(admitted, reservation)
   }
 
@@ -244,12 +346,20 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   }
 
   return {
-    load: (cell, urgency = 'cold') => {
-      const { promise } = queue.add(cell, urgency)
+    load: (cell, urgency = 'cold', consumer = undefined) => {
+      const { promise } = queue.add(cell, urgency, consumer, clock.now())
       send()
       return promise
     },
     expedite: queue.expedite,
+    asked: consumer => recent.record(consumer, clock.now()),
+    heldBack: (consumer, urgency) => {
+      const until = heldUntil(consumer)
+      const mayWaitMs = urgency === 'cold' ? options.queueForMs : 0
+      if (consumer === undefined || until - clock.now() <= mayWaitMs) return undefined
+      if (urgency !== 'refresh_ahead') observer.shareUsedUp(urgency)
+      return new ShareUsedUpError(consumer, until)
+    },
     waiting: () => queue.size,
     settled: async () => {
       // What began in this turn of the event loop queues its cells in it; what ends in one may queue more.

@@ -39,3 +39,11 @@ export const unshared = (limit: number): ShareBounds => ({
   paced: limit,
   little: 0,
 })
+
+/** Bounds of a part of the window. @param by 0 to 1 */
+export const scaled = ({ open, share, paced, little }: ShareBounds, by: number): ShareBounds => ({
+  open: open * by,
+  share: share * by,
+  paced: paced * by,
+  little: little * by,
+})
