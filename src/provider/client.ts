@@ -155,12 +155,17 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     }
     queue.putBack(requeued)
   }
-  // A consumer that wants more than its share allows has a queue that grows: what has waited for long enough is rejected.
-  const rejectLate = (): void => {
+  // Of consumers that are held back for long all cells are rejected; of others, which want more than their share allows and
+  // whose queues grow, those that have waited for long enough.
+  const rejectHeld = (): void => {
     const now = clock.now()
-    for (const [consumer, until] of held) if (until <= now) held.delete(consumer)
-    for (const waiting of queue.takeBefore(now - options.queueForMs, consumer => heldUntil(consumer) > now))
-      reject(waiting, new ShareUsedUpError(waiting.consumer ?? '', heldUntil(waiting.consumer)))
+    for (const [consumer, until] of held) {
+      const before = until - now > options.queueForMs ? Number.POSITIVE_INFINITY : now - options.queueForMs
+      if (until <= now) held.delete(consumer)
+      else
+        for (const waiting of queue.takeBefore(before, consumer))
+          reject(waiting, new ShareUsedUpError(consumer, until))
+    }
   }
 
   /** Reserves budget for cells of one purpose: what was granted, and the cells that it is for. */
@@ -314,7 +319,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     // While the breaker is not closed a probe has one point, so that an outage does not spend the budget.
     const mostCells = Math.min(options.maxPointsPerRequest, protocol.mostCellsPerRequest)
     const most = breaker.state().state === 'closed' ? mostCells : 1
-    rejectLate()
+    rejectHeld()
     const batch = queue.take(most, consumer => mostOf(consumer, most))
     // Those that are left wait for their share.
     if (batch.length === 0 && queue.size > 0) wakeAt(Math.min(clock.now() + 1_000, ...held.values()))

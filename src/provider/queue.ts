@@ -25,8 +25,8 @@ export type Queue = {
   expedite(cell: Cell, consumer?: string | undefined): void
   /** Removes up to `most`, of one consumer up to `mostOfOne`, without those that are held back. */
   take(most: number, mostOfOne?: (consumer: string | undefined) => number): Waiting[]
-  /** Removes the cold cells that were queued before an instant, of the consumers that this is true for. */
-  takeBefore(instant: number, isOf: (consumer: string | undefined) => boolean): Waiting[]
+  /** Removes a consumer's cold cells that were queued before an instant. */
+  takeBefore(instant: number, consumer: string): Waiting[]
   /** Before those that were queued later. */
   putBack(waiting: readonly Waiting[]): void
 }
@@ -115,17 +115,16 @@ export const createQueue = (): Queue => {
       }
       return taken
     },
-    takeBefore: (instant, isOf) => {
+    takeBefore: (instant, consumer) => {
       const taken: Waiting[] = []
-      for (const [consumer, line] of [...lines.cold]) {
-        if (!isOf(consumer)) continue
-        for (let first = firstOf(line); first && first.queuedAt < instant; first = firstOf(line)) {
-          removeFirst(line)
-          all.delete(first.cell.id)
-          taken.push(first)
-        }
-        if (sizeOf(line) === 0) lines.cold.delete(consumer)
+      const line = lines.cold.get(consumer)
+      if (!line) return taken
+      for (let first = firstOf(line); first && first.queuedAt < instant; first = firstOf(line)) {
+        removeFirst(line)
+        all.delete(first.cell.id)
+        taken.push(first)
       }
+      if (sizeOf(line) === 0) lines.cold.delete(consumer)
       return taken
     },
     putBack: waiting => {

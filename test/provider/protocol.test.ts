@@ -247,7 +247,7 @@ t.test('operators may ask for what the protocol allows, at its weight and with i
         observer: { request: () => {} },
       }),
       ...unusedOpsParts,
-      observer: { refused: () => {}, loaded: () => {}, shareUsedUp: () => {} },
+      observer: { refused: () => {} },
     },
     () => 1,
   )
