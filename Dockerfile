@@ -1,11 +1,12 @@
-# The gateway as an image: no build step, no development packages, nothing written outside of /data.
+# The gateway as an image: no build step, no development packages, nothing written outside of /data. A tag can be moved: docs/operating.md,
+# "In a container", has the command that pins the base by its digest.
 
-FROM node:26-slim AS dependencies
+FROM node:26.10.0-slim AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci --omit=dev
 
-FROM node:26-slim
+FROM node:26.10.0-slim
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json locations.json ./

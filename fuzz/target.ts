@@ -5,7 +5,17 @@ import type { Finding } from './finding.ts'
 import type { Random } from './random.ts'
 import type { System, SystemSetting } from './system/system.ts'
 
-export const targetNames = ['sockets', 'pipelines', 'parameters', 'provider', 'entries', 'quotas'] as const
+export const targetNames = [
+  'sockets',
+  'pipelines',
+  'operators',
+  'parameters',
+  'provider',
+  'entries',
+  'quotas',
+  'configuration',
+  'traffic',
+] as const
 export type TargetName = (typeof targetNames)[number]
 
 /** Declared as methods, so that the runner can hold targets of any case type. */

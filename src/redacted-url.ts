@@ -14,15 +14,16 @@ export const redactedUrl = (text: string): string => {
 export const redactedUrls = (sentence: string): string =>
   sentence.includes('://')
     ? sentence.replaceAll(
-        /([a-z][a-z0-9+.-]{0,30}:\/\/)(\S*?)(["'`)]?[,;:.]?)(?!\S)/gi,
+        // A blank of ASCII alone: others, and marks that nobody sees, may be a part of a password.
+        /([a-z][a-z0-9+.-]{0,30}:\/\/)([^\t-\r ]*?)(["'`)]?[,;:.]?)(?![^\t-\r ])/gi,
         (_, scheme: string, rest: string, end: string) => scheme + withoutSecrets(rest) + end,
       )
     : sentence
 
-// Names of parameters whose values are secrets. What follows the first is hidden to the end: a value with an & or # in it
+// Names of parameters whose values are secrets, and names with an escape or a character that is no ASCII, which may be one. What follows the first is hidden to the end: a value with an & or # in it
 // looks like several.
 const secretParameter =
-  /[?&;#][^=?&;#\s]{0,64}(?:pass|pwd|secret|token|key|auth|credential|signature)[^=?&;#\s]{0,64}=/i
+  /[?&;#][^=?&;#\s]{0,64}(?:pass|pwd|secret|token|key|auth|credential|signature|%|[^ -~])[^=?&;#\s]{0,64}=/i
 
 /** @param rest of a URL, behind its scheme */
 const withoutSecrets = (rest: string): string => {

@@ -29,6 +29,29 @@ for (const [spelling, spell] of Object.entries(spellings))
     }
   })
 
+t.test('a key with something in it that no key has is hidden whole', async t => {
+  const key = createKey()
+  const secret = key.slice('svc_live_'.length)
+  const table = {
+    'zero-width spaces': [...key].join('\u200b'),
+    'soft hyphens': [...key].join('\u00ad'),
+    NUL: [...key].join('\0'),
+    'NUL in the secret': `${key.slice(0, 20)}\0${key.slice(20)}`,
+    'a byte order mark and capitals': `SVC\ufeff_LIVE_${secret}`,
+    'combining marks': [...key].join('\u0301'),
+    'tags of language': `svc_\u{e0041}live_${secret}`,
+    'full-width letters': [...key].map(c => String.fromCodePoint(c.charCodeAt(0) + 0xfee0)).join(''),
+    'mathematical letters': `${String.fromCodePoint(0x1d42c, 0x1d42f, 0x1d41c)}_live_${secret}`,
+    'a line break in the prefix': `svc_li\nve_${secret}`,
+    'a blank behind the prefix': `svc_live_ ${secret}`,
+    'a line break in the secret': `${key.slice(0, 20)}\r\n${key.slice(20)}`,
+    'a line break in the secret, in JSON': `${key.slice(0, 20)}\\r\\n${key.slice(20)}`,
+    'a blank that does not break': `${key.slice(0, 3)}\u00a0${key.slice(3)}`,
+  }
+  for (const [what, spelled] of Object.entries(table))
+    t.equal(withoutKeys(`/x?k=${spelled}&y=1`), '/x?k=svc_live_…&y=1', what)
+})
+
 t.test('what is hidden ends with the key', async t => {
   const key = createKey()
   const table: [string, string][] = [
@@ -40,6 +63,8 @@ t.test('what is hidden ends with the key', async t => {
     [`u=http%3A%2F%2Fx%2F%3Fk%3D${key}%26lang%3Den`, 'u=http%3A%2F%2Fx%2F%3Fk%3Dsvc_live_…%26lang%3Den'],
     [`${key} ${key}`, 'svc_live_… svc_live_…'],
     [`${key},${key}`, 'svc_live_…,svc_live_…'],
+    [`${key}${key}`, 'svc_live_…'],
+    [`svc _${key.slice(4)}`.repeat(3), 'svc_live_…'],
   ]
   for (const [given, expected] of table) t.equal(withoutKeys(given), expected)
 })
@@ -67,6 +92,10 @@ t.test('text without a key is the same text', async t => {
     'svc%5flive%5f',
     'svc_test_abcdef live_abcdef',
     'আবহাওয়া ক্‌ষ',
+    'a key begins with svc_live_ and 38 letters',
+    'svc\u200b_live\u200b_',
+    'ｓｖｃ_ｌｉｖｅ_.',
+    'Zoë “quoted” 日本語 👍🏽',
     '%',
     '&#',
     '\\u',
@@ -122,6 +151,94 @@ t.test('whatever the mix of spellings and what stands around, no six characters 
     }),
     { numRuns: 2_000 },
   )
+})
+
+// What no key has, between any two characters, some of them full-width, and all of it percent-encoded up to twice.
+const strays = [
+  '',
+  '',
+  '',
+  '\u200b',
+  '\u00ad',
+  '\0',
+  '\u2060',
+  '\ufeff',
+  '\u0301',
+  '\u{e0041}',
+  '\x7f',
+  '\u200d',
+  '\ufe0f',
+]
+const strayKey = fc
+  .tuple(
+    fc.string({ unit: fc.constantFrom(...digits), minLength: 38, maxLength: 38 }),
+    fc.array(fc.constantFrom(...strays), { minLength: 47, maxLength: 47 }),
+    fc.array(fc.nat(3), { minLength: 47, maxLength: 47 }),
+    fc.nat(3),
+  )
+  .map(([secret, between, forms, way]) => {
+    const key = `svc_live_${secret}`
+    let spelled = [...key]
+      .map((character, at) => {
+        const cased = at < 9 && forms[at] === 1 ? character.toUpperCase() : character
+        const wide = forms[at] === 2 ? String.fromCodePoint(cased.charCodeAt(0) + 0xfee0) : cased
+        return at === 46 ? wide : wide + between[at]
+      })
+      .join('')
+    for (let i = 0; i < Math.min(way, 2); i++) spelled = encodeURIComponent(spelled)
+    // As Node reads the bytes of a header.
+    return { key, spelled: way === 3 ? Buffer.from(spelled).toString('latin1') : spelled }
+  })
+
+t.test(
+  'whatever is in a key that no key has, all of it is hidden and what stands around it stays',
+  async () => {
+    fc.assert(
+      fc.property(strayKey, ({ spelled }) => withoutKeys(`/x?k=${spelled}&y=1`) === '/x?k=svc_live_…&y=1'),
+      { numRuns: 2_000 },
+    )
+    fc.assert(
+      fc.property(strayKey, around, around, ({ key, spelled }, before, after) => {
+        const safe = withoutKeys(`${before}${spelled}${after}`)
+        return leakIn(safe, key) === undefined && !holdsKey(safe)
+      }),
+      { numRuns: 1_000 },
+    )
+  },
+)
+
+t.test('64 kB of hostile text cost four times as much as 16 kB, by and large', async t => {
+  const units = [
+    's\u200b',
+    '\u200b',
+    '%E2%80%8B',
+    'svc_live_ ',
+    '&shy;',
+    '\\n',
+    'ｓ',
+    's        ',
+    '_ l',
+    '\ud835',
+    '\xe2\x80\x8b',
+    '\xc3\x83',
+  ]
+  for (const unit of units) {
+    const best = (bytes: number): number => {
+      const text = unit.repeat(bytes / unit.length)
+      let least = Number.POSITIVE_INFINITY
+      for (let i = 0; i < 5; i++) {
+        const started = performance.now()
+        withoutKeys(text)
+        least = Math.min(least, performance.now() - started)
+      }
+      return least
+    }
+    const [short, long] = [best(16 * 1024), best(64 * 1024)]
+    t.ok(
+      long < Math.max(200, short * 20),
+      `${JSON.stringify(unit)}: ${short.toFixed(1)} and ${long.toFixed(1)} ms`,
+    )
+  }
 })
 
 t.test('what stands around a mix of spellings stays', async () => {

@@ -32,6 +32,11 @@ const table: [url: string, shown: string][] = [
   ['https://a/x?apikey=word', 'https://a/x?apikey=***'],
   ['https://a/x?latitude=1&access_token=word', 'https://a/x?latitude=1&access_token=***'],
   ['https://a/x#token=word', 'https://a/x#token=***'],
+  ['https://a/x?api%6bey=word', 'https://a/x?api%6bey=***'],
+  ['https://a/x?api\u200bkey=word', 'https://a/x?api\u200bkey=***'],
+  ['redis://me:pass\ufeffword@redis', 'redis://***@redis'],
+  ['redis://me:pass\u200bword@redis', 'redis://me:***@redis'],
+  ['redis://me:pass\u00a0\u3000word@redis', 'redis://***@redis'],
 ]
 
 t.test('a URL shows its host and user, and no password', async t => {

@@ -95,7 +95,7 @@ export const startGatewayProcess = async (
 }
 
 // Settings in the environment of this machine would change the gateway.
-const cleanEnv = (): NodeJS.ProcessEnv =>
+export const cleanEnv = (): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !name.startsWith('ABOHAWA_') && name !== 'NODE_OPTIONS'),
   )

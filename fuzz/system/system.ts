@@ -1,6 +1,9 @@
 // The system under attack: a gateway process, a real Redis, a provider process, and keys. A gateway that died is restarted on
 // the same Redis, so that one fault does not hide the others.
 
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { administerWith } from '../../src/cli/administer.ts'
 import { systemClock } from '../../src/clock.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -16,6 +19,8 @@ export type StandIn = { readonly url: string; close(): Promise<void> }
 
 export type SystemSetting = {
   readonly env?: Env
+  /** The text of a config file that the gateway reads, if it is to have one. */
+  readonly configText?: string
   /** The number of keys besides the default one. */
   readonly moreKeys?: number
   /** The provider of the gateway; the provider process itself if not given. */
@@ -31,6 +36,8 @@ export type System = {
   /** A good key with a quota that no run uses up, then the additional ones. */
   readonly keys: readonly [Key, ...Key[]]
   readonly env: Env
+  /** The config file of the gateway, where the setting has a text for it. */
+  readonly configFile: string | undefined
   /** The gateway that runs now. */
   gateway(): GatewayProcess
   /** Another gateway of the same fleet, which ends with the system. */
@@ -57,7 +64,12 @@ export const startSystem = async (setting: SystemSetting): Promise<System> => {
   const standIn = await setting.standIn?.(provider)
   if (standIn) opening.defer(standIn.close)
 
+  const { configText } = setting
+  const folder = configText === undefined ? undefined : await mkdtemp(join(tmpdir(), 'abohawa-fuzz-'))
+  if (folder) opening.defer(() => rm(folder, { recursive: true, force: true }))
+  const configFile = folder && join(folder, 'gateway.yaml')
   const env = {
+    ...(configFile && { ABOHAWA_CONFIG_FILE: configFile }),
     ABOHAWA_SERVER__PORT: '0',
     ABOHAWA_SERVER__DRAIN_FOR: '0s',
     ABOHAWA_SERVER__REQUEST_TIMEOUT: '5s',
@@ -78,7 +90,10 @@ export const startSystem = async (setting: SystemSetting): Promise<System> => {
   if (!first) throw new Error('no key was made')
   const keys = [first, ...more] as const
   const secrets = keys.map(({ key }) => key.slice('svc_live_'.length))
-  const start = () => startGatewayProcess(env, () => secrets)
+  const start = async () => {
+    if (configFile) await writeFile(configFile, configText ?? '')
+    return startGatewayProcess(env, () => secrets)
+  }
   let gateway = await start()
   const opened = opening.move()
 
@@ -88,6 +103,7 @@ export const startSystem = async (setting: SystemSetting): Promise<System> => {
     standIn,
     keys,
     env,
+    configFile,
     gateway: () => gateway,
     startAnother: async () => {
       const another = await start()

@@ -1,11 +1,24 @@
 // All targets, in the order in which they run.
 
 import type { Target } from '../target.ts'
+import { configuration } from './configuration.ts'
 import { entries } from './entries.ts'
+import { operators } from './operators.ts'
 import { parameters } from './parameters.ts'
 import { pipelines } from './pipelines.ts'
 import { provider } from './provider.ts'
 import { quotas } from './quotas.ts'
 import { sockets } from './sockets.ts'
+import { traffic } from './traffic.ts'
 
-export const targets: readonly Target[] = [sockets, pipelines, parameters, provider, entries, quotas]
+export const targets: readonly Target[] = [
+  sockets,
+  pipelines,
+  operators,
+  parameters,
+  provider,
+  entries,
+  quotas,
+  configuration,
+  traffic,
+]

@@ -1,8 +1,9 @@
 // Parses CSV text into rows of text fields with their line numbers, for any table. Finds faults of the header and of the
-// quoting; the tables (table.ts, alias-table.ts, change-table.ts) interpret the fields.
+// quoting; what a cell means stands in csv-text.ts; the tables (table.ts, alias-table.ts, change-table.ts) interpret the fields.
 
 import { CsvError, parse } from 'csv-parse/sync'
 import { closestMatch } from 'leven'
+import { textOfCell } from '../csv-text.ts'
 import type { Fault } from './check.ts'
 import { refusal } from './field-rules.ts'
 
@@ -78,7 +79,7 @@ export const parseCsv = (text: string, columns: Columns, nameRow: NameRow): Csv 
   const { lines, faults: unparsed } = parseLines(text, nameRow)
   if (unparsed.length > 0) return { header: [], rows: [], faults: unparsed }
   const [head, ...body] = lines
-  const header = head?.record ?? []
+  const header = (head?.record ?? []).map(textOfCell)
   const faults = checkHeader(header, columns, nameRow(1))
   const positions = columns.known
     .filter(column => header.includes(column))
@@ -93,7 +94,10 @@ export const parseCsv = (text: string, columns: Columns, nameRow: NameRow): Csv 
         message: refusal(record.length, `${header.length} fields, as many as the header has`),
       })
     const filled = positions.filter(([, at]) => at < record.length)
-    return { line, fields: Object.fromEntries(filled.map(([column, at]) => [column, record[at] ?? ''])) }
+    return {
+      line,
+      fields: Object.fromEntries(filled.map(([column, at]) => [column, textOfCell(record[at] ?? '')])),
+    }
   })
   return { header, rows, faults }
 }

@@ -1,17 +1,16 @@
 // Reads a data file as UTF-8 text. An unreadable file is an InputError that names it.
 
-import { readFile } from 'node:fs/promises'
 import { InputError, messageOf } from '../errors.ts'
+import { FileError, mostFileBytes, readTextFile } from '../regular-file.ts'
 
 /** The text of a file, without a byte order mark; InputError when it cannot be read or is not UTF-8. */
 export const readText = async (path: string): Promise<string> => {
-  const bytes = await readFile(path).catch((thrown: unknown) => {
-    throw new InputError(`${path} cannot be read: ${messageOf(thrown)}`, { cause: thrown })
-  })
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    return await readTextFile(path, mostFileBytes.data)
   } catch (thrown) {
-    throw new InputError(`${path} is not valid; allowed: text in UTF-8`, { cause: thrown })
+    if (thrown instanceof FileError && thrown.code === 'EILSEQ')
+      throw new InputError(`${path} is not valid; allowed: text in UTF-8`, { cause: thrown })
+    throw new InputError(`${path} cannot be read: ${messageOf(thrown)}`, { cause: thrown })
   }
 }
 

@@ -1,13 +1,16 @@
 // One request to a running gateway at its ops address, for the commands that know more with one than from the store alone, or
 // need one.
 
+import { isIP } from 'node:net'
 import type { Command } from 'commander'
+import type { Agent } from 'undici'
 import type * as z from 'zod'
 import type { Config } from '../config/schema.ts'
 import { InputError, messageOf } from '../errors.ts'
+import { checkAddresses, checkedLookup, hostOf } from '../outside-address.ts'
 import { safeText } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
-import { UsageError } from './terminal.ts'
+import { asUsage, UsageError } from './terminal.ts'
 
 /** Adds `--gateway <url>`. */
 export const addGatewayOption = (command: Command): Command =>
@@ -16,12 +19,23 @@ export const addGatewayOption = (command: Command): Command =>
     'the ops address of the gateway to query, which is sent ops.token; that of the configuration if not given',
   )
 
-/** @throws UsageError for what is no address */
-export const checkGateway = (gateway: string | undefined): void => {
-  if (gateway !== undefined && !/^https?:$/.test(URL.parse(gateway)?.protocol ?? ''))
+/** @throws UsageError for what is no address, or one that is not allowed; names are checked when they are resolved */
+export const checkGateway = (gateway: string | undefined, allowsRemote = true): void => {
+  if (gateway === undefined) return
+  const url = URL.parse(gateway)
+  if (!url || !/^https?:$/.test(url.protocol))
     throw new UsageError(
       `--gateway is ${safeText(gateway, 60)}; allowed: an address such as http://127.0.0.1:9090`,
     )
+  const host = hostOf(url)
+  if (isIP(host) !== 0)
+    asUsage(() => checkAddresses(`--gateway ${redactedUrl(gateway)}`, [host], allowsRemote))
+}
+
+/** Connections of undici that go to allowed addresses alone, and end with their response. */
+export const gatewayAgent = async (allowsRemote: boolean): Promise<Agent> => {
+  const { Agent } = await import('undici')
+  return new Agent({ pipelining: 0, connect: { lookup: checkedLookup('its name', allowsRemote) } })
 }
 
 /** The address given, or that of a listener of the configured host and port as seen from the same machine. */
@@ -36,6 +50,8 @@ export type GatewayRequest = {
   readonly address: string
   /** Whether `--gateway` named it: then a gateway that is not there is an error. */
   readonly isNamed: boolean
+  /** Whether its name may lead out of this machine and private networks; it may if not given. */
+  readonly allowsRemote?: boolean
   readonly path: string
   readonly token: string | null
   readonly method?: 'GET' | 'POST'
@@ -49,7 +65,15 @@ const queryTimeoutMs = 10_000
  * @throws InputError when the gateway refuses the request, and when the address that `--gateway` named has none
  */
 export const queryGateway = async <Report>(
-  { address, isNamed, path, token, method = 'GET', timeoutMs = queryTimeoutMs }: GatewayRequest,
+  {
+    address,
+    isNamed,
+    allowsRemote = true,
+    path,
+    token,
+    method = 'GET',
+    timeoutMs = queryTimeoutMs,
+  }: GatewayRequest,
   readSchema: () => Promise<z.ZodType<Report>>,
 ): Promise<{ report: Report } | { unavailable: string }> => {
   const unavailable = (reason: string): { unavailable: string } => {
@@ -62,7 +86,9 @@ export const queryGateway = async <Report>(
   try {
     // undici's request instead of fetch, which refuses some ports; imported here for a fast start.
     const { request } = await import('undici')
+    const dispatcher = await gatewayAgent(allowsRemote)
     const { statusCode, body: responseBody } = await request(`${address}${path}`, {
+      dispatcher,
       method,
       signal: AbortSignal.timeout(timeoutMs),
       headers: token === null ? {} : { authorization: `Bearer ${token}` },

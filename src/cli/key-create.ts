@@ -2,12 +2,13 @@
 // alone, as they come: what ends midway has shown what it has created. metering/key-creation.ts does the work.
 
 import type { FileHandle } from 'node:fs/promises'
-import { constants, open, readFile, rm, stat } from 'node:fs/promises'
+import { constants, open, rm } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { parseCsv } from '../catalogue/csv.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { type Administration, type CreatedKey, type KeyRequest, limitIn } from '../metering/administration.ts'
 import { printable, quoted, safeText } from '../outside-text.ts'
+import { readRegularFile } from '../regular-file.ts'
 import { addCreateStoreOption, administer } from './administer.ts'
 import { interruption } from './interruption.ts'
 import { type CreatedForm, createdCsv, createdJson, createdText } from './key-table.ts'
@@ -161,12 +162,8 @@ const wrongLines = (file: string, lines: readonly string[]): InputError => {
 const textOf = async (file: string): Promise<string> => {
   let bytes: Buffer
   try {
-    const { size } = await stat(file)
-    if (size > mostBytes)
-      throw new InputError(`${file} has ${counted(size)} bytes; allowed: ${counted(mostBytes)}`)
-    bytes = await readFile(file)
+    bytes = await readRegularFile(file, mostBytes)
   } catch (cause) {
-    if (cause instanceof InputError) throw cause
     throw new InputError(`--from is ${file}, which can't be read: ${messageOf(cause)}`, { cause })
   }
   try {

@@ -1,7 +1,6 @@
 // `abohawa rehearse`: a traffic file against a gateway and a provider on one moved clock, once for each combination of
 // settings: a day in minutes. What a rehearsal is stands in src/rehearsal; what is printed of it in rehearse-text.ts.
 
-import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import pLimit from 'p-limit'
@@ -10,6 +9,7 @@ import { parseDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { withoutKeys } from '../key-redaction.ts'
 import { jsonText, printable, quoted, quotedPath } from '../outside-text.ts'
+import { writeReport } from '../regular-file.ts'
 import type { RehearsalParts, RehearsedCase } from '../rehearsal/rehearsed-case.ts'
 import type { TrafficRequest } from '../traffic/traffic-request.ts'
 import { interruption } from './interruption.ts'
@@ -240,7 +240,7 @@ const writerTo = (path: string | undefined): ((rehearsed: readonly RehearsedCase
 
 const writeTo = async (path: string, text: string): Promise<void> => {
   try {
-    await writeFile(path, text)
+    await writeReport(path, text)
   } catch (cause) {
     throw new InputError(`--out is ${quotedPath(path)}, which can't be written: ${messageOf(cause)}`, {
       cause,

@@ -1,10 +1,10 @@
 // `abohawa replay compare` and `abohawa replay report`: what the JSON files of runs say, beside each other and as a page. The
 // runs themselves are made by `replay` and `rehearse`.
 
-import { writeFile } from 'node:fs/promises'
 import type { Command } from 'commander'
 import { InputError, messageOf } from '../errors.ts'
 import { quotedPath } from '../outside-text.ts'
+import { writeReport } from '../regular-file.ts'
 import { type AddCommand, asUsage, UsageError } from './terminal.ts'
 import { checkWritable } from './writable.ts'
 
@@ -116,7 +116,7 @@ const checkPage = async (out: string | undefined): Promise<void> => {
 }
 
 const writePage = async (path: string, page: string): Promise<void> => {
-  await writeFile(path, page).catch((cause: unknown) => {
+  await writeReport(path, page).catch((cause: unknown) => {
     throw new InputError(`${path} cannot be written: ${messageOf(cause)}`, { cause })
   })
 }

@@ -1,16 +1,16 @@
 // What a replay reads from the ops listener of its gateway: the metrics, and whether the configuration of the command is the
 // gateway's, whose differences from the defaults the result then has.
 
-import { readFileSync } from 'node:fs'
 import { request } from 'undici'
 import { loadConfig } from '../config/load.ts'
 import { changesBetween, fleetHashOf } from '../config/values.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { quotedPath } from '../outside-text.ts'
 import { redactedUrl } from '../redacted-url.ts'
+import { mostFileBytes, readTextFileSync } from '../regular-file.ts'
 import { connectFault } from '../replay/target.ts'
 import type { ReplayResult } from '../report/result.ts'
-import { checkGateway, queryGateway } from './gateway-query.ts'
+import { checkGateway, gatewayAgent, queryGateway } from './gateway-query.ts'
 import type { ReplayOptions } from './replay-options.ts'
 import { type Terminal, UsageError } from './terminal.ts'
 
@@ -26,14 +26,14 @@ type OpsReader = {
 /** Undefined without `--ops`. @throws UsageError */
 export const createOpsReader = (
   terminal: Terminal,
-  { ops, opsTokenFile }: ReplayOptions,
+  { ops, opsTokenFile, allowRemote = false }: ReplayOptions,
 ): OpsReader | undefined => {
   if (ops === undefined) {
     if (opsTokenFile !== undefined) throw new UsageError('--ops-token-file is about --ops; allowed: with it')
     return undefined
   }
   try {
-    checkGateway(ops)
+    checkGateway(ops, allowRemote)
   } catch (cause) {
     throw new UsageError(messageOf(cause).replace('--gateway', '--ops'), { cause })
   }
@@ -44,7 +44,9 @@ export const createOpsReader = (
     metrics: async () => {
       let answer: { statusCode: number; text: string }
       try {
+        const dispatcher = await gatewayAgent(allowRemote)
         const { statusCode, body } = await request(`${address}/metrics`, {
+          dispatcher,
           signal: AbortSignal.timeout(timeoutMs),
           headers: token === null ? {} : { authorization: `Bearer ${token}` },
         })
@@ -60,7 +62,7 @@ export const createOpsReader = (
     },
     settings: async () => {
       const found = await queryGateway(
-        { address, isNamed: false, path: '/status', token, timeoutMs },
+        { address, isNamed: false, allowsRemote: allowRemote, path: '/status', token, timeoutMs },
         async () => (await import('../gateway/status-report.ts')).statusReport,
       )
       // The metrics are read next, and their error says that no gateway answers.
@@ -84,7 +86,7 @@ export const createOpsReader = (
 
 const tokenIn = (file: string): string => {
   try {
-    const token = readFileSync(file, 'utf8').trim()
+    const token = readTextFileSync(file, mostFileBytes.config).trim()
     if (/^[\x21-\x7e]+$/.test(token)) return token
   } catch (cause) {
     throw new InputError(

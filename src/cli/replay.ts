@@ -1,11 +1,11 @@
 // `abohawa replay FILE --target URL`: sends recorded or generated traffic again, at its own pace, faster, or evenly, and
 // reports latency by what the cache did. Exit code 99 when a threshold fails or a body breaks the contract, after the report.
 
-import { writeFile } from 'node:fs/promises'
 import { type Command, Option } from 'commander'
 import { printDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { quotedPath } from '../outside-text.ts'
+import { writeReport } from '../regular-file.ts'
 import type { Schedule } from '../replay/schedule.ts'
 import type { KeptBody } from '../replay/sender.ts'
 import type { ReplayResult } from '../report/result.ts'
@@ -288,7 +288,7 @@ const textOf = async (result: ReplayResult, form: Output['form']): Promise<strin
 
 const write = async (path: string, text: string): Promise<void> => {
   try {
-    await writeFile(path, text)
+    await writeReport(path, text)
   } catch (cause) {
     throw new InputError(`${quotedPath(path)} can't be written: ${messageOf(cause)}`, { cause })
   }

@@ -1,7 +1,5 @@
 // `abohawa store …`: exports keys, subscribers and usage as lines of JSON, imports them, or copies them to another store.
 
-import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { type Command, Option } from 'commander'
@@ -19,6 +17,7 @@ import {
   writeRecord,
 } from '../metering/transfer.ts'
 import { redactedUrl } from '../redacted-url.ts'
+import { FileError, mostFileBytes, readLines } from '../regular-file.ts'
 import { openStore, openUsedStore, type StoreOptions, storeName } from '../stores/open-store.ts'
 import type { RefusedRecord } from '../stores/records.ts'
 import type { RedisMode } from '../stores/redis-connection.ts'
@@ -203,20 +202,17 @@ const writeWhole = async (file: string, lines: AsyncIterable<string>): Promise<v
 /** @throws InputError that names the line */
 async function* recordsIn(file: string, lineOf: (number: number) => string): AsyncGenerator<TransferRecord> {
   let number = 0
-  const input = createReadStream(file)
   try {
-    for await (const line of createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY })) {
+    for await (const line of readLines(file, mostFileBytes.line)) {
       number += 1
       yield readRecord(line)
     }
   } catch (cause) {
-    if (cause instanceof Error && 'syscall' in cause)
+    if (cause instanceof FileError || (cause instanceof Error && 'syscall' in cause))
       throw new InputError(`${file} can't be read: ${messageOf(cause)}`, { cause })
     if (cause instanceof InputError)
       throw new InputError(`${lineOf(number)} is damaged: ${cause.message}; nothing was imported`, { cause })
     throw cause
-  } finally {
-    input.destroy()
   }
 }
 

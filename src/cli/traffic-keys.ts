@@ -2,10 +2,10 @@
 // creates has each id as its external id, by which a replay finds the key of a request.
 
 import type { Command } from 'commander'
+import { csvLine } from '../csv-text.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { limitIn } from '../metering/administration.ts'
 import { formatNames } from '../traffic/format.ts'
-import { csvLine } from './csv-text.ts'
 import { checkTier } from './key-create.ts'
 import { type AddCommand, counted, UsageError } from './terminal.ts'
 import { formatIn } from './traffic-options.ts'

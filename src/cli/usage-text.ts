@@ -2,9 +2,9 @@
 // today by endpoint.
 
 import { dayNumber, type LocalDay } from '../calendar.ts'
+import { csvLine } from '../csv-text.ts'
 import type { Usage, UsageOfKey } from '../metering/administration.ts'
 import { printable } from '../outside-text.ts'
-import { csvLine } from './csv-text.ts'
 import { counted, tableOf } from './terminal.ts'
 
 /** @param columns width of the terminal; undefined for other outputs */
@@ -19,8 +19,8 @@ export const usageText = (usage: Usage, columns: number | undefined): string =>
 
 /** RFC 4180, oldest day first; the limit is the present one, empty when there is none. */
 export const usageCsv = ({ days, limit }: Usage): string =>
-  [['day', 'used', 'limit'], ...days.toReversed().map(({ day, used }) => [day, used, limit ?? ''])]
-    .map(row => `${row.join(',')}\r\n`)
+  [['day', 'used', 'limit'], ...days.toReversed().map(({ day, used }) => [day, used, limit])]
+    .map(csvLine)
     .join('')
 
 /** The usage of many keys: a line for each key and day with a count, newest day first. */

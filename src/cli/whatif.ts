@@ -1,7 +1,6 @@
 // `abohawa whatif`: what other settings would do to recorded or generated traffic, without a gateway and without a provider.
 // How the settings are tried is in src/what-if; the table is in whatif-text.ts.
 
-import { writeFile } from 'node:fs/promises'
 import { availableParallelism } from 'node:os'
 import { type Command, InvalidArgumentError } from 'commander'
 import packageFile from '../../package.json' with { type: 'json' }
@@ -9,6 +8,7 @@ import type { SettingCase } from '../config/setting-grid.ts'
 import { parseDuration, printDuration } from '../config/units.ts'
 import { InputError, messageOf } from '../errors.ts'
 import { quotedPath } from '../outside-text.ts'
+import { writeReport } from '../regular-file.ts'
 import { nameOfFile } from '../traffic/file-bytes.ts'
 import { readTraffic } from '../traffic/read-traffic.ts'
 import { runCases } from '../what-if/run-cases.ts'
@@ -188,7 +188,7 @@ const tryAll = async (
 
 const writePage = async (file: string, page: string): Promise<void> => {
   try {
-    await writeFile(file, page)
+    await writeReport(file, page)
   } catch (error) {
     throw new InputError(`${quotedPath(file)} can't be written: ${messageOf(error)}`, { cause: error })
   }

@@ -2,11 +2,19 @@
 // __FILE name. Text is taken as it is, so that a key of digits stays text; numbers, flags and lists are parsed as YAML.
 // Variables of other programs are ignored, those that Kubernetes makes for a service of our name too.
 
-import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
 import * as z from 'zod'
 import { safeText } from '../outside-text.ts'
-import { type Assignment, type Fault, type Reading, unreadable, unusableName } from './faults.ts'
+import { mostFileBytes, readTextFileSync } from '../regular-file.ts'
+import {
+  type Assignment,
+  type Fault,
+  isFault,
+  mostFaults,
+  type Reading,
+  unreadable,
+  unusableName,
+} from './faults.ts'
 import { secrets } from './kinds.ts'
 import { renamedSettings } from './renamed.ts'
 import { allowsNull, coreOf, nearestOf, printPath, type Setting, schemaAt, settings } from './tree.ts'
@@ -120,7 +128,7 @@ const readSecret = (variable: string, { path }: Setting, env: NodeJS.ProcessEnv)
     }
   try {
     // Editors and `echo` end a file with a line break.
-    return { path, value: readFileSync(file, 'utf8').replace(/\r?\n$/, ''), at: () => at }
+    return { path, value: readTextFileSync(file, mostFileBytes.config).replace(/\r?\n$/, ''), at: () => at }
   } catch (thrown) {
     const name = safeText(file, longestFile)
     return {
@@ -161,11 +169,16 @@ export const secretFilesIn = (env: NodeJS.ProcessEnv): string[] =>
  * What the variables that start with ABOHAWA_ say; ABOHAWA_CONFIG_FILE, those that start with ABOHAWA_TEST_ and those of
  * Kubernetes are left alone.
  */
-export const readEnvironment = (env: NodeJS.ProcessEnv): Reading =>
-  Object.entries(env).flatMap(([variable, text]) => {
-    if (text === undefined || !variable.startsWith(PREFIX)) return []
+export const readEnvironment = (env: NodeJS.ProcessEnv): Reading => {
+  let faults = 0
+  return Object.entries(env).flatMap(([variable, text]) => {
+    // More than are named cost time and help nobody.
+    if (faults > mostFaults || text === undefined || !variable.startsWith(PREFIX)) return []
     if (variable.startsWith(IGNORED) || variable === CONFIG_FILES) return []
     const secret = secretOf(variable)
-    if (secret) return [readSecret(variable, secret, env)]
-    return isOfKubernetes(variable, text) ? [] : [read(variable, text)]
+    if (!secret && isOfKubernetes(variable, text)) return []
+    const part = secret ? readSecret(variable, secret, env) : read(variable, text)
+    if (isFault(part)) faults += 1
+    return [part]
   })
+}

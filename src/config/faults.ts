@@ -23,6 +23,9 @@ export type Fault = { at: Place; reason: string; path?: Path; setting?: readonly
 /** What one source of settings says and what is wrong with the way it says it, in its own order. */
 export type Reading = ReadonlyArray<Assignment | Fault>
 
+/** As many faults are named; a file with more of them is another file. */
+export const mostFaults = 100
+
 const LONGEST = 80
 
 // Redacted before it is cut, because the password in a cut URL can't be recognised.
@@ -73,13 +76,13 @@ export const printPlace = (place: Place): string =>
 export const faultsOf = ({ path, value, at }: Assignment): Fault[] => {
   const schema = schemaAt(path)
   const issues = (schema && z.safeParse(schema, value, { jitless: true }).error?.issues) ?? []
-  return issues.flatMap(issue => {
+  return issues.slice(0, mostFaults + 1).flatMap(issue => {
     const full = [...path, ...issue.path]
     if (issue.code !== 'unrecognized_keys') {
       const reason = misfit(full, within(value, issue.path), issue.message)
       return [{ at: at(issue.path), path: full, reason, setting: path }]
     }
-    return issue.keys.map(key => {
+    return issue.keys.slice(0, mostFaults + 1).map(key => {
       const unknown = [...full, key]
       return { at: at([...issue.path, key]), path: unknown, reason: unknownName(unknown), setting: path }
     })

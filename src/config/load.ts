@@ -4,7 +4,15 @@
 import { InputError } from '../errors.ts'
 import { DEFAULT_FILE, DEFAULT_NAME } from './defaults.ts'
 import { readEnvironment, secretFilesIn } from './environment.ts'
-import { type Assignment, type Fault, faultsOf, isFault, type Place, printPlace } from './faults.ts'
+import {
+  type Assignment,
+  type Fault,
+  faultsOf,
+  isFault,
+  mostFaults,
+  type Place,
+  printPlace,
+} from './faults.ts'
 import { rules } from './rules.ts'
 import { type Config, configSchema } from './schema.ts'
 import { printPath } from './tree.ts'
@@ -86,6 +94,15 @@ const printed = ({ at, path, reason }: Fault): ConfigFault => ({
   sentence: `${printPlace(at)}: ${reason}`,
 })
 
+const tooMany = (faults: readonly Fault[]): ConfigError => {
+  const named = faults.slice(0, mostFaults)
+  const [first] = named
+  const at = first && 'file' in first.at ? { file: first.at.file } : (first?.at ?? { file: DEFAULT_NAME })
+  return new ConfigError(
+    [...named, { at, reason: `there are more mistakes than these ${mostFaults}` }].map(printed),
+  )
+}
+
 /** The files that a configuration is read from: the config files, and those of secrets. */
 export const filesOf = ({ files, env }: ConfigSources): string[] => [...files, ...secretFilesIn(env)]
 
@@ -105,6 +122,7 @@ export const readConfig = ({ files, env }: ConfigSources): LoadedConfig => {
     // Defaults are checked with the whole alone: what is in the product is in order.
     const found = isFault(part) ? [part] : defaults.has(part) ? [] : faultsOf(part)
     faults.push(...found)
+    if (faults.length > mostFaults) throw tooMany(faults)
     if (found.length === 0 && !isFault(part)) usable.push(part)
   }
   const last = lastOfEach(usable)

@@ -55,6 +55,8 @@ const server = section({
   writeTimeout: live(duration('100ms', '10m')),
   maxConnections: live(whole(1, 1_000_000)),
   maxUnauthenticated: live(whole(1, 1_000_000)),
+  unauthenticatedRate: live(sized('16KiB', '1GiB')),
+  unauthenticatedBurst: live(sized('64KiB', '1GiB')),
   maxPipelined: live(whole(1, 10_000)),
   maxQueuedRequests: live(whole(1, 1_000_000)),
   drainFor: live(duration('0s', '10m')),

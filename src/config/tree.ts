@@ -79,8 +79,11 @@ const pathsIn = (schema: z.core.$ZodType, path: Path): Path[] =>
 const distance = (one: string, other: string): number => leven(one.toLowerCase(), other.toLowerCase())
 
 // A third of the letters may be wrong: beyond that another name was meant, and a suggestion would mislead.
-const isNear = (written: string, name: string): boolean =>
-  distance(written, name) <= Math.ceil(written.length / 3)
+const isNear = (written: string, name: string): boolean => {
+  const most = Math.ceil(written.length / 3)
+  // At least so many letters are wrong. What is written may be of any length, and to compare costs the product of both.
+  return Math.abs(written.length - name.length) <= most && distance(written, name) <= most
+}
 
 /** The item nearest to what was written; undefined where none is near. */
 export const nearestOf = <Item>(

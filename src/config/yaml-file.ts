@@ -1,28 +1,25 @@
 // Reads a YAML config file: each value with its line and column, merge keys resolved. Refuses anything but one map of known
 // names, each given once; names that begin with `x-` are left alone. Validates no values and merges no files; load.ts does.
 
-import { readFileSync } from 'node:fs'
 import {
-  isAlias,
   isCollection,
   isMap,
   isNode,
   isPair,
   isScalar,
   isSeq,
-  LineCounter,
   type Node,
   type Pair,
-  parseDocument,
   visit,
   type YAMLMap,
 } from 'yaml'
 import type * as z from 'zod'
 import { messageOf } from '../errors.ts'
-import { safeText } from '../outside-text.ts'
+import { mostFileBytes, readTextFileSync } from '../regular-file.ts'
 import {
   type Assignment,
   type Fault,
+  mostFaults,
   type Place,
   printPlace,
   type Reading,
@@ -32,15 +29,24 @@ import {
 } from './faults.ts'
 import { configSchema } from './schema.ts'
 import { namedIn, type Path, partsOf, printPath, schemaAt } from './tree.ts'
+import { parseYaml } from './yaml-document.ts'
 
 const MERGE = '<<'
 // Names that are the operator's own, as in Compose: they hold what is merged elsewhere.
 const EXTENSION = 'x-'
 
-const keyOf = ({ key }: Pair): string => {
-  const name = isScalar(key) ? key.value : key
+const mostMerged = 20_000
+const longestKey = 1_000
+const keys = new WeakMap<Pair, string>()
+
+const keyOf = (pair: Pair): string => {
+  const known = keys.get(pair)
+  if (known !== undefined) return known
+  const name = isScalar(pair.key) ? pair.key.value : pair.key
   // The library reads the key `<<` as a symbol.
-  return typeof name === 'symbol' ? (name.description ?? '') : String(name)
+  const key = typeof name === 'symbol' ? (name.description ?? '') : String(name).slice(0, longestKey)
+  keys.set(pair, key)
+  return key
 }
 
 const stepOf = (parent: unknown, child: unknown): Path =>
@@ -48,33 +54,35 @@ const stepOf = (parent: unknown, child: unknown): Path =>
 
 /** What the text of a config file says; `name` is what its operator calls the file. */
 const readYaml = (name: string, text: string): Reading => {
-  const reading: Array<Assignment | Fault> = []
-  const lines = new LineCounter()
-  const document = parseDocument(text, {
-    lineCounter: lines,
-    prettyErrors: false,
-    uniqueKeys: false,
-    merge: true,
-  })
-
-  const refuse = (at: Place, reason: string, path?: Path) =>
-    reading.push({ at, reason, ...(path && { path }) })
-  const place = (offset: number): Place => {
-    const { line, col } = lines.linePos(offset)
-    return { file: name, line, column: col }
+  const parsed = parseYaml(text)
+  if ('reason' in parsed) {
+    const { reason, ...at } = parsed
+    return [{ at: { file: name, ...at }, reason: `this is not a YAML config file: ${reason}` }]
   }
-  const placeOf = (node: unknown): Place =>
-    isNode(node) && node.range ? place(node.range[0]) : { file: name }
+  const { document, placeAt, resolved } = parsed
+  const reading: Array<Assignment | Fault> = []
+  let faults = 0
+  // More than are named cost time and help nobody.
+  const isFull = (): boolean => faults > mostFaults
+  const refuse = (at: Place, reason: string, path?: Path): void => {
+    faults += 1
+    reading.push({ at, reason, ...(path && { path }) })
+  }
+  const placeOf = (node: unknown): Place => ({
+    file: name,
+    ...(isNode(node) && node.range && placeAt(node.range[0])),
+  })
 
   const refuseRepeats = (): unknown =>
     visit(document, {
       Map(_, map, ancestors) {
-        const above = [...ancestors, map].flatMap((node, index, all) => stepOf(node, all[index + 1]))
         const first = new Map<string, Pair>()
         for (const pair of map.items) {
           const earlier = first.get(keyOf(pair))
           if (!earlier) first.set(keyOf(pair), pair)
+          else if (isFull()) return visit.BREAK
           else {
+            const above = [...ancestors, map].flatMap((node, index, all) => stepOf(node, all[index + 1]))
             const path = [...above, keyOf(pair)]
             const first = printPlace(placeOf(earlier.key))
             refuse(
@@ -84,33 +92,44 @@ const readYaml = (name: string, text: string): Reading => {
             )
           }
         }
+        return undefined
       },
     })
-
-  const resolved = (node: unknown): unknown => (isAlias(node) ? node.resolve(document) : node)
 
   const partOf = (node: unknown, [key, ...rest]: Path): unknown => {
     const part = key !== undefined && isCollection(node) ? resolved(node.get(key, true)) : undefined
     return part === undefined ? node : partOf(part, rest)
   }
 
+  const pairsIn = new Map<YAMLMap, Map<string, Pair>>()
+  const merging = new Set<YAMLMap>()
+  let merged = 0
+
   /** The pairs of a map by their keys, those of merged maps (`<<`) included; its own win, then those merged first. */
-  const pairsOf = (map: YAMLMap, path: Path, above: readonly unknown[] = []): Map<string, Pair> => {
+  const pairsOf = (map: YAMLMap, path: Path): Map<string, Pair> => {
+    // Once for each map: a map that merges others twice, which do the same, would otherwise double the work at each step.
+    const known = pairsIn.get(map)
+    if (known) return known
     const pairs = new Map<string, Pair>()
+    pairsIn.set(map, pairs)
+    merging.add(map)
     const mergeKeys = map.items.filter(pair => keyOf(pair) === MERGE)
     for (const pair of map.items) if (keyOf(pair) !== MERGE) pairs.set(keyOf(pair), pair)
     for (const { value } of mergeKeys) {
       const given = resolved(value)
       for (const source of isSeq(given) ? given.items.map(resolved) : [given])
-        if (!isMap(source) || source === map || above.includes(source))
+        if (!isMap(source) || merging.has(source))
           refuse(
             placeOf(value),
             `${printPath([...path, MERGE])} must be an alias of a map, or a list of such aliases`,
           )
         else
-          for (const [key, pair] of pairsOf(source, path, [...above, map]))
-            if (!pairs.has(key)) pairs.set(key, pair)
+          for (const [key, pair] of pairsOf(source, path)) {
+            merged += 1
+            if (merged <= mostMerged && !pairs.has(key)) pairs.set(key, pair)
+          }
     }
+    merging.delete(map)
     return pairs
   }
 
@@ -130,6 +149,7 @@ const readYaml = (name: string, text: string): Reading => {
     if ((parts || named) && isScalar(node) && node.value === null) return
     if (!isMap(node) || !(parts || named)) return void (isNode(node) && assign(path, node))
     for (const [key, pair] of pairsOf(node, path)) {
+      if (isFull()) return
       if (parts && key.startsWith(EXTENSION)) continue
       const below = [...path, key]
       const part = schemaAt([key], schema)
@@ -142,22 +162,20 @@ const readYaml = (name: string, text: string): Reading => {
     }
   }
 
-  const broken = document.errors[0] ?? document.warnings[0]
-  if (broken) {
-    const why =
-      broken.code === 'MULTIPLE_DOCS' ? 'it holds more than one document' : safeText(broken.message, 300)
-    refuse(place(broken.pos[0]), `this is not a YAML config file: ${why}`)
-    return reading
-  }
   refuseRepeats()
   read(document.contents, configSchema, [])
+  if (merged > mostMerged)
+    refuse(
+      { file: name },
+      `its merge keys (<<) repeat more than ${mostMerged.toLocaleString('en-US')} settings`,
+    )
   return reading
 }
 
 /** What a config file says; one that is not there or cannot be read is a fault like any other. */
 export const readYamlFile = (file: string | URL, name = String(file)): Reading => {
   try {
-    return readYaml(name, readFileSync(file, 'utf8'))
+    return readYaml(name, readTextFileSync(file, mostFileBytes.config))
   } catch (thrown) {
     return [{ at: { file: name }, reason: `the config file cannot be read: ${unreadable(thrown)}` }]
   }

@@ -52,6 +52,12 @@ import {
 } from './tls.ts'
 import { type TraceContext, traceContextOf } from './trace-context.ts'
 import { createIsTrusted } from './trusted-proxies.ts'
+import {
+  createUnauthenticatedBytes,
+  type UnauthenticatedBytes,
+  type UnauthenticatedObserver,
+  type UnauthenticatedRate,
+} from './unauthenticated-bytes.ts'
 import { createUnparsable, type ParserError } from './unparsable.ts'
 import { type WeatherEndpointParts, weatherEndpointsOf } from './weather-endpoints.ts'
 
@@ -70,7 +76,7 @@ type ApiObserver = {
 
 export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> &
   WeatherEndpointParts & {
-    readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver
+    readonly observer: ApiObserver & AdmissionParts['observer'] & ConnectionObserver & UnauthenticatedObserver
     readonly clock: Clock
     /** Begins the span of a request, to which belongs what `next` starts; undefined where requests are not traced. */
     readonly trace?: ((parent: TraceContext | undefined, next: () => void) => RequestTrace) | undefined
@@ -79,16 +85,19 @@ export type ApiParts = Omit<AdmissionParts, 'transportProblem' | 'observer'> &
   }
 
 /** What may change while the API is served. */
-type ApiSettings = ConnectionLimits & {
-  /** The web pages that may read the responses, by origin; `*` is any. */
-  readonly cors: { readonly origins: readonly string[] }
-}
+type ApiSettings = ConnectionLimits &
+  UnauthenticatedRate & {
+    /** The web pages that may read the responses, by origin; `*` is any. */
+    readonly cors: { readonly origins: readonly string[] }
+  }
 
 export type ApiOptions = ApiSettings & {
   readonly tls: TlsSettings
   readonly trustedProxies: readonly string[]
   /** How much of a client's address is logged. */
   readonly clientAddress: AddressForm
+  /** Processes that share what is bounded over all of them. */
+  readonly workers: number
   /** What rendered lists and places may take in memory, in bytes. */
   readonly keepBytes: number
 }
@@ -129,12 +138,13 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
   const clientAddress = createClientAddress(isTrusted, options.clientAddress)
   const transportProblem = createTransportProblem(isPlain)
   const admission = createAdmission({ ...parts, transportProblem })
+  const unauthenticated = createUnauthenticatedBytes(options, options.workers, parts.clock, parts.observer)
   let certificate = tlsOptions(options.tls)
   const { app, connections, http2 } = openServer(
     parts,
     options,
     admission,
-    { isPlain, clientAddress, corsLines },
+    { isPlain, clientAddress, corsLines, unauthenticated },
     certificate,
   )
 
@@ -256,11 +266,16 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     if (problem) throw problem
     if (!connections.refused(state.connection)) reply.raw.shouldKeepAlive = false
   }
-  const answerPreflight = ({ id, raw, state }: FastifyRequest, reply: FastifyReply): FastifyReply =>
-    reply
+  const answerPreflight = async (
+    { id, raw, state }: FastifyRequest,
+    reply: FastifyReply,
+  ): Promise<FastifyReply> => {
+    await unauthenticated.count(0)
+    return reply
       .code(204)
       .headers({ ...cors?.preflight(raw.headers.origin), ...ownFields(id, state, reply, false) })
       .send()
+  }
   const write = http2 ? writerOfBoth(writerFor(parts)) : writerFor(parts)
   const send = createSend(write, dateOf, staysAfter, corsLines)
   for (const { name, path, answer } of endpoints)
@@ -289,7 +304,8 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       handler: async (request, reply) => {
         const { servedReference } = await import('./reference/served.ts')
         const { 'accept-language': language } = request.headers
-        await send(request, reply, await servedReference(path, request.query as string, language))
+        const representation = await servedReference(path, request.query as string, language)
+        await send(request, reply, representation, unauthenticated.admit)
       },
     })
   app.setNotFoundHandler(({ originalUrl }) => {
@@ -312,16 +328,20 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       state.cell = failedCellOf(error)
       parts.observer.failed(error, id)
     }
-    void reply
-      .code(problem.status)
-      .headers({
-        'content-type': jsonType,
-        'cache-control': 'no-store',
-        ...cors?.fields(request.raw.headers.origin),
-        ...problem.headers,
-        ...ownFields(id, state, reply, ends),
-      })
-      .send(body)
+    const answer = (): void =>
+      void reply
+        .code(problem.status)
+        .headers({
+          'content-type': jsonType,
+          'cache-control': 'no-store',
+          ...cors?.fields(request.raw.headers.origin),
+          ...problem.headers,
+          ...ownFields(id, state, reply, ends),
+        })
+        .send(body)
+    const wait = state.client ? undefined : unauthenticated.count(state.bytes)
+    if (wait) void wait.then(answer)
+    else answer()
   })
 
   return {
@@ -344,6 +364,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       ;({ requestTimeoutMs } = settings)
       cors = createCors(settings.cors.origins)
       connections.apply(settings)
+      unauthenticated.apply(settings)
       app.server.requestTimeout = requestTimeoutMs
       app.server.headersTimeout = Math.min(requestTimeoutMs, longestHeadersMs)
     },
@@ -401,10 +422,12 @@ const openServer = (
     isPlain,
     clientAddress,
     corsLines,
+    unauthenticated,
   }: {
     readonly isPlain: IsPlain
     readonly clientAddress: ClientAddress
     readonly corsLines: CorsLines
+    readonly unauthenticated: UnauthenticatedBytes
   },
   tls: Certificate | undefined,
 ): { app: FastifyInstance; connections: Connections; http2: Http2 | undefined } => {
@@ -450,6 +473,7 @@ const openServer = (
     isPlain,
     requestIdOf,
     corsLines,
+    unauthenticated: unauthenticated.count,
     charge: (key, connection) => admission.charge(key, connection.keyMemo, quota.now()),
     bodyOf,
     answered: ({ head: { method, url, httpVersion, headers }, connection, socket, ...response }) => {

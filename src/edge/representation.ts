@@ -77,6 +77,8 @@ type Send = (
   request: FastifyRequest,
   reply: FastifyReply,
   representation: Representation,
+  /** Is told the bytes of the body before it is sent, 0 for none; what it throws is sent in its place. */
+  admit?: (body: number) => void,
 ) => void | Promise<void>
 
 /** The header lines that let a web page read a response to a request with these headers; empty where none may. */
@@ -93,20 +95,23 @@ export const createSend = (
     { id, state, raw }: FastifyRequest,
     reply: FastifyReply,
     { status, head, body, coding }: Selected,
+    admit: ((body: number) => void) | undefined,
   ): void => {
-    if (body && raw.method !== 'HEAD') state.bytes = lengthOf(body)
+    const bytes = body && raw.method !== 'HEAD' ? lengthOf(body) : 0
+    admit?.(bytes)
+    state.bytes = bytes
     state.encoding = coding
     const perResponse = `${rateLimitLines(rateLimitOf(state))}${corsLines(raw.headers)}x-request-id: ${id}\r\ndate: ${dateOf()}\r\n`
     reply.hijack()
     write(reply.raw, status, head, perResponse, staysAfter(reply), body)
   }
 
-  return (request, reply, representation) => {
+  return (request, reply, representation, admit) => {
     request.state.cache = representation.cache
     request.state.cell = representation.cell
     const selected = select(representation, request.raw.headers)
-    if (selected instanceof Promise) return selected.then(late => writeSelected(request, reply, late))
-    writeSelected(request, reply, selected)
+    if (selected instanceof Promise) return selected.then(late => writeSelected(request, reply, late, admit))
+    writeSelected(request, reply, selected, admit)
   }
 }
 

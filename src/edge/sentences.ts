@@ -55,6 +55,11 @@ export const sentences = {
   },
   quotaExhausted: (limit: number) =>
     say('quota_exhausted', `the daily quota of ${limit} requests of this key is exhausted`),
+  referenceBusy: (perSecond: number) =>
+    say(
+      'reference_busy',
+      `the reference was sent too often; allowed: ${perSecond} bytes a second over all clients without a key`,
+    ),
   path: {
     notEncoded: (path: string) =>
       say('path_not_encoded', `the path is ${quoted(path)}; allowed: percent-encoded UTF-8`),

@@ -2,9 +2,9 @@
 // all is the configuration's rule, and what must have come over HTTPS is judged per request.
 
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { InputError, messageOf } from '../errors.ts'
+import { mostFileBytes, readRegularFileSync } from '../regular-file.ts'
 
 /** Files in PEM form; null where TLS ends elsewhere. */
 export type TlsFiles = { readonly cert: string | null; readonly key: string | null }
@@ -32,7 +32,7 @@ export const tlsOptions = ({ cert, key }: TlsFiles): Certificate | undefined => 
 
 const pemOf = (name: string, path: string): Buffer => {
   try {
-    return readFileSync(path)
+    return readRegularFileSync(path, mostFileBytes.pem)
   } catch (cause) {
     throw new InputError(`${name} is ${path}, which can't be read: ${messageOf(cause)}`, { cause })
   }

@@ -33,6 +33,8 @@ export type UnparsableParts = {
   /** Counts a request for the key that came with it. */
   readonly charge: (key: string | undefined, connection: Connection) => Promise<Charged>
   readonly bodyOf: (problem: Problem) => Buffer
+  /** Counts the bytes of a body that nobody's quota was charged for. */
+  readonly unauthenticated: (body: number) => void
   /** A request with a good key was answered. */
   readonly answered: (response: {
     readonly head: InvalidHead
@@ -55,6 +57,7 @@ export const createUnparsable = ({
   corsLines,
   charge,
   bodyOf,
+  unauthenticated,
   answered,
 }: UnparsableParts): {
   readonly refuseUnparsable: Refuse<[ParserError]>
@@ -81,6 +84,7 @@ export const createUnparsable = ({
     ]
     socket.write(`${lines.join('\r\n')}\r\n\r\n`)
     socket.write(body)
+    if (limit === 0) unauthenticated(body.length)
     return body.length
   }
 

@@ -11,6 +11,7 @@ import type { ConfigFault, LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/schema.ts'
 import { tlsOptions } from '../edge/tls.ts'
 import { InputError, messageOf } from '../errors.ts'
+import { requireFileOrFree } from '../regular-file.ts'
 import { tlsOf } from '../stores/redis-connection.ts'
 import { socketFault } from './unix-socket.ts'
 
@@ -72,6 +73,7 @@ export const checkStoreFile = async (path: string): Promise<void> => {
   try {
     // SQLite writes files beside it. The dot says what is wrong where a file stands in place of the folder.
     await access(`${storeFolder(path)}/.`, W_OK | X_OK)
+    requireFileOrFree(file)
     if (existsSync(file)) await access(file, R_OK | W_OK)
   } catch (cause) {
     throw new InputError(`store.path is ${path}, which can't be written: ${messageOf(cause)}`, { cause })

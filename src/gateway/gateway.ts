@@ -354,18 +354,16 @@ export const startGateway = async (
       api.apply(next.server)
       ops.apply(next.ops)
       status?.apply(statusOptions(next))
-      watch?.pollEvery(watchEvery(next))
+      if (source) watch.pollEvery(watchEvery(next))
     },
     observer: observeReload(metrics, log),
   })
-  const watch =
-    source &&
-    watchFiles({
-      files: () => [...source.files, ...certificateFiles(reload.running())],
-      pollMs: watchEvery(config),
-      onChange: reload.now,
-    })
-  opening.defer(() => watch?.close())
+  const watch = watchFiles({
+    files: () => (source ? [...source.files, ...certificateFiles(reload.running())] : []),
+    pollMs: source ? watchEvery(config) : null,
+    onChange: reload.now,
+  })
+  opening.defer(() => watch.close())
 
   // Opened first and closed last, so that readiness can be checked while the API starts and drains.
   opening.defer(() => ops.close())
@@ -395,7 +393,7 @@ export const startGateway = async (
     statusUrl,
     settled: provider.settled,
     reloadCatalogue: catalogue.reload,
-    reloadConfig: reload.now,
+    reloadConfig: watch.readNow,
     close: async () => {
       readiness.phase = 'draining'
       void timelines.sendHeartbeat()

@@ -234,6 +234,8 @@ export const observeApi = (
 ): ApiParts['observer'] => ({
   admission: metrics.admission,
   connectionClosed: metrics.connectionClosed,
+  unauthenticatedSent: metrics.unauthenticatedSent,
+  unauthenticatedRefused: metrics.unauthenticatedRefused,
   responded: metrics.requestAnswered,
   used: usageDetail.count,
   access: accessLog,

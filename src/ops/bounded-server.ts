@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { isIP, type ListenOptions, type Socket } from 'node:net'
 import { messageOf } from '../errors.ts'
+import { bodyFault } from './body-fault.ts'
 import { Refusal, type RefusalObserver } from './refusal.ts'
 
 // Imported by name it would load Node's own client for fetch too, a twentieth of a start.
@@ -73,14 +74,19 @@ export const createBoundedServer = (
       .end(body)
   }
 
+  // The request that came last on each connection.
+  const latest = new WeakMap<Socket, IncomingMessage>()
   const listen = (request: IncomingMessage, response: ServerResponse): void => {
+    latest.set(request.socket, request)
     const late = setTimeout(() => {
       observer.refused('timeout')
       request.socket.destroy()
     }, answerWithinMs).unref()
     response.once('close', () => clearTimeout(late))
     for (const [name, value] of Object.entries(protection)) response.setHeader(name, value)
-    handle(request, response, () => clearTimeout(late)).catch(error => fail(error, request, response))
+    const fault = bodyFault(request)
+    if (fault) fail(fault, request, response)
+    else handle(request, response, () => clearTimeout(late)).catch(error => fail(error, request, response))
   }
 
   const server = createServer(
@@ -96,6 +102,17 @@ export const createBoundedServer = (
   )
   server.maxConnections = bounds.maxConnections
   server.on('drop', () => observer.refused('connections'))
+  // In its turn: Node would write it into the middle of the answer while earlier requests on the connection have none yet.
+  server.on('checkContinue', (request, response) => {
+    const begin = (): void => {
+      if (!response.socket) pendingResponse(request.socket)?.once('finish', begin)
+      else {
+        response.writeContinue()
+        listen(request, response)
+      }
+    }
+    begin()
+  })
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   server.on('checkExpectation', listen)
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -105,7 +122,7 @@ export const createBoundedServer = (
     }
     const refusal = unparsable(error.code, requestTimeoutMs)
     observer.refused(refusal.reason)
-    refuseOn(socket as Socket, refusal)
+    refuseOn(socket as Socket, refusal, latest.get(socket as Socket))
   })
 
   return {
@@ -145,11 +162,15 @@ const unparsable = (code: string | undefined, requestTimeoutMs: number): Refusal
 }
 
 // Straight to the socket, because there is no response to write to.
-const refuseOn = (socket: Socket, refusal: Refusal): void => {
-  const pending = pendingResponse(socket)
-  if (pending && (pending.headersSent || pending.req.complete)) {
-    // The answer to an earlier request on the same connection is still owed; what came behind it gets none.
-    pending.once('finish', () => socket.destroySoon())
+const refuseOn = (socket: Socket, refusal: Refusal, latest: IncomingMessage | undefined): void => {
+  const owed = owedResponse(socket)
+  if (owed) {
+    endBehind(owed, socket)
+    return
+  }
+  if (latest && !latest.complete && !pendingResponse(socket)) {
+    // It was answered before its body was read, and a second answer would be taken for that of another request.
+    socket.destroySoon()
     return
   }
   const body = JSON.stringify({ error: refusal.message })
@@ -161,6 +182,20 @@ const refuseOn = (socket: Socket, refusal: Refusal): void => {
   }).map(([name, value]) => `${name}: ${value}`)
   socket.write([`HTTP/1.1 ${refusal.status} Refused`, ...headers, '', body].join('\r\n'))
   socket.destroySoon()
+}
+
+// Every earlier request on the connection has its answer; what came behind them gets none.
+const endBehind = (owed: ServerResponse, socket: Socket): void => {
+  owed.once('finish', () => {
+    const next = owedResponse(socket)
+    if (next) endBehind(next, socket)
+    else socket.destroySoon()
+  })
+}
+
+const owedResponse = (socket: Socket): ServerResponse | undefined => {
+  const pending = pendingResponse(socket)
+  return pending && (pending.headersSent || pending.req.complete) ? pending : undefined
 }
 
 // The response that Node is to write next on this connection, if any.

@@ -2,11 +2,12 @@
 // requests are gathered and written by the bufferful, at short intervals and at the end. Holds no key and no provider
 // secret: parts hand over ids and sentences only, and what slips through all the same is hidden and cut here.
 
-import { closeSync, fstatSync, openSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, writeSync } from 'node:fs'
 import { type LevelWithSilent, type Logger, pino, stdSerializers } from 'pino'
 import { InputError, messageOf } from '../errors.ts'
 import { withoutKeys, withoutPlainKeys } from '../key-redaction.ts'
 import { bounded, escapedJson } from '../outside-text.ts'
+import { openToAppend } from '../regular-file.ts'
 import { createLogWriter } from './log-writer.ts'
 
 export type Log = Logger
@@ -105,7 +106,7 @@ const mode = 0o640
 
 const openFile = (path: string): number => {
   try {
-    return openSync(path, 'a', mode)
+    return openToAppend(path, mode)
   } catch (cause) {
     throw new InputError(`log.file is ${path}, which can't be written: ${messageOf(cause)}`, { cause })
   }

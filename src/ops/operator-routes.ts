@@ -46,7 +46,12 @@ export const buildOperatorRoutes = async (
   registerStatus(app, status, mostStreams)
   registerDashboard(app, dashboard)
   registerPassthrough(app, passthrough)
-  app.setErrorHandler((error: Error & { statusCode?: number }, _request, reply) => fail(error, reply))
+  app.setErrorHandler((error: Error & { statusCode?: number }, { raw }, reply) => {
+    // Fastify would close behind a body that it does not take, and the close can overtake the answer. The rest is read instead.
+    reply.removeHeader('connection')
+    raw.resume()
+    fail(error, reply)
+  })
   await app.ready()
   return app
 }

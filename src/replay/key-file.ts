@@ -1,11 +1,11 @@
 // The keys of a replay: traffic has ids of keys, a file has the keys that this target issued. Ids are found as external ids
 // or ids of keys; where not one of them is found, keys go to ids in the order of their first appearance.
 
-import { readFileSync } from 'node:fs'
 import { parseCsv } from '../catalogue/csv.ts'
 import { unreadable } from '../config/faults.ts'
 import { InputError } from '../errors.ts'
 import { quoted, quotedPath } from '../outside-text.ts'
+import { mostFileBytes, readTextFileSync } from '../regular-file.ts'
 
 export type KeyRow = {
   readonly id: string | undefined
@@ -38,7 +38,7 @@ const isHeaderValue = (key: string): boolean => /^[\x21-\x7e]{1,200}$/.test(key)
 
 const textOf = (option: string, file: string): string => {
   try {
-    return readFileSync(file, 'utf8')
+    return readTextFileSync(file, mostFileBytes.data)
   } catch (cause) {
     throw new InputError(`${option} is ${quotedPath(file)}, which can't be read: ${unreadable(cause)}`, {
       cause,

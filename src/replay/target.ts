@@ -1,15 +1,16 @@
 // The target of a replay: an address of HTTP, HTTPS or a Unix socket, and how to connect to it. A target that is neither
 // this machine nor in a private network is refused unless the caller allows it: a mistaken line must not flood a server of
-// others.
+// others. A name is resolved once, and no redirect is followed.
 
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
 import { connect as connectHttp2 } from 'node:http2'
-import { BlockList, connect, isIP, type Socket } from 'node:net'
+import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { InputError, messageOf } from '../errors.ts'
+import { checkAddresses, hostOf, isLoopback, lookupOf } from '../outside-address.ts'
 import { quoted, quotedPath } from '../outside-text.ts'
+import { mostFileBytes, readTextFileSync } from '../regular-file.ts'
 
 /** Plain values, so that a worker receives it as it is. */
 export type Target = {
@@ -18,6 +19,8 @@ export type Target = {
   readonly isTls: boolean
   readonly host: string
   readonly port: number
+  /** What the host resolved to, which all connections go to; empty for a Unix socket. */
+  readonly addresses: readonly string[]
   /** Of a Unix socket, in place of host and port. */
   readonly socketPath: string | undefined
   /** The value of `host` or `:authority`. */
@@ -73,6 +76,7 @@ export const targetOf = async (
       isTls: false,
       host: 'localhost',
       port: 0,
+      addresses: [],
       socketPath,
       authority: 'localhost',
       base: '',
@@ -81,13 +85,10 @@ export const targetOf = async (
     }
   }
   const url = addressIn(given)
-  const host = url.hostname.replace(/^\[|\]$/g, '')
+  const host = hostOf(url)
   const isTls = url.protocol === 'https:'
   const addresses = await addressesOf(host)
-  if (!allowRemote && !addresses.every(isNear))
-    throw new InputError(
-      `the target ${quoted(url.host)} is neither this machine nor in a private network; --allow-remote sends there all the same`,
-    )
+  checkAddresses(`the target ${quoted(url.host)}`, addresses, allowRemote)
   if (insecure && !addresses.every(isLoopback))
     throw new InputError(
       '--insecure is for targets on this machine; allowed for others: --ca with their certificates',
@@ -97,6 +98,7 @@ export const targetOf = async (
     isTls,
     host,
     port: Number(url.port) || (isTls ? 443 : 80),
+    addresses,
     socketPath: undefined,
     authority: url.host,
     base: url.pathname.replace(/\/+$/, ''),
@@ -107,7 +109,7 @@ export const targetOf = async (
 
 const certificatesIn = (file: string): string => {
   try {
-    const text = readFileSync(file, 'utf8')
+    const text = readTextFileSync(file, mostFileBytes.pem)
     if (text.includes('-----BEGIN CERTIFICATE-----')) return text
   } catch (cause) {
     throw new InputError(`--ca is ${quotedPath(file)}, which can't be read: ${messageOf(cause)}`, { cause })
@@ -125,27 +127,6 @@ const addressesOf = async (host: string): Promise<string[]> => {
     })
   }
 }
-
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8, 'ipv4')
-loopback.addAddress('::1', 'ipv6')
-
-const near = new BlockList()
-for (const [net, prefix] of [
-  ['127.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['172.16.0.0', 12],
-  ['192.168.0.0', 16],
-  ['169.254.0.0', 16],
-] as const)
-  near.addSubnet(net, prefix, 'ipv4')
-near.addAddress('::1', 'ipv6')
-near.addSubnet('fc00::', 7, 'ipv6')
-near.addSubnet('fe80::', 10, 'ipv6')
-
-const family = (address: string): 'ipv4' | 'ipv6' => (isIP(address) === 6 ? 'ipv6' : 'ipv4')
-const isNear = (address: string): boolean => near.check(address, family(address))
-const isLoopback = (address: string): boolean => loopback.check(address, family(address))
 
 // One for all connections of a thread: what is read is worked on before the next read begins.
 const received = Buffer.allocUnsafeSlow(262_144)
@@ -172,17 +153,14 @@ export const connectTo = (target: Target, onData: (part: Buffer) => void): Socke
   })
 }
 
-/** Host and port, or the path of the socket. */
-export const addressOf = ({
-  host,
-  port,
-  socketPath,
-}: Target): { host: string; port: number } | { path: string } =>
-  socketPath === undefined ? { host, port } : { path: socketPath }
+/** Host, port and addresses, or the path of the socket. */
+export const addressOf = ({ host, port, addresses, socketPath }: Target) =>
+  socketPath === undefined ? { host, port, lookup: lookupOf(addresses) } : { path: socketPath }
 
-export const tlsOptions = ({ host, port, ca, insecure }: Target) => ({
+export const tlsOptions = ({ host, port, addresses, ca, insecure }: Target) => ({
   host,
   port,
+  lookup: lookupOf(addresses),
   ...(isIP(host) === 0 ? { servername: host } : {}),
   ...(ca === undefined ? {} : { ca: [ca] }),
   rejectUnauthorized: !insecure,

@@ -1,9 +1,9 @@
 // Compares the bodies that two runs were answered with, by their digests: a line of JSON for each answer, with `path`, `status`
 // and `digest`. A path is the same where both runs got the same statuses and bodies for it, in whatever order and number.
 
-import { open } from 'node:fs/promises'
 import { InputError, messageOf } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
+import { mostFileBytes, readLines } from '../regular-file.ts'
 
 export type BodiesComparison = {
   readonly paths: number
@@ -51,9 +51,7 @@ const readBodies = async (file: string): Promise<Bodies> => {
   const bodies = new Map<string, Set<string>>()
   let number = 0
   try {
-    await using handle = await open(file)
-    if (!(await handle.stat()).isFile()) throw new Error('it is no file')
-    for await (const line of handle.readLines()) {
+    for await (const line of readLines(file, mostFileBytes.line)) {
       number += 1
       if (line.trim() === '') continue
       const { path, answer } = bodyIn(line, file, number)

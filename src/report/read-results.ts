@@ -1,7 +1,7 @@
 // Reads the results of runs from their JSON files. Whatever else a file holds is one sentence with its name.
 
-import { readFile } from 'node:fs/promises'
 import { InputError, messageOf } from '../errors.ts'
+import { mostFileBytes, readTextFile } from '../regular-file.ts'
 import { histogramOf } from './histogram.ts'
 import { type ReplayResult, replayResult } from './result.ts'
 
@@ -10,7 +10,7 @@ import { type ReplayResult, replayResult } from './result.ts'
  * @throws InputError with the file, what stands in it and what is allowed
  */
 export const readResults = async (file: string): Promise<ReplayResult[]> => {
-  const text = await readFile(file, 'utf8').catch((thrown: unknown) => {
+  const text = await readTextFile(file, mostFileBytes.data).catch((thrown: unknown) => {
     throw new InputError(`${file} cannot be read: ${messageOf(thrown)}`, { cause: thrown })
   })
   let value: unknown

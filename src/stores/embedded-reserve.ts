@@ -1,8 +1,10 @@
 // The reserve: a preallocated file beside the embedded store's, for counts on a full disk. Each count has a slot, as text
 // with a checksum, which is overwritten in place. embedded-reserved-counts.ts decides when to use it and write it back.
 
-import { closeSync, constants, fstatSync, ftruncateSync, openSync, readSync, writeSync } from 'node:fs'
+import { closeSync, fstatSync, ftruncateSync, readSync, writeSync } from 'node:fs'
 import { crc32 } from 'node:zlib'
+import { messageOf } from '../errors.ts'
+import { openToUpdate } from '../regular-file.ts'
 import { instantIn, mostCounted, wholeIn } from './records.ts'
 
 /** Units that a key used on a day, and until when the count is kept. */
@@ -27,17 +29,15 @@ export const mostReserved = 8_192
 // Ids have up to 200 characters.
 const slotBytes = 256
 const size = mostReserved * slotBytes
-const { O_CREAT, O_NONBLOCK, O_RDWR } = constants
 
 export const reservePath = (storePath: string): string => `${storePath}-reserve`
 
 /** Opens the file, or creates it. @throws Error when the disk has no room, or the path is no regular file */
 export const openReserve = (storePath: string): Reserve => {
   const path = reservePath(storePath)
-  // O_NONBLOCK: opening a pipe in its place must not block.
-  const file = openSync(path, O_RDWR | O_CREAT | O_NONBLOCK, 0o600)
+  const file = opened(path)
   try {
-    allocate(file, path)
+    allocate(file)
   } catch (error) {
     closeSync(file)
     throw error
@@ -83,10 +83,17 @@ export const openReserve = (storePath: string): Reserve => {
   }
 }
 
+const opened = (path: string): number => {
+  try {
+    return openToUpdate(path, 0o600)
+  } catch (cause) {
+    throw new Error(`${path} can't be opened: ${messageOf(cause)}`, { cause })
+  }
+}
+
 // Also completes a file that was cut off. Writes zeros, because a sparse hole has no blocks.
-const allocate = (file: number, path: string): void => {
+const allocate = (file: number): void => {
   const stat = fstatSync(file)
-  if (!stat.isFile()) throw new Error(`${path} is no file`)
   try {
     for (let at = stat.size; at < size; ) at += writeSync(file, Buffer.alloc(size - at), 0, null, at)
   } catch (error) {

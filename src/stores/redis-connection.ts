@@ -2,9 +2,9 @@
 // unavailable, and the observer is called once per outage and once per recovery. Knows no keys.
 
 import { X509Certificate } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { type Cluster, Redis, ReplyError } from 'ioredis'
 import { AbohawaError, InputError, messageOf } from '../errors.ts'
+import { mostFileBytes, readRegularFileSync } from '../regular-file.ts'
 import type { RecordObserver } from './records.ts'
 import {
   connectCluster,
@@ -334,7 +334,7 @@ export const tlsOf = ({ url, ca }: Pick<RedisPlace, 'url' | 'ca'>): { ca?: Buffe
   if (!url.startsWith('rediss:')) return undefined
   if (!ca) return {}
   try {
-    const authority = readFileSync(ca)
+    const authority = readRegularFileSync(ca, mostFileBytes.pem)
     // Node ignores a file that holds no certificate.
     new X509Certificate(authority)
     return { ca: authority }

@@ -1,16 +1,14 @@
 // The file of the embedded store on the disk: created for its owner alone, because it names subscribers. SQLite would use
 // the process's umask, and gives its -wal and -shm the mode of the file.
 
-import { closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-
-const { O_CREAT, O_NONBLOCK, O_RDONLY } = constants
+import { createRegularFile } from '../regular-file.ts'
 
 /** Creates the file and its folder if they are missing; existing ones are unchanged. */
 export const prepareStoreFile = (path: string): void => {
   if (!existsSync(dirname(path))) mkdirSync(dirname(path), { mode: 0o700 })
-  // Opening a pipe in its place would block.
-  closeSync(openSync(path, O_RDONLY | O_CREAT | O_NONBLOCK, 0o600))
+  createRegularFile(path, 0o600)
 }
 
 /** The first of the store's files that other users of the machine may read or write. */

@@ -5,7 +5,7 @@ import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import type { Observer } from './format.ts'
 import { outcomeOf } from './recorded-outcome.ts'
-import { instantOf, methodOf, pathOf } from './request-line.ts'
+import { amountOf, instantOf, isStatus, methodOf, ownText, pathOf } from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -33,7 +33,8 @@ export const requestOfAccessLog = (
     share,
   } = fields
   if (typeof share === 'number') onShare(share)
-  const duration = numberOf(ms)
+  const duration = amountOf(ms)
+  const size = amountOf(bytes)
   const arrival =
     arrivedAt === undefined
       ? // As versions before that field wrote it.
@@ -43,14 +44,14 @@ export const requestOfAccessLog = (
     at: arrival,
     method: methodOf(method),
     path: pathOf(url),
-    ...(typeof keyId === 'string' ? { key: keyId.slice(0, 200) } : {}),
+    ...(typeof keyId === 'string' ? { key: ownText(keyId.slice(0, 200)) } : {}),
     // Of what the consumer took, the log has what the gateway chose.
     ...(encoding === 'br' || encoding === 'gzip' ? { accepts: encoding } : {}),
     ...(typeof notModified === 'boolean' ? { conditional: true } : {}),
     ...(isStatus(status) ? { status } : {}),
     ...outcomeOf(typeof cache === 'string' ? cache : undefined),
-    ...(typeof cell === 'string' ? { cell: cell.slice(0, 60) } : {}),
-    ...(numberOf(bytes) === undefined ? {} : { bytes: numberOf(bytes) as number }),
+    ...(typeof cell === 'string' ? { cell: ownText(cell.slice(0, 60)) } : {}),
+    ...(size === undefined ? {} : { bytes: size }),
     ...(duration === undefined ? {} : { ms: duration }),
   }
 }
@@ -63,9 +64,3 @@ const fieldsOf = (line: string): Fields => {
   } catch {}
   throw new InputError(`${quoted(line)} is no JSON`)
 }
-
-const numberOf = (value: unknown): number | undefined =>
-  typeof value === 'number' && value >= 0 ? value : undefined
-
-const isStatus = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isInteger(value) && value >= 100 && value <= 599

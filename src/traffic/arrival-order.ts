@@ -5,16 +5,22 @@ import type { TrafficRequest } from './traffic-request.ts'
 
 /** So many requests are held back, and at times twice as many. */
 export const defaultWindow = 50_000
+// Of the paths of what is held, in characters: long ones make the window shorter.
+const mostText = 64 * 1024 * 1024
 
 type Batches = AsyncIterable<readonly TrafficRequest[]>
 
-/** Batches in the order of arrival; `onLate` gets the requests of a batch that came behind the window of their own. */
+/**
+ * Batches in the order of arrival; `onLate` gets the requests of a batch that came behind the window of their own, and gives
+ * back those that are to go out where they stand.
+ */
 export async function* inOrder(
   batches: Batches,
-  onLate: (requests: TrafficRequest[]) => unknown,
+  onLate: (requests: TrafficRequest[]) => Promise<TrafficRequest[]>,
   window: number = defaultWindow,
 ): AsyncGenerator<TrafficRequest[], void, undefined> {
   let held: TrafficRequest[] = []
+  let text = 0
   let isSorted = true
   let newest = Number.NEGATIVE_INFINITY
   let given = Number.NEGATIVE_INFINITY
@@ -24,6 +30,7 @@ export async function* inOrder(
     if (!isSorted) held.sort(byArrival)
     const taken = count >= held.length ? held : held.slice(0, count)
     held = count >= held.length ? [] : held.slice(count)
+    text = textOf(held)
     isSorted = true
     newest = held.at(-1)?.at ?? taken.at(-1)?.at ?? newest
     given = taken.at(-1)?.at ?? given
@@ -40,12 +47,17 @@ export async function* inOrder(
       if (request.at < newest) isSorted = false
       else newest = request.at
       held.push(request)
+      text += request.path.length
     }
-    if (late.length > 0) await onLate(late)
+    if (late.length > 0) yield await onLate(late)
     if (held.length >= 2 * window) yield take(held.length - window)
+    else if (text > mostText) yield take(Math.ceil(held.length / 2))
   }
   if (held.length > 0) yield take(held.length)
 }
+
+const textOf = (requests: readonly TrafficRequest[]): number =>
+  requests.reduce((sum, { path }) => sum + path.length, 0)
 
 const byArrival = (one: TrafficRequest, other: TrafficRequest): number => one.at - other.at
 

@@ -3,7 +3,7 @@
 
 import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
-import { instantOf, methodOf, pathOf } from './request-line.ts'
+import { amountOf, instantOf, methodOf, pathOf } from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** `isEnd`: the instant is that of the end of the answer, as nginx logs it with a duration; else of the arrival. */
@@ -11,7 +11,7 @@ export type CommonLine = { readonly request: TrafficRequest; readonly isEnd: boo
 
 // 203.0.113.7 - - [21/Nov/2026:12:00:00 +0600] "GET /x HTTP/1.1" 200 1834 "-" "curl/8" 0.005
 const quotedRequest =
-  /\[(\d\d\/[A-Za-z]{3}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "((?:[^"\\]|\\.)*)" (\d{3}) (\d+|-)(.*)$/
+  /\[(\d\d\/[A-Za-z]{3}\/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "((?:[^"\\]|\\.)*)" (\d{3}) (\d+|-)(.*)$/s
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec']
 
 /** Whether a line looks like one. */
@@ -54,21 +54,25 @@ const requestWith = (
   status: string | undefined,
   bytes: string | undefined,
   ms: number | undefined,
-): TrafficRequest => ({
-  at,
-  method: methodOf(method),
-  path: pathOf(path),
-  // Only who sends an etag or a date is answered so.
-  ...(status === '304' ? { conditional: true } : {}),
-  ...(Number(status) >= 100 && Number(status) <= 599 ? { status: Number(status) } : {}),
+): TrafficRequest => {
   // The common format of Apache has - for an empty body.
-  bytes: bytes === '-' ? 0 : Number(bytes),
-  ...(ms === undefined ? {} : { ms }),
-})
+  const [size, duration] = [bytes === '-' ? 0 : amountOf(Number(bytes)), amountOf(ms)]
+  return {
+    at,
+    method: methodOf(method),
+    path: pathOf(path),
+    // Only who sends an etag or a date is answered so.
+    ...(status === '304' ? { conditional: true } : {}),
+    ...(Number(status) >= 100 && Number(status) <= 599 ? { status: Number(status) } : {}),
+    ...(size === undefined ? {} : { bytes: size }),
+    ...(duration === undefined ? {} : { ms: duration }),
+  }
+}
 
 /** nginx logs `$request_time` in seconds with three decimals, Apache `%D` in whole microseconds. */
 const durationIn = (rest: string): { ms?: number; isEnd: boolean } => {
-  const behind = rest.replaceAll(/"(?:[^"\\]|\\.)*"/g, '')
+  // One that nothing closes ends with the line: a pattern that can't fail looks at each character once.
+  const behind = rest.replaceAll(/"(?:[^"\\]|\\.?)*(?:"|$)/gs, '')
   const [, seconds] = /(?:^|[\s=])(\d+\.\d{3})(?=\s|$)/.exec(behind) ?? []
   if (seconds !== undefined) return { ms: milliseconds(seconds), isEnd: true }
   const [, microseconds] = /(?:^|[\s=])(\d{1,12})(?=\s|$)/.exec(behind) ?? []
@@ -80,7 +84,7 @@ const milliseconds = (seconds: string | undefined): number => Math.round(Number(
 // nginx writes bytes as \xE0, Apache some signs as \" and \t.
 const unescapedPath = (target: string): string =>
   target.includes('\\')
-    ? target.replaceAll(/\\(?:x([\da-fA-F]{2})|(.))/g, (_, code?: string, sign?: string) =>
+    ? target.replaceAll(/\\(?:x([\da-fA-F]{2})|(.))/gu, (_, code?: string, sign?: string) =>
         code === undefined ? encodeURIComponent(signs[sign ?? ''] ?? sign ?? '') : `%${code.toUpperCase()}`,
       )
     : target

@@ -1,6 +1,7 @@
 // Writes requests in the formats of other tools: goreplay's `.gor`, the targets of vegeta, CSV for k6 and spreadsheets, and
 // the CSV of libCacheSim. No key stands in them: where a tool sends one, it sends the id, to be replaced by who has the keys.
 
+import { csvCells, csvLine } from '../csv-text.ts'
 import { InputError } from '../errors.ts'
 import { quoted } from '../outside-text.ts'
 import { placeOf } from './endpoint.ts'
@@ -45,14 +46,15 @@ const conversions: readonly Conversion[] = [
     textOf: (request, { ms: since }) => {
       const { at, method, path, key, accepts, conditional, status, outcome, tier, cell, bytes, ms } = request
       const values = [method, path, key, accepts, conditional, status, outcome, tier, cell, bytes, ms]
-      return `${[since / 1_000, new Date(at).toISOString(), ...values].map(fieldOf).join(',')}\r\n`
+      return csvLine([since / 1_000, new Date(at).toISOString(), ...values])
     },
   },
   {
     // For `cachesim FILE csv …`: the object is the cell, or the place where no cell is known.
     name: 'libcachesim',
     begin: 'time,obj_id,size\n',
-    textOf: (request, { ms }) => `${Math.floor(ms / 1_000)},${objectOf(request)},${request.bytes || 1}\n`,
+    textOf: (request, { ms }) =>
+      `${csvCells([Math.floor(ms / 1_000), objectOf(request), request.bytes || 1])}\n`,
   },
 ]
 
@@ -66,11 +68,6 @@ const headersOf = ({ key, accepts, conditional }: TrafficRequest): Record<string
 // Names without a comma; with a letter, since libCacheSim takes numbers for ids of another kind.
 const objectOf = ({ cell, path }: TrafficRequest): string =>
   (cell === undefined ? placeOf(path) : `cell_${cell}`).replaceAll(',', '_')
-
-const fieldOf = (value: string | number | boolean | undefined): string => {
-  const text = String(value ?? '')
-  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
-}
 
 /** @throws InputError */
 export const conversionNamed = (name: string): Conversion => {

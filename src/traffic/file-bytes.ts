@@ -2,10 +2,10 @@
 // little compressed input at a time, and none that expands as no log does. What they mean is left to the readers.
 
 import { createHash, type Hash } from 'node:crypto'
-import { createReadStream } from 'node:fs'
 import { createGunzip } from 'node:zlib'
 import { InputError } from '../errors.ts'
 import { printable } from '../outside-text.ts'
+import { FileError, openStream } from '../regular-file.ts'
 
 /** The name of standard input where a file is expected. */
 export const standardInput = '-'
@@ -65,8 +65,11 @@ async function* unpacked(path: string, count: Count): AsyncGenerator<Buffer, voi
 }
 
 async function* packedBytes(path: string, count: Count): AsyncGenerator<Buffer, void, undefined> {
-  const stream = path === standardInput ? process.stdin : createReadStream(path, { highWaterMark: readBytes })
   try {
+    const stream =
+      path === standardInput
+        ? process.stdin
+        : (await openStream(path)).createReadStream({ highWaterMark: readBytes })
     for await (const piece of stream) {
       count((piece as Buffer).length)
       yield piece as Buffer
@@ -74,7 +77,7 @@ async function* packedBytes(path: string, count: Count): AsyncGenerator<Buffer, 
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException
     throw new InputError(
-      `${nameOfFile(path)} can't be read: ${reasons[code ?? ''] ?? code ?? String(cause)}`,
+      `${nameOfFile(path)} can't be read: ${reasons[code ?? ''] ?? (cause instanceof FileError ? cause.message : code) ?? String(cause)}`,
       {
         cause,
       },

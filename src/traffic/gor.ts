@@ -6,7 +6,7 @@ import { quoted } from '../outside-text.ts'
 import { UnpackingError } from './file-bytes.ts'
 import type { Observer } from './format.ts'
 import { outcomeOf } from './recorded-outcome.ts'
-import { acceptsOf, keyIn, methodOf, pathOf } from './request-line.ts'
+import { acceptsOf, amountOf, keyIn, methodOf, ownText, pathOf } from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 /** Behind each payload. */
@@ -14,6 +14,8 @@ export const gorSeparator = '\n🐵🙈🙉\n'
 const separator = Buffer.from(gorSeparator)
 // What goreplay itself copies of a payload at most.
 const longestPayload = 5 * 1024 * 1024
+// Of a payload, what stands before its body.
+const longestHead = 64 * 1024
 // So many requests wait for their response.
 const mostWaiting = 10_000
 
@@ -56,13 +58,21 @@ export async function* readGor(
     line += linesIn(payload)
   }
 
-  let rest: Buffer = Buffer.alloc(0)
+  // What is not over yet, at the begin of a block that grows by doubling: pieces may be small.
+  let block: Buffer = Buffer.alloc(64 * 1024)
+  let held = 0
   let isSkipping = false
   try {
     for await (const piece of pieces) {
-      let bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece])
       // A separator may be parted by the end of a piece.
-      let searched = Math.max(0, rest.length - separator.length)
+      let searched = Math.max(0, held - separator.length)
+      if (held + piece.length > block.length) {
+        const larger = Buffer.alloc(2 * (held + piece.length))
+        block.copy(larger, 0, 0, held)
+        block = larger
+      }
+      piece.copy(block, held)
+      let bytes = block.subarray(0, held + piece.length)
       for (;;) {
         const end = bytes.indexOf(separator, searched)
         if (end < 0) break
@@ -80,11 +90,12 @@ export async function* readGor(
         line += linesIn(bytes.subarray(0, kept))
         bytes = bytes.subarray(kept)
       }
-      rest = Buffer.from(bytes)
+      if (bytes.byteOffset > block.byteOffset) bytes.copy(block)
+      held = bytes.length
       if (done.length > 0) yield done
       done = []
     }
-    if (!isSkipping && rest.length > 0) takeSafely(rest)
+    if (!isSkipping && held > 0) takeSafely(block.subarray(0, held))
   } catch (thrown) {
     if (!(thrown instanceof UnpackingError)) throw thrown
     onFault(line, `${thrown.message}; the rest of the file could not be read`)
@@ -106,7 +117,7 @@ const firstLine = /^([123]) (\S{1,200}) (\d{10,20})(?: (-?\d{1,20}))?$/
 const payloadOf = (payload: Buffer): Payload => {
   const end = payload.indexOf(0x0a)
   const about = payload
-    .subarray(0, end < 0 ? payload.length : end)
+    .subarray(0, Math.min(longestHead, end < 0 ? payload.length : end))
     .toString('latin1')
     .trimEnd()
   const [, kind, id, nanoseconds, duration] = firstLine.exec(about) ?? []
@@ -115,10 +126,13 @@ const payloadOf = (payload: Buffer): Payload => {
       `${quoted(about)} is no first line of a payload such as "1 932079936fa4306fc308d67588178d17d823647c 1439818823587396305 0"`,
     )
   const body = payload.indexOf('\r\n\r\n', end)
-  const head = payload.subarray(end + 1, body < 0 ? payload.length : body).toString()
+  const length = (body < 0 ? payload.length : body) - end - 1
+  if (length > longestHead)
+    throw new InputError(`a payload has ${length} bytes before its body, expected up to ${longestHead}`)
+  const head = payload.subarray(end + 1, end + 1 + length).toString()
   return {
     kind,
-    id,
+    id: ownText(id),
     at: Math.floor(Number(nanoseconds) / 1e6),
     ms: Number(duration) > 0 ? Number(duration) / 1e6 : undefined,
     head: head.split('\r\n'),
@@ -157,7 +171,7 @@ const answerOf = ([statusLine = '', ...lines]: readonly string[], ms: number): P
     status,
     ...outcomeOf(headers['cache-status']),
     ...(length !== undefined && /^\d{1,12}$/.test(length) ? { bytes: Number(length) } : {}),
-    ...(ms >= 0 ? { ms } : {}),
+    ...(amountOf(ms) === undefined ? {} : { ms }),
   }
 }
 

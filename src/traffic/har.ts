@@ -5,11 +5,20 @@ import { InputError } from '../errors.ts'
 import { UnpackingError } from './file-bytes.ts'
 import type { Observer } from './format.ts'
 import { outcomeOf } from './recorded-outcome.ts'
-import { acceptsOf, instantOf, keyIn, methodOf, pathOf } from './request-line.ts'
+import {
+  acceptsOf,
+  amountOf,
+  givenText,
+  instantOf,
+  isStatus,
+  keyIn,
+  methodOf,
+  pathOf,
+} from './request-line.ts'
 import type { TrafficRequest } from './traffic-request.ts'
 
 // Bodies stand in it.
-const longestEntry = 64 * 1024 * 1024
+const longestEntry = 16 * 1024 * 1024
 
 export async function* readHar(
   pieces: AsyncIterable<Buffer>,
@@ -19,15 +28,15 @@ export async function* readHar(
   try {
     for await (const piece of pieces) {
       const requests: TrafficRequest[] = []
-      for (const { text, line } of scanner.entriesIn(piece)) {
+      for (const { text, number, line } of scanner.entriesIn(piece)) {
         try {
-          if (text === undefined) throw new InputError(`an entry is longer than ${longestEntry} bytes`)
-          const request = requestOfEntry(JSON.parse(text), nameOf)
+          if (text === undefined) throw new InputError(`it is longer than ${longestEntry} bytes`)
+          const request = requestOfEntry(partOf(JSON.parse(text), 'it'), nameOf)
           if (request) requests.push(request)
           else onSkipped(1)
         } catch (thrown) {
           if (!(thrown instanceof InputError || thrown instanceof SyntaxError)) throw thrown
-          onFault(line, thrown instanceof InputError ? thrown.message : 'an entry is no JSON')
+          onFault(line, `entry ${number}: ${thrown instanceof InputError ? thrown.message : 'it is no JSON'}`)
         }
       }
       if (requests.length > 0) yield requests
@@ -39,69 +48,71 @@ export async function* readHar(
   }
   if (!scanner.isWhole())
     onFault(scanner.line(), 'the file ends within its JSON; the entries before are kept')
+  else if (!scanner.hasEntries())
+    onFault(scanner.line(), 'log has no list of entries, expected entries such as a browser exports')
 }
 
-type Header = { name?: unknown; value?: unknown }
-type Entry = {
-  startedDateTime?: unknown
-  time?: unknown
-  request?: { method?: unknown; url?: unknown; headers?: Header[] }
-  response?: {
-    status?: unknown
-    bodySize?: unknown
-    content?: { size?: unknown }
-    headers?: Header[]
-  }
+type Fields = Readonly<Record<string, unknown>>
+
+/** The object of that name, empty where it is missing. @throws InputError */
+const partOf = (value: unknown, name: string, expected = 'an object'): Fields => {
+  if (value === undefined) return {}
+  if (value instanceof Object && !Array.isArray(value)) return value as Fields
+  throw new InputError(`${name} is ${givenText(value)}, expected ${expected}`)
 }
 
 /** Undefined for what is no HTTP. @throws InputError */
 const requestOfEntry = (
-  { startedDateTime, time, request = {}, response = {} }: Entry,
+  { startedDateTime, time, request, response }: Fields,
   nameOf: Observer['nameOf'],
 ): TrafficRequest | undefined => {
-  const { url } = request
+  const [sent, received] = [partOf(request, 'request'), partOf(response, 'response')]
+  const { url } = sent
   if (typeof url === 'string' && /^(?!https?:)[a-z][a-z0-9+.-]*:/i.test(url)) return undefined
-  const at = instantOf(startedDateTime, 'startedDateTime')
-  const sent = headersOf(request.headers)
-  const received = headersOf(response.headers)
-  const key = keyIn(sent)
-  const accepts = acceptsOf(sent['accept-encoding'])
-  const { status, bodySize, content } = response
-  const bytes = [bodySize, content?.size].find(size => typeof size === 'number' && size >= 0)
+  const headers = headersOf(sent.headers, 'request.headers')
+  const answered = headersOf(received.headers, 'response.headers')
+  const key = keyIn(headers)
+  const accepts = acceptsOf(headers['accept-encoding'])
+  const { status, bodySize, content } = received
+  const bytes = amountOf(bodySize) ?? amountOf(partOf(content ?? undefined, 'response.content').size)
+  const ms = amountOf(time)
   return {
-    at,
-    method: methodOf(request.method),
+    at: instantOf(startedDateTime, 'startedDateTime'),
+    method: methodOf(sent.method),
     // What follows # never leaves a browser.
     path: pathOf(typeof url === 'string' ? url.replace(/#.*$/s, '') : url),
     ...(key === undefined ? {} : { key: nameOf(key) }),
     ...(accepts === undefined ? {} : { accepts }),
-    ...(sent['if-none-match'] === undefined && sent['if-modified-since'] === undefined
+    ...(headers['if-none-match'] === undefined && headers['if-modified-since'] === undefined
       ? {}
       : { conditional: true }),
     // Without an answer, a browser writes 0.
-    ...(typeof status === 'number' && status >= 100 && status <= 599
-      ? { status, ...outcomeOf(received['cache-status']) }
-      : {}),
-    ...(bytes === undefined ? {} : { bytes: bytes as number }),
-    ...(typeof time === 'number' && time >= 0 ? { ms: time } : {}),
+    ...(isStatus(status) ? { status, ...outcomeOf(answered['cache-status']) } : {}),
+    ...(bytes === undefined ? {} : { bytes }),
+    ...(ms === undefined ? {} : { ms }),
   }
 }
 
-const headersOf = (headers: unknown): Record<string, string> => {
+const headersOf = (headers: unknown, name: string): Record<string, string> => {
   const found: Record<string, string> = {}
-  if (Array.isArray(headers))
-    for (const { name, value } of headers as Header[])
-      if (typeof name === 'string' && typeof value === 'string') found[name.toLowerCase()] = value
+  if (headers === undefined) return found
+  if (!Array.isArray(headers)) throw new InputError(`${name} is ${givenText(headers)}, expected a list`)
+  for (const [i, header] of headers.entries()) {
+    const { name: title, value } = partOf(header, `${name}[${i}]`, 'an object with name and value')
+    if (typeof title === 'string' && typeof value === 'string') found[title.toLowerCase()] = value
+  }
   return found
 }
 
-type FoundEntry = { text: string | undefined; line: number }
+type FoundEntry = { text: string | undefined; number: number; line: number }
 
-const [quote, backslash, open, close, openList, closeList, newLine] = [...Buffer.from('"\\{}[]\n')]
+const [quote, backslash, open, close, openList, closeList, newLine, comma, blank] = [
+  ...Buffer.from('"\\{}[]\n, '),
+] as [number, number, number, number, number, number, number, number, number]
 // Of the document, of `log`, and of the list of entries.
 const [inLog, inEntries] = [2, 3]
 
-/** Finds the objects in the list `log.entries`, across pieces. */
+/** Finds what stands in the list `log.entries`, across pieces. */
 const createScanner = () => {
   let depth = 0
   let line = 1
@@ -109,6 +120,8 @@ const createScanner = () => {
   let isEscaped = false
   let word = ''
   let isEntries = false
+  let hasEntries = false
+  let number = 0
   // Of the entry that is read: what of it came in former pieces, and the line where it begins.
   let parts: Buffer[] | undefined
   let length = 0
@@ -118,6 +131,20 @@ const createScanner = () => {
   const entriesIn = (piece: Buffer): FoundEntry[] => {
     const found: FoundEntry[] = []
     let from = 0
+    const begin = (at: number): void => {
+      parts = []
+      length = 0
+      from = at
+      number += 1
+      begunAt = line
+    }
+    const end = (at: number): void => {
+      if (parts === undefined) return
+      const isLong = length + at - from > longestEntry
+      const text = isLong ? undefined : Buffer.concat([...parts, piece.subarray(from, at)]).toString()
+      found.push({ text, number, line: begunAt })
+      parts = undefined
+    }
     for (let at = 0; at < piece.length; at++) {
       const sign = piece[at] as number
       if (isInString) {
@@ -127,28 +154,27 @@ const createScanner = () => {
         else if (depth === inLog && word.length < 10) word += String.fromCharCode(sign)
         continue
       }
+      if (sign <= blank) {
+        if (sign === newLine) line += 1
+        continue
+      }
+      const isBetween = isEntries && depth === inEntries
+      if (isBetween && parts === undefined && sign !== comma && sign !== closeList) begin(at)
       if (sign === quote) {
         isInString = true
         if (depth === inLog) word = ''
       } else if (sign === open || sign === openList) {
-        if (depth === inLog) isEntries = sign === openList && word === 'entries'
-        if (depth === inEntries && isEntries && sign === open) {
-          parts = []
-          length = 0
-          from = at
-          begunAt = line
+        if (depth === inLog) {
+          isEntries = sign === openList && word === 'entries'
+          hasEntries ||= isEntries
         }
         depth += 1
         hasBegun = true
       } else if (sign === close || sign === closeList) {
+        if (isBetween) end(at)
         depth -= 1
-        if (depth === inEntries && parts !== undefined) {
-          const text =
-            length + at - from > longestEntry ? undefined : [...parts, piece.subarray(from, at + 1)]
-          found.push({ text: text && Buffer.concat(text).toString(), line: begunAt })
-          parts = undefined
-        }
-      } else if (sign === newLine) line += 1
+        if (isEntries && depth === inEntries) end(at + 1)
+      } else if (isBetween && sign === comma) end(at)
     }
     if (parts !== undefined) {
       length += piece.length - from
@@ -157,5 +183,10 @@ const createScanner = () => {
     }
     return found
   }
-  return { entriesIn, line: () => line, isWhole: () => hasBegun && depth === 0 }
+  return {
+    entriesIn,
+    line: () => line,
+    isWhole: () => hasBegun && depth === 0,
+    hasEntries: () => hasEntries,
+  }
 }

@@ -18,6 +18,8 @@ export type LateRequests = {
 }
 
 const heldAtMost = 100_000
+// Of their paths, in characters.
+const heldTextAtMost = 64 * 1024 * 1024
 // Each file is read at the same time.
 const mostFiles = 500
 
@@ -25,21 +27,26 @@ export const createLateRequests = (): LateRequests => {
   let held: TrafficRequest[] = []
   let folder: string | undefined
   let count = 0
+  let text = 0
   const files: string[] = []
   return {
     add: async requests => {
-      for (const request of requests) held.push(request)
+      for (const request of requests) {
+        held.push(request)
+        text += request.path.length
+      }
       count += requests.length
-      if (held.length < heldAtMost) return
+      if (held.length < heldAtMost && text < heldTextAtMost) return
       if (files.length >= mostFiles)
         throw new InputError(
-          `more than ${mostFiles * heldAtMost} requests are out of order; sort the file first, or give a larger --window`,
+          `more than ${count - held.length} requests are out of order; sort the file first, or give a larger --window`,
         )
       folder ??= await mkdtemp(join(tmpdir(), 'abohawa-traffic-'))
       const file = join(folder, `${files.length}.ndjson`)
       await writeFile(file, linesOf(held.sort(byArrival)), { mode: 0o600 })
       files.push(file)
       held = []
+      text = 0
     },
     count: () => count,
     streams: () => [

@@ -54,10 +54,13 @@ export const withoutSecretParameters = (request: TrafficRequest, nameOf: Pseudon
   const query = path.indexOf('?')
   if (query < 0 || !secretName.test(path.slice(query))) return request
   let found: string | undefined
-  const cleaned = path.slice(query).replaceAll(/([?&;])([^=&;]+)=([^&;]+)/g, (whole, sign, name, value) => {
-    if (!secretName.test(unescaped(name))) return whole
+  // From sign to sign, where no name begins twice: a pattern that looks for a name anywhere looks at a long one again and again.
+  const cleaned = path.slice(query).replaceAll(/[?&;][^&;]*/g, part => {
+    const equals = part.indexOf('=')
+    const [name, value] = [part.slice(1, equals), part.slice(equals + 1)]
+    if (equals < 0 || value === '' || !secretName.test(unescaped(name || value))) return part
     found ??= nameOf(unescaped(value))
-    return `${sign}${name}=${nameOf(unescaped(value))}`
+    return `${part.slice(0, equals + 1)}${nameOf(unescaped(value))}`
   })
   const keyName = key ?? found
   return {

@@ -142,25 +142,15 @@ const readFile = (
     }
   }
 
-  // What is late and taken by nobody goes out with the next batch.
-  let waiting: TrafficRequest[] = []
-  const late = (requests: TrafficRequest[]): unknown => {
+  const late = async (requests: TrafficRequest[]): Promise<TrafficRequest[]> => {
     counts.late += requests.length
-    if (onLate) return onLate(requests)
-    waiting = [...waiting, ...requests]
-    return undefined
-  }
-  const ordered = async function* (): AsyncGenerator<TrafficRequest[], void, undefined> {
-    for await (const batch of inOrder(parsed(), late, window)) {
-      const all = waiting.length === 0 ? batch : [...waiting, ...batch]
-      waiting = []
-      yield all
-    }
-    if (waiting.length > 0) yield waiting
+    if (!onLate) return requests
+    await onLate(requests)
+    return []
   }
 
   return {
-    batches: ordered(),
+    batches: inOrder(parsed(), late, window),
     summary: () => ({ file, format: format?.name ?? null, sha256: bytes.sha256(), ...counts, share }),
     bytesRead: bytes.read,
   }

@@ -3,6 +3,7 @@
 
 import { InputError } from '../errors.ts'
 import { escapedJson, quoted } from '../outside-text.ts'
+import { givenText } from './request-line.ts'
 
 /** What a cache did for a request: `none` for answers without weather. */
 export const outcomes = ['hit', 'stale', 'miss', 'none'] as const
@@ -149,7 +150,9 @@ export const requestOf = (line: string): TrafficRequest => {
       continue
     }
     if (!holds(value))
-      throw new InputError(`${name} is ${quoted(JSON.stringify(value))}, expected ${expected}`)
+      throw new InputError(
+        `${name} is ${value instanceof Object ? givenText(value) : quoted(JSON.stringify(value))}, expected ${expected}`,
+      )
     request[name] = value
   }
   request.at = Date.parse(request.at as string)

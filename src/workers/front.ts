@@ -4,8 +4,8 @@
 
 import { Agent, type IncomingMessage, request as requestOf, type ServerResponse } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { pipeline } from 'node:stream/promises'
 import { type AdmissionOptions, createAdmit } from '../ops/admission.ts'
+import { mayHaveBody } from '../ops/body-fault.ts'
 import { type BoundedServer, createBoundedServer, type ServerBounds } from '../ops/bounded-server.ts'
 import { isProbePath } from '../ops/probes.ts'
 import { Refusal, type RefusalObserver } from '../ops/refusal.ts'
@@ -45,12 +45,41 @@ const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 const answerWithinMs = 120_000
 // A worker that hangs must not take the probes of the others with it.
 const queryWithinMs = 3_000
+// A connection to a worker has one request: no byte of one can be in front of those of another, whatever their framing. This end
+// closes it. Told to close, the worker may do so while the end of the request is written, which would lose its answer.
+class OneRequestAgent extends Agent {
+  override keepSocketAlive(): boolean {
+    return false
+  }
+}
+const agent = new OneRequestAgent({ keepAlive: true })
 // Of one connection, and not of what is behind it.
-const hopByHop = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade', 'te', 'trailer'])
+const hopByHop = [
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]
+// Written anew, or answered here already.
+const ofTheRequest = ['content-length', 'expect', 'x-forwarded-for']
+// A worker judges these as it would without this process in front, whatever `connection` says of them.
+const judged = new Set([
+  'authorization',
+  'content-length',
+  'content-type',
+  'host',
+  'origin',
+  'sec-fetch-site',
+  'user-agent',
+])
 
 /** Whether it answers probes alone is a matter of its section. */
 export const buildFront = (parts: FrontParts, options: FrontOptions): Front => {
-  const agent = new Agent({ keepAlive: true })
   const isOps = options.section === 'ops'
   const routeOf = (path: string): Route | undefined =>
     isOps ? (ownRoutes.get(path) ?? routeOfOps(path)) : routeOfStatus(path)
@@ -65,13 +94,13 @@ export const buildFront = (parts: FrontParts, options: FrontOptions): Front => {
       const route = routeOf(path)
       if (isOps && !isProbePath(path) && !ownRoutes.has(path)) {
         if (route?.streams) withoutDeadline()
-        return forward(parts, agent, request, response)
+        return forward(parts, request, response)
       }
       const refusal = admit(request, route) ?? routeFault(method, route, paths)
       if (refusal) throw refusal
       if (path === '/livez') send(response, 200, { status: 'live' })
-      else if (path === '/readyz') await sendReadiness(parts, agent, response)
-      else if (path === '/metrics') await sendMetrics(parts, agent, response)
+      else if (path === '/readyz') await sendReadiness(parts, response)
+      else if (path === '/metrics') await sendMetrics(parts, response)
       else if (path === workersPath) send(response, 200, { workers: reportOf(parts) })
       else if (parts.restart()) send(response, 202, { workers: reportOf(parts) })
       else throw new Refusal(409, 'busy', 'the workers are being restarted already')
@@ -84,10 +113,6 @@ export const buildFront = (parts: FrontParts, options: FrontOptions): Front => {
     apply: next => {
       admit = createAdmit(next)
       listener.apply({ ...next, answerWithinMs })
-    },
-    close: async () => {
-      await listener.close()
-      agent.destroy()
     },
   }
 }
@@ -112,7 +137,7 @@ const readyOf = ({ workers }: FrontParts): readonly WorkerReport[] =>
 type Answer = { readonly status: number; readonly body: Buffer }
 
 /** A worker's own answer; undefined when it has just ended, or hangs. */
-const query = (agent: Agent, { opsPath }: WorkerReport, path: string): Promise<Answer | undefined> =>
+const query = ({ opsPath }: WorkerReport, path: string): Promise<Answer | undefined> =>
   new Promise(resolve => {
     const sent = requestOf({
       agent,
@@ -133,18 +158,17 @@ const query = (agent: Agent, { opsPath }: WorkerReport, path: string): Promise<A
 
 const queryAll = async (
   parts: FrontParts,
-  agent: Agent,
   path: string,
 ): Promise<readonly { readonly number: number; readonly answer: Answer }[]> => {
   const answers = await Promise.all(
-    readyOf(parts).map(async worker => ({ number: worker.number, answer: await query(agent, worker, path) })),
+    readyOf(parts).map(async worker => ({ number: worker.number, answer: await query(worker, path) })),
   )
   return answers.flatMap(({ number, answer }) => (answer ? [{ number, answer }] : []))
 }
 
 // One worker that serves is enough; how many of them do is a detail, as a store that is away is one.
-const sendReadiness = async (parts: FrontParts, agent: Agent, response: ServerResponse): Promise<void> => {
-  const answers = await queryAll(parts, agent, '/readyz')
+const sendReadiness = async (parts: FrontParts, response: ServerResponse): Promise<void> => {
+  const answers = await queryAll(parts, '/readyz')
   const ready = answers.filter(({ answer }) => answer.status === 200)
   const [first] = [...ready, ...answers]
   const { detail = {} } = first ? (JSON.parse(first.answer.body.toString()) as { detail?: object }) : {}
@@ -155,8 +179,8 @@ const sendReadiness = async (parts: FrontParts, agent: Agent, response: ServerRe
   })
 }
 
-const sendMetrics = async (parts: FrontParts, agent: Agent, response: ServerResponse): Promise<void> => {
-  const answers = await queryAll(parts, agent, '/metrics')
+const sendMetrics = async (parts: FrontParts, response: ServerResponse): Promise<void> => {
+  const answers = await queryAll(parts, '/metrics')
   const own = [
     '# HELP abohawa_workers Worker processes of this gateway that are ready, and how many there should be.',
     '# TYPE abohawa_workers gauge',
@@ -176,7 +200,6 @@ const sendMetrics = async (parts: FrontParts, agent: Agent, response: ServerResp
 /** Hands a request to the first worker that is ready, and its answer back as it comes. */
 const forward = async (
   parts: FrontParts,
-  agent: Agent,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> => {
@@ -190,25 +213,51 @@ const forward = async (
     method: request.method,
     path: request.url,
     // Its admission judges the headers as they came; the socket has no address of the caller.
-    headers: [...endToEnd(request.rawHeaders), 'x-forwarded-for', request.socket.remoteAddress ?? ''],
+    headers: [
+      ...endToEnd(request.rawHeaders, ofTheRequest),
+      'x-forwarded-for',
+      request.socket.remoteAddress ?? '',
+      ...framingOf(request),
+    ],
   })
   sent.on('response', resolve)
   sent.on('error', () =>
     reject(new Refusal(503, 'draining', 'the worker that had the request has ended; send the request again')),
   )
-  response.once('close', () => sent.destroy())
-  request.pipe(sent)
+  response.once('close', () => {
+    // The rest of a body that the worker did not want is read, so that the next request on the connection is.
+    request.unpipe(sent).resume()
+    sent.destroy()
+  })
+  if (mayHaveBody(request)) request.pipe(sent)
+  else sent.end()
   const answer = await promise
   for (const name of response.getHeaderNames()) response.removeHeader(name)
   response.writeHead(answer.statusCode ?? 500, endToEnd(answer.rawHeaders))
-  // Its reader may leave, and a worker may end in the middle: there is nobody to tell.
-  await pipeline(answer, response).catch(() => response.destroy())
+  // A worker may end in the middle. To a client of HTTP/1.0 a close may be the end of a whole answer, a reset is none.
+  answer.once('error', () => {
+    if (request.httpVersionMinor === 0) request.socket.resetAndDestroy()
+    else response.destroy()
+  })
+  answer.pipe(response)
 }
 
-/** Names and values in turn. */
-const endToEnd = (rawHeaders: readonly string[]): string[] =>
-  rawHeaders.flatMap((text, i) => {
-    if (i % 2 === 1) return []
-    const isForwardedFor = text.toLowerCase() === 'x-forwarded-for'
-    return hopByHop.has(text.toLowerCase()) || isForwardedFor ? [] : [text, rawHeaders[i + 1] ?? '']
-  })
+/** How the body that goes to the worker is framed: written anew, so that both ends agree where it ends. */
+const framingOf = (request: IncomingMessage): readonly string[] => {
+  const { 'transfer-encoding': coding, 'content-length': length = '0' } = request.headers
+  if (!mayHaveBody(request)) return []
+  return coding === undefined ? ['content-length', length] : ['transfer-encoding', 'chunked']
+}
+
+/** Names and values in turn, without what is of one connection and what `connection` names beside that. */
+const endToEnd = (rawHeaders: readonly string[], alsoDropped: readonly string[] = []): string[] => {
+  const headers = rawHeaders.flatMap((name, i) =>
+    i % 2 === 0 ? [{ name, lowerCase: name.toLowerCase(), value: rawHeaders[i + 1] ?? '' }] : [],
+  )
+  const named = headers
+    .filter(({ lowerCase }) => lowerCase === 'connection')
+    .flatMap(({ value }) => value.toLowerCase().split(/[\s,]+/))
+    .filter(name => !judged.has(name))
+  const dropped = new Set([...hopByHop, ...alsoDropped, ...named])
+  return headers.flatMap(({ name, lowerCase, value }) => (dropped.has(lowerCase) ? [] : [name, value]))
+}

@@ -134,7 +134,7 @@ export const startWorkers = async (
     statusUrl,
     signal: signal => {
       pool.signal(signal)
-      if (signal === 'SIGHUP') void reload.now()
+      if (signal === 'SIGHUP') void watching.readNow()
     },
     close: async () => {
       isDraining = true

@@ -23,6 +23,8 @@ t.test('without files or variables the configuration is that of default.yaml', a
       writeTimeoutMs: 30_000,
       maxConnections: 10_000,
       maxUnauthenticated: 200,
+      unauthenticatedRateBytes: 2 ** 20,
+      unauthenticatedBurstBytes: 8 * 2 ** 20,
       maxPipelined: 16,
       maxQueuedRequests: 8_192,
       drainForMs: 2_000,

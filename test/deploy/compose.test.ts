@@ -24,6 +24,13 @@ type Service = {
   volumes?: string[]
   depends_on?: string[]
   environment?: Record<string, string>
+  user?: string
+  read_only?: boolean
+  cap_drop?: string[]
+  cap_add?: string[]
+  security_opt?: string[]
+  privileged?: boolean
+  tmpfs?: string[]
 }
 const compose = parse(read('compose.yaml'), { merge: true }) as {
   services: Record<string, Service>
@@ -41,7 +48,12 @@ const mountsOf = ({ volumes = [] }: Service): [from: string, to: string][] =>
 t.test('every service is there, is pinned, and is reached from this machine alone', async t => {
   const published: string[] = []
   for (const [name, { image, build, depends_on = [], ports = [], volumes = [] }] of services) {
-    if (image !== undefined) t.match(image, /^[a-z/]+:v?\d+\.\d+\.\d+$/, `${name} has the tag of one version`)
+    if (image !== undefined)
+      t.match(
+        image,
+        /^[a-z/]+(:v?\d+\.\d+\.\d+)?(@sha256:[0-9a-f]{64})?(?<=\d|@sha256:[0-9a-f]{64})$/,
+        `${name} has the tag of one version, or a digest`,
+      )
     else t.ok(existsSync(join(root, build ?? '-', 'Dockerfile')))
     for (const other of depends_on) t.ok(services.has(other), `${name} needs ${other}`)
     for (const port of ports) {
@@ -53,6 +65,17 @@ t.test('every service is there, is pinned, and is reached from this machine alon
   }
   t.equal(new Set(published).size, published.length, 'no port is published twice')
   t.equal(gateways.length, 2)
+})
+
+t.test('no service may more than an unprivileged process that writes to its volumes and /tmp', async t => {
+  for (const [name, service] of services) {
+    t.equal(service.read_only, true, `${name} has a root file system that can't be written`)
+    t.strictSame(service.cap_drop, ['ALL'], `${name} has no capability`)
+    t.strictSame([service.cap_add, service.privileged], [undefined, undefined])
+    t.strictSame(service.security_opt, ['no-new-privileges:true'])
+    t.match(service.user, /^[1-9]\d*:\d+$/, `${name} is no superuser`)
+    for (const mount of service.tmpfs ?? []) t.match(mount, /^\/[\w/]+:size=\d+m,/, 'with a bound')
+  }
 })
 
 t.test('what is mounted is a file or folder of the repository', async t => {

@@ -80,9 +80,21 @@ t.test('every copied file is there, and is in the context of the build', async t
   }
 })
 
-t.test('the image has the Node that the product needs', async t => {
-  const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  for (const text of all('FROM')) t.match(text, `node:${/\d+/.exec(engines.node)?.[0]}-slim`)
+t.test('the image has the Node that the tests run with, by its exact version', async t => {
+  const { devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  t.match(devDependencies.node, /^\d+\.\d+\.\d+$/)
+  for (const text of all('FROM')) {
+    const [image = ''] = text.split(' ')
+    t.match(image.replace(/@sha256:[0-9a-f]{64}$/, ''), new RegExp(`^node:${devDependencies.node}-slim$`))
+  }
+  t.match(
+    readFileSync(join(root, 'docs/operating.md'), 'utf8'),
+    `imagetools inspect node:${devDependencies.node}-slim`,
+  )
+})
+
+t.test('the process of the image is no superuser', async t => {
+  t.equal(steps.findLast(({ step }) => step === 'USER')?.text, 'node')
 })
 
 t.test('npm ci --omit=dev installs what production needs', async t => {

@@ -2,10 +2,10 @@
 // other, the configuration in it passes `config check`, and a gateway started as the pod says answers its probes.
 
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import t from 'tap'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { loadConfig } from '../../src/config/load.ts'
 import { replaced } from '../support/nginx.ts'
 import { runCommand, startCommand } from '../support/process.ts'
@@ -39,6 +39,7 @@ const environmentIn = (folder: string, secrets: Record<string, string>): Record<
   mkdirSync(folder, { recursive: true })
   return Object.fromEntries(
     gateway.env.map(({ name, value }: { name: string; value: string }) => {
+      if (!name.endsWith('__FILE')) return [name, value]
       const path = join(folder, basename(value))
       writeFileSync(path, `${secrets[basename(value)]}\n`)
       return [name, path]
@@ -74,7 +75,24 @@ t.test('the pod is restricted, and told nothing of services', async t => {
     readOnlyRootFilesystem: true,
     capabilities: { drop: ['ALL'] },
   })
+  t.notMatch(JSON.stringify(gateway.securityContext), /privileged":true|"add"/)
   t.notOk(gateway.lifecycle, 'no preStop')
+})
+
+t.test('the base trusts nobody, and does not start before an overlay names the ingress', async t => {
+  const base = readFileSync(join(overlay, '../../base/gateway.yaml'), 'utf8')
+  t.strictSame(parse(base).server.trustedProxies, [])
+  const path = join(t.testdir({ 'gateway.yaml': base }), 'gateway.yaml')
+  const { code, stderr } = await runCommand(['config', 'check', '--no-files', path])
+  t.equal(code, 1)
+  t.match(stderr, /server\.trustedProxies/)
+  const named = gateway.env.find(({ name }: { name: string }) => name === 'ABOHAWA_SERVER__TRUSTED_PROXIES')
+  const [, bits] = /^192\.0\.2\.0\/(\d+)$/.exec(named?.value) ?? []
+  t.ok(Number(bits) >= 24, 'the example names a network that is nobody’s (RFC 5737)')
+})
+
+t.test('the image has an exact tag or a digest', async t => {
+  t.match(gateway.image, /^[\w./-]+(:v?\d+\.\d+\.\d+|@sha256:[0-9a-f]{64})$/)
 })
 
 t.test('the file passes the check, and its ports and times are those of the objects', async t => {
@@ -124,7 +142,8 @@ t.test('what is mounted is what the command line and the variables name', async 
   const config = gateway.args[gateway.args.indexOf('--config') + 1]
   t.equal(volumeOf(config).configMap.name, named('ConfigMap').metadata.name)
   t.ok(basename(config) in named('ConfigMap').data)
-  for (const { value } of gateway.env) {
+  for (const { name, value } of gateway.env) {
+    if (!name.endsWith('__FILE')) continue
     t.equal(volumeOf(value).secret.secretName, secret.metadata.name)
     t.ok(basename(value) in secret.data, value)
   }

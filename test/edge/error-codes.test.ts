@@ -50,6 +50,7 @@ const published = [
   'provider_unreachable',
   'quota_exhausted',
   'record_damaged',
+  'reference_busy',
   'request_timeout',
   'search_too_long',
   'store_unavailable',

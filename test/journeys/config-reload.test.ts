@@ -152,6 +152,8 @@ const others: Settings = {
   'server.writeTimeout': '20s',
   'server.maxConnections': 50,
   'server.maxUnauthenticated': 40,
+  'server.unauthenticatedRate': '2MiB',
+  'server.unauthenticatedBurst': '16MiB',
   'server.maxPipelined': 4,
   'server.maxQueuedRequests': 100,
   'server.drainFor': '1ms',

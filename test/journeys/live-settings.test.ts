@@ -541,6 +541,25 @@ proof(['server.maxUnauthenticated'], 'strangers make room', {}, async (t, gatewa
 })
 
 proof(
+  ['server.unauthenticatedRate', 'server.unauthenticatedBurst'],
+  'strangers draw so many bytes from now on',
+  {},
+  async (t, gateway) => {
+    const headers = { 'accept-encoding': 'identity' }
+    const draw = async () => (await fetch(`${gateway.apiUrl}/api/v1/openapi.json`, { headers })).status
+    await applied(t, gateway, { 'server.unauthenticatedBurst': '64KiB' })
+    t.equal(await draw(), 200)
+    t.equal(await draw(), 429)
+    await applied(t, gateway, {
+      'server.unauthenticatedRate': '100MiB',
+      'server.unauthenticatedBurst': '1MiB',
+    })
+    gateway.clock.advance(100)
+    for (let i = 0; i < 3; i++) t.equal(await draw(), 200)
+  },
+)
+
+proof(
   ['server.maxPipelined', 'server.maxQueuedRequests'],
   'fewer requests wait on a connection, and over all',
   {},

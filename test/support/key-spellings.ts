@@ -10,6 +10,10 @@ const percent = (character: string): string =>
 const unicode = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
 const again = (text: string): string => text.replaceAll('%', '%25')
 
+const parted = (by: string) => (key: string) => [...key].join(by)
+const fullWidth = each(character => String.fromCodePoint(character.charCodeAt(0) + 0xfee0))
+const zeroWidthSpace = '\u200b'
+
 /** Spellings by name. */
 export const spellings: Readonly<Record<string, (key: string) => string>> = {
   plain: key => key,
@@ -40,6 +44,18 @@ export const spellings: Readonly<Record<string, (key: string) => string>> = {
   base64: key => Buffer.from(key).toString('base64url'),
   'base64 behind a user': key => Buffer.from(`u:${key}`).toString('base64url'),
   'base64 behind a longer user': key => Buffer.from(`us:${key}`).toString('base64url'),
+  'parted by zero-width spaces, as bytes of UTF-8': key =>
+    Buffer.from(parted(zeroWidthSpace)(key)).toString('latin1'),
+  'parted by zero-width spaces, percent-encoded': parted('%E2%80%8B'),
+  'parted by zero-width spaces, percent-encoded twice': parted('%25E2%2580%258B'),
+  'parted by zero-width spaces, JSON escapes': parted('\\u200b'),
+  'a soft hyphen in the prefix, percent-encoded': key => key.replace('_', '%C2%AD_'),
+  'parted by soft hyphens, HTML': parted('&shy;'),
+  'parted by NUL, percent-encoded': parted('%00'),
+  'parted by NUL, percent-encoded twice': parted('%2500'),
+  'a blank in the prefix, percent-encoded': key => key.replace('_', '%20_'),
+  'full-width, percent-encoded': key => encodeURIComponent(fullWidth(key)),
+  'full-width, percent-encoded twice': key => again(encodeURIComponent(fullWidth(key))),
   hexadecimal: key => Buffer.from(key).toString('hex'),
 }
 
@@ -51,6 +67,7 @@ const onceRead = (text: string): string =>
     .replaceAll(/&#x0*([0-9a-f]{2});/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)))
     .replaceAll(/&#0*(\d{2,3});/g, (_, number) => String.fromCharCode(Number(number)))
     .replaceAll('&lowbar;', '_')
+    .replaceAll('&shy;', '')
 
 /** A text with all escapes decoded, repeatedly. */
 const readAll = (text: string): string => {
@@ -58,13 +75,21 @@ const readAll = (text: string): string => {
   return read === text ? text : readAll(read)
 }
 
+/** What a reader sees of a text: bytes of UTF-8 as what they spell, letters of any width as plain ones, nothing invisible. */
+const seen = (text: string): string =>
+  text
+    .replaceAll(/[\xc2-\xf4][\x80-\xbf]+/g, bytes => Buffer.from(bytes, 'latin1').toString())
+    .normalize('NFKC')
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Mn}\s]/gu, '')
+
 const windowsOf = (text: string, length: number): string[] =>
   Array.from({ length: Math.max(0, text.length - length + 1) }, (_, at) => text.slice(at, at + length))
 
 /** The first piece of a key's secret that can be read in a text, six characters long; undefined when there is none. */
 export const leakIn = (text: string, key: string): string | undefined => {
   const secret = key.slice(prefix.length)
-  const plain = `${text}\n${readAll(text)}`
+  const read = readAll(text)
+  const plain = `${text}\n${read}\n${seen(text)}\n${seen(read)}`
   const pieces = windowsOf(secret, 6)
   // Six characters of the secret are eight of base64 and twelve of hexadecimal.
   for (const lead of ['', 'u:', 'us:'])

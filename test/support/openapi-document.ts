@@ -28,6 +28,7 @@ const untried: Readonly<Record<string, Sentence>> = {
   url_not_encoded: sentences.http.notEncoded,
   request_timeout: sentences.http.late,
   http_invalid: sentences.http.invalid,
+  reference_busy: sentences.referenceBusy(2 ** 20),
   key_replaced: sentences.key.replaced,
   key_expired: sentences.key['key-expired'],
   path_not_encoded: sentences.path.notEncoded('/api/v1/weather/%zz'),

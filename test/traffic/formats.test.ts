@@ -215,7 +215,7 @@ t.test('HAR, entry by entry', async t => {
   })
   t.equal(blocked?.status, undefined)
   t.equal(summary.skippedLines, 1)
-  t.match(faults, [{ reason: /^startedDateTime is "now"/ }])
+  t.match(faults, [{ reason: /^entry 2: startedDateTime is "now"/ }])
   const brokenAt = text.split('\n').findIndex(line => line.includes('"now"'))
   t.equal(faults[0]?.line, brokenAt, 'the line where the entry begins')
 

@@ -145,8 +145,11 @@ t.test('neighbours out of order are sorted, and what is further away is handed o
   const given: number[] = []
   const apart: number[] = []
   const numbers = (requests: readonly TrafficRequest[]) => requests.map(({ at }) => at - start)
-  for await (const batch of inOrder(batches(), requests => void apart.push(...numbers(requests)), 3))
-    given.push(...numbers(batch))
+  const keepApart = async (requests: readonly TrafficRequest[]) => {
+    apart.push(...numbers(requests))
+    return []
+  }
+  for await (const batch of inOrder(batches(), keepApart, 3)) given.push(...numbers(batch))
   t.strictSame(given, [3, 4, 5, 7, 8, 9, 20, 21, 22])
   t.strictSame(apart, [1, 2])
 })

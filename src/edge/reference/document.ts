@@ -135,7 +135,8 @@ const errorResponse = (status: ProblemStatus, examples: Examples): Json => ({
       schema: { $ref: `#/components/schemas/${status === 429 ? 'QuotaExhausted' : 'Error'}` },
       examples: Object.fromEntries(
         Object.entries(errors)
-          .filter(([, error]) => error.status === status)
+          // No endpoint answers with what is the reference's own.
+          .filter(([code, error]) => error.status === status && code !== 'reference_busy')
           .map(([code, { meaning, counts }]) => {
             const value = examples.errors[code]
             if (value === undefined) throw new Error(`the error ${code} has no example`)

@@ -65,6 +65,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     "The day's quota is used up: wait for retry-after, which ends at local midnight.",
     'দিনের কোটা শেষ: retry-after পর্যন্ত অপেক্ষা করুন, যা স্থানীয় মধ্যরাতে শেষ হয়।',
   ),
+  reference_busy: of(429, false)(
+    'The reference alone (`/docs`, `/api/v1/openapi.json`), never an endpoint: wait for retry-after.',
+    'কেবল রেফারেন্স (`/docs`, `/api/v1/openapi.json`), কোনো এন্ডপয়েন্ট নয়: retry-after পর্যন্ত অপেক্ষা করুন।',
+  ),
   path_not_found: notFound('The path is none of the endpoints.', 'পথটি কোনো এন্ডপয়েন্টের নয়।'),
   path_not_encoded: invalid('Percent-encode the path in UTF-8.', 'পথ UTF-8-এ শতকরা-এনকোড করুন।'),
   longitude_missing: invalid('Send both lat and lng in the path.', 'পথে lat ও lng দুটিই পাঠান।'),

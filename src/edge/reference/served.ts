@@ -3,7 +3,7 @@
 
 import { readFile } from 'node:fs/promises'
 import Negotiator from 'negotiator'
-import { encodeWhole } from '../content-coding.ts'
+import { encodeWhole, longestPreference } from '../content-coding.ts'
 import { jsonType, type Representation, tagOf } from '../representation.ts'
 import { unpooledCopy } from '../unpooled.ts'
 import { type ReferenceDocument, referencePage } from './page.ts'
@@ -72,6 +72,7 @@ export const servedReference = (
 const languageOf = (query: string, acceptLanguage: string | undefined): PageLanguage => {
   const asked = new URLSearchParams(query).get('lang')
   if (asked === 'en' || asked === 'bn') return asked
-  const headers = acceptLanguage === undefined ? {} : { 'accept-language': acceptLanguage }
+  if (acceptLanguage === undefined || acceptLanguage.length > longestPreference) return 'en'
+  const headers = { 'accept-language': acceptLanguage }
   return new Negotiator({ headers }).language(['en', 'bn']) === 'bn' ? 'bn' : 'en'
 }

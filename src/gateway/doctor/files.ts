@@ -1,7 +1,7 @@
 // Checks of files: the certificate, the catalogue, and the embedded store with its disk. Changes nothing.
 
 import { X509Certificate } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { resolve } from 'node:path'
@@ -13,6 +13,7 @@ import type { Config } from '../../config/schema.ts'
 import { tlsOptions } from '../../edge/tls.ts'
 import { InputError, messageOf } from '../../errors.ts'
 import { safeText } from '../../outside-text.ts'
+import { mostFileBytes, readRegularFileSync } from '../../regular-file.ts'
 import { exposedStoreFile } from '../../stores/store-file.ts'
 import { checkStoreFile, storeFolder } from '../file-check.ts'
 import { type Check, fail, ok, warn } from './check.ts'
@@ -26,7 +27,7 @@ export const certificateCheck = ({ tls }: Config['server'], host: string | undef
   const renew = `Renew ${tls.cert} and its key.`
   try {
     tlsOptions(tls)
-    const certificate = new X509Certificate(readFileSync(tls.cert))
+    const certificate = new X509Certificate(readRegularFileSync(tls.cert, mostFileBytes.pem))
     const names = safeText(certificate.subjectAltName ?? certificate.subject, 200)
     const [from, to] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()]
     const days = Math.floor((to - now) / utcDayMs)

@@ -2,11 +2,12 @@
 // running gateway of this product, which is well.
 
 import { execFile } from 'node:child_process'
-import { createServer } from 'node:net'
+import { createServer, isIP } from 'node:net'
 import { promisify } from 'node:util'
 import { request } from 'undici'
 import type { Config } from '../../config/schema.ts'
 import { messageOf } from '../../errors.ts'
+import { checkAddresses, checkedLookup, hostOf } from '../../outside-address.ts'
 import { isListenedOn, socketFault } from '../unix-socket.ts'
 import { type Check, fail, ok, warn } from './check.ts'
 
@@ -168,7 +169,12 @@ export const urlCheck = async (url: string): Promise<Check> => {
   const name = 'public URL'
   const address = `${url.replace(/\/+$/, '')}/api/v1`
   try {
+    const target = new URL(address)
+    if (isIP(hostOf(target)) !== 0) checkAddresses('it', [hostOf(target)], true)
+    const { Agent } = await import('undici')
+    const dispatcher = new Agent({ pipelining: 0, connect: { lookup: checkedLookup('its name', true) } })
     const { statusCode, headers, body } = await request(address, {
+      dispatcher,
       signal: AbortSignal.timeout(answerWithinMs),
     })
     const text = await body.text()

@@ -1,0 +1,269 @@
+// Opens the files that settings, the command line and a reload name: regular files only, checked on the open descriptor and
+// opened with O_NONBLOCK, so that a pipe or a device in their place is one sentence and never a wait. Reads at most a given size,
+// whatever the file says of its own. The one other source is a pipe that the shell hands over, such as `<(command)`.
+
+import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats, statSync } from 'node:fs'
+import { type FileHandle, open, stat, writeFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+
+const { O_APPEND, O_CREAT, O_NOCTTY, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_RDWR, O_WRONLY } = constants
+const readOnly = O_RDONLY | O_NONBLOCK | O_NOCTTY
+
+/** Why a path can't be used: a reason that fits behind "which can't be read:". */
+export class FileError extends Error {
+  override name = 'FileError'
+  readonly code: string
+
+  constructor(code: string, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+/** Sizes that files of a kind never have; the cost of a larger one is memory and time of the process that reads it. */
+export const mostFileBytes = {
+  /** Config files, secrets, tokens, certificates: larger than any of them is. */
+  config: 262_144,
+  /** Files of PEM and of keys. */
+  pem: 1_048_576,
+  /** Catalogues and tables, files of keys, results of runs. */
+  data: 268_435_456,
+  /** A line of a file with a record on each. */
+  line: 1_048_576,
+} as const
+
+const allowed = 'allowed: a regular file'
+
+const kindOf = (stats: Stats): string | undefined => {
+  if (stats.isFile()) return undefined
+  if (stats.isFIFO()) return 'a named pipe'
+  if (stats.isSocket()) return 'a socket'
+  if (stats.isSymbolicLink()) return 'a symbolic link'
+  return stats.isCharacterDevice() || stats.isBlockDevice() ? 'a device' : 'no file'
+}
+
+/** @throws FileError for all but a regular file */
+const requireRegular = (stats: Stats): void => {
+  if (stats.isDirectory()) throw new FileError('EISDIR', `it is a directory; ${allowed}`)
+  const kind = kindOf(stats)
+  if (kind !== undefined) throw new FileError('ENOTREG', `it is ${kind}; ${allowed}`)
+}
+
+const requireSize = (bytes: number, most: number): void => {
+  if (bytes > most)
+    throw new FileError('EFBIG', `it is too large; allowed: at most ${most.toLocaleString('en-US')} bytes`)
+}
+
+// What stands there before it is opened: opening a device can have effects, and a socket can't be opened.
+const looked = (path: string, look: (path: string) => Stats): Stats | undefined => {
+  try {
+    return look(path)
+  } catch {
+    // Opening it has the same error.
+    return undefined
+  }
+}
+
+const openRegular = (path: string, flags: number, mode?: number): number => {
+  const found = looked(path, flags & O_NOFOLLOW ? lstatSync : statSync)
+  if (found) requireRegular(found)
+  const file = openSync(path, flags, mode)
+  try {
+    // Another may stand there by now.
+    requireRegular(fstatSync(file))
+    return file
+  } catch (error) {
+    closeSync(file)
+    throw error
+  }
+}
+
+/** @throws FileError, or the system's error */
+export const readRegularFileSync = (path: string | URL, most: number): Buffer => {
+  const name = pathOf(path)
+  if (isHandedOver(name)) return readHandedOver(name, most)
+  const file = openRegular(name, readOnly)
+  try {
+    requireSize(fstatSync(file).size, most)
+    // The size is only a hint: a file may grow, and some of the system say 0.
+    return readToEnd(most, bytes => readSync(file, bytes))
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** The same, without holding up the process. */
+export const readRegularFile = async (path: string | URL, most: number): Promise<Buffer> => {
+  const name = pathOf(path)
+  if (isHandedOver(name)) return readHandedOver(name, most)
+  await using file = await openRegularFile(name)
+  requireSize((await file.stat()).size, most)
+  const chunks: Buffer[] = []
+  let size = 0
+  for (;;) {
+    const { bytesRead, buffer } = await file.read(Buffer.allocUnsafe(chunkBytes))
+    if (bytesRead === 0) return Buffer.concat(chunks)
+    chunks.push(buffer.subarray(0, bytesRead))
+    size += bytesRead
+    requireSize(size, most)
+  }
+}
+
+/** A file to be read piece by piece, of any size. @throws FileError, or the system's error */
+const openRegularFile = async (path: string): Promise<FileHandle> => {
+  const found = await stat(path).catch(() => undefined)
+  if (found) requireRegular(found)
+  const file = await open(path, readOnly)
+  try {
+    requireRegular(await file.stat())
+    return file
+  } catch (error) {
+    await file.close()
+    throw error
+  }
+}
+
+/** The same for what is read once from its beginning: a pipe that the shell hands over too. */
+export const openStream = async (path: string): Promise<FileHandle> =>
+  // Opened as it is: its writer is there, and a reader waits for it as any command does.
+  isHandedOver(path) ? open(path, O_RDONLY | O_NOCTTY) : openRegularFile(path)
+
+/**
+ * The lines of a file of any size, each up to a length, without their breaks.
+ * @throws FileError for a longer one, or the system's error
+ */
+export async function* readLines(path: string, mostBytes: number): AsyncGenerator<string, void, undefined> {
+  await using file = await openStream(path)
+  let begun: Buffer[] = []
+  let size = 0
+  const line = (end: Buffer): string => {
+    const text = Buffer.concat([...begun, end]).toString()
+    begun = []
+    size = 0
+    return text.endsWith('\r') ? text.slice(0, -1) : text
+  }
+  for await (const chunk of file.createReadStream({ highWaterMark: chunkBytes })) {
+    const bytes = chunk as Buffer
+    let from = 0
+    for (let to = bytes.indexOf(newline); to !== -1; to = bytes.indexOf(newline, from)) {
+      yield line(bytes.subarray(from, to))
+      from = to + 1
+    }
+    begun.push(bytes.subarray(from))
+    size += bytes.length - from
+    if (size > mostBytes)
+      throw new FileError(
+        'EFBIG',
+        `it has a line that is too long; allowed: at most ${mostBytes.toLocaleString('en-US')} bytes`,
+      )
+  }
+  if (size > 0) yield line(Buffer.alloc(0))
+}
+const newline = 0x0a
+
+/** Its text in UTF-8, without a byte order mark. @throws FileError also where it is none */
+export const readTextFileSync = (path: string | URL, most: number): string =>
+  textOf(readRegularFileSync(path, most))
+
+/** The same, without holding up the process. */
+export const readTextFile = async (path: string | URL, most: number): Promise<string> =>
+  textOf(await readRegularFile(path, most))
+
+const textOf = (bytes: Buffer): string => {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    throw new FileError('EILSEQ', 'it is not text in UTF-8')
+  }
+}
+
+/**
+ * A file to append to, created where it is missing. A link in its place is not followed: whoever may write the folder could
+ * point it at another file of this process.
+ */
+export const openToAppend = (path: string, mode: number): number =>
+  openRegular(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode)
+
+/** A file to be read and overwritten in place, created where it is missing. @throws FileError, or the system's error */
+export const openToUpdate = (path: string, mode: number): number =>
+  openRegular(path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOCTTY, mode)
+
+/** Creates the file where it is missing, and changes nothing of one that is there. @throws FileError, or the system's error */
+export const createRegularFile = (path: string, mode: number): void =>
+  closeSync(openRegular(path, readOnly | O_CREAT, mode))
+
+/** @throws FileError where something else than a file stands at the path; nothing where it is free */
+export const requireFileOrFree = (path: string): void => {
+  const found = looked(path, statSync)
+  if (found) requireRegular(found)
+}
+
+/** Whether a report can go there: a file or none yet, a device such as /dev/null, or a pipe that the shell hands over. */
+export const requireSink = (path: string): void => {
+  const found = looked(path, statSync)
+  if (found && !found.isCharacterDevice() && !isHandedOver(path)) requireRegular(found)
+}
+
+/** Writes a report in place of what is there. @throws FileError, or the system's error */
+export const writeReport = async (path: string, text: string): Promise<void> => {
+  requireSink(path)
+  await writeFile(path, text)
+}
+
+const pathOf = (path: string | URL): string => (path instanceof URL ? fileURLToPath(path) : path)
+
+const chunkBytes = 65_536
+
+const readToEnd = (most: number, read: (bytes: Buffer) => number): Buffer => {
+  const chunks: Buffer[] = []
+  let size = 0
+  for (;;) {
+    const bytes = Buffer.allocUnsafe(chunkBytes)
+    const count = read(bytes)
+    if (count === 0) return Buffer.concat(chunks)
+    chunks.push(bytes.subarray(0, count))
+    size += count
+    requireSize(size, most)
+  }
+}
+
+const handedOver = /^\/(dev\/(stdin|stdout|stderr|fd\/\d+)|proc\/(self|\d+)\/fd\/\d+)$/
+
+/** Whether it is a pipe by a descriptor that the process was started with. */
+const isHandedOver = (path: string): boolean =>
+  handedOver.test(path) && (read.has(path) || looked(path, statSync)?.isFIFO() === true)
+
+// What came through is gone from the pipe: it stays here for who reads the same path again, as a reload does.
+const read = new Map<string, Buffer>()
+const silentForMs = 10_000
+const retryAfterMs = 5
+
+const readHandedOver = (path: string, most: number): Buffer => {
+  const known = read.get(path)
+  if (known) {
+    requireSize(known.length, most)
+    return known
+  }
+  const file = openSync(path, readOnly)
+  try {
+    const bytes = readToEnd(most, chunk => readWaiting(file, chunk))
+    read.set(path, bytes)
+    return bytes
+  } finally {
+    closeSync(file)
+  }
+}
+
+// Its writer may take a while; nothing else runs yet in the process that it was handed to.
+const readWaiting = (file: number, bytes: Buffer): number => {
+  for (let waitedMs = 0; ; waitedMs += retryAfterMs)
+    try {
+      return readSync(file, bytes)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error
+      if (waitedMs >= silentForMs)
+        throw new FileError('ETIMEDOUT', `nothing came through it within ${silentForMs / 1_000} seconds`)
+      Atomics.wait(still, 0, 0, retryAfterMs)
+    }
+}
+const still = new Int32Array(new SharedArrayBuffer(4))

@@ -1,0 +1,276 @@
+// Files that are none, or are made to cost: pipes, sockets, devices, folders and huge files wherever a path is given, and YAML that
+// multiplies. Each command runs as a process of its own with little memory, and must end by itself with sentences.
+
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { cleanEnv, product, spawnServe, startCommand, withoutPrlimit } from '../support/process.ts'
+import { until } from '../support/until.ts'
+
+if (withoutPrlimit) {
+  t.plan(0, withoutPrlimit)
+  process.exit(0)
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'abohawa-files-'))
+t.teardown(() => rmSync(folder, { recursive: true }))
+const at = (name: string): string => join(folder, name)
+const written = (name: string, text: string): string => {
+  writeFileSync(at(name), text)
+  return at(name)
+}
+
+type Ended = { code: number | string; stdout: string; stderr: string }
+// None needs a tenth of it on a busy machine; what hangs does so for ever.
+const endsWithinMs = 60_000
+const dataBytes = 1_536 * 1_024 * 1_024
+
+const run = async (args: readonly string[], env: Record<string, string> = {}): Promise<Ended> => {
+  const child = spawn('prlimit', [`--data=${dataBytes}`, product, ...args], {
+    cwd: folder,
+    env: cleanEnv({
+      ABOHAWA_STORE__PATH: ':memory:',
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_OPS__PORT: '0',
+      ...env,
+    }),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: endsWithinMs,
+    killSignal: 'SIGKILL',
+  })
+  let [stdout, stderr] = ['', '']
+  child.stdout.on('data', text => {
+    stdout += text
+  })
+  child.stderr.on('data', text => {
+    stderr += text
+  })
+  const [code, signal] = await once(child, 'close')
+  return { code: code ?? signal, stdout, stderr }
+}
+
+const pipe = at('pipe')
+spawnSync('mkfifo', [pipe])
+const server = createServer().listen(at('socket'))
+await once(server, 'listening')
+t.teardown(() => server.close())
+const huge = written('huge', '')
+truncateSync(huge, 8 * 1024 ** 3)
+const good = written('good.yaml', 'quota:\n  tiers:\n    free: 3\n')
+const secret = 'f00dfeedfacedeadbeef0123456789abcdef0123456789abcdef'
+
+const kinds: readonly (readonly [path: string, reason: RegExp])[] = [
+  [pipe, /it is a named pipe; allowed: a regular file/],
+  [at('socket'), /it is a socket; allowed: a regular file/],
+  ['/dev/zero', /it is a device; allowed: a regular file/],
+  [folder, /it is a (directory|folder)/],
+  [huge, /it is too large; allowed: at most [\d,]+ bytes/],
+]
+
+// How a path is given, and whether a file of any size is right there.
+const openings: Record<
+  string,
+  { args: (path: string) => string[]; env?: (path: string) => Record<string, string>; anySize?: true }
+> = {
+  'a config file': { args: path => ['config', 'check', path] },
+  'a config file at a start': { args: path => ['serve', '--config', path] },
+  'a secret': { args: () => ['config', 'check'], env: path => ({ ABOHAWA_OPS__TOKEN__FILE: path }) },
+  'the catalogue': { args: () => ['config', 'check'], env: path => ({ ABOHAWA_CATALOGUE__PATH: path }) },
+  'a certificate': {
+    args: () => ['config', 'check'],
+    env: path => ({ ABOHAWA_SERVER__TLS__CERT: path, ABOHAWA_SERVER__TLS__KEY: path }),
+  },
+  'the authority of Redis': {
+    args: () => ['config', 'check'],
+    env: path => ({ ABOHAWA_REDIS__URL: 'rediss://127.0.0.1:1', ABOHAWA_REDIS__CA: path }),
+  },
+  'the log': { args: () => ['serve'], env: path => ({ ABOHAWA_LOG__FILE: path }), anySize: true },
+  'the store': {
+    args: () => ['config', 'check'],
+    env: path => ({ ABOHAWA_STORE__PATH: path }),
+    anySize: true,
+  },
+  'the requests of keys': { args: path => ['keys', 'create', '--from', path] },
+  'an export of a store': { args: path => ['store', 'import', '--create-store', path], anySize: true },
+  'results to compare': { args: path => ['replay', 'report', path, '--out', at('page.html')] },
+  traffic: { args: path => ['traffic', 'stats', path], anySize: true },
+}
+
+for (const [name, { args, env = () => ({}), anySize }] of Object.entries(openings))
+  t.test(`${name}: what is no regular file is one sentence`, async t => {
+    for (const [path, reason] of kinds) {
+      if (anySize && path === huge) continue
+      const { code, stderr } = await run(args(path), env(path))
+      t.ok(code === 1 || code === 2, `${path}: ${code}`)
+      t.match(stderr, reason, path)
+      t.ok(stderr.trimEnd().split('\n').length <= 2, stderr)
+      t.notMatch(stderr, /\n\s+at /, 'no stack')
+    }
+  })
+
+t.test('a line without an end is refused, and not kept', async t => {
+  const { code, stderr } = await run(['store', 'import', '--create-store', huge])
+  t.strictSame(
+    [code, /it has a line that is too long; allowed: at most [\d,]+ bytes/.test(stderr)],
+    [1, true],
+    stderr,
+  )
+})
+
+t.test('a pipe that the shell hands over is read, and waited for', async t => {
+  const shell = async (line: string) => {
+    const child = spawn('bash', ['-c', line], {
+      env: cleanEnv(),
+      stdio: ['ignore', 'pipe', 'pipe'],
+      timeout: endsWithinMs,
+    })
+    let stdout = ''
+    child.stdout.on('data', text => {
+      stdout += text
+    })
+    child.stderr.on('data', text => {
+      stdout += text
+    })
+    await once(child, 'close')
+    return stdout
+  }
+  t.match(await shell(`${product} config check <(cat ${good})`), /^The configuration is right\.$/m)
+  t.match(
+    await shell(`(sleep 1; cat ${good}) | ${product} config check /dev/stdin`),
+    /^The configuration is right\.$/m,
+  )
+  t.match(
+    await shell(`ABOHAWA_OPS__TOKEN__FILE=/dev/fd/9 ${product} config check 9< <(echo ${secret})`),
+    /^The configuration is right\.$/m,
+  )
+  t.match(
+    await shell(`${product} config check <(echo 'quotas: 1')`),
+    /quotas is not a known setting; did you mean quota\?/,
+  )
+})
+
+const merges = (depth: number): string =>
+  ['x-0: &a0 {free: 1}']
+    .concat(Array.from({ length: depth }, (_, i) => `x-${i + 1}: &a${i + 1} {<<: [*a${i}, *a${i}, *a${i}]}`))
+    .concat(`quota: {tiers: {<<: *a${depth}}}`)
+    .join('\n')
+
+t.test('merge keys that multiply are resolved once', async t => {
+  const file = written('merges.yaml', merges(40))
+  t.strictSame(await run(['config', 'check', file]), {
+    code: 0,
+    stdout: 'The configuration is right.\n',
+    stderr: '',
+  })
+})
+
+t.test('of many mistakes a hundred are named', async t => {
+  const names = Array.from({ length: 5_000 }, (_, i) => `serverz${i}: 1`).join('\n')
+  for (const text of [
+    names,
+    `quota:\n  tiers: {${Array.from({ length: 5_000 }, (_, i) => `t${i}: x`).join(', ')}}`,
+  ]) {
+    const { code, stderr } = await run(['config', 'check', written('names.yaml', text)])
+    const lines = stderr.trimEnd().split('\n')
+    t.strictSame([code, lines.length], [1, 101])
+    t.match(lines.at(-1), /names\.yaml: there are more mistakes than these 100$/)
+  }
+  const { stderr } = await run(['config', 'check', written('long.yaml', `${'server'.repeat(150)}: 1\n`)])
+  t.match(stderr, /is not a known setting$/m)
+})
+
+t.test('what is large, deep, or refers without an end is one sentence', async t => {
+  const cases: Record<string, [text: string, reason: RegExp]> = {
+    size: ['# x\n'.repeat(70_000), /it is too large; allowed: at most 262,144 bytes/],
+    tokens: [`quota: [${'1,'.repeat(60_000)}]`, /it has more than 50,000 tokens/],
+    depth: [`quota: ${'['.repeat(70)}${']'.repeat(70)}`, /it is nested more than 64 levels deep/],
+    flow: ['['.repeat(20_000), /it is nested more than 64 levels deep/],
+    block: ['- '.repeat(20_000), /it is nested more than 64 levels deep/],
+    aliases: [`x-a: &a 1\nx-b: [${'*a,'.repeat(201)}]`, /it has more than 200 aliases/],
+    bytes: ['quota:\n  timeZone: \xff', /it is not text in UTF-8/],
+  }
+  for (const [name, [text, reason]] of Object.entries(cases)) {
+    writeFileSync(at('case.yaml'), text, 'latin1')
+    const { code, stderr } = await run(['config', 'check', at('case.yaml')])
+    t.equal(code, 1, name)
+    t.match(stderr, reason, name)
+    t.equal(stderr.trimEnd().split('\n').length, 1, stderr)
+  }
+})
+
+/** A gateway that polls its file as often as may be, and how often it refused or applied. */
+const running = async (t: Test, text: string) => {
+  const file = written('live.yaml', text)
+  const { child, urls } = await startCommand(t, ['serve', '--config', file], ['ops', 'api'], {
+    ABOHAWA_SERVER__PORT: '0',
+    ABOHAWA_SERVER__DRAIN_FOR: '0s',
+    ABOHAWA_OPS__PORT: '0',
+    ABOHAWA_STORE__PATH: ':memory:',
+    ABOHAWA_PROVIDER__BASE_URL: 'http://127.0.0.1:1',
+  })
+  const metrics = async (): Promise<string> => (await fetch(`${urls.ops}/metrics`)).text()
+  const outcomes = async (outcome: string): Promise<number> =>
+    Number(
+      new RegExp(`^abohawa_config_reloads_total{outcome="${outcome}"} (\\d+)`, 'm').exec(
+        await metrics(),
+      )?.[1],
+    )
+  const configuration = async () =>
+    ((await (await fetch(`${urls.ops}/readyz`)).json()) as { detail: { configuration: string } }).detail
+      .configuration
+  return { file, child, outcomes, configuration }
+}
+
+t.test('a pipe in place of the configuration of a running gateway is refused, and it serves on', async t => {
+  const { file, outcomes, configuration } = await running(t, 'config: {pollEvery: 50ms}\n')
+  rmSync(file)
+  symlinkSync(pipe, file)
+  await until('it is refused', async () => (await outcomes('refused')) === 1)
+  t.match(await configuration(), /it is a named pipe; allowed: a regular file/)
+  rmSync(file)
+  writeFileSync(file, merges(40))
+  await until('a good one is applied', async () => (await outcomes('applied')) === 1)
+})
+
+t.test('a configuration that is put back right after a signal runs', async t => {
+  const of = (level: string) => `config: {pollEvery: 500ms}\nlog: {level: ${level}}\n`
+  const { file, child, outcomes } = await running(t, of('info'))
+  // The first two looks.
+  await until('it is told', async () => (await outcomes('unchanged')) >= 1)
+  for (let round = 1; round <= 3; round++) {
+    writeFileSync(file, of('debug'))
+    child.kill('SIGHUP')
+    await until('the changed one is applied', async () => (await outcomes('applied')) === 2 * round - 1)
+    writeFileSync(file, of('info'))
+    await until(
+      'the one that is there again is applied',
+      async () => (await outcomes('applied')) === 2 * round,
+    )
+  }
+  t.equal(await outcomes('refused'), 0)
+})
+
+t.test('a log file that became a link is not followed at a signal', async t => {
+  const victim = written('victim', 'precious')
+  const log = written('log', '')
+  const { child } = spawnServe(t, folder, ['ignore', 'ignore', 'inherit'], { ABOHAWA_LOG__FILE: log })
+  await until('it listens', () => readFileSync(log, 'utf8').includes('"listener":"api"'))
+  const kept = openSync(log, 'r')
+  rmSync(log)
+  symlinkSync(victim, log)
+  child.kill('SIGUSR2')
+  await until('it says so', () => /log file not reopened/.test(readFileSync(kept, 'utf8')))
+  t.equal(readFileSync(victim, 'utf8'), 'precious')
+})

@@ -1,0 +1,118 @@
+// Requests to the ops listener whose bodies look like requests: no byte of one client becomes part of the request of another,
+// and each request gets its own answer, with workers behind the listener and without.
+
+import t, { type Test } from 'tap'
+import { createKey, processEnv } from '../scenarios/set-up.ts'
+import { refusedFor } from '../support/ops-requests.ts'
+import { startCommand } from '../support/process.ts'
+import { openRaw } from '../support/raw-connection.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { sendRequest } from '../support/start-gateway.ts'
+
+const token = '0123456789-abcdefghijklmnopqrstuv'
+const authorization = `Bearer ${token}`
+const bodiless = ['GET', 'HEAD', 'DELETE', 'OPTIONS'] as const
+
+const start = async (t: Test, workers: number) => {
+  const redis = await testRedis(t)
+  const env = processEnv('http://127.0.0.1:9', {
+    ABOHAWA_REDIS__URL: redis.url,
+    ABOHAWA_REDIS__PREFIX: redis.prefix,
+    ABOHAWA_SERVER__WORKERS: String(workers),
+    ABOHAWA_OPS__TOKEN: token,
+  })
+  await createKey(env)
+  const { urls } = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  const ops = urls.ops ?? ''
+  const { body } = await sendRequest(`${ops}/keys`, { headers: { authorization } })
+  const [{ id }] = body.keys
+  const operator = (headers: Record<string, string> = {}) =>
+    sendRequest(`${ops}/keys/${id}`, { headers: { authorization, ...headers } })
+  return { ops, id: id as string, operator }
+}
+
+const chunked = (body: string): string => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
+const head = (line: string, ...headers: string[]): string =>
+  [`${line} HTTP/1.1`, 'host: 127.0.0.1', ...headers, '', ''].join('\r\n')
+/** A request that lacks its end: what comes next, with its token, would be a part of it. */
+const begun = (id: string): string => `POST /keys/${id}/revoke HTTP/1.1\r\nx: `
+const sentenceFor = (method: string): string =>
+  `the ${method} request has a body; allowed: none with GET, HEAD, DELETE, OPTIONS, TRACE and CONNECT`
+
+for (const [how, workers] of [
+  ['with workers', 2],
+  ['without workers', 1],
+] as const)
+  t.test(`${how}: a stranger's body never runs as the request of an operator`, async t => {
+    const { ops, id, operator } = await start(t, workers)
+    for (const method of bodiless)
+      for (const [framing, bytes] of [
+        ['chunked', head(`${method} /status`, 'transfer-encoding: chunked') + chunked(begun(id))],
+        ['content-length', head(`${method} /status`, `content-length: ${begun(id).length}`) + begun(id)],
+      ] as const) {
+        const stranger = await openRaw(t, ops)
+        stranger.send(bytes + head('GET /livez'))
+        t.equal((await stranger.answer(method)).status, 400, `${method}, ${framing}`)
+        t.equal((await stranger.answer()).body, '{"status":"live"}', 'what comes next has its own answer')
+        for (let i = 0; i < 3; i++) {
+          const { status, body } = await operator()
+          t.match({ status, body }, { status: 200, body: { id, status: 'active' } }, `${method}, ${framing}`)
+        }
+        stranger.socket.destroy()
+        // So that each shows by itself what it does.
+        await sendRequest(`${ops}/keys/${id}/reinstate`, { method: 'POST', headers: { authorization } })
+      }
+  })
+
+for (const [how, workers] of [
+  ['with workers', 2],
+  ['without workers', 1],
+] as const)
+  t.test(`${how}: a body is refused where none belongs, and whole where one does`, async t => {
+    const { ops, id, operator } = await start(t, workers)
+    for (const method of bodiless) {
+      const raw = await openRaw(t, ops)
+      raw.send(`${head(`${method} /keys`, `authorization: ${authorization}`, 'content-length: 1')}x`)
+      const { status, body } = await raw.answer(method)
+      t.equal(status, 400)
+      if (method !== 'HEAD') t.equal(JSON.parse(body).error, sentenceFor(method))
+      raw.send(head(`${method} /livez`, 'content-length: 0'))
+      t.equal((await raw.answer(method)).status, method === 'GET' || method === 'HEAD' ? 200 : 405)
+      raw.socket.destroy()
+    }
+    if (workers === 1) t.equal(await refusedFor(ops, 'body'), bodiless.length)
+
+    const raw = await openRaw(t, ops)
+    const post = (path: string, more: readonly string[], body: string) => {
+      raw.send(head(`POST ${path}`, `authorization: ${authorization}`, ...more) + body)
+      return raw.answer()
+    }
+    const json = 'content-type: application/json'
+    const limit = (value: number) => JSON.stringify({ limit: value })
+    const limitOf = async (answer: Promise<{ status: number; body: string }>) => {
+      const { status, body } = await answer
+      return status === 200 ? JSON.parse(body).limit : `${status} ${body}`
+    }
+    const path = `/keys/${id}/limit`
+    t.equal(await limitOf(post(path, [json, 'content-length: 12'], limit(11))), 11)
+    t.equal(await limitOf(post(path, [json, 'transfer-encoding: chunked'], chunked(limit(12)))), 12)
+    t.equal(
+      await limitOf(
+        post(
+          path,
+          [json, 'transfer-encoding: chunked', 'trailer: x'],
+          chunked(limit(13)).replace(/\r\n$/, 'x: y\r\n\r\n'),
+        ),
+      ),
+      13,
+      'trailers',
+    )
+    t.equal(
+      await limitOf(post(path, [json, 'content-length: 12', 'connection: x, keep-alive', 'x: y'], limit(14))),
+      14,
+    )
+    t.match(await post(`/keys/${id}/revoke`, [], ''), { status: 200 }, 'no body, and no length')
+    t.match(await post(`/keys/${id}/reinstate`, ['content-length: 0'], ''), { status: 200 })
+    t.match((await operator()).body, { id, status: 'active', limit: 14 })
+    t.equal((await operator({ connection: 'keep-alive' })).status, 200)
+  })
