@@ -8,13 +8,14 @@ import { after, type Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
+import { type BatchReservation, createBatchReservation, type RefusedCell } from './batch-reservation.ts'
 import type { Breaker } from './breaker.ts'
-import type { Budget, Purpose, Reservation } from './budget.ts'
+import type { Budget } from './budget.ts'
+import { createConsumers } from './consumers.ts'
 import { OutOfBudgetError, ProviderError, type RefusedAnswer, ShareUsedUpError } from './errors.ts'
 import type { ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
 import { createQueue, type Urgency, type Waiting } from './queue.ts'
-import { createRecentConsumers } from './recent-consumers.ts'
 import { outcomeOf } from './request-cost.ts'
 import { type RetryOptions, retryPolicy } from './retrying.ts'
 
@@ -77,11 +78,6 @@ export type Provider = {
 const resolvedPerTurn = 10
 // Of a request, the part that one consumer may take while others are about: theirs comes sooner behind a short request.
 const batchShare = 1 / 4
-// Consumers that are held back are forgotten when their time is over, at the latest when there are so many.
-const mostHeld = 10_000
-
-/** A cell that is not sent, and why. */
-type RefusedCell = { readonly waiting: Waiting; readonly error: ProviderError }
 
 export const createProvider = (given: ProviderOptions, parts: ProviderParts): Provider => {
   const { call, protocol, breaker, budget, clock, observer } = parts
@@ -90,23 +86,14 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   const limit = pLimit(options.maxConcurrent)
   const underWay = new Set<Promise<unknown>>()
   const queue = createQueue()
-  const recent = createRecentConsumers()
-  /** Consumers whose share is used up, with the instant at which it has room again. */
-  const held = new Map<string, number>()
+  const consumers = createConsumers(clock)
+  const reserve = createBatchReservation(budget, consumers.recent)
   let endWake: (() => void) | undefined
   let isPending = false
 
-  const heldUntil = (consumer: string | undefined): number => held.get(consumer ?? '') ?? 0
-  const hold = ({ consumer, retryAt = 0 }: ShareUsedUpError): void => {
-    if (held.size >= mostHeld) held.clear()
-    held.set(consumer, retryAt)
-  }
-  const isAlone = (consumer: string): boolean =>
-    recent.at(clock.now()).every(other => other === consumer) && !queue.hasOther(consumer)
-
   const request = async (
     cells: readonly Cell[],
-    reservation: Pick<Reservation, 'isValid' | 'settle'>,
+    reservation: BatchReservation,
   ): Promise<readonly (Timeline | ProviderError)[]> => {
     const started = performance.now()
     const requestedAt = clock.now()
@@ -147,7 +134,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     const requeued: Waiting[] = []
     for (const { waiting, error } of refused) {
       const { retryAt = Number.POSITIVE_INFINITY } = error
-      if (error instanceof ShareUsedUpError) hold(error)
+      if (error instanceof ShareUsedUpError) consumers.hold(error.consumer, retryAt)
       if (waiting.urgency === 'cold' && retryAt - clock.now() <= options.queueForMs) {
         requeued.push(waiting)
         wakeAt(retryAt)
@@ -159,95 +146,19 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   // whose queues grow, those that have waited for long enough.
   const rejectHeld = (): void => {
     const now = clock.now()
-    for (const [consumer, until] of held) {
+    for (const [consumer, until] of consumers.held()) {
       const before = until - now > options.queueForMs ? Number.POSITIVE_INFINITY : now - options.queueForMs
-      if (until <= now) held.delete(consumer)
-      else
-        for (const waiting of queue.takeBefore(before, consumer))
-          reject(waiting, new ShareUsedUpError(consumer, until))
+      for (const waiting of queue.takeBefore(before, consumer))
+        reject(waiting, new ShareUsedUpError(consumer, until))
     }
-  }
-
-  /** Reserves budget for cells of one purpose: what was granted, and the cells that it is for. */
-  const reserveFor = async (
-    cells: readonly Waiting[],
-    purpose: Purpose,
-  ): Promise<{ admitted: Waiting[]; refused: RefusedCell[]; reservation: Reservation }> => {
-    const counts = new Map<string | undefined, number>()
-    for (const { consumer } of cells) counts.set(consumer, (counts.get(consumer) ?? 0) + 1)
-    const nobody = counts.get(undefined) ?? 0
-    counts.delete(undefined)
-    // Those that asked of late are there, even if they want nothing now.
-    if (counts.size > 0) for (const consumer of recent.at(clock.now())) counts.getOrInsert(consumer, 0)
-    const claims = [...counts].map(([consumer = '', points]) => ({ consumer, points }))
-    const reservation = await budget.reserve(nobody, purpose, claims)
-    const left = new Map<string | undefined, number>([[undefined, reservation.points]])
-    const errors = new Map<string | undefined, ProviderError>()
-    for (const [i, { consumer }] of claims.entries()) {
-      const { points, heldUntil: until } = reservation.claims[i] ?? { points: 0, heldUntil: null }
-      left.set(consumer, points)
-      if (until !== null) errors.set(consumer, new ShareUsedUpError(consumer, until))
-    }
-    const full = new OutOfBudgetError(reservation.retryAt)
-    const admitted: Waiting[] = []
-    const refused: RefusedCell[] = []
-    for (const waiting of cells) {
-      const { consumer } = waiting
-      const count = left.get(consumer) ?? 0
-      left.set(consumer, count - 1)
-      if (count > 0) admitted.push(waiting)
-      else refused.push({ waiting, error: errors.get(consumer) ?? full })
-    }
-    return { admitted, refused, reservation }
-  }
-  const isOfBudget = ({ error }: RefusedCell): boolean => error instanceof OutOfBudgetError
-
-  /** Reserves budget for a batch; cells without room are requeued or rejected. */
-  const admit = async (
-    batch: readonly Waiting[],
-  ): Promise<{ admitted: Waiting[]; reservation: Pick<Reservation, 'isValid' | 'settle'> }> => {
-    const cold = await reserveFor(
-      batch.filter(({ urgency }) => urgency === 'cold'),
-      'cold',
-    )
-    const others = batch.filter(({ urgency }) => urgency !== 'cold')
-    // Where a cold cell finds no room, none is left for others.
-    const full = cold.refused.find(isOfBudget)?.error
-    const rest = await reserveFor(full ? [] : others, 'refresh')
-    requeueOrReject([
-      ...cold.refused,
-      ...rest.refused,
-      ...(full ? others.map(waiting => ({ waiting, error: full })) : []),
-    ])
-    return {
-      admitted: [...cold.admitted, ...rest.admitted],
-      reservation: {
-        isValid: () => cold.reservation.isValid() && rest.reservation.isValid(),
-        settle: async outcome => {
-          await Promise.all([cold.reservation.settle(outcome), rest.reservation.settle(outcome)])
-        },
-      },
-    }
-  }
-
-  /** Reserves budget for a retry of the whole batch. @throws OutOfBudgetError, ShareUsedUpError */
-  const reserveForRetry = async (batch: readonly Waiting[]): Promise<Reservation> => {
-    const purpose = batch.some(({ urgency }) => urgency === 'cold') ? 'cold' : 'refresh'
-    const { refused, reservation } = await reserveFor(batch, purpose)
-    if (!refused[0]) return reservation
-    await reservation.settle('unsent')
-    throw (refused.find(isOfBudget) ?? refused[0]).error
   }
 
   // The provider refuses a batch as a whole. Halving it isolates the bad point, so that the other cells load.
-  const serve = async (
-    batch: readonly Waiting[],
-    first?: Pick<Reservation, 'isValid' | 'settle'>,
-  ): Promise<void> => {
+  const serve = async (batch: readonly Waiting[], first?: BatchReservation): Promise<void> => {
     let unused = first
     try {
       const results = await retry.execute(async () => {
-        const reservation = unused ?? (await reserveForRetry(batch))
+        const reservation = unused ?? (await reserve.again(batch))
         unused = undefined
         try {
           return await breaker.run(() =>
@@ -303,8 +214,9 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   }
 
   const mostOf = (consumer: string | undefined, most: number): number => {
-    if (heldUntil(consumer) > clock.now()) return 0
-    return consumer === undefined || isAlone(consumer) ? most : Math.ceil(most * batchShare)
+    if (consumers.heldUntil(consumer) > clock.now()) return 0
+    const isAlone = !queue.hasOther(consumer) && consumers.recent().every(other => other === consumer)
+    return consumer === undefined || isAlone ? most : Math.ceil(most * batchShare)
   }
 
   // Runs when one more request may start, and takes all cells queued by then: those of the same turn of the event loop, and
@@ -322,8 +234,10 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     rejectHeld()
     const batch = queue.take(most, consumer => mostOf(consumer, most))
     // Those that are left wait for their share.
-    if (batch.length === 0 && queue.size > 0) wakeAt(Math.min(clock.now() + 1_000, ...held.values()))
-    const { admitted, reservation } = await admit(batch)
+    if (batch.length === 0 && queue.size > 0)
+      wakeAt(Math.min(clock.now() + 1_000, ...consumers.held().values()))
+    const { admitted, refused, reservation } = await reserve.first(batch)
+    requeueOrReject(refused)
     if (admitted.length > 0) await serve(admitted, reservation)
   }
 
@@ -357,9 +271,9 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       return promise
     },
     expedite: queue.expedite,
-    asked: consumer => recent.record(consumer, clock.now()),
+    asked: consumers.asked,
     heldBack: (consumer, urgency) => {
-      const until = heldUntil(consumer)
+      const until = consumers.heldUntil(consumer)
       const mayWaitMs = urgency === 'cold' ? options.queueForMs : 0
       if (consumer === undefined || until - clock.now() <= mayWaitMs) return undefined
       if (urgency !== 'refresh_ahead') observer.shareUsedUp(urgency)

@@ -18,7 +18,7 @@ export type Waiting = PromiseWithResolvers<Timeline> & {
 export type Queue = {
   readonly size: number
   /** Whether cells wait for another consumer. */
-  hasOther(consumer: string): boolean
+  hasOther(consumer: string | undefined): boolean
   /** Queues a cell, or raises the urgency of a queued one. @param now ms since the epoch */
   add(cell: Cell, urgency: Urgency, consumer: string | undefined, now: number): Waiting
   /** Raises a queued cell to `cold`, for this consumer where its turn comes sooner. */
