@@ -77,7 +77,7 @@ export type Provider = {
 
 const resolvedPerTurn = 10
 // Of a request, the part that one consumer may take while others are about: theirs comes sooner behind a short request.
-const batchShare = 1 / 4
+const batchShare = 1 / 20
 
 export const createProvider = (given: ProviderOptions, parts: ProviderParts): Provider => {
   const { call, protocol, breaker, budget, clock, observer } = parts
