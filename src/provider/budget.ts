@@ -206,11 +206,11 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       const forNobody = consumers.reduce((sum, { weight }) => sum - weight, granted)
       return reservationOf(
         forNobody / unit,
-        reply.claims.map(({ granted: weight, heldIn }) => ({
+        reply.claims.map(({ granted: weight, heldIn }, i) => ({
           points: weight / unit,
           // Where nobody has room it is no matter of shares.
           heldUntil:
-            full.length > 0
+            full.length > 0 || weight >= (claims[i]?.points ?? 0) * unit
               ? null
               : heldUntil(
                   windows.filter(({ name }) => heldIn.some(held => held.name === name)),

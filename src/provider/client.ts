@@ -75,7 +75,6 @@ export type Provider = {
   close(): void
 }
 
-const resolvedPerTurn = 10
 // Of a request, the part that one consumer may take while others are about: theirs comes sooner behind a short request.
 const batchShare = 1 / 20
 
@@ -173,8 +172,9 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
         }
       })
       for (const [i, { resolve, reject: fails, consumer }] of batch.entries()) {
-        // Each waiter has work to do with its result, such as caching it: let other requests run in between.
-        if (i > 0 && i % resolvedPerTurn === 0) await nextTurn()
+        // Each waiter has work to do with its result, such as compressing it for the shared tier: let other requests run in
+        // between.
+        if (i > 0) await nextTurn()
         const result = results[i]
         if (result === undefined || result instanceof ProviderError) fails(result)
         else {

@@ -150,7 +150,7 @@ export const createLocalAllowance = (options: LocalAllowanceOptions): LocalAllow
         const part = grantOf(amount, rooms)
         addPending(windows.map(window => ({ window, by: part })))
         for (const window of windows) consumers.add(window, consumer, part)
-        return { granted: part, heldIn: windows.filter((_, i) => (rooms[i] ?? 0) < unit) }
+        return { granted: part, heldIn: windows.filter((_, i) => (rooms[i] ?? 0) - part < unit) }
       })
       return {
         granted: granted.reduce((sum, claim) => sum + claim.granted, forNobody),

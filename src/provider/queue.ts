@@ -58,15 +58,18 @@ export const createQueue = (): Queue => {
     if (!line.queued.delete(waiting)) line.putBack.splice(line.putBack.indexOf(waiting), 1)
     if (sizeOf(line) === 0) lines[waiting.urgency].delete(waiting.consumer)
   }
-  const isMoreUrgent = (urgency: Urgency, { urgency: before }: Waiting): boolean =>
-    order.indexOf(urgency) < order.indexOf(before)
-  const move = (waiting: Waiting, urgency: Urgency, consumer: string | undefined): void => {
-    const before = sizeOf(lineOf(waiting))
-    const ahead = lines[urgency].get(consumer)
-    const isSooner = consumer !== undefined && (ahead ? sizeOf(ahead) : 0) + 1 < before
-    if (!isMoreUrgent(urgency, waiting) && !isSooner) return
+  const move = (waiting: Waiting, asUrgent: Urgency, consumer: string | undefined): void => {
+    const isRaised = order.indexOf(asUrgent) < order.indexOf(waiting.urgency)
+    const urgency = isRaised ? asUrgent : waiting.urgency
+    const waitingFor = (of: string | undefined): number => {
+      const line = lines[urgency].get(of)
+      return line ? sizeOf(line) : 0
+    }
+    const isSooner =
+      consumer !== undefined && waitingFor(consumer) + 1 < waitingFor(waiting.consumer) + Number(isRaised)
+    if (!isRaised && !isSooner) return
     remove(waiting)
-    if (isMoreUrgent(urgency, waiting)) waiting.urgency = urgency
+    waiting.urgency = urgency
     if (isSooner) waiting.consumer = consumer
     lineOf(waiting).queued.add(waiting)
   }

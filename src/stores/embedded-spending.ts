@@ -116,7 +116,7 @@ export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts
       if (granted > 0)
         for (const window of windows)
           put(window, consumer, (usedBy(provider, window.name, consumer) ?? 0) + granted)
-      return { granted, heldIn: rooms.flatMap((room, i) => (room < unit ? [i] : [])) }
+      return { granted, heldIn: rooms.flatMap((room, i) => (room - granted < unit ? [i] : [])) }
     })
   }
   const inOne = <Value>(step: () => Value): Promise<Value> => attempt(() => inTransaction(db, step))

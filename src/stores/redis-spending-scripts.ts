@@ -97,11 +97,12 @@ for c = 1, #names do
     local own = math.min(window.share, floor((limit - (used - by)) / 2)) - by
     local fair = window.isAlone and window.open - used or math.max(own, window.paced - used)
     local room = math.max(math.min(window.open - used, fair), math.min(limit - used, window.little - by))
-    if room < unit then held = held + 2 ^ (i - 1) end
+    window.room = room
     grant = math.min(grant, math.max(0, floor(room / unit) * unit))
   end
-  for _, window in ipairs(windows) do
+  for i, window in ipairs(windows) do
     window.used = window.used + grant
+    if closed == 0 and window.room - grant < unit then held = held + 2 ^ (i - 1) end
     if grant > 0 then call('HSET', window.consumers, names[c], text('%d', window.by[c] + grant)) end
   end
   granted = granted + grant

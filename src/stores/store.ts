@@ -289,7 +289,7 @@ export interface SpendingStore {
    * Grants the largest multiple of `unit` up to `wanted` that exceeds no window's limit, and counts it in all of them: one
    * atomic step over everyone who shares the store. `used` is the count of each window after it. Grants 0 while the
    * provider is closed; `closedUntil` is the end of the closure, else null. A claim gets what `roomOf` of fair-share.ts
-   * leaves it in every window: `heldIn` are the positions of those with too little room for one more unit.
+   * leaves it in every window: `heldIn` are the positions of those that have no room for one more unit after it.
    */
   reserve(
     reservation: Reservation,

@@ -500,7 +500,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
           use.used += granted
           use.by.set(consumer, (use.by.get(consumer) ?? 0) + granted)
         }
-        return { granted, heldIn: rooms.flatMap((room, i) => (room < 3_000 ? [i] : [])) }
+        return { granted, heldIn: rooms.flatMap((room, i) => (room - granted < 3_000 ? [i] : [])) }
       })
       t.strictSame(reply.claims, expected, `step ${step}`)
       t.strictSame(
