@@ -15,6 +15,7 @@ export const targetNames = [
   'quotas',
   'configuration',
   'traffic',
+  'streams',
 ] as const
 export type TargetName = (typeof targetNames)[number]
 

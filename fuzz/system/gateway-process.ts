@@ -14,6 +14,7 @@ export type Address = { readonly host: string; readonly port: number }
 
 export type GatewayProcess = {
   readonly api: Address
+  readonly apiUrl: string
   readonly opsUrl: string
   isAlive(): boolean
   /** Resident memory in bytes; 0 where the system does not report it. */
@@ -72,6 +73,7 @@ export const startGatewayProcess = async (
   }
   return {
     api: { host: hostname, port: Number(port) },
+    apiUrl: urls.get('api') ?? '',
     opsUrl: urls.get('ops') ?? '',
     isAlive,
     residentBytes: () => (isAlive() ? residentBytesOf(child.pid ?? 0) : 0),

@@ -9,10 +9,12 @@ import { pipelines } from './pipelines.ts'
 import { provider } from './provider.ts'
 import { quotas } from './quotas.ts'
 import { sockets } from './sockets.ts'
+import { streams } from './streams.ts'
 import { traffic } from './traffic.ts'
 
 export const targets: readonly Target[] = [
   sockets,
+  streams,
   pipelines,
   operators,
   parameters,

@@ -12,6 +12,7 @@ import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify }
 import type { Clock } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import { holdsKey } from '../key-redaction.ts'
+import { isTooLong } from '../unread-body.ts'
 import {
   type Admission,
   type AdmissionParts,
@@ -194,6 +195,7 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const { raw, state } = request
     const { connection } = state
     connections.requestCame(connection, raw)
+    if (!isHttp2(response)) connections.bodyMayCome(connection, raw, response)
     const connectionRequest = connection.requestsCame
     // 499: the client disconnected before the response started.
     response.statusCode = 499
@@ -500,6 +502,10 @@ const openServer = (
   app.server.on('connect', (_request, socket) => refuseConnect(socket as Socket))
   // An expectation we do not know is no reason for the empty 417 that Node would send.
   app.server.on('checkExpectation', app.routing)
+  app.server.on('checkContinue', (request, response) => {
+    if (!isTooLong(request)) response.writeContinue()
+    app.routing(request, response)
+  })
   return { app, connections, http2 }
 }
 

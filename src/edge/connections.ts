@@ -2,10 +2,12 @@
 // A connection is read in small pieces until a good key came on it, so that strangers can neither queue thousands of
 // requests nor hold the event loop; then it goes at full speed. How it is read is for paced-reading.ts, and for http2.ts.
 
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { ignoreUpgrades } from '../ignored-upgrade.ts'
 import { emptyKeyMemo, type KeyMemo } from '../metering/authentication.ts'
+import { boundBody } from '../unread-body.ts'
 import type { Peer } from './client-address.ts'
 import { type Http2, type Http2Connection, streamsFor } from './http2.ts'
 import { type PacedReading, readPaced } from './paced-reading.ts'
@@ -29,9 +31,9 @@ export type ConnectionLimits = {
 
 /**
  * Why a connection was closed: too many in all (`connections`), too many without a good key (`unauthenticated`), too many
- * requests queued (`pipelining`), or answers that nobody takes (`write_timeout`).
+ * requests queued (`pipelining`), answers that nobody takes (`write_timeout`), or a body that nobody reads (`body`).
  */
-type ClosingReason = 'connections' | 'unauthenticated' | 'pipelining' | 'write_timeout'
+type ClosingReason = 'connections' | 'unauthenticated' | 'pipelining' | 'write_timeout' | 'body'
 
 export type ConnectionObserver = { connectionClosed(reason: ClosingReason): void }
 
@@ -64,6 +66,8 @@ export type Connections = {
   /** The accepted socket below one whose TLS handshake is not done; undefined for others. */
   below(handshaking: Socket): Socket | undefined
   requestCame(connection: Connection, request: IncomingMessage): void
+  /** The same request may have a body, which nobody reads. Before anything is written. */
+  bodyMayCome(connection: Connection, request: IncomingMessage, response: ServerResponse): void
   /** A request came with a good key. */
   authenticated(connection: Connection): void
   /** A request was refused without a good key. False where the connection is to end with the answer. */
@@ -95,7 +99,7 @@ type Tracked = Connection & {
   http2: Http2Connection | undefined
   /** The connection's turn to be read. */
   readonly task: Task
-  /** The number of the sweep before. */
+  /** The number of the tick before. */
   begunAfter: number
   /** By `performance.now()`, as are all instants here. */
   usedAt: number
@@ -119,9 +123,13 @@ const mark = Symbol('connection')
 type Marked = Socket & { [mark]?: Tracked }
 
 const sweepEveryMs = 1_000
-// A connection this young may be about to send its key. By sweeps and not by time: between two of them the event loop has
+// A connection this young may be about to send its key. By ticks and not by time: between two of them the event loop has
 // read what there was, however busy the machine.
-const youngSweeps = 1
+const tickEveryMs = 250
+const youngTicks = 1
+// Connections that wait until there is room for one more without a good key: a wave of clients that start together. Nothing
+// is read of them, so that each costs some 5 KiB.
+const mostWaiting = 1_000
 // A client that ends its side waits for its answers, or is gone; Node by itself takes it to be gone at once.
 const answerAfterEndMs = 1_000
 // A client that was refused so often and never showed a good key is sent away.
@@ -134,6 +142,9 @@ const suspectPipelined = 4
 const greedyWaiting = 32
 // More than one request, and than any head may have, before a good key came: a suspect.
 const greedyBytes = 32 * 1024
+// What may come over HTTP/2 for each request, its body included, and beside all of them.
+const bytesPerRequest = 32 * 1024
+const freeBytes = 256 * 1024
 // Idle connections make room in numbers, so that they are seldom searched for.
 const shareClosedAtOnce = 1 / 64
 
@@ -147,21 +158,24 @@ export const trackConnections = (
   let { maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests } = limits
   let { writeTimeoutMs, requestTimeoutMs } = limits
   const open = new Set<Tracked>()
-  // Those without a good key, the oldest first: nothing speaks against them yet, or something does.
+  // Those without a good key, the oldest first: they are not read yet, nothing speaks against them yet, or something does.
+  const waiting = new Set<Tracked>()
   const unknown = new Set<Tracked>()
   const suspects = new Set<Tracked>()
   const turns = createTurns(pacedMsPerTurn)
   const isTls = 'setSecureContext' in server
   let queued = 0
   let tracked = 0
-  let sweeps = 0
+  let ticks = 0
 
   const forget = (connection: Tracked): void => {
     if (!open.delete(connection)) return
     queued -= Math.max(0, (connection.requests ?? 0) - 1) + (connection.http2?.waiting ?? 0)
+    waiting.delete(connection)
     unknown.delete(connection)
     suspects.delete(connection)
     turns.cancel(connection.task)
+    letIn()
   }
   const drop = (connection: Tracked | undefined, reason: ClosingReason): void => {
     if (!connection) return
@@ -191,7 +205,7 @@ export const trackConnections = (
         },
         run: () => read(connection),
       },
-      begunAfter: sweeps,
+      begunAfter: ticks,
       usedAt: now,
       requests: undefined,
       keyMemo: emptyKeyMemo(),
@@ -205,7 +219,7 @@ export const trackConnections = (
       takenAt: now,
     }
     open.add(connection)
-    unknown.add(connection)
+    waiting.add(connection)
     socket[mark] = connection
     socket.once('close', () => forget(connection))
     makeRoom(connection)
@@ -213,22 +227,39 @@ export const trackConnections = (
   }
   const makeRoom = (newcomer: Tracked): void => {
     if (open.size > maxConnections) closeIdle(newcomer)
-    closeStranger()
+    // The newest is let in first, and the oldest would be the last.
+    if (waiting.size > mostWaiting) drop(firstOf(waiting), 'unauthenticated')
+  }
+  const room = () => maxUnauthenticated - unknown.size - suspects.size
+  /** Whether one more without a good key may be read: where there are too many, because another one goes for it. */
+  const hasRoom = (): boolean => {
+    if (room() <= 0) drop(leastWanted(), 'unauthenticated')
+    return room() > 0
+  }
+  const leastWanted = () => firstOf(suspects) ?? oldestSilent()
+  // What came and waits for its turn, or is being decided on, may be a good key.
+  const oldestSilent = (): Tracked | undefined => {
+    for (const connection of unknown) {
+      if (ticks - connection.begunAfter <= youngTicks) return undefined
+      const { http, requests, http2: own } = connection
+      if (!requests && http.readableLength === 0 && !own?.waiting) return connection
+    }
+    return undefined
+  }
+  // The newest first, as in turns.
+  const letIn = (): void => {
+    if (waiting.size === 0 || room() <= 0) return
+    for (const connection of [...waiting].slice(-room()).reverse())
+      if (isTls) read(connection)
+      else turns.queue(connection.task)
   }
   const closeStranger = (): void => {
-    if (unknown.size + suspects.size <= maxUnauthenticated) return
-    const [oldestSuspect] = suspects
-    drop(oldestSuspect ?? oldestSilent(), 'unauthenticated')
-  }
-  // A connection that waits for its first turn is not silent: its key may be there.
-  const oldestSilent = (): Tracked | undefined => {
-    for (const connection of unknown)
-      if (connection.isBegun) return sweeps - connection.begunAfter > youngSweeps ? connection : undefined
-    return undefined
+    if (unknown.size + suspects.size > maxUnauthenticated) drop(firstOf(suspects), 'unauthenticated')
   }
   const suspect = (connection: Tracked): void => {
     if (connection.isSuspect) return
     connection.isSuspect = true
+    waiting.delete(connection)
     unknown.delete(connection)
     suspects.add(connection)
     closeStranger()
@@ -244,7 +275,9 @@ export const trackConnections = (
 
   const read = (connection: Tracked): void => {
     if (connection.whenAnswered || !open.has(connection)) return
-    if (!connection.isBegun) begin(connection)
+    if (!connection.isBegun && hasRoom() && !connection.isBegun)
+      if (isTls) beginHandshake(connection)
+      else begin(connection)
     const { reading } = connection
     if (!reading) return
     reading.resume()
@@ -265,9 +298,16 @@ export const trackConnections = (
     const most = http2 ? streamsFor(maxPipelined) : maxPipelined
     return requests >= Math.min(most, isAuthenticated ? most : isSuspect ? suspectPipelined : 1)
   }
-  const begin = (connection: Tracked): void => {
+  const enter = (connection: Tracked): void => {
     connection.isBegun = true
-    connection.begunAfter = sweeps
+    connection.begunAfter = ticks
+    waiting.delete(connection)
+    // In the order in which they had their chance.
+    unknown.delete(connection)
+    unknown.add(connection)
+  }
+  const begin = (connection: Tracked): void => {
+    enter(connection)
     if (http2 && (connection.http as TLSSocket).alpnProtocol === 'h2') {
       beginHttp2(connection, http2)
       return
@@ -316,18 +356,32 @@ export const trackConnections = (
   }
   const sweep = (): void => {
     const now = performance.now()
-    sweeps += 1
     for (const connection of open) {
       const { http2: own } = connection
       const { bytesWritten, writableLength } = connection.http
       const owed = own ? own.taken() : writableLength === 0 ? undefined : bytesWritten - writableLength
       if (own) closeResting(connection, own, now)
+      closeWordy(connection)
       if (owed === undefined || owed !== connection.taken) {
         connection.taken = owed ?? 0
         connection.takenAt = now
       } else if (now - connection.takenAt >= writeTimeoutMs) drop(connection, 'write_timeout')
       if (now - connection.endedAt >= answerAfterEndMs) connection.http.destroy()
     }
+  }
+
+  const tick = (): void => {
+    ticks += 1
+    for (const connection of unknown) closeWordy(connection)
+    for (const connection of suspects) closeWordy(connection)
+    for (let i = waiting.size - room(); i > 0; i--) drop(leastWanted(), 'unauthenticated')
+    letIn()
+  }
+  // Over HTTP/2 a client can send what belongs to no request, such as the rest of a body whose stream has ended: Node takes it.
+  const closeWordy = (connection: Tracked): void => {
+    const { http2: own, requestsCame, http } = connection
+    if (own && http.bytesRead > freeBytes + (requestsCame + own.waiting) * bytesPerRequest)
+      drop(connection, 'body')
   }
 
   // As Node does with connections of HTTP/1.1.
@@ -346,37 +400,47 @@ export const trackConnections = (
   const closeThose = (mayGo: (requests: number | undefined, isHttp2: boolean) => boolean): void => {
     for (const { socket, requests, http2 } of open) if (mayGo(requests, http2 !== undefined)) socket.destroy()
   }
-  // Options of the server that Node's HTTP does not hand on. Under TLS the handshake has to be read at once.
-  Object.assign(server, { httpAllowHalfOpen: true, pauseOnConnect: !isTls })
+  // Options of the server that Node's HTTP does not hand on.
+  Object.assign(server, { httpAllowHalfOpen: true, pauseOnConnect: true })
   server.closeIdleConnections = () => {
     for (const connection of open) connection.http2?.close()
     closeThose((requests, isHttp2) => requests === 0 && !isHttp2)
   }
   const startSweeping = () => setInterval(sweep, Math.min(sweepEveryMs, writeTimeoutMs)).unref()
   let sweeping = startSweeping()
-  server.once('close', () => clearInterval(sweeping))
+  const ticking = setInterval(tick, tickEveryMs).unref()
+  server.once('close', () => {
+    clearInterval(sweeping)
+    clearInterval(ticking)
+  })
 
   // Under TLS the socket that connects and the socket that carries requests are two objects of one connection.
   const handshaking = new Map<string, Tracked>()
-  // Node's HTTP is given a connection when its turn comes: in a flood of them, those that wait cost little. Under TLS it is
-  // given those that do not speak HTTP/2.
-  const given = isTls ? 'secureConnection' : 'connection'
-  const giveToHttp = server.listeners(given)
-  server.removeAllListeners(given)
+  // Node's TLS and HTTP are given a connection when its turn comes: in a flood of them, those that wait cost little. Under TLS
+  // HTTP is given those that do not speak HTTP/2.
+  const taken = (event: string) => {
+    const listeners = server.listeners(event)
+    server.removeAllListeners(event)
+    return listeners
+  }
+  const giveToTls = isTls ? taken('connection') : []
+  const giveToHttp = taken(isTls ? 'secureConnection' : 'connection')
   server.on('connection', (socket: Marked) => {
     // Without a listener, a reset would end the process.
     socket.on('error', () => {})
     const connection = track(socket)
-    if (!open.has(connection)) return
-    if (!isTls) return turns.mayGoOn(connection.task) ? read(connection) : undefined
-    // Its handshake is read from now on: one that does not come makes it silent.
-    connection.isBegun = true
+    if (isTls || turns.mayGoOn(connection.task)) read(connection)
+  })
+  const beginHandshake = (connection: Tracked): void => {
+    const { socket } = connection
+    enter(connection)
     const peer = peerOf(socket)
     handshaking.set(peer, connection)
     socket.once('close', () => {
       if (handshaking.get(peer) === connection) handshaking.delete(peer)
     })
-  })
+    for (const give of giveToTls) give.call(server, socket)
+  }
   server.on('secureConnection', (http: Marked) => {
     const peer = peerOf(http)
     const connection = handshaking.get(peer)
@@ -387,8 +451,31 @@ export const trackConnections = (
     begin(connection)
   })
 
+  ignoreUpgrades(server, (socket: Marked) => {
+    const connection = socket[mark]
+    if (!connection) return
+    connection.reading?.stop()
+    const again = () => {
+      connection.whenAnswered = undefined
+      if (!socket.writable) return
+      for (const give of giveToHttp) give.call(server, socket)
+      pace(connection)
+      turns.queue(connection.task)
+    }
+    connection.reading = undefined
+    if (connection.requests) connection.whenAnswered ??= again
+    else if (!connection.whenAnswered) again()
+  })
+
   return {
-    of: (socket: Marked) => socket[mark] ?? track(socket),
+    // One that did not come over the network has nothing to wait for.
+    of: (socket: Marked) => {
+      const known = socket[mark]
+      if (known) return known
+      const connection = track(socket)
+      enter(connection)
+      return connection
+    },
     below: socket => handshaking.get(peerOf(socket))?.socket,
     requestCame: (given, request) => {
       const connection = given as Tracked
@@ -402,12 +489,22 @@ export const trackConnections = (
       if (requests > maxPipelined && !connection.reading && !connection.http2) pace(connection)
       if (queued > maxQueuedRequests) closeDeepest()
     },
+    bodyMayCome: (given, request, response) => {
+      const connection = given as Tracked
+      boundBody(request, response, () => {
+        observer.connectionClosed('body')
+        if (!connection.reading) pace(connection)
+        connection.whenAnswered ??= () => {}
+      })
+    },
     authenticated: given => {
       const connection = given as Tracked
       if (connection.isAuthenticated) return
       connection.isAuthenticated = true
+      waiting.delete(connection)
       unknown.delete(connection)
       suspects.delete(connection)
+      letIn()
       // It may send more now.
       if (connection.reading) turns.queue(connection.task)
     },
@@ -440,7 +537,11 @@ export const trackConnections = (
       if (!connection.requests) connection.whenAnswered()
     },
     closeSilent: () => closeThose(requests => !requests),
-    count: () => ({ open: open.size, unauthenticated: unknown.size + suspects.size, queuedRequests: queued }),
+    count: () => ({
+      open: open.size,
+      unauthenticated: waiting.size + unknown.size + suspects.size,
+      queuedRequests: queued,
+    }),
     apply: next => {
       ;({ maxConnections, maxUnauthenticated, maxPipelined, maxQueuedRequests } = next)
       ;({ writeTimeoutMs, requestTimeoutMs } = next)
@@ -450,6 +551,8 @@ export const trackConnections = (
     },
   }
 }
+
+const firstOf = <Item>([item]: ReadonlySet<Item>): Item | undefined => item
 
 const depthOf = (connection: Tracked | undefined): number =>
   (connection?.requests ?? 0) + (connection?.http2?.waiting ?? 0)

@@ -177,6 +177,8 @@ export const createHttp2 = (maxPipelined: number, route: Route): Http2 => {
           isPaced = false
           return true
         },
+        // Nothing else takes its requests.
+        stop: () => {},
         taken: () => {
           for (const answer of answers) if (answer.writableEnded) return socket.bytesWritten - control
           return undefined

@@ -13,6 +13,8 @@ export type PacedReading = {
   resume(): void
   /** Gives the connection back to Node; false while bytes wait. */
   end(): boolean
+  /** Reads no more. */
+  stop(): void
 }
 
 export type PacedOwner = {
@@ -43,8 +45,13 @@ export const readPaced = (socket: Socket, { mayRead, onReadable, onResume }: Pac
   const listeners = stoppingEvents.map(event => socket.listeners(event))
   socket.on('readable', onReadable)
   socket.on('resume', onResume)
+  const stop = (): void => {
+    socket.removeListener('readable', onReadable)
+    socket.removeListener('resume', onResume)
+  }
 
   return {
+    stop,
     resume: () => {
       while (socket.readableLength > 0 && !socket.destroyed && !http._paused && mayRead())
         // The listener for data gets what is read: Node's parser.
@@ -55,8 +62,7 @@ export const readPaced = (socket: Socket, { mayRead, onReadable, onResume }: Pac
     end: () => {
       const { parser, _handle: handle, _paused: paused } = http
       if (socket.destroyed || socket.readableLength > 0 || paused) return false
-      socket.removeListener('readable', onReadable)
-      socket.removeListener('resume', onResume)
+      stop()
       // Node stops and starts a connection through listeners that it took away with its fast path.
       for (const [i, event] of stoppingEvents.entries())
         for (const listener of listeners[i] ?? [])

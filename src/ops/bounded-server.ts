@@ -1,11 +1,15 @@
-// The HTTP server under the ops listener and the status listener: bounds connections, heads, and the time of requests and
-// answers, so that nobody exhausts the process through it; answers what never became a request. Knows no paths.
+// The HTTP server under the ops listener and the status listener: bounds connections, heads, bodies that nobody reads, and the
+// time of requests and answers, so that nobody exhausts the process through it; answers what never became a request. Who has
+// to go when there are too many connections is for places.ts.
 
 import { once } from 'node:events'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { isIP, type ListenOptions, type Socket } from 'node:net'
 import { messageOf } from '../errors.ts'
+import { ignoreUpgrades } from '../ignored-upgrade.ts'
+import { boundBody, closeLingering, isTooLong } from '../unread-body.ts'
 import { bodyFault } from './body-fault.ts'
+import { createPlaces } from './places.ts'
 import { Refusal, type RefusalObserver } from './refusal.ts'
 
 // Imported by name it would load Node's own client for fetch too, a twentieth of a start.
@@ -84,8 +88,9 @@ export const createBoundedServer = (
     }, answerWithinMs).unref()
     response.once('close', () => clearTimeout(late))
     for (const [name, value] of Object.entries(protection)) response.setHeader(name, value)
-    const fault = bodyFault(request)
-    if (fault) fail(fault, request, response)
+    boundBody(request, response, () => {})
+    const refusal = places.requestCame(request, response) ?? bodyFault(request)
+    if (refusal) fail(refusal, request, response)
     else handle(request, response, () => clearTimeout(late)).catch(error => fail(error, request, response))
   }
 
@@ -100,14 +105,19 @@ export const createBoundedServer = (
     },
     listen,
   )
-  server.maxConnections = bounds.maxConnections
-  server.on('drop', () => observer.refused('connections'))
+  const giveToHttp = server.listeners('connection')
+  const places = createPlaces(server, bounds.maxConnections, () => observer.refused('connections'))
+  ignoreUpgrades(server, socket =>
+    places.whenAnswered(socket, () => {
+      for (const give of giveToHttp) give.call(server, socket)
+    }),
+  )
   // In its turn: Node would write it into the middle of the answer while earlier requests on the connection have none yet.
   server.on('checkContinue', (request, response) => {
     const begin = (): void => {
       if (!response.socket) pendingResponse(request.socket)?.once('finish', begin)
       else {
-        response.writeContinue()
+        if (!isTooLong(request)) response.writeContinue()
         listen(request, response)
       }
     }
@@ -132,12 +142,12 @@ export const createBoundedServer = (
       ;({ requestTimeoutMs, answerWithinMs } = next)
       server.requestTimeout = requestTimeoutMs
       server.headersTimeout = requestTimeoutMs
-      server.maxConnections = next.maxConnections
+      places.apply(next.maxConnections)
     },
     close: async () => {
       const closed = once(server, 'close')
       server.close()
-      server.closeAllConnections()
+      places.closeAll()
       await closed
     },
   }
@@ -170,7 +180,7 @@ const refuseOn = (socket: Socket, refusal: Refusal, latest: IncomingMessage | un
   }
   if (latest && !latest.complete && !pendingResponse(socket)) {
     // It was answered before its body was read, and a second answer would be taken for that of another request.
-    socket.destroySoon()
+    closeLingering(socket)
     return
   }
   const body = JSON.stringify({ error: refusal.message })
@@ -181,7 +191,7 @@ const refuseOn = (socket: Socket, refusal: Refusal, latest: IncomingMessage | un
     connection: 'close',
   }).map(([name, value]) => `${name}: ${value}`)
   socket.write([`HTTP/1.1 ${refusal.status} Refused`, ...headers, '', body].join('\r\n'))
-  socket.destroySoon()
+  closeLingering(socket)
 }
 
 // Every earlier request on the connection has its answer; what came behind them gets none.
@@ -189,7 +199,7 @@ const endBehind = (owed: ServerResponse, socket: Socket): void => {
   owed.once('finish', () => {
     const next = owedResponse(socket)
     if (next) endBehind(next, socket)
-    else socket.destroySoon()
+    else closeLingering(socket)
   })
 }
 

@@ -39,7 +39,7 @@ export const decisions = allOf<'allowed' | 'exhausted' | 'unavailable' | Refusal
   unavailable: true,
 })
 
-export const closingReasons = ['connections', 'unauthenticated', 'pipelining', 'write_timeout']
+export const closingReasons = ['connections', 'unauthenticated', 'pipelining', 'write_timeout', 'body']
 
 export const entryFaults = allOf<BytesRefusal | 'wrong_type' | 'out_of_range'>({
   wrong_type: true,

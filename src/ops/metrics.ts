@@ -183,7 +183,7 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
     ),
     connectionClosed: count(
       'abohawa_connections_closed_total',
-      'Connections to the API that were closed because of a limit: connections, unauthenticated, pipelining or write_timeout.',
+      'Connections to the API that were closed because of a limit: connections, unauthenticated, pipelining, write_timeout or body.',
       'reason',
       known.closingReasons,
     ),

@@ -647,8 +647,11 @@ proof(
     t.match(await slow.answersToTheEnd(), [{ status: 408, body: /within 100 ms/ }])
     await applied(t, gateway, { 'ops.requestTimeout': '10s' })
     for (let i = 0; i < 12; i++) await openRaw(t, gateway.opsUrl)
+    await until('the oldest are closed', async () => {
+      const closed = await gateway.metric('abohawa_ops_refused_total{reason="connections"}')
+      return (closed ?? 0) >= 4
+    })
     await gateway.set({ 'ops.maxConnections': '128' })
-    t.ok(((await gateway.metric('abohawa_ops_refused_total{reason="connections"}')) ?? 0) >= 4)
   },
 )
 

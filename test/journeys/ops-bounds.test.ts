@@ -24,21 +24,41 @@ const statusOn = async (socket: Socket): Promise<string> => {
 }
 
 t.test(
-  'more connections than allowed are dropped and counted, and silent ones make room in time',
+  'of more connections than allowed the oldest silent ones make room and are counted, others do in time',
   async t => {
     const gateway = await startGateway(t, {
       providerUrl,
       env: { ABOHAWA_OPS__MAX_CONNECTIONS: '8', ABOHAWA_OPS__REQUEST_TIMEOUT: '2s' },
     })
-    const silent = Array.from({ length: 8 }, () => openSocket(gateway.opsUrl))
+    const silent = Array.from({ length: 10 }, () => openSocket(gateway.opsUrl))
     const closed = silent.map(socket => once(socket, 'close'))
     await Promise.all(silent.map(socket => once(socket, 'connect')))
-    t.equal((await sendRaw(gateway.opsUrl, requestBytes('GET /livez', host))).status, 0, 'dropped')
+    t.equal((await sendRaw(gateway.opsUrl, requestBytes('GET /livez', host))).status, 200)
     for (const socket of silent) socket.resume()
     await Promise.all(closed)
     t.equal((await sendRaw(gateway.opsUrl, requestBytes('GET /livez', host))).status, 200)
-    t.equal(await refusedFor(gateway.opsUrl, 'connections'), 1)
+    t.equal(await refusedFor(gateway.opsUrl, 'connections'), 2)
     t.equal(await refusedFor(gateway.opsUrl, 'timeout'), 8)
+  },
+)
+
+t.test(
+  'where requests hold every place, probes are answered beside them, and others are refused',
+  async t => {
+    const { url, release } = await counting(t, 30_000, 8)
+    const busy = Array.from({ length: 8 }, () => openSocket(url))
+    for (const socket of busy) socket.write(requestBytes('GET /readyz', host))
+    const probe = async () => (await sendRaw(url, requestBytes('GET /livez', host))).status
+    t.equal(await probe(), 200)
+    // A check that hangs is given up after two seconds: until then the eight are busy.
+    t.match(await sendRaw(url, requestBytes('GET /status', host)), {
+      status: 503,
+      body: { error: '8 connections are busy; try again in a moment' },
+    })
+    t.equal(await probe(), 200)
+    release()
+    for (const socket of busy) t.equal(await statusOn(socket), '200')
+    t.ok(await refusedFor(url, 'connections'))
   },
 )
 
@@ -87,7 +107,11 @@ t.test('a head or a body that comes too slowly, or is too long, is refused with 
 })
 
 /** A listener with real metrics and readiness; the test counts their work and can delay it. */
-const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs = 30_000) => {
+const counting = async (
+  t: { teardown(fn: () => unknown): void },
+  answerWithinMs = 30_000,
+  maxConnections = 128,
+) => {
   const metrics = createMetrics({ clock: systemClock, store: 'embedded' })
   const count = { gauges: 0, checks: 0 }
   const zero = () => 0
@@ -135,7 +159,7 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
       host: '127.0.0.1',
       allowedHosts: [],
       token: null,
-      maxConnections: 128,
+      maxConnections,
       requestTimeoutMs: 10_000,
       answerWithinMs,
     },

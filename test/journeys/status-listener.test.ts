@@ -88,10 +88,10 @@ t.test('its connections are few and bounded in time, apart from those of the ops
     ABOHAWA_STATUS__MAX_CONNECTIONS: '8',
     ABOHAWA_OPS__REQUEST_TIMEOUT: '2s',
   })
-  const silent = Array.from({ length: 8 }, () => openSocket(url))
+  const silent = Array.from({ length: 10 }, () => openSocket(url))
   const closed = silent.map(socket => once(socket, 'close'))
   await Promise.all(silent.map(socket => once(socket, 'connect')))
-  t.equal((await get('/livez')).status, 0, 'dropped')
+  t.equal((await get('/livez')).status, 200, 'the oldest silent one makes room')
   t.equal(
     (await sendRequest(`${gateway.opsUrl}/livez`)).status,
     200,
@@ -105,8 +105,40 @@ t.test('its connections are few and bounded in time, apart from those of the ops
     body: { error: 'the URL and headers are too large; allowed: 16 KiB together' },
   })
   const { text } = await sendRequest(`${gateway.opsUrl}/metrics`)
-  t.match(text, /^abohawa_ops_refused_total\{reason="connections"\} 1$/m)
+  t.match(text, /^abohawa_ops_refused_total\{reason="connections"\} 2$/m)
   t.match(text, /^abohawa_ops_refused_total\{reason="timeout"\} 8$/m)
+})
+
+t.test('half requests and answers that nobody takes fill no place that a probe needs', async t => {
+  for (const workers of ['1', '2']) {
+    const gateway = await startCommand(t, ['serve'], ['ops', 'status', 'api'], {
+      ABOHAWA_SERVER__PORT: '0',
+      ABOHAWA_SERVER__WORKERS: workers,
+      ABOHAWA_SERVER__DRAIN_FOR: '0s',
+      ABOHAWA_OPS__PORT: '0',
+      ABOHAWA_STATUS__PORT: '0',
+      ABOHAWA_STORE__PATH: `${t.testdir()}/store.db`,
+      ABOHAWA_PROVIDER__BASE_URL: providerUrl,
+    })
+    const url = gateway.urls.status ?? ''
+    for (const bytes of [
+      'GET /livez HTTP/1.1\r\nhost: 127.0.0.1\r\nx-',
+      'GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n'.repeat(200),
+    ]) {
+      const sockets = Array.from({ length: 40 }, () => openSocket(url).pause())
+      for (const socket of sockets) socket.write(bytes)
+      for (let i = 0; i < 10; i++)
+        for (const path of ['/livez', '/readyz'])
+          t.equal(
+            (await sendRaw(url, requestBytes(`GET ${path}`, [host]))).status,
+            200,
+            `${workers}: ${path}`,
+          )
+      for (const socket of sockets) socket.destroy()
+    }
+    gateway.child.kill('SIGTERM')
+    t.equal(await gateway.exited, 0)
+  }
 })
 
 t.test('a running command logs its address, and it answers while the gateway drains', async t => {

@@ -87,7 +87,12 @@ export const frames = {
   continuation: 9,
 } as const
 
-export const frame = (type: number, flags: number, stream: number, payload = Buffer.alloc(0)): Buffer => {
+export const frame = (
+  type: number,
+  flags: number,
+  stream: number,
+  payload: Buffer = Buffer.alloc(0),
+): Buffer => {
   const head = Buffer.alloc(9)
   head.writeUIntBE(payload.length, 0, 3)
   head.writeUInt8(type, 3)

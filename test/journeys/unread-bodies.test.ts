@@ -1,0 +1,193 @@
+// Bodies behind an answer that nobody reads, on every listener: a short one leaves the connection usable, a longer one ends it,
+// and the client has its whole answer before, whatever it still sends.
+
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import t from 'tap'
+import { frame, frames, getFrame, openFrames, startTlsGateway, trusting } from '../support/http2-client.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { openRaw } from '../support/raw-connection.ts'
+import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const provider = await startProvider(t)
+const gateways: Record<string, TestGateway> = {}
+t.before(async () => {
+  gateways.plain = await startGateway(t, {
+    providerUrl: provider.url,
+    env: { ABOHAWA_STATUS__PORT: '0' },
+  })
+  gateways.tls = await startTlsGateway(t, provider)
+})
+
+const patienceMs = 20_000
+const piece = Buffer.alloc(16 * 1024, 'x')
+const chunk = Buffer.concat([Buffer.from(`${piece.length.toString(16)}\r\n`), piece, Buffer.from('\r\n')])
+
+/** The kernel takes more, or the connection is closed. */
+const writable = (socket: Socket): Promise<void> =>
+  new Promise(resolve => {
+    for (const event of ['drain', 'close']) socket.once(event, () => resolve())
+  })
+
+/** Sends a head and then a body without end, and reads beside it until the connection ends. */
+const sendWithoutEnd = async (url: string, head: string, body: Buffer) => {
+  const { hostname: host, port, protocol } = new URL(url)
+  const at = { host, port: Number(port), allowHalfOpen: true }
+  const socket: Socket =
+    protocol === 'https:' ? connectTls({ ...at, ...trusting, ALPNProtocols: ['http/1.1'] }) : connect(at)
+  let text = ''
+  let ended = false
+  socket.on('data', (data: Buffer) => {
+    text += data.toString('latin1')
+  })
+  socket.on('end', () => {
+    ended = true
+  })
+  socket.on('error', () => {})
+  socket.write(head, 'latin1')
+  let sent = 0
+  const endsBy = performance.now() + patienceMs
+  // More than the kernels at both ends hold, and what is discarded.
+  const most = 512 * 2 ** 20
+  while (!socket.destroyed && sent < most && performance.now() < endsBy) {
+    sent += body.length
+    if (socket.write(body)) await new Promise(setImmediate)
+    else await writable(socket)
+  }
+  const isCut = socket.destroyed
+  socket.destroy()
+  const [headers = '', answer = ''] = text.replace(/^HTTP\/1.1 100 Continue\r\n\r\n/, '').split('\r\n\r\n')
+  const length = Number(/content-length: (\d+)/i.exec(headers)?.[1])
+  return {
+    status: Number(headers.slice(9, 12)),
+    isWhole: answer.length === length,
+    saysClose: /^connection: close$/im.test(headers),
+    isContinued: text.startsWith('HTTP/1.1 100'),
+    isCut,
+    ended,
+    sent,
+  }
+}
+
+const weather = '/api/v1/locations/district/3026'
+const listeners = () => [
+  { url: gateways.plain?.apiUrl, path: weather },
+  { url: gateways.tls?.apiUrl, path: weather },
+  { url: gateways.plain?.opsUrl, path: '/livez' },
+  { url: gateways.plain?.opsUrl, path: '/cache/purge' },
+  { url: gateways.plain?.statusUrl, path: '/livez' },
+]
+const keysOf = (url: string) => {
+  const { keys } = Object.values(gateways).find(({ apiUrl }) => apiUrl === url) ?? {}
+  return keys ? ['', keys.enterprise ?? ''] : ['']
+}
+
+for (const [name, headers, body] of [
+  ['a declared length', 'content-length: 10000000000\r\n', piece],
+  ['chunks', 'transfer-encoding: chunked\r\n', chunk],
+  ['a length that waits to be asked for', 'content-length: 10000000000\r\nexpect: 100-continue\r\n', piece],
+] as const)
+  t.test(`a body without end of ${name} ends the connection behind the whole answer`, async t => {
+    const cases = listeners().flatMap(({ url = '', path }) =>
+      keysOf(url).flatMap(key => ['POST', 'GET', 'PUT'].map(method => ({ url, path, key, method }))),
+    )
+    // Each waits for the end of its close.
+    await Promise.all(
+      cases.map(async ({ url, path, key, method }) => {
+        const keyLine = key === '' ? '' : `x-api-key: ${key}\r\n`
+        // JSON, so that nothing else is wrong with it where bodies are read.
+        const type = 'content-type: application/json\r\n'
+        const head = `${method} ${path} HTTP/1.1\r\nhost: localhost\r\n${type}${keyLine}${headers}\r\n`
+        const { status, ...was } = await sendWithoutEnd(url, head, body)
+        const title = `${url}${path} ${method} ${key === '' ? 'without a key' : 'with a key'}: ${status}, ${was.sent} sent`
+        t.ok(status >= 200, title)
+        t.ok(was.isWhole, `${title}, the answer is whole`)
+        t.ok(was.isCut, `${title}, the connection is closed`)
+        t.ok(was.ended, `${title}, it ended before`)
+        if (name !== 'chunks') t.ok(was.saysClose, `${title}, it says so`)
+        if (name !== 'chunks') t.notOk(was.isContinued, `${title}, the body is not asked for`)
+      }),
+    )
+    await until('no connection is left', async () => {
+      const open = await Promise.all(Object.values(gateways).map(each => each.metric('abohawa_connections')))
+      return open.every(count => count === 0)
+    })
+  })
+
+t.test('behind a short body the connection goes on', async t => {
+  for (const { url = '', path } of listeners())
+    for (const [headers, body] of [
+      ['content-length: 5\r\n', 'hello'],
+      ['transfer-encoding: chunked\r\n', '5\r\nhello\r\n0\r\n\r\n'],
+      ['content-length: 16384\r\n', 'x'.repeat(16_384)],
+      ['content-length: 5\r\nexpect: 100-continue\r\n', 'hello'],
+    ])
+      for (const method of ['POST', 'GET']) {
+        const isContinued = headers?.includes('expect') ?? false
+        // Fastify itself ends the connection behind a body that is too long for it.
+        if (path === '/cache/purge' && method === 'POST' && (body?.length ?? 0) > 4_096) continue
+        const raw = await openRaw(t, url)
+        const key = keysOf(url).at(-1) ?? 'none'
+        const head = (given: string) =>
+          `${given} ${path} HTTP/1.1\r\nhost: localhost\r\nx-api-key: ${key}\r\n`
+        for (let i = 0; i < 2; i++) {
+          raw.send(`${head(method)}${headers}\r\n${body}`)
+          if (isContinued) t.equal((await raw.answer('HEAD')).status, 100)
+          t.ok((await raw.answer()).status >= 200)
+        }
+        raw.send(`${head('GET')}\r\n`)
+        t.ok((await raw.answer()).status >= 200, `${url}${path} ${method} ${headers}`)
+        raw.socket.destroy()
+      }
+})
+
+t.test('one client that sends a body without end costs others little', async t => {
+  const { plain } = gateways
+  if (!plain) throw new Error('there is no gateway')
+  const { hostname: host, port } = new URL(plain.apiUrl)
+  const socket = connect({ host, port: Number(port) })
+  socket.on('error', () => {})
+  socket.write(`POST ${weather} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n`)
+  const feeding = (async () => {
+    const endsBy = performance.now() + patienceMs
+    while (!socket.destroyed && performance.now() < endsBy) {
+      if (!socket.write(chunk)) await writable(socket)
+      await new Promise(setImmediate)
+    }
+  })()
+  await until('it is closed', () => socket.destroyed)
+  await feeding
+  t.ok(socket.bytesWritten < 16 * 2 ** 20, `${socket.bytesWritten} bytes were taken`)
+  t.ok(((await plain.metric('abohawa_connections_closed_total{reason="body"}')) ?? 0) > 0)
+})
+
+t.test('over HTTP/2 what belongs to no request ends the session', async t => {
+  const { tls } = gateways
+  if (!tls) throw new Error('there is no gateway')
+  const rest = Buffer.concat(Array.from({ length: 4 }, () => frame(0, 0, 1, piece.subarray(0, 4_000))))
+  for (const [key, bytes] of [
+    ['', rest],
+    [tls.keys.enterprise, rest],
+    // Frames of a type that nobody knows.
+    ['', frame(99, 0, 0, piece.subarray(0, 16_000))],
+    ['', frame(frames.ping, 0, 0, Buffer.alloc(8))],
+  ] as const) {
+    const socket = (await openFrames(t, tls.apiUrl)).resume()
+    const begun = getFrame(1, weather, {
+      ':method': 'POST',
+      ...(key === '' ? {} : { 'x-api-key': key ?? '' }),
+    })
+    // END_HEADERS alone: a body is to come.
+    begun.writeUInt8(0x4, 4)
+    socket.write(begun)
+    const endsBy = performance.now() + patienceMs
+    while (!socket.destroyed && socket.bytesWritten < 512 * 2 ** 20 && performance.now() < endsBy) {
+      const batch = Buffer.concat(Array.from({ length: 20 }, () => bytes))
+      if (socket.write(batch)) await new Promise(setImmediate)
+      else await writable(socket)
+    }
+    t.ok(socket.destroyed, `${socket.bytesWritten} bytes`)
+  }
+  t.ok(((await tls.metric('abohawa_connections_closed_total{reason="body"}')) ?? 0) >= 4)
+})
