@@ -6,6 +6,7 @@ import { day } from './cache/day.ts'
 import { dueTimes } from './cache/due-times.ts'
 import { leaseHolderKilled, redisKilled, stampede } from './cache/fleet.ts'
 import { form } from './cache/form.ts'
+import { greedyKey } from './cache/greedy-key.ts'
 import { growth } from './cache/growth.ts'
 import { memory } from './cache/memory.ts'
 import { outage } from './cache/outage.ts'
@@ -22,6 +23,7 @@ const rows: readonly Row[] = [
   outage,
   badBodies,
   budgetDay,
+  greedyKey,
   dueTimes,
   restart,
   memory,

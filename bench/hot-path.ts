@@ -86,7 +86,7 @@ const setUp = async () => {
     calendar,
     hourlyHours: 144,
   })
-  const detail = createUsageDetail(store, calendar)
+  const detail = createUsageDetail(store, calendar, clock)
   const { log } = openLog('silent')
   const observer = observeApi(metrics, log, undefined, detail, {
     often: createThrottle(clock),

@@ -24,8 +24,9 @@ export type Answers = {
   cellAt(point: Point): Cell
   /**
    * The weather of a cell, at once when memory holds it. Rejects with the loader's error when nothing usable is cached.
+   * @param consumer whose share of the provider's budget a load is
    */
-  read(cell: Cell): CellResult | Promise<CellResult>
+  read(cell: Cell, consumer?: string | undefined): CellResult | Promise<CellResult>
   /** Current conditions, hours and days. @throws AbohawaError when the timeline does not reach so far */
   weather(result: CellResult): Weather
   /** The first `days` (1 to 7) of the daily forecast. @throws AbohawaError as `weather` does */

@@ -1,4 +1,4 @@
-// The demand for each key: when it was last requested and how often, with a half-life of half an hour. Bounded; drops the
+// The demand for each key: when it was last requested, by whom and how often, with a half-life of half an hour. Bounded; drops the
 // keys that were not requested for longest.
 
 import { LRUCache } from 'lru-cache'
@@ -11,11 +11,13 @@ type Demanded<Subject> = {
   readonly lastRequestedAt: number
   /** The decayed count of requests. */
   readonly score: number
+  /** Who requested it last; undefined where nobody in particular did. */
+  readonly consumer: string | undefined
 }
 
 export type Demand<Subject> = {
   /** @param now ms since the epoch */
-  record(key: string, subject: Subject, now: number): void
+  record(key: string, subject: Subject, now: number, consumer?: string | undefined): void
   of(key: string): Demanded<Subject> | undefined
   /** The decayed count of a key's requests at an instant; 0 without any. */
   scoreOf(key: string, now: number): number
@@ -29,15 +31,16 @@ export const createDemand = <Subject>(): Demand<Subject> => {
   // By size, because lru-cache allocates `max` entries at once.
   const records = new LRUCache<string, Mutable>({ maxSize: mostKeys, sizeCalculation: () => 1 })
   return {
-    record: (key, subject, now) => {
+    record: (key, subject, now, consumer) => {
       const record = records.get(key)
       if (!record) {
-        records.set(key, { subject, lastRequestedAt: now, score: 1 })
+        records.set(key, { subject, lastRequestedAt: now, score: 1, consumer })
         return
       }
       if (now > record.lastRequestedAt) record.score *= 2 ** ((record.lastRequestedAt - now) / halfLifeMs)
       record.score += 1
       record.lastRequestedAt = now
+      record.consumer = consumer
     },
     of: key => records.peek(key),
     scoreOf: (key, now) => {

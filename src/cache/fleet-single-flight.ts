@@ -18,6 +18,8 @@ export type FleetSingleFlight = {
       /** @param token the fencing token for the write; undefined when this instance loads without a lease */
       load(token: number | undefined): Promise<Result>
       arrived(): Promise<Result | undefined>
+      /** Whether a load failed for one consumer alone: other instances then load for theirs. */
+      isOfOneConsumer?(error: unknown): boolean
     },
   ): Promise<{ result: Result; joined: boolean }>
   /** For the leases that are taken or renewed from now on. */
@@ -84,13 +86,15 @@ export const createFleetSingleFlight = (
     key: string,
     token: number,
     load: () => Promise<Result>,
+    isOfOneConsumer: (error: unknown) => boolean,
   ): Promise<Result> => {
     held.set(key, token)
     let message = succeeded
     try {
       return await load()
     } catch (error) {
-      message = failureMessage(error)
+      // As after an entry that is not there: whoever waits loads for itself.
+      message = isOfOneConsumer(error) ? succeeded : failureMessage(error)
       throw error
     } finally {
       if (held.get(key) === token) held.delete(key)
@@ -99,7 +103,7 @@ export const createFleetSingleFlight = (
   }
 
   return {
-    run: async (key, { load, arrived }) => {
+    run: async (key, { load, arrived, isOfOneConsumer = () => false }) => {
       for (;;) {
         const release = waitFor(key)
         try {
@@ -108,13 +112,18 @@ export const createFleetSingleFlight = (
           const { token } = lease
           if (token !== null) {
             let joined = true
-            const result = await loadAsHolder(key, token, async () => {
-              // Another holder may have finished between our read and our lease.
-              const found = await arrived()
-              if (found !== undefined) return found
-              joined = false
-              return load(token)
-            })
+            const result = await loadAsHolder(
+              key,
+              token,
+              async () => {
+                // Another holder may have finished between our read and our lease.
+                const found = await arrived()
+                if (found !== undefined) return found
+                joined = false
+                return load(token)
+              },
+              isOfOneConsumer,
+            )
             return { result, joined }
           }
           const message = await release.within(lease.remainingMs + graceMs)

@@ -84,13 +84,14 @@ export type ReadThrough<Of extends Subject, Value> = {
   /**
    * Returns at once what memory holds, fresh or stale; else a promise. The promise rejects with WaitedTooLong or the
    * loader's error when no tier holds anything usable.
+   * @param consumer whose share of the source a load is; undefined for nobody in particular
    */
-  read(subject: Of): CacheResult<Of, Value> | Promise<CacheResult<Of, Value>>
+  read(subject: Of, consumer?: string | undefined): CacheResult<Of, Value> | Promise<CacheResult<Of, Value>>
 }
 
 export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
   /** Refreshes an entry unless another instance already has. Never rejects; a failure goes to the observer. */
-  refresh(subject: Of, purpose: Purpose): Promise<void>
+  refresh(subject: Of, purpose: Purpose, consumer?: string | undefined): Promise<void>
   /** Loads an entry whatever is cached. Never rejects; a failure goes to the observer. */
   reload(subject: Of): Promise<void>
   /** Whether a tier holds a fresh entry, which is then in memory too. */
@@ -114,9 +115,13 @@ export type Cache<Of extends Subject, Value, Scope> = ReadThrough<Of, Value> & {
 export type CacheParts<Of extends Subject, Value, Scope> = {
   /** The key in the shared tier. */
   readonly keyOf: (subject: Of) => string
-  readonly load: (subject: Of, purpose: Purpose) => Promise<Entry<Value>>
+  readonly load: (subject: Of, purpose: Purpose, consumer: string | undefined) => Promise<Entry<Value>>
   /** Raises the urgency of a queued load, because a request now waits for it. */
-  readonly expedite: (subject: Of) => void
+  readonly expedite: (subject: Of, consumer: string | undefined) => void
+  /** Why nothing is loaded for a consumer now; undefined when it is. */
+  readonly heldBack: (consumer: string | undefined, purpose: Purpose) => Error | undefined
+  /** The one consumer whose loads an error is about; undefined where it is about the source or the subject. */
+  readonly consumerOf: (error: unknown) => string | undefined
   readonly memory: MemoryTier<Value>
   readonly shared: SharedTier<Value>
   readonly fleet: FleetSingleFlight
@@ -146,7 +151,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
   parts: CacheParts<Of, Value, Scope>,
 ): Cache<Of, Value, Scope> => {
   const { keyOf, load, expedite, memory, shared, fleet, policy, purges, failures, uncached, demand } = parts
-  const { clock, observer } = parts
+  const { heldBack, consumerOf, clock, observer } = parts
   let { waitForMs } = parts
   const finding = createSingleFlight<string, Found<Value>>()
   const refreshing = createSingleFlight<string, void>()
@@ -166,9 +171,14 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     return keepEntry(memory, id, entry, purges.of(id, entry))
   }
 
-  const loadAndKeep = async (subject: Of, purpose: Purpose, token: number | undefined) => {
+  const loadAndKeep = async (
+    subject: Of,
+    purpose: Purpose,
+    consumer: string | undefined,
+    token: number | undefined,
+  ) => {
     const { id } = subject
-    const loaded = await load(subject, purpose)
+    const loaded = await load(subject, purpose, consumer)
     const entry = keep(id, loaded)
     failures.clear(id)
     if (await shared.set(keyOf(subject), loaded, token)) return entry
@@ -179,26 +189,53 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     return entry
   }
 
+  // What fails because of one consumer is no reason for another that joined: it goes on for itself.
+  const forConsumer = async <Result>(
+    consumer: string | undefined,
+    share: () => { result: Promise<Result>; joined: boolean },
+  ): Promise<{ result: Result; joined: boolean }> => {
+    for (;;) {
+      const { result, joined } = share()
+      try {
+        return { result: await result, joined }
+      } catch (error) {
+        const concerned = consumerOf(error)
+        if (!joined || concerned === undefined || concerned === consumer) throw error
+      }
+    }
+  }
+
   /** @param enough whether an entry of another instance makes the load unnecessary */
-  const loadOnce = (
+  const loadOnce = async (
     subject: Of,
     purpose: Purpose,
+    consumer: string | undefined,
     enough: (metadata: EntryMetadata) => boolean,
   ): Promise<Found<Value>> => {
-    const { result, joined } = loading.run(subject.id, async () => {
-      const { result: entry, joined: elsewhere } = await fleet.run(keyOf(subject), {
-        load: token => loadAndKeep(subject, purpose, token),
-        arrived: async () => {
-          const found = await shared.get(keyOf(subject), enough)
-          if (!found) return undefined
-          failures.clear(subject.id)
-          return keep(subject.id, found)
-        },
-      })
-      return { entry, source: 'provider', joined: elsewhere }
+    const { result } = await forConsumer(consumer, () => {
+      const shared = loading.run(subject.id, () => loadOverFleet(subject, purpose, consumer, enough))
+      if (shared.joined && purpose === 'cold') expedite(subject, consumer)
+      return shared
     })
-    if (joined && purpose === 'cold') expedite(subject)
     return result
+  }
+  const loadOverFleet = async (
+    subject: Of,
+    purpose: Purpose,
+    consumer: string | undefined,
+    enough: (metadata: EntryMetadata) => boolean,
+  ): Promise<Found<Value>> => {
+    const { result: entry, joined } = await fleet.run(keyOf(subject), {
+      load: token => loadAndKeep(subject, purpose, consumer, token),
+      arrived: async () => {
+        const found = await shared.get(keyOf(subject), enough)
+        if (!found) return undefined
+        failures.clear(subject.id)
+        return keep(subject.id, found)
+      },
+      isOfOneConsumer: error => consumerOf(error) !== undefined,
+    })
+    return { entry, source: 'provider', joined }
   }
 
   const recordFailure = (id: string, purpose: Purpose, error: unknown): Failure => {
@@ -211,16 +248,20 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
   }
 
   // After a miss in memory: the shared tier, else a load.
-  const find = async (subject: Of): Promise<Found<Value>> => {
+  const find = async (subject: Of, consumer: string | undefined): Promise<Found<Value>> => {
     const { id } = subject
     const entry = await shared.get(keyOf(subject))
     if (entry && stateOutside(id, entry) !== 'expired')
       return { entry: keep(id, entry), source: shared.name, joined: false }
     const failure = failures.backoff(id)
     if (failure?.cold) throw new BackoffError(failure)
+    const held = heldBack(consumer, 'cold')
+    if (held) throw held
     try {
-      return await loadOnce(subject, 'cold', found => stateOutside(id, found) !== 'expired')
+      return await loadOnce(subject, 'cold', consumer, found => stateOutside(id, found) !== 'expired')
     } catch (error) {
+      // Of the subject nothing is known then.
+      if (consumerOf(error) !== undefined) throw error
       throw new BackoffError(recordFailure(id, 'cold', error))
     }
   }
@@ -231,12 +272,13 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
   const refresh = async (
     subject: Of,
     purpose: Purpose,
+    consumer: string | undefined,
     enough = (found: EntryMetadata) => isFreshAndNotDue(subject.id, found),
   ): Promise<void> => {
     try {
-      await loadOnce(subject, purpose, enough)
+      await loadOnce(subject, purpose, consumer, enough)
     } catch (error) {
-      recordFailure(subject.id, purpose, error)
+      if (consumerOf(error) === undefined) recordFailure(subject.id, purpose, error)
     }
   }
 
@@ -271,14 +313,15 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     found: Found<Value>,
     state: Freshness,
     now: number,
+    consumer: string | undefined,
   ): CacheResult<Of, Value> => {
     const { entry, source } = found
     const outcome = source === 'provider' ? 'miss' : state === 'fresh' ? 'hit' : 'stale'
     let forwarded = outcome === 'miss'
     let collapsed = outcome === 'miss' && found.joined
-    if (outcome === 'stale' && !failures.backoff(subject.id)) {
+    if (outcome === 'stale' && !failures.backoff(subject.id) && !heldBack(consumer, 'refresh')) {
       forwarded = true
-      collapsed = refreshing.run(subject.id, () => refresh(subject, 'refresh')).joined
+      collapsed = refreshing.run(subject.id, () => refresh(subject, 'refresh', consumer)).joined
     }
     const freshUntil = policy.freshUntil(entry, now)
     observer.onRead(outcome, source, now - entry.fetchedAt)
@@ -298,27 +341,31 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
     }
   }
 
-  const findLater = async (subject: Of): Promise<CacheResult<Of, Value>> => {
-    const { result, joined } = finding.run(subject.id, () => find(subject))
-    const found = await within(clock, waitForMs, result)
+  const findLater = async (subject: Of, consumer: string | undefined): Promise<CacheResult<Of, Value>> => {
+    const { result: found, joined } = await within(
+      clock,
+      waitForMs,
+      forConsumer(consumer, () => finding.run(subject.id, () => find(subject, consumer))),
+    )
     const now = clock.now()
     const state = stateOf(found.entry, found.entry.purged, now)
-    return resultOf(subject, joined ? { ...found, joined } : found, state, now)
+    return resultOf(subject, joined ? { ...found, joined } : found, state, now, consumer)
   }
 
   return {
-    read: subject => {
+    read: (subject, consumer) => {
       const now = clock.now()
-      demand.record(subject.id, subject, now)
+      demand.record(subject.id, subject, now, consumer)
       const entry = memory.get(subject.id)
       const state = entry ? stateOf(entry, entry.purged, now) : 'expired'
       if (entry && state !== 'expired')
-        return resultOf(subject, { entry, source: 'memory', joined: false }, state, now)
-      return findLater(subject)
+        return resultOf(subject, { entry, source: 'memory', joined: false }, state, now, consumer)
+      return findLater(subject, consumer)
     },
-    refresh: (subject, purpose) => refreshing.run(subject.id, () => refresh(subject, purpose)).result,
+    refresh: (subject, purpose, consumer) =>
+      refreshing.run(subject.id, () => refresh(subject, purpose, consumer)).result,
     reload: subject =>
-      refreshing.run(subject.id, () => refresh(subject, 'refresh_ahead', () => false)).result,
+      refreshing.run(subject.id, () => refresh(subject, 'refresh_ahead', undefined, () => false)).result,
     isFresh,
     ensure: async subject => {
       const { id } = subject
@@ -326,7 +373,7 @@ export const createReadThrough = <Of extends Subject, Value, Scope>(
       const failure = failures.backoff(id)
       if (failure) throw new BackoffError(failure)
       try {
-        await loadOnce(subject, 'refresh_ahead', found => stateOutside(id, found) === 'fresh')
+        await loadOnce(subject, 'refresh_ahead', undefined, found => stateOutside(id, found) === 'fresh')
         return true
       } catch (error) {
         throw new BackoffError(recordFailure(id, 'refresh_ahead', error))

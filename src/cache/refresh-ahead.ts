@@ -13,8 +13,9 @@ export type RefreshAheadParts<Of extends Subject> = {
   readonly pinned: () => readonly Of[]
   readonly memory: { peek(key: string): EntryMetadata | undefined }
   readonly policy: FreshnessPolicy
-  readonly isBackingOff: (key: string) => boolean
-  readonly refresh: (subject: Of) => Promise<void>
+  /** Whether a key is not to be loaded now, for the consumer that requested it last. */
+  readonly isHeldBack: (key: string, consumer: string | undefined) => boolean
+  readonly refresh: (subject: Of, consumer: string | undefined) => Promise<void>
   /** How many entries make a full batch. */
   readonly batch: () => number
   /** How long after its last request a key counts as in demand. In ms. */
@@ -25,13 +26,13 @@ export type RefreshAheadParts<Of extends Subject> = {
 /** Starts the loads that are due; called at short intervals. Returns how many it started. */
 export type RefreshAhead = () => number
 
-type Due<Of> = { subject: Of; score: number; key: string }
+type Due<Of> = { subject: Of; score: number; key: string; consumer: string | undefined }
 
 // Few loads queue at a time, so that a change in demand still changes the order.
 const batchesUnderWay = 3
 
 export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<Of>): RefreshAhead => {
-  const { demand, pinned, memory, policy, isBackingOff, refresh, clock } = parts
+  const { demand, pinned, memory, policy, isHeldBack, refresh, clock } = parts
   const underWay = new Set<string>()
   // Pinned subjects that do not fit into memory are loaded once per period, not in every round.
   const lastLoaded = new Map<string, number>()
@@ -41,30 +42,30 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
     const batch = parts.batch()
     const due = new Map<string, Due<Of>>()
     let urgent = false
-    const consider = (key: string, subject: Of, score: number, requestedAt: number): void => {
+    const consider = ({ key, subject, score, consumer }: Due<Of>, requestedAt: number): void => {
       const entry = memory.peek(key)
       if (!entry || requestedAt <= entry.fetchedAt) return
       const dueAt = policy.dueAt(entry, now)
       // Few get further.
-      if (now < dueAt || underWay.has(key) || isBackingOff(key)) return
-      due.set(key, { key, subject, score })
+      if (now < dueAt || underWay.has(key) || isHeldBack(key, consumer)) return
+      due.set(key, { key, subject, score, consumer })
       urgent ||= now >= (dueAt + policy.freshUntil(entry, now)) / 2
     }
 
-    for (const [key, { subject, score, lastRequestedAt }] of demand.since(now - parts.demandFor()))
-      consider(key, subject, score, lastRequestedAt)
+    for (const [key, { subject, score, lastRequestedAt, consumer }] of demand.since(now - parts.demandFor()))
+      consider({ key, subject, score, consumer }, lastRequestedAt)
     pinned().forEach((subject, rank) => {
       const key = subject.id
       // Below everything in demand, in the order given.
       const score = -rank
       if (memory.peek(key)) {
-        if (!due.has(key)) consider(key, subject, score, Number.POSITIVE_INFINITY)
+        if (!due.has(key)) consider({ key, subject, score, consumer: undefined }, Number.POSITIVE_INFINITY)
       } else if (
         !underWay.has(key) &&
-        !isBackingOff(key) &&
+        !isHeldBack(key, undefined) &&
         now - (lastLoaded.get(key) ?? 0) >= policy.periodMs()
       ) {
-        due.set(key, { key, subject, score })
+        due.set(key, { key, subject, score, consumer: undefined })
         urgent = true
       }
     })
@@ -72,10 +73,10 @@ export const createRefreshAhead = <Of extends Subject>(parts: RefreshAheadParts<
     if (due.size < batch && !urgent) return 0
     const room = Math.max(0, batch * batchesUnderWay - underWay.size)
     const chosen = [...due.values()].sort((a, b) => b.score - a.score).slice(0, room)
-    for (const { key, subject } of chosen) {
+    for (const { key, subject, consumer } of chosen) {
       underWay.add(key)
       if (!memory.peek(key)) lastLoaded.set(key, now)
-      void refresh(subject).finally(() => underWay.delete(key))
+      void refresh(subject, consumer).finally(() => underWay.delete(key))
     }
     return chosen.length
   }

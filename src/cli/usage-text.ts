@@ -12,6 +12,9 @@ export const usageText = (usage: Usage, columns: number | undefined): string =>
   [
     (columns === undefined ? undefined : drawnDays(usage, columns)) ?? plainDays(usage),
     ...(usage.today.length === 0 ? [] : ['', todayText(usage)]),
+    ...(usage.cellsLoadedToday === 0
+      ? []
+      : ['', `${counted(usage.cellsLoadedToday)} grid cells loaded from the provider today`]),
   ].join('\n')
 
 /** RFC 4180, oldest day first; the limit is the present one, empty when there is none. */

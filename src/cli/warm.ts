@@ -152,6 +152,8 @@ const ownSupply = async (
       onPurge: nothing,
       request: nothing,
       refused: nothing,
+      loaded: nothing,
+      shareUsedUp: nothing,
       newRun: nothing,
       runsUnknown: reason => remark(`Model runs are not known: ${reason}.`),
       storeAway: reason => remark(`The budget is counted here alone: ${reason}.`),

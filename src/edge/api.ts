@@ -286,8 +286,12 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
       url: apiPrefix + path,
       config: { endpoint: name },
       handler: (request, reply) => {
-        const { params, query } = request
-        const found = answer({ params: params as Record<string, string>, query: query as string })
+        const { params, query, state } = request
+        const found = answer({
+          params: params as Record<string, string>,
+          query: query as string,
+          keyId: state.client?.keyId,
+        })
         return found instanceof Promise
           ? found.then(representation => send(request, reply, representation))
           : send(request, reply, found)

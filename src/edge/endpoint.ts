@@ -8,6 +8,8 @@ type EndpointRequest = {
   readonly params: Readonly<Record<string, string>>
   /** The query as it came, without its question mark. */
   readonly query: string
+  /** The id of the key that it came with; undefined for tools, which have none. */
+  readonly keyId?: string | undefined
 }
 
 export type Endpoint = {

@@ -43,12 +43,23 @@ type ResultHeaders = Pick<CellResult, 'freshUntil' | 'outcome' | 'source' | 'for
 
 export type RenderedWeather = {
   /**
-   * A place and the current weather of its cell, at once when memory holds it. `headers` are those of the place.
+   * A place and the current weather of its cell, at once when memory holds it. `headers` are those of the place, `consumer` is for whom it is
+   * loaded.
    * @throws AbohawaError as `answers` does
    */
-  current(cell: Cell, place: PlacePiece, headers: string): Representation | Promise<Representation>
+  current(
+    cell: Cell,
+    place: PlacePiece,
+    headers: string,
+    consumer?: string | undefined,
+  ): Representation | Promise<Representation>
   /** A place and the forecast of its cell for a number of days. */
-  forecast(cell: Cell, days: number, place: PlacePiece): Representation | Promise<Representation>
+  forecast(
+    cell: Cell,
+    days: number,
+    place: PlacePiece,
+    consumer?: string | undefined,
+  ): Representation | Promise<Representation>
 }
 
 /** How bytes are compressed. */
@@ -247,14 +258,14 @@ export const createRenderedWeather = (
     )
 
   return {
-    current: (cell, place, headers) => {
-      const result = answers.read(cell)
+    current: (cell, place, headers, consumer) => {
+      const result = answers.read(cell, consumer)
       return result instanceof Promise
         ? result.then(late => representCurrent(late, place, headers), failedFor(cell))
         : representCurrent(result, place, headers)
     },
-    forecast: (cell, days, place) => {
-      const result = answers.read(cell)
+    forecast: (cell, days, place, consumer) => {
+      const result = answers.read(cell, consumer)
       return result instanceof Promise
         ? result.then(late => representForecast(late, days, place), failedFor(cell))
         : representForecast(result, days, place)

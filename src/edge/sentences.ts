@@ -122,6 +122,7 @@ export const failureSentences = {
   provider_too_much: `${noWeather}: the weather provider refused the size of our request`,
   provider_denied: `${noWeather}: the weather provider does not accept this gateway`,
   provider_limited: `${noWeather}: the gateway's share of the weather provider is used up`,
+  key_share_used_up: `${noWeather}: this key has used up its share of what the gateway may load from the weather provider`,
   provider_busy: `${noWeather}: the weather provider is busy`,
   provider_cut_off: `${noWeather}: the weather provider's answer was cut off`,
   provider_garbled: `${noWeather}: the weather provider's answer was not usable`,

@@ -92,7 +92,7 @@ export const loadOnePoint = async (
       breaker: createBreaker(config.provider.breaker, clock, nobody),
       budget,
       clock,
-      observer: { request: nobody, refused: nobody },
+      observer: { request: nobody, refused: nobody, loaded: nobody, shareUsedUp: nobody },
     },
   )
   const cell = createGrid(config.cache.cellDegrees).cellOf(
@@ -108,6 +108,12 @@ export const loadOnePoint = async (
 }
 
 const withoutLimits: Pick<Budget, 'reserve' | 'limited'> = {
-  reserve: async points => ({ points, retryAt: null, isValid: () => true, settle: async () => {} }),
+  reserve: async points => ({
+    points,
+    claims: [],
+    retryAt: null,
+    isValid: () => true,
+    settle: async () => {},
+  }),
   limited: async () => {},
 }

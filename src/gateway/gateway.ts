@@ -145,7 +145,7 @@ export const startGateway = async (
   const store = tracing?.store(plainStore) ?? plainStore
   const keys = createKeyDirectory(store, clock)
   opening.defer(keys.close)
-  const usageDetail = createUsageDetail(store, calendar)
+  const usageDetail = createUsageDetail(store, calendar, clock)
   opening.defer(usageDetail.close)
 
   const { bounds, pollEveryMs } = config.catalogue
@@ -182,7 +182,7 @@ export const startGateway = async (
     tracing,
     settings: () => settingsHash,
     report: () => reportText(self),
-    observer: observeSupply(metrics, log, { seldom, outages }, ({ instances, variants }) => {
+    observer: observeSupply(metrics, log, usageDetail, { seldom, outages }, ({ instances, variants }) => {
       metering.onHeartbeat(instances)
       fleetSettings.onHeartbeat(variants)
     }),

@@ -35,6 +35,7 @@ export type SupplyObserver = Omit<TimelinesObserver, 'onHeartbeatFailure'> &
 export const observeSupply = (
   metrics: Metrics,
   log: Log,
+  usageDetail: Pick<UsageDetail, 'countLoad'>,
   { seldom, outages }: { seldom: Throttle; outages: Outages },
   onFleet: (fleet: Fleet) => void,
 ): SupplyObserver => ({
@@ -84,6 +85,8 @@ export const observeSupply = (
     if (points > 0) outages.requested(reason === undefined ? undefined : { code: outcome, reason })
   },
   refused: metrics.providerAnswerRefused,
+  loaded: usageDetail.countLoad,
+  shareUsedUp: metrics.keyShareUsedUp,
   newRun: ({ initialisedAt, availableAt }) =>
     log.info({ initialised: isoOf(initialisedAt), available: isoOf(availableAt) }, 'newer model run'),
   runsUnknown: reason => log.warn({ reason }, 'model runs are not known, the usual interval is assumed'),

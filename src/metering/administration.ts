@@ -20,6 +20,7 @@ import { expiryIn } from './key-expiry.ts'
 import { type KeyFilter, keyFilterIn } from './key-filter.ts'
 import { createKey, hashOf, keyPrefix } from './key-form.ts'
 import { isoOf, isoOrNull, type KeyUsage, type ListedKey, listedKey } from './listed-key.ts'
+import { cellsLoaded } from './usage-detail.ts'
 
 export {
   type AdministrationParts,
@@ -50,7 +51,10 @@ export type UsageOfKey = Pick<ListedKey, 'id' | 'externalId' | 'subscriber' | 't
   days: { day: LocalDay; used: number }[]
 }
 
-/** Newest day first; `today` counts the answers of the running day, those of refused requests too. */
+/**
+ * Newest day first; `today` counts the answers of the running day, those of refused requests too, and `cellsLoadedToday` the
+ * grid cells that were loaded from the provider for the key.
+ */
 export type Usage = {
   id: string
   subscriber: string
@@ -58,6 +62,7 @@ export type Usage = {
   limit: number | null
   days: { day: LocalDay; used: number }[]
   today: AnswerCount[]
+  cellsLoadedToday: number
 }
 
 export type Administration = ReturnType<typeof createAdministration>
@@ -264,7 +269,10 @@ export const createAdministration = ({ store, tiers, calendar, clock }: Administ
         tier: key.tier,
         limit: listed(key, undefined).limit,
         days: days.map((day, i) => ({ day, used: used[i] ?? 0 })),
-        today: today.toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)),
+        today: today
+          .filter(({ endpoint }) => endpoint !== cellsLoaded)
+          .toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1)),
+        cellsLoadedToday: today.find(({ endpoint }) => endpoint === cellsLoaded)?.count ?? 0,
       }
     },
     /** The usage of all keys, oldest first, some at a time. */

@@ -3,6 +3,7 @@
 
 import { setImmediate } from 'node:timers/promises'
 import { type Calendar, type LocalDay, utcDayMs } from '../calendar.ts'
+import type { Clock } from '../clock.ts'
 import type { UsageDetailStore } from '../stores/store.ts'
 
 export type UsageDetail = {
@@ -11,6 +12,8 @@ export type UsageDetail = {
    * @param arrivedAt instant of the request, ms since the epoch, which decides its local day
    */
   count(answer: { keyId: string | undefined; endpoint: string; status: number; arrivedAt: number }): void
+  /** Counts a cell that was loaded from the provider for a key. */
+  countLoad(keyId: string): void
   /** Writes the counts to the store; never rejects. */
   flush(): Promise<void>
   /** Stops the timer and flushes the rest. */
@@ -30,6 +33,7 @@ const keepForMs = 2 * utcDayMs
 export const createUsageDetail = (
   store: Pick<UsageDetailStore, 'addDetail'>,
   calendar: Calendar,
+  clock: Clock,
 ): UsageDetail => {
   // One short list per key: a look-up builds no compound name.
   let counters = new Map<string, Counter[]>()
@@ -95,20 +99,24 @@ export const createUsageDetail = (
   }
   const timer = setInterval(() => void flush(), flushEveryMs).unref()
 
+  const countOne = (keyId: string, endpoint: string, statusClass: string, at: number): void => {
+    const day = calendar.dayOf(at)
+    const before = find(keyId, day, endpoint, statusClass)
+    if (before) {
+      before.count += 1
+      return
+    }
+    const keepUntil = calendar.nextMidnight(at) + keepForMs
+    keep({ keyId, day, endpoint, statusClass, count: 1, keepUntil })
+    if (size >= mostEntries) void flush()
+  }
+
   return {
     count: ({ keyId, endpoint, status, arrivedAt }) => {
-      if (keyId === undefined) return
-      const day = calendar.dayOf(arrivedAt)
-      const statusClass = classes[Math.floor(status / 100)] ?? 'other'
-      const before = find(keyId, day, endpoint, statusClass)
-      if (before) {
-        before.count += 1
-        return
-      }
-      const keepUntil = calendar.nextMidnight(arrivedAt) + keepForMs
-      keep({ keyId, day, endpoint, statusClass, count: 1, keepUntil })
-      if (size >= mostEntries) void flush()
+      if (keyId !== undefined)
+        countOne(keyId, endpoint, classes[Math.floor(status / 100)] ?? otherClass, arrivedAt)
     },
+    countLoad: keyId => countOne(keyId, cellsLoaded, otherClass, clock.now()),
     flush,
     close: async () => {
       clearInterval(timer)
@@ -117,5 +125,9 @@ export const createUsageDetail = (
     },
   }
 }
+
+const otherClass = 'other'
+/** In place of an endpoint: the cells that were loaded from the provider for a key. */
+export const cellsLoaded = 'cells loaded'
 
 const classes: readonly (string | undefined)[] = [undefined, '1xx', '2xx', '3xx', '4xx', '5xx']

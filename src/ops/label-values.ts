@@ -79,6 +79,7 @@ export const providerFailures = allOf<Exclude<ProviderErrorCode, 'provider_circu
   provider_too_much: true,
   provider_denied: true,
   provider_limited: true,
+  key_share_used_up: true,
   provider_busy: true,
   provider_cut_off: true,
   provider_garbled: true,

@@ -256,6 +256,12 @@ export const createMetrics = ({ clock, store }: MetricsParts) => {
       // An operator who did not wait is no failure of the provider.
       else if (outcome !== 'left') lastFailure.set({ cause: outcome }, now)
     },
+    keyShareUsedUp: count(
+      'abohawa_provider_key_share_used_up_total',
+      "Loads refused because their key had used up its share of the provider's limits, by what was cached: nothing (cold), or a stale entry (refresh).",
+      'urgency',
+      ['cold', 'refresh', 'refresh_ahead'],
+    ),
     providerAnswerRefused: count(
       'abohawa_provider_refused_answers_total',
       'Answers of the provider, or elements of them, that came and were refused, by what was wrong with them.',

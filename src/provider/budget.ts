@@ -3,6 +3,7 @@
 // is charged beforehand to every window that the provider may count it in. The ledger counts and shares; the sender
 // settles what a request cost.
 
+import { boundedFor, heldUntil, type ShareSettings } from './consumer-shares.ts'
 import type { SpendingNow } from './forecast.ts'
 import { costOf, type RequestOutcome } from './request-cost.ts'
 import { createLedger, type LedgerParts } from './spending-ledger.ts'
@@ -10,7 +11,6 @@ import {
   type BudgetLimits,
   dayEndAfter,
   type LimitedWindow,
-  milliAllowed,
   milliSpent,
   windowsAround,
   windowsBetween,
@@ -18,12 +18,10 @@ import {
 import { priceOf, stretchAt } from './stretch.ts'
 
 /** What may change while the gateway runs. */
-export type BudgetSettings = {
+export type BudgetSettings = ShareSettings & {
   /** A short hash of the account; gateways with the same one share the budget. */
   readonly provider: string
   readonly limits: BudgetLimits
-  /** The share of every limit, 0 to 1, that only cold cells may use. */
-  readonly reserve: number
   /** The timeout of a request. The provider counts the request by that time. */
   readonly longestRequestMs: number
 }
@@ -42,9 +40,15 @@ export type BudgetOptions = BudgetSettings & {
 /** `cold`: a consumer waits and nothing is cached. `refresh`: something older could be served. */
 export type Purpose = 'cold' | 'refresh'
 
+/** Points that one consumer wants; 0 says that it asks for weather, so that others are not alone. */
+export type Claim = { readonly consumer: string; readonly points: number }
+
 /** Weight reserved for one request. */
 export type Reservation = {
+  /** For no consumer in particular. */
   readonly points: number
+  /** For each claim. `heldUntil`: when its consumer's share has room again, ms since the epoch; null where that is no obstacle. */
+  readonly claims: readonly { readonly points: number; readonly heldUntil: number | null }[]
   /** When more may be reserved, ms since the epoch; null when all was granted. */
   readonly retryAt: number | null
   /**
@@ -68,7 +72,8 @@ export type BudgetState = {
 
 /** No method rejects: while the store is away the budget is smaller, not absent. */
 export type Budget = {
-  reserve(points: number, purpose: Purpose): Promise<Reservation>
+  /** @param points for no consumer in particular */
+  reserve(points: number, purpose: Purpose, claims?: readonly Claim[]): Promise<Reservation>
   /**
    * The provider reports that a limit is reached: no gateway of the account sends a request before this instant, unless an
    * operator reopens the budget. @param reason for operators
@@ -91,6 +96,8 @@ export type Budget = {
 type Charge = {
   readonly provider: string
   readonly weight: number
+  /** The parts of it that are the consumers'. */
+  readonly consumers: readonly { readonly consumer: string; readonly weight: number }[]
   readonly windows: readonly LimitedWindow[]
 }
 
@@ -104,7 +111,8 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   const chargedAhead = ({ longestRequestMs }: BudgetSettings): number => longestRequestMs + marginMs
   const hasNoLimit = ({ limits: given }: BudgetSettings): boolean =>
     Object.values(given).every(limit => limit === null)
-  let { provider, limits, reserve } = options
+  let { provider, limits } = options
+  let shares: ShareSettings = options
   const unit = milliSpent(options.unit)
   const failure = milliSpent(options.weightOfFailure)
   let unlimited = hasNoLimit(options)
@@ -120,12 +128,10 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   /** The windows that the provider may count a request in that is sent now: it counts when the request ends. */
   const windowsOfRequest = (): LimitedWindow[] =>
     windowsBetween(limits, clock.now() - marginMs, clock.now() + chargedAheadMs)
-  const limitsFor = (purpose: Purpose, windows: readonly LimitedWindow[]): readonly LimitedWindow[] =>
-    purpose === 'cold'
-      ? windows
-      : windows.map(window => ({ ...window, limit: milliAllowed((window.limit / 1000) * (1 - reserve)) }))
-
-  const finish = async ({ weight, windows, ...charge }: Charge, outcome: RequestOutcome): Promise<void> => {
+  const finish = async (
+    { weight, windows, consumers, ...charge }: Charge,
+    outcome: RequestOutcome,
+  ): Promise<void> => {
     // Of a former account: it stays charged there.
     if (charge.provider !== provider) return
     const latest = clock.now() + marginMs
@@ -137,7 +143,8 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       // Corrects windows that are not over yet.
       ...windows
         .filter(({ endsAt }) => endsAt + marginMs > clock.now())
-        .map(window => ({ window, by: costIn(window) - weight })),
+        .map(window => ({ window, by: costIn(window) - weight }))
+        .map(change => ({ ...change, consumers: partsOf(change.by / weight, consumers) })),
       // Charges windows that the request reached because the process was suspended.
       ...windowsNow()
         .filter(({ name }) => !charged.has(name))
@@ -146,11 +153,17 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     if (corrections.length > 0) await ledger.settle(corrections)
   }
 
-  const reservationOf = (points: number, retryAt: number | null, charge?: Charge): Reservation => {
+  const reservationOf = (
+    points: number,
+    claims: Reservation['claims'],
+    retryAt: number | null,
+    charge?: Charge,
+  ): Reservation => {
     const charged = new Set(charge?.windows.map(({ name }) => name))
     let isSettled = false
     return {
       points,
+      claims,
       retryAt,
       isValid: () => !charge || windowsOfRequest().every(({ name }) => charged.has(name)),
       settle: async outcome => {
@@ -172,19 +185,43 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
   }
 
   return {
-    reserve: async (points, purpose) => {
+    reserve: async (points, purpose, claims = []) => {
       const wanted = Math.max(0, Math.floor(points))
+      const all = claims.reduce((sum, claim) => sum + claim.points, wanted)
       const closed = ledger.closedUntil()
-      if (closed !== null && wanted > 0) return reservationOf(0, closed)
-      if (unlimited || wanted === 0) return reservationOf(wanted, null)
+      if (closed !== null && all > 0) return reservationOf(0, claims.map(nothing), closed)
+      if (unlimited || all === 0) return reservationOf(wanted, claims.map(whole), null)
       const windows = windowsOfRequest()
       const account = provider
-      const { granted, full } = await ledger.reserve(limitsFor(purpose, windows), wanted * unit, unit)
-      const retryAt = granted < wanted * unit ? retryAtFor(full) : null
+      const reply = await ledger.reserve(
+        windows.map(window => boundedFor(purpose, window, shares, clock.now())),
+        wanted * unit,
+        claims.map(claim => ({ consumer: claim.consumer, wanted: claim.points * unit })),
+        unit,
+      )
+      const { granted, full } = reply
+      const consumers = reply.claims.flatMap(({ granted: weight }, i) =>
+        weight > 0 ? [{ consumer: claims[i]?.consumer ?? '', weight }] : [],
+      )
+      const forNobody = consumers.reduce((sum, { weight }) => sum - weight, granted)
       return reservationOf(
-        granted / unit,
-        retryAt,
-        granted > 0 ? { provider: account, weight: granted, windows } : undefined,
+        forNobody / unit,
+        reply.claims.map(({ granted: weight, heldIn }, i) => ({
+          points: weight / unit,
+          // Where nobody has room it is no matter of shares.
+          heldUntil:
+            full.length > 0 || weight >= (claims[i]?.points ?? 0) * unit
+              ? null
+              : heldUntil(
+                  windows.filter(({ name }) => heldIn.some(held => held.name === name)),
+                  shares,
+                  ledger.used,
+                  unit,
+                  clock.now(),
+                ),
+        })),
+        granted < all * unit ? retryAtFor(full) : null,
+        granted > 0 ? { provider: account, weight: granted, consumers, windows } : undefined,
       )
     },
     limited: (until, reason) => ledger.close(until, reason),
@@ -200,7 +237,12 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
       if (!day || limits.day === null) return 1
       if (day.name !== highest.day) highest = { day: day.name, price: 0 }
       const spent = ledger.used(day) / 1000
-      const price = priceOf({ limit: limits.day, reserve, spent, msLeft: dayEndAfter(now) - now })
+      const price = priceOf({
+        limit: limits.day,
+        reserve: shares.reserve,
+        spent,
+        msLeft: dayEndAfter(now) - now,
+      })
       highest.price = Math.max(highest.price, price)
       return stretchAt(highest.price, demandPerDay)
     },
@@ -222,7 +264,8 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     }),
     apply: next => {
       if (spanNames.some(span => isRaised(limits[span], next.limits[span]))) raisedAt = clock.now()
-      ;({ provider, limits, reserve } = next)
+      ;({ provider, limits } = next)
+      shares = next
       unlimited = hasNoLimit(next)
       chargedAheadMs = chargedAhead(next)
       ledger.apply({ provider, limits, chargedAheadMs })
@@ -231,6 +274,13 @@ export const createBudget = (options: BudgetOptions, parts: LedgerParts): Budget
     end: ledger.end,
   }
 }
+
+const nothing = () => ({ points: 0, heldUntil: null })
+const whole = ({ points }: Claim) => ({ points, heldUntil: null })
+
+/** Each consumer's part of a change that is `by` times the whole. */
+const partsOf = (by: number, consumers: Charge['consumers']) =>
+  consumers.map(({ consumer, weight }) => ({ consumer, by: Math.trunc(by * weight) }))
 
 const spanNames = ['minute', 'hour', 'day'] as const
 

@@ -8,9 +8,11 @@ import { after, type Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import type { Cell } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
+import { type BatchReservation, createBatchReservation, type RefusedCell } from './batch-reservation.ts'
 import type { Breaker } from './breaker.ts'
-import type { Budget, Reservation } from './budget.ts'
-import { OutOfBudgetError, ProviderError, type RefusedAnswer } from './errors.ts'
+import type { Budget } from './budget.ts'
+import { createConsumers } from './consumers.ts'
+import { OutOfBudgetError, ProviderError, type RefusedAnswer, ShareUsedUpError } from './errors.ts'
 import type { ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
 import { createQueue, type Urgency, type Waiting } from './queue.ts'
@@ -32,6 +34,10 @@ export type ProviderObserver = {
   request(outcome: string, points: number, ms: number, reason?: string): void
   /** Called for every response, or element of one, that was refused. */
   refused(why: RefusedAnswer): void
+  /** Called for every cell that is loaded or refreshed for a consumer. */
+  loaded(consumer: string): void
+  /** Called for every cell that is not, because its consumer's share of the budget is used up. */
+  shareUsedUp(urgency: Urgency): void
 }
 
 export type ProviderParts = {
@@ -44,10 +50,17 @@ export type ProviderParts = {
 }
 
 export type Provider = {
-  /** The timeline of a cell. @throws ProviderError */
-  load(cell: Cell, urgency?: Urgency): Promise<Timeline>
+  /**
+   * The timeline of a cell, for this consumer, whose share of the budget it is.
+   * @throws ProviderError, of which ShareUsedUpError concerns one consumer alone
+   */
+  load(cell: Cell, urgency?: Urgency, consumer?: string | undefined): Promise<Timeline>
   /** A consumer now waits for a cell that was queued as less urgent. */
-  expedite(cell: Cell): void
+  expedite(cell: Cell, consumer?: string | undefined): void
+  /** A consumer asked for weather, whether or not anything has to be loaded. */
+  asked(consumer: string): void
+  /** Why nothing more is loaded for a consumer now; undefined when it is, or waits for a little while at most. */
+  heldBack(consumer: string | undefined, urgency: Urgency): ShareUsedUpError | undefined
   /** How many cells are queued. */
   waiting(): number
   /**
@@ -62,7 +75,8 @@ export type Provider = {
   close(): void
 }
 
-const resolvedPerTurn = 10
+// Of a request, the part that one consumer may take while others are about: theirs comes sooner behind a short request.
+const batchShare = 1 / 20
 
 export const createProvider = (given: ProviderOptions, parts: ProviderParts): Provider => {
   const { call, protocol, breaker, budget, clock, observer } = parts
@@ -71,12 +85,14 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   const limit = pLimit(options.maxConcurrent)
   const underWay = new Set<Promise<unknown>>()
   const queue = createQueue()
+  const consumers = createConsumers(clock)
+  const reserve = createBatchReservation(budget, consumers.recent)
   let endWake: (() => void) | undefined
   let isPending = false
 
   const request = async (
     cells: readonly Cell[],
-    reservation: Reservation,
+    reservation: BatchReservation,
   ): Promise<readonly (Timeline | ProviderError)[]> => {
     const started = performance.now()
     const requestedAt = clock.now()
@@ -104,55 +120,44 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     }
   }
 
-  // Cells that the budget has no room for: cold ones are requeued if the next window is near, the others are rejected.
-  const requeueOrReject = (batch: readonly Waiting[], error: ProviderError): void => {
-    const leftMs = (error.retryAt ?? Number.POSITIVE_INFINITY) - clock.now()
-    const requeued = batch.filter(({ urgency }) => urgency === 'cold' && leftMs <= options.queueForMs)
-    queue.putBack(requeued)
-    for (const waiting of batch) if (!requeued.includes(waiting)) waiting.reject(error)
+  const wakeAt = (at: number): void => {
     // Tried again every second at least, because the windows follow another clock than the timer.
-    if (requeued.length > 0) endWake ??= after(clock, Math.min(Math.max(leftMs, 20), 1_000), send)
+    endWake ??= after(clock, Math.min(Math.max(at - clock.now(), 20), 1_000), send)
   }
-
-  /** Reserves budget for a batch; cells without room are requeued or rejected. */
-  const reserveFor = async (
-    batch: readonly Waiting[],
-  ): Promise<{ admitted: Waiting[]; reservation: Reservation }> => {
-    const cold = batch.filter(({ urgency }) => urgency === 'cold')
-    const others = batch.filter(({ urgency }) => urgency !== 'cold')
-    const forCold = await budget.reserve(cold.length, 'cold')
-    const forOthers = await budget.reserve(forCold.points < cold.length ? 0 : others.length, 'refresh')
-    const unadmitted = [...cold.slice(forCold.points), ...others.slice(forOthers.points)]
-    if (unadmitted.length > 0)
-      requeueOrReject(unadmitted, new OutOfBudgetError(forCold.retryAt ?? forOthers.retryAt))
-    return {
-      admitted: [...cold.slice(0, forCold.points), ...others.slice(0, forOthers.points)],
-      reservation: {
-        points: forCold.points + forOthers.points,
-        retryAt: null,
-        isValid: () => forCold.isValid() && forOthers.isValid(),
-        settle: async outcome => {
-          await Promise.all([forCold.settle(outcome), forOthers.settle(outcome)])
-        },
-      },
+  const reject = ({ urgency, reject: fails }: Waiting, error: ProviderError): void => {
+    if (error instanceof ShareUsedUpError) observer.shareUsedUp(urgency)
+    fails(error)
+  }
+  // Cells that the budget has no room for: cold ones are requeued if there is some soon, the others are rejected.
+  const requeueOrReject = (refused: readonly RefusedCell[]): void => {
+    const requeued: Waiting[] = []
+    for (const { waiting, error } of refused) {
+      const { retryAt = Number.POSITIVE_INFINITY } = error
+      if (error instanceof ShareUsedUpError) consumers.hold(error.consumer, retryAt)
+      if (waiting.urgency === 'cold' && retryAt - clock.now() <= options.queueForMs) {
+        requeued.push(waiting)
+        wakeAt(retryAt)
+      } else reject(waiting, error)
+    }
+    queue.putBack(requeued)
+  }
+  // Of consumers that are held back for long all cells are rejected; of others, which want more than their share allows and
+  // whose queues grow, those that have waited for long enough.
+  const rejectHeld = (): void => {
+    const now = clock.now()
+    for (const [consumer, until] of consumers.held()) {
+      const before = until - now > options.queueForMs ? Number.POSITIVE_INFINITY : now - options.queueForMs
+      for (const waiting of queue.takeBefore(before, consumer))
+        reject(waiting, new ShareUsedUpError(consumer, until))
     }
   }
 
-  /** Reserves budget for a retry of the whole batch. @throws OutOfBudgetError */
-  const reserveForRetry = async (batch: readonly Waiting[]): Promise<Reservation> => {
-    const purpose = batch.some(({ urgency }) => urgency === 'cold') ? 'cold' : 'refresh'
-    const reservation = await budget.reserve(batch.length, purpose)
-    if (reservation.points === batch.length) return reservation
-    await reservation.settle('unsent')
-    throw new OutOfBudgetError(reservation.retryAt)
-  }
-
   // The provider refuses a batch as a whole. Halving it isolates the bad point, so that the other cells load.
-  const serve = async (batch: readonly Waiting[], first?: Reservation): Promise<void> => {
+  const serve = async (batch: readonly Waiting[], first?: BatchReservation): Promise<void> => {
     let unused = first
     try {
       const results = await retry.execute(async () => {
-        const reservation = unused ?? (await reserveForRetry(batch))
+        const reservation = unused ?? (await reserve.again(batch))
         unused = undefined
         try {
           return await breaker.run(() =>
@@ -166,12 +171,16 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
           void reservation.settle('unsent')
         }
       })
-      for (const [i, { resolve, reject }] of batch.entries()) {
-        // Each waiter has work to do with its result, such as caching it: let other requests run in between.
-        if (i > 0 && i % resolvedPerTurn === 0) await nextTurn()
+      for (const [i, { resolve, reject: fails, consumer }] of batch.entries()) {
+        // Each waiter has work to do with its result, such as compressing it for the shared tier: let other requests run in
+        // between.
+        if (i > 0) await nextTurn()
         const result = results[i]
-        if (result === undefined || result instanceof ProviderError) reject(result)
-        else resolve(result)
+        if (result === undefined || result instanceof ProviderError) fails(result)
+        else {
+          if (consumer !== undefined) observer.loaded(consumer)
+          resolve(result)
+        }
       }
     } catch (error) {
       await fail(batch, error)
@@ -184,14 +193,14 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       const half = Math.ceil(batch.length / 2)
       await serve(batch.slice(0, half))
       await serve(batch.slice(half))
-    } else if (error instanceof OutOfBudgetError) {
-      requeueOrReject(batch, error)
+    } else if (error instanceof OutOfBudgetError || error instanceof ShareUsedUpError) {
+      requeueOrReject(batch.map(waiting => ({ waiting, error })))
     } else if (error instanceof ProviderError && code === 'provider_limited') {
       await budget.limited(error.retryAt ?? clock.now(), error.message)
-      requeueOrReject(batch, error)
+      requeueOrReject(batch.map(waiting => ({ waiting, error })))
     } else {
       const reason = error instanceof ProviderError ? withRetryAt(error) : error
-      for (const { reject } of batch) reject(reason)
+      for (const { reject: fails } of batch) fails(reason)
     }
   }
 
@@ -204,19 +213,31 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       : new ProviderError(error.code, error.message, { cause: error, retryAt })
   }
 
+  const mostOf = (consumer: string | undefined, most: number): number => {
+    if (consumers.heldUntil(consumer) > clock.now()) return 0
+    const isAlone = !queue.hasOther(consumer) && consumers.recent().every(other => other === consumer)
+    return consumer === undefined || isAlone ? most : Math.ceil(most * batchShare)
+  }
+
   // Runs when one more request may start, and takes all cells queued by then: those of the same turn of the event loop, and
   // those queued while earlier requests were in flight.
   const sendWaiting = async (): Promise<void> => {
     await nextTurn()
     const openError = breaker.openError()
     if (openError) {
-      for (const { reject } of queue.take(Number.POSITIVE_INFINITY)) reject(openError)
+      for (const { reject: fails } of queue.take(Number.POSITIVE_INFINITY)) fails(openError)
       return
     }
     // While the breaker is not closed a probe has one point, so that an outage does not spend the budget.
     const mostCells = Math.min(options.maxPointsPerRequest, protocol.mostCellsPerRequest)
     const most = breaker.state().state === 'closed' ? mostCells : 1
-    const { admitted, reservation } = await reserveFor(queue.take(most))
+    rejectHeld()
+    const batch = queue.take(most, consumer => mostOf(consumer, most))
+    // Those that are left wait for their share.
+    if (batch.length === 0 && queue.size > 0)
+      wakeAt(Math.min(clock.now() + 1_000, ...consumers.held().values()))
+    const { admitted, refused, reservation } = await reserve.first(batch)
+    requeueOrReject(refused)
     if (admitted.length > 0) await serve(admitted, reservation)
   }
 
@@ -244,12 +265,20 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   }
 
   return {
-    load: (cell, urgency = 'cold') => {
-      const { promise } = queue.add(cell, urgency)
+    load: (cell, urgency = 'cold', consumer = undefined) => {
+      const { promise } = queue.add(cell, urgency, consumer, clock.now())
       send()
       return promise
     },
     expedite: queue.expedite,
+    asked: consumers.asked,
+    heldBack: (consumer, urgency) => {
+      const until = consumers.heldUntil(consumer)
+      const mayWaitMs = urgency === 'cold' ? options.queueForMs : 0
+      if (consumer === undefined || until - clock.now() <= mayWaitMs) return undefined
+      if (urgency !== 'refresh_ahead') observer.shareUsedUp(urgency)
+      return new ShareUsedUpError(consumer, until)
+    },
     waiting: () => queue.size,
     settled: async () => {
       // What began in this turn of the event loop queues its cells in it; what ends in one may queue more.

@@ -23,6 +23,8 @@ export type ProviderErrorCode =
   | 'provider_denied'
   /** A window of its limits is used up. */
   | 'provider_limited'
+  /** The share of one consumer is used up, not the window. */
+  | 'key_share_used_up'
   /** Too many concurrent requests. */
   | 'provider_busy'
   /** It answered 200 with an incomplete body. */
@@ -108,5 +110,17 @@ export class OutOfBudgetError extends ProviderError {
       "the budget for the provider's limits has no room",
       retryAt === null ? {} : { retryAt },
     )
+  }
+}
+
+/** A consumer has used up its share of the budget; others have not. */
+export class ShareUsedUpError extends ProviderError {
+  override name = 'ShareUsedUpError'
+  readonly consumer: string
+
+  /** @param retryAt when the share has room again, ms since the epoch */
+  constructor(consumer: string, retryAt: number) {
+    super('key_share_used_up', "the share of one key in the provider's limits is used up", { retryAt })
+    this.consumer = consumer
   }
 }

@@ -3,11 +3,21 @@
 // What others spent since the last report is unknown, so the allowance assumes that they spent as much as they could.
 
 import { minuteMs } from '../calendar.ts'
+import { roomOf, scaled, unshared } from '../stores/fair-share.ts'
+import type { SpendingClaim } from '../stores/store.ts'
+import { createConsumerCounters } from './consumer-counters.ts'
 import type { LimitedWindow } from './spending-windows.ts'
 import { createWindowCounters, type WindowAmount } from './window-counters.ts'
 
-/** `full`: the windows that have no room for another unit. Amounts are whole thousandths of a weight. */
-export type Granted = { readonly granted: number; readonly full: readonly LimitedWindow[] }
+/**
+ * `full`: the windows that have no room for another unit; `claims`: the part of each claim, and the windows where its share
+ * has none. Amounts are whole thousandths of a weight.
+ */
+export type Granted = {
+  readonly granted: number
+  readonly full: readonly LimitedWindow[]
+  readonly claims: readonly { readonly granted: number; readonly heldIn: readonly LimitedWindow[] }[]
+}
 
 /** A change that the store does not have yet, and the least that the store held before it. */
 export type PendingChange = WindowAmount & { readonly atLeast: number }
@@ -43,7 +53,13 @@ export type LocalAllowance = {
   /** The store has applied the changes, or may not have: then they are pending again. */
   endFlush(changes: readonly PendingChange[], outcome: 'applied' | 'uncertain'): void
   /** Grants what fits into the allowance of one gateway while the store is away, and adds it to the pending changes. */
-  admitLocally(windows: readonly LimitedWindow[], wanted: number, unit: number, outage: Outage): Granted
+  admitLocally(
+    windows: readonly LimitedWindow[],
+    wanted: number,
+    claims: readonly SpendingClaim[],
+    unit: number,
+    outage: Outage,
+  ): Granted
   used(window: LimitedWindow): number
   /** From now on; what was counted stays. */
   apply(options: LocalAllowanceOptions): void
@@ -57,6 +73,8 @@ export const createLocalAllowance = (options: LocalAllowanceOptions): LocalAllow
   const pending = createWindowCounters()
   /** The pending changes of the flush that is under way. */
   const inFlight = createWindowCounters()
+  // What each consumer spent of the allowance; the store never learns it.
+  const consumers = createConsumerCounters()
   const uncommitted = (window: LimitedWindow): number => pending.get(window) + inFlight.get(window)
   const remaining = (window: LimitedWindow): number => Math.max(0, window.limit - stored.get(window))
   /** The most that others can have spent of a window since its last report, before the store was lost to all. */
@@ -81,6 +99,7 @@ export const createLocalAllowance = (options: LocalAllowanceOptions): LocalAllow
   return {
     recordStored: (windows, used, readAt) => {
       stored.expire(readAt)
+      consumers.expire(readAt)
       storedAt.clear()
       windows.forEach((window, i) => {
         stored.set(window, used[i] ?? stored.get(window))
@@ -110,17 +129,35 @@ export const createLocalAllowance = (options: LocalAllowanceOptions): LocalAllow
       if (outcome === 'applied') commit(changes)
       else addUncertain(changes)
     },
-    admitLocally: (windows, wanted, unit, { sharers, since }) => {
+    admitLocally: (windows, wanted, claims, unit, { sharers, since }) => {
       const lastCharged = since + chargedAheadMs
       // A window without a report counts as empty if nothing can have been granted in it before the outage.
       const allowanceOf = (window: LimitedWindow, left: number) => left / sharers - uncommitted(window)
       const roomIn = (window: LimitedWindow) =>
         allowanceOf(window, Math.max(0, remaining(window) - mostUnseen(window, lastCharged)))
-      const room = Math.min(wanted, ...windows.map(roomIn))
-      const granted = Math.max(0, Math.floor(room / unit)) * unit
-      addPending(windows.map(window => ({ window, by: granted })))
-      // Without the windows whose count is only unknown: the store may be back, and report it, in a second.
-      return { granted, full: windows.filter(window => allowanceOf(window, remaining(window)) < unit) }
+      const grantOf = (amount: number, rooms: readonly number[]) =>
+        Math.max(0, Math.floor(Math.min(amount, ...rooms) / unit)) * unit
+      const forNobody = grantOf(wanted, windows.map(roomIn))
+      addPending(windows.map(window => ({ window, by: forNobody })))
+      for (const { consumer } of claims) for (const window of windows) consumers.add(window, consumer, 0)
+      const granted = claims.map(({ consumer, wanted: amount }) => {
+        const rooms = windows.map(window => {
+          const used = uncommitted(window)
+          const limit = roomIn(window) + used
+          const spent = { limit, used, ...consumers.of(window, consumer) }
+          return roomOf(spent, scaled(window.shares ?? unshared(window.limit), limit / window.limit))
+        })
+        const part = grantOf(amount, rooms)
+        addPending(windows.map(window => ({ window, by: part })))
+        for (const window of windows) consumers.add(window, consumer, part)
+        return { granted: part, heldIn: windows.filter((_, i) => (rooms[i] ?? 0) - part < unit) }
+      })
+      return {
+        granted: granted.reduce((sum, claim) => sum + claim.granted, forNobody),
+        // Without the windows whose count is only unknown: the store may be back, and report it, in a second.
+        full: windows.filter(window => allowanceOf(window, remaining(window)) < unit),
+        claims: granted,
+      }
     },
     used: window => Math.max(0, stored.get(window) + uncommitted(window)),
     apply: next => {

@@ -1,4 +1,5 @@
-// The queue of cells to request: the most urgent first, then first in, first out. Knows no budget and sends nothing.
+// The queue of cells to request: the most urgent first, and of those the consumers in turn, each first in, first out, so that
+// one that wants many cells delays nobody else's. Knows no budget and sends nothing.
 
 import type { Cell, CellId } from '../weather/cell.ts'
 import type { Timeline } from '../weather/timeline.ts'
@@ -6,69 +7,133 @@ import type { Timeline } from '../weather/timeline.ts'
 /** `cold`: nothing usable is cached. `refresh`: a stale response was served. `refresh_ahead`: before it turns stale. */
 export type Urgency = 'cold' | 'refresh' | 'refresh_ahead'
 
-export type Waiting = PromiseWithResolvers<Timeline> & { readonly cell: Cell; urgency: Urgency }
+export type Waiting = PromiseWithResolvers<Timeline> & {
+  readonly cell: Cell
+  readonly queuedAt: number
+  urgency: Urgency
+  /** For whom; undefined for no consumer in particular. */
+  consumer: string | undefined
+}
 
 export type Queue = {
   readonly size: number
-  /** Queues a cell, or raises the urgency of a queued one. */
-  add(cell: Cell, urgency: Urgency): Waiting
-  /** Raises a queued cell to `cold`. */
-  expedite(cell: Cell): void
-  /** Removes up to `most`. */
-  take(most: number): Waiting[]
+  /** Whether cells wait for another consumer. */
+  hasOther(consumer: string | undefined): boolean
+  /** Queues a cell, or raises the urgency of a queued one. @param now ms since the epoch */
+  add(cell: Cell, urgency: Urgency, consumer: string | undefined, now: number): Waiting
+  /** Raises a queued cell to `cold`, for this consumer where its turn comes sooner. */
+  expedite(cell: Cell, consumer?: string | undefined): void
+  /** Removes up to `most`, of one consumer up to `mostOfOne`, without those that are held back. */
+  take(most: number, mostOfOne?: (consumer: string | undefined) => number): Waiting[]
+  /** Removes a consumer's cold cells that were queued before an instant. */
+  takeBefore(instant: number, consumer: string): Waiting[]
+  /** Before those that were queued later. */
   putBack(waiting: readonly Waiting[]): void
 }
 
 const order: readonly Urgency[] = ['cold', 'refresh', 'refresh_ahead']
 
+/** What waits for one consumer. What was put back is the reverse of its order, so that the first is at the end. */
+type Line = { readonly putBack: Waiting[]; readonly queued: Set<Waiting> }
+
+const sizeOf = ({ putBack, queued }: Line): number => putBack.length + queued.size
+const firstOf = ({ putBack, queued }: Line): Waiting | undefined =>
+  putBack.at(-1) ?? queued.values().next().value
+const removeFirst = (line: Line): Waiting | undefined => {
+  const first = firstOf(line)
+  if (first && line.putBack.pop() === undefined) line.queued.delete(first)
+  return first
+}
+
 export const createQueue = (): Queue => {
-  const lines: Record<Urgency, Map<CellId, Waiting>> = {
-    cold: new Map(),
-    refresh: new Map(),
-    refresh_ahead: new Map(),
+  const all = new Map<CellId, Waiting>()
+  type Lines = Map<string | undefined, Line>
+  // The consumer whose turn is next is first.
+  const lines: Record<Urgency, Lines> = { cold: new Map(), refresh: new Map(), refresh_ahead: new Map() }
+
+  const lineOf = ({ urgency, consumer }: Waiting): Line =>
+    lines[urgency].getOrInsertComputed(consumer, () => ({ putBack: [], queued: new Set() }))
+  const remove = (waiting: Waiting): void => {
+    const line = lineOf(waiting)
+    if (!line.queued.delete(waiting)) line.putBack.splice(line.putBack.indexOf(waiting), 1)
+    if (sizeOf(line) === 0) lines[waiting.urgency].delete(waiting.consumer)
   }
-  const find = (cell: Cell) =>
-    order.map(urgency => lines[urgency].get(cell.id)).find(waiting => waiting !== undefined)
-  const move = (waiting: Waiting, urgency: Urgency): void => {
-    lines[waiting.urgency].delete(waiting.cell.id)
+  const move = (waiting: Waiting, asUrgent: Urgency, consumer: string | undefined): void => {
+    const isRaised = order.indexOf(asUrgent) < order.indexOf(waiting.urgency)
+    const urgency = isRaised ? asUrgent : waiting.urgency
+    const waitingFor = (of: string | undefined): number => {
+      const line = lines[urgency].get(of)
+      return line ? sizeOf(line) : 0
+    }
+    const isSooner =
+      consumer !== undefined && waitingFor(consumer) + 1 < waitingFor(waiting.consumer) + Number(isRaised)
+    if (!isRaised && !isSooner) return
+    remove(waiting)
     waiting.urgency = urgency
-    lines[urgency].set(waiting.cell.id, waiting)
+    if (isSooner) waiting.consumer = consumer
+    lineOf(waiting).queued.add(waiting)
   }
 
   return {
     get size() {
-      return lines.cold.size + lines.refresh.size + lines.refresh_ahead.size
+      return all.size
     },
-    add: (cell, urgency) => {
-      const found = find(cell)
+    hasOther: consumer =>
+      order.some(urgency => lines[urgency].keys().some(other => other !== consumer && other !== undefined)),
+    add: (cell, urgency, consumer, now) => {
+      const found = all.get(cell.id)
       if (found) {
-        if (order.indexOf(urgency) < order.indexOf(found.urgency)) move(found, urgency)
+        move(found, urgency, consumer)
         return found
       }
-      const waiting = { ...Promise.withResolvers<Timeline>(), cell, urgency }
-      lines[urgency].set(cell.id, waiting)
+      const waiting = { ...Promise.withResolvers<Timeline>(), cell, urgency, consumer, queuedAt: now }
+      all.set(cell.id, waiting)
+      lineOf(waiting).queued.add(waiting)
       return waiting
     },
-    expedite: cell => {
-      const found = find(cell)
-      if (found) move(found, 'cold')
+    expedite: (cell, consumer) => {
+      const found = all.get(cell.id)
+      if (found) move(found, 'cold', consumer)
     },
-    take: most => {
+    take: (most, mostOfOne = () => most) => {
       const taken: Waiting[] = []
-      for (const urgency of order)
-        for (const [id, waiting] of lines[urgency]) {
-          if (taken.length >= most) return taken
-          lines[urgency].delete(id)
-          taken.push(waiting)
-        }
+      for (const urgency of order) {
+        const ofUrgency = lines[urgency]
+        const left = new Map([...ofUrgency.keys()].map(consumer => [consumer, mostOfOne(consumer)]))
+        // In rounds: one of each consumer, who then goes behind the others.
+        while (left.size > 0 && taken.length < most)
+          for (const [consumer, count] of left) {
+            const line = ofUrgency.get(consumer)
+            const waiting = count > 0 && line && taken.length < most ? removeFirst(line) : undefined
+            if (!line || !waiting) {
+              left.delete(consumer)
+              continue
+            }
+            all.delete(waiting.cell.id)
+            taken.push(waiting)
+            left.set(consumer, count - 1)
+            ofUrgency.delete(consumer)
+            if (sizeOf(line) > 0) ofUrgency.set(consumer, line)
+          }
+      }
+      return taken
+    },
+    takeBefore: (instant, consumer) => {
+      const taken: Waiting[] = []
+      const line = lines.cold.get(consumer)
+      if (!line) return taken
+      for (let first = firstOf(line); first && first.queuedAt < instant; first = firstOf(line)) {
+        removeFirst(line)
+        all.delete(first.cell.id)
+        taken.push(first)
+      }
+      if (sizeOf(line) === 0) lines.cold.delete(consumer)
       return taken
     },
     putBack: waiting => {
-      for (const urgency of order) {
-        const back = waiting.filter(one => one.urgency === urgency)
-        if (back.length === 0) continue
-        // Ahead of those queued later.
-        lines[urgency] = new Map([...back.map(one => [one.cell.id, one] as const), ...lines[urgency]])
+      for (const one of waiting.toReversed()) {
+        all.set(one.cell.id, one)
+        lineOf(one).putBack.push(one)
       }
     },
   }

@@ -42,6 +42,7 @@ const outcomes: Readonly<Record<ProviderErrorCode, RequestOutcome>> = {
   provider_too_much: 'failed',
   provider_denied: 'failed',
   provider_limited: 'limited',
+  key_share_used_up: 'unsent',
   provider_busy: 'limited',
   provider_cut_off: 'unknown',
   provider_garbled: 'unknown',

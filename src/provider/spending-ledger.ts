@@ -6,7 +6,7 @@ import { minuteMs } from '../calendar.ts'
 import type { Clock } from '../clock.ts'
 import { messageOf } from '../errors.ts'
 import { longestClosureMs } from '../stores/records.ts'
-import type { SpendingStore } from '../stores/store.ts'
+import type { SpendingClaim, SpendingStore } from '../stores/store.ts'
 import {
   createLocalAllowance,
   type Granted,
@@ -42,10 +42,21 @@ export type LedgerParts = {
   readonly observer: BudgetObserver
 }
 
+/** A correction, with the parts of it that are the consumers'. */
+export type SettledChange = WindowAmount & {
+  readonly consumers?: readonly { readonly consumer: string; readonly by: number }[]
+}
+
 /** No method rejects when the store is away. Amounts are whole thousandths of a weight. */
 export type SpendingLedger = {
-  reserve(windows: readonly LimitedWindow[], wanted: number, unit: number): Promise<Granted>
-  settle(changes: readonly WindowAmount[]): Promise<void>
+  /** @param wanted for no consumer in particular; after that the claims, in their order */
+  reserve(
+    windows: readonly LimitedWindow[],
+    wanted: number,
+    claims: readonly SpendingClaim[],
+    unit: number,
+  ): Promise<Granted>
+  settle(changes: readonly SettledChange[]): Promise<void>
   /**
    * No request before this instant: takes effect here at once, and for the others when the promise resolves. Has no effect
    * when an operator reopened the budget and this process does not know it yet.
@@ -151,7 +162,7 @@ export const createLedger = (
     const at = await store.closeUntil(account, closed, closing)
     if (account === provider) noteReopening(at)
   }
-  const apply = async (changes: readonly (WindowAmount | PendingChange)[]): Promise<void> => {
+  const apply = async (changes: readonly (SettledChange | PendingChange)[]): Promise<void> => {
     await store.settle({
       provider,
       changes: changes.map(({ window: { name, keepUntil }, ...change }) => ({ name, keepUntil, ...change })),
@@ -188,40 +199,49 @@ export const createLedger = (
     })
     return reconciling
   }
-  const reserveLocally = (windows: readonly LimitedWindow[], wanted: number, unit: number): Granted => {
+  const reserveLocally = (
+    windows: readonly LimitedWindow[],
+    wanted: number,
+    claims: readonly SpendingClaim[],
+    unit: number,
+  ): Granted => {
     const now = instances()
     // Without the number of sharers there is no allowance.
-    if (away?.instances === undefined || now === undefined) return { granted: 0, full: [] }
+    if (away?.instances === undefined || now === undefined)
+      return { granted: 0, full: [], claims: claims.map(() => ({ granted: 0, heldIn: [] })) }
     const sharers = Math.max(1, away.instances, now)
     const isFresh = clock.now() <= away.since + chargedAheadMs
-    return local.admitLocally(windows, isClosed() || isFresh ? 0 : wanted, unit, {
-      sharers,
-      since: away.since,
-    })
+    const isShut = isClosed() || isFresh
+    const [units, claimed] = isShut ? [0, claims.map(claim => ({ ...claim, wanted: 0 }))] : [wanted, claims]
+    return local.admitLocally(windows, units, claimed, unit, { sharers, since: away.since })
   }
 
   return {
-    reserve: tracked(async (windows: readonly LimitedWindow[], wanted: number, unit: number) => {
+    reserve: tracked(async (windows, wanted, claims, unit) => {
       if (away || pendingReason !== undefined || local.hasPending()) await reconcileOnce(windows)
-      if (away) return reserveLocally(windows, wanted, unit)
+      if (away) return reserveLocally(windows, wanted, claims, unit)
       const account = provider
       try {
         const bounds = windows.map(window => {
-          const { name, limit, keepUntil } = window
-          return { name, limit, keepUntil, known: local.used(window) }
+          const { name, limit, keepUntil, shares } = window
+          return { name, limit, keepUntil, shares, known: local.used(window) }
         })
         const now = clock.now()
-        const reply = await store.reserve({ provider: account, windows: bounds, wanted, unit, now })
+        const reply = await store.reserve({ provider: account, windows: bounds, wanted, claims, unit, now })
         recordStored(account, windows, reply, now)
         await readReason(account)
         const full = windows.filter((window, i) => window.limit - (reply.used[i] ?? 0) < unit)
-        return { granted: reply.granted, full }
+        const granted = reply.claims.map(({ granted: part, heldIn }) => ({
+          granted: part,
+          heldIn: heldIn.flatMap(i => windows[i] ?? []),
+        }))
+        return { granted: reply.granted, full, claims: granted }
       } catch (cause) {
         storeLost(cause)
-        return reserveLocally(windows, wanted, unit)
+        return reserveLocally(windows, wanted, claims, unit)
       }
     }),
-    settle: tracked(async (changes: readonly WindowAmount[]) => {
+    settle: tracked(async changes => {
       if (away) return local.addPending(changes)
       try {
         await apply(changes)

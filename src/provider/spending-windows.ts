@@ -2,6 +2,7 @@
 // clock differs a little from ours, so a request near a boundary counts in both windows. Pure.
 
 import { hourMs, minuteMs, utcDayMs } from '../calendar.ts'
+import type { ShareBounds } from '../stores/fair-share.ts'
 
 /** Limits in the provider's weight; null where it has none. */
 export type BudgetLimits = {
@@ -20,6 +21,8 @@ export type LimitedWindow = {
   readonly beginsAt: number
   readonly endsAt: number
   readonly keepUntil: number
+  /** What bounds one consumer in it; the limit alone where absent. */
+  readonly shares?: ShareBounds
 }
 
 const lengths: Readonly<Record<SpanName, number>> = { minute: minuteMs, hour: hourMs, day: utcDayMs }

@@ -4,14 +4,20 @@
 
 import { safeText } from '../outside-text.ts'
 import { type EmbeddedParts, inTransaction, wholeSql } from './embedded-attempt.ts'
+import { roomOf, unshared } from './fair-share.ts'
 import { keepReopeningForMs, longestClosureMs, longestReason, shown } from './records.ts'
-import type { SpendingStore } from './store.ts'
+import type { GrantedClaim, SpendingClaim, SpendingStore, SpendingWindow } from './store.ts'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS spending (
     provider TEXT NOT NULL, name TEXT NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL,
     PRIMARY KEY (provider, name)
   ) STRICT, WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS spending_by_consumer (
+    provider TEXT NOT NULL, name TEXT NOT NULL, consumer TEXT NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL,
+    PRIMARY KEY (provider, name, consumer)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS spending_by_consumer_until ON spending_by_consumer (keep_until);
   CREATE TABLE IF NOT EXISTS closures (provider TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS closure_reasons (provider TEXT PRIMARY KEY, reason TEXT NOT NULL) STRICT, WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS reopenings (provider TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -28,6 +34,17 @@ export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts
     ),
     // A few dozen rows at most, so that every reservation may scan them all.
     sweep: db.prepare(`DELETE FROM spending WHERE keep_until <= ?`),
+    usedBy: db.prepare(
+      `SELECT ${wholeSql('used')} AS used FROM spending_by_consumer WHERE provider = ? AND name = ? AND consumer = ?`,
+    ),
+    putBy: db.prepare(
+      `INSERT INTO spending_by_consumer VALUES (:provider, :name, :consumer, :used, :keep)
+       ON CONFLICT (provider, name, consumer) DO UPDATE SET used = :used, keep_until = :keep`,
+    ),
+    hasOther: db.prepare(
+      `SELECT 1 FROM spending_by_consumer WHERE provider = ? AND name = ? AND consumer <> ? LIMIT 1`,
+    ),
+    sweepBy: db.prepare(`DELETE FROM spending_by_consumer WHERE keep_until <= ?`),
     closedUntil: db.prepare(`SELECT ${wholeSql('until')} AS until FROM closures WHERE provider = ?`),
     close: db.prepare(
       `INSERT INTO closures VALUES (?, ?) ON CONFLICT (provider) DO UPDATE SET until = CASE
@@ -65,12 +82,50 @@ export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts
     const at = (statements.reopenedAt.get(provider)?.at as number | null | undefined) ?? 0
     return at > now + longestClosureMs || at < now - keepReopeningForMs ? 0 : at
   }
+  const usedBy = (provider: string, name: string, consumer: string): number | undefined =>
+    (statements.usedBy.get(provider, name, consumer)?.used as number | null | undefined) ?? undefined
+  /** Grants claims one after the other, and counts them for their consumers. */
+  const claimsGranted = (
+    provider: string,
+    windows: readonly (SpendingWindow & { readonly used: number })[],
+    claims: readonly SpendingClaim[],
+    unit: number,
+    grantedBefore: number,
+  ): GrantedClaim[] => {
+    const put = ({ name, keepUntil }: SpendingWindow, consumer: string, used: number) =>
+      statements.putBy.run({ provider, name, consumer, used, keep: keepUntil })
+    // One that wants nothing now is there too: nobody else is alone then.
+    for (const { consumer } of claims)
+      for (const window of windows)
+        if (usedBy(provider, window.name, consumer) === undefined) put(window, consumer, 0)
+    let total = grantedBefore
+    return claims.map(({ consumer, wanted }) => {
+      const rooms = windows.map(({ name, limit, used, shares }) =>
+        roomOf(
+          {
+            limit,
+            used: used + total,
+            usedBy: usedBy(provider, name, consumer) ?? 0,
+            isAlone: statements.hasOther.get(provider, name, consumer) === undefined,
+          },
+          shares ?? unshared(limit),
+        ),
+      )
+      const granted = Math.max(0, Math.floor(Math.min(wanted, ...rooms) / unit)) * unit
+      total += granted
+      if (granted > 0)
+        for (const window of windows)
+          put(window, consumer, (usedBy(provider, window.name, consumer) ?? 0) + granted)
+      return { granted, heldIn: rooms.flatMap((room, i) => (room - granted < unit ? [i] : [])) }
+    })
+  }
   const inOne = <Value>(step: () => Value): Promise<Value> => attempt(() => inTransaction(db, step))
 
   return {
-    reserve: ({ provider, windows, wanted, unit, now }) =>
+    reserve: ({ provider, windows, wanted, claims = [], unit, now }) =>
       inOne(() => {
         statements.sweep.run(now)
+        statements.sweepBy.run(now)
         const used = windows.map(({ name, keepUntil, known = 0 }) => {
           const count = usedIn(provider, name)
           if (count !== null) return count
@@ -83,23 +138,43 @@ export const embeddedSpending = ({ db, clock, attempt, observer }: EmbeddedParts
           refuse(`${provider} closed`, 'it was not readable, and was removed')
           statements.open.run(provider)
         } else if (closed !== undefined && closed > now)
-          return { granted: 0, closedUntil: closed, reopenedAt: reopenedAt(provider, now), used }
+          return {
+            granted: 0,
+            closedUntil: closed,
+            reopenedAt: reopenedAt(provider, now),
+            used,
+            claims: claims.map(() => ({ granted: 0, heldIn: [] })),
+          }
         const room = Math.min(wanted, ...windows.map(({ limit }, i) => limit - (used[i] ?? 0)))
-        const granted = Math.max(0, Math.floor(room / unit)) * unit
-        if (granted > 0)
-          windows.forEach(({ name, keepUntil }, i) => {
-            statements.put.run({ provider, name, used: (used[i] ?? 0) + granted, keep: keepUntil })
-          })
+        const uses = windows.map((window, i) => ({ ...window, used: used[i] ?? 0 }))
+        const before = Math.max(0, Math.floor(room / unit)) * unit
+        const granted = claimsGranted(provider, uses, claims, unit, before)
+        const total = granted.reduce((sum, claim) => sum + claim.granted, before)
+        if (total > 0)
+          for (const { name, keepUntil, used: amount } of uses)
+            statements.put.run({ provider, name, used: amount + total, keep: keepUntil })
         return {
-          granted,
+          granted: total,
           closedUntil: null,
           reopenedAt: reopenedAt(provider, now),
-          used: used.map(amount => amount + granted),
+          used: used.map(amount => amount + total),
+          claims: granted,
         }
       }),
     settle: ({ provider, changes }) =>
       inOne(() => {
-        for (const { name, by, atLeast, keepUntil } of changes) {
+        for (const { name, by, atLeast, keepUntil, consumers = [] } of changes) {
+          for (const { consumer, by: part } of consumers) {
+            const known = usedBy(provider, name, consumer)
+            if (known !== undefined)
+              statements.putBy.run({
+                provider,
+                name,
+                consumer,
+                used: Math.max(0, known + part),
+                keep: keepUntil,
+              })
+          }
           const before = usedIn(provider, name) ?? atLeast
           // The next reservation repairs a counter that is unreadable and unknown to the caller.
           if (before === undefined) continue

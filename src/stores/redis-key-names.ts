@@ -71,6 +71,9 @@ export const redisKeyNames = (prefix: string) => {
 
     /** The spending at a provider in a window, the end of its closure with its reason, and its last reopening. */
     spending: (provider: string, window: string) => named('spending', `{${provider}}`, window),
+    /** Of that, what each consumer spent. */
+    spendingByConsumer: (provider: string, window: string) =>
+      named('spending', `{${provider}}`, window, 'consumers'),
     closedUntil: (provider: string) => named('spending', `{${provider}}`, 'closed'),
     closedBecause: (provider: string) => named('spending', `{${provider}}`, 'closed-because'),
     reopenedAt: (provider: string) => named('spending', `{${provider}}`, 'reopened'),

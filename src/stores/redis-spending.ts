@@ -1,88 +1,14 @@
 // The spending at the provider, in Redis: one counter per window, the instant until which the provider is closed, and its last
 // reopening. All keys of one provider share a hash tag, so that a step over several windows stays in one slot of a cluster;
-// every key has an expiry. An unreadable counter restarts at what the calling gateway knows; an impossible closure is removed.
+// every key has an expiry. A hash per window has the count of each consumer. An unreadable counter restarts at what the calling gateway knows; an impossible closure is removed.
 
 import type { Result } from 'ioredis'
 import { safeText } from '../outside-text.ts'
+import { unshared } from './fair-share.ts'
 import { keepReopeningForMs, longestClosureMs, longestReason, shown, wholeFrom } from './records.ts'
 import type { RedisParts } from './redis-connection.ts'
-import { recordsLua } from './redis-records.ts'
+import { readLua, reserveScript, settleScript } from './redis-spending-scripts.ts'
 import type { SpendingStore } from './store.ts'
-
-// Reads a counter or an instant: its first 16 bytes, or `x` for a key of another Redis type.
-const readLua = `${recordsLua}
-local function textAt(key)
-  local found = pcall('GETRANGE', key, 0, 15)
-  if type(found) ~= 'table' then return found == '' and '0' or found end
-  if not isOtherType(found) then return nil, found end
-  return 'x'
-end
--- An instant that nobody can have reopened at counts as none.
-local function reopenedAt(key, now, longest)
-  local value, failure = textAt(key)
-  if failure then return nil, failure end
-  local at = whole(value) or 0
-  return at > now + longest and 0 or at
-end
-`
-
-// KEYS: closed, windows, reopened. ARGV: wanted, unit, now, the longest closure, then limit, keepUntil and the known count of
-// each window. Returns the grant, the end of the closure, the count of each window and the last reopening; then which of the
-// keys were repaired.
-const reserveScript = `${readLua}
-local unit, now, repaired = tonumber(ARGV[2]), tonumber(ARGV[3]), {}
-local value, failure = textAt(KEYS[1])
-if failure then return failure end
-local closed = whole(value)
-if not closed or closed > now + tonumber(ARGV[4]) then
-  call('DEL', KEYS[1])
-  closed, repaired[1] = 0, 1
-end
-if closed <= now then closed = 0 end
-local granted = closed > 0 and 0 or floor(tonumber(ARGV[1]) / unit) * unit
-local reply = { 0, closed }
-local reopened
-reopened, failure = reopenedAt(KEYS[#KEYS], now, tonumber(ARGV[4]))
-if failure then return failure end
-reply[#KEYS + 1] = reopened
-for i = 2, #KEYS - 1 do
-  local at = i * 3 - 1
-  value, failure = textAt(KEYS[i])
-  if failure then return failure end
-  local used = whole(value)
-  if not used then
-    used = tonumber(ARGV[at + 2])
-    call('SET', KEYS[i], text('%d', used), 'PXAT', ARGV[at + 1])
-    repaired[#repaired + 1] = i
-  end
-  reply[i + 1] = used
-  granted = math.min(granted, floor((tonumber(ARGV[at]) - used) / unit) * unit)
-end
-if granted > 0 then
-  reply[1] = granted
-  for i = 2, #KEYS - 1 do
-    reply[i + 1] = call('INCRBY', KEYS[i], text('%d', granted))
-    call('PEXPIREAT', KEYS[i], ARGV[i * 3])
-  end
-end
-return { reply, repaired }`
-
-// KEYS: windows. ARGV: change, least former count or nothing, and keepUntil of each. An unreadable counter is left to the
-// next reservation, unless the caller gives the former count.
-const settleScript = `${readLua}
-for i = 1, #KEYS do
-  local value, failure = textAt(KEYS[i])
-  if failure then return failure end
-  local before, least = whole(value), tonumber(ARGV[i * 3 - 1])
-  if before or least then
-    local used = math.max(before or 0, least or 0) + tonumber(ARGV[i * 3 - 2])
-    if used > 0 then
-      call('SET', KEYS[i], text('%d', used), 'PXAT', ARGV[i * 3])
-    else
-      call('DEL', KEYS[i])
-    end
-  end
-end`
 
 // KEYS: closed, reopened, reason. ARGV: until, keepUntil, the longest closure, now, the reopening that the caller knows or
 // nothing, and the reason. Returns the last reopening.
@@ -145,7 +71,7 @@ declare module 'ioredis' {
     abohawaReserve(
       keys: number,
       ...keysAndValues: (string | number)[]
-    ): Result<[counts: number[], repaired: number[]], Context>
+    ): Result<[counts: number[], repaired: number[], claims: number[]], Context>
     abohawaSettle(keys: number, ...keysAndValues: (string | number)[]): Result<null, Context>
     abohawaClose(
       closed: string,
@@ -190,15 +116,19 @@ export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): 
     observer.recordRefused({ record: 'spending', name: shown(name), fault })
 
   return {
-    reserve: ({ provider, windows, wanted, unit, now }) =>
+    reserve: ({ provider, windows, wanted, claims = [], unit, now }) =>
       attempt(async () => {
         const keys = [
           names.closedUntil(provider),
           ...windows.map(({ name }) => names.spending(provider, name)),
+          ...windows.map(({ name }) => names.spendingByConsumer(provider, name)),
           names.reopenedAt(provider),
         ]
-        const bounds = windows.flatMap(({ limit, keepUntil, known = 0 }) => [limit, keepUntil, known])
-        const [counts, repaired] = await redis.abohawaReserve(
+        const bounds = windows.flatMap(({ limit, keepUntil, known = 0, shares }) => {
+          const { open, share, paced, little } = shares ?? unshared(limit)
+          return [limit, keepUntil, known, open, share, paced, little]
+        })
+        const [counts, repaired, claimed] = await redis.abohawaReserve(
           keys.length,
           ...keys,
           wanted,
@@ -206,6 +136,7 @@ export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): 
           now,
           longestClosureMs,
           ...bounds,
+          ...claims.flatMap(({ consumer, wanted: units }) => [consumer, units]),
         )
         for (const number of repaired)
           refuse(keys[number - 1] ?? '', 'it was not readable, and was restarted')
@@ -215,16 +146,33 @@ export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): 
           closedUntil: closed || null,
           reopenedAt: rest.at(-1) ?? 0,
           used: rest.slice(0, windows.length),
+          claims: claims.map((_, i) => ({
+            granted: wholeFrom(claimed[2 * i]),
+            heldIn: positionsIn(wholeFrom(claimed[2 * i + 1]), windows.length),
+          })),
         }
       }),
     settle: ({ provider, changes }) =>
       attempt(async () => {
         if (changes.length === 0) return
-        const keys = changes.map(({ name }) => names.spending(provider, name))
+        const keys = [
+          ...changes.map(({ name }) => names.spending(provider, name)),
+          ...changes.map(({ name }) => names.spendingByConsumer(provider, name)),
+        ]
+        const consumers = new Set(
+          changes.flatMap(({ consumers: parts = [] }) => parts.map(part => part.consumer)),
+        )
+        const partOf = (consumer: string, { consumers: parts = [] }: (typeof changes)[number]): number =>
+          parts.find(part => part.consumer === consumer)?.by ?? 0
         await redis.abohawaSettle(
           keys.length,
           ...keys,
+          changes.length,
           ...changes.flatMap(({ by, atLeast = '', keepUntil }) => [by, atLeast, keepUntil]),
+          ...[...consumers].flatMap(consumer => [
+            consumer,
+            ...changes.map(change => partOf(consumer, change)),
+          ]),
         )
       }),
     closeUntil: (provider, until, { now, reopenedAt, reason }) =>
@@ -268,6 +216,10 @@ export const redisSpending = ({ redis, names, attempt, observer }: RedisParts): 
       }),
   }
 }
+
+/** The positions of the bits that are set. */
+const positionsIn = (bits: number, length: number): number[] =>
+  Array.from({ length }, (_, i) => i).filter(i => bits & (1 << i))
 
 const closureOf = ([closed, reason, reopened]: [closed: number, reason: string, reopened: number]) => ({
   closedUntil: wholeFrom(closed) || null,

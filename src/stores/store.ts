@@ -3,6 +3,7 @@
 // test suite covers both. A store that can't answer throws StoreError and never guesses.
 
 import { AbohawaError } from '../errors.ts'
+import type { ShareBounds } from './fair-share.ts'
 
 /** The holder of keys. Instants are ms since the epoch; `revokedAt` is null while active. */
 export type Subscriber = {
@@ -231,7 +232,7 @@ export interface FleetStore {
 export type ChangeRecord = { readonly number: number; readonly text: string }
 
 /** A rate-limit window of the provider. Amounts are whole thousandths of the provider's weight. */
-type SpendingWindow = {
+export type SpendingWindow = {
   /** Such as `minute:29384012`. */
   readonly name: string
   readonly limit: number
@@ -239,13 +240,21 @@ type SpendingWindow = {
   readonly known?: number
   /** When the window's count may be deleted, ms since the epoch. */
   readonly keepUntil: number
+  /** What bounds one consumer in it; the limit alone where absent. */
+  readonly shares?: ShareBounds | undefined
 }
+
+/** What one consumer wants; of 0 it only says that the consumer is there. */
+export type SpendingClaim = { readonly consumer: string; readonly wanted: number }
 
 type Reservation = {
   /** A short name of the account at the provider; each account has its own counts. */
   readonly provider: string
   readonly windows: readonly SpendingWindow[]
+  /** For no consumer in particular. */
   readonly wanted: number
+  /** Granted after that, in their order; no consumer has two. */
+  readonly claims?: readonly SpendingClaim[] | undefined
   readonly unit: number
   /** The instant of the request, ms since the epoch. */
   readonly now: number
@@ -258,7 +267,11 @@ type SpendingChange = {
   /** The minimum of the count before it, for a store that may have lost it. */
   readonly atLeast?: number
   readonly keepUntil: number
+  /** The parts of `by` that are the consumers'. */
+  readonly consumers?: readonly { readonly consumer: string; readonly by: number }[] | undefined
 }
+
+export type GrantedClaim = { readonly granted: number; readonly heldIn: readonly number[] }
 
 /** Instants in ms since the epoch. `reopenedAt` is the last reopening, 0 when there was none of late. */
 type Closure = { readonly closedUntil: number | null; readonly reopenedAt: number }
@@ -275,9 +288,12 @@ export interface SpendingStore {
   /**
    * Grants the largest multiple of `unit` up to `wanted` that exceeds no window's limit, and counts it in all of them: one
    * atomic step over everyone who shares the store. `used` is the count of each window after it. Grants 0 while the
-   * provider is closed; `closedUntil` is the end of the closure, else null.
+   * provider is closed; `closedUntil` is the end of the closure, else null. A claim gets what `roomOf` of fair-share.ts
+   * leaves it in every window: `heldIn` are the positions of those that have no room for one more unit after it.
    */
-  reserve(reservation: Reservation): Promise<Closure & { granted: number; used: number[] }>
+  reserve(
+    reservation: Reservation,
+  ): Promise<Closure & { granted: number; used: number[]; claims: readonly GrantedClaim[] }>
   /** Corrects counts afterwards; none falls below 0. */
   settle(correction: { provider: string; changes: readonly SpendingChange[] }): Promise<void>
   /**

@@ -30,6 +30,7 @@ import { type Clock, every } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { Breaker } from '../provider/breaker.ts'
 import type { Provider } from '../provider/client.ts'
+import { ShareUsedUpError } from '../provider/errors.ts'
 import type { ByteStore, FleetStore, LeaseStore, Store } from '../stores/store.ts'
 import type { Cell, Grid } from '../weather/cell.ts'
 import type { Horizon } from '../weather/horizon.ts'
@@ -79,7 +80,7 @@ export type TimelinesObserver = CacheObserver &
   }
 
 export type TimelinesParts = {
-  readonly provider: Pick<Provider, 'load' | 'expedite'>
+  readonly provider: Pick<Provider, 'load' | 'expedite' | 'asked' | 'heldBack'>
   readonly breaker: Pick<Breaker, 'isProbeDue'>
   readonly store: ByteStore & LeaseStore & FleetStore & Pick<Store, 'kind'>
   readonly grid: Grid
@@ -197,12 +198,14 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
   )
   const cache = createReadThrough<Cell, Timeline, PurgeScope>({
     keyOf,
-    load: async (cell, purpose) => {
+    load: async (cell, purpose, consumer) => {
       // Read before the load: a purge or run that comes during the load is newer than the entry.
       const metadata = { generation: purges.generation, run: recentRuns()[0]?.availableAt ?? null }
-      return entryOf(keyOf(cell), await provider.load(cell, purpose), metadata)
+      return entryOf(keyOf(cell), await provider.load(cell, purpose, consumer), metadata)
     },
     expedite: provider.expedite,
+    heldBack: provider.heldBack,
+    consumerOf: error => (error instanceof ShareUsedUpError ? error.consumer : undefined),
     memory,
     shared: createSharedTier(
       {
@@ -230,8 +233,9 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     pinned: parts.pinned,
     memory,
     policy,
-    isBackingOff: key => failures.backoff(key) !== undefined,
-    refresh: cell => cache.refresh(cell, 'refresh_ahead'),
+    isHeldBack: (key, consumer) =>
+      failures.backoff(key) !== undefined || provider.heldBack(consumer, 'refresh_ahead') !== undefined,
+    refresh: (cell, consumer) => cache.refresh(cell, 'refresh_ahead', consumer),
     batch: () => batch,
     demandFor: () => demandForMs,
     clock,
@@ -321,7 +325,10 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     (await store.wanted(namespace, clock.now() - demandForMs)).flatMap(name => grid.cellNamed(name) ?? [])
 
   return {
-    read: cache.read,
+    read: (cell, consumer) => {
+      if (consumer !== undefined) provider.asked(consumer)
+      return cache.read(cell, consumer)
+    },
     wanted,
     isFresh: cache.isFresh,
     ensure: cache.ensure,

@@ -73,6 +73,8 @@ export const simulate = async (
     onPurge: nothing,
     request: nothing,
     refused: nothing,
+    loaded: nothing,
+    shareUsedUp: nothing,
     newRun: nothing,
     runsUnknown: unforeseen,
     storeAway: unforeseen,

@@ -57,6 +57,8 @@ const setUp = async (t: Test) => {
         return { value: await gate.promise, fetchedAt, bytes: 1, jitter: 0, generation: 0, run: null }
       },
       expedite: () => {},
+      heldBack: () => undefined,
+      consumerOf: () => undefined,
       memory,
       shared: createSharedTier({ name: 'redis', store, longestUseMs: policy.longestUseMs }, codec, {
         onSharedTierFailure: (_step, error) => fail(error),

@@ -68,6 +68,8 @@ const setUp = (t: Tap, given: Partial<Parts> = {}) => {
       return { value, fetchedAt: clock.now(), bytes: 100, jitter: 0, generation, run: null }
     },
     expedite: ({ id }) => expedited.push(id),
+    heldBack: () => undefined,
+    consumerOf: () => undefined,
     memory: createMemoryTier(10_000),
     shared,
     fleet: newFleet(),

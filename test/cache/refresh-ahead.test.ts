@@ -35,7 +35,7 @@ const setUp = ({ batch = 3, pinned = [] as string[] } = {}) => {
     pinned: () => pinned.map(id => ({ id })),
     memory,
     policy,
-    isBackingOff: key => backingOff.has(key),
+    isHeldBack: key => backingOff.has(key),
     refresh: ({ id }) => {
       refreshed.push(id)
       const gate = Promise.withResolvers<void>()

@@ -159,7 +159,14 @@ t.test('usage is columns where there is no screen, CSV by RFC 4180, and JSON', a
 })
 
 t.test('usage on a screen is a bar a day, as wide as the screen, with the limit marked', t => {
-  const usage = { id: 'key_1', subscriber: 'Padma', tier: 'free', limit: 100 as number | null, today: [] }
+  const usage = {
+    id: 'key_1',
+    subscriber: 'Padma',
+    tier: 'free',
+    limit: 100 as number | null,
+    today: [],
+    cellsLoadedToday: 0,
+  }
   const days = [
     { day: '2026-11-21', used: 50 },
     { day: '2026-11-20', used: 0 },

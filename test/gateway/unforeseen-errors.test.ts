@@ -11,7 +11,7 @@ import { createThrottle } from '../../src/ops/throttle.ts'
 const lineOf = (error: unknown): string => {
   const lines: string[] = []
   const log = pino({ base: null }, { write: text => void lines.push(text) })
-  const usageDetail = { count: () => {}, flush: async () => {}, close: async () => {} }
+  const usageDetail = { count: () => {}, countLoad: () => {}, flush: async () => {}, close: async () => {} }
   observeApi(createMetrics({ clock: systemClock, store: 'embedded' }), log, undefined, usageDetail, {
     often: createThrottle(systemClock, 60),
     outages: openOutages(log, systemClock, () => 0),

@@ -25,6 +25,7 @@ const setUp = (t: Test) => {
       },
     },
     calendar,
+    clock,
   )
   t.teardown(async () => {
     await detail.close()

@@ -18,6 +18,7 @@ const settings: BudgetSettings = {
   provider: 'acc1',
   limits: freeLimits,
   reserve: 0.1,
+  consumerShare: 0.25,
   longestRequestMs: 30_000,
 }
 const none = { minute: null, hour: null, day: null }

@@ -12,6 +12,7 @@ export const budgetOn = (store: SpendingStore, clock: Clock, options: Partial<Bu
       provider: 'acc1',
       limits: freeLimits,
       reserve: 0.1,
+      consumerShare: 0.25,
       unit: 3,
       weightOfFailure: 1,
       longestRequestMs: 30_000,

@@ -20,7 +20,13 @@ const cells = (count: number, latitude = 22) =>
 
 /** A budget that always has room. */
 const unlimited: ProviderParts['budget'] = {
-  reserve: async points => ({ points, retryAt: null, isValid: () => true, settle: async () => {} }),
+  reserve: async points => ({
+    points,
+    claims: [],
+    retryAt: null,
+    isValid: () => true,
+    settle: async () => {},
+  }),
   limited: async () => {},
 }
 
@@ -61,7 +67,12 @@ const setUp = (
       breaker,
       budget,
       clock,
-      observer: { request: (outcome, points) => requests.push([outcome, points]), refused: () => {} },
+      observer: {
+        request: (outcome, points) => requests.push([outcome, points]),
+        refused: () => {},
+        loaded: () => {},
+        shareUsedUp: () => {},
+      },
     },
   )
   t.teardown(async () => {
@@ -241,12 +252,14 @@ const budgetOf = (points: number, retryAt: number) => {
   const steps: string[] = []
   const budget: ProviderParts['budget'] = {
     reserve: async (wanted, purpose) => {
-      if (wanted === 0) return { points: 0, retryAt: null, isValid: () => true, settle: async () => {} }
+      if (wanted === 0)
+        return { points: 0, claims: [], retryAt: null, isValid: () => true, settle: async () => {} }
       const granted = Math.min(wanted, points)
       points -= granted
       steps.push(`${purpose} ${granted}/${wanted}`)
       return {
         points: granted,
+        claims: [],
         retryAt: granted < wanted ? retryAt : null,
         isValid: () => true,
         settle: async outcome => {

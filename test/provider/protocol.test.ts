@@ -109,6 +109,7 @@ const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
       provider: 'acc1',
       limits: { minute: null, hour: 10 * weightPerCell, day: null },
       reserve: 0,
+      consumerShare: 1,
       unit: protocol.weightPerCell,
       weightOfFailure: protocol.weightOfFailure,
       longestRequestMs: network.totalTimeoutMs,
@@ -130,7 +131,12 @@ const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
       breaker,
       budget,
       clock,
-      observer: { request: (outcome, cells) => requests.push([outcome, cells]), refused: () => {} },
+      observer: {
+        request: (outcome, cells) => requests.push([outcome, cells]),
+        refused: () => {},
+        loaded: () => {},
+        shareUsedUp: () => {},
+      },
     },
   )
   t.teardown(async () => {

@@ -62,12 +62,20 @@ const loadAll = async (baseUrl: string, { points, totalTimeoutMs }: LoadRequest)
         () => {},
       ),
       budget: {
-        reserve: async points => ({ points, retryAt: null, isValid: () => true, settle: async () => {} }),
+        reserve: async points => ({
+          points,
+          claims: [],
+          retryAt: null,
+          isValid: () => true,
+          settle: async () => {},
+        }),
         limited: async () => {},
       },
       clock,
       observer: {
         request: () => {},
+        loaded: () => {},
+        shareUsedUp: () => {},
         refused: why => {
           refused[why] = (refused[why] ?? 0) + 1
         },

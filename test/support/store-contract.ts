@@ -1,6 +1,7 @@
 // The contract of every store. Each store's test file calls it once and adds its own tests.
 
 import type { Test } from 'tap'
+import { roomOf, unshared } from '../../src/stores/fair-share.ts'
 import {
   type KeyChange,
   type KeyRecord,
@@ -8,6 +9,7 @@ import {
   StoreError,
   type Subscriber,
 } from '../../src/stores/store.ts'
+import { createRandom } from '../../src/traffic/generate/random.ts'
 import { until } from './until.ts'
 import { anEntry, instanceOn, keysOfOnePartition } from './usage-instance.ts'
 
@@ -387,18 +389,21 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       closedUntil: null,
       reopenedAt: 0,
       used: [6_000, 6_000],
+      claims: [],
     })
     t.strictSame(await store.reserve(spend), {
       granted: 3_000,
       closedUntil: null,
       reopenedAt: 0,
       used: [9_000, 9_000],
+      claims: [],
     })
     t.strictSame(await store.reserve(spend), {
       granted: 0,
       closedUntil: null,
       reopenedAt: 0,
       used: [9_000, 9_000],
+      claims: [],
     })
     t.strictSame(await store.spending('acc1', ['day:1', 'minute:7', 'minute:8']), {
       used: [9_000, 9_000, 0],
@@ -419,6 +424,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       closedUntil: null,
       reopenedAt: 0,
       used: [3_000, 12_000],
+      claims: [],
     })
     const lowered = { ...spend, windows: [nextMinute, { ...day, limit: 5_000 }] }
     t.strictSame(await store.reserve(lowered), {
@@ -426,6 +432,7 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
       closedUntil: null,
       reopenedAt: 0,
       used: [3_000, 12_000],
+      claims: [],
     })
   })
 
@@ -455,18 +462,92 @@ export const storeContract = (t: Test, name: string, open: (t: Test) => Promise<
     t.strictSame((await store.spending('acc1', ['minute:7', 'day:1', 'hour:1'])).used, [6_500, 20_500, 2_500])
   })
 
+  test('claims of consumers are granted as roomOf says, whatever came before', async (t, store) => {
+    const random = createRandom(7, 'claims')
+    const below = (most: number) => Math.floor(random() * most)
+    const model = new Map<string, { used: number; by: Map<string, number> }>()
+    const useOf = (name: string) => model.getOrInsertComputed(name, () => ({ used: 0, by: new Map() }))
+    for (let step = 0; step < 60; step++) {
+      const windows = ['minute:7', 'hour:2', 'day:1'].map((name, i) => {
+        const limit = (i + 1) * 40_000
+        const shares = { open: limit - 4_000, share: limit / 4, paced: below(limit), little: 3_000 }
+        return { name, limit, keepUntil, shares: below(8) === 0 ? undefined : shares }
+      })
+      const claims = ['a', 'b', 'c', 'd']
+        .filter(() => below(step < 20 ? 4 : 2) === 0)
+        .map(consumer => ({ consumer, wanted: below(4) * 3_000 }))
+      const wanted = below(3) === 0 ? 3_000 : 0
+      const reply = await store.reserve({ ...spend, windows, wanted, claims })
+
+      const uses = windows.map(({ name }) => useOf(name))
+      const grantOf = (amount: number, rooms: number[]) =>
+        Math.max(0, Math.floor(Math.min(amount, ...rooms) / 3_000)) * 3_000
+      const forNobody = grantOf(
+        wanted,
+        windows.map(({ limit }, i) => limit - (uses[i]?.used ?? 0)),
+      )
+      for (const use of uses) {
+        use.used += forNobody
+        for (const { consumer } of claims) use.by.set(consumer, use.by.get(consumer) ?? 0)
+      }
+      const expected = claims.map(({ consumer, wanted: amount }) => {
+        const rooms = windows.map(({ limit, shares = unshared(limit) }, i) => {
+          const { used, by } = uses[i] ?? useOf('')
+          return roomOf({ limit, used, usedBy: by.get(consumer) ?? 0, isAlone: by.size === 1 }, shares)
+        })
+        const granted = grantOf(amount, rooms)
+        for (const use of uses) {
+          use.used += granted
+          use.by.set(consumer, (use.by.get(consumer) ?? 0) + granted)
+        }
+        return { granted, heldIn: rooms.flatMap((room, i) => (room - granted < 3_000 ? [i] : [])) }
+      })
+      t.strictSame(reply.claims, expected, `step ${step}`)
+      t.strictSame(
+        reply.used,
+        uses.map(({ used }) => used),
+      )
+      if (below(3) > 0) continue
+      // Some of it is given back, as after requests that failed.
+      const changes = windows.flatMap(({ name }) => {
+        const { by, used } = useOf(name)
+        const parts = [...by].map(([consumer, amount]) => ({ consumer, by: -below(amount + 1) }))
+        const sum = parts.reduce((total, part) => total + part.by, 0)
+        for (const part of parts) by.set(part.consumer, (by.get(part.consumer) ?? 0) + part.by)
+        useOf(name).used = used + sum
+        return sum === 0 ? [] : [{ name, by: sum, keepUntil, consumers: parts }]
+      })
+      await store.settle({ provider: 'acc1', changes })
+    }
+    const closedUntil = spend.now + 9_000
+    await store.closeUntil('acc1', closedUntil, closing)
+    const claims = [{ consumer: 'a', wanted: 3_000 }]
+    t.match(await store.reserve({ ...spend, claims }), { granted: 0, closedUntil, claims: [{ granted: 0 }] })
+  })
+
+  test('a consumer that asks for nothing yet is there, so that another is not alone', async (t, store) => {
+    const shares = { open: 36_000, share: 9_000, paced: 0, little: 0 }
+    const windows = [{ name: 'day:1', limit: 40_000, keepUntil, shares }]
+    const of = async (...claims: { consumer: string; wanted: number }[]) =>
+      (await store.reserve({ ...spend, windows, wanted: 0, claims })).claims.map(({ granted }) => granted)
+    t.strictSame(await of({ consumer: 'greedy', wanted: 15_000 }), [15_000], 'nobody else wants it')
+    t.strictSame(await of({ consumer: 'greedy', wanted: 3_000 }, { consumer: 'other', wanted: 0 }), [0, 0])
+    t.strictSame(await of({ consumer: 'greedy', wanted: 3_000 }), [0], 'it is remembered for the window')
+    t.strictSame(await of({ consumer: 'other', wanted: 12_000 }), [9_000])
+  })
+
   const closing = { now: spend.now, reopenedAt: 0, reason: 'the provider answered 429' }
 
   test('a closed provider grants nothing until the later of two instants, and another is open', async (t, store) => {
     await store.closeUntil('acc1', spend.now + 9_000, closing)
     await store.closeUntil('acc1', spend.now + 5_000, closing)
-    const closed = { granted: 0, closedUntil: spend.now + 9_000, reopenedAt: 0, used: [0, 0] }
+    const closed = { granted: 0, closedUntil: spend.now + 9_000, reopenedAt: 0, used: [0, 0], claims: [] }
     t.strictSame(await store.reserve(spend), closed)
     t.strictSame(await store.reserve({ ...spend, now: spend.now + 8_999 }), closed)
     t.equal((await store.spending('acc1', [])).closedUntil, spend.now + 9_000)
     t.equal((await store.reserve({ ...spend, provider: 'acc2' })).granted, 6_000)
     const open = await store.reserve({ ...spend, now: spend.now + 9_000 })
-    t.strictSame(open, { granted: 6_000, closedUntil: null, reopenedAt: 0, used: [6_000, 6_000] })
+    t.strictSame(open, { granted: 6_000, closedUntil: null, reopenedAt: 0, used: [6_000, 6_000], claims: [] })
   })
 
   test('a reopening ends the closure, says what it was, and refuses closures from before it', async (t, store) => {

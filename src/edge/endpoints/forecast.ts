@@ -16,9 +16,9 @@ export const forecastParameters = {
 export const forecastEndpoint = (findPlace: FindPlace, rendered: RenderedWeather): Endpoint => ({
   name: 'forecast',
   path: '/forecast/:type/:id',
-  answer: ({ params: { type = '', id = '' }, query }) => {
+  answer: ({ params: { type = '', id = '' }, query, keyId }) => {
     const wanted = days.read(queryOf(query, forecastParameters.query).days)
     const place = findPlace(type, id)
-    return rendered.forecast(place.cell, wanted, place.piece('forecast'))
+    return rendered.forecast(place.cell, wanted, place.piece('forecast'), keyId)
   },
 })

@@ -29,12 +29,12 @@ export const weatherCoordsEndpoint = (
   return {
     name: 'coords',
     path: '/weather/coords/:lat/:lng',
-    answer: ({ params, query }) => {
+    answer: ({ params, query, keyId }) => {
       const lang = language.read(queryOf(query, inQuery).lang)
       const latitude = path.lat.read(params.lat)
       const longitude = path.lng.read(params.lng)
       const cell = cellAt({ latitude, longitude })
-      return rendered.current(cell, pointPiece(latitude, longitude), languageHeaders[lang])
+      return rendered.current(cell, pointPiece(latitude, longitude), languageHeaders[lang], keyId)
     },
   }
 }

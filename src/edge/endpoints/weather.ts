@@ -15,11 +15,11 @@ export const weatherParameters = {
 export const weatherEndpoint = (findPlace: FindPlace, rendered: RenderedWeather): Endpoint => ({
   name: 'weather',
   path: '/weather/:type/:id',
-  answer: ({ params: { type = '', id = '' }, query }) => {
+  answer: ({ params: { type = '', id = '' }, query, keyId }) => {
     if (type === 'coords') throw badRequest(sentences.path.longitudeMissing)
     const lang = language.read(queryOf(query, weatherParameters.query).lang)
     const place = findPlace(type, id)
-    return rendered.current(place.cell, place.piece(lang), languageHeaders[lang])
+    return rendered.current(place.cell, place.piece(lang), languageHeaders[lang], keyId)
   },
 })
 

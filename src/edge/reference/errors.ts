@@ -148,6 +148,10 @@ export const errors: Readonly<Record<ErrorCode, ErrorMeaning>> = {
     "The gateway's share of the provider is used up: wait for retry-after.",
     'সরবরাহকারীর কাছে গেটওয়ের বরাদ্দ শেষ: retry-after পর্যন্ত অপেক্ষা করুন।',
   ),
+  key_share_used_up: noWeather(
+    'This key has used up its share of what the gateway may load: ask for fewer new places at once, and wait for retry-after.',
+    'গেটওয়ে যতটা আনতে পারে তাতে এই কী-এর অংশ শেষ: একসঙ্গে কম নতুন স্থান চান, এবং retry-after পর্যন্ত অপেক্ষা করুন।',
+  ),
   provider_busy: noWeather(
     'The provider is busy: try again after retry-after.',
     'সরবরাহকারী ব্যস্ত: retry-after-এর পরে আবার চেষ্টা করুন।',

@@ -1,0 +1,148 @@
+// One key that asks for new cells as fast as it can, beside two others: how long a new cell of another key takes, whether it
+// always comes, and what hits cost meanwhile.
+
+import { setTimeout as pause } from 'node:timers/promises'
+import { type Caller, openCallers } from '../../test/scenarios/callers.ts'
+import { createKey, type Env, processEnv, type Scope, startProcess } from '../../test/scenarios/set-up.ts'
+import { startProvider } from '../../test/support/provider-process.ts'
+import { startRedis } from '../../test/support/redis-server.ts'
+import { count, median, ms, type Row, sorted } from '../row.ts'
+
+const latencyMs = 30
+const rounds = 5
+const roundMs = 4_000
+const inFlight = 16
+const perDay = 10_000
+
+// 0.02° are 96,000 cells of the box: nobody asks for one twice.
+const cells = { degrees: '0.02', perLine: 270 }
+
+const setUp = async (scope: Scope, limits: Env) => {
+  const provider = await startProvider(scope, ['--runs', 'none'], null)
+  const redis = await startRedis()
+  scope.teardown(redis.stop)
+  const env = processEnv(provider.url, {
+    ABOHAWA_REDIS__URL: redis.url,
+    ABOHAWA_CACHE__CELL_DEGREES: cells.degrees,
+    ...limits,
+  })
+  const keys = [await createKey(env), await createKey(env), await createKey(env)] as const
+  const { urls } = await startProcess(scope, env)
+  await provider.steer({ latencyMs })
+  const callersOf = (key: string, callers: number) => openCallers(scope, urls.api ?? '', key, callers)
+  return {
+    greedy: await callersOf(keys[0], inFlight),
+    other: (await callersOf(keys[1], 1))[0] as Caller,
+    reader: (await callersOf(keys[2], 1))[0] as Caller,
+  }
+}
+
+let requested = 0
+const newCell = (): string => {
+  requested += 1
+  const [line, column] = [Math.floor(requested / cells.perLine), requested % cells.perLine]
+  return `/api/v1/weather/coords/${(20.01 + line / 50).toFixed(2)}/${(87.51 + column / 50).toFixed(2)}`
+}
+const warmCell = '/api/v1/weather/coords/26.99/92.99'
+
+type Times = { news: number[]; hits: number[]; failed: number }
+
+/** A new cell every 100 ms, and a hit every 4 ms, for a round. */
+const readersRound = async (other: Caller, reader: Caller, times: Times): Promise<void> => {
+  const until = performance.now() + roundMs
+  const repeat = async (everyMs: number, act: () => Promise<void>): Promise<void> => {
+    for (let due = performance.now(); due < until; due += everyMs) {
+      await pause(Math.max(0, due - performance.now()))
+      await act()
+    }
+  }
+  await Promise.all([
+    repeat(100, async () => {
+      const { status, ms: took } = await other.send(newCell())
+      if (status === 200) times.news.push(took)
+      else times.failed += 1
+    }),
+    repeat(4, async () => {
+      const { status, ms: took } = await reader.send(warmCell)
+      if (status === 200) times.hits.push(took)
+      else times.failed += 1
+    }),
+  ])
+}
+
+const quantile = (values: readonly number[], share: number): number =>
+  sorted(values)[Math.min(values.length - 1, Math.floor(values.length * share))] ?? Number.NaN
+
+const measure = async (scope: Scope, limits: Env, progress: (text: string) => void) => {
+  const { greedy, other, reader } = await setUp(scope, limits)
+  await reader.send(warmCell)
+  await other.send(newCell())
+  const alone: Times = { news: [], hits: [], failed: 0 }
+  const beside: Times = { news: [], hits: [], failed: 0 }
+  const hitRatios: number[] = []
+  let [loaded, refused] = [0, 0]
+  for (let round = 1; round <= rounds; round++) {
+    progress(`round ${round} of ${rounds}`)
+    const [quiet, busy] = [alone.hits.length, beside.hits.length]
+    await readersRound(other, reader, alone)
+    let isOver = false
+    const flood = Promise.all(
+      greedy.map(async caller => {
+        while (!isOver) {
+          const { status } = await caller.send(newCell())
+          if (status === 200) loaded += 1
+          else {
+            refused += 1
+            // As a client that tries again soon.
+            await pause(20)
+          }
+        }
+      }),
+    )
+    await readersRound(other, reader, beside)
+    isOver = true
+    await flood
+    hitRatios.push(quantile(beside.hits.slice(busy), 0.99) / quantile(alone.hits.slice(quiet), 0.99))
+  }
+  return { alone, beside, loaded, refused, hitRatios }
+}
+
+export const greedyKey: Row = {
+  id: 'greedy-key',
+  method:
+    `One gateway, Redis, a provider that takes ${latencyMs} ms. One key keeps ${inFlight} requests for new cells under way, a second ` +
+    'asks for a new cell ten times a second, a third for a warm one 250 times a second. Rounds of 4 s with and without the first ' +
+    'key, in turn. First without limits of the provider, as on a paid plan, where only the queue decides; then with 10,000 a day.',
+  run: async (scope, progress) => {
+    const free = await measure(scope, {}, text => progress(`no limits, ${text}`))
+    const limited = await measure(scope, { ABOHAWA_PROVIDER__BUDGET__PER_DAY: String(perDay) }, text =>
+      progress(`${count(perDay)} a day, ${text}`),
+    )
+    const lines = [
+      ['no limits', free],
+      [`${count(perDay)} a day`, limited],
+    ] as const
+    return {
+      findings: lines.flatMap(([name, { alone, beside, loaded, refused, hitRatios }]) => {
+        const [quiet, busy] = [median(alone.news), median(beside.news)]
+        const ratio = median(hitRatios)
+        return [
+          {
+            what: `${name}: a new cell of another key, beside one that asks for new cells as fast as it can`,
+            bar: '< 3 × alone, and always there',
+            measured: `${ms(busy)} of ${ms(quiet)} median, ${ms(quantile(beside.news, 0.95))} of ${ms(quantile(alone.news, 0.95))} at p95; ${beside.failed} not there; the first key loaded ${count(loaded)}, ${count(refused)} refused`,
+            met: busy < 3 * quiet && beside.failed === 0,
+            figures: { quiet, busy, failed: beside.failed, loaded, refused },
+          },
+          {
+            what: `${name}: hits meanwhile, p99`,
+            bar: '≤ 1.2 × quiet, median of the rounds',
+            measured: `${ratio.toFixed(2)} × (${ms(quantile(beside.hits, 0.99))} of ${ms(quantile(alone.hits, 0.99))}; medians ${ms(median(beside.hits))} of ${ms(median(alone.hits))})`,
+            met: ratio <= 1.2,
+            figures: { ratio, hitRatios },
+          },
+        ]
+      }),
+    }
+  },
+}

@@ -1,0 +1,65 @@
+// What one consumer may take of a window of the provider's limits, by its settings and the time of the window: the bounds that
+// the stores apply (stores/fair-share.ts), and when a consumer that they hold back may go on. Pure.
+
+import { type LimitedWindow, milliAllowed } from './spending-windows.ts'
+
+export type ShareSettings = {
+  /** The share of every limit, 0 to 1, that only cold cells may use. */
+  readonly reserve: number
+  /** The share of every limit, 0 to 1, that one consumer may use while others load too. */
+  readonly consumerShare: number
+}
+
+// Of the reserve, the part that is for consumers that loaded little, and of that part, what is little.
+const keptBackShare = 0.5
+const littleShare = 0.5
+
+// About a request to the provider.
+const inFlightMs = 250
+
+const portionOf = ({ limit }: LimitedWindow, part: number): number => milliAllowed((limit / 1000) * part)
+
+/** A window as it bounds a purpose: its limit, and the bounds of one consumer. */
+export const boundedFor = (
+  purpose: 'cold' | 'refresh',
+  window: LimitedWindow,
+  { reserve, consumerShare }: ShareSettings,
+  now: number,
+): LimitedWindow => {
+  const { beginsAt, endsAt } = window
+  const elapsed = Math.min(1, Math.max(0, (now - beginsAt) / (endsAt - beginsAt)))
+  const unreserved = portionOf(window, 1 - reserve)
+  const keptBack = purpose === 'cold' ? portionOf(window, reserve * keptBackShare) : 0
+  const limit = purpose === 'cold' ? window.limit : unreserved
+  return {
+    ...window,
+    limit,
+    shares: {
+      open: limit - keptBack,
+      share: portionOf(window, consumerShare),
+      paced: Math.floor(unreserved * elapsed),
+      little: Math.floor(keptBack * littleShare),
+    },
+  }
+}
+
+/**
+ * When a consumer without room in these windows may go on: when each is over, or has gone on for long enough for what is
+ * spent. Null without windows. @param used and `unit`, in thousandths of a weight
+ */
+export const heldUntil = (
+  windows: readonly LimitedWindow[],
+  { reserve }: ShareSettings,
+  used: (window: LimitedWindow) => number,
+  unit: number,
+  now: number,
+): number | null => {
+  const ends = windows.map(window => {
+    const { beginsAt, endsAt } = window
+    // Taken by requests in flight alone, which give it back when they end.
+    if (beginsAt > now) return now + inFlightMs
+    const pacedAt = beginsAt + ((endsAt - beginsAt) * (used(window) + unit)) / portionOf(window, 1 - reserve)
+    return Math.min(endsAt, Math.max(now + 1, Math.ceil(pacedAt)))
+  })
+  return ends.length === 0 ? null : Math.max(...ends)
+}

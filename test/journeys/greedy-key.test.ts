@@ -1,0 +1,190 @@
+// One key that asks for new cells as fast as it can, beside others, over whole gateways: what it may take of the provider's
+// budget, whose cells are sent first, and what it is told. Real Redis, real provider, one clock that the test moves.
+
+import t, { type Test } from 'tap'
+import { minuteMs } from '../../src/calendar.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { startProvider } from '../support/provider-process.ts'
+import { testRedis } from '../support/redis-server.ts'
+import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { until } from '../support/until.ts'
+
+const budget = 'ABOHAWA_PROVIDER__BUDGET__'
+// Six hours of the provider's day are over, by a clock near that of Redis, which expires keys by its own.
+const start = Math.floor(Date.now() / 86_400_000) * 86_400_000 + 6 * 3_600_000
+
+const setUp = async (
+  t: Test,
+  { count = 1, env = {} }: { count?: number; env?: Record<string, string> } = {},
+) => {
+  const clock = manualClock(start)
+  const provider = await startProvider(t, ['--runs', 'none'], new Date(start).toISOString())
+  const redis = count > 1 ? await testRedis(t) : undefined
+  const shared = redis ? { ABOHAWA_REDIS__URL: redis.url, ABOHAWA_REDIS__PREFIX: redis.prefix } : {}
+  const gateways: TestGateway[] = []
+  for (let i = 0; i < count; i++)
+    gateways.push(await startGateway(t, { providerUrl: provider.url, clock, env: { ...shared, ...env } }))
+  const advance = async (ms: number) => {
+    clock.advance(ms)
+    await provider.steer({ now: new Date(clock.now()).toISOString() })
+  }
+  return { clock, provider, gateways, gateway: gateways[0] as TestGateway, advance }
+}
+
+let asked = 0
+/** The path of a cell that nobody has asked for. */
+const newCell = (): string => {
+  asked += 1
+  return `/weather/coords/${(20.05 + (asked % 69) / 10).toFixed(2)}/${(87.55 + Math.floor(asked / 69) / 10).toFixed(2)}`
+}
+const load = async (gateway: TestGateway, tier: string, cells: number) => {
+  const key = gateway.keys[tier] ?? ''
+  const answers = await Promise.all(Array.from({ length: cells }, () => gateway.get(newCell(), { key })))
+  return {
+    loaded: answers.filter(({ status }) => status === 200).length,
+    refused: answers.filter(({ status }) => status !== 200),
+  }
+}
+
+t.test('beside another key, one has a quarter of the day; the rest is there for the others', async t => {
+  const { gateway } = await setUp(t, { env: { [`${budget}PER_DAY`]: '1200' } })
+  t.equal((await load(gateway, 'business', 1)).loaded, 1)
+  const greedy = await load(gateway, 'enterprise', 500)
+  t.equal(greedy.loaded, 100, 'a quarter of 400 cells')
+  for (const { status, body, headers } of greedy.refused) {
+    t.strictSame([status, body.code], [500, 'key_share_used_up'])
+    t.ok(Number(headers['retry-after']) > 60, 'when the day has gone on for long enough, or is over')
+  }
+  const others = await load(gateway, 'business', 60)
+  t.equal(others.loaded, 60)
+  t.equal((await load(gateway, 'free', 1)).loaded, 1, 'a third key too')
+  t.equal((await load(gateway, 'enterprise', 10)).loaded, 0, 'still none for the first')
+  t.equal(
+    await gateway.metric('abohawa_provider_key_share_used_up_total{urgency="cold"}'),
+    410,
+    'each refusal is counted',
+  )
+  await until('the count of cells is written', async () => {
+    const usage = await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)
+    return usage.cellsLoadedToday === 100
+  })
+})
+
+t.test('what nobody has used of the day so far is free to all', async t => {
+  const { gateway, advance } = await setUp(t, { env: { [`${budget}PER_DAY`]: '1200' } })
+  await load(gateway, 'business', 1)
+  t.equal((await load(gateway, 'enterprise', 200)).loaded, 100)
+  // At 18:00 UTC three quarters of nine tenths of the day may be spent: 270 cells, of which 101 are.
+  await advance(12 * 60 * minuteMs)
+  t.equal((await load(gateway, 'enterprise', 300)).loaded, 169)
+  t.equal((await load(gateway, 'business', 20)).loaded, 20)
+})
+
+t.test('alone, a key may spend the day but for its last part, which newcomers have', async t => {
+  const { gateway } = await setUp(t, { env: { [`${budget}PER_DAY`]: '1200' } })
+  const { loaded, refused } = await load(gateway, 'enterprise', 500)
+  t.equal(loaded, 380, 'all but half of the reserve')
+  t.equal(refused[0]?.body.code, 'key_share_used_up')
+  t.equal((await load(gateway, 'business', 3)).loaded, 3)
+  t.equal((await load(gateway, 'free', 3)).loaded, 3)
+  const { loaded: more, refused: last } = await load(gateway, 'business', 60)
+  t.ok(more < 20, `${more}: little, of which there is some for others`)
+  t.equal(last[0]?.body.code, 'key_share_used_up')
+  t.equal((await load(gateway, 'starter', 1)).loaded, 1)
+})
+
+t.test('a fleet shares: what one gateway loaded for a key counts at the other', async t => {
+  const { gateways } = await setUp(t, { count: 2, env: { [`${budget}PER_DAY`]: '1200' } })
+  const [one, two] = gateways as [TestGateway, TestGateway]
+  const key = one.keys.enterprise ?? ''
+  const at = async (gateway: TestGateway, cells: number) =>
+    (await Promise.all(Array.from({ length: cells }, () => gateway.get(newCell(), { key })))).filter(
+      ({ status }) => status === 200,
+    ).length
+  t.equal((await load(two, 'business', 1)).loaded, 1)
+  const [here, there] = await Promise.all([at(one, 150), at(two, 150)])
+  t.equal(here + there, 100)
+  t.equal((await load(one, 'business', 5)).loaded, 5)
+  t.equal((await load(two, 'business', 5)).loaded, 5)
+})
+
+t.test('a cell that two keys want is loaded for the one whose share is not used up', async t => {
+  const { gateways } = await setUp(t, { count: 2, env: { [`${budget}PER_DAY`]: '1200' } })
+  const [one, two] = gateways as [TestGateway, TestGateway]
+  await load(two, 'business', 1)
+  await load(one, 'enterprise', 200)
+  const greedyKey = one.keys.enterprise ?? ''
+  const otherKey = two.keys.business ?? ''
+  for (let i = 0; i < 20; i++) {
+    const path = newCell()
+    const [greedy, here, there] = await Promise.all([
+      one.get(path, { key: greedyKey }),
+      one.get(path, { key: otherKey }),
+      two.get(path, { key: otherKey }),
+    ])
+    t.strictSame([here.status, there.status], [200, 200])
+    t.ok(
+      greedy.status === 200 || greedy.body.code === 'key_share_used_up',
+      'it may share in what another loads',
+    )
+  }
+})
+
+t.test('stale cells of one key are refreshed within its share, and the others’ too', async t => {
+  const env = { ABOHAWA_CACHE__FRESH_FOR: '30m', ABOHAWA_CACHE__REFRESH_AHEAD_FOR: '0s' }
+  const { gateway, provider, advance } = await setUp(t, { env })
+  const [key = '', otherKey = ''] = [gateway.keys.enterprise, gateway.keys.business]
+  const [first = '', second = '', ...paths] = Array.from({ length: 202 }, newCell)
+  const readAll = () => Promise.all(paths.map(path => gateway.get(path, { key })))
+  await readAll()
+  const readOwn = (path: string) => gateway.get(path, { key: otherKey })
+  await Promise.all([readOwn(first), readOwn(second)])
+  await gateway.set({ 'provider.budget.perHour': '900' })
+  // Five minutes of an hour are over, and all is stale.
+  await advance(65 * minuteMs)
+  await provider.steer({ reset: true })
+  const refreshed = async (cells: number) =>
+    until(`${cells} cells are refreshed`, async () => (await provider.state()).points === cells)
+  await readOwn(first)
+  await refreshed(1)
+  t.ok(
+    (await readAll()).every(({ status }) => status === 200),
+    'stale weather is served',
+  )
+  await refreshed(1 + 75)
+  t.match((await readOwn(second)).headers['cache-status'], /fwd=stale/)
+  await refreshed(1 + 75 + 1)
+  t.ok((await readAll()).every(({ status }) => status === 200))
+  t.equal((await provider.state()).points, 77, 'a quarter of 300 for the one, what it wants for the other')
+  t.ok(((await gateway.metric('abohawa_provider_key_share_used_up_total{urgency="refresh"}')) ?? 0) > 100)
+})
+
+t.test('a new cell of another key is in the next request, whatever waits for the first', async t => {
+  const { gateway, provider } = await setUp(t)
+  await load(gateway, 'business', 1)
+  await provider.steer({ hold: true, reset: true })
+  const greedy = load(gateway, 'enterprise', 300)
+  await until('the provider has a request', async () => (await provider.state()).inFlight > 0)
+  const path = newCell()
+  const other = gateway.get(path, { key: gateway.keys.business ?? '' })
+  const [, , , latitude, longitude] = path.split('/')
+  const cell = `${gateway.opsUrl}/cache/cell?of=${latitude},${longitude}`
+  await until('it is being loaded', async () => /"loading":true/.test(await (await fetch(cell)).text()))
+  await provider.steer({ hold: false })
+  const { status, headers } = await other
+  t.equal(status, 200)
+  const { requests } = await provider.state()
+  const pointsOf = ({ latitude = '', longitude = '' }: Record<string, string>): string[] => {
+    const longitudes = longitude.split(',')
+    return latitude.split(',').map((each, i) => `"${each},${longitudes[i]}"`)
+  }
+  const sent = requests.findIndex(({ query }) =>
+    pointsOf(query).some(point => headers['cache-status']?.includes(`key=${point}`)),
+  )
+  t.equal(sent, 1, 'the request after the one that was under way')
+  t.ok(
+    requests.every(({ latitudes }) => latitudes <= 26),
+    'beside others a request has a quarter of its points for one key',
+  )
+  t.equal((await greedy).loaded, 300)
+})

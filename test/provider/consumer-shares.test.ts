@@ -1,0 +1,112 @@
+// What a consumer may take of a window, at the limits that the free host has, through the pure functions and a whole budget.
+
+import fc from 'fast-check'
+import t from 'tap'
+import { boundedFor, heldUntil } from '../../src/provider/consumer-shares.ts'
+import { windowsAround } from '../../src/provider/spending-windows.ts'
+import { openEmbeddedStore } from '../../src/stores/embedded.ts'
+import { roomOf, unshared } from '../../src/stores/fair-share.ts'
+import { manualClock } from '../support/manual-clock.ts'
+import { budgetOn, faultyStore } from './budget-set-up.ts'
+
+const settings = { reserve: 0.1, consumerShare: 0.25 }
+const morning = Date.parse('2026-11-21T06:00:00Z')
+const [day] = windowsAround({ minute: null, hour: null, day: 10_000 }, morning, 0)
+if (!day) throw new Error('there is no window')
+
+t.test('the bounds of a day at six in the morning', t => {
+  t.match(boundedFor('cold', day, settings, morning), {
+    limit: 10_000_000,
+    shares: { open: 9_500_000, share: 2_500_000, paced: 2_250_000, little: 250_000 },
+  })
+  t.match(boundedFor('refresh', day, settings, morning), {
+    limit: 9_000_000,
+    shares: { open: 9_000_000, share: 2_500_000, paced: 2_250_000, little: 0 },
+  })
+  t.end()
+})
+
+t.test('whatever is spent, some is left for another, and nobody passes the limit', t => {
+  fc.assert(
+    fc.property(
+      fc.nat(10_000),
+      fc.nat(10_000),
+      fc.boolean(),
+      fc.nat(86_399),
+      (first, others, isAlone, second) => {
+        const { limit, shares = unshared(0) } = boundedFor(
+          'cold',
+          day,
+          settings,
+          day.beginsAt + second * 1_000,
+        )
+        const usedBy = first * 1_000
+        const used = usedBy + (isAlone ? 0 : others * 1_000)
+        const room = Math.max(0, roomOf({ limit, used, usedBy, isAlone }, shares))
+        const after = used + room
+        if (used <= limit && after > limit) throw new Error('the limit is passed')
+        // A tenth of the day is left, half of which is for those that loaded little.
+        const newcomer = roomOf({ limit, used: after, usedBy: 0, isAlone: false }, shares)
+        if (used <= limit * 0.9 && usedBy > shares.little && newcomer < 3_000)
+          throw new Error('nothing is left')
+      },
+    ),
+    { numRuns: 5_000 },
+  )
+  t.end()
+})
+
+t.test('a consumer goes on when the day has gone on for long enough, or is over', t => {
+  const at = (used: number) =>
+    new Date(heldUntil([day], settings, () => used, 3_000, morning) ?? 0).toISOString()
+  t.equal(at(4_497_000), '2026-11-21T12:00:00.000Z', 'half of nine tenths')
+  t.equal(at(9_400_000), '2026-11-22T00:00:00.000Z')
+  t.equal(at(0), '2026-11-21T06:00:00.001Z')
+  t.equal(
+    heldUntil([], settings, () => 0, 3_000, morning),
+    null,
+  )
+  t.end()
+})
+
+const claim = (consumer: string, points: number) => [{ consumer, points }]
+
+t.test('a failed request gives its consumers back what it did not cost', async t => {
+  const clock = manualClock('2026-11-21T06:10:10Z')
+  const store = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => store.close())
+  const limits = { minute: null, hour: null, day: 1_200 }
+  const { budget } = budgetOn(store, clock, { limits })
+  await budget.reserve(0, 'cold', [...claim('first', 0), ...claim('other', 1)])
+  const failed = await budget.reserve(0, 'cold', claim('first', 100))
+  t.match(failed.claims, [{ points: 100, heldUntil: null }])
+  t.match((await budget.reserve(0, 'cold', claim('first', 1))).claims, [{ points: 0 }])
+  await failed.settle('unsent')
+  const again = await budget.reserve(0, 'cold', claim('first', 120))
+  t.match(again.claims, [{ points: 100 }])
+  t.ok(again.claims[0]?.heldUntil)
+  await again.settle('failed')
+  t.match(
+    (await budget.reserve(0, 'cold', claim('first', 120))).claims,
+    [{ points: 99 }],
+    'an error weighs 1',
+  )
+})
+
+t.test('while the store is away each gateway shares its allowance among consumers', async t => {
+  const clock = manualClock('2026-11-21T00:10:10Z')
+  const embedded = openEmbeddedStore(':memory:', clock)
+  t.teardown(() => embedded.close())
+  const { store, state } = faultyStore(embedded)
+  const limits = { minute: null, hour: null, day: 1_200 }
+  const { budget } = budgetOn(store, clock, { limits, instances: () => 2 })
+  await budget.reconcile()
+  state.fault = 'before'
+  await budget.reserve(0, 'cold', claim('first', 1))
+  clock.advance(60_000)
+  await budget.reserve(0, 'cold', claim('other', 1))
+  const [first] = (await budget.reserve(0, 'cold', claim('first', 500))).claims
+  t.equal(first?.points, 50, 'a quarter of half of 400 cells')
+  t.ok(first?.heldUntil)
+  t.match((await budget.reserve(0, 'cold', claim('other', 20))).claims, [{ points: 20, heldUntil: null }])
+})

@@ -1,0 +1,127 @@
+// The queue of cells: urgency first, then the consumers in turn, each first in, first out.
+
+import fc from 'fast-check'
+import t from 'tap'
+import { createQueue, type Queue, type Waiting } from '../../src/provider/queue.ts'
+import { createGrid } from '../../src/weather/cell.ts'
+
+const grid = createGrid(0.1)
+const cell = (number: number) => grid.cellOf(20 + Math.floor(number / 50) / 10, 88 + (number % 50) / 10)
+const namesOf = (taken: readonly Waiting[]) => taken.map(({ cell: { id }, consumer }) => `${consumer} ${id}`)
+const add = (queue: Queue, numbers: readonly number[], consumer: string | undefined) => {
+  for (const number of numbers) queue.add(cell(number), 'cold', consumer, number)
+}
+const name = (consumer: string | undefined, number: number) => `${consumer} ${cell(number).id}`
+
+t.test('consumers are taken in turn, whoever came first and with how many cells', t => {
+  const queue = createQueue()
+  add(queue, [1, 2, 3, 4], 'many')
+  add(queue, [5], 'one')
+  add(queue, [6], undefined)
+  t.strictSame(namesOf(queue.take(4)), [name('many', 1), name('one', 5), name(undefined, 6), name('many', 2)])
+  add(queue, [7], 'late')
+  t.strictSame(namesOf(queue.take(2)), [name('many', 3), name('late', 7)], 'one of each in a round')
+  add(queue, [8, 9], 'other')
+  t.strictSame(namesOf(queue.take(1)), [name('many', 4)])
+  t.strictSame(namesOf(queue.take(9)), [name('other', 8), name('other', 9)])
+  t.equal(queue.size, 0)
+  t.end()
+})
+
+t.test('of a consumer only so many are taken, and of one that is held back none', t => {
+  const queue = createQueue()
+  add(queue, [1, 2, 3, 4], 'many')
+  add(queue, [5, 6], 'held')
+  const most = (consumer: string | undefined) => (consumer === 'held' ? 0 : 2)
+  t.strictSame(namesOf(queue.take(10, most)), [name('many', 1), name('many', 2)])
+  t.equal(queue.size, 4)
+  t.ok(queue.hasOther('many'))
+  t.strictSame(
+    namesOf(queue.take(10)).toSorted(),
+    [name('many', 3), name('many', 4), name('held', 5), name('held', 6)].toSorted(),
+  )
+  t.notOk(queue.hasOther('many'))
+  t.end()
+})
+
+t.test('what is put back is first again, in its order', t => {
+  const queue = createQueue()
+  add(queue, [1, 2, 3], 'a')
+  const taken = queue.take(2)
+  add(queue, [4], 'a')
+  queue.putBack(taken)
+  t.equal(queue.size, 4)
+  t.strictSame(
+    namesOf(queue.take(9)),
+    [1, 2, 3, 4].map(number => name('a', number)),
+  )
+  t.end()
+})
+
+t.test('a cell that two want is for the one with the shorter queue, and for the more urgent', t => {
+  const queue = createQueue()
+  add(queue, [1, 2, 3, 4], 'many')
+  const first = queue.add(cell(4), 'cold', 'few', 9)
+  t.equal(queue.size, 4, 'it is queued once')
+  t.equal(first.consumer, 'few')
+  queue.expedite(cell(3), 'few')
+  t.strictSame(namesOf(queue.take(2)), [name('many', 1), name('few', 4)])
+  queue.add(cell(8), 'refresh_ahead', 'many', 9)
+  queue.expedite(cell(8), 'few')
+  t.strictSame(namesOf(queue.take(9)), [name('many', 2), name('few', 3), name('many', 8)])
+  t.end()
+})
+
+t.test('what has waited for too long is removed, of one consumer', t => {
+  const queue = createQueue()
+  add(queue, [1, 2, 30], 'held')
+  add(queue, [3], 'other')
+  t.strictSame(namesOf(queue.takeBefore(10, 'held')), [name('held', 1), name('held', 2)])
+  t.strictSame(namesOf(queue.takeBefore(10, 'nobody')), [])
+  t.equal(queue.size, 2)
+  t.end()
+})
+
+t.test('whatever happens, each cell is there once, and none is lost', t => {
+  const step = fc.record({
+    what: fc.constantFrom('add', 'take', 'putBack', 'expedite', 'takeBefore'),
+    number: fc.nat(12),
+    consumer: fc.constantFrom('a', 'b', 'c', undefined),
+    urgency: fc.constantFrom('cold' as const, 'refresh' as const, 'refresh_ahead' as const),
+  })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 80 }), steps => {
+      const queue = createQueue()
+      const expected = new Set<string>()
+      let out: Waiting[] = []
+      const remove = (taken: readonly Waiting[]) => {
+        for (const {
+          cell: { id },
+        } of taken)
+          if (!expected.delete(id)) throw new Error(`${id} was not queued`)
+      }
+      for (const [now, { what, number, consumer, urgency }] of steps.entries())
+        if (what === 'add' && !out.some(({ cell: { id } }) => id === cell(number).id)) {
+          queue.add(cell(number), urgency, consumer, now)
+          expected.add(cell(number).id)
+        } else if (what === 'take') {
+          const taken = queue.take(1 + (number % 4), of => (of === 'c' ? 1 : 3))
+          remove(taken)
+          out.push(...taken)
+        } else if (what === 'putBack') {
+          queue.putBack(out)
+          for (const {
+            cell: { id },
+          } of out)
+            expected.add(id)
+          out = []
+        } else if (what === 'expedite') queue.expedite(cell(number), consumer)
+        else if (consumer !== undefined) remove(queue.takeBefore(now - 3, consumer))
+      if (queue.size !== expected.size) throw new Error(`${queue.size} are queued, and not ${expected.size}`)
+      remove(queue.take(Number.POSITIVE_INFINITY))
+      if (expected.size > 0 || queue.size > 0) throw new Error('some are lost')
+    }),
+    { numRuns: 2_000 },
+  )
+  t.end()
+})
