@@ -41,7 +41,7 @@ export type BudgetOptions = BudgetSettings & {
 export type Purpose = 'cold' | 'refresh'
 
 /** Points that one consumer wants; 0 says that it asks for weather, so that others are not alone. */
-export type Claim = { readonly consumer: string; readonly points: number }
+type Claim = { readonly consumer: string; readonly points: number }
 
 /** Weight reserved for one request. */
 export type Reservation = {
