@@ -22,6 +22,8 @@ export type Demand<Subject> = {
   /** The decayed count of a key's requests at an instant; 0 without any. */
   scoreOf(key: string, now: number): number
   latest(): Demanded<Subject> | undefined
+  /** The consumers that requested something last, at or after an instant: at most two. */
+  recentConsumers(instant: number): string[]
   /** All keys requested at or after an instant. */
   since(instant: number): [key: string, demanded: Demanded<Subject>][]
 }
@@ -30,8 +32,21 @@ export const createDemand = <Subject>(): Demand<Subject> => {
   type Mutable = { -readonly [Name in keyof Demanded<Subject>]: Demanded<Subject>[Name] }
   // By size, because lru-cache allocates `max` entries at once.
   const records = new LRUCache<string, Mutable>({ maxSize: mostKeys, sizeCalculation: () => 1 })
+  let [lastConsumer, otherConsumer] = [
+    { name: '', at: Number.NEGATIVE_INFINITY },
+    { name: '', at: Number.NEGATIVE_INFINITY },
+  ]
+  // As cheap as a comparison where one consumer requests twice.
+  const recordConsumer = (name: string, at: number): void => {
+    if (name !== lastConsumer.name) {
+      ;[lastConsumer, otherConsumer] = [otherConsumer, lastConsumer]
+      lastConsumer.name = name
+    }
+    lastConsumer.at = at
+  }
   return {
     record: (key, subject, now, consumer) => {
+      if (consumer !== undefined) recordConsumer(consumer, now)
       const record = records.get(key)
       if (!record) {
         records.set(key, { subject, lastRequestedAt: now, score: 1, consumer })
@@ -51,6 +66,8 @@ export const createDemand = <Subject>(): Demand<Subject> => {
       for (const record of records.values()) return record
       return undefined
     },
+    recentConsumers: instant =>
+      [lastConsumer, otherConsumer].filter(({ at }) => at >= instant).map(({ name }) => name),
     since: instant => {
       const found: [string, Mutable][] = []
       // Latest first, so the first one that is too old ends the loop.

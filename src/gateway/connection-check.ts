@@ -91,6 +91,7 @@ export const loadOnePoint = async (
       protocol,
       breaker: createBreaker(config.provider.breaker, clock, nobody),
       budget,
+      recentConsumers: () => [],
       clock,
       observer: { request: nobody, refused: nobody, loaded: nobody, shareUsedUp: nobody },
     },

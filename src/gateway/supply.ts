@@ -163,6 +163,7 @@ export const openSupply = (
     protocol,
     breaker,
     budget,
+    recentConsumers: () => timelines.recentConsumers(),
     clock,
     observer,
   })

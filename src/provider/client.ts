@@ -11,11 +11,11 @@ import type { Timeline } from '../weather/timeline.ts'
 import { type BatchReservation, createBatchReservation, type RefusedCell } from './batch-reservation.ts'
 import type { Breaker } from './breaker.ts'
 import type { Budget } from './budget.ts'
-import { createConsumers } from './consumers.ts'
 import { OutOfBudgetError, ProviderError, type RefusedAnswer, ShareUsedUpError } from './errors.ts'
 import type { ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
 import { createQueue, type Urgency, type Waiting } from './queue.ts'
+import { createHeldConsumers } from './held-consumers.ts'
 import { outcomeOf } from './request-cost.ts'
 import { type RetryOptions, retryPolicy } from './retrying.ts'
 
@@ -45,6 +45,8 @@ export type ProviderParts = {
   readonly protocol: ProviderProtocol
   readonly breaker: Breaker
   readonly budget: Pick<Budget, 'reserve' | 'limited'>
+  /** Those that asked for weather of late, at most two: so a consumer that loads is known to be alone. */
+  readonly recentConsumers: () => readonly string[]
   readonly clock: Clock
   readonly observer: ProviderObserver
 }
@@ -57,8 +59,6 @@ export type Provider = {
   load(cell: Cell, urgency?: Urgency, consumer?: string | undefined): Promise<Timeline>
   /** A consumer now waits for a cell that was queued as less urgent. */
   expedite(cell: Cell, consumer?: string | undefined): void
-  /** A consumer asked for weather, whether or not anything has to be loaded. */
-  asked(consumer: string): void
   /** Why nothing more is loaded for a consumer now; undefined when it is, or waits for a little while at most. */
   heldBack(consumer: string | undefined, urgency: Urgency): ShareUsedUpError | undefined
   /** How many cells are queued. */
@@ -68,7 +68,7 @@ export type Provider = {
    * budget's next window do not count.
    */
   settled(): Promise<void>
-  /** For the requests that are sent from now on. */
+  /** For the requests that are sent from now on; consumers that are held back try again. */
   apply(options: ProviderOptions): void
   /** Runs other work that sends requests to the provider, as one of `maxConcurrent` requests and in order of arrival. */
   inTurn<Result>(work: () => Promise<Result>): Promise<Result>
@@ -79,14 +79,14 @@ export type Provider = {
 const batchShare = 1 / 20
 
 export const createProvider = (given: ProviderOptions, parts: ProviderParts): Provider => {
-  const { call, protocol, breaker, budget, clock, observer } = parts
+  const { call, protocol, breaker, budget, recentConsumers, clock, observer } = parts
   let options = given
   let retry = retryPolicy(options, protocol)
   const limit = pLimit(options.maxConcurrent)
   const underWay = new Set<Promise<unknown>>()
   const queue = createQueue()
-  const consumers = createConsumers(clock)
-  const reserve = createBatchReservation(budget, consumers.recent)
+  const held = createHeldConsumers(clock)
+  const reserve = createBatchReservation(budget, recentConsumers)
   let endWake: (() => void) | undefined
   let isPending = false
 
@@ -133,7 +133,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     const requeued: Waiting[] = []
     for (const { waiting, error } of refused) {
       const { retryAt = Number.POSITIVE_INFINITY } = error
-      if (error instanceof ShareUsedUpError) consumers.hold(error.consumer, retryAt)
+      if (error instanceof ShareUsedUpError) held.hold(error.consumer, retryAt)
       if (waiting.urgency === 'cold' && retryAt - clock.now() <= options.queueForMs) {
         requeued.push(waiting)
         wakeAt(retryAt)
@@ -145,7 +145,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   // whose queues grow, those that have waited for long enough.
   const rejectHeld = (): void => {
     const now = clock.now()
-    for (const [consumer, until] of consumers.held()) {
+    for (const [consumer, until] of held.all()) {
       const before = until - now > options.queueForMs ? Number.POSITIVE_INFINITY : now - options.queueForMs
       for (const waiting of queue.takeBefore(before, consumer))
         reject(waiting, new ShareUsedUpError(consumer, until))
@@ -214,8 +214,8 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
   }
 
   const mostOf = (consumer: string | undefined, most: number): number => {
-    if (consumers.heldUntil(consumer) > clock.now()) return 0
-    const isAlone = !queue.hasOther(consumer) && consumers.recent().every(other => other === consumer)
+    if (held.until(consumer) > clock.now()) return 0
+    const isAlone = !queue.hasOther(consumer) && recentConsumers().every(other => other === consumer)
     return consumer === undefined || isAlone ? most : Math.ceil(most * batchShare)
   }
 
@@ -235,7 +235,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     const batch = queue.take(most, consumer => mostOf(consumer, most))
     // Those that are left wait for their share.
     if (batch.length === 0 && queue.size > 0)
-      wakeAt(Math.min(clock.now() + 1_000, ...consumers.held().values()))
+      wakeAt(Math.min(clock.now() + 1_000, ...held.all().values()))
     const { admitted, refused, reservation } = await reserve.first(batch)
     requeueOrReject(refused)
     if (admitted.length > 0) await serve(admitted, reservation)
@@ -271,9 +271,8 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       return promise
     },
     expedite: queue.expedite,
-    asked: consumers.asked,
     heldBack: (consumer, urgency) => {
-      const until = consumers.heldUntil(consumer)
+      const until = held.until(consumer)
       const mayWaitMs = urgency === 'cold' ? options.queueForMs : 0
       if (consumer === undefined || until - clock.now() <= mayWaitMs) return undefined
       if (urgency !== 'refresh_ahead') observer.shareUsedUp(urgency)
@@ -288,6 +287,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       options = next
       retry = retryPolicy(next, protocol)
       limit.concurrency = next.maxConcurrent
+      held.clear()
     },
     inTurn,
     close: () => endWake?.(),

@@ -25,7 +25,7 @@ import { createRefreshAhead } from '../cache/refresh-ahead.ts'
 import { type Codec, createSharedTier, type SharedTierObserver } from '../cache/shared-tier.ts'
 import { createSingleFlight } from '../cache/single-flight.ts'
 import { createUncached } from '../cache/uncached.ts'
-import { type Calendar, utcDayMs } from '../calendar.ts'
+import { type Calendar, hourMs, utcDayMs } from '../calendar.ts'
 import { type Clock, every } from '../clock.ts'
 import { AbohawaError } from '../errors.ts'
 import type { Breaker } from '../provider/breaker.ts'
@@ -80,7 +80,7 @@ export type TimelinesObserver = CacheObserver &
   }
 
 export type TimelinesParts = {
-  readonly provider: Pick<Provider, 'load' | 'expedite' | 'asked' | 'heldBack'>
+  readonly provider: Pick<Provider, 'load' | 'expedite' | 'heldBack'>
   readonly breaker: Pick<Breaker, 'isProbeDue'>
   readonly store: ByteStore & LeaseStore & FleetStore & Pick<Store, 'kind'>
   readonly grid: Grid
@@ -112,6 +112,8 @@ export type CellExplanation = Explanation & {
 export type Timelines = ReadThrough<Cell, Timeline> & {
   /** Reads the purge log and copies cells in demand from the shared tier into memory, within this time. */
   start(warmForMs: number): Promise<{ warmed: number; wanted: number }>
+  /** The consumers that asked for weather here last, within the last hour: at most two. */
+  recentConsumers(): string[]
   /** The cells in demand over the fleet, latest first. @throws StoreError */
   wanted(): Promise<Cell[]>
   /** Whether a tier holds fresh weather of a cell. */
@@ -163,6 +165,8 @@ type CellOverview = {
 }
 
 const tickEveryMs = 500
+// As long as people wait between two looks at the weather.
+const recentForMs = hourMs
 const passEveryMs = 10_000
 // Each read of the shared tier is a round trip: read in batches, and check the deadline in between.
 const warmAtOnce = 256
@@ -325,10 +329,8 @@ export const createTimelines = (options: TimelinesOptions, parts: TimelinesParts
     (await store.wanted(namespace, clock.now() - demandForMs)).flatMap(name => grid.cellNamed(name) ?? [])
 
   return {
-    read: (cell, consumer) => {
-      if (consumer !== undefined) provider.asked(consumer)
-      return cache.read(cell, consumer)
-    },
+    read: cache.read,
+    recentConsumers: () => demand.recentConsumers(clock.now() - recentForMs),
     wanted,
     isFresh: cache.isFresh,
     ensure: cache.ensure,

@@ -66,6 +66,7 @@ const setUp = (
       protocol: openMeteo,
       breaker,
       budget,
+      recentConsumers: () => [],
       clock,
       observer: {
         request: (outcome, points) => requests.push([outcome, points]),

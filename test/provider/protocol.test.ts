@@ -130,6 +130,7 @@ const setUp = async (t: Test, options: Partial<ProviderOptions> = {}) => {
       protocol,
       breaker,
       budget,
+      recentConsumers: () => [],
       clock,
       observer: {
         request: (outcome, cells) => requests.push([outcome, cells]),

@@ -71,6 +71,7 @@ const loadAll = async (baseUrl: string, { points, totalTimeoutMs }: LoadRequest)
         }),
         limited: async () => {},
       },
+      recentConsumers: () => [],
       clock,
       observer: {
         request: () => {},
