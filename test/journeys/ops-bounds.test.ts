@@ -109,6 +109,7 @@ const counting = async (t: { teardown(fn: () => unknown): void }, answerWithinMs
     logLinesDropped: zero,
     stretch: zero,
     budget: () => ({ windows: [], closedUntil: null, shared: true }),
+    topKeyShare: () => null,
     meter: () => 'counting',
     allowanceInstances: () => 1,
     storeClockOffsetMs: zero,
