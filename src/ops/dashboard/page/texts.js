@@ -169,7 +169,8 @@ const en = {
   key: 'Key',
   requestsColumn: 'Requests',
   cellsLoaded: 'Cells loaded',
-  cellsLoadedHint: 'Cells that this gateway loaded for a key since midnight UTC.',
+  cellsLoadedHint:
+    'Cells that this gateway loaded for a key since midnight UTC, and their share of the budget of the day.',
   shareOfDay: '{0} of the day',
   noRequests: 'No requests yet.',
   nearLimit: 'Keys near their limit',
@@ -439,7 +440,7 @@ const bn = {
   key: 'কী',
   requestsColumn: 'অনুরোধ',
   cellsLoaded: 'আনা ঘর',
-  cellsLoadedHint: 'এই গেটওয়ে একটি কী-এর জন্য আন্তর্জাতিক সময়ের মধ্যরাত থেকে যত ঘর এনেছে।',
+  cellsLoadedHint: 'এই গেটওয়ে একটি কী-এর জন্য আন্তর্জাতিক সময়ের মধ্যরাত থেকে যত ঘর এনেছে, আর দিনের বাজেটে তার অংশ।',
   shareOfDay: 'দিনের {0}',
   noRequests: 'এখনো কোনো অনুরোধ নেই।',
   nearLimit: 'সীমার কাছের কী',
