@@ -308,5 +308,20 @@ const topLines = ({ top }: StatusReport): StatusLine[] => {
         .map(({ keyId, requests }) => `${keyId} ${counted(requests)}`)
         .join(', ') || unknown,
     ],
+    ...loadRows(top.keys),
   ])
+}
+
+type TopKeys = NonNullable<StatusReport['top']>['keys']
+
+const loadRows = (keys: TopKeys): [name: string, value: string][] => {
+  const loading = keys
+    .filter(({ cellsLoaded }) => cellsLoaded > 0)
+    .sort((one, other) => other.cellsLoaded - one.cellsLoaded)
+    .slice(0, mostTop)
+    .map(({ keyId, cellsLoaded, shareOfDay }) => {
+      const share = shareOfDay === null ? '' : `, ${percent(shareOfDay)} of the day`
+      return `${keyId} ${numbered(cellsLoaded, 'cell', 'cells')}${share}`
+    })
+  return loading.length === 0 ? [] : [['loads', loading.join('; ')]]
 }

@@ -12,9 +12,7 @@ export const usageText = (usage: Usage, columns: number | undefined): string =>
   [
     (columns === undefined ? undefined : drawnDays(usage, columns)) ?? plainDays(usage),
     ...(usage.today.length === 0 ? [] : ['', todayText(usage)]),
-    ...(usage.cellsLoadedToday === 0
-      ? []
-      : ['', `${counted(usage.cellsLoadedToday)} grid cells loaded from the provider today`]),
+    ...(usage.cellsLoadedToday === 0 ? [] : ['', loadsText(usage)]),
   ].join('\n')
 
 /** RFC 4180, oldest day first; the limit is the present one, empty when there is none. */
@@ -102,6 +100,9 @@ const percentOf = (used: number, limit: number): string => {
 
 const weekdays = ['Thu', 'Fri', 'Sat', 'Sun', 'Mon', 'Tue', 'Wed']
 const weekdayOf = (day: LocalDay): string => weekdays[dayNumber(day) % 7] ?? ''
+
+const loadsText = ({ cellsLoadedToday: cells }: Usage): string =>
+  `${counted(cells)} grid ${cells === 1 ? 'cell' : 'cells'} loaded from the provider today`
 
 const todayText = ({ today }: Usage): string => {
   const classes = [...new Set(today.map(({ statusClass }) => statusClass))].sort()

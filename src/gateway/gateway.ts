@@ -212,6 +212,7 @@ export const startGateway = async (
     logLinesDropped: dropped,
     stretch: timelines.stretch,
     budget: budget.state,
+    topKeyShare: supply.loads.topShare,
     breaker: () => breaker.state().state,
     meter: metering.meter.state,
     allowanceInstances: metering.instances,

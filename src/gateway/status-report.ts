@@ -137,8 +137,17 @@ export const statusReport = z.object({
           requests: z.number(),
         }),
       ),
-      /** By the requests of the day over the fleet. */
-      keys: z.array(z.object({ keyId: z.string(), requests: z.number() })),
+      /** By the requests of the day over the fleet; those for which most cells were loaded too. */
+      keys: z.array(
+        z.object({
+          keyId: z.string(),
+          requests: z.number(),
+          /** Loaded from the provider through this gateway in the UTC day. */
+          cellsLoaded: z.number().default(0),
+          /** What these cells weigh of the limit of the day; null where it has none. */
+          shareOfDay: share.nullable().default(null),
+        }),
+      ),
     })
     .nullable(),
   history: z

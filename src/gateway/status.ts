@@ -22,6 +22,7 @@ import type { Metering } from './metering.ts'
 import type { Outages } from './outages.ts'
 import type { InstanceStatus, KeyNearLimit, LiveStatus, StatusReport } from './status-report.ts'
 import type { Supply } from './supply.ts'
+import { topKeys } from './top-keys.ts'
 
 const { version } = packageFile
 
@@ -34,7 +35,7 @@ type ConfigStatus = {
 }
 
 export type StatusParts = {
-  readonly supply: Pick<Supply, 'timelines' | 'budget' | 'breaker' | 'lastRequests' | 'runs'>
+  readonly supply: Pick<Supply, 'timelines' | 'budget' | 'breaker' | 'lastRequests' | 'loads' | 'runs'>
   readonly metering: Pick<Metering, 'meter' | 'storeClock'>
   readonly store: Pick<Store, 'instancesSince' | 'findKey' | 'findSubscriber'>
   readonly storeFacts: () => Promise<StoreFacts>
@@ -95,12 +96,11 @@ export const reportText = (self: SelfReport): string => writeReport(self())
 
 const nearLimit = 0.8
 const mostKeys = 20
-const mostTopKeys = 10
 const keepNamesForMs = 60_000
 
 export const createStatus = (parts: StatusParts): Status => {
   const { supply, metering, store, catalogue, survey, self, history, forecast, clock } = parts
-  const { timelines, budget, breaker, lastRequests, runs } = supply
+  const { timelines, budget, breaker, lastRequests, loads, runs } = supply
   const names = new LRUCache<string, { subscriber: string | null; tier: string | null }>({
     max: 10 * mostKeys,
     ttl: keepNamesForMs,
@@ -209,7 +209,7 @@ export const createStatus = (parts: StatusParts): Status => {
       keysNearLimit: near,
       top: {
         places: survey.topPlaces(),
-        keys: mostUsed(counts).map(({ keyId, used }) => ({ keyId, requests: used })),
+        keys: topKeys(counts, loads.all()),
       },
     }
   }
@@ -278,15 +278,6 @@ export const fullestFirst = <Count extends { readonly used: number; readonly lim
     .filter(({ used, limit }) => limit > 0 && used >= limit * nearLimit)
     .sort((one, other) => other.used / other.limit - one.used / one.limit)
     .slice(0, mostKeys)
-
-// One pass: there may be tens of thousands of keys, and this runs every second.
-const mostUsed = <Count extends { readonly used: number }>(counts: readonly Count[]): Count[] => {
-  let top: Count[] = []
-  for (const count of counts)
-    if (top.length < mostTopKeys || count.used > (top.at(-1)?.used ?? 0))
-      top = [...top, count].sort((one, other) => other.used - one.used).slice(0, mostTopKeys)
-  return top
-}
 
 const historyOf = (history: History): StatusReport['history'] => {
   const { endsAt, points } = history.points()

@@ -29,6 +29,7 @@ import {
 } from '../timelines/timelines.ts'
 import { type Cell, createGrid, type Grid } from '../weather/cell.ts'
 import { type Horizon, horizonFor } from '../weather/horizon.ts'
+import { createLoadsByKey, type LoadsByKey } from './loads-by-key.ts'
 import type { SupplyObserver } from './observers.ts'
 
 export type Supply = {
@@ -39,6 +40,8 @@ export type Supply = {
   readonly passthrough: Passthrough
   readonly breaker: Breaker
   readonly lastRequests: LastRequests
+  /** The cells that were loaded for each key. */
+  readonly loads: Pick<LoadsByKey, 'all' | 'topShare'>
   /** Undefined when `cache.freshness` is `age`. */
   readonly runs: RunWatch | undefined
   /** Reads runs, budget and cached timelines before the first request; bounded in time. */
@@ -145,6 +148,10 @@ export const openSupply = (
       lastRequests.record(outcome, message)
       given.request(outcome, points, ms, message)
     },
+    loaded: keyId => {
+      loads.record(keyId)
+      given.loaded(keyId)
+    },
   }
   const { cache } = config
   const horizon = horizonOf(config)
@@ -158,6 +165,11 @@ export const openSupply = (
     if (state === 'closed') timelines.endBackoff()
   })
   const budget = openBudget(config, { store, clock, instances, observer })
+  const loads = createLoadsByKey({
+    now: clock.now,
+    weightPerCell: protocol.weightPerCell,
+    limitOfDay: () => budget.state().windows.find(({ name }) => name === 'day')?.limit,
+  })
   const provider = createProvider(providerOptionsIn(config), {
     call,
     protocol,
@@ -228,6 +240,7 @@ export const openSupply = (
     passthrough,
     breaker,
     lastRequests,
+    loads,
     runs,
     start: async () => {
       // A provider or store that hangs must not keep the gateway from becoming ready.

@@ -38,6 +38,8 @@ export type Gauges = {
   readonly meter: () => 'counting' | 'away' | 'reconciling'
   readonly store: () => Promise<StoreFacts>
   readonly storeClockOffsetMs: () => number
+  /** The share of the day's limit that the key that loaded most has used; null without a limit. */
+  readonly topKeyShare: () => number | null
   readonly breaker: () => 'closed' | 'open' | 'half-open'
   /** Undefined where runs are not followed or not known. */
   readonly runAvailableAt: () => number | undefined
@@ -193,6 +195,11 @@ export const watchGauges = (registry: Registry, gauges: Gauges, clock: Clock): (
     'abohawa_provider_limited_until_timestamp_seconds',
     'Until when nothing is sent, because the provider said that a limit is reached; 0 while requests are sent.',
     () => (gauges.budget().closedUntil ?? 0) / 1000,
+  )
+  gauge(
+    'abohawa_provider_top_key_share',
+    'Share of the limit of the day, 0 to 1, that this gateway spent on cells of the key that loaded most today; NaN without a limit.',
+    () => gauges.topKeyShare() ?? unknown,
   )
   gaugeBy('state', 'abohawa_provider_circuit', '1 for the state the circuit to the provider is in.', () =>
     (['closed', 'open', 'half-open'] as const).map(state => [state, Number(gauges.breaker() === state)]),

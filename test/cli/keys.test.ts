@@ -158,6 +158,20 @@ t.test('usage is columns where there is no screen, CSV by RFC 4180, and JSON', a
   )
 })
 
+t.test('usage says how many grid cells were loaded for the key, where any were', async t => {
+  const usage = (cellsLoadedToday: number) => ({
+    ...{ id: 'key_1', subscriber: 'Padma', tier: 'free', limit: 100, cellsLoadedToday },
+    days: [{ day: '2026-11-21', used: 2 }],
+    today: [{ endpoint: 'weather', statusClass: '2xx', count: 2 }],
+  })
+  const days = 'day         used  limit\n2026-11-21     2    100'
+  const today = 'today by endpoint  2xx\nweather              2'
+  const text = (cells: number) => usageText(usage(cells), undefined)
+  t.equal(text(0), `${days}\n\n${today}`)
+  t.equal(text(1), `${days}\n\n${today}\n\n1 grid cell loaded from the provider today`)
+  t.equal(text(1_234), `${days}\n\n${today}\n\n1,234 grid cells loaded from the provider today`)
+})
+
 t.test('usage on a screen is a bar a day, as wide as the screen, with the limit marked', t => {
   const usage = {
     id: 'key_1',

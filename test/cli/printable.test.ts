@@ -346,7 +346,7 @@ t.test('what a gateway reports of its fleet is printed escaped, for people and a
     keysNearLimit: [{ keyId: evil, subscriber: evil, tier: evil, used: 1, limit: 1 }],
     top: {
       places: [{ type: evil, id: evil, name_en: evil, name_bn: evil, requests: 1 }],
-      keys: [{ keyId: evil, requests: 1 }],
+      keys: [{ keyId: evil, requests: 1, cellsLoaded: 2, shareOfDay: 0.5 }],
     },
     history: {
       stepSeconds: 10,

@@ -326,6 +326,14 @@ const table: Record<string, Row> = {
       ['some', '"some"'],
     ],
   },
+  'provider.budget.keyShare': {
+    allowed: 'a number from 0 to 1',
+    wrong: [
+      ['1.01', '1.01'],
+      ['-0.1', '-0.1'],
+      ['some', '"some"'],
+    ],
+  },
   'provider.runs.model': {
     allowed: '1 to 40 lower-case letters, digits and underscores',
     wrong: [

@@ -21,6 +21,7 @@ const published = [
   'key_missing',
   'key_replaced',
   'key_revoked',
+  'key_share_used_up',
   'key_unknown',
   'key_wrong_prefix',
   'lang_invalid',

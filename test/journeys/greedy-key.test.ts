@@ -2,11 +2,12 @@
 // budget, whose cells are sent first, and what it is told. Real Redis, real provider, one clock that the test moves.
 
 import t, { type Test } from 'tap'
-import { minuteMs } from '../../src/calendar.ts'
+import { createCalendar, minuteMs } from '../../src/calendar.ts'
+import { statusLines } from '../../src/cli/status-text.ts'
 import { manualClock } from '../support/manual-clock.ts'
 import { startProvider } from '../support/provider-process.ts'
 import { testRedis } from '../support/redis-server.ts'
-import { startGateway, type TestGateway } from '../support/start-gateway.ts'
+import { sendRequest, startGateway, type TestGateway } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
 
 const budget = 'ABOHAWA_PROVIDER__BUDGET__'
@@ -63,6 +64,19 @@ t.test('beside another key, one has a quarter of the day; the rest is there for 
     await gateway.metric('abohawa_provider_key_share_used_up_total{urgency="cold"}'),
     410,
     'each refusal is counted',
+  )
+  t.equal(await gateway.metric('abohawa_provider_top_key_share'), 0.25)
+  const { body: status } = await sendRequest(`${gateway.opsUrl}/status`)
+  const { enterprise = '', business = '', free = '' } = gateway.keyIds
+  t.strictSame(status.top.keys, [
+    { keyId: enterprise, requests: 510, cellsLoaded: 100, shareOfDay: 0.25 },
+    { keyId: business, requests: 61, cellsLoaded: 61, shareOfDay: 0.1525 },
+    { keyId: free, requests: 1, cellsLoaded: 1, shareOfDay: 0.0025 },
+  ])
+  const lines = statusLines(status, gateway.opsUrl, createCalendar('Asia/Dhaka')).map(({ text }) => text)
+  t.equal(
+    lines.at(-1),
+    `  loads   ${enterprise} 100 cells, 25.0 % of the day; ${business} 61 cells, 15.3 % of the day; ${free} 1 cell, 0.3 % of the day`,
   )
   await until('the count of cells is written', async () => {
     const usage = await gateway.administration.usage(gateway.keyIds.enterprise ?? '', 1)

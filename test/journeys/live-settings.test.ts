@@ -404,6 +404,21 @@ proof(
   },
 )
 
+proof(
+  ['provider.budget.keyShare'],
+  'beside another key, one has so much less',
+  { env: { ABOHAWA_PROVIDER__BUDGET__PER_DAY: '1200', ABOHAWA_PROVIDER__BUDGET__KEY_SHARE: '0.5' } },
+  async (t, gateway) => {
+    const load = async (tier: string) => gateway.get(newCell(), { key: gateway.keys[tier] ?? '' })
+    t.equal((await load('business')).status, 200)
+    // More than nobody has used so far, which are 90 cells six hours into the day.
+    for (let i = 0; i < 95; i++) t.equal((await load('enterprise')).status, 200)
+    await applied(t, gateway, { 'provider.budget.keyShare': '0.2' })
+    t.match(await load('enterprise'), { status: 500, body: { code: 'key_share_used_up' } })
+    t.equal((await load('business')).status, 200)
+  },
+)
+
 const told = await startScriptedProvider(t)
 proof(
   ['provider.apiKey'],

@@ -133,6 +133,7 @@ const counting = async (
     logLinesDropped: zero,
     stretch: zero,
     budget: () => ({ windows: [], closedUntil: null, shared: true }),
+    topKeyShare: () => null,
     meter: () => 'counting',
     allowanceInstances: () => 1,
     storeClockOffsetMs: zero,

@@ -59,8 +59,8 @@ t.test('the figures are those of what was sent', async t => {
     top: {
       places: [{ type: 'district', id: '3026', name_en: 'Dhaka', name_bn: 'ঢাকা', requests: 8 }],
       keys: [
-        { keyId: gateway.keyIds.free, requests: 85 },
-        { keyId: gateway.keyIds.enterprise, requests: 9 },
+        { keyId: gateway.keyIds.free, requests: 85, cellsLoaded: 0 },
+        { keyId: gateway.keyIds.enterprise, requests: 9, cellsLoaded: 1, shareOfDay: null },
       ],
     },
   })

@@ -112,7 +112,10 @@ export type Status = {
     used: number
     limit: number
   }[]
-  top: { places: (Place & { requests: number })[]; keys: { keyId: string; requests: number }[] }
+  top: {
+    places: (Place & { requests: number })[]
+    keys: { keyId: string; requests: number; cellsLoaded: number; shareOfDay: number | null }[]
+  }
   history?: History
   point?: Point
 }

@@ -455,8 +455,23 @@ export const showLists = ({ instances, config, top, keysNearLimit, at }, { text,
   tableOr(byId('top-keys'), text('noRequests'), top.keys.length === 0, () =>
     table(
       text('topKeys'),
-      [{ title: text('key') }, { title: text('requestsColumn'), isNumber: true }],
-      top.keys.map(({ keyId, requests }) => [element('code', {}, keyId), figures.count(requests)]),
+      [
+        { title: text('key') },
+        { title: text('requestsColumn'), isNumber: true },
+        { title: text('cellsLoaded'), isNumber: true },
+      ],
+      top.keys.map(({ keyId, requests, cellsLoaded, shareOfDay }) => [
+        element('code', {}, keyId),
+        figures.count(requests),
+        element(
+          'span',
+          {},
+          figures.count(cellsLoaded),
+          cellsLoaded > 0 &&
+            shareOfDay !== null &&
+            element('small', { class: 'detail' }, text('shareOfDay', figures.share(shareOfDay))),
+        ),
+      ]),
     ),
   )
   tableOr(byId('near-limit'), text('nobodyNearLimit'), keysNearLimit.length === 0, () =>
