@@ -24,7 +24,7 @@ const start = async (t: Test) => {
   const raw = await openRaw(t, `http://127.0.0.1:${(listener.server.address() as AddressInfo).port}`)
   const have = (count: number) => until(`${count} requests are there`, () => pending.length >= count)
   const answer = (index: number, body: string): unknown =>
-    pending[index]?.response.writeHead(200, { 'content-length': body.length }).end(body)
+    pending[index]?.response.writeHead(200, { 'content-length': body.length }).end(Buffer.from(body))
   return { raw, refused, have, answer, pending }
 }
 
@@ -36,6 +36,9 @@ t.test('100 Continue waits for the answers to the requests before it', async t =
   const { raw, have, answer, pending } = await start(t)
   raw.send(head('GET /1') + head('GET /2') + expecting)
   await have(2)
+  // At once when it comes, in bytes: Node by itself would write 100 between its head and its body.
+  const last = have(3).then(() => answer(2, 'third'))
+  if (pending.length > 2) await last
   // Begun, so that a 100 would stand in the middle of it.
   const first = pending[0]?.response.writeHead(200, { 'content-length': 8 })
   first?.write('half')
@@ -47,8 +50,7 @@ t.test('100 Continue waits for the answers to the requests before it', async t =
   // Without a length it has no body.
   t.equal((await raw.answer('HEAD')).status, 100)
   raw.send('hello')
-  await have(3)
-  answer(2, 'third')
+  await last
   t.match(await raw.answer(), { status: 200, body: 'third' })
 })
 
