@@ -112,7 +112,7 @@ export const createBoundedServer = (
       for (const give of giveToHttp) give.call(server, socket)
     }),
   )
-  // In its turn: Node would write it into the middle of the answer while earlier requests on the connection have none yet.
+  // In its turn: while earlier requests have no answer, Node would write it between the head and the body of this one's.
   server.on('checkContinue', (request, response) => {
     const begin = (): void => {
       if (!response.socket) pendingResponse(request.socket)?.once('finish', begin)

@@ -27,6 +27,9 @@ export type Connection = {
 }
 
 const longestHead = 65_536
+// No blanks and no sign: as strict as Node's own parser. No file of a target is above 4 PiB.
+const chunkSize = /^[\da-f]{1,13}(?:;[\t\x20-\x7e\x80-\xff]*)?$/i
+const trailer = /^[\w!#$%&'*+.^`|~-]+:[\t\x20-\x7e\x80-\xff]*$/
 const none = Buffer.alloc(0)
 
 /** @param open connects, and hands over what is received; the memory of a part is used again after the call */
@@ -43,6 +46,10 @@ export const createConnection = (
   let pending: Buffer = none
   let bytes = 0
   let left = 0
+  // Of an answer in chunks: what comes next, and how much of the data is to come.
+  let next: 'size' | 'data' | 'data end' | 'trailer' = 'size'
+  let dataLeft = 0
+  let trailerBytes = 0
   let kept: Buffer[] = []
   let isOver = false
 
@@ -88,7 +95,8 @@ export const createConnection = (
         return
       }
       const found = headOf(rest.toString('latin1', 0, headEnd + 4))
-      if (!found) {
+      // The protocol is changed on request alone.
+      if (!found || found.status === 101) {
         end('protocol')
         return
       }
@@ -112,30 +120,42 @@ export const createConnection = (
     if (keeps && part.length > 0) kept.push(Buffer.from(part))
   }
 
-  /** Chunks as RFC 9112 has them; what is not yet whole waits in `pending`. */
+  /** Chunks as RFC 9112 has them; a line that is not yet whole waits in `pending`. What is behind the last one belongs to nobody. */
   const readChunks = (part: Buffer, of: ResponseHead): void => {
     let rest = pending.length > 0 ? Buffer.concat([pending, part]) : part
     pending = none
     for (;;) {
+      if (next === 'data') {
+        const data = rest.subarray(0, dataLeft)
+        keep(data)
+        dataLeft -= data.length
+        if (dataLeft > 0) return
+        rest = rest.subarray(data.length)
+        next = 'data end'
+      }
       const lineEnd = rest.indexOf('\r\n')
-      const size = lineEnd < 0 ? 0 : Number.parseInt(rest.toString('latin1', 0, lineEnd), 16)
-      if (Number.isNaN(size) || (lineEnd < 0 && rest.length > longestHead)) {
+      if (lineEnd < 0) {
+        if (rest.length > longestHead) end('protocol')
+        else pending = Buffer.from(rest)
+        return
+      }
+      const line = rest.toString('latin1', 0, lineEnd)
+      rest = rest.subarray(lineEnd + 2)
+      if (next === 'size' && chunkSize.test(line)) {
+        dataLeft = Number.parseInt(line, 16)
+        next = dataLeft === 0 ? 'trailer' : 'data'
+      } else if (next === 'data end' && line === '') next = 'size'
+      else if (next === 'trailer' && line === '' && rest.length === 0) {
+        next = 'size'
+        trailerBytes = 0
+        answered(of)
+        return
+      } else if (next === 'trailer' && trailer.test(line) && trailerBytes < longestHead)
+        trailerBytes += line.length
+      else {
         end('protocol')
         return
       }
-      const whole = lineEnd < 0 ? Number.POSITIVE_INFINITY : lineEnd + 2 + size + 2
-      // The last chunk may have trailers before its empty line.
-      const trailersEnd = size === 0 && lineEnd >= 0 ? rest.indexOf('\r\n\r\n', lineEnd) : 0
-      if (rest.length < whole || trailersEnd < 0) {
-        pending = Buffer.from(rest)
-        return
-      }
-      if (size === 0) {
-        answered(of)
-        return
-      }
-      keep(rest.subarray(lineEnd + 2, lineEnd + 2 + size))
-      rest = rest.subarray(whole)
     }
   }
 

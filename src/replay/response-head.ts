@@ -1,5 +1,6 @@
 // What the head of an answer says to a replay: status, how its body is framed, what the cache did and how old the weather is.
-// One pass over the lines and no objects for the others: this runs once for each answer.
+// One pass over the lines and no objects for the others: this runs once for each answer. What leaves its end in doubt is refused, as
+// Node's own parser does: read otherwise than it was meant, the rest of it would count as the answer to another request.
 
 import type { Outcome } from '../traffic/traffic-request.ts'
 
@@ -16,22 +17,29 @@ export type ResponseHead = {
   ageSeconds: number | undefined
 }
 
-/** @param text the head with its line breaks, in Latin-1. @returns undefined for what is no head of HTTP/1.1 */
+const statusLine = /^HTTP\/1\.[01] [1-9]\d\d[ \r]/
+const lengthValue = /^[\t ]*(\d{1,15})[\t ]*$/
+const chunkedValue = /^[\t ]*chunked[\t ]*$/i
+
+/** @param text the head with its line breaks, in Latin-1. @returns undefined for what is no head of HTTP/1.1, and for a body without a clear end */
 export const headOf = (text: string): ResponseHead | undefined => {
+  if (!statusLine.test(text) || text.includes('\0')) return undefined
   // HTTP/1.1 200
-  if (!text.startsWith('HTTP/1.')) return undefined
   const status = Number(text.slice(9, 12))
-  if (!(status >= 100 && status <= 999)) return undefined
   const head = emptyHead(status)
-  head.closes = text.charCodeAt(7) === 48
+  const isHttp10 = text.charCodeAt(7) === 48
+  head.closes = isHttp10
   let date: string | undefined
   let modified: string | undefined
-  let from = text.indexOf('\r\n') + 2
+  let from = text.indexOf('\r') + 2
+  if (text.indexOf('\n') !== from - 1) return undefined
   for (;;) {
-    const end = text.indexOf('\r\n', from)
-    if (end <= from) break
+    // To other readers a line break by itself ends a line too, a blank continues the line before, and one at a colon is none.
+    const end = text.indexOf('\r', from)
+    if (text.indexOf('\n', from) !== end + 1) return undefined
+    if (end === from) break
     const colon = text.indexOf(':', from)
-    if (colon < 0 || colon > end) return undefined
+    if (colon <= from || colon > end || isBlank(text, from) || isBlank(text, colon - 1)) return undefined
     switch (colon - from) {
       case 4: {
         const name = nameIn(text, from, colon)
@@ -42,8 +50,8 @@ export const headOf = (text: string): ResponseHead | undefined => {
       case 10:
         if (nameIn(text, from, colon) === 'connection') {
           const value = valueIn(text, colon, end).toLowerCase()
-          if (value === 'close') head.closes = true
-          else if (value === 'keep-alive') head.closes = false
+          if (value === 'keep-alive') head.closes = false
+          else if (/(?:^|,)[\t ]*close[\t ]*(?:,|$)/.test(value)) head.closes = true
         }
         break
       case 12:
@@ -53,19 +61,25 @@ export const headOf = (text: string): ResponseHead | undefined => {
         if (nameIn(text, from, colon) === 'last-modified') modified = valueIn(text, colon, end)
         break
       case 14:
-        if (nameIn(text, from, colon) === 'content-length') head.length = Number(valueIn(text, colon, end))
+        if (nameIn(text, from, colon) === 'content-length') {
+          const [, length] = lengthValue.exec(text.slice(colon + 1, end)) ?? []
+          if (length === undefined || head.length >= 0) return undefined
+          head.length = Number(length)
+        }
         break
       case 16:
         if (nameIn(text, from, colon) === 'content-encoding') head.encoding = valueIn(text, colon, end)
         break
       case 17:
-        if (nameIn(text, from, colon) === 'transfer-encoding')
-          head.chunked = valueIn(text, colon, end).toLowerCase().endsWith('chunked')
+        if (nameIn(text, from, colon) === 'transfer-encoding') {
+          if (head.chunked || !chunkedValue.test(text.slice(colon + 1, end))) return undefined
+          head.chunked = true
+        }
         break
     }
     from = end + 2
   }
-  if (Number.isNaN(head.length)) return undefined
+  if (head.chunked && (head.length >= 0 || isHttp10)) return undefined
   head.ageSeconds = ageOf(date, modified)
   return head
 }
@@ -81,6 +95,7 @@ export const emptyHead = (status: number): ResponseHead => ({
   ageSeconds: undefined,
 })
 
+const isBlank = (text: string, at: number): boolean => text.charCodeAt(at) <= 32
 const nameIn = (text: string, from: number, colon: number): string => text.slice(from, colon).toLowerCase()
 const valueIn = (text: string, colon: number, end: number): string => text.slice(colon + 1, end).trim()
 

@@ -23,6 +23,8 @@ export type FrontParts = {
   readonly restart: () => boolean
   readonly isDraining: () => boolean
   readonly observer: RefusalObserver
+  /** What this process has counted, in the text format of Prometheus. */
+  readonly counts: () => string
 }
 
 export type FrontOptions = AdmissionOptions & Omit<ServerBounds, 'answerWithinMs'>
@@ -186,14 +188,17 @@ const sendMetrics = async (parts: FrontParts, response: ServerResponse): Promise
     '# TYPE abohawa_workers gauge',
     `abohawa_workers{state="ready"} ${readyOf(parts).length}`,
     `abohawa_workers{state="configured"} ${parts.configured()}`,
-    '',
     '# HELP abohawa_workers_ended_total Worker processes that ended by themselves, and were replaced.',
     '# TYPE abohawa_workers_ended_total counter',
     `abohawa_workers_ended_total ${parts.ended()}`,
-    '',
+    parts.counts(),
   ]
-  const merged = mergedMetrics(new Map(answers.map(({ number, answer }) => [number, answer.body.toString()])))
-  const body = Buffer.from(`${own.join('\n')}\n${merged}`)
+  const body = Buffer.from(
+    mergedMetrics(
+      own.join('\n'),
+      new Map(answers.map(({ number, answer }) => [number, answer.body.toString()])),
+    ),
+  )
   response.writeHead(200, { 'content-type': metricsType, 'content-length': body.length }).end(body)
 }
 

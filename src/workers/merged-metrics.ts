@@ -1,10 +1,10 @@
-// The expositions of several workers as one: each sample has the label `worker`, and each metric its help once, as the
-// format of Prometheus wants it. Nothing is summed: that is for queries.
+// The expositions of several workers and of the process in front of them as one: each sample of a worker has the label `worker`, and
+// each metric its help once, as the format of Prometheus wants it. Nothing is summed: that is for queries.
 
-/** @param expositions by the number of the worker, in the text format of Prometheus */
-export const mergedMetrics = (expositions: ReadonlyMap<number, string>): string => {
+/** All in the text format of Prometheus. @param own of the process in front @param expositions by the number of the worker */
+export const mergedMetrics = (own: string, expositions: ReadonlyMap<number, string>): string => {
   const metrics = new Map<string, { readonly head: string[]; readonly samples: string[] }>()
-  for (const [worker, exposition] of expositions) {
+  for (const [worker, exposition] of [[undefined, own] as const, ...expositions]) {
     let current: { readonly head: string[]; readonly samples: string[] } = { head: [], samples: [] }
     let isNew = false
     for (const line of exposition.split('\n')) {
@@ -23,7 +23,8 @@ export const mergedMetrics = (expositions: ReadonlyMap<number, string>): string 
   return `${[...metrics.values()].map(({ head, samples }) => [...head, ...samples].join('\n')).join('\n\n')}\n`
 }
 
-const labelled = (sample: string, worker: number): string => {
+const labelled = (sample: string, worker: number | undefined): string => {
+  if (worker === undefined) return sample
   const end = sample.search(/[{ ]/)
   const [name, rest] = [sample.slice(0, end), sample.slice(end)]
   return rest.startsWith('{')

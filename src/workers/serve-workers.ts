@@ -11,7 +11,9 @@ import { watchFiles } from '../config/watch.ts'
 import { messageOf } from '../errors.ts'
 import { openListener } from '../gateway/listener.ts'
 import { createReload } from '../gateway/reload.ts'
+import { createCounters } from '../ops/counters.ts'
 import type { Log } from '../ops/log.ts'
+import { countRefusals } from '../ops/refusal-counter.ts'
 import { createThrottle } from '../ops/throttle.ts'
 import { buildFront, type Front, type FrontOptions } from './front.ts'
 import { createPool } from './pool.ts'
@@ -71,6 +73,8 @@ export const startWorkers = async (
     }
   }
   const seldom = createThrottle(clock)
+  const counters = createCounters()
+  const refused = countRefusals(counters)
   const partsOf = {
     workers: pool.workers,
     configured: () => count,
@@ -84,8 +88,10 @@ export const startWorkers = async (
       return true
     },
     isDraining: () => isDraining,
+    counts: counters.text,
     observer: {
       refused: (reason: string, from?: string) => {
+        refused(reason)
         if (reason === 'token_wrong')
           seldom('ops token', () => log.warn({ from }, 'a request to the ops listener had a wrong token'))
       },

@@ -80,7 +80,7 @@ for (const [how, workers] of [
       t.equal((await raw.answer(method)).status, method === 'GET' || method === 'HEAD' ? 200 : 405)
       raw.socket.destroy()
     }
-    if (workers === 1) t.equal(await refusedFor(ops, 'body'), bodiless.length)
+    t.equal(await refusedFor(ops, 'body'), bodiless.length)
 
     const raw = await openRaw(t, ops)
     const post = (path: string, more: readonly string[], body: string) => {
@@ -115,4 +115,30 @@ for (const [how, workers] of [
     t.match(await post(`/keys/${id}/reinstate`, ['content-length: 0'], ''), { status: 200 })
     t.match((await operator()).body, { id, status: 'active', limit: 14 })
     t.equal((await operator({ connection: 'keep-alive' })).status, 200)
+  })
+
+for (const [how, workers] of [
+  ['with workers', 2],
+  ['without workers', 1],
+] as const)
+  t.test(`${how}: a body that is not taken is read to its end, and the connection is kept`, async t => {
+    const { ops } = await start(t, workers)
+    const raw = await openRaw(t, ops)
+    const long = 'x'.repeat(100_000)
+    for (const [status, type, body] of [
+      [413, 'application/json', long],
+      [400, 'text/csv', long],
+      [400, 'application/json', '{'],
+    ] as const)
+      for (const [framing, bytes] of [
+        [`content-length: ${body.length}`, body],
+        ['transfer-encoding: chunked', chunked(body)],
+      ] as const) {
+        const fields = [`authorization: ${authorization}`, `content-type: ${type}`, framing]
+        raw.send(head('POST /keys', ...fields) + bytes + head('GET /livez'))
+        const answer = await raw.answer()
+        t.equal(answer.status, status, `${status}, ${framing}`)
+        t.not(answer.headers.get('connection'), 'close')
+        t.equal((await raw.answer()).body, '{"status":"live"}', 'what comes next has its own answer')
+      }
   })

@@ -10,6 +10,7 @@ import { type Caller, openCallers } from '../scenarios/callers.ts'
 import { createKey, type Env, processEnv } from '../scenarios/set-up.ts'
 import { type Running, runCommand, startCommand } from '../support/process.ts'
 import { samplesIn } from '../support/promtool.ts'
+import { sendRaw } from '../support/raw-http.ts'
 import { testRedis } from '../support/redis-server.ts'
 import { sendRequest } from '../support/start-gateway.ts'
 import { until } from '../support/until.ts'
@@ -29,7 +30,8 @@ const start = async (
     ...more,
   })
   const key = await createKey(env)
-  const running = await startCommand(t, ['serve'], ['api', 'ops'], env)
+  const listeners = env.ABOHAWA_STATUS__PORT === undefined ? ['api', 'ops'] : ['api', 'ops', 'status']
+  const running = await startCommand(t, ['serve'], listeners, env)
   return { running, key, ops: running.urls.ops ?? '', env }
 }
 
@@ -208,6 +210,42 @@ t.test('workers speak TLS, and signals end none that has just been started', asy
   t.ok(after.every(({ pid }) => !before.some(former => former.pid === pid)))
   t.equal((await metricsAt(ops)).get('abohawa_workers_ended_total'), 0)
   t.equal(await get(), 200)
+})
+
+t.test('what the first process refuses by itself is counted beside what the workers refuse', async t => {
+  const { running } = await start(t, {
+    ABOHAWA_OPS__TOKEN: '0123456789-abcdefghijklmnopqrstuv',
+    ABOHAWA_STATUS__PORT: '0',
+  })
+  const [ops = '', status = ''] = [running.urls.ops, running.urls.status]
+  const refusals = async () => {
+    const { text } = await sendRequest(`${status}/metrics`)
+    t.equal(text.match(/^# HELP abohawa_ops_refused_total /gm)?.length, 1, 'one help for all')
+    const samples = [...samplesIn(text)].filter(([name]) => name.startsWith('abohawa_ops_refused_total{'))
+    return { count: samples.length, above0: Object.fromEntries(samples.filter(([, count]) => count > 0)) }
+  }
+  const before = await refusals()
+  t.strictSame(before.above0, {})
+  t.equal(
+    before.count % 3,
+    0,
+    'each reason is there from the start: of the first process and of both workers',
+  )
+
+  t.equal((await sendRequest(`${ops}/workers`)).status, 401)
+  t.equal((await sendRequest(`${ops}/keys`)).status, 401, 'by a worker')
+  t.equal((await sendRequest(`${ops}/readyz`, { headers: { host: 'evil.example' } })).status, 403)
+  t.equal((await sendRequest(`${status}/readyz`, { headers: { host: 'evil.example' } })).status, 403)
+  t.equal((await sendRequest(`${status}/keys`)).status, 404)
+  t.equal((await sendRaw(ops, 'no HTTP\r\n\r\n')).status, 400)
+  const of = (reason: string, labels = '') => `abohawa_ops_refused_total{${labels}reason="${reason}"}`
+  t.strictSame((await refusals()).above0, {
+    [of('token_missing')]: 1,
+    [of('token_missing', 'worker="1",')]: 1,
+    [of('host')]: 2,
+    [of('path')]: 1,
+    [of('unparsable')]: 1,
+  })
 })
 
 t.test('a stop does not wait for a worker that is being started', async t => {

@@ -38,6 +38,7 @@ const start = async (t: Test, onData: (socket: Socket, text: string, connection:
       restart: () => false,
       isDraining: () => false,
       observer: { refused: () => {} },
+      counts: () => '',
     },
     {
       section: 'ops',
