@@ -86,9 +86,10 @@ const measure = async (scope: Scope, limits: Env, progress: (text: string) => vo
     const [quiet, busy] = [alone.hits.length, beside.hits.length]
     await readersRound(other, reader, alone)
     let isOver = false
+    const endsAt = performance.now() + 10 * roundMs
     const flood = Promise.all(
       greedy.map(async caller => {
-        while (!isOver) {
+        while (!isOver && performance.now() < endsAt) {
           const { status } = await caller.send(newCell())
           if (status === 200) loaded += 1
           else {

@@ -195,7 +195,9 @@ export const buildApi = (parts: ApiParts, options: ApiOptions): Api => {
     const { raw, state } = request
     const { connection } = state
     connections.requestCame(connection, raw)
-    if (!isHttp2(response)) connections.bodyMayCome(connection, raw, response)
+    const { 'content-length': length, 'transfer-encoding': coding } = raw.headers
+    if ((length !== undefined || coding !== undefined) && !isHttp2(response))
+      connections.bodyMayCome(connection, raw, response)
     const connectionRequest = connection.requestsCame
     // 499: the client disconnected before the response started.
     response.statusCode = 499

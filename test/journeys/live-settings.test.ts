@@ -416,6 +416,8 @@ proof(
     await applied(t, gateway, { 'provider.budget.keyShare': '0.2' })
     t.match(await load('enterprise'), { status: 500, body: { code: 'key_share_used_up' } })
     t.equal((await load('business')).status, 200)
+    await applied(t, gateway, { 'provider.budget.keyShare': '0.4' })
+    t.equal((await load('enterprise')).status, 200, 'who was held back may go on at once')
   },
 )
 

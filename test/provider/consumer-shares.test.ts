@@ -15,11 +15,11 @@ const [day] = windowsAround({ minute: null, hour: null, day: 10_000 }, morning, 
 if (!day) throw new Error('there is no window')
 
 t.test('the bounds of a day at six in the morning', t => {
-  t.match(boundedFor('cold', day, settings, morning), {
+  t.match(boundedFor('cold', day, settings, 3_000, morning), {
     limit: 10_000_000,
     shares: { open: 9_500_000, share: 2_500_000, paced: 2_250_000, little: 250_000 },
   })
-  t.match(boundedFor('refresh', day, settings, morning), {
+  t.match(boundedFor('refresh', day, settings, 3_000, morning), {
     limit: 9_000_000,
     shares: { open: 9_000_000, share: 2_500_000, paced: 2_250_000, little: 0 },
   })
@@ -38,6 +38,7 @@ t.test('whatever is spent, some is left for another, and nobody passes the limit
           'cold',
           day,
           settings,
+          3_000,
           day.beginsAt + second * 1_000,
         )
         const usedBy = first * 1_000
