@@ -12,10 +12,10 @@ import { type BatchReservation, createBatchReservation, type RefusedCell } from 
 import type { Breaker } from './breaker.ts'
 import type { Budget } from './budget.ts'
 import { OutOfBudgetError, ProviderError, type RefusedAnswer, ShareUsedUpError } from './errors.ts'
+import { createHeldConsumers } from './held-consumers.ts'
 import type { ProviderProtocol } from './protocol.ts'
 import type { ProviderCall } from './provider-call.ts'
 import { createQueue, type Urgency, type Waiting } from './queue.ts'
-import { createHeldConsumers } from './held-consumers.ts'
 import { outcomeOf } from './request-cost.ts'
 import { type RetryOptions, retryPolicy } from './retrying.ts'
 
@@ -234,8 +234,7 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     rejectHeld()
     const batch = queue.take(most, consumer => mostOf(consumer, most))
     // Those that are left wait for their share.
-    if (batch.length === 0 && queue.size > 0)
-      wakeAt(Math.min(clock.now() + 1_000, ...held.all().values()))
+    if (batch.length === 0 && queue.size > 0) wakeAt(Math.min(clock.now() + 1_000, ...held.all().values()))
     const { admitted, refused, reservation } = await reserve.first(batch)
     requeueOrReject(refused)
     if (admitted.length > 0) await serve(admitted, reservation)
