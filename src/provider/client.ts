@@ -142,12 +142,12 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
     queue.putBack(requeued)
   }
   // Of consumers that are held back for long all cells are rejected; of others, which want more than their share allows and
-  // whose queues grow, those that have waited for long enough.
+  // whose queues grow, the cold ones that have waited for long enough. Stale weather was served in place of the rest.
   const rejectHeld = (): void => {
     const now = clock.now()
     for (const [consumer, until] of held.all()) {
       const before = until - now > options.queueForMs ? Number.POSITIVE_INFINITY : now - options.queueForMs
-      for (const waiting of queue.takeBefore(before, consumer))
+      for (const waiting of queue.takeOf(consumer, before))
         reject(waiting, new ShareUsedUpError(consumer, until))
     }
   }
@@ -193,7 +193,12 @@ export const createProvider = (given: ProviderOptions, parts: ProviderParts): Pr
       const half = Math.ceil(batch.length / 2)
       await serve(batch.slice(0, half))
       await serve(batch.slice(half))
-    } else if (error instanceof OutOfBudgetError || error instanceof ShareUsedUpError) {
+    } else if (error instanceof ShareUsedUpError) {
+      // It concerns one consumer of the batch; the others go on without it.
+      const isOf = ({ consumer }: Waiting): boolean => consumer === error.consumer
+      requeueOrReject(batch.filter(isOf).map(waiting => ({ waiting, error })))
+      queue.putBack(batch.filter(waiting => !isOf(waiting)))
+    } else if (error instanceof OutOfBudgetError) {
       requeueOrReject(batch.map(waiting => ({ waiting, error })))
     } else if (error instanceof ProviderError && code === 'provider_limited') {
       await budget.limited(error.retryAt ?? clock.now(), error.message)

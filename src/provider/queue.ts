@@ -25,8 +25,8 @@ export type Queue = {
   expedite(cell: Cell, consumer?: string | undefined): void
   /** Removes up to `most`, of one consumer up to `mostOfOne`, without those that are held back. */
   take(most: number, mostOfOne?: (consumer: string | undefined) => number): Waiting[]
-  /** Removes a consumer's cold cells that were queued before an instant. */
-  takeBefore(instant: number, consumer: string): Waiting[]
+  /** Removes a consumer's cells: the cold ones that were queued before an instant, and all others. */
+  takeOf(consumer: string, coldBefore: number): Waiting[]
   /** Before those that were queued later. */
   putBack(waiting: readonly Waiting[]): void
 }
@@ -118,16 +118,19 @@ export const createQueue = (): Queue => {
       }
       return taken
     },
-    takeBefore: (instant, consumer) => {
+    takeOf: (consumer, coldBefore) => {
       const taken: Waiting[] = []
-      const line = lines.cold.get(consumer)
-      if (!line) return taken
-      for (let first = firstOf(line); first && first.queuedAt < instant; first = firstOf(line)) {
-        removeFirst(line)
-        all.delete(first.cell.id)
-        taken.push(first)
+      for (const urgency of order) {
+        const line = lines[urgency].get(consumer)
+        if (!line) continue
+        const before = urgency === 'cold' ? coldBefore : Number.POSITIVE_INFINITY
+        for (let first = firstOf(line); first && first.queuedAt < before; first = firstOf(line)) {
+          removeFirst(line)
+          all.delete(first.cell.id)
+          taken.push(first)
+        }
+        if (sizeOf(line) === 0) lines[urgency].delete(consumer)
       }
-      if (sizeOf(line) === 0) lines.cold.delete(consumer)
       return taken
     },
     putBack: waiting => {

@@ -428,3 +428,44 @@ t.test('a point that was refused leaves it to the cache for how long it is left 
   await simulator.steer({ fault: 'poison' })
   await t.rejects(provider.load(grid.cellOf(22.2, 91.1)), { code: 'provider_refused', retryAt: undefined })
 })
+
+/** A budget that grants each consumer so many points, and holds it back for long after that. */
+const sharesOf = (shares: Record<string, number>): ProviderParts['budget'] => ({
+  reserve: async (points, _purpose, claims = []) => ({
+    points,
+    claims: claims.map(({ consumer, points: wanted }) => {
+      const granted = Math.min(wanted, shares[consumer] ?? 0)
+      shares[consumer] = (shares[consumer] ?? 0) - granted
+      return { points: granted, heldUntil: granted < wanted ? Date.parse(noon) + 3_600_000 : null }
+    }),
+    retryAt: null,
+    isValid: () => true,
+    settle: async () => {},
+  }),
+  limited: async () => {},
+})
+
+t.test('a consumer that has no share for a retry takes nobody else out of it', async t => {
+  const { provider, requests } = setUp(t, { retries: 1 }, { budget: sharesOf({ first: 1, other: 3 }) })
+  await simulator.steer({ fault: 'internal-error', times: 1 })
+  const [one, two] = cells(2) as [Cell, Cell]
+  const first = t.rejects(provider.load(one, 'cold', 'first'), { code: 'key_share_used_up' })
+  t.ok(await provider.load(two, 'cold', 'other'))
+  await first
+  t.strictSame(requests, [
+    ['provider_failing', 2],
+    ['ok', 1],
+  ])
+})
+
+t.test('stale cells of a consumer that is held back do not wait in the queue', async t => {
+  const { provider } = setUp(t, { maxPointsPerRequest: 1 }, { budget: sharesOf({ first: 1 }) })
+  const loads = cells(5).map(cell => provider.load(cell, 'refresh', 'first'))
+  const outcomes = (await Promise.allSettled(loads)).map(result =>
+    result.status === 'fulfilled' ? 'ok' : result.reason.code,
+  )
+  t.strictSame(outcomes, ['ok', ...Array(4).fill('key_share_used_up')])
+  t.equal(provider.waiting(), 0)
+  t.match(provider.heldBack('first', 'cold'), { code: 'key_share_used_up' })
+  t.equal(provider.heldBack('other', 'cold'), undefined)
+})
