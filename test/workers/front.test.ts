@@ -106,13 +106,10 @@ t.test('framing is written anew, and what is of one connection stays there', asy
     await seen(`${head(post, 'content-length: 5', 'expect: something', 'x-forwarded-for: 10.0.0.1')}hello`),
     { lines: [...first, from, 'content-length: 5', connection], body: 'hello' },
   )
-  t.strictSame(
-    await seen(`${head(post, chunked, 'trailer: y')}5;x=y\r\nhello\r\n0\r\ny: z\r\n\r\n`),
-    {
-      lines: [...first, from, chunked, connection],
-      body: '5\r\nhello\r\n0\r\n\r\n',
-    },
-  )
+  t.strictSame(await seen(`${head(post, chunked, 'trailer: y')}5;x=y\r\nhello\r\n0\r\ny: z\r\n\r\n`), {
+    lines: [...first, from, chunked, connection],
+    body: '5\r\nhello\r\n0\r\n\r\n',
+  })
   t.match(
     (
       await seen(
